@@ -1,0 +1,46 @@
+# Everything a newcomer needs: `make demo` and `make test`. Both set up their own .venv first.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+NATIVE := $(wildcard native/src/*) $(wildcard native/include/*) CMakeLists.txt
+
+.PHONY: help build demo test lint types docs bench fuzz clean
+help:            ## this list
+	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/'
+
+# A plain Debian python3 lacks ensurepip, so the system's pip fills the environment.
+$(VENV)/.ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "noria needs Python 3.11 or newer; set PYTHON=python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import sysconfig, os, sys; sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' || { echo "Python.h is missing: install the Python headers (Debian: apt-get install python3-dev)" >&2; exit 1; }
+	$(PYTHON) -m venv --without-pip $(VENV)
+	$(PYTHON) -m pip --python $(BIN)/python --disable-pip-version-check install --quiet 'pip>=25.1'
+	$(BIN)/python -m pip --disable-pip-version-check install --quiet --group dev
+	@touch $@
+
+$(VENV)/.built: $(VENV)/.ready $(NATIVE) pyproject.toml
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-build-isolation -e '.[supervision]'
+	@touch $@
+
+build: $(VENV)/.built  ## set up .venv and compile the native core
+
+demo: build      ## run the pipeline on the demo scene and say where the results are
+	$(BIN)/noria demo
+
+test: build      ## the whole test suite
+	$(BIN)/python -m pytest -q
+
+lint: build      ## ruff
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: build     ## mypy, strict
+	$(BIN)/mypy
+
+docs: build      ## documentation, warnings are errors
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+
+bench: build     ## benchmarks: ratios measured side by side
+	$(BIN)/python -m benchmarks
+
+clean:           ## remove everything made here
+	rm -rf $(VENV) build docs/_build .pytest_cache .mypy_cache .ruff_cache out

@@ -1,0 +1,10 @@
+// noria._native: kernels and the custom-library host. One bind_* function per file.
+#include "module.h"
+
+NB_MODULE(_native, m) {
+    m.doc() = "Native kernels of noria. Python checks arguments; this module assumes valid input.";
+    bind_preprocess(m);
+    bind_cluster(m);
+    bind_decode(m);
+    bind_custom_library(m);
+}

@@ -1,0 +1,7 @@
+#pragma once
+#include <nanobind/nanobind.h>
+
+void bind_preprocess(nanobind::module_ &m);      // preprocess.cpp
+void bind_cluster(nanobind::module_ &m);         // cluster.cpp
+void bind_decode(nanobind::module_ &m);          // decode.cpp
+void bind_custom_library(nanobind::module_ &m);  // custom_library.cpp

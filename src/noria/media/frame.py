@@ -1,0 +1,127 @@
+"""One picture, as a view on whoever decoded it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noria.errors import MediaError
+
+__all__ = ["ColorSpace", "Frame", "PixelFormat", "Plane"]
+
+Plane = npt.NDArray[np.uint8]
+
+
+class PixelFormat(StrEnum):
+    """Memory layout of a frame's planes.
+
+    I420: three 2-D planes Y, U, V, chroma at half size (rounded up). NV12: Y plane, then an
+    interleaved (ceil(h/2), ceil(w/2), 2) UV plane. RGB, BGR: one (h, w, 3) plane. GRAY: one (h, w).
+    """
+
+    I420 = "i420"
+    NV12 = "nv12"
+    RGB = "rgb"
+    BGR = "bgr"
+    GRAY = "gray"
+
+
+class ColorSpace(StrEnum):
+    """YUV to RGB matrix and range a frame is tagged with.
+
+    Untagged video is BT.601 limited. Source: spec A.3.
+    """
+
+    BT601 = "bt601"
+    BT601_FULL = "bt601-full"
+    BT709 = "bt709"
+    BT709_FULL = "bt709-full"
+    BT2020 = "bt2020"
+    BT2020_FULL = "bt2020-full"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """One picture with its planes, never copied without need.
+
+    Attributes:
+        planes: uint8 arrays as `PixelFormat` says. Rows may be padded (any positive row stride),
+            pixels within a row are contiguous. May be read-only views on decoder memory.
+        format: layout of `planes`.
+        width, height: size in pixels.
+        color: matrix and range for I420 and NV12.
+        pts_ns: presentation time in nanoseconds.
+        frame: number within its source, from 0.
+        source, source_id: who made it; `source` carries no credentials.
+        owner: keeps the memory behind `planes` alive.
+
+    Raises:
+        MediaError: planes do not fit the format and size.
+    """
+
+    planes: tuple[Plane, ...]
+    format: PixelFormat
+    width: int
+    height: int
+    color: ColorSpace = ColorSpace.BT601
+    pts_ns: int = 0
+    frame: int = 0
+    source: str = ""
+    source_id: int = 0
+    owner: Any = None
+
+    def __post_init__(self) -> None:
+        expected = plane_shapes(self.format, self.width, self.height)
+        if len(self.planes) != len(expected):
+            raise MediaError(
+                f"{len(self.planes)} planes",
+                where="Frame.planes",
+                expected=f"{len(expected)} planes",
+            )
+        for i, (plane, shape) in enumerate(zip(self.planes, expected, strict=True)):
+            if plane.dtype != np.uint8 or plane.shape != shape:
+                raise MediaError(
+                    f"plane {i} is {plane.dtype} of shape {plane.shape}",
+                    where="Frame.planes",
+                    expected=f"uint8 of shape {shape} ({self.format}, {self.width}x{self.height})",
+                )
+            inner = plane.strides[1:]
+            if inner != ((1,) if plane.ndim == 2 else (plane.shape[2], 1)) or plane.strides[0] < 0:
+                raise MediaError(
+                    f"plane {i} has strides {plane.strides}",
+                    where="Frame.planes",
+                    expected="rows of contiguous pixels",
+                    fix="pass numpy.ascontiguousarray(plane)",
+                )
+
+    @classmethod
+    def from_array(
+        cls, array: Plane, format: PixelFormat = PixelFormat.BGR, **kwargs: Any
+    ) -> Frame:
+        """A frame over an (h, w, 3) RGB or BGR, or (h, w) GRAY array; no copy if contiguous."""
+        array = np.ascontiguousarray(array)
+        return cls((array,), format, array.shape[1], array.shape[0], **kwargs)
+
+    def __repr__(self) -> str:
+        size = f"{self.width}x{self.height}"
+        return f"Frame({self.format} {size}, frame {self.frame} of {self.source!r})"
+
+
+def plane_shapes(format: PixelFormat, width: int, height: int) -> tuple[tuple[int, ...], ...]:
+    """The shape of every plane of a `width` x `height` picture."""
+    if width < 1 or height < 1:
+        raise MediaError(f"{width}x{height} is not a picture size", where="Frame")
+    cw, ch = (width + 1) // 2, (height + 1) // 2
+    match format:
+        case PixelFormat.I420:
+            return (height, width), (ch, cw), (ch, cw)
+        case PixelFormat.NV12:
+            return (height, width), (ch, cw, 2)
+        case PixelFormat.GRAY:
+            return ((height, width),)
+        case _:
+            return ((height, width, 3),)

@@ -1,0 +1,166 @@
+"""Detections: what a parser returns and what clustering passes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noria.errors import ParserError
+
+__all__ = ["Detections", "FloatArray", "IntArray", "Space"]
+
+FloatArray = npt.NDArray[np.float32]
+IntArray = npt.NDArray[np.int32]
+
+
+class Space(StrEnum):
+    """The coordinate space of boxes: pixels of the network input, of a crop, or of the frame."""
+
+    NETWORK = "network"
+    ROI = "roi"
+    FRAME = "frame"
+
+
+def _array(value: object, dtype: type[np.generic], shape: tuple[int | None, ...], name: str) -> Any:
+    try:
+        array = np.asarray(value)
+        if array.size == 0 and array.ndim < len(shape):
+            array = array.reshape(tuple(s or 0 for s in shape))
+        if array.dtype.kind not in "fiub":
+            raise TypeError(f"dtype {array.dtype} is not numeric")
+        array = np.ascontiguousarray(array, dtype=dtype)
+    except (TypeError, ValueError) as error:
+        raise ParserError(
+            f"{name} is not an array of numbers: {error}",
+            where=f"Detections.{name}",
+            expected=f"{np.dtype(dtype).name} of shape {_shape_text(shape)}",
+        ) from error
+    if array.ndim != len(shape) or any(
+        s is not None and s != d for s, d in zip(shape, array.shape, strict=True)
+    ):
+        raise ParserError(
+            f"{name} has shape {array.shape}",
+            where=f"Detections.{name}",
+            expected=f"{np.dtype(dtype).name} of shape {_shape_text(shape)}",
+        )
+    return array
+
+
+def _shape_text(shape: tuple[int | None, ...]) -> str:
+    return (
+        "("
+        + ", ".join("N" if s is None else str(s) for s in shape)
+        + ("," * (len(shape) == 1))
+        + ")"
+    )
+
+
+@dataclass(eq=False, slots=True)
+class Detections:
+    """N boxes with scores and classes; arrays are checked and converted at construction.
+
+    Attributes:
+        boxes: (N, 4) float32, left, top, width, height in pixels of `space`.
+        scores: (N,) float32.
+        class_ids: (N,) int32.
+        masks: N float32 arrays (h, w), box-relative, or None.
+        angles: (N,) float32, radians, or None.
+        space: the coordinate space of `boxes`; parsers return `Space.NETWORK`.
+
+    Raises:
+        ParserError: an array has the wrong rank, length or kind. Values (NaN, class range) are
+            judged where user code hands them over, see `noria.custom`.
+    """
+
+    boxes: FloatArray
+    scores: FloatArray
+    class_ids: IntArray
+    masks: list[FloatArray] | None = None
+    angles: FloatArray | None = None
+    space: Space = Space.NETWORK
+
+    def __post_init__(self) -> None:
+        self.boxes = _array(self.boxes, np.float32, (None, 4), "boxes")
+        n = len(self.boxes)
+        self.scores = _array(self.scores, np.float32, (n,), "scores")
+        self.class_ids = _array(self.class_ids, np.int32, (n,), "class_ids")
+        if self.angles is not None:
+            self.angles = _array(self.angles, np.float32, (n,), "angles")
+        if self.masks is not None:
+            self.masks = [
+                _array(m, np.float32, (None, None), f"masks[{i}]") for i, m in enumerate(self.masks)
+            ]
+            if len(self.masks) != n:
+                raise ParserError(
+                    f"{len(self.masks)} masks for {n} boxes",
+                    where="Detections.masks",
+                    expected=f"{n} masks",
+                )
+
+    @classmethod
+    def empty(cls, space: Space = Space.NETWORK) -> Detections:
+        """No detections."""
+        return cls(
+            np.empty((0, 4), np.float32),
+            np.empty(0, np.float32),
+            np.empty(0, np.int32),
+            space=space,
+        )
+
+    @classmethod
+    def from_xyxy(
+        cls,
+        corners: npt.ArrayLike,
+        scores: npt.ArrayLike,
+        class_ids: npt.ArrayLike,
+        *,
+        space: Space = Space.NETWORK,
+    ) -> Detections:
+        """From (N, 4) left, top, right, bottom corners."""
+        boxes = _array(corners, np.float32, (None, 4), "boxes").copy()
+        boxes[:, 2:] -= boxes[:, :2]
+        return cls(boxes, scores, class_ids, space=space)  # type: ignore[arg-type]
+
+    def __len__(self) -> int:
+        return len(self.boxes)
+
+    def __repr__(self) -> str:
+        classes = np.unique(self.class_ids).tolist()
+        return f"Detections({len(self)} boxes in {self.space} space, classes {classes})"
+
+    def select(self, index: npt.NDArray[Any]) -> Detections:
+        """The detections at `index` (integers or a boolean mask), in that order."""
+        masks = None
+        if self.masks is not None:
+            chosen = np.arange(len(self))[index]
+            masks = [self.masks[int(i)] for i in chosen]
+        return Detections(
+            self.boxes[index],
+            self.scores[index],
+            self.class_ids[index],
+            masks=masks,
+            angles=None if self.angles is None else self.angles[index],
+            space=self.space,
+        )
+
+    def to_supervision(self) -> Any:
+        """The same boxes as `supervision.Detections` (xyxy), for its annotators and trackers.
+
+        Raises:
+            ModuleNotFoundError: the extra `noria[supervision]` is not installed.
+        """
+        try:
+            import supervision
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                "the bridge needs supervision: pip install 'noria[supervision]'"
+            ) from error
+        corners = self.boxes.copy()
+        corners[:, 2:] += corners[:, :2]
+        return supervision.Detections(
+            xyxy=corners, confidence=self.scores, class_id=self.class_ids.astype(int)
+        )
