@@ -1,0 +1,1 @@
+"""Stages, bounded queues, threads, back-pressure."""

@@ -1,0 +1,77 @@
+"""A bounded queue between two stages that knows when either side is gone."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from typing import Generic, TypeVar
+
+__all__ = ["Channel", "Closed"]
+
+T = TypeVar("T")
+
+
+class Closed(Exception):
+    """The other side is gone: the writer has ended and all is read, or the reader has left."""
+
+
+class Channel(Generic[T]):
+    """One writer, one reader, at most `size` items waiting."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._items: deque[T] = deque()
+        self._changed = threading.Condition()
+        self._ended = False
+        self._abandoned = False
+
+    def put(self, item: T) -> None:
+        """Wait for room, then add. Raises Closed once the reader has left."""
+        with self._changed:
+            while len(self._items) >= self._size and not self._abandoned:
+                self._changed.wait()
+            if self._abandoned:
+                raise Closed
+            self._items.append(item)
+            self._changed.notify_all()
+
+    def offer(self, item: T) -> bool:
+        """Add if there is room; False if there is none. Raises Closed once the reader has left."""
+        with self._changed:
+            if self._abandoned:
+                raise Closed
+            if len(self._items) >= self._size:
+                return False
+            self._items.append(item)
+            self._changed.notify_all()
+            return True
+
+    def get(self) -> T:
+        """Wait for an item. Raises Closed when the writer has ended and nothing is left."""
+        with self._changed:
+            while not self._items and not self._ended:
+                self._changed.wait()
+            if not self._items:
+                raise Closed
+            item = self._items.popleft()
+            self._changed.notify_all()
+            return item
+
+    @property
+    def empty(self) -> bool:
+        """Nothing to read right now."""
+        with self._changed:
+            return not self._items
+
+    def end(self) -> None:
+        """The writer is done; what is in the channel can still be read."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+    def abandon(self) -> None:
+        """The reader leaves; waiting items are dropped and the writer is told."""
+        with self._changed:
+            self._abandoned = True
+            self._items.clear()
+            self._changed.notify_all()
