@@ -1,0 +1,221 @@
+"""`ModelConfig`: one model's configuration, typed, every value with its origin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+
+from noria.config.class_attrs import ClassAttrs
+from noria.config.enums import (
+    ClusterMode,
+    ColorFormat,
+    NetworkMode,
+    NetworkType,
+    ProcessMode,
+    ScalingComputeHw,
+    ScalingFilter,
+    TensorOrder,
+    UffInputOrder,
+)
+from noria.config.origin import DEFAULT, Origin
+from noria.notices import Notice
+
+__all__ = ["EffectiveCluster", "ModelConfig"]
+
+
+class EffectiveCluster(NamedTuple):
+    """The clustering that really runs, see `ModelConfig.effective_cluster`.
+
+    `overrides` maps `ClassAttrs` field names to the values every class takes instead of its own.
+    """
+
+    mode: ClusterMode
+    overrides: Mapping[str, float]
+
+
+class ModelConfig(BaseModel):
+    """What an nvinfer config file says about one model.
+
+    Fields are the `[property]` keys with `-` as `_`; `docs/configuration.md` lists them all. Paths
+    are absolute. An absent or empty text or path is None.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False)
+
+    # identity, scheduling, batching
+    gie_unique_id: int | None = None
+    process_mode: ProcessMode = ProcessMode.PRIMARY
+    interval: int = 0
+    gpu_id: int = 0
+    batch_size: int = 1
+    network_type: NetworkType = NetworkType.DETECTOR
+    # where the network comes from
+    model_engine_file: Path | None = None
+    onnx_file: Path | None = None
+    tlt_encoded_model: Path | None = None
+    tlt_model_key: str | None = None
+    model_file: Path | None = None
+    proto_file: Path | None = None
+    uff_file: Path | None = None
+    uff_input_blob_name: str | None = None
+    uff_input_order: UffInputOrder = UffInputOrder.NCHW
+    custom_network_config: str | None = None
+    output_blob_names: tuple[str, ...] = ()
+    engine_create_func_name: str | None = None
+    custom_lib_path: Path | None = None
+    custom_lib_abi: str = "auto"
+    # engine build
+    network_mode: NetworkMode = NetworkMode.FP32
+    int8_calib_file: Path | None = None
+    workspace_size: int = 0
+    force_implicit_batch_dim: bool = False
+    infer_dims: tuple[int, int, int] | None = None
+    output_io_formats: tuple[str, ...] = ()
+    layer_device_precision: tuple[str, ...] = ()
+    enable_dla: bool = False
+    use_dla_core: int = 0
+    strongly_typed: bool = False
+    dynamic_properties: str | None = None
+    warmup_engine: bool = False
+    # input tensor and preprocessing
+    model_color_format: ColorFormat = ColorFormat.RGB
+    net_scale_factor: float = 1.0
+    offsets: tuple[float, ...] = ()
+    mean_file: Path | None = None
+    network_input_order: TensorOrder = TensorOrder.NCHW
+    maintain_aspect_ratio: bool = False
+    symmetric_padding: bool = False
+    scaling_filter: ScalingFilter = ScalingFilter.DEFAULT
+    scaling_compute_hw: ScalingComputeHw = ScalingComputeHw.DEFAULT
+    input_tensor_from_meta: bool = False
+    # outputs, labels, detector
+    labelfile_path: Path | None = None
+    num_detected_classes: int = 0
+    parse_bbox_func_name: str | None = None
+    parse_bbox_instance_mask_func_name: str | None = None
+    parse_classifier_func_name: str | None = None
+    parse_segmentation_func_name: str | None = None
+    cluster_mode: ClusterMode = ClusterMode.GROUP_RECTANGLES
+    filter_out_class_ids: tuple[int, ...] = ()
+    crop_objects_to_roi_boundary: bool = False
+    output_instance_mask: bool = False
+    # classifier and segmentation
+    classifier_threshold: float = 0.0
+    classifier_async_mode: bool = False
+    classifier_type: str | None = None
+    segmentation_threshold: float = 0.0
+    segmentation_output_order: TensorOrder = TensorOrder.NCHW
+    # secondary mode
+    operate_on_gie_id: int = -1
+    operate_on_class_ids: tuple[int, ...] = ()
+    input_object_min_width: int = 0
+    input_object_min_height: int = 0
+    input_object_max_width: int = 0
+    input_object_max_height: int = 0
+    secondary_reinfer_interval: int = 2147483647
+    # tensors, pools, memory
+    output_tensor_meta: bool = False
+    tensor_meta_pool_size: int = 2
+    auto_inc_mem: bool = True
+    max_gpu_mem_per: float = 99.0
+    disable_output_host_copy: bool = False
+    # debugging
+    raw_output_file_write: bool = False
+    dump_input_tensor: bool = False
+    dump_output_tensor: bool = False
+    overwrite_input_tensor: bool = False
+    ip_tensor_file: Path | None = None
+    overwrite_output_tensor: bool = False
+    op_tensor_files: tuple[Path, ...] = ()
+    stabilize_buffer_count: int = 0
+    # [class-attrs-all] over the defaults; then each [class-attrs-<n>] over that, complete
+    all_classes: ClassAttrs = ClassAttrs()
+    classes: Mapping[int, ClassAttrs] = Field(default_factory=dict)
+
+    _path: Path = PrivateAttr(default=Path("<no file>"))
+    _origins: Mapping[str, Origin] = PrivateAttr(default_factory=dict)
+    _notices: tuple[Notice, ...] = PrivateAttr(default=())
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
+
+    @property
+    def path(self) -> Path:
+        """The config file, as it was named; `<no file>` for a config made by a program."""
+        return self._path
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What reading the file decided or found odd, in the order of the file."""
+        return self._notices
+
+    def origin(self, field: str, *, class_id: int | None = None) -> Origin:
+        """Where the value of a field came from.
+
+        Args:
+            field: field name (`cluster_mode`) or key (`cluster-mode`); with `class_id` one of
+                `ClassAttrs`.
+            class_id: the class whose per-class value is asked for.
+
+        Raises:
+            KeyError: there is no such field.
+        """
+        name = field.replace("-", "_")
+        if class_id is None:
+            if name not in type(self).model_fields:
+                raise KeyError(field)
+            return self._origins.get(name, DEFAULT)
+        name = "min_boxes" if field == "minBoxes" else name
+        if name not in ClassAttrs.__slots__:
+            raise KeyError(field)
+        own = self._origins.get(f"classes.{class_id}.{name}")
+        return own or self._origins.get(f"all_classes.{name}", DEFAULT)
+
+    @property
+    def component_id(self) -> int:
+        """The id stamped on results: `gie-unique-id`, or 1 when the file leaves it out."""
+        return 1 if self.gie_unique_id is None else self.gie_unique_id
+
+    def class_attrs(self, class_id: int) -> ClassAttrs:
+        """The settings of one class: defaults, then `class-attrs-all`, then `class-attrs-<n>`."""
+        return self.classes.get(class_id, self.all_classes)
+
+    @cached_property
+    def per_class(self) -> tuple[ClassAttrs, ...]:
+        """The settings of each class, `num_detected_classes` long."""
+        return tuple(self.class_attrs(n) for n in range(self.num_detected_classes))
+
+    @property
+    def effective_cluster(self) -> EffectiveCluster:
+        """The clustering that runs: mode 0 of a detector becomes NMS, IoU 0.5, 20 boxes per class.
+
+        That is what stock builds of the original do since 6.0, whatever the file says for the two
+        values. `cluster_mode` and the per-class settings keep what the file says.
+        Source: config facts, section 5.6.
+        """
+        replaced = (
+            self.network_type is NetworkType.DETECTOR
+            and self.cluster_mode is ClusterMode.GROUP_RECTANGLES
+        )
+        if not replaced:
+            return EffectiveCluster(self.cluster_mode, MappingProxyType({}))
+        return EffectiveCluster(
+            ClusterMode.NMS, MappingProxyType({"nms_iou_threshold": 0.5, "topk": 20})
+        )
+
+    def __repr__(self) -> str:
+        model = self.onnx_file or self.model_engine_file
+        return (
+            f"ModelConfig({self.path.name!r}, {self.network_type.label}, "
+            f"{self.num_detected_classes} classes, model {model.name if model else None!r})"
+        )
+
+    __str__ = __repr__
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        return [(None, str(self))]

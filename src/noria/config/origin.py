@@ -1,0 +1,43 @@
+"""Where the value of a key came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+__all__ = ["DEFAULT", "OVERRIDE", "EffectiveValue", "Origin"]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where one value came from.
+
+    Attributes:
+        kind: `file`, `default` (nobody said anything) or `override` (set by a program).
+        file, line: the config file as it was named, the line from 1; None unless kind is `file`.
+        key: the key as written there; differs from the asked one for legacy keys (`enable-dbscan`).
+        text: the value as written there.
+    """
+
+    kind: Literal["file", "default", "override"]
+    file: Path | None = None
+    line: int | None = None
+    key: str | None = None
+    text: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.kind == "file" else self.kind
+
+
+DEFAULT = Origin("default")
+OVERRIDE = Origin("override")
+
+
+class EffectiveValue(NamedTuple):
+    """One line of `noria show`: a key, its value as a config file would write it, its origin."""
+
+    group: str
+    key: str
+    text: str
+    origin: str
