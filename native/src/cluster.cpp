@@ -1,5 +1,72 @@
+// Binding of the clustering kernels: noria._native.cluster.
+#include "cluster.h"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/tuple.h>
+
+#include <tuple>
+#include <utility>
+
 #include "module.h"
 
 namespace nb = nanobind;
+namespace nc = noria::cluster;
 
-void bind_cluster(nb::module_ &m) { (void)m; }
+namespace {
+
+template <typename T, typename... Shape>
+using In = nb::ndarray<const T, nb::c_contig, nb::device::cpu, Shape...>;
+
+// A NumPy array that owns the moved-in values.
+template <typename T>
+nb::ndarray<nb::numpy, T> array_of(std::vector<T> values, std::initializer_list<std::size_t> shape) {
+    auto *kept = new std::vector<T>(std::move(values));
+    nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<T> *>(p); });
+    return nb::ndarray<nb::numpy, T>(kept->data(), shape, owner);
+}
+
+nb::tuple cluster(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scores,
+                  In<std::int32_t, nb::ndim<1>> class_ids, In<float, nb::shape<-1, 5>> thresholds,
+                  In<std::int32_t, nb::shape<-1, 3>> counts, int mode, bool trace) {
+    const std::size_t n = boxes.shape(0), num_classes = thresholds.shape(0);
+    const nc::Input in{boxes.data(), scores.data(), class_ids.data(), n};
+    nc::Result result;
+    std::vector<float> out_boxes, out_scores;
+    std::vector<std::int32_t> rows, members;
+    {
+        nb::gil_scoped_release release;
+        std::vector<nc::ClassParams> params(num_classes);
+        for (std::size_t c = 0; c < num_classes; ++c) {
+            const float *f = thresholds.data() + 5 * c;
+            const std::int32_t *i = counts.data() + 3 * c;
+            params[c] = {f[0], f[1], f[2], f[3], f[4], i[0], i[1], i[2]};
+        }
+        result = nc::run(in, params.data(), static_cast<std::int32_t>(num_classes),
+                         static_cast<nc::Mode>(mode), trace);
+        for (const nc::Object &o : result.objects) {
+            out_boxes.insert(out_boxes.end(), o.box, o.box + 4);
+            out_scores.push_back(o.score);
+            rows.push_back(o.row);
+            members.push_back(o.members);
+        }
+    }
+    const std::size_t m = rows.size();
+    nb::object details = nb::none();
+    if (trace)
+        details = nb::make_tuple(array_of(std::move(result.trace.reason), {n}),
+                                 array_of(std::move(result.trace.by), {n}),
+                                 array_of(std::move(result.trace.object), {n}));
+    return nb::make_tuple(array_of(std::move(out_boxes), {m, 4}), array_of(std::move(out_scores), {m}),
+                          array_of(std::move(result.class_ids), {m}), array_of(std::move(rows), {m}),
+                          array_of(std::move(members), {m}), details);
+}
+
+}  // namespace
+
+void bind_cluster(nb::module_ &m) {
+    m.def("cluster", &cluster, nb::arg("boxes"), nb::arg("scores"), nb::arg("class_ids"),
+          nb::arg("thresholds"), nb::arg("counts"), nb::arg("mode"), nb::arg("trace"),
+          "Cluster one frame: (boxes, scores, class_ids, rows, members, trace or None). "
+          "thresholds is (C, 5): pre, post, IoU, eps, min score; counts is (C, 3): topk, group "
+          "threshold, min boxes; trace is (reason, by, object), one entry per input row.");
+}

@@ -1,0 +1,90 @@
+// Clustering of one frame's boxes, all classes in one call. Source: spec B.2 to B.5.
+// Arithmetic is IEEE binary32 in the order written; build without contraction and fast-math.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace noria::cluster {
+
+// Why an input row is not an output row of its own; the numbers are noria.infer.cluster.Reason.
+enum Reason : std::uint8_t {
+    kKept = 0,
+    kMerged = 1,
+    kBelowPreThreshold = 2,
+    kClassOutOfRange = 3,
+    kSuppressed = 4,
+    kNoise = 5,
+    kMinScore = 6,
+    kAreaToHitRatio = 7,
+    kGroupThreshold = 8,
+    kContained = 9,
+    kPostThreshold = 10,
+    kTopk = 11,
+};
+
+enum Mode : int { kGroupRectangles = 0, kDbscan = 1, kNms = 2, kHybrid = 3, kNone = 4 };
+
+struct ClassParams {
+    float pre_threshold, post_threshold, iou_threshold, eps, min_score;
+    std::int32_t topk, group_threshold, min_boxes;
+};
+
+struct Input {
+    const float *boxes;   // n x 4: left, top, width, height
+    const float *scores;  // n
+    const std::int32_t *class_ids;
+    std::size_t n;
+};
+
+using Rows = std::vector<std::int32_t>;
+
+struct Object {
+    float box[4];
+    float score;
+    std::int32_t row;      // the input row it is, or the first member of the cluster it was made from
+    std::int32_t members;  // 0: an input box as it came; else the size of the cluster
+};
+
+// One entry per input row. While a class is worked on, `object` of a row that is still alive is
+// its place in that class's list; at the end it is the output row, or -1.
+struct Trace {
+    std::vector<std::uint8_t> reason;
+    std::vector<std::int32_t> by;  // the input row that suppressed or contains it, or -1
+    std::vector<std::int32_t> object;
+
+    void drop(std::int32_t row, Reason why, std::int32_t because = -1) {
+        reason[row] = why;
+        by[row] = because;
+        object[row] = -1;
+    }
+};
+
+struct Result {
+    std::vector<Object> objects;
+    std::vector<std::int32_t> class_ids;
+    Trace trace;  // empty unless asked for
+};
+
+Result run(const Input &in, const ClassParams *params, std::int32_t num_classes, Mode mode, bool trace);
+
+// --- the steps, each for the rows of one class; `trace` may be null -------------------------
+
+// Indices by descending score, stable; NaN last.
+void sort_descending(Rows &rows, const float *scores);
+
+// Greedy suppression, then `score > post`, then topk; appends to `out`, best first. Source: B.4.
+void nms(const Input &in, const Rows &rows, const ClassParams &p, std::vector<Object> &out, Trace *trace);
+
+// One-hop DBSCAN: the label of each row, -1 for noise; returns the number of labels. Source: B.5.
+std::int32_t dbscan_labels(const Input &in, const Rows &rows, const ClassParams &p,
+                           std::vector<std::int32_t> &labels);
+void dbscan_merge(const Input &in, const Rows &rows, const ClassParams &p, std::vector<Object> &out,
+                  Trace *trace);
+Rows dbscan_members(const Input &in, const Rows &rows, const ClassParams &p, Trace *trace);
+
+// groupRectangles on boxes truncated to integers; every score becomes -0.1. Source: B.4.
+void group_rectangles(const Input &in, const Rows &rows, const ClassParams &p,
+                      std::vector<Object> &out, Trace *trace);
+
+}  // namespace noria::cluster

@@ -1,0 +1,265 @@
+"""From a parser's boxes to a frame's objects: thresholds, clustering, top k.
+
+One native call does all classes of a frame (`native/src/cluster*.cpp`); here are its parameters,
+which rows survived and, on request, why each other row did not.
+
+A box with a NaN coordinate is never a neighbour in DBSCAN and is suppressed by any kept box in NMS.
+A NaN score passes the thresholds that equality passes and sorts last; the original leaves both
+undefined. A DBSCAN cluster whose scores sum to 0 has no weighted mean and counts as below
+`dbscan-min-score`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noria import _native
+from noria.config.enums import ClusterMode
+from noria.errors import ConfigError
+from noria.meta.detections import Detections, FloatArray, IntArray
+from noria.notices import Notice
+
+if TYPE_CHECKING:
+    from noria.config import ClassAttrs, ModelConfig
+
+__all__ = [
+    "ClusterParams",
+    "ClusterResult",
+    "ClusterTrace",
+    "Clusterer",
+    "Reason",
+    "cluster",
+]
+
+
+class Reason(IntEnum):
+    """What became of an input row; the numbers are those of `native/src/cluster.h`."""
+
+    KEPT = 0
+    MERGED = 1
+    BELOW_PRE_THRESHOLD = 2
+    CLASS_OUT_OF_RANGE = 3
+    SUPPRESSED = 4
+    NOISE = 5
+    MIN_SCORE = 6
+    AREA_TO_HIT_RATIO = 7
+    GROUP_THRESHOLD = 8
+    CONTAINED = 9
+    POST_THRESHOLD = 10
+    TOPK = 11
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterParams:
+    """Mode and per-class parameters as the native call takes them.
+
+    Attributes:
+        mode: the algorithm that runs.
+        thresholds: (C, 5) float32: pre-cluster, post-cluster, IoU, eps, dbscan-min-score.
+        counts: (C, 3) int32: topk (negative: unlimited), group-threshold, minBoxes.
+        notices: what was put in place of the configured mode.
+    """
+
+    mode: ClusterMode
+    thresholds: FloatArray
+    counts: IntArray
+    notices: tuple[Notice, ...] = ()
+
+    @classmethod
+    def from_attrs(cls, per_class: Sequence[ClassAttrs], mode: ClusterMode | int) -> ClusterParams:
+        """Parameters for exactly this mode; class `i` uses `per_class[i]`."""
+        thresholds = [
+            (
+                a.pre_cluster_threshold,
+                a.post_cluster_threshold,
+                a.nms_iou_threshold,
+                a.eps,
+                a.dbscan_min_score,
+            )
+            for a in per_class
+        ]
+        counts = [(a.topk, a.group_threshold, a.min_boxes) for a in per_class]
+        limits = np.iinfo(np.int32)
+        return cls(
+            mode if isinstance(mode, ClusterMode) else _mode(mode),
+            np.array(thresholds, np.float32).reshape(-1, 5),
+            np.clip(np.array(counts, np.int64).reshape(-1, 3), limits.min, limits.max).astype(
+                np.int32
+            ),
+        )
+
+    @classmethod
+    def from_config(cls, cfg: ModelConfig, *, group_rectangles: bool = False) -> ClusterParams:
+        """Parameters of a config.
+
+        Args:
+            cfg: the detector's configuration.
+            group_rectangles: run cluster-mode 0 as it is written, as builds of the original with
+                OpenCV do. Stock builds, and this by default, run NMS with topk 20 and IoU 0.5 for
+                every class of a network-type 0 in its place, whatever the config says of the two.
+
+        Source: spec B.3.
+        """
+        if group_rectangles:
+            return cls.from_attrs(cfg.per_class, cfg.cluster_mode)
+        mode, overrides = cfg.effective_cluster
+        if mode is cfg.cluster_mode:
+            return cls.from_attrs(cfg.per_class, mode)
+        # The keys of ClassAttrs come from one place; their types do not show in the mapping.
+        per_class = [replace(a, **overrides) for a in cfg.per_class]  # type: ignore[arg-type]
+        params = cls.from_attrs(per_class, mode)
+        settings = ", ".join(f"{k.replace('_', '-')}={v:g}" for k, v in overrides.items())
+        notice = Notice(
+            "warning",
+            f"cluster-mode={cfg.cluster_mode} runs as {mode.label} with {settings} for every class,"
+            " as in builds of the original without OpenCV; write cluster-mode=2 to choose these"
+            " two yourself",
+            where=str(cfg.path),
+        )
+        return cls(params.mode, params.thresholds, params.counts, (notice,))
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterTrace:
+    """What became of each of the N input rows.
+
+    Attributes:
+        reason: (N,) uint8, `Reason`. MERGED rows are part of an output, KEPT rows are one.
+        by: (N,) int32, for SUPPRESSED the row of the box that did it, for CONTAINED the first row
+            of the cluster around it; otherwise -1.
+        output: (N,) int32, the output the row became or was merged into; -1 if dropped.
+    """
+
+    reason: npt.NDArray[np.uint8]
+    by: IntArray
+    output: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterResult:
+    """The objects of one frame, ascending by class, within a class as spec B.3 orders them.
+
+    Attributes:
+        detections: M boxes, in the space of the input.
+        kept: (M,) int32, the input row of each; the first member's for a merged one.
+        members: (M,) int32, 0 for an input box, n for one made of a cluster of n.
+        trace: what became of every input row, if asked for.
+    """
+
+    detections: Detections
+    kept: IntArray
+    members: IntArray
+    trace: ClusterTrace | None = None
+
+    @property
+    def dropped(self) -> IntArray:
+        """Input rows that are in no output; `trace.reason` says why.
+
+        Raises:
+            ValueError: clustering ran without `trace=True`.
+        """
+        if self.trace is None:
+            raise ValueError("nothing was traced: cluster with trace=True")
+        return np.flatnonzero(self.trace.output < 0).astype(np.int32)
+
+
+class Clusterer:
+    """Clustering with the parameters of one config, computed once. Safe to use from any thread.
+
+    Attributes:
+        params: what runs.
+        notices: what was put in place of the configured mode.
+    """
+
+    def __init__(self, cfg: ModelConfig | ClusterParams, *, group_rectangles: bool = False) -> None:
+        self.params = (
+            cfg
+            if isinstance(cfg, ClusterParams)
+            else ClusterParams.from_config(cfg, group_rectangles=group_rectangles)
+        )
+        self.notices = self.params.notices
+
+    def __call__(self, detections: Detections, *, trace: bool = False) -> ClusterResult:
+        """Cluster one frame's boxes.
+
+        Args:
+            detections: a parser's result, in any order; rows of classes that the config does not
+                have are dropped.
+            trace: also tell what became of every row.
+        """
+        p = self.params
+        boxes, scores, class_ids, rows, members, details = _native.cluster(
+            detections.boxes,
+            detections.scores,
+            detections.class_ids,
+            p.thresholds,
+            p.counts,
+            int(p.mode),
+            trace,
+        )
+        found = Detections(
+            boxes,
+            scores,
+            class_ids,
+            masks=_own_masks(detections, rows, members),
+            angles=_own_angles(detections, rows, members),
+            space=detections.space,
+        )
+        return ClusterResult(found, rows, members, ClusterTrace(*details) if trace else None)
+
+
+def cluster(
+    detections: Detections,
+    per_class: Sequence[ClassAttrs],
+    mode: ClusterMode | int,
+    *,
+    trace: bool = False,
+) -> ClusterResult:
+    """Cluster one frame's boxes with exactly this mode (0 is groupRectangles here).
+
+    Args:
+        detections: a parser's result.
+        per_class: the parameters of each class; classes beyond are out of range.
+        mode: `cluster-mode`.
+        trace: also tell what became of every row.
+
+    Raises:
+        ConfigError: `mode` is not a clustering mode.
+    """
+    return Clusterer(ClusterParams.from_attrs(per_class, mode))(detections, trace=trace)
+
+
+def _mode(value: int) -> ClusterMode:
+    for mode in ClusterMode:
+        if mode == value:
+            return mode
+    raise ConfigError(
+        f"{value} is not {ClusterMode.noun()}", expected=f"one of {ClusterMode.choices()}"
+    )
+
+
+def _own_angles(
+    detections: Detections, rows: IntArray, members: npt.NDArray[Any]
+) -> FloatArray | None:
+    # A merged box has no angle of its own. Source: spec B.5.
+    if detections.angles is None:
+        return None
+    return np.where(members > 0, np.float32(0), detections.angles[rows])
+
+
+def _own_masks(
+    detections: Detections, rows: IntArray, members: npt.NDArray[Any]
+) -> list[FloatArray] | None:
+    if detections.masks is None:
+        return None
+    none = np.empty((0, 0), np.float32)
+    return [
+        none if n else detections.masks[row]
+        for row, n in zip(rows.tolist(), members.tolist(), strict=True)
+    ]

@@ -1,0 +1,76 @@
+"""The label file: one record per line, fields separated by `;`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from noria.errors import ConfigError
+from noria.notices import Notice
+
+__all__ = ["Labels", "load_labels"]
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """The records of a label file.
+
+    Attributes:
+        records: the fields of each record. Detectors: record `class`, field 0. Classifiers: record
+            `attribute` (output layer), field `class`.
+        notices: bytes that had to be replaced.
+    """
+
+    records: tuple[tuple[str, ...], ...] = ()
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def detector(self) -> list[str]:
+        """The name of each class of a detector."""
+        return [fields[0] for fields in self.records]
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+
+def load_labels(path: str | Path) -> Labels:
+    """Read a label file.
+
+    No quoting, no comments, nothing is trimmed: a carriage return stays part of the last field, a
+    line of blanks is a record, a trailing `;` adds an empty field. Only completely empty lines are
+    skipped, which shifts later classes. Bytes that are not UTF-8 become U+FFFD, with a notice, so
+    that labels can always be written and drawn.
+
+    Raises:
+        ConfigError: the file cannot be read.
+    Source: spec B.8.
+    """
+    try:
+        raw = Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ConfigError(
+            f"the label file cannot be read: {reason}",
+            where=str(path),
+            expected="a text file with one label per line",
+            fix="check labelfile-path; a relative path is taken from the config file's folder",
+        ) from error
+    return _parse(raw, str(path))
+
+
+def _parse(raw: bytes, where: str) -> Labels:
+    notices: tuple[Notice, ...] = ()
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as error:
+        text = raw.decode(errors="replace")
+        line = raw.count(b"\n", 0, error.start) + 1
+        notices = (
+            Notice(
+                "warning",
+                f"byte 0x{raw[error.start]:02x} is not UTF-8; such bytes become"
+                " \N{REPLACEMENT CHARACTER}",
+                where=f"{where}:{line}",
+            ),
+        )
+    return Labels(tuple(tuple(line.split(";")) for line in text.split("\n") if line), notices)
