@@ -1,5 +1,202 @@
+// Best class and threshold in one pass over a score table; see decode.h for the contract.
+#include "decode.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
 #include "module.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#define NORIA_AVX2 __attribute__((target("avx2")))
+#endif
 
 namespace nb = nanobind;
 
-void bind_decode(nb::module_ &m) { (void)m; }
+namespace noria {
+namespace {
+
+constexpr float kNone = -std::numeric_limits<float>::infinity();
+// Columns taken together in a class-major table: the running best stays in the first-level cache
+// while the rows stream by in runs long enough for the prefetcher.
+constexpr std::ptrdiff_t kBlock = 1024;
+constexpr std::ptrdiff_t kRows = 8;  // classes compared per visit of the running best
+
+struct Block {
+    alignas(32) std::array<float, kBlock> best;
+    alignas(32) std::array<std::int32_t, kBlock> class_id;
+};
+
+float weighted(const ScoreTable &table, std::ptrdiff_t candidate, float score) {
+    return table.objectness ? table.objectness[candidate * table.objectness_stride] * score
+                            : score;
+}
+
+void update_generic(const float *row, std::ptrdiff_t stride, std::ptrdiff_t first,
+                    std::ptrdiff_t classes, std::ptrdiff_t from, std::ptrdiff_t n, Block &block) {
+    for (std::ptrdiff_t c = 0; c < classes; ++c, row += stride)
+        for (std::ptrdiff_t i = from; i < n; ++i) {
+            const bool better = row[i] > block.best[i];
+            block.best[i] = better ? row[i] : block.best[i];
+            block.class_id[i] = better ? static_cast<std::int32_t>(first + c) : block.class_id[i];
+        }
+}
+
+float row_max_generic(const float *row, std::ptrdiff_t n) {
+    float best = kNone;
+    for (std::ptrdiff_t i = 0; i < n; ++i) best = row[i] > best ? row[i] : best;
+    return best;
+}
+
+#if defined(NORIA_AVX2)
+// max_ps returns its second operand for NaN and for equal zeros, as `v > best ? v : best` does.
+NORIA_AVX2 void update_avx2(const float *row, std::ptrdiff_t stride, std::ptrdiff_t first,
+                            std::ptrdiff_t classes, std::ptrdiff_t n, Block &block) {
+    const std::ptrdiff_t whole = n & ~std::ptrdiff_t{7};
+    for (std::ptrdiff_t i = 0; i < whole; i += 8) {
+        __m256 best = _mm256_load_ps(&block.best[i]);
+        __m256 id = _mm256_castsi256_ps(
+            _mm256_load_si256(reinterpret_cast<const __m256i *>(&block.class_id[i])));
+        const float *p = row + i;
+        for (std::ptrdiff_t c = 0; c < classes; ++c, p += stride) {
+            const __m256 v = _mm256_loadu_ps(p);
+            const __m256 better = _mm256_cmp_ps(v, best, _CMP_GT_OQ);
+            best = _mm256_max_ps(v, best);
+            id = _mm256_blendv_ps(
+                id, _mm256_castsi256_ps(_mm256_set1_epi32(static_cast<int>(first + c))), better);
+        }
+        _mm256_store_ps(&block.best[i], best);
+        _mm256_store_si256(reinterpret_cast<__m256i *>(&block.class_id[i]),
+                           _mm256_castps_si256(id));
+    }
+    update_generic(row, stride, first, classes, whole, n, block);
+}
+
+NORIA_AVX2 float row_max_avx2(const float *row, std::ptrdiff_t n) {
+    __m256 a = _mm256_set1_ps(kNone), b = a;
+    std::ptrdiff_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        a = _mm256_max_ps(_mm256_loadu_ps(row + i), a);
+        b = _mm256_max_ps(_mm256_loadu_ps(row + i + 8), b);
+    }
+    for (; i + 8 <= n; i += 8) a = _mm256_max_ps(_mm256_loadu_ps(row + i), a);
+    a = _mm256_max_ps(a, b);
+    __m128 m = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    m = _mm_max_ps(m, _mm_movehl_ps(m, m));
+    m = _mm_max_ss(m, _mm_shuffle_ps(m, m, 1));
+    float best = _mm_cvtss_f32(m);
+    for (; i < n; ++i) best = row[i] > best ? row[i] : best;
+    return best;
+}
+#endif
+
+void scan_class_major(const ScoreTable &t, const Thresholds &thresholds, Hits &hits,
+                      [[maybe_unused]] bool simd) {
+    Block block;
+    for (std::ptrdiff_t start = 0; start < t.candidates; start += kBlock) {
+        const std::ptrdiff_t n = std::min(kBlock, t.candidates - start);
+        std::fill_n(block.best.begin(), n, kNone);
+        std::fill_n(block.class_id.begin(), n, 0);
+        for (std::ptrdiff_t c = 0; c < t.classes; c += kRows) {
+            const float *row = t.data + c * t.class_stride + start;
+            const std::ptrdiff_t rows = std::min(kRows, t.classes - c);
+#if defined(NORIA_AVX2)
+            if (simd) {
+                update_avx2(row, t.class_stride, c, rows, n, block);
+                continue;
+            }
+#endif
+            update_generic(row, t.class_stride, c, rows, 0, n, block);
+        }
+        for (std::ptrdiff_t i = 0; i < n; ++i) {
+            const float score = weighted(t, start + i, block.best[i]);
+            if (!(score >= thresholds.lowest)) continue;
+            const std::int32_t k = block.class_id[i];
+            if (k < thresholds.count && score >= thresholds.data[k]) hits.add(start + i, k, score);
+        }
+    }
+}
+
+void scan_candidate_major(const ScoreTable &t, const Thresholds &thresholds, Hits &hits,
+                          [[maybe_unused]] bool simd) {
+    for (std::ptrdiff_t i = 0; i < t.candidates; ++i) {
+        const float *row = t.data + i * t.candidate_stride;
+#if defined(NORIA_AVX2)
+        const float best = simd ? row_max_avx2(row, t.classes) : row_max_generic(row, t.classes);
+#else
+        const float best = row_max_generic(row, t.classes);
+#endif
+        if (!(weighted(t, i, best) >= thresholds.lowest)) continue;
+        const float *found = std::find(row, row + t.classes, best);
+        // A row of NaN only has no element equal to its "best".
+        const std::ptrdiff_t k = found == row + t.classes ? 0 : found - row;
+        const float score = weighted(t, i, found == row + t.classes ? kNone : *found);
+        if (k < thresholds.count && score >= thresholds.data[k]) hits.add(i, k, score);
+    }
+}
+
+}  // namespace
+
+bool best_class_has_simd() {
+#if defined(NORIA_AVX2)
+    static const bool has = __builtin_cpu_supports("avx2");
+    return has;
+#else
+    return false;
+#endif
+}
+
+void best_class(const ScoreTable &table, const Thresholds &thresholds, Hits &hits, bool simd) {
+    simd = simd && best_class_has_simd();
+    if (table.class_stride == 1)
+        scan_candidate_major(table, thresholds, hits, simd);
+    else
+        scan_class_major(table, thresholds, hits, simd);
+}
+
+}  // namespace noria
+
+namespace {
+
+using Scores = nb::ndarray<const float, nb::ndim<2>, nb::device::cpu>;
+using Line = nb::ndarray<const float, nb::ndim<1>, nb::device::cpu>;
+template <class T>
+using Out = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+std::ptrdiff_t best_class(const Scores &scores, const Line &objectness, const Line &thresholds,
+                          const Out<std::int32_t> &index, const Out<std::int32_t> &class_id,
+                          const Out<float> &score, bool simd) {
+    noria::ScoreTable table{scores.data(),
+                            static_cast<std::ptrdiff_t>(scores.shape(0)),
+                            static_cast<std::ptrdiff_t>(scores.shape(1)),
+                            static_cast<std::ptrdiff_t>(scores.stride(0)),
+                            static_cast<std::ptrdiff_t>(scores.stride(1)),
+                            objectness.shape(0) ? objectness.data() : nullptr,
+                            objectness.shape(0) ? static_cast<std::ptrdiff_t>(objectness.stride(0))
+                                                : 0};
+    noria::Thresholds limits{thresholds.data(), static_cast<std::ptrdiff_t>(thresholds.shape(0)),
+                             std::numeric_limits<float>::infinity()};
+    for (std::ptrdiff_t i = 0; i < limits.count; ++i)
+        limits.lowest = std::min(limits.lowest, limits.data[i]);
+    noria::Hits hits{index.data(), class_id.data(), score.data()};
+    {
+        nb::gil_scoped_release release;
+        noria::best_class(table, limits, hits, simd);
+    }
+    return hits.count;
+}
+
+}  // namespace
+
+void bind_decode(nb::module_ &m) {
+    m.def("best_class", &best_class, nb::arg("scores"), nb::arg("objectness"),
+          nb::arg("thresholds"), nb::arg("index"), nb::arg("class_id"), nb::arg("score"),
+          nb::arg("simd") = true,
+          "Best class of each row of (candidates, classes) scores and the threshold of that class; "
+          "fills the three arrays (room for every candidate), returns how many hits there are.");
+    m.def("best_class_has_simd", &noria::best_class_has_simd);
+}

@@ -1,0 +1,69 @@
+"""Which built-in parser answers to which name, and which ones fit given outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+from noria.engine.session import TensorSpec
+from noria.infer.parsers import coverage, yolo
+from noria.infer.parsers.head import Head, LayerLike
+from noria.meta.layers import BoxParser, Layer, NetworkInfo
+
+__all__ = ["HEADS", "WELL_KNOWN", "advice", "builtin_parser", "suggest"]
+
+HEADS: tuple[Head, ...] = (*yolo.HEADS, coverage.RESNET)
+"""All built-in heads; those named earlier are suggested first."""
+
+WELL_KNOWN: Mapping[str, BoxParser] = MappingProxyType({head.name: head for head in HEADS})
+"""Name for `parse-bbox-func-name` -> parser."""
+
+
+def builtin_parser(name: str | None) -> BoxParser | None:
+    """The built-in parser for a config's `parse-bbox-func-name`.
+
+    Args:
+        name: the function name; None or empty means the coverage and bbox grid parser.
+
+    Returns:
+        The parser, or None when no built-in has this name.
+    """
+    return WELL_KNOWN.get(name) if name else coverage.parse_coverage_bbox
+
+
+def suggest(
+    outputs: Mapping[str, Layer] | Iterable[LayerLike | TensorSpec],
+    network: NetworkInfo | None = None,
+) -> list[str]:
+    """Names of the built-in heads whose outputs have these names, kinds and shapes.
+
+    Args:
+        outputs: layers of one batch item, or tensor specs of a session (their axis 0 is the batch).
+        network: size of the network input, where known: tells a YOLOX grid from other rows.
+
+    Returns:
+        Names, the most likely first; empty when none fits.
+    """
+    given = list(outputs.values() if isinstance(outputs, Mapping) else outputs)
+    items = [_per_item(x) for x in given]
+    return [head.name for head in HEADS if head.fits(items, network)]
+
+
+def _per_item(output: LayerLike | TensorSpec) -> LayerLike:
+    if not isinstance(output, TensorSpec):
+        return output
+    axes = tuple(d if isinstance(d, int) else None for d in output.shape)
+    return TensorSpec(output.name, output.dtype, axes[1:] or (1,))  # type: ignore[return-value]
+
+
+def advice(
+    layers: Sequence[LayerLike], network: NetworkInfo | None, besides: str | None = None
+) -> list[str]:
+    """Lines for an error: the built-in heads that the outputs look like, if any."""
+    names = [n for n in suggest(layers, network) if n != besides][:3]
+    if not names:
+        return []
+    by_name = {head.name: head for head in HEADS}
+    return ["these outputs look like:"] + [
+        f"  parse-bbox-func-name={name}   ({by_name[name].summary})" for name in names
+    ]

@@ -1,0 +1,261 @@
+"""What a built-in head is: the outputs it needs, written once, and the function that decodes them.
+
+The same declaration checks the layers of a call, says what was wrong, suggests heads for given
+outputs and fills the table in the documentation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from noria.errors import ParserError
+from noria.meta.detections import Detections
+from noria.meta.layers import DetectionParams, Layer, NetworkInfo
+
+__all__ = ["Decode", "Dims", "Head", "LayerLike", "Layout", "Out", "Unfit", "layers_text"]
+
+Dims = Mapping[str, int]
+Arrays = Sequence[npt.NDArray[Any]]
+Decode = Callable[[Arrays, NetworkInfo, DetectionParams], Detections]
+Shape = tuple[int | None, ...]
+
+_TERM = re.compile(r"(?:(\d+)([+*]))?([A-Za-z]+)|(\d+)")
+
+
+class LayerLike(Protocol):
+    """Anything with the name, dtype and per-item shape of an output."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+    @property
+    def shape(self) -> Shape: ...
+
+
+class Unfit(Exception):
+    """The outputs cannot be decoded by this head; becomes a ParserError that names the layers."""
+
+    def __init__(self, found: str, expected: str | None = None, fix: str | None = None) -> None:
+        super().__init__(found)
+        self.found, self.expected, self.fix = found, expected, fix
+
+
+@dataclass(frozen=True, slots=True)
+class Out:
+    """One output that a head needs.
+
+    Attributes:
+        dims: axes separated by spaces: a number, a letter (any length), or `5+C`, `4*C`, which
+            binds C. One axis `.` at the front stands for leading axes of length 1.
+        names: accepted exact names; empty when the output is found by its position.
+        integers: counts and class ids, of any numeric type; otherwise float (16, 32 or 64 bit).
+        optional: may be missing (by name only); its array is then empty.
+    """
+
+    dims: str
+    names: tuple[str, ...] = ()
+    integers: bool = False
+    optional: bool = False
+
+    def bind(self, shape: Shape, bound: dict[str, int | None]) -> tuple[int | None, ...] | None:
+        """The shape without superfluous axes of length 1 when it fits `dims`, else None."""
+        terms = self.dims.split()
+        if len(shape) > len(terms):
+            lead = len(shape) - len(terms)
+            ones = [i for i, d in enumerate(shape) if d == 1]
+            drop = set(range(lead)) if all(shape[i] == 1 for i in range(lead)) else set(ones[:lead])
+            shape = tuple(d for i, d in enumerate(shape) if i not in drop)
+        if len(shape) != len(terms):
+            return None
+        for term, length in zip(terms, shape, strict=True):
+            if not _bind_axis(term, length, bound):
+                return None
+        return shape
+
+    def __str__(self) -> str:
+        name = f"{' or '.join(map(repr, self.names))} " if self.names else ""
+        kind = " integers" if self.integers else ""
+        return f"{name}[{', '.join(self.dims.split())}]{kind}{' (optional)' * self.optional}"
+
+
+def _bind_axis(term: str, length: int | None, bound: dict[str, int | None]) -> bool:
+    match = _TERM.fullmatch(term)
+    assert match, f"bad axis {term!r}"
+    number, operator, letter, literal = match.groups()
+    if literal:
+        return length is None or length == int(literal)
+    if length is None:
+        bound.setdefault(letter, None)
+        return True
+    if operator == "+":
+        length -= int(number)
+    elif operator == "*":
+        if length % int(number):
+            return False
+        length //= int(number)
+    if operator and length < 1:
+        return False
+    if bound.get(letter) is not None:
+        return bound[letter] == length
+    bound[letter] = length
+    return True
+
+
+Where = Callable[[Dims, NetworkInfo | None], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """One arrangement of outputs and its decoder.
+
+    Attributes:
+        outs: the outputs, all by name or all by position.
+        decode: (arrays in the order of `outs`, network, params) -> Detections.
+        where: a condition on the bound letters, when the shapes alone say too little; it is given
+            the network size where that is known.
+        first: by position: look at the first outputs only, more may follow.
+    """
+
+    outs: tuple[Out, ...]
+    decode: Decode
+    where: Where | None = None
+    first: bool = False
+
+    def match(
+        self, layers: Sequence[LayerLike], network: NetworkInfo | None
+    ) -> tuple[list[tuple[LayerLike, Shape] | None], dict[str, int | None]] | None:
+        """The layers with the shapes to view them in, and the bound letters; None: no fit."""
+        found: list[tuple[LayerLike, Shape] | None] = []
+        bound: dict[str, int | None] = {}
+        by_position, surplus = not self.outs[0].names, len(layers) - len(self.outs)
+        if by_position and (surplus < 0 or (surplus > 0 and not self.first)):
+            return None
+        for position, out in enumerate(self.outs):
+            layer: LayerLike | None = None
+            if out.names:
+                layer = next((x for n in out.names for x in layers if x.name == n), None)
+            else:
+                layer = layers[position]
+            if layer is None:
+                if not out.optional:
+                    return None
+                found.append(None)
+                continue
+            if layer.dtype.kind not in ("fiu" if out.integers else "f"):
+                return None
+            shape = out.bind(layer.shape, bound)
+            if shape is None:
+                return None
+            found.append((layer, shape))
+        known = {k: v for k, v in bound.items() if v is not None}
+        if self.where and len(known) == len(bound) and not self.where(known, network):
+            return None
+        return found, bound
+
+    def __str__(self) -> str:
+        how = "by name " if self.outs[0].names else ""
+        return how + ", ".join(map(str, self.outs))
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A built-in parser: callable like any `BoxParser`, and able to say what it needs.
+
+    Attributes:
+        name: the name for `parse-bbox-func-name`.
+        summary: one line: boxes, scores, thresholds.
+        layouts: arrangements of outputs, tried in order.
+        strict_classes: the letter C must equal `num-detected-classes`.
+    """
+
+    name: str
+    summary: str
+    layouts: tuple[Layout, ...]
+    strict_classes: bool = False
+
+    def __call__(
+        self, layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
+    ) -> Detections:
+        """Decode one batch item.
+
+        Raises:
+            ParserError: the outputs are not what this head needs; names the layers that exist and
+                the built-in heads that fit them.
+        """
+        given = list(layers.values())
+        for layout in self.layouts:
+            match = layout.match(given, network)
+            if match is None:
+                continue
+            found, bound = match
+            try:
+                if self.strict_classes and bound.get("C") != params.num_classes:
+                    raise _classes_differ(bound["C"], params.num_classes)
+                arrays = [
+                    _array(layout.outs[i], entry[0], entry[1])
+                    if entry is not None
+                    else np.empty(0, np.float32)
+                    for i, entry in enumerate(found)
+                ]
+                return layout.decode(arrays, network, params)
+            except Unfit as unfit:
+                raise self.refusal(given, network, unfit) from None
+        raise self.refusal(given, network, Unfit("the network's outputs do not fit this head"))
+
+    @property
+    def needs(self) -> str:
+        """The outputs, in words."""
+        return "; or ".join(dict.fromkeys(map(str, self.layouts)))
+
+    def fits(self, layers: Sequence[LayerLike], network: NetworkInfo | None = None) -> bool:
+        """Whether the shapes, kinds and names of `layers` are those that the head needs."""
+        return any(layout.match(layers, network) is not None for layout in self.layouts)
+
+    def refusal(
+        self, layers: Sequence[LayerLike], network: NetworkInfo | None, unfit: Unfit
+    ) -> ParserError:
+        """The error for `unfit`, with the layers found and the heads that fit them."""
+        from noria.infer.parsers.catalogue import advice
+
+        fix = [f"the network's outputs are {layers_text(layers)}"]
+        fix += [unfit.fix] if unfit.fix else advice(layers, network, besides=self.name)
+        return ParserError(
+            unfit.found,
+            where=f"parse-bbox-func-name={self.name}",
+            expected=unfit.expected or self.needs,
+            fix=fix,
+        )
+
+
+def _classes_differ(found: int | None, configured: int) -> Unfit:
+    return Unfit(
+        f"num-detected-classes={configured}, but the outputs hold {found} classes",
+        expected=f"num-detected-classes={found}",
+        fix=f"set num-detected-classes={found}; hide classes with filter-out-class-ids",
+    )
+
+
+def _array(out: Out, layer: LayerLike, shape: Shape) -> npt.NDArray[Any]:
+    assert isinstance(layer, Layer)
+    data = layer.data.reshape([d or 0 for d in shape])
+    if out.integers or data.dtype == np.float32:
+        return data
+    return data.astype(np.float32)
+
+
+def layers_text(layers: Iterable[LayerLike]) -> str:
+    """The layers as `name float32[84, 8400]`, comma separated."""
+    return (
+        ", ".join(
+            f"{x.name!r} {x.dtype.name}[{', '.join('?' if d is None else str(d) for d in x.shape)}]"
+            for x in layers
+        )
+        or "none"
+    )

@@ -1,0 +1,185 @@
+"""YOLO heads with one decoded output, and the YOLOX grid. Boxes in network pixels."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from noria.infer.parsers.boxes import class_numbers, clipped_corners, column_thresholds
+from noria.infer.parsers.head import Arrays, Dims, Head, Layout, Out, Unfit
+from noria.infer.parsers.scan import best_class
+from noria.meta.detections import Detections, FloatArray, IntArray
+from noria.meta.layers import DetectionParams, NetworkInfo
+
+__all__ = ["HEADS", "yolox_candidates"]
+
+_HALF = np.float32(0.5)
+
+
+def _centres(
+    rows: FloatArray,
+    scores: FloatArray,
+    class_ids: IntArray,
+    network: NetworkInfo,
+) -> Detections:
+    """(N, 4) centre x, centre y, width, height; clipped to [0, W] x [0, H]."""
+    cx, cy, w, h = rows.T
+    x1, y1 = cx - w * _HALF, cy - h * _HALF
+    return clipped_corners(x1, y1, x1 + w, y1 + h, network.width, network.height, scores, class_ids)
+
+
+def _plain_rows(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
+    """[A, 4+C]: centre box, C scores."""
+    rows = arrays[0]
+    index, class_ids, scores = best_class(rows[:, 4:], params.per_class_threshold)
+    return _centres(rows[index, :4], scores, class_ids, network)
+
+
+def _plain_columns(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
+    """[4+C, A]: the same, channel by channel."""
+    return _plain_rows([arrays[0].T], network, params)
+
+
+def _unit_rows(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
+    """[Q, 4+C]: centre box in 0..1, C scores."""
+    rows = arrays[0]
+    index, class_ids, scores = best_class(rows[:, 4:], params.per_class_threshold)
+    size = np.array([network.width, network.height] * 2, np.float32)
+    return _centres(rows[index, :4] * size, scores, class_ids, network)
+
+
+def _weighted_rows(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
+    """[N, 5+C]: centre box, objectness, C scores; score = objectness * best score."""
+    rows = arrays[0]
+    index, class_ids, scores = best_class(
+        rows[:, 5:], params.per_class_threshold, objectness=rows[:, 4]
+    )
+    return _centres(rows[index, :4], scores, class_ids, network)
+
+
+def _objectness_rows(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
+    """[N, 5+C]: as `_weighted_rows`, but the objectness alone is the confidence."""
+    rows = arrays[0]
+    index = np.nonzero(rows[:, 4] >= np.float32(params.min_threshold))[0]
+    rows = rows[index]
+    # The search starts at 0: scores that are not above it leave class 0.
+    class_ids = np.where(rows[:, 5:] > 0, rows[:, 5:], np.float32(0)).argmax(axis=1)
+    keep = rows[:, 4] >= column_thresholds(params, class_ids)
+    return _centres(rows[keep, :4], rows[keep, 4], class_ids[keep].astype(np.int32), network)
+
+
+def _corner_rows(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
+    """[N, 6]: corner box, score, class."""
+    rows = arrays[0]
+    rows = rows[rows[:, 4] >= np.float32(params.min_threshold)]
+    class_ids = class_numbers(rows[:, 5])
+    rows = rows[keep := rows[:, 4] >= column_thresholds(params, class_ids)]
+    x1, y1, x2, y2 = rows[:, :4].T
+    return clipped_corners(
+        x1, y1, x2, y2, network.width, network.height, rows[:, 4], class_ids[keep]
+    )
+
+
+def yolox_candidates(network: NetworkInfo, strides: tuple[int, ...]) -> int:
+    """How many rows a YOLOX head has: one per cell of each grid."""
+    return sum(-(-network.width // s) * -(-network.height // s) for s in strides)
+
+
+_STRIDES = ((8, 16, 32), (8, 16, 32, 64))
+
+
+@lru_cache(maxsize=8)
+def _yolox_grid(width: int, height: int, strides: tuple[int, ...]) -> FloatArray:
+    """(N, 3) float32: cell x, cell y, stride of each candidate."""
+    parts = []
+    for stride in strides:
+        y, x = np.mgrid[: -(-height // stride), : -(-width // stride)]
+        parts.append(np.stack([x.ravel(), y.ravel(), np.full(x.size, stride)], axis=1))
+    grid = np.concatenate(parts).astype(np.float32)
+    grid.setflags(write=False)
+    return grid
+
+
+def _yolox(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
+    """[N, 5+C] undecoded: centre = (t + cell) * stride, size = exp(t) * stride."""
+    rows = arrays[0]
+    for strides in _STRIDES:
+        if yolox_candidates(network, strides) == len(rows):
+            break
+    else:
+        raise Unfit(
+            f"{len(rows)} candidates, but a {network.width}x{network.height} network has "
+            f"{yolox_candidates(network, _STRIDES[0])} YOLOX cells",
+        )
+    index, class_ids, scores = best_class(
+        rows[:, 5:], params.per_class_threshold, objectness=rows[:, 4]
+    )
+    cell_x, cell_y, stride = _yolox_grid(network.width, network.height, strides)[index].T
+    tx, ty, tw, th = rows[index, :4].T
+    with np.errstate(over="ignore"):
+        w, h = np.exp(tw) * stride, np.exp(th) * stride
+    x1, y1 = (tx + cell_x) * stride - w * _HALF, (ty + cell_y) * stride - h * _HALF
+    return clipped_corners(x1, y1, x1 + w, y1 + h, network.width, network.height, scores, class_ids)
+
+
+def _yolox_cells(dims: Dims, network: NetworkInfo | None) -> bool:
+    if network is None:
+        return dims["N"] > 5 + dims["C"]
+    return any(yolox_candidates(network, s) == dims["N"] for s in _STRIDES)
+
+
+def _tall(dims: Dims, network: NetworkInfo | None) -> bool:
+    return dims["N"] > 4 + dims["C"]
+
+
+_COLUMNS = Layout((Out("4+C N"),), _plain_columns, _tall, first=True)
+_ROWS = Layout((Out("N 4+C"),), _plain_rows, _tall, first=True)
+_WEIGHTED = Layout((Out("N 5+C"),), _weighted_rows, _tall, first=True)
+_CORNERS = Layout((Out("N 6"),), _corner_rows, first=True)
+
+_PLAIN = "centre boxes in pixels, best of C scores >= T[class]"
+_CORNER = "corner boxes in pixels, score >= T[class], class index as a number"
+
+HEADS = (
+    Head("NvDsInferParseYolo", f"DeepStream-Yolo: {_CORNER}", (_CORNERS,)),
+    Head("NvDsInferParseYoloCuda", f"as NvDsInferParseYolo: {_CORNER}", (_CORNERS,)),
+    Head("NvDsInferParseYoloV11", f"YOLOv8/11 raw: {_PLAIN}", (_COLUMNS,)),
+    Head("NvDsInferParseCustomYoloV8", f"YOLOv8 rows: {_PLAIN}", (_ROWS,)),
+    Head("NvDsInferParseCustomYoloV8_cuda", f"YOLOv8 rows: {_PLAIN}", (_ROWS,)),
+    Head("NvDsInferParseCustomYoloV11_cuda", f"rows, unlike its CPU namesake: {_PLAIN}", (_ROWS,)),
+    Head(
+        "NvDsInferParseCustomYoloV7",
+        "YOLOv7 rows: centre boxes in pixels; the confidence is the objectness alone",
+        (Layout((Out("N 5+C"),), _objectness_rows, _tall, first=True),),
+    ),
+    Head(
+        "NvDsInferParseCustomYoloV7_cuda",
+        "YOLOv7 rows: centre boxes in pixels, objectness * best score >= T[class]",
+        (_WEIGHTED,),
+    ),
+    Head(
+        "NoriaParseYoloV8",
+        f"YOLOv8/9/11 raw, either orientation: {_PLAIN}",
+        (_COLUMNS, _ROWS),
+        strict_classes=True,
+    ),
+    Head(
+        "NoriaParseYoloV5",
+        "YOLOv5/6/7 and decoded YOLOX: centre boxes in pixels, objectness * best score >= T[class]",
+        (_WEIGHTED,),
+        strict_classes=True,
+    ),
+    Head(
+        "NoriaParseYoloX",
+        "YOLOX without decoding in the model: grid offsets, objectness * best score >= T[class]",
+        (Layout((Out("N 5+C"),), _yolox, _yolox_cells, first=True),),
+        strict_classes=True,
+    ),
+    Head(
+        "NoriaParseRTDETR",
+        "RT-DETR with one output: centre boxes in 0..1, best of C scores >= T[class]",
+        (Layout((Out("N 4+C"),), _unit_rows, first=True),),
+        strict_classes=True,
+    ),
+)
