@@ -11,14 +11,17 @@ help:            ## this list
 # A plain Debian python3 lacks ensurepip, so the system's pip fills the environment.
 $(VENV)/.ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "noria needs Python 3.11 or newer; set PYTHON=python3.11" >&2; exit 1; }
-	@$(PYTHON) -c 'import sysconfig, os, sys; sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' || { echo "Python.h is missing: install the Python headers (Debian: apt-get install python3-dev)" >&2; exit 1; }
 	$(PYTHON) -m venv --without-pip $(VENV)
 	$(PYTHON) -m pip --python $(BIN)/python --disable-pip-version-check install --quiet 'pip>=25.1'
 	$(BIN)/python -m pip --disable-pip-version-check install --quiet --group dev
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.ready $(NATIVE) pyproject.toml
-	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-build-isolation -e '.[supervision]'
+	@include=$$(scripts/python_headers.sh $(PYTHON) $(abspath $(VENV))/headers) && \
+	echo "compiling the native core" && \
+	PATH="$(abspath $(BIN)):$$PATH" \
+	CMAKE_ARGS="-DPython_INCLUDE_DIR=$$include" $(BIN)/python -m pip \
+	--disable-pip-version-check install --quiet --no-build-isolation -e '.[supervision]'
 	@touch $@
 
 build: $(VENV)/.built  ## set up .venv and compile the native core

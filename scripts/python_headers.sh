@@ -10,7 +10,9 @@ name=python$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 if ! [ -f "$folder/usr/include/$name/Python.h" ] && command -v apt-get >/dev/null; then
     echo "Python.h is missing: unpacking Debian's lib$name-dev into $folder" >&2
     mkdir -p "$folder/deb"
-    (cd "$folder/deb" && apt-get download -qq "lib$name-dev" >&2 && dpkg -x ./lib*.deb ..) || true
+    (cd "$folder/deb" && apt-get download -qq "lib$name-dev" >&2 && dpkg -x ./lib*.deb .. &&
+        # the packaged pyconfig.h only points at the one of this architecture, by an absolute place
+        cp ../usr/include/*-linux-*/"$name"/pyconfig.h "../usr/include/$name/pyconfig.h") || true
 fi
 if ! [ -f "$folder/usr/include/$name/Python.h" ]; then
     echo "error: no Python.h for $name, and its package could not be downloaded" >&2
