@@ -1,0 +1,9 @@
+// Included by sources written for 6.x and older.
+//
+// Part of noria, Apache-2.0.
+#pragma once
+
+namespace nvcaffeparser1 {
+class ICaffeParser;
+class IPluginFactoryV2;
+}  // namespace nvcaffeparser1

@@ -1,0 +1,150 @@
+// Entry points of a custom library: what a parser includes.
+//
+// Part of noria, Apache-2.0. Written from a description of the binary interface; valid C++11.
+// Noria calls the detector parser; the other entry points are declared so that sources written for
+// the original compile unchanged.
+#ifndef NORIA_NVDSINFER_CUSTOM_IMPL_H
+#define NORIA_NVDSINFER_CUSTOM_IMPL_H
+
+// Generous on purpose: existing sources rely on these coming along.
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "NvInfer.h"
+#include "NvInferRuntime.h"
+#include "NvOnnxParser.h"
+#include "nvdsinfer.h"
+
+namespace nvcaffeparser1 {
+class IPluginFactoryV2;
+}
+namespace nvinfer1 {
+class IPluginFactory;
+}
+
+// Thresholds of the configuration, one per class.
+struct NvDsInferParseDetectionParams {
+    unsigned int numClassesConfigured;
+    std::vector<float> perClassPreclusterThreshold;
+    std::vector<float> perClassPostclusterThreshold;
+    // Older name of perClassPreclusterThreshold: the same vector.
+    std::vector<float> &perClassThreshold = perClassPreclusterThreshold;
+};
+
+struct _NvDsInferContextInitParams;
+typedef struct _NvDsInferContextInitParams NvDsInferContextInitParams;
+
+// A model format of the library's own. The order of the virtual functions is binary interface.
+class IModelParser {
+public:
+    IModelParser() = default;
+    virtual ~IModelParser() = default;
+
+    virtual NvDsInferStatus parseModel(nvinfer1::INetworkDefinition &network) = 0;
+    virtual bool hasFullDimsSupported() const = 0;
+    virtual const char *getModelName() const = 0;
+};
+
+// ---- function types; each function has C linkage and is found by its name in the configuration.
+
+// parse-bbox-func-name: fill objectList (it arrives empty) with boxes in pixels of the input.
+// false means: nothing usable in this frame.
+typedef bool (*NvDsInferParseCustomFunc)(
+    const std::vector<NvDsInferLayerInfo> &outputLayersInfo,
+    const NvDsInferNetworkInfo &networkInfo,
+    const NvDsInferParseDetectionParams &detectionParams,
+    std::vector<NvDsInferObjectDetectionInfo> &objectList);
+
+// parse-bbox-instance-mask-func-name
+typedef bool (*NvDsInferInstanceMaskParseCustomFunc)(
+    const std::vector<NvDsInferLayerInfo> &outputLayersInfo,
+    const NvDsInferNetworkInfo &networkInfo,
+    const NvDsInferParseDetectionParams &detectionParams,
+    std::vector<NvDsInferInstanceMaskInfo> &objectList);
+
+// parse-classifier-func-name (the spelling is the original's)
+typedef bool (*NvDsInferClassiferParseCustomFunc)(
+    const std::vector<NvDsInferLayerInfo> &outputLayersInfo,
+    const NvDsInferNetworkInfo &networkInfo,
+    float classifierThreshold,
+    std::vector<NvDsInferAttribute> &attrList,
+    std::string &descString);
+
+// parse-segmentation-func-name
+typedef bool (*NvDsInferSemSegmentationParseCustomFunc)(
+    const std::vector<NvDsInferLayerInfo> &outputLayersInfo,
+    const NvDsInferNetworkInfo &networkInfo,
+    float segmentationThreshold,
+    unsigned int numClasses,
+    int *classificationMap,
+    float *&classProbabilityMap);
+
+// engine-create-func-name
+typedef bool (*NvDsInferEngineCreateCustomFunc)(
+    nvinfer1::IBuilder *builder,
+    nvinfer1::IBuilderConfig *builderConfig,
+    const NvDsInferContextInitParams *initParams,
+    nvinfer1::DataType dataType,
+    nvinfer1::ICudaEngine *&cudaEngine);
+
+// ---- prototype checks: `CHECK_..._PROTOTYPE(myFunction);` at namespace scope stops compilation
+// if the function could not be called through its type, or lacks C linkage. No effect at run time.
+
+#define NORIA_CHECK_PROTOTYPE(function, pointer, key)                            \
+    static_assert(sizeof(static_cast<pointer>(&function)) == sizeof(pointer),    \
+                  #function " does not have the parameters that " key " needs"); \
+    extern "C" std::remove_pointer<pointer>::type function
+
+#define CHECK_CUSTOM_PARSE_FUNC_PROTOTYPE(function) \
+    NORIA_CHECK_PROTOTYPE(function, NvDsInferParseCustomFunc, "parse-bbox-func-name")
+
+#define CHECK_CUSTOM_INSTANCE_MASK_PARSE_FUNC_PROTOTYPE(function)         \
+    NORIA_CHECK_PROTOTYPE(function, NvDsInferInstanceMaskParseCustomFunc, \
+                          "parse-bbox-instance-mask-func-name")
+
+#define CHECK_CUSTOM_CLASSIFIER_PARSE_FUNC_PROTOTYPE(function) \
+    NORIA_CHECK_PROTOTYPE(function, NvDsInferClassiferParseCustomFunc, "parse-classifier-func-name")
+
+#define CHECK_CUSTOM_SEM_SEGMENTATION_PARSE_FUNC_PROTOTYPE(function)        \
+    NORIA_CHECK_PROTOTYPE(function, NvDsInferSemSegmentationParseCustomFunc, \
+                          "parse-segmentation-func-name")
+
+#define CHECK_CUSTOM_ENGINE_CREATE_FUNC_PROTOTYPE(function) \
+    NORIA_CHECK_PROTOTYPE(function, NvDsInferEngineCreateCustomFunc, "engine-create-func-name")
+
+// ---- functions of fixed names. Their C linkage comes from these declarations: shipped sources
+// define them without repeating extern "C".
+extern "C" {
+
+// Fill every input but the first, once, for all batch entries.
+bool NvDsInferInitializeInputLayers(const std::vector<NvDsInferLayerInfo> &inputLayersInfo,
+                                    const NvDsInferNetworkInfo &networkInfo,
+                                    unsigned int maxBatchSize);
+
+IModelParser *NvDsInferCreateModelParser(const NvDsInferContextInitParams *initParams);
+
+bool NvDsInferCudaEngineGet(nvinfer1::IBuilder *builder,
+                            NvDsInferContextInitParams *initParams,
+                            nvinfer1::DataType dataType,
+                            nvinfer1::ICudaEngine *&cudaEngine)
+    _DS_DEPRECATED_("name the function in engine-create-func-name");
+
+bool NvDsInferPluginFactoryRuntimeGet(nvinfer1::IPluginFactory *&pluginFactory);
+void NvDsInferPluginFactoryRuntimeDestroy(nvinfer1::IPluginFactory *pluginFactory);
+
+// Caffe models, up to 7.0.
+typedef enum { PLUGIN_FACTORY_V2 = 2 } NvDsInferPluginFactoryType;
+
+typedef union {
+    nvcaffeparser1::IPluginFactoryV2 *pluginFactoryV2;
+} NvDsInferPluginFactoryCaffe;
+
+bool NvDsInferPluginFactoryCaffeGet(NvDsInferPluginFactoryCaffe &pluginFactory,
+                                    NvDsInferPluginFactoryType &type);
+void NvDsInferPluginFactoryCaffeDestroy(NvDsInferPluginFactoryCaffe &pluginFactory);
+
+}  // extern "C"
+
+#endif  // NORIA_NVDSINFER_CUSTOM_IMPL_H

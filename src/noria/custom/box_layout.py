@@ -1,0 +1,147 @@
+"""The box layout of one C++ library: decided as early as the evidence allows, and said."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from noria.custom.abi import BoxLayout, candidates, plausibility, static_evidence
+from noria.custom.elf import ElfFile
+from noria.errors import ParserError
+from noria.meta import DetectionParams, NetworkInfo
+from noria.notices import Notice
+
+__all__ = ["LayoutDecision"]
+
+_LAYOUTS: dict[str, BoxLayout] = {"24": 24, "28": 28}
+_GENERATION = {24: "generation 8.0 and older", 28: "generation 9.0 and newer"}
+
+
+class LayoutDecision:
+    """24 or 28 bytes per box: set by the user, declared by the file, or found from frames.
+
+    What the file only suggests is confirmed, or corrected, by the first frame whose number of
+    bytes fits one layout only. Until then each frame is read in the layout in which its boxes are
+    plausible.
+
+    Attributes:
+        current: the best knowledge, None before any evidence.
+        certain: whether frames can no longer change it.
+    """
+
+    def __init__(self, elf: ElfFile, abi: str, decisions: list[Notice]) -> None:
+        self._where = str(elf.path)
+        self._decisions = decisions
+        self._said_guess = False
+        evidence = static_evidence(elf)
+        forced = _LAYOUTS.get(abi)
+        self.current: BoxLayout | None = forced or evidence.layout
+        self.certain = forced is not None or evidence.certain
+        self._reason = f"abi={abi} was set" if forced else evidence.reason
+        if forced:
+            against = evidence.layout not in (None, forced)
+            self._say(
+                "warning" if against else "info",
+                f"boxes are read as {forced} bytes each, as set"
+                + (f", although {evidence.reason}" if against else ""),
+            )
+        elif self.current:
+            sure = "" if self.certain else "; the first frames will confirm it"
+            self._say(
+                "info",
+                f"boxes have {self.current} bytes ({_GENERATION[self.current]}): "
+                f"{evidence.reason}{sure}",
+            )
+        else:
+            self._say(
+                "info", f"the size of boxes is undecided ({evidence.reason}): frames will tell"
+            )
+
+    def __str__(self) -> str:
+        if self.current is None:
+            return "box layout undecided"
+        return f"{self.current}-byte boxes" + ("" if self.certain else " (unconfirmed)")
+
+    def of_frame(
+        self,
+        data: npt.NDArray[np.uint8],
+        capacity: int,
+        network: NetworkInfo,
+        params: DetectionParams,
+        where: str,
+    ) -> BoxLayout:
+        """The layout to read one frame's boxes in.
+
+        Args:
+            data: (bytes,) uint8, what the parser left in its vector; not empty.
+            capacity: bytes of the vector's storage.
+
+        Raises:
+            ParserError: the bytes are not a whole number of boxes.
+        """
+        if self.certain and self.current:
+            if data.size % self.current:
+                raise self._misfit(data.size, where)
+            return self.current
+        fitting = candidates(data.size, capacity)
+        if not fitting:
+            raise self._misfit(data.size, where)
+        if len(fitting) == 1:
+            self._confirm(fitting[0], data.size, capacity)
+            return fitting[0]
+        return self._most_plausible(data, network, params)
+
+    def _confirm(self, layout: BoxLayout, size: int, capacity: int) -> None:
+        against = self.current not in (None, layout)
+        self.current, self.certain = layout, True
+        evidence = f"a frame of {size} bytes in a vector of {capacity} allows nothing else"
+        if against:
+            self._say(
+                "warning",
+                f"boxes have {layout} bytes after all: {evidence}, although {self._reason}",
+            )
+        else:
+            self._say(
+                "info", f"boxes have {layout} bytes ({_GENERATION[layout]}), confirmed: {evidence}"
+            )
+
+    def _most_plausible(
+        self, data: npt.NDArray[np.uint8], network: NetworkInfo, params: DetectionParams
+    ) -> BoxLayout:
+        share = {
+            layout: plausibility(data, layout, params.num_classes, network.width, network.height)
+            for layout in _LAYOUTS.values()
+        }
+        best: BoxLayout = self.current or 28
+        if share[24] != share[28]:
+            best = 24 if share[24] > share[28] else 28
+        if best != self.current and not self._said_guess:
+            self._said_guess = True
+            self._say(
+                "warning" if self.current else "info",
+                f"a frame of {data.size} bytes may hold boxes of 24 or 28 bytes; {best} is taken "
+                f"({share[24]:.0%} of the boxes are plausible as 24, {share[28]:.0%} as 28 bytes) "
+                "until a frame decides; set the layout if this is wrong",
+            )
+        return best
+
+    def _misfit(self, size: int, where: str) -> ParserError:
+        if self.current:
+            expected = f"a multiple of {self.current} ({self})"
+        else:
+            expected = "a multiple of 24 or 28"
+        return ParserError(
+            f"the parser returned {size} bytes, which is not a whole number of boxes",
+            where=where,
+            expected=expected,
+            fix=[
+                f"why this layout: {self._reason}",
+                "if it is wrong, set the other one (abi 24 or 28)",
+                "or the function is no detector parser: CHECK_CUSTOM_PARSE_FUNC_PROTOTYPE tells",
+            ],
+        )
+
+    def _say(self, level: str, message: str) -> None:
+        self._decisions.append(
+            Notice("warning" if level == "warning" else "info", message, where=self._where)
+        )

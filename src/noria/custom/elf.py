@@ -1,0 +1,286 @@
+"""A reader of the parts of ELF files that decide whether, and how, a library can be called.
+
+It reads the dynamic segment, which every loadable library has, stripped or not, and believes
+nothing: every offset is checked against the file.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["MACHINES", "DynamicSymbol", "ElfError", "ElfFile"]
+
+MACHINES = {
+    3: "x86 (32 bit)",
+    8: "MIPS",
+    21: "POWER (64 bit)",
+    22: "s390x",
+    40: "ARM (32 bit)",
+    62: "x86-64",
+    183: "AArch64 (ARM 64 bit, as in Jetson)",
+    243: "RISC-V",
+    258: "LoongArch",
+}
+FILE_TYPES = {1: "an object file (.o)", 2: "an executable", 3: "a shared library", 4: "a core dump"}
+
+_PT_LOAD, _PT_DYNAMIC = 1, 2
+_DT_NEEDED, _DT_HASH, _DT_STRTAB, _DT_SYMTAB, _DT_STRSZ = 1, 4, 5, 6, 10
+_DT_SONAME, _DT_RPATH, _DT_RUNPATH, _DT_GNU_HASH = 14, 15, 29, 0x6FFFFEF5
+_DT_VERDEF, _DT_VERDEFNUM, _DT_VERNEED, _DT_VERNEEDNUM = (
+    0x6FFFFFFC,
+    0x6FFFFFFD,
+    0x6FFFFFFE,
+    0x6FFFFFFF,
+)
+_MAX_SYMBOLS = 4_000_000
+
+
+class ElfError(ValueError):
+    """The file is not ELF, or is damaged."""
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicSymbol:
+    """An entry of `.dynsym`. `kind` is STT_*: 1 data, 2 function."""
+
+    name: str
+    defined: bool
+    kind: int
+    exported: bool
+
+
+@dataclass(frozen=True)
+class ElfFile:
+    """What a shared library says about itself.
+
+    Attributes:
+        bits: 32 or 64.
+        machine: `e_machine`; see `MACHINES`.
+        file_type: `e_type`: 1 object file, 2 executable, 3 shared library.
+        needed: names of the libraries it is linked against (DT_NEEDED).
+        run_paths: folders it searches for them (DT_RUNPATH or DT_RPATH).
+        symbols: its dynamic symbols.
+        version_needs: versions it needs, by library: `{"libc.so.6": ["GLIBC_2.34"]}`.
+        version_defs: versions that it offers itself.
+        data: the whole file.
+    """
+
+    path: Path
+    bits: int
+    little_endian: bool
+    machine: int
+    file_type: int
+    soname: str | None
+    needed: tuple[str, ...]
+    run_paths: tuple[str, ...]
+    symbols: tuple[DynamicSymbol, ...]
+    version_needs: dict[str, list[str]]
+    version_defs: frozenset[str]
+    data: bytes
+
+    @classmethod
+    def read(cls, path: Path) -> ElfFile:
+        """Read a file.
+
+        Raises:
+            ElfError: it is no ELF file, or its header or dynamic segment is damaged.
+            OSError: it cannot be read.
+        """
+        return cls.parse(path.read_bytes(), path)
+
+    @classmethod
+    def parse(cls, data: bytes, path: Path) -> ElfFile:
+        """`read`, from the bytes of a file."""
+        try:
+            return _Reader(data).read(path)
+        except (struct.error, IndexError, OverflowError) as error:
+            raise ElfError(f"damaged or truncated ELF file: {error}") from error
+
+    @property
+    def machine_name(self) -> str:
+        return MACHINES.get(self.machine, f"machine {self.machine}")
+
+    @property
+    def type_name(self) -> str:
+        return FILE_TYPES.get(self.file_type, f"ELF type {self.file_type}")
+
+    def exported(self) -> set[str]:
+        """Names that `dlsym` would find in this file."""
+        return {s.name for s in self.symbols if s.defined and s.exported and s.name}
+
+    def functions(self) -> set[str]:
+        """Names of exported functions."""
+        return {s.name for s in self.symbols if s.defined and s.exported and s.kind in (2, 10)}
+
+
+class _Reader:
+    def __init__(self, data: bytes) -> None:
+        if data[:4] != b"\x7fELF":
+            raise ElfError("not an ELF file")
+        if len(data) < 20:
+            raise ElfError("truncated ELF file: the header is incomplete")
+        if data[4] not in (1, 2) or data[5] not in (1, 2):
+            raise ElfError(f"damaged ELF header: class {data[4]}, byte order {data[5]}")
+        self.data = data
+        self.wide = data[4] == 2
+        self.order = "<" if data[5] == 1 else ">"
+        self.loads: list[tuple[int, int, int]] = []  # address, size in file, offset
+
+    def unpack(self, layout: str, offset: int) -> tuple[int, ...]:
+        if offset < 0:
+            raise ElfError("damaged ELF file: negative offset")
+        return struct.unpack_from(self.order + layout, self.data, offset)
+
+    def read(self, path: Path) -> ElfFile:
+        file_type, machine = self.unpack("HH", 16)
+        dynamic = self._segments()
+        tags = self._dynamic(dynamic) if dynamic else {}
+        strings = self._strings(tags)
+        needed = tuple(self._text(strings, v) for v in tags.get(_DT_NEEDED, ()))
+        paths = tags.get(_DT_RUNPATH) or tags.get(_DT_RPATH) or []
+        soname = tags.get(_DT_SONAME)
+        return ElfFile(
+            path=path,
+            bits=64 if self.wide else 32,
+            little_endian=self.order == "<",
+            machine=machine,
+            file_type=file_type,
+            soname=self._text(strings, soname[0]) if soname else None,
+            needed=needed,
+            run_paths=tuple(p for v in paths for p in self._text(strings, v).split(":") if p),
+            symbols=self._symbols(tags, strings),
+            version_needs=self._version_needs(tags, strings),
+            version_defs=self._version_defs(tags, strings),
+            data=self.data,
+        )
+
+    def _segments(self) -> tuple[int, int] | None:
+        """Remember the loaded segments; (offset, size) of the dynamic one."""
+        if self.wide:
+            (table,) = self.unpack("Q", 32)
+            size, count = self.unpack("HH", 54)
+        else:
+            (table,) = self.unpack("I", 28)
+            size, count = self.unpack("HH", 42)
+        dynamic = None
+        for i in range(count):
+            if self.wide:
+                kind, _, offset, address, _, length, _, _ = self.unpack(
+                    "IIQQQQQQ", table + i * size
+                )
+            else:
+                kind, offset, address, _, length = self.unpack("IIIII", table + i * size)
+            if kind == _PT_LOAD:
+                self.loads.append((address, length, offset))
+            elif kind == _PT_DYNAMIC:
+                dynamic = offset, length
+        return dynamic
+
+    def _offset(self, address: int) -> int:
+        for start, length, offset in self.loads:
+            if start <= address < start + length:
+                return address - start + offset
+        raise ElfError(f"damaged ELF file: address {address:#x} is in no segment")
+
+    def _dynamic(self, where: tuple[int, int]) -> dict[int, list[int]]:
+        offset, length = where
+        layout, size = ("qQ", 16) if self.wide else ("iI", 8)
+        tags: dict[int, list[int]] = {}
+        for at in range(offset, offset + min(length, len(self.data)), size):
+            tag, value = self.unpack(layout, at)
+            if tag == 0:
+                break
+            tags.setdefault(tag, []).append(value)
+        return tags
+
+    def _strings(self, tags: dict[int, list[int]]) -> bytes:
+        if _DT_STRTAB not in tags:
+            return b""
+        start = self._offset(tags[_DT_STRTAB][0])
+        return self.data[start : start + tags.get(_DT_STRSZ, [0])[0]]
+
+    def _text(self, strings: bytes, at: int) -> str:
+        end = strings.find(b"\0", at) if at < len(strings) else -1
+        if end < 0:
+            raise ElfError("damaged ELF file: a name lies outside the string table")
+        return strings[at:end].decode("utf-8", "backslashreplace")
+
+    def _symbols(self, tags: dict[int, list[int]], strings: bytes) -> tuple[DynamicSymbol, ...]:
+        if _DT_SYMTAB not in tags:
+            return ()
+        start = self._offset(tags[_DT_SYMTAB][0])
+        layout, size = ("IBBHQQ", 24) if self.wide else ("IIIBBH", 16)
+        count = min(self._symbol_count(tags), _MAX_SYMBOLS)
+        if start + count * size > len(self.data):
+            raise ElfError("truncated ELF file: the symbol table is incomplete")
+        symbols = []
+        for i in range(1, count):
+            values = self.unpack(layout, start + i * size)
+            if self.wide:
+                name, info, other, section = values[:4]
+            else:
+                name, _, _, info, other, section = values
+            exported = info >> 4 in (1, 2, 10) and other & 3 in (0, 3)
+            symbols.append(
+                DynamicSymbol(self._text(strings, name), section != 0, info & 15, exported)
+            )
+        return tuple(symbols)
+
+    def _symbol_count(self, tags: dict[int, list[int]]) -> int:
+        """The number of dynamic symbols, which only the hash tables tell."""
+        if _DT_HASH in tags:
+            return self.unpack("II", self._offset(tags[_DT_HASH][0]))[1]
+        if _DT_GNU_HASH not in tags:
+            return 0
+        at = self._offset(tags[_DT_GNU_HASH][0])
+        buckets, first, bloom, _ = self.unpack("IIII", at)
+        table = at + 16 + bloom * (8 if self.wide else 4)
+        if table + buckets * 4 > len(self.data):
+            raise ElfError("truncated ELF file: the hash table is incomplete")
+        last = max(self.unpack(f"{buckets}I", table), default=0)
+        if last < first:
+            return first  # nothing is exported
+        chain = table + buckets * 4
+        while not self.unpack("I", chain + (last - first) * 4)[0] & 1:
+            last += 1
+        return last + 1
+
+    def _version_needs(self, tags: dict[int, list[int]], strings: bytes) -> dict[str, list[str]]:
+        needs: dict[str, list[str]] = {}
+        if _DT_VERNEED not in tags:
+            return needs
+        at = self._offset(tags[_DT_VERNEED][0])
+        for _ in range(min(tags.get(_DT_VERNEEDNUM, [0])[0], 4096)):
+            _, count, file, aux, following = self.unpack("HHIII", at)
+            entry = at + aux
+            for _ in range(count):
+                _, _, _, name, next_aux = self.unpack("IHHII", entry)
+                needs.setdefault(self._text(strings, file), []).append(self._text(strings, name))
+                if not next_aux:
+                    break
+                entry += next_aux
+            if not following:
+                break
+            at += following
+        return needs
+
+    def _version_defs(self, tags: dict[int, list[int]], strings: bytes) -> frozenset[str]:
+        names = set()
+        if _DT_VERDEF not in tags:
+            return frozenset()
+        at = self._offset(tags[_DT_VERDEF][0])
+        for _ in range(min(tags.get(_DT_VERDEFNUM, [0])[0], 4096)):
+            _, _, _, _, _, aux, following = self.unpack("HHHHIII", at)
+            names.add(self._text(strings, self.unpack("II", at + aux)[0]))
+            if not following:
+                break
+            at += following
+        return frozenset(names)
+
+
+def version_key(version: str) -> tuple[int, ...]:
+    """`GLIBC_2.34` -> (2, 34), to compare versions."""
+    return tuple(int(n) for n in re.findall(r"\d+", version))

@@ -1,0 +1,108 @@
+"""Opening what `custom-lib-path` names, whatever it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, Protocol
+
+from noria.custom.validate import CheckedParser
+from noria.errors import CustomLibraryError
+from noria.notices import Notice
+
+__all__ = ["CustomLibrary", "include_dir", "open_library"]
+
+PYTHON_SUFFIXES = (".py", ".pyw")
+CPP_SOURCE_SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".c++", ".cu", ".h", ".hpp")
+
+
+class CustomLibrary(Protocol):
+    """A user's library, ready to be asked for parsers.
+
+    Attributes:
+        path: the file, absolute.
+        kind: `cpp` or `python`.
+        decisions: what was decided about it (box layout, dropped angles); grows while parsers run.
+    """
+
+    path: Path
+    kind: Literal["cpp", "python"]
+    decisions: list[Notice]
+
+    def symbols(self) -> Sequence[str]:
+        """Names in it that may be parsers, sorted."""
+        ...
+
+    def bbox_parser(self, name: str) -> CheckedParser:
+        """The detector parser of that name (`parse-bbox-func-name`).
+
+        The result's values are checked on every call; see `noria.custom.checked`.
+
+        Raises:
+            CustomLibraryError: there is no such function, or it cannot be a detector parser.
+        """
+        ...
+
+
+def open_library(
+    path: str | Path, *, abi: str = "auto", rotation: bool | None = None
+) -> CustomLibrary:
+    """Load a user's C++ shared library (`.so`) or Python module (`.py`).
+
+    Its code runs in this process with this process's rights, as in the original.
+
+    Args:
+        path: the file that `custom-lib-path` names.
+        abi: bytes of one box that a C++ detector parser returns: `24` (generation 8.0 and older),
+            `28` (9.0 and newer) or `auto`, which looks for evidence and says what it found.
+        rotation: whether `rotation_angle` of 28-byte boxes means something. None: only for
+            functions known to set it, because most parsers leave it uninitialised.
+
+    Raises:
+        CustomLibraryError: the file is missing, of the wrong kind or architecture, needs libraries
+            that are not there, or its code fails while it is loaded.
+    Source: custom-library spec 1.6, 2.1, 5.4.
+    """
+    if abi not in ("auto", "24", "28"):
+        raise CustomLibraryError(
+            f"abi={abi!r} is not a box layout", expected="'auto', '24' or '28' (bytes)"
+        )
+    path = Path(path).absolute()
+    if not path.exists():
+        raise CustomLibraryError(
+            "the custom library does not exist",
+            where=str(path),
+            fix="custom-lib-path is relative to the folder of the config file",
+        )
+    if not path.is_file():
+        raise CustomLibraryError(
+            "the custom library is not a file",
+            where=str(path),
+            expected="a shared library (.so) or a Python file (.py)",
+        )
+    if path.suffix.lower() in PYTHON_SUFFIXES:
+        from noria.custom.python_library import PythonLibrary
+
+        return PythonLibrary(path)
+    if path.suffix.lower() in CPP_SOURCE_SUFFIXES:
+        raise CustomLibraryError(
+            "the custom library is C++ source, not a compiled library",
+            where=str(path),
+            fix=f"compile it: {compile_command(path.name)}",
+        )
+    from noria.custom.cpp_library import CppLibrary
+
+    return CppLibrary(path, abi=abi, rotation=rotation)
+
+
+def include_dir() -> Path:
+    """The folder of headers to compile a C++ parser against: `g++ -I <this folder> ...`."""
+    from noria import _native
+
+    return Path(_native.__file__).parent / "include"
+
+
+def compile_command(source: str) -> str:
+    """How to compile a parser's source file."""
+    library = f"lib{Path(source).stem}.so"
+    return f"g++ -std=c++17 -O2 -shared -fPIC -I {include_dir()} {source} -o {library}"

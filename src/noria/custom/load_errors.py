@@ -1,0 +1,177 @@
+"""Why a shared library cannot be loaded, in words."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from pathlib import Path
+
+from noria.custom.elf import MACHINES, ElfError, ElfFile, version_key
+from noria.errors import CustomLibraryError
+
+__all__ = ["check_header", "load_failed"]
+
+_HOST_MACHINES = {"x86_64": 62, "aarch64": 183, "riscv64": 243, "ppc64le": 21, "s390x": 22}
+_NVIDIA = re.compile(
+    r"lib(nvinfer|nvonnxparser|nvparsers|nvcaffe|nvuff|nvds|nvbuf|nvdla|cuda|cublas|cudnn|cufft|"
+    r"curand|cusolver|cusparse|npp|nvrtc|nvToolsExt)"
+)
+_SHOWN = 8
+
+
+def check_header(path: Path, compile_hint: str) -> ElfFile:
+    """Read the file and refuse what cannot be a library for this machine.
+
+    Raises:
+        CustomLibraryError: not ELF, damaged, not a shared library, or of another architecture.
+    """
+    try:
+        elf = ElfFile.read(path)
+    except OSError as error:
+        raise CustomLibraryError(
+            f"the library cannot be read: {error.strerror}", where=str(path)
+        ) from error
+    except ElfError as error:
+        found, fix = _not_elf(path, str(error))
+        raise CustomLibraryError(
+            found, where=str(path), expected="an ELF shared library (.so)", fix=fix or compile_hint
+        ) from error
+    host = platform.machine()
+    host_code = _HOST_MACHINES.get(host)
+    if host_code is not None and elf.machine != host_code:
+        raise CustomLibraryError(
+            f"the library is built for {elf.machine_name}, this machine is {MACHINES[host_code]}",
+            where=str(path),
+            fix=f"compile its source on this machine: {compile_hint}",
+        )
+    if elf.file_type != 3:
+        raise CustomLibraryError(
+            f"the file is {elf.type_name}, not a shared library",
+            where=str(path),
+            fix=f"link it with -shared: {compile_hint}",
+        )
+    return elf
+
+
+def _not_elf(path: Path, problem: str) -> tuple[str, str | None]:
+    """(what it is, how to mend it) for a file that is no sound ELF file."""
+    with path.open("rb") as file:
+        head = file.read(512)
+    if head[:4] == b"\x7fELF":
+        return problem, "was it copied or downloaded completely?"
+    if not head:
+        return "the file is empty", None
+    if head.startswith(b"version https://git-lfs"):
+        return "the file is a Git LFS pointer, not the library itself", "fetch it: git lfs pull"
+    for magic, kind in (
+        (b"MZ", "a Windows library"),
+        (b"!<arch>", "a static library (.a)"),
+        (b"\xcf\xfa\xed\xfe", "a macOS library"),
+        (b"PK\x03\x04", "a zip file"),
+        (b"\x1f\x8b", "a gzip file"),
+    ):
+        if head.startswith(magic):
+            return f"the file is {kind}, not an ELF shared library", None
+    if b"\0" not in head:
+        return f"the file is text, not a library; it begins with {_first_line(head)!r}", None
+    return "the file is not an ELF shared library", None
+
+
+def _first_line(head: bytes) -> str:
+    return head.decode("utf-8", "replace").strip().partition("\n")[0][:60]
+
+
+def load_failed(elf: ElfFile, reason: str, compile_hint: str, demangled: str) -> CustomLibraryError:
+    """The error for a library that `dlopen` refused.
+
+    Args:
+        reason: the text of dlerror.
+        demangled: the same text with C++ symbol names made readable.
+    """
+    found: list[str] = []
+    fix: list[str] = []
+    missing = [name for name in elf.needed if not _resolve(name, elf)]
+    if missing:
+        found.append(f"it is linked against {', '.join(missing)}, not found on this machine")
+        if any(_NVIDIA.match(name) for name in missing):
+            fix.append(
+                "these belong to NVIDIA's SDK; a parser does not need them: compile its source "
+                f"without -lnvinfer and the like: {compile_hint}"
+            )
+        else:
+            fix.append("install them, or name their folder in LD_LIBRARY_PATH")
+    for library, versions, newest in _missing_versions(elf):
+        found.append(f"it needs {versions} of {library}, which here ends at {newest}")
+        fix.append(f"it was built on a newer system: compile its source here: {compile_hint}")
+    if not missing and (symbol := re.search(r"undefined symbol: ([^\s,]+)", reason)):
+        found.append(_undefined(demangled))
+        if not symbol[1].startswith("_Z") or "nvinfer1" in symbol[1] or "nvonnx" in symbol[1]:
+            fix.append("if it comes from NVIDIA's SDK: leave out the code that builds engines")
+        fix.append("was every source file of the parser linked into it?")
+    if not found:
+        found.append(demangled.removeprefix(f"{elf.path}: "))
+    return CustomLibraryError(
+        "the library cannot be loaded: " + "; ".join(found),
+        where=str(elf.path),
+        fix=list(dict.fromkeys(fix)),
+    )
+
+
+def _undefined(demangled: str) -> str:
+    match = re.search(r"undefined symbol: (.+)$", demangled)
+    return f"nothing defines {match[1] if match else demangled}"
+
+
+def _resolve(name: str, elf: ElfFile) -> Path | None:
+    """Where the loader would find a library it is linked against; None if nowhere."""
+    if "/" in name:
+        return Path(name) if Path(name).exists() else None
+    if path := _loaded().get(name):
+        return path
+    origin = str(elf.path.resolve().parent)
+    folders = [p.replace("$ORIGIN", origin).replace("${ORIGIN}", origin) for p in elf.run_paths]
+    folders += [p for p in os.environ.get("LD_LIBRARY_PATH", "").split(":") if p]
+    folders += ["/lib", "/usr/lib", "/lib64", "/usr/lib64", *_default_folders()]
+    for folder in folders:
+        if (path := Path(folder, name)).exists():
+            return path
+    try:
+        cache = Path("/etc/ld.so.cache").read_bytes()
+    except OSError:
+        return None
+    match = re.search(rb"\0(/[^\0]*/" + re.escape(name.encode()) + rb")\0", cache)
+    return Path(os.fsdecode(match[1])) if match else None
+
+
+def _default_folders() -> list[str]:
+    triplet = f"{platform.machine()}-linux-gnu"
+    return [f"/lib/{triplet}", f"/usr/lib/{triplet}", f"/usr/local/lib/{triplet}", "/usr/local/lib"]
+
+
+def _loaded() -> dict[str, Path]:
+    """File names of the libraries in this process."""
+    try:
+        maps = Path("/proc/self/maps").read_text()
+    except OSError:
+        return {}
+    paths = {line.split(maxsplit=5)[-1] for line in maps.splitlines() if "/" in line}
+    return {Path(p).name: Path(p) for p in paths if ".so" in p}
+
+
+def _missing_versions(elf: ElfFile) -> list[tuple[str, str, str]]:
+    """(library, versions that it lacks, newest version that it has)."""
+    result = []
+    for library, needs in elf.version_needs.items():
+        path = _resolve(library, elf)
+        try:
+            offered = ElfFile.read(path).version_defs if path else frozenset()
+        except (ElfError, OSError):
+            continue
+        lacking = sorted({n for n in needs if n not in offered}, key=version_key)
+        if not lacking or not offered:
+            continue
+        family = lacking[-1].partition("_")[0] + "_"
+        newest = max((o for o in offered if o.startswith(family)), key=version_key, default="none")
+        result.append((library, ", ".join(lacking[-_SHOWN:]), newest))
+    return result

@@ -1,0 +1,74 @@
+"""Small parsers, compiled once per session, and what parsers are called with."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from noria.custom import include_dir
+from noria.meta import DetectionParams, Layer, NetworkInfo
+
+Compile = Callable[..., Path]
+SOURCES = Path(__file__).parent / "sources"
+
+
+@pytest.fixture(scope="session")
+def compile_parser(tmp_path_factory: pytest.TempPathFactory) -> Compile:
+    """`compile_parser(source, *flags) -> .so`; the same call compiles once."""
+    compiler = shutil.which("g++")
+    if compiler is None:
+        pytest.skip("no g++")
+    folder = tmp_path_factory.mktemp("parsers")
+    built: dict[tuple[object, ...], Path] = {}
+
+    def compile_(source: str | Path, *flags: str) -> Path:
+        key = (source, flags)
+        if key not in built:
+            target = folder / f"lib{len(built)}.so"
+            command = [compiler, "-std=c++11", "-O1", "-shared", "-fPIC", f"-I{include_dir()}"]
+            command += [*flags, str(SOURCES / source), "-o", str(target)]
+            done = subprocess.run(command, capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
+            built[key] = target
+        return built[key]
+
+    return compile_
+
+
+@pytest.fixture(scope="session")
+def zoo28(compile_parser: Compile) -> Path:
+    """The parsers of sources/zoo.cpp with 28-byte boxes."""
+    return compile_parser("zoo.cpp")
+
+
+@pytest.fixture(scope="session")
+def zoo24(compile_parser: Compile) -> Path:
+    """The same source with 24-byte boxes."""
+    return compile_parser("zoo.cpp", "-DNORIA_BOX_BYTES=24")
+
+
+@pytest.fixture
+def network() -> NetworkInfo:
+    return NetworkInfo(416, 320, 3)
+
+
+@pytest.fixture
+def params() -> DetectionParams:
+    return DetectionParams(
+        3, np.array([0.25, 0.5, 0.75], np.float32), np.array([0.1, 0.2, 0.3], np.float32)
+    )
+
+
+@pytest.fixture
+def layers() -> Mapping[str, Layer]:
+    """One layer `rows` of (N, 6): class, left, top, width, height, score."""
+    return rows_layer(np.array([[1, 10, 20, 30, 40, 0.9], [2, 5, 6, 7, 8, 0.5]]))
+
+
+def rows_layer(rows: object) -> dict[str, Layer]:
+    return {"rows": Layer("rows", np.asarray(rows, np.float32).reshape(-1, 6))}
