@@ -27,7 +27,7 @@ class NamedValue(IntEnum):
 
     label: str
 
-    def __new__(cls, value: int, label: str) -> NamedValue:
+    def __new__(cls, value: int, label: str = "") -> NamedValue:
         member = int.__new__(cls, value)
         member._value_ = value
         member.label = label

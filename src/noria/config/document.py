@@ -1,0 +1,120 @@
+"""What a config file holds before anyone asks what it means: groups, keys, texts, line numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from noria.errors import ConfigError
+from noria.notices import Notice
+
+__all__ = ["ConfigProblems", "Document", "Entry", "Group", "report", "show"]
+
+_SHOWN_PROBLEMS = 20
+_SHOWN_LENGTH = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One `key=value` as written, `line` counted from 1.
+
+    INI: `text` lacks its leading blanks and keeps its trailing ones; bytes that are not UTF-8 are
+    surrogate escapes. YAML: `text` is the scalar; `plain` is false when it was quoted, and
+    `problem` says what is wrong with a value that is no scalar.
+    """
+
+    key: str
+    text: str
+    line: int
+    plain: bool = True
+    problem: str | None = None
+
+
+@dataclass(slots=True)
+class Group:
+    """The entries of one group in file order, repeated keys included."""
+
+    name: str
+    line: int
+    entries: list[Entry] = field(default_factory=list)
+
+    def last(self) -> dict[str, Entry]:
+        """The entry that counts for each key: the last one."""
+        return {entry.key: entry for entry in self.entries}
+
+    def repeated(self) -> Iterator[tuple[Entry, Entry]]:
+        """Pairs of an entry and the later entry that replaces it."""
+        seen: dict[str, Entry] = {}
+        for entry in self.entries:
+            if entry.key in seen:
+                yield seen[entry.key], entry
+            seen[entry.key] = entry
+
+
+@dataclass(slots=True)
+class Document:
+    """A config file, read but not interpreted.
+
+    Attributes:
+        path: the file as it was named.
+        form: `ini` or `yaml`.
+        groups: by name, in order of first appearance; groups of one name are merged.
+        problems: what the reader refuses, with line numbers.
+        notices: (line, notice) of what it let pass but found odd.
+    """
+
+    path: Path
+    form: Literal["ini", "yaml"]
+    groups: dict[str, Group] = field(default_factory=dict)
+    problems: list[ConfigError] = field(default_factory=list)
+    notices: list[tuple[int, Notice]] = field(default_factory=list)
+
+    def where(self, line: int) -> str:
+        return f"{show(str(self.path), limit=None)}:{line}"
+
+    def refuse(
+        self, line: int, found: str, expected: str | None = None, fix: str | None = None
+    ) -> None:
+        """Note a problem of one line."""
+        self.problems.append(ConfigError(found, where=self.where(line), expected=expected, fix=fix))
+
+    def remark(
+        self, line: int, message: str, level: Literal["info", "warning"] = "warning"
+    ) -> None:
+        """Note a notice about one line."""
+        self.notices.append((line, Notice(level, message, self.where(line))))
+
+    def written(self, entry: Entry) -> str:
+        """An entry as the file's form writes it, for messages: `key=value` or `key: value`."""
+        return f"{show(entry.key)}{'=' if self.form == 'ini' else ': '}{show(entry.text)}"
+
+
+class ConfigProblems(ConfigError):
+    """Several things wrong with one file, told together.
+
+    `problems` holds each as its own `ConfigError`.
+    """
+
+    def __init__(self, path: str, problems: Iterable[ConfigError]) -> None:
+        self.problems = tuple(problems)
+        shown = [str(p).replace("\n", "\n  ") for p in self.problems[:_SHOWN_PROBLEMS]]
+        if len(self.problems) > _SHOWN_PROBLEMS:
+            shown.append(f"... and {len(self.problems) - _SHOWN_PROBLEMS} more")
+        super().__init__(f"{len(self.problems)} problems in this file:", where=path, fix=shown)
+
+
+def report(path: Path, problems: list[ConfigError]) -> None:
+    """Raise the problems of a file, one as itself and several as `ConfigProblems`."""
+    if len(problems) == 1:
+        raise problems[0]
+    if problems:
+        raise ConfigProblems(show(str(path), limit=None), problems)
+
+
+def show(text: str, *, limit: int | None = _SHOWN_LENGTH) -> str:
+    """`text` for a message: on one line, printable whatever was in the file, not endless."""
+    if limit is not None and len(text) > limit:
+        text = text[: limit - 3] + "..."
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
