@@ -4,29 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
 import numpy.typing as npt
 
+from noria.network.tensor_spec import TensorSpec
+
 __all__ = ["Session", "TensorSpec"]
-
-
-@dataclass(frozen=True, slots=True)
-class TensorSpec:
-    """Name, element type and shape of a network input or output.
-
-    A free axis is its name, or None.
-    """
-
-    name: str
-    dtype: np.dtype[Any]
-    shape: tuple[int | str | None, ...]
-
-    def __str__(self) -> str:
-        dims = "x".join("?" if d is None else str(d) for d in self.shape)
-        return f"{self.name} {self.dtype.name}[{dims}]"
 
 
 class Session(Protocol):
