@@ -17,7 +17,7 @@ from typing import Any
 
 from noria.errors import ModelError
 
-__all__ = ["ExternalRange", "check_tensors", "fold", "tensors_of"]
+__all__ = ["ExternalRange", "check_tensors", "fold", "locate", "tensors_of"]
 
 INITIALIZER = "initializer"
 
@@ -142,7 +142,7 @@ def _check_inline(tensor: Any, count: int, bits: int | None, where: str) -> None
 def _external_range(tensor: Any, size_bytes: int, model: Path, where: str) -> ExternalRange:
     info = {entry.key: entry.value for entry in tensor.external_data}
     location = info.get("location", "")
-    path = _inside(location, model, where)
+    path = locate(location, model, where=where)
     numbers = {}
     for key, default in (("offset", 0), ("length", size_bytes)):
         text = info.get(key) or str(default)
@@ -177,10 +177,13 @@ def _external_range(tensor: Any, size_bytes: int, model: Path, where: str) -> Ex
     return ExternalRange(location, path, numbers["offset"], size_bytes)
 
 
-def _inside(location: str, model: Path, where: str) -> Path:
-    """Where `location` really is; refused if that is not beside the model or below.
+def locate(location: str, model: Path, *, where: str) -> Path:
+    """Where external data `location` of the file `model` really is (it need not exist).
 
     A model that is itself a symlink (as in download caches) may have its data where it really is.
+
+    Raises:
+        ModelError: that is not beside the model or below.
     """
     parts = location.replace("\\", "/").split("/")
     outside = None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,7 +70,8 @@ class Network:
         model: an `onnx_ir.Model`; initialisers among the graph's inputs are taken off them.
         path: the file it was read from; external data is looked for beside it.
         size_bytes: size of that file and its external data.
-        external_files: files with external data, each once.
+        sha256: hash of the bytes of that file.
+        external_locations: files with external data: location as the model writes it -> file.
 
     Raises:
         ModelError: no inputs or outputs, or one that is not a tensor.
@@ -81,12 +83,14 @@ class Network:
         *,
         path: Path | None = None,
         size_bytes: int = 0,
-        external_files: tuple[Path, ...] = (),
+        sha256: str | None = None,
+        external_locations: Mapping[str, Path] = MappingProxyType({}),
     ) -> None:
         self.model = model
         self.path = path
         self.size_bytes = size_bytes
-        self.external_files = external_files
+        self.sha256 = sha256
+        self.external_locations = external_locations
         self._strip_initializer_inputs()
         for kind, values in (("inputs", model.graph.inputs), ("outputs", model.graph.outputs)):
             if not values:
@@ -161,9 +165,9 @@ class Network:
             nodes=sum(counts.values()),
             operators=dict(counts.most_common()),
             unknown_operators=self.unknown_operators(),
-            parameters=sum(prod(int(d) for d in t.shape) for t in initializers if t is not None),
+            parameters=sum(prod(t.shape.numpy()) for t in initializers if t is not None),
             size_bytes=self.size_bytes,
-            external_files=self.external_files,
+            external_files=tuple(self.external_locations.values()),
         )
 
     def to_proto(self) -> Any:

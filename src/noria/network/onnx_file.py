@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import stat
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,7 @@ def network_from_onnx_bytes(data: bytes, path: Path) -> Network:
         raise ModelError("the file is empty", where=where, expected="an ONNX model")
     import onnx
     import onnx_ir as ir
-    from google.protobuf.message import DecodeError
+    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
     proto = onnx.ModelProto()
     try:
@@ -108,9 +109,10 @@ def network_from_onnx_bytes(data: bytes, path: Path) -> Network:
             where=where,
             fix="the file is damaged, or its exporter is; try onnx.checker on it",
         ) from error
-    files = {part.path: None for part in ranges}
-    size = len(data) + sum(file.stat().st_size for file in files)
-    return Network(model, path=path, size_bytes=size, external_files=tuple(files))
+    external = {part.location: part.path for part in ranges}
+    size = len(data) + sum(file.stat().st_size for file in set(external.values()))
+    digest = hashlib.sha256(data).hexdigest()
+    return Network(model, path=path, size_bytes=size, sha256=digest, external_locations=external)
 
 
 def _innermost(error: BaseException) -> str:

@@ -1,0 +1,125 @@
+"""ONNX Runtime on the CPU: every ONNX operator, everywhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime as ort
+
+from noria.engine.backends import RunOptions
+from noria.errors import EngineError
+from noria.network.tensor_spec import TensorSpec
+
+__all__ = ["backend"]
+
+_TYPES = {
+    "tensor(float)": np.float32,
+    "tensor(float16)": np.float16,
+    "tensor(double)": np.float64,
+    "tensor(int8)": np.int8,
+    "tensor(int16)": np.int16,
+    "tensor(int32)": np.int32,
+    "tensor(int64)": np.int64,
+    "tensor(uint8)": np.uint8,
+    "tensor(uint16)": np.uint16,
+    "tensor(uint32)": np.uint32,
+    "tensor(uint64)": np.uint64,
+    "tensor(bool)": np.bool_,
+}
+_SILENT = 4  # fatal only: what matters arrives as an exception, which noria words
+# Where ONNX Runtime's messages name the node: while running, while loading, no kernel, no schema.
+_NODE = (
+    re.compile(r"running (?P<op>\w+) node\. Name:'(?P<node>[^']*)'"),
+    re.compile(r"Node ?\((?P<node>[^)]*)\) Op \((?P<op>\w+)\)"),
+    re.compile(r"implementation for (?P<op>\w+)\(\d+\) node with name '(?P<node>[^']*)'"),
+    re.compile(r"Node:(?P<node>\S*) Output"),
+)
+_UNREGISTERED = re.compile(r"(\S+\(-?\d+\)) is not a registered function/op")
+
+
+class OnnxRuntimeRunner:
+    """An `InferenceSession` on the CPU."""
+
+    def __init__(self, model: bytes, options: RunOptions) -> None:
+        settings = ort.SessionOptions()
+        settings.log_severity_level = _SILENT
+        settings.intra_op_num_threads = options.threads or 0
+        settings.inter_op_num_threads = 1
+        settings.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
+        spin = "1" if options.spinning else "0"
+        settings.add_session_config_entry("session.intra_op.allow_spinning", spin)
+        # A denormal costs a hundred times a normal number and is 0 to every detector.
+        settings.add_session_config_entry("session.set_denormal_as_zero", "1")
+        try:
+            session = ort.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
+        except Exception as error:  # the binding's exception types share no base of their own
+            raise _worded(error, "refuses the model") from error
+        self._session: Any = session
+        self._run_options = ort.RunOptions()
+        self._run_options.log_severity_level = _SILENT
+        self.inputs = tuple(_spec(arg) for arg in session.get_inputs())
+        self.outputs = tuple(_spec(arg) for arg in session.get_outputs())
+        self._names = [spec.name for spec in self.outputs]
+
+    def run(self, feeds: Mapping[str, npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
+        session = self._session
+        if session is None:
+            raise EngineError("the session is closed")
+        try:
+            outputs: list[npt.NDArray[Any]] = session.run(
+                self._names, dict(feeds), self._run_options
+            )
+        except Exception as error:
+            raise _worded(error, "failed") from error
+        return outputs
+
+    def close(self) -> None:
+        self._session = None
+
+
+def _spec(arg: Any) -> TensorSpec:
+    if arg.type not in _TYPES:
+        raise EngineError(
+            f"{arg.name!r} is a {arg.type}",
+            expected=f"one of {', '.join(sorted(_TYPES))}",
+            fix="export the model with float inputs and outputs",
+        )
+    return TensorSpec(arg.name, np.dtype(_TYPES[arg.type]), tuple(arg.shape))
+
+
+def _worded(error: Exception, what: str) -> EngineError:
+    text = " ".join(str(error).split())
+    text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : (\w+) : ", "", text)
+    where = None
+    for pattern in _NODE:
+        if match := pattern.search(text):
+            found = match.groupdict()
+            op = found.get("op")
+            where = f"node {found['node']!r}" + (f" ({op})" if op else "")
+            break
+    fix = []
+    if match := _UNREGISTERED.search(text):
+        fix.append(f"the model uses {match[1]}, which is a plugin or newer than this runtime")
+    text = text.rsplit("Status Message: ", 1)[-1]
+    # paths and function names of the runtime's own source help nobody
+    text = re.sub(r"\S*/onnxruntime/\S+ ", "", text)
+    return EngineError(f"onnxruntime {what}: {text[:500]}", where=where, fix=fix)
+
+
+class OnnxRuntimeBackend:
+    """See module."""
+
+    name = "onnxruntime"
+
+    def version(self) -> str:
+        return str(ort.__version__)
+
+    def open(self, model: bytes, options: RunOptions) -> OnnxRuntimeRunner:
+        return OnnxRuntimeRunner(model, options)
+
+
+backend = OnnxRuntimeBackend()

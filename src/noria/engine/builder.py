@@ -1,0 +1,215 @@
+"""From a network to a plan."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import noria
+from noria.config.enums import TensorOrder
+from noria.engine.backends import DEFAULT_BACKEND, Backend, RunOptions, get_backend
+from noria.engine.fingerprint import fingerprint_files
+from noria.engine.image_input import Dims, complete_infer_dims, resolve_shape
+from noria.engine.plan import MODEL_BLOB, Plan, blob_record
+from noria.engine.plan_header import (
+    MAX_BATCH,
+    DecisionRecord,
+    ModelRecord,
+    PlanHeader,
+    Precision,
+    RuntimeRecord,
+    TacticRecord,
+    TensorRecord,
+)
+from noria.engine.plan_session import PlanSession
+from noria.errors import EngineError, ModelError
+from noria.network.network import Network
+from noria.network.tensor_spec import TensorSpec
+from noria.notices import Notice
+
+__all__ = ["BuildOptions", "build", "supported_precision"]
+
+
+@dataclass(frozen=True, slots=True)
+class BuildOptions:
+    """What a plan is built for.
+
+    Attributes:
+        max_batch: most items of one run, 1 to 1024.
+        precision: what to compute in, if the runtime can.
+        infer_dims: channels, height, width for a model that leaves them free.
+        input_order: order of the axes of the picture input.
+        runtime: name of the backend.
+        threads: for the session that the build opens; `Plan.open_session` hands it out.
+    """
+
+    max_batch: int = 1
+    precision: Precision = "fp32"
+    infer_dims: Dims | None = None
+    input_order: TensorOrder = TensorOrder.NCHW
+    runtime: str = DEFAULT_BACKEND
+    threads: int | None = None
+
+
+def supported_precision(asked: Precision, runtime: str) -> tuple[Precision, Notice | None]:
+    """The precision that `runtime` really computes in, and what to tell if it is another."""
+    if asked == "fp32":
+        return asked, None
+    return "fp32", Notice(
+        "warning", f"{asked} was asked for; {runtime} on the CPU computes in fp32"
+    )
+
+
+def build(network: Network, options: BuildOptions | None = None) -> Plan:
+    """Build a plan: fix the shapes, check the operators, let the runtime load it once.
+
+    Raises:
+        ModelError: external data changed since the model was read; over 2 GiB.
+        EngineError: several inputs; shapes that stay free or contradict `infer_dims`; operators
+            that the runtime does not know; anything else the runtime refuses.
+    """
+    options = options or BuildOptions()
+    where = str(network.path) if network.path else repr(network)
+    if not 1 <= options.max_batch <= MAX_BATCH:
+        raise EngineError(
+            f"max_batch={options.max_batch}", where=where, expected=f"1 to {MAX_BATCH}"
+        )
+    _refuse_several_inputs(network, where)
+    image = network.inputs[0]
+    shape = resolve_shape(image, options.infer_dims, options.input_order, where=where)
+    decisions = []
+    precision, notice = supported_precision(options.precision, options.runtime)
+    if notice:
+        decisions.append(notice)
+    fixed_batch = shape[0]
+    if fixed_batch is not None and fixed_batch != options.max_batch:
+        decisions.append(_batch_notice(fixed_batch, options.max_batch, network))
+    backend = get_backend(options.runtime)
+    model = _model_bytes(network, shape, where)
+    started = time.perf_counter()
+    run_options = RunOptions(options.threads)
+    runner = _open(backend, model, run_options, network, where)
+    tactic = TacticRecord(
+        runtime=backend.name,
+        precision=precision,
+        load_s=round(time.perf_counter() - started, 4),
+        chosen=True,
+    )
+    header = _header(
+        noria=noria.__version__,
+        runtime=RuntimeRecord(name=backend.name, version=backend.version()),
+        precision=precision,
+        max_batch=options.max_batch,
+        fixed_batch=fixed_batch,
+        infer_dims=complete_infer_dims(options.infer_dims),
+        model=_model_record(network, model),
+        inputs=[TensorSpec(image.name, runner.inputs[0].dtype, tuple(shape))],
+        outputs=list(runner.outputs),
+        tactics=(tactic,),
+        decisions=tuple(DecisionRecord.of(n) for n in decisions),
+        blobs=(blob_record(MODEL_BLOB, model),),
+    )
+    plan = Plan(header, {MODEL_BLOB: model})
+    plan.threads = options.threads
+    plan.keep_ready(run_options, PlanSession(runner, header, where=where))
+    return plan
+
+
+def _refuse_several_inputs(network: Network, where: str) -> None:
+    if len(network.inputs) > 1:
+        names = "; ".join(map(str, network.inputs))
+        raise EngineError(
+            f"the model has {len(network.inputs)} inputs: {names}",
+            where=where,
+            expected="one input, the picture",
+            fix="initialising further inputs is not supported yet; "
+            "make them constants (initialisers) of the model",
+        )
+
+
+def _batch_notice(fixed: int, wanted: int, network: Network) -> Notice:
+    if fixed > wanted:
+        text = f"the model fixes its batch at {fixed}: batches of {wanted} are padded to it"
+    else:
+        runs = -(-wanted // fixed)
+        text = f"the model fixes its batch at {fixed}: "
+            f"batch {wanted} runs as {runs} runs of {fixed}"
+        if fixed == 1:
+            text += "; export it with a free batch axis to run it at once"
+    # the name alone: the notice is kept in the plan, and the model may be moved
+    return Notice("info", text, network.path.name if network.path else None)
+
+
+def _model_bytes(network: Network, shape: tuple[int | None, ...], where: str) -> bytes:
+    """The ONNX message, weights inside, the first input's axes fixed."""
+    from google.protobuf.message import Error as ProtobufError  # type: ignore[import-untyped]
+
+    proto = network.to_proto()
+    graph = proto.graph
+    replaced: dict[str, int] = {}
+    axes = graph.input[0].type.tensor_type.shape.dim
+    batch_name = axes[0].dim_param
+    for axis, value in zip(list(axes)[1:], shape[1:], strict=True):
+        if axis.dim_param and axis.dim_param != batch_name and value is not None:
+            replaced[axis.dim_param] = value
+        axis.dim_value = value or 0
+    # the same name means the same number, wherever it stands
+    for info in [*graph.output, *graph.value_info]:
+        for axis in info.type.tensor_type.shape.dim:
+            if axis.dim_param in replaced:
+                axis.dim_value = replaced[axis.dim_param]
+    try:
+        return bytes(proto.SerializeToString(deterministic=True))
+    except (ProtobufError, ValueError) as error:
+        raise ModelError(f"the model cannot be written as one message: {error}",
+                         where=where) from error  # fmt: skip
+
+
+def _open(backend: Backend, model: bytes, options: RunOptions, network: Network, where: str) -> Any:
+    try:
+        return backend.open(model, options)
+    except EngineError as error:
+        unknown = network.unknown_operators()
+        if unknown:
+            raise EngineError(
+                f"{len(unknown)} operator(s) that {backend.name} does not know: "
+                + "; ".join(map(str, unknown)),
+                where=where,
+                fix=(
+                    "TensorRT plugins are layers of their own: export the model without them "
+                    "and leave that step to the parser",
+                    error.found,
+                ),
+            ) from error
+        raise EngineError(
+            f"{error.where}: {error.found}" if error.where else error.found,
+            where=where,
+            expected=error.expected,
+            fix=error.fix,
+        ) from error
+
+
+def _model_record(network: Network, model: bytes) -> ModelRecord:
+    if network.path is None:
+        digest = hashlib.sha256(model).hexdigest()
+        return ModelRecord(name="network", size_bytes=len(model), sha256=digest)
+    return fingerprint_files(network.path, network.external_locations, sha256=network.sha256)
+
+
+def _header(*, inputs: list[TensorSpec], outputs: list[TensorSpec], **values: Any) -> PlanHeader:
+    from pydantic import ValidationError
+
+    try:
+        return PlanHeader(
+            inputs=tuple(TensorRecord.of(s) for s in inputs),
+            outputs=tuple(TensorRecord.of(s) for s in outputs),
+            **values,
+        )
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        at = ".".join(map(str, first["loc"]))
+        raise EngineError(
+            f"the model cannot be described in a plan: {at}: {first['msg']}"
+        ) from error

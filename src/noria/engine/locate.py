@@ -1,0 +1,285 @@
+"""Finding, checking, building and keeping the plan that a config asks for."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from noria.config.enums import NetworkMode, TensorOrder
+from noria.engine.backends import DEFAULT_BACKEND, get_backend
+from noria.engine.builder import BuildOptions, build, supported_precision
+from noria.engine.fingerprint import what_changed
+from noria.engine.image_input import Dims, complete_infer_dims, network_dims
+from noria.engine.plan import Plan, is_plan_file
+from noria.engine.plan_header import Precision
+from noria.engine.store import locked
+from noria.errors import EngineError
+from noria.network.onnx_file import network_from_onnx
+from noria.network.tensor_spec import TensorSpec
+from noria.notices import Notice
+
+if TYPE_CHECKING:
+    from noria.config.model_config import ModelConfig
+
+__all__ = ["engine_path", "load_or_build"]
+
+_PRECISIONS: dict[NetworkMode, Precision] = {
+    NetworkMode.FP32: "fp32",
+    NetworkMode.INT8: "int8",
+    NetworkMode.FP16: "fp16",
+    NetworkMode.BEST: "best",
+}
+
+
+def engine_path(model: Path, batch: int, gpu_id: int, precision: str) -> Path:
+    """The name under which a built engine is kept, beside its model. Source: config facts 5.2."""
+    return model.with_name(f"{model.name}_b{batch}_gpu{gpu_id}_{precision}.engine")
+
+
+def _beside(model: Path, batch: int, precision: str) -> Path:
+    """The name to use when a foreign file, such as a TensorRT engine, has the usual one."""
+    return model.with_name(f"{model.name}_b{batch}_cpu_{precision}.engine")
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What a plan must be to serve a config."""
+
+    model: Path | None
+    batch: int
+    precision: Precision
+    infer_dims: Dims | None
+    order: TensorOrder
+    runtime: str = DEFAULT_BACKEND
+
+    def why_not(self, plan: Plan) -> str | None:
+        """The first reason why `plan` does not serve; None if it does. Source: spec D.7."""
+        header = plan.header
+        if header.runtime.name != self.runtime:
+            return f"built for {header.runtime.name}, not {self.runtime}"
+        if header.precision != self.precision:
+            return f"{header.precision} ≠ {self.precision}"
+        if header.max_batch < self.batch:
+            return f"batch {header.max_batch} ≠ {self.batch}"
+        if self.infer_dims is not None and (have := self._dims(plan)) != self.infer_dims:
+            return f"infer-dims {_text(have)} ≠ {_text(self.infer_dims)}"
+        if self.model is not None and self.model.exists():
+            if changed := what_changed(header.model, self.model):
+                return changed
+            version = get_backend(self.runtime).version()
+            if header.runtime.version != version:
+                return f"{self.runtime} {header.runtime.version} ≠ {version}"
+        return None
+
+    def _dims(self, plan: Plan) -> tuple[object, ...]:
+        axes = plan.inputs[0].shape[1:]
+        if len(axes) == 3 and self.order is TensorOrder.NHWC:
+            return (axes[2], axes[0], axes[1])
+        return axes
+
+
+def load_or_build(cfg: ModelConfig, *, threads: int | None = None, rebuild: bool = False) -> Plan:
+    """The plan for a config: loaded where a valid one is found, else built and saved.
+
+    Looked for at `model-engine-file`, then under the automatic name beside the model. Everything
+    decided on the way is in `Plan.decisions`.
+
+    Args:
+        cfg: the config; its `infer-dims`, colour format and offsets must fit the model.
+        threads: default of `Plan.open_session`.
+        rebuild: build even if a valid plan exists.
+
+    Raises:
+        ModelError: the model file cannot be read, see `network_from_onnx`.
+        EngineError: no usable model or engine is given; the model cannot be run.
+        ConfigError: the config does not fit the model, see `network_dims`.
+    """
+    asked = _PRECISIONS[cfg.network_mode]
+    precision, notice = supported_precision(asked, DEFAULT_BACKEND)
+    notes = [_at_key(cfg, notice, "network_mode")] if notice else []
+    if cfg.enable_dla:
+        dla = Notice("warning", "enable-dla: there is no DLA here, the CPU computes")
+        notes.append(_at_key(cfg, dla, "enable_dla"))
+    wanted = _Wanted(
+        model=cfg.onnx_file,
+        batch=cfg.batch_size,
+        precision=precision,
+        infer_dims=complete_infer_dims(cfg.infer_dims),
+        order=cfg.network_input_order,
+    )
+    plan = None if rebuild else _find(cfg, wanted, notes)
+    if plan is None:
+        plan = _build_and_keep(cfg, wanted, notes, threads=threads, rebuild=rebuild)
+    else:
+        _check_picture(plan.inputs[0], cfg)
+    plan.threads = threads
+    plan.decisions = [*notes, *plan.decisions]
+    _note_missing_outputs(cfg, plan)
+    return plan
+
+
+def _find(cfg: ModelConfig, wanted: _Wanted, notes: list[Notice]) -> Plan | None:
+    """The first plan that serves. Notes say why others do not.
+
+    Raises:
+        EngineError: there is no model to build from instead.
+    """
+    named = cfg.model_engine_file
+    if named is not None:
+        plan, reason = _try(named, wanted)
+        if plan is not None:
+            _note_found(plan, wanted, notes)
+            return plan
+        if wanted.model is None:
+            raise _nothing_else(cfg, named, reason)
+        there = named.exists()
+        notes.append(
+            Notice("warning" if there else "info", f"engine not used: {reason}", str(named))
+        )
+    if wanted.model is None:
+        return None
+    for path in _targets(cfg, wanted):
+        if path == named or not is_plan_file(path):
+            continue
+        plan, reason = _try(path, wanted)
+        if plan is not None:
+            _note_found(plan, wanted, notes)
+            return plan
+        notes.append(Notice("info", f"engine not used: {reason}", str(path)))
+    return None
+
+
+def _try(path: Path, wanted: _Wanted) -> tuple[Plan | None, str]:
+    if not path.exists():
+        return None, "there is no such file"
+    try:
+        plan = Plan.load(path)
+    except EngineError as error:
+        return None, error.found
+    reason = wanted.why_not(plan)
+    return (plan, "") if reason is None else (None, reason)
+
+
+def _note_found(plan: Plan, wanted: _Wanted, notes: list[Notice]) -> None:
+    where = str(plan.path)
+    if wanted.model is not None and not wanted.model.exists():
+        text = f"loaded; {wanted.model.name} is not there to compare it with"
+        notes.append(Notice("info", text, where))
+        return
+    notes.append(Notice("info", "loaded", where))
+
+
+def _nothing_else(cfg: ModelConfig, path: Path, reason: str) -> EngineError:
+    return EngineError(
+        reason,
+        where=str(path),
+        expected=f"an engine that noria built for batch-size={cfg.batch_size}",
+        fix=f"give onnx-file=<the ONNX model> in {cfg.path}: noria builds its own engine from it "
+        "and leaves other files alone",
+    )
+
+
+def _targets(cfg: ModelConfig, wanted: _Wanted) -> tuple[Path, Path]:
+    assert wanted.model is not None
+    return (
+        engine_path(wanted.model, wanted.batch, cfg.gpu_id, wanted.precision),
+        _beside(wanted.model, wanted.batch, wanted.precision),
+    )
+
+
+def _build_and_keep(
+    cfg: ModelConfig, wanted: _Wanted, notes: list[Notice], *, threads: int | None, rebuild: bool
+) -> Plan:
+    if wanted.model is None:
+        raise _no_model(cfg)
+    target = _free_target(cfg, wanted, notes)
+    with locked(target) if target else nullcontext(False) as held:
+        if held and not rebuild:
+            # another process may have built it while this one waited
+            plan, _ = _try(target, wanted) if target and target.exists() else (None, "")
+            if plan is not None:
+                _check_picture(plan.inputs[0], cfg)
+                _note_found(plan, wanted, notes)
+                return plan
+        network = network_from_onnx(wanted.model)
+        if len(network.inputs) == 1:
+            _check_picture(network.inputs[0], cfg)
+        options = BuildOptions(
+            max_batch=wanted.batch,
+            precision=wanted.precision,
+            infer_dims=wanted.infer_dims,
+            input_order=wanted.order,
+            runtime=wanted.runtime,
+            threads=threads,
+        )
+        plan = build(network, options)
+        if target is None:
+            notes.append(Notice("info", "built, kept in memory", str(wanted.model)))
+            return plan
+        try:
+            plan.write(target)
+        except EngineError as error:
+            text = f"{error.found}; built at each start and kept in memory"
+            notes.append(Notice("warning", text, str(target)))
+        else:
+            notes.append(Notice("info", f"built from {wanted.model.name}", str(target)))
+    return plan
+
+
+def _free_target(cfg: ModelConfig, wanted: _Wanted, notes: list[Notice]) -> Path | None:
+    """Where to save: never over a file that noria did not write."""
+    usual, beside = _targets(cfg, wanted)
+    for target, instead in ((usual, f"saved as {beside.name}"), (beside, "kept in memory")):
+        if not (target.exists() or target.is_symlink()) or is_plan_file(target):
+            return target
+        try:
+            Plan.load(target)
+        except EngineError as error:
+            text = f"{error.found}: not overwritten, noria's engine is {instead}"
+            notes.append(Notice("warning", text, str(target)))
+    return None
+
+
+def _no_model(cfg: ModelConfig) -> EngineError:
+    others = {
+        "tlt-encoded-model": cfg.tlt_encoded_model,
+        "model-file": cfg.model_file,
+        "uff-file": cfg.uff_file,
+        "engine-create-func-name": cfg.engine_create_func_name,
+    }
+    given = [f"{key}={value}" for key, value in others.items() if value]
+    found = "neither onnx-file nor a usable model-engine-file is given"
+    if given:
+        found += f"; {', '.join(given)} cannot be built from"
+    return EngineError(
+        found,
+        where=str(cfg.path),
+        expected="onnx-file=<model.onnx>",
+        fix="export the model to ONNX" if given else (),
+    )
+
+
+def _check_picture(spec: TensorSpec, cfg: ModelConfig) -> None:
+    if not cfg.input_tensor_from_meta:
+        network_dims(spec, cfg)
+
+
+def _note_missing_outputs(cfg: ModelConfig, plan: Plan) -> None:
+    have = [spec.name for spec in plan.outputs]
+    missing = [name for name in cfg.output_blob_names if name not in have]
+    if missing:
+        text = f"the model has no output {', '.join(missing)}; it has {', '.join(have)}"
+        notice = Notice("warning", f"output-blob-names: {text}; all outputs are used")
+        plan.decisions.append(_at_key(cfg, notice, "output_blob_names"))
+
+
+def _at_key(cfg: ModelConfig, notice: Notice, field: str) -> Notice:
+    origin = cfg.origin(field)
+    where = str(origin) if origin.kind == "file" else str(cfg.path)
+    return Notice(notice.level, notice.message, where)
+
+
+def _text(dims: tuple[object, ...]) -> str:
+    return ";".join(map(str, dims))

@@ -1,0 +1,303 @@
+"""Plans: built engines, saved as `.engine` files. Data only, never code.
+
+Layout, little endian:
+
+    8 bytes   magic
+    4 bytes   format version
+    4 bytes   size of the header
+    8 bytes   size of the whole file
+    32 bytes  sha256 of the header
+    header    JSON, `PlanHeader`
+    blobs     one after the other, as the header lists them
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from noria.engine.backends import RunOptions, get_backend
+from noria.engine.plan_header import BlobRecord, PlanHeader
+from noria.engine.store import locked, write_atomically
+from noria.errors import EngineError
+from noria.network.sniff import HEAD_BYTES, PLAN_MAGIC, is_tensorrt_engine, looks_like
+from noria.network.tensor_spec import TensorSpec
+from noria.notices import Notice
+
+if TYPE_CHECKING:
+    from noria.engine.plan_session import PlanSession
+
+__all__ = ["FORMAT_VERSION", "MODEL_BLOB", "Plan", "PlanSummary", "is_plan_file"]
+
+FORMAT_VERSION = 1
+MODEL_BLOB = "model"
+MAX_HEADER_BYTES = 16 * 2**20
+MAX_PLAN_BYTES = 2**32  # a model ends at 2 GiB
+_PREFIX = struct.Struct("<8sIIQ32s")
+_REBUILD = "delete it: it is built anew from the model at the next start"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSummary:
+    """What `noria show x.engine` prints; `header` has every detail."""
+
+    path: Path | None
+    format_version: int
+    noria: str
+    runtime: str
+    precision: str
+    max_batch: int
+    fixed_batch: int | None
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    model: str
+    model_sha256: str
+    size_bytes: int
+    decisions: tuple[Notice, ...]
+
+
+class Plan:
+    """A built engine.
+
+    Attributes:
+        header: what it says about itself.
+        blobs: name -> bytes, as the header lists them.
+        path: the file it was read from or saved to; None while in memory only.
+        decisions: what was decided when it was built, found or replaced.
+        threads: what `open_session` takes when it is not told.
+    """
+
+    def __init__(
+        self, header: PlanHeader, blobs: Mapping[str, bytes], *, path: Path | None = None
+    ) -> None:
+        self.header = header
+        self.blobs = dict(blobs)
+        self.path = path
+        self.decisions: list[Notice] = [record.notice for record in header.decisions]
+        self.threads: int | None = None
+        self._ready: tuple[RunOptions, PlanSession] | None = None
+
+    @property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        """Input bindings; the first is the picture."""
+        return tuple(record.spec for record in self.header.inputs)
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        """Output bindings in order."""
+        return tuple(record.spec for record in self.header.outputs)
+
+    def open_session(self, *, threads: int | None = None, spinning: bool = True) -> PlanSession:
+        """Get the plan ready to run.
+
+        Args:
+            threads: threads of one run; None: `Plan.threads`, and if that is None, every core.
+            spinning: see `noria.engine.backends.RunOptions`.
+
+        Raises:
+            EngineError: the runtime is missing or refuses the model.
+        """
+        from noria.engine.plan_session import PlanSession
+
+        options = RunOptions(self.threads if threads is None else threads, spinning)
+        ready, self._ready = self._ready, None
+        if ready is not None:
+            if ready[0] == options:
+                return ready[1]
+            ready[1].close()
+        runner = get_backend(self.header.runtime.name).open(self.blobs[MODEL_BLOB], options)
+        return PlanSession(runner, self.header, where=str(self.path or self.header.model.name))
+
+    def keep_ready(self, options: RunOptions, session: PlanSession) -> None:
+        """Hand `session` out at the next `open_session` with the same options."""
+        self._ready = (options, session)
+
+    def describe(self) -> PlanSummary:
+        """Plain facts about the plan, for people."""
+        header = self.header
+        return PlanSummary(
+            path=self.path,
+            format_version=FORMAT_VERSION,
+            noria=header.noria,
+            runtime=f"{header.runtime.name} {header.runtime.version}",
+            precision=header.precision,
+            max_batch=header.max_batch,
+            fixed_batch=header.fixed_batch,
+            inputs=self.inputs,
+            outputs=self.outputs,
+            model=header.model.name,
+            model_sha256=header.model.sha256,
+            size_bytes=sum(record.size_bytes for record in header.blobs),
+            decisions=tuple(self.decisions),
+        )
+
+    def to_chunks(self) -> list[bytes]:
+        """The bytes of the plan file, in pieces (blobs are not copied)."""
+        header = self.header.model_dump_json().encode()
+        if len(header) > MAX_HEADER_BYTES:
+            raise EngineError(f"the plan's header is {len(header)} bytes, too many to save")
+        blobs = [self.blobs[record.name] for record in self.header.blobs]
+        size = _PREFIX.size + len(header) + sum(map(len, blobs))
+        digest = hashlib.sha256(header).digest()
+        return [
+            _PREFIX.pack(PLAN_MAGIC, FORMAT_VERSION, len(header), size, digest),
+            header,
+            *blobs,
+        ]
+
+    def save(self, path: str | Path) -> None:
+        """Write the plan as `path`, whole or not at all; a plan that stands there is replaced.
+
+        Raises:
+            EngineError: something that is not a plan stands there, or the file cannot be written.
+        """
+        path = Path(path)
+        with locked(path):
+            if path.exists() and not is_plan_file(path):
+                raise EngineError(
+                    "is not a noria plan and is not overwritten",
+                    where=str(path),
+                    fix="choose another name",
+                )
+            self.write(path)
+
+    def write(self, path: Path) -> None:
+        """`save` for the holder of the lock of `path`, who has looked what stands there."""
+        try:
+            write_atomically(path, self.to_chunks())
+        except OSError as error:
+            raise EngineError(
+                f"the plan cannot be written: {error.strerror or error}", where=str(path)
+            ) from error
+        self.path = path
+
+    @classmethod
+    def load(cls, path: str | Path) -> Plan:
+        """Read a plan file; every length and every hash in it is checked first.
+
+        Raises:
+            EngineError: missing, damaged, of another format version, or not a plan at all.
+        """
+        path = Path(path)
+        where = str(path)
+        try:
+            if not stat.S_ISREG(path.stat().st_mode):  # before open: a pipe would block
+                raise EngineError("is not a regular file", where=where)
+            with open(path, "rb") as file:
+                status = os.fstat(file.fileno())
+                head = file.read(HEAD_BYTES)
+                _check_prefix(head, status.st_size, where)
+                data = head + file.read(status.st_size - len(head))
+        except (OSError, ValueError) as error:
+            raise EngineError(
+                f"the plan cannot be read: {getattr(error, 'strerror', None) or error}",
+                where=where,
+            ) from error
+        return cls.from_bytes(data, path=path)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, path: Path | None = None) -> Plan:
+        """`load` for bytes that are already here.
+
+        Raises:
+            EngineError: as `load`.
+        """
+        where = str(path) if path else "plan"
+        header_size, digest = _check_prefix(data[:HEAD_BYTES], len(data), where)
+        header_bytes = data[_PREFIX.size : _PREFIX.size + header_size]
+        if hashlib.sha256(header_bytes).digest() != digest:
+            raise _damaged("the header does not match its sha256", where)
+        header = _parse_header(header_bytes, where)
+        blobs = {}
+        at = _PREFIX.size + header_size
+        for record in header.blobs:
+            blob = data[at : at + record.size_bytes]
+            at += record.size_bytes
+            if len(blob) != record.size_bytes or record.name in blobs:
+                raise _damaged(f"blob {record.name!r} is not all there, or there twice", where)
+            if hashlib.sha256(blob).hexdigest() != record.sha256:
+                raise _damaged(f"blob {record.name!r} does not match its sha256", where)
+            blobs[record.name] = blob
+        if at != len(data):
+            raise _damaged(f"{len(data) - at} bytes follow the last blob", where)
+        if MODEL_BLOB not in blobs:
+            raise _damaged("there is no model in it", where)
+        return cls(header, blobs, path=path)
+
+    def __repr__(self) -> str:
+        name = self.path.name if self.path else "in memory"
+        header = self.header
+        return f"Plan({name}: {header.model.name}, {header.precision}, batch {header.max_batch})"
+
+
+def blob_record(name: str, blob: bytes) -> BlobRecord:
+    """The header's entry for `blob`."""
+    return BlobRecord(name=name, size_bytes=len(blob), sha256=hashlib.sha256(blob).hexdigest())
+
+
+def is_plan_file(path: Path) -> bool:
+    """Whether `path` is a file that noria wrote as a plan (in whatever state it is now)."""
+    try:
+        if not path.is_file():
+            return False
+        with open(path, "rb") as file:
+            return file.read(len(PLAN_MAGIC)) == PLAN_MAGIC
+    except OSError:
+        return False
+
+
+def _check_prefix(head: bytes, size_bytes: int, where: str) -> tuple[int, bytes]:
+    """Size of the header and its hash, once they make sense for a file of `size_bytes`."""
+    if head[: len(PLAN_MAGIC)] != PLAN_MAGIC:
+        raise _foreign(head, size_bytes, where)
+    if len(head) < _PREFIX.size:
+        raise _damaged(f"{size_bytes} bytes are too few", where)
+    _, version, header_size, file_size, digest = _PREFIX.unpack_from(head)
+    if version != FORMAT_VERSION:
+        raise EngineError(f"noria plan format {version} ≠ {FORMAT_VERSION}", where=where,
+                          fix=_REBUILD)  # fmt: skip
+    if file_size != size_bytes:
+        what = "truncated" if size_bytes < file_size else "too long"
+        raise _damaged(f"{what}, {size_bytes} of {file_size} bytes", where)
+    if file_size > MAX_PLAN_BYTES or header_size > min(MAX_HEADER_BYTES, size_bytes - _PREFIX.size):
+        raise _damaged(f"a header of {header_size} bytes in a file of {size_bytes}", where)
+    return header_size, digest
+
+
+def _parse_header(data: bytes, where: str) -> PlanHeader:
+    from pydantic import ValidationError
+
+    try:
+        return PlanHeader.model_validate_json(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        at = ".".join(map(str, first["loc"])) or "header"
+        raise _damaged(f"{at}: {first['msg']}", where) from error
+
+
+def _foreign(head: bytes, size_bytes: int, where: str) -> EngineError:
+    if is_tensorrt_engine(head, size_bytes):
+        return EngineError(
+            "is a TensorRT engine: code for one GPU model and one TensorRT version",
+            where=where,
+            expected="a plan built by noria",
+            fix="give onnx-file=<the ONNX model it was built from>: "
+            "noria builds its own engine and leaves this one alone",
+        )
+    words = looks_like(head, size_bytes) if head else "an empty file"
+    return EngineError(
+        f"is not a noria plan: it looks like {words}" if words else "is not a noria plan",
+        where=where,
+        expected="a plan built by noria",
+        fix="name the model as onnx-file and let noria build the engine",
+    )
+
+
+def _damaged(what: str, where: str) -> EngineError:
+    return EngineError(f"damaged: {what}", where=where, fix=_REBUILD)

@@ -1,0 +1,152 @@
+"""What a plan says about itself: JSON, strictly typed, no code."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from noria.network.tensor_spec import TensorSpec
+from noria.notices import Notice
+
+__all__ = [
+    "BlobRecord",
+    "DecisionRecord",
+    "FileRecord",
+    "ModelRecord",
+    "PlanHeader",
+    "PluginRecord",
+    "Precision",
+    "RuntimeRecord",
+    "TacticRecord",
+    "TensorRecord",
+]
+
+MAX_BATCH = 1024  # Source: config facts 2.1, batch-size
+
+Precision = Literal["fp32", "fp16", "int8", "best"]
+Text = Annotated[str, Field(max_length=4096)]
+Name = Annotated[str, Field(min_length=1, max_length=4096)]
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+Bytes = Annotated[int, Field(ge=0, lt=2**63)]
+Dim = Annotated[int, Field(ge=0, lt=2**31)]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class FileRecord(_Record):
+    """A file that went in: `name` relative to the model's folder."""
+
+    name: Name
+    size_bytes: Bytes
+    sha256: Sha256
+
+
+class ModelRecord(FileRecord):
+    """The model file, and the external data it names."""
+
+    external: tuple[FileRecord, ...] = ()
+
+
+class RuntimeRecord(_Record):
+    """The backend that built the plan."""
+
+    name: Name
+    version: Text
+
+
+class TensorRecord(_Record):
+    """An input or output; free axes are null or a name."""
+
+    name: Name
+    dtype: Literal[
+        "float16", "float32", "float64", "bool",
+        "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    ]  # fmt: skip
+    shape: Annotated[tuple[Dim | Text | None, ...], Field(max_length=64)]
+
+    @classmethod
+    def of(cls, spec: TensorSpec) -> TensorRecord:
+        return cls(name=spec.name, dtype=spec.dtype.name, shape=spec.shape)  # type: ignore[arg-type]
+
+    @property
+    def spec(self) -> TensorSpec:
+        return TensorSpec(self.name, np.dtype(self.dtype), self.shape)
+
+
+class TacticRecord(_Record):
+    """One way of running that was tried. `load_s`: seconds to get ready, `chosen`: it won."""
+
+    runtime: Name
+    precision: Precision
+    load_s: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    chosen: bool
+
+
+class PluginRecord(_Record):
+    """A layer that a plugin computes; `blob` names its serialised fields."""
+
+    type: Name
+    version: Text
+    namespace: Text
+    blob: Name
+
+
+class DecisionRecord(_Record):
+    """A `Notice` from the build."""
+
+    level: Literal["info", "warning"]
+    message: Text
+    where: Text | None = None
+
+    @classmethod
+    def of(cls, notice: Notice) -> DecisionRecord:
+        return cls(level=notice.level, message=notice.message, where=notice.where)
+
+    @property
+    def notice(self) -> Notice:
+        return Notice(self.level, self.message, self.where)
+
+
+class BlobRecord(_Record):
+    """A run of bytes after the header; blobs follow each other without gaps."""
+
+    name: Name
+    size_bytes: Bytes
+    sha256: Sha256
+
+
+class PlanHeader(_Record):
+    """Everything a plan says about itself.
+
+    Attributes:
+        noria: version of noria that wrote it.
+        runtime: backend it was built with.
+        precision: what is really computed in.
+        max_batch: most items of one `Session.run`.
+        fixed_batch: items of one run of the runtime, if the model fixes them.
+        infer_dims: channels, height, width it was built for; null: the model's own.
+        model: the files that went in.
+        inputs, outputs: bindings in order. Axis 0 is the batch.
+        tactics: ways of running that were tried.
+        plugins: layers that plugins compute.
+        decisions: what the build decided.
+        blobs: what follows the header; `model` is the ONNX message, all weights inside.
+    """
+
+    noria: Text
+    runtime: RuntimeRecord
+    precision: Precision
+    max_batch: Annotated[int, Field(ge=1, le=MAX_BATCH)]
+    fixed_batch: Annotated[int, Field(ge=1, lt=2**31)] | None
+    infer_dims: tuple[Dim, Dim, Dim] | None
+    model: ModelRecord
+    inputs: Annotated[tuple[TensorRecord, ...], Field(min_length=1)]
+    outputs: Annotated[tuple[TensorRecord, ...], Field(min_length=1)]
+    tactics: tuple[TacticRecord, ...] = ()
+    plugins: tuple[PluginRecord, ...] = ()
+    decisions: tuple[DecisionRecord, ...] = ()
+    blobs: Annotated[tuple[BlobRecord, ...], Field(min_length=1)]

@@ -1,0 +1,206 @@
+"""Running a plan: inputs checked and converted, batches cut and padded, outputs batch first."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noria.engine.backends import Runner
+from noria.engine.plan_header import PlanHeader
+from noria.errors import EngineError
+from noria.network.tensor_spec import TensorSpec
+
+__all__ = ["PlanSession"]
+
+Array = npt.NDArray[Any]
+
+
+class PlanSession:
+    """A `Session` over any backend. Made by `Plan.open_session`.
+
+    Attributes:
+        inputs: bindings as the model declares them. Arrays of float32 are taken for every numeric
+            type and converted (rounded to nearest, integers saturated). Source: spec A.5.
+        outputs: bindings in order; shapes as far as they are known before a run.
+        max_batch: most items of one run.
+        fixed_batch: items of one run of the runtime, if the model fixes them. Fewer are padded,
+            more are run in several goes. Source: spec A.5, D.2.
+    """
+
+    def __init__(self, runner: Runner, header: PlanHeader, *, where: str) -> None:
+        self.inputs: tuple[TensorSpec, ...] = tuple(record.spec for record in header.inputs)
+        self.outputs: tuple[TensorSpec, ...] = runner.outputs
+        self.max_batch = header.max_batch
+        self.fixed_batch = header.fixed_batch
+        self._where = where
+        self._runner: Runner | None = runner
+        self._by_name = {spec.name: spec for spec in self.inputs}
+        self._lock = threading.Lock()
+        self._executor: ThreadPoolExecutor | None = None
+
+    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Run one batch of 1 to `max_batch` items.
+
+        Args:
+            inputs: one array per input, (items, …), of the declared type or float32.
+
+        Returns:
+            One new array per output in binding order, (items, …); an output whose only axis is
+            the batch is (items, 1).
+
+        Raises:
+            EngineError: an input is missing, unknown, or of the wrong shape or type; an output is
+                not batch first; the runtime failed; the session is closed.
+        """
+        runner = self._runner
+        if runner is None:
+            raise EngineError("the session is closed", where=self._where)
+        feeds, items = self._checked(inputs)
+        size = self.fixed_batch
+        if size is None or size == items:
+            return self._named(self._run(runner, feeds), items, items)
+        parts = []
+        for start in range(0, items, size):
+            real = min(size, items - start)
+            chunk = {name: _padded(a[start : start + real], size) for name, a in feeds.items()}
+            parts.append(self._named(self._run(runner, chunk), size, real))
+        if len(parts) == 1:
+            return parts[0]
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def _run(self, runner: Runner, feeds: Mapping[str, Array]) -> list[Array]:
+        try:
+            return runner.run(feeds)
+        except EngineError as error:
+            if error.where:
+                raise
+            raise EngineError(
+                error.found, where=self._where, expected=error.expected, fix=error.fix
+            ) from error
+
+    def submit(self, inputs: Mapping[str, Array]) -> Future[dict[str, Array]]:
+        """`run` in a thread of the session, one after the other in the order of submission.
+
+        The arrays must stay unchanged until the future is done.
+
+        Raises:
+            EngineError: the session is closed. All else is raised by the future.
+        """
+        with self._lock:
+            if self._runner is None:
+                raise EngineError("the session is closed", where=self._where)
+            if self._executor is None:
+                self._executor = ThreadPoolExecutor(1, thread_name_prefix="noria-engine")
+            return self._executor.submit(self.run, inputs)
+
+    def close(self) -> None:
+        """Release the runtime's memory; runs under way finish, queued ones are cancelled."""
+        with self._lock:
+            runner, self._runner = self._runner, None
+            executor, self._executor = self._executor, None
+        if executor is not None:
+            executor.shutdown(wait=True, cancel_futures=True)
+        if runner is not None:
+            runner.close()
+
+    def __enter__(self) -> PlanSession:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"PlanSession({self._where}: {', '.join(map(str, self.inputs))})"
+
+    def _checked(self, inputs: Mapping[str, Array]) -> tuple[dict[str, Array], int]:
+        if inputs.keys() != self._by_name.keys():
+            missing = [n for n in self._by_name if n not in inputs]
+            extra = [n for n in inputs if n not in self._by_name]
+            found = [f"missing input {', '.join(map(repr, missing))}"] if missing else []
+            found += [f"no input is called {', '.join(map(repr, extra))}"] if extra else []
+            raise EngineError(
+                "; ".join(found), where=self._where, expected=", ".join(map(str, self.inputs))
+            )
+        feeds = {}
+        items = -1
+        for name, spec in self._by_name.items():
+            array = np.asarray(inputs[name])
+            fits = array.ndim == len(spec.shape) and all(
+                not isinstance(want, int) or want == have
+                for want, have in zip(spec.shape[1:], array.shape[1:], strict=True)
+            )
+            if not fits or array.shape[0] != (len(array) if items < 0 else items):
+                self._refuse_shape(spec, array, items)
+            items = len(array)
+            feeds[name] = _converted(array, spec, self._where)
+        if not 1 <= items <= self.max_batch:
+            raise EngineError(
+                f"a batch of {items}",
+                where=self._where,
+                expected=f"1 to {self.max_batch} items",
+                fix=f"build with batch-size={items}" if items else (),
+            )
+        return feeds, items
+
+    def _refuse_shape(self, spec: TensorSpec, array: Array, items: int) -> None:
+        batch = str(items) if items >= 0 else f"1..{self.max_batch}"
+        want = "x".join([batch, *("?" if d is None else str(d) for d in spec.shape[1:])])
+        raise EngineError(
+            f"input {spec.name!r} has shape {'x'.join(map(str, array.shape)) or 'scalar'}",
+            where=self._where,
+            expected=want,
+        )
+
+    def _named(self, arrays: list[Array], size: int, real: int) -> dict[str, Array]:
+        named = {}
+        for spec, array in zip(self.outputs, arrays, strict=True):
+            if array.ndim == 0 or len(array) != size:
+                raise EngineError(
+                    f"output {spec.name!r} has shape {'x'.join(map(str, array.shape)) or 'scalar'}"
+                    f" for a batch of {size}: its first axis is not the batch",
+                    where=self._where,
+                    fix="export the model with batch-first outputs; "
+                    "NMS inside the model must keep a fixed number of boxes per item",
+                )
+            array = array[:real]
+            named[spec.name] = array.reshape(real, 1) if array.ndim == 1 else array
+        return named
+
+
+def _padded(array: Array, size: int) -> Array:
+    if len(array) == size:
+        return array
+    padded = np.zeros((size, *array.shape[1:]), array.dtype)
+    padded[: len(array)] = array
+    return padded
+
+
+def _converted(array: Array, spec: TensorSpec, where: str) -> Array:
+    """`array` as the declared type: float32 is converted, anything else refused. Spec A.5."""
+    if array.dtype == spec.dtype:
+        return np.ascontiguousarray(array)
+    if array.dtype != np.float32 or spec.dtype.kind == "b":
+        also = " (float32 is converted)" if spec.dtype.kind != "b" else ""
+        raise EngineError(
+            f"input {spec.name!r} is {array.dtype.name}",
+            where=where,
+            expected=f"{spec.dtype.name}{also}",
+        )
+    if spec.dtype.kind == "f":
+        with np.errstate(over="ignore"):  # beyond half precision is infinite, as IEEE says
+            return np.ascontiguousarray(array, dtype=spec.dtype)
+    limits = np.iinfo(spec.dtype)
+    rounded = np.rint(array, dtype=np.float32 if limits.bits <= 16 else np.float64)
+    np.nan_to_num(rounded, copy=False, nan=0.0, posinf=np.inf, neginf=-np.inf)
+    if limits.bits == 64:
+        # 2**63 - 1 is no float64: cut at the nearest one below, which is exact enough for pixels
+        top = float(np.nextafter(float(limits.max), 0.0))
+        rounded = np.clip(rounded, float(limits.min), top, out=rounded)
+    else:
+        rounded = np.clip(rounded, float(limits.min), float(limits.max), out=rounded)
+    return rounded.astype(spec.dtype)

@@ -1,0 +1,81 @@
+"""Writing plans: whole or not at all, one writer at a time, nothing left behind by a killed one."""
+
+from __future__ import annotations
+
+import glob
+import os
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+__all__ = ["LOCK_TIMEOUT_S", "lock_path", "locked", "write_atomically"]
+
+LOCK_TIMEOUT_S = 600.0
+
+
+def lock_path(target: Path) -> Path:
+    """The lock file of `target`: empty, and removed by whoever held it last."""
+    return target.with_name(target.name + ".lock")
+
+
+@contextmanager
+def locked(target: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[bool]:
+    """Hold the right to write `target`; yields whether it is held.
+
+    It is not held where nobody can write anyway, where the file system knows no locks, or after
+    `timeout_s` of waiting. Then at worst two processes do the same work: writing stays atomic.
+    """
+    import filelock
+
+    path = lock_path(target)
+    lock = filelock.FileLock(path, timeout=timeout_s)
+    try:
+        lock.acquire()
+    except (OSError, NotImplementedError, RuntimeError):  # filelock.Timeout is an OSError
+        yield False
+        return
+    try:
+        _remove_leftovers(target)
+        yield True
+    finally:
+        # Removed while held: whoever waits for this inode finds it nameless and tries anew.
+        with suppress(OSError):
+            path.unlink()
+        lock.release()
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Remove what a killed writer left. Only for the holder of the lock: no writer is alive."""
+    for name in glob.glob(f".{glob.escape(target.name)}.*.tmp", root_dir=target.parent):
+        with suppress(OSError):
+            (target.parent / name).unlink()
+
+
+def write_atomically(target: Path, chunks: Iterable[bytes | memoryview]) -> None:
+    """Write `chunks` as `target`, replacing it; readers see the old file or the whole new one.
+
+    The mode is the usual one for new files (umask). Data is on the disk before the name changes.
+
+    Raises:
+        OSError: nothing was changed, and nothing left behind.
+    """
+    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex[:12]}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        with open(descriptor, "wb") as file:
+            for chunk in chunks:
+                file.write(chunk)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+    with suppress(OSError):  # some file systems cannot sync folders; the rename is done anyway
+        folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
