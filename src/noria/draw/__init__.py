@@ -1,0 +1,5 @@
+"""Drawing: objects on frames, contact sheets."""
+
+from noria.draw.painter import Painter
+
+__all__ = ["Painter"]

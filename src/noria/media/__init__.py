@@ -1,5 +1,16 @@
 """Pictures in and out: frames, sources, sinks."""
 
 from noria.media.frame import ColorSpace, Frame, PixelFormat
+from noria.media.sinks import SINK_KINDS, Sink, open_sink
+from noria.media.sources import Source, open_source
 
-__all__ = ["ColorSpace", "Frame", "PixelFormat"]
+__all__ = [
+    "SINK_KINDS",
+    "ColorSpace",
+    "Frame",
+    "PixelFormat",
+    "Sink",
+    "Source",
+    "open_sink",
+    "open_source",
+]

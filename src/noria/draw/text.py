@@ -1,0 +1,97 @@
+"""Text boxes, drawn once by Pillow and kept as pixels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["TextBox", "render_text"]
+
+Pixels = npt.NDArray[np.uint8]
+Rgba = tuple[int, int, int, float]
+
+# Tried in this order for glyphs that Pillow's own font lacks; found by name on most systems.
+_WIDE_FONTS = (
+    "NotoSansCJK-Regular.ttc",
+    "NotoSans-Regular.ttf",
+    "wqy-zenhei.ttc",
+    "DejaVuSans.ttf",
+    "Arial Unicode.ttf",
+)
+_SERIF_FONTS = ("DejaVuSerif.ttf", "LiberationSerif-Regular.ttf", "Times New Roman.ttf")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TextBox:
+    """A rendered text with its background; width and height are even.
+
+    Attributes:
+        rgb: (h, w, 3) colours.
+        alpha: (h, w) opacity 0..255, or None if opaque everywhere.
+    """
+
+    rgb: Pixels
+    alpha: Pixels | None
+
+    @property
+    def width(self) -> int:
+        return int(self.rgb.shape[1])
+
+    @property
+    def height(self) -> int:
+        return int(self.rgb.shape[0])
+
+
+@lru_cache(maxsize=64)
+def _font(family: str, size_px: int, wide: bool) -> Any:
+    from PIL import ImageFont
+
+    names = [family] if family.endswith((".ttf", ".otf", ".ttc")) else []
+    if wide:
+        names += _WIDE_FONTS
+    elif family.casefold() == "serif":
+        names += _SERIF_FONTS
+    for name in names:
+        try:
+            return ImageFont.truetype(name, size_px)
+        except OSError:
+            continue
+    return ImageFont.load_default(size_px)
+
+
+@lru_cache(maxsize=2048)
+def render_text(
+    text: str, family: str, size_px: int, color: Rgba, background: Rgba | None, padding: int
+) -> TextBox:
+    """Text on a box that fits it.
+
+    Args:
+        text: one line; control characters are drawn as blanks.
+        family: font file, `Serif`, or anything else for the built-in sans font.
+        size_px: size of the font in pixels.
+        color, background: r, g, b in 0..255 and opacity in 0..1; None is no background.
+        padding: free pixels left and right of the text.
+    """
+    from PIL import Image, ImageDraw
+
+    text = "".join(c if c.isprintable() else " " for c in text)
+    font = _font(family, size_px, not all(ord(c) < 0x180 for c in text))
+    ascent, descent = font.getmetrics()
+    width = round(font.getlength(text)) + 2 * padding
+    height = ascent + descent + max(1, padding // 2)
+    width, height = max(2, width + width % 2), max(2, height + height % 2)
+    image = Image.new("L", (width, height))
+    baseline = (height - ascent - descent) // 2 + ascent
+    ImageDraw.Draw(image).text((padding, baseline), text, fill=255, font=font, anchor="ls")
+    cover = np.asarray(image, np.float32)[:, :, None] / 255 * color[3]
+    back = background or (0, 0, 0, 0.0)
+    alpha = cover + back[3] * (1 - cover)
+    ink, paper = np.array(color[:3], np.float32), np.array(back[:3], np.float32)
+    weight = np.divide(cover, alpha, out=np.zeros_like(cover), where=alpha > 0)
+    rgb = np.rint(paper + (ink - paper) * weight).astype(np.uint8)
+    opaque = back[3] >= 1
+    return TextBox(rgb, None if opaque else np.rint(alpha[:, :, 0] * 255).astype(np.uint8))

@@ -1,0 +1,111 @@
+"""Names that are safe to print, and what a file that cannot be used really is."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from pathlib import Path
+
+__all__ = ["nearest_file", "sniff", "url_name", "url_scheme"]
+
+_SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+)://")
+_SECRET = re.compile(
+    r"(?i)\b((?:user(?:name)?|login|pass(?:word|wd)?|pwd|token|auth|secret|api[_-]?key|key|sig\w*)"
+    r"[=_:])[^/&;,?#]*"
+)
+
+
+def url_scheme(text: str) -> str | None:
+    """The scheme of a URL in lower case; None for a path."""
+    match = _SCHEME.match(text)
+    return match[1].lower() if match else None
+
+
+def url_name(url: str) -> str:
+    """`url` without user, password, query and anything that looks like a secret in its path.
+
+    It rather cuts too much than too little: passwords are often not percent-encoded, so an `@`,
+    `/` or `?` inside one must not make a part of it visible.
+    """
+    scheme = _SCHEME.match(url)
+    if not scheme:
+        return url
+    rest = url[scheme.end() :]
+    authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    if "@" in rest and ("@" in authority or ":" in authority):
+        rest = rest.rpartition("@")[2]
+    rest = re.split(r"[?#]", rest, maxsplit=1)[0]
+    return scheme[0] + _SECRET.sub(r"\1…", rest)
+
+
+def nearest_file(path: Path) -> str | None:
+    """The file or folder beside a missing `path` whose name is most like it."""
+    try:
+        names = [entry.name for entry in path.parent.iterdir()]
+    except OSError:
+        return None
+    close = difflib.get_close_matches(path.name, names, n=1)
+    return str(path.parent / close[0]) if close else None
+
+
+_MAGIC: tuple[tuple[bytes, str], ...] = (
+    (b"\x89PNG", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"GIF8", "a GIF image"),
+    (b"BM", "a BMP image"),
+    (b"%PDF", "a PDF document"),
+    (b"PK\x03\x04", "a ZIP archive"),
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"7z\xbc\xaf", "a 7-Zip archive"),
+    (b"\x7fELF", "a program or shared library"),
+    (b"\x1aE\xdf\xa3", "a Matroska or WebM file whose content is damaged"),
+    (b"\x93NUMPY", "a NumPy array"),
+)
+
+
+def sniff(path: Path) -> str:
+    """What the file at `path` is, in words, for an error about it."""
+    if path.is_dir():
+        return "a folder"
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            head = file.read(512)
+    except OSError as error:
+        return f"unreadable ({error.strerror})"
+    if not head:
+        return "empty (0 bytes)"
+    if head[4:8] == b"ftyp":
+        return _mp4(path, size)
+    for magic, what in _MAGIC:
+        if head.startswith(magic):
+            return what
+    try:
+        text = head.decode()
+    except UnicodeDecodeError as error:
+        text = head[: error.start].decode() if error.start > len(head) - 4 else ""
+    if text and all(c.isprintable() or c.isspace() for c in text):
+        first = text.strip().splitlines()[0][:40] if text.strip() else ""
+        return f"text (it starts {first!r})"
+    return f"{size} bytes of unknown content"
+
+
+def _mp4(path: Path, size: int) -> str:
+    """Walk the top-level boxes of an MP4 file for its index."""
+    at = 0
+    with path.open("rb") as file:
+        while at + 8 <= size:
+            file.seek(at)
+            head = file.read(16)
+            length, kind = int.from_bytes(head[:4], "big"), head[4:8]
+            if length == 1:
+                length = int.from_bytes(head[8:16], "big")
+            if kind == b"moov":
+                whole = at + length <= size
+                return (
+                    "an MP4 file that is damaged" if whole else "an MP4 file cut off in its index"
+                )
+            if length < 8:
+                break
+            at += length
+    return "an MP4 file without its index (moov): the recording or copy was cut off"

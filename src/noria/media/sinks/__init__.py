@@ -1,0 +1,110 @@
+"""Sinks: `open_sink` makes one from a path or `kind:path`."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from noria.errors import MediaError
+from noria.media.names import url_scheme
+from noria.media.sinks.base import Sink
+from noria.media.sinks.jsonl import JsonLinesSink
+from noria.media.sinks.video import VIDEO_FORMATS, VideoSink
+
+__all__ = ["SINK_KINDS", "JsonLinesSink", "Sink", "VideoSink", "open_sink", "split_spec"]
+
+SINK_KINDS: dict[str, str] = {
+    "video": "H.264 video (.mp4, .m4v, .mov, .mkv)",
+    "jsonl": "JSON Lines, one object per frame (.jsonl, .ndjson; jsonl:- is standard output)",
+}
+_ALIASES = {"mp4": "video"}
+_SUFFIXES = dict.fromkeys(VIDEO_FORMATS, "video") | {".jsonl": "jsonl", ".ndjson": "jsonl"}
+_MAKERS: dict[str, Callable[..., Sink]] = {"video": VideoSink, "jsonl": JsonLinesSink}
+_VIDEO_OPTIONS = ("fps", "crf", "preset", "threads")
+
+
+def split_spec(spec: str) -> tuple[str, Path]:
+    """The kind and path of an output given as `path` or `kind:path`.
+
+    Raises:
+        MediaError: the kind is unknown, or cannot be told from the path.
+    """
+    prefix = re.match(r"([A-Za-z][A-Za-z0-9_-]+):(?!//)", spec)
+    if prefix and not Path(spec).exists():
+        kind = _ALIASES.get(prefix[1].lower(), prefix[1].lower())
+        rest = spec[prefix.end() :]
+        if kind in SINK_KINDS:
+            if not rest:
+                raise MediaError("the path is missing", where=spec, expected=f"{kind}:PATH")
+            return kind, Path(rest)
+        raise _unknown(f"{prefix[1]!r} is not a kind of output", spec, kind)
+    if url_scheme(spec):
+        raise _unknown("streams cannot be written to", spec)
+    path = Path(spec)
+    if "images" in SINK_KINDS and (spec.endswith(os.sep) or path.is_dir()):
+        return "images", path
+    kind_of = _SUFFIXES.get(path.suffix.lower())
+    if kind_of is None:
+        what = f"extension {path.suffix!r}" if path.suffix else "a name without extension"
+        raise _unknown(f"{what} does not say what to write", spec, path.suffix[1:])
+    return kind_of, path
+
+
+def _unknown(found: str, spec: str, guess: str = "") -> MediaError:
+    near = difflib.get_close_matches(guess, [*SINK_KINDS, *_ALIASES], n=1) if guess else []
+    return MediaError(
+        found,
+        where=spec,
+        expected="; ".join(f"{kind}: {what}" for kind, what in SINK_KINDS.items()),
+        fix=[*(f"did you mean {n}:PATH?" for n in near), "say the kind as kind:PATH"],
+    )
+
+
+def open_sink(
+    spec: str,
+    *,
+    inputs: Sequence[str | Path] = (),
+    fps: float | None = None,
+    crf: int = 23,
+    preset: str = "veryfast",
+    threads: int | None = None,
+) -> Sink:
+    """Open an output, its kind by extension or as `kind:path` (see `SINK_KINDS`).
+
+    Args:
+        spec: `out.mp4`, `boxes.jsonl`, `pictures/`, `kitti:labels`, …
+        inputs: what is being read; an output that would overwrite one is refused.
+        fps: frame rate of the source, for video.
+        crf, preset, threads: of the H.264 encoder.
+
+    Returns:
+        The sink. Missing parent folders are created; an existing file is replaced.
+
+    Raises:
+        MediaError: unknown kind, same as an input, or it cannot be created.
+    """
+    if not spec:
+        raise MediaError("the output is empty", expected="a path or kind:PATH")
+    kind, path = split_spec(spec)
+    for source in inputs:
+        if _same(path, Path(source)):
+            raise MediaError(
+                f"is also the input {source}: reading and writing it at once would destroy it",
+                where=spec,
+                fix="choose another output",
+            )
+    options: dict[str, Any] = {"fps": fps, "crf": crf, "preset": preset, "threads": threads}
+    if kind != "video":
+        options = {}
+    return _MAKERS[kind](spec, path, **options)
+
+
+def _same(a: Path, b: Path) -> bool:
+    try:
+        return a.samefile(b)
+    except (OSError, ValueError):  # one of them is missing, or a URL
+        return a.absolute() == b.absolute()

@@ -1,0 +1,150 @@
+"""What every sink is: something frames and their metadata are written to, in order."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from noria.errors import MediaError
+from noria.media.frame import Frame
+from noria.meta import FrameMeta
+from noria.notices import Notice
+
+__all__ = ["Sink", "make_folder", "write_error"]
+
+
+class Sink:
+    """Takes frames in order, from one thread.
+
+    Whatever ends the work (`close`, `abort`, an exception inside `with`), the file is finished so
+    that what was written so far can be used. A sink that failed refuses further frames.
+
+    Attributes:
+        name: what the user gave.
+        path: the file or folder that is written.
+        kind: `video`, `images`, `jsonl`, `coco` or `kitti`.
+        needs_pixels: it shows the picture, so give it drawn frames. Others use the frame's number,
+            time and source only.
+        notices: decisions so far.
+        frames: frames written so far.
+    """
+
+    kind = ""
+    needs_pixels = False
+
+    def __init__(self, name: str, path: Path) -> None:
+        self.name = name
+        self.path = path
+        self.notices: list[Notice] = []
+        self.frames = 0
+        self._closed = False
+
+    def write(self, frame: Frame, meta: FrameMeta) -> None:
+        """Append one frame.
+
+        Raises:
+            MediaError: it cannot be written (disk full, no permission); the message names the file
+                and the frame. Frames written earlier are kept: call `close` or `abort`.
+        """
+        if self._closed:
+            raise MediaError(f"frame {meta.frame} comes after the end", where=self.name)
+        try:
+            self._write(frame, meta)
+        except OSError as error:
+            raise write_error(self.path, error, meta.frame, self.frames) from error
+        self.frames += 1
+
+    def close(self) -> None:
+        """Finish the file. May be called twice.
+
+        Raises:
+            MediaError: it cannot be finished; what could be kept is kept.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            self._finish()
+        except OSError as error:
+            raise write_error(self.path, error, None, self.frames) from error
+
+    def abort(self, reason: str) -> None:
+        """Finish the file early because of `reason`; never raises for a file that cannot be."""
+        if self._closed:
+            return
+        self._notice("warning", f"ends after {self.frames} frames: {reason}")
+        try:
+            self.close()
+        except MediaError as error:
+            self._notice("warning", error.found)
+
+    def _write(self, frame: Frame, meta: FrameMeta) -> None:
+        raise NotImplementedError
+
+    def _finish(self) -> None:
+        raise NotImplementedError
+
+    def _notice(self, level: str, message: str) -> None:
+        notice = Notice("warning" if level == "warning" else "info", message, self.name)
+        if notice not in self.notices:
+            self.notices.append(notice)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self.close()
+        elif isinstance(error, KeyboardInterrupt):
+            self.abort("interrupted")
+        else:
+            self.abort(str(error).splitlines()[0] if str(error) else type(error).__name__)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, {self.frames} frames)"
+
+
+def write_error(path: Path, error: OSError, frame: int | None, kept: int) -> MediaError:
+    """The error for an output that the system refuses to take."""
+    fix = f"{kept} earlier frames are kept"
+    at = "its end" if frame is None else f"frame {frame}"
+    match error.errno:
+        case errno.ENOSPC | errno.EDQUOT:
+            found = f"the disk is full: {at} could not be written"
+        case errno.EFBIG:
+            found = f"the file may not grow further (size limit): {at} could not be written"
+        case errno.EPIPE:
+            found = f"the reader has gone: {at} could not be written"
+        case _:
+            found = f"{at} could not be written: {error.strerror or error}"
+    return MediaError(found, where=str(path), fix=fix)
+
+
+def make_folder(folder: Path, name: str) -> None:
+    """Create an output folder with its parents and check that it can be written to.
+
+    Raises:
+        MediaError: it cannot be made, is a file, or is not writable.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise MediaError(f"{folder} or a part of it is a file, not a folder", where=name) from error
+    except OSError as error:
+        raise MediaError(
+            f"the folder {folder} cannot be made: {error.strerror}", where=name
+        ) from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise MediaError(
+            f"the folder {folder} may not be written to",
+            where=name,
+            fix="choose another output folder, or change its permissions",
+        )

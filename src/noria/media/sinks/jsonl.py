@@ -1,0 +1,104 @@
+"""JSON Lines: one object per frame. The format is documented in docs/formats.md and stable."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from noria.errors import MediaError
+from noria.media.frame import Frame
+from noria.media.sinks.base import Sink, make_folder, write_error
+from noria.media.sinks.objects import finite_rows, label_of
+from noria.meta import FrameMeta
+
+__all__ = ["JsonLinesSink", "LineWriter"]
+
+# Thousandths of a pixel, millionths of confidence: finer than any detector, and short lines.
+_NUMBERS = '%.6f,"left":%.3f,"top":%.3f,"width":%.3f,"height":%.3f}'
+
+
+class LineWriter:
+    """Makes the lines; keeps the constant beginning of each class's objects."""
+
+    def __init__(self) -> None:
+        self._heads: dict[tuple[int, int], str] = {}
+        self._labels: dict[int, object] = {}
+
+    def line(self, meta: FrameMeta) -> tuple[str, int]:
+        """The line of one frame with its line feed, and how many objects had to be left out."""
+        keys, values, lost = finite_rows(meta)
+        objects = self._objects(meta, keys, values) if keys else ""
+        source = json.dumps(meta.source, ensure_ascii=False)
+        return (
+            f'{{"source":{source},"frame":{meta.frame},"pts_ns":{meta.pts_ns},'
+            f'"width":{meta.width},"height":{meta.height},"objects":[{objects}]}}\n'
+        ), lost
+
+    def _objects(self, meta: FrameMeta, keys: list[tuple[int, int]], values: Any) -> str:
+        if self._labels != (labels := meta.objects.labels):
+            self._heads.clear()
+            self._labels = dict(labels)
+        heads = self._heads
+        for key in keys:
+            if key not in heads:
+                label = json.dumps(label_of(meta, key), ensure_ascii=False).replace("%", "%%")
+                heads[key] = f'{{"class_id":{key[1]},"label":{label},"confidence":'
+        if values.min() < 0:  # a minus zero that only rounding made becomes a plain zero
+            values = np.where(np.abs(values) < 5e-7, 0.0, values)
+            values[:, 1:] = np.round(values[:, 1:], 3) + 0.0
+        template = ",".join([heads[key] + _NUMBERS for key in keys])
+        return template % tuple(values.ravel().tolist())
+
+
+class JsonLinesSink(Sink):
+    """Writes each line whole and at once, so readers may follow the file while it grows.
+
+    Args:
+        path: the file; `-` writes to standard output.
+    """
+
+    kind = "jsonl"
+
+    def __init__(self, name: str, path: Path) -> None:
+        super().__init__(name, path)
+        self._writer = LineWriter()
+        self._size = 0
+        self._lost = 0
+        self._own = str(path) != "-"
+        if not self._own:
+            sys.stdout.flush()
+            self._fd = sys.stdout.fileno()
+            return
+        make_folder(path.parent, name)
+        try:
+            self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise MediaError(f"cannot be created: {error.strerror}", where=name) from error
+
+    def _write(self, frame: Frame, meta: FrameMeta) -> None:
+        line, lost = self._writer.line(meta)
+        data = line.encode("utf-8", "backslashreplace")
+        done = 0
+        try:
+            while done < len(data):
+                done += os.write(self._fd, data[done:])
+        except OSError:
+            if done and self._own:
+                os.ftruncate(self._fd, self._size)  # whole lines only
+            raise
+        self._size += len(data)
+        self._lost += lost
+
+    def _finish(self) -> None:
+        if self._lost:
+            self._notice("warning", f"{self._lost} objects without finite numbers were left out")
+        if self._own:
+            try:
+                os.close(self._fd)
+            except OSError as error:  # network file systems report a full disk here
+                raise write_error(self.path, error, None, self.frames) from error

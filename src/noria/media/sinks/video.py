@@ -1,0 +1,224 @@
+"""H.264 video in MP4, MOV or Matroska."""
+
+from __future__ import annotations
+
+import os
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from noria.errors import MediaError
+from noria.media.frame import Frame, PixelFormat
+from noria.media.pixels import is_full, matrix_code, plane_array, to_av
+from noria.media.sinks.base import Sink, make_folder, write_error
+from noria.meta import FrameMeta
+
+__all__ = ["VIDEO_FORMATS", "VideoSink"]
+
+VIDEO_FORMATS = {".mp4": "mp4", ".m4v": "mp4", ".mov": "mov", ".mkv": "matroska"}
+_ENCODERS = ("libx264", "libopenh264", "h264")
+_TIME_BASE = Fraction(1, 90_000)  # fine enough for any frame rate, exact for the usual ones
+_HYBRID_SINCE = (61, 7, 0)  # FFmpeg 7.1
+_HD_HEIGHT = 720  # from here on RGB becomes BT.709, as players assume
+
+
+class VideoSink(Sink):
+    """Encodes frames with the times they have, so variable frame rates stay as they are.
+
+    Written beside its destination as `NAME.part` and renamed when finished. Until then an MP4 is
+    fragmented: even after a power cut or on a full disk everything up to the last two seconds
+    plays. Odd sizes are padded to even ones; frames of another size than the first are fitted into
+    it with black bars. Sound is not carried over.
+
+    Args:
+        fps: expected frame rate, for rate control and the length of the last frame.
+        crf: quality, 0 (lossless) to 51; 23 is the encoder's usual.
+        preset: speed of the encoder against size.
+        threads: encoder threads; None lets the encoder choose.
+    """
+
+    kind = "video"
+    needs_pixels = True
+
+    def __init__(
+        self,
+        name: str,
+        path: Path,
+        *,
+        fps: float | None = None,
+        crf: int = 23,
+        preset: str = "veryfast",
+        threads: int | None = None,
+    ) -> None:
+        super().__init__(name, path)
+        self._rate = Fraction(fps or 25.0).limit_denominator(1001)
+        self._crf, self._preset, self._threads = crf, preset, threads
+        self._format = VIDEO_FORMATS.get(path.suffix.lower(), "mp4")
+        make_folder(path.parent, name)
+        if path.is_dir():
+            raise MediaError("is a folder", where=name, expected="the name of a video file")
+        self._part = path.with_name(path.name + ".part")
+        self._container: Any = None
+        self._stream: Any = None
+        self._fit: Any = None
+        self._last_pts: int | None = None
+        self._broken = False
+        self._file: _Output | None = None
+
+    def _start(self, frame: Frame) -> None:
+        import av
+
+        encoder = next((e for e in _ENCODERS if e in av.codecs_available), None)
+        if encoder is None:
+            raise MediaError("this FFmpeg has no H.264 encoder", where=self.name)
+        try:
+            self._file = _Output(self._part)
+        except OSError as error:
+            raise MediaError(f"cannot be created: {error.strerror}", where=self.name) from error
+        options = {}
+        if self._format != "matroska" and av.library_versions["libavformat"] >= _HYBRID_SINCE:
+            # delay_moov: without it there is no edit list, and times shift by the B-frames.
+            options["movflags"] = "hybrid_fragmented+delay_moov"
+        self._container = av.open(self._file, "w", format=self._format, container_options=options)
+        width, height = frame.width + frame.width % 2, frame.height + frame.height % 2
+        if (width, height) != (frame.width, frame.height):
+            self._notice(
+                "info",
+                f"frames of {frame.width}x{frame.height} are padded to {width}x{height}:"
+                " H.264 needs even sizes",
+            )
+        stream = self._container.add_stream(encoder, rate=self._rate)
+        stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
+        stream.time_base = _TIME_BASE
+        context = stream.codec_context
+        context.time_base = _TIME_BASE
+        context.gop_size = max(1, round(2 * self._rate))
+        if encoder == "libx264":
+            stream.options = {"crf": str(self._crf), "preset": self._preset}
+        if self._threads:
+            context.thread_count = self._threads
+        self._stream = stream
+        if frame.format in (PixelFormat.I420, PixelFormat.NV12):
+            self._matrix, self._full = matrix_code(frame.color), is_full(frame.color)
+        else:
+            self._matrix, self._full = (1 if height >= _HD_HEIGHT else 6), False
+        context.colorspace = self._matrix
+        context.color_range = 2 if self._full else 1
+
+    def _write(self, frame: Frame, meta: FrameMeta) -> None:
+        if self._broken:
+            raise MediaError(f"frame {meta.frame} comes after a failure", where=self.name)
+        if self._stream is None:
+            self._start(frame)
+        picture = self._picture(frame)
+        pts = round(frame.pts_ns * _TIME_BASE.denominator / 1e9)
+        if self._last_pts is not None and pts <= self._last_pts:
+            step = round(_TIME_BASE.denominator / float(self._rate))
+            self._notice("info", "times that do not increase are replaced by the frame rate")
+            pts = self._last_pts + step
+        self._last_pts = pts
+        picture.pts, picture.time_base = pts, _TIME_BASE
+        try:
+            self._container.mux(self._stream.encode(picture))
+        except OSError as error:
+            self._broken = True
+            raise write_error(self.path, error, meta.frame, self.frames) from error
+
+    def _picture(self, frame: Frame) -> Any:
+        """`frame` as the encoder takes it."""
+        width, height = self._stream.width, self._stream.height
+        padded = (frame.width + frame.width % 2, frame.height + frame.height % 2)
+        planar = frame.format in (PixelFormat.I420, PixelFormat.NV12)
+        picture = to_av(frame, width=padded[0], height=padded[1])
+        same_color = not planar or (
+            (matrix_code(frame.color), is_full(frame.color)) == (self._matrix, self._full)
+        )
+        if padded != (width, height):
+            self._notice("warning", "frames change size: later ones are fitted into the first")
+            return self._fitted(picture, width, height)
+        if frame.format is PixelFormat.I420 and same_color:
+            return picture
+        return self._reformat(picture, width, height)
+
+    def _reformat(self, picture: Any, width: int, height: int) -> Any:
+        from av.video.reformatter import VideoReformatter
+
+        if self._fit is None:
+            self._fit = VideoReformatter()
+        return self._fit.reformat(
+            picture,
+            width=width,
+            height=height,
+            format="yuv420p",
+            dst_colorspace=self._matrix,
+            dst_color_range=2 if self._full else 1,
+            interpolation="BILINEAR",
+        )
+
+    def _fitted(self, picture: Any, width: int, height: int) -> Any:
+        """`picture` scaled into a black one of `width` x `height`, keeping its shape."""
+        import av
+
+        ratio = min(width / picture.width, height / picture.height)
+        w = max(2, int(picture.width * ratio) // 2 * 2)
+        h = max(2, int(picture.height * ratio) // 2 * 2)
+        small = self._reformat(picture, w, h)
+        canvas = av.VideoFrame(width, height, "yuv420p")
+        x, y = (width - w) // 4 * 2, (height - h) // 4 * 2
+        for i, black in enumerate((0 if self._full else 16, 128, 128)):
+            shift = int(i > 0)
+            to, source = canvas.planes[i], small.planes[i]
+            out = plane_array(to, (to.height, to.width))
+            inner = plane_array(source, (source.height, source.width))
+            out[:] = black
+            top, left = y >> shift, x >> shift
+            out[top : top + source.height, left : left + source.width] = inner
+        canvas.colorspace, canvas.color_range = self._matrix, 2 if self._full else 1
+        return canvas
+
+    def _finish(self) -> None:
+        if self._container is None:
+            self._notice("warning", "no frame came, so no video was written")
+            return
+        assert self._file is not None
+        failure: OSError | None = None
+        try:
+            if not self._broken:
+                self._container.mux(self._stream.encode(None))
+        except OSError as error:
+            failure = error
+        if self._broken or failure:
+            # Nothing may touch the fragments on the disk now, FFmpeg's index least of all.
+            self._file.sealed = True
+        try:
+            self._container.close()
+        except (OSError, ValueError, RuntimeError) as error:
+            if not self._file.sealed:
+                failure = error if isinstance(error, OSError) else OSError(str(error))
+        self._file.close()
+        os.replace(self._part, self.path)
+        if failure is not None:
+            raise write_error(self.path, failure, None, self.frames) from failure
+
+
+class _Output:
+    """The file under FFmpeg: system errors keep their number, and a failed file stays as it is."""
+
+    def __init__(self, path: Path) -> None:
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+        self.sealed = False
+
+    def write(self, data: bytes) -> int:
+        view = memoryview(data)
+        while len(view) and not self.sealed:
+            view = view[os.write(self._fd, view) :]
+        return len(data)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        return os.lseek(self._fd, offset, whence)
+
+    def tell(self) -> int:
+        return os.lseek(self._fd, 0, os.SEEK_CUR)
+
+    def close(self) -> None:
+        os.close(self._fd)

@@ -1,0 +1,146 @@
+"""Sources: `open_source` makes one from a path, pattern, URL or camera."""
+
+from __future__ import annotations
+
+import glob
+import re
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from noria.errors import MediaError
+from noria.media.names import nearest_file, url_name, url_scheme
+from noria.media.sources.base import Source
+from noria.media.sources.images import IMAGE_SUFFIXES, ImageSource, natural_key
+from noria.media.sources.video import VideoSource
+
+__all__ = ["ImageSource", "Source", "VideoSource", "open_source"]
+
+_CAMERA = re.compile(r"(?:camera:|/dev/video)(\d+)")
+_LIVE_SCHEMES = frozenset(("rtsp", "rtsps", "rtmp", "rtmps", "udp", "rtp", "srt", "tcp"))
+
+
+def open_source(
+    url: str,
+    *,
+    source_id: int = 0,
+    threads: int | None = None,
+    fps: float | None = None,
+    timeout_s: float = 10.0,
+) -> Source:
+    """Open a video file, image, folder or pattern of images, stream or camera.
+
+    Args:
+        url: a path; a folder or glob pattern of images; an `rtsp://`, `http://` … URL;
+            `camera:0` or `/dev/video0`.
+        source_id: number of the source, copied into its frames.
+        threads: decoder threads; None means 2.
+        fps: rate at which images follow each other, or of video without time stamps.
+        timeout_s: for streams and cameras: how long to wait for an answer or the next packet.
+
+    Returns:
+        The source; nothing is decoded yet.
+
+    Raises:
+        MediaError: there is no such thing, or it is not a picture or video. The message says what
+            was found there. Credentials in a URL appear nowhere.
+    """
+    if not url:
+        raise MediaError("the source is empty", expected="a path, a pattern, a URL or camera:N")
+    camera = _CAMERA.fullmatch(url)
+    if camera:
+        return _camera(int(camera[1]), url, source_id, threads, timeout_s)
+    scheme = url_scheme(url)
+    if scheme == "file":
+        url = unquote(urlsplit(url).path)
+    elif scheme:
+        return _stream(url, scheme, source_id, threads, timeout_s, fps)
+    path = Path(url)
+    if path.is_dir():
+        return _folder(path, url, source_id, fps)
+    if not path.exists():
+        if glob.has_magic(url):
+            return _pattern(url, source_id, fps)
+        near = nearest_file(path)
+        raise MediaError(
+            "there is no such file", where=url, fix=f"did you mean {near}?" if near else None
+        )
+    if path.suffix.lower() in IMAGE_SUFFIXES:
+        return ImageSource([path], url, source_id=source_id, fps=fps)
+    return VideoSource(str(path), url, source_id=source_id, threads=threads, fps=fps)
+
+
+def _folder(path: Path, name: str, source_id: int, fps: float | None) -> Source:
+    try:
+        files = [p for p in path.iterdir() if p.is_file() and not p.name.startswith(".")]
+    except OSError as error:
+        raise MediaError(f"the folder cannot be read: {error.strerror}", where=name) from error
+    return _images(files, name, source_id, fps, what=f"the folder has {len(files)} files")
+
+
+def _pattern(pattern: str, source_id: int, fps: float | None) -> Source:
+    files = [Path(p) for p in glob.glob(pattern, recursive=True) if Path(p).is_file()]
+    if not files:
+        raise MediaError("the pattern matches no file", where=pattern)
+    if len(files) == 1 and files[0].suffix.lower() not in IMAGE_SUFFIXES:
+        return open_source(str(files[0]), source_id=source_id, fps=fps)
+    return _images(files, pattern, source_id, fps, what=f"the pattern matches {len(files)} files")
+
+
+def _images(
+    files: list[Path], name: str, source_id: int, fps: float | None, *, what: str
+) -> Source:
+    images = [p for p in files if p.suffix.lower() in IMAGE_SUFFIXES]
+    if not images:
+        raise MediaError(
+            f"{what}, none of them an image",
+            where=name,
+            expected="images (" + ", ".join(sorted(s[1:] for s in IMAGE_SUFFIXES)) + ")",
+            fix="to read videos, name one video file",
+        )
+    images.sort(key=lambda p: (str(p.parent), natural_key(p)))
+    source = ImageSource(images, name, source_id=source_id, fps=fps)
+    others = sorted((p for p in files if p not in set(images)), key=natural_key)
+    if others:
+        names = ", ".join(p.name for p in others[:5])
+        more = f" and {len(others) - 5} more" if len(others) > 5 else ""
+        source._notice("info", f"not images, left out: {names}{more}")
+    return source
+
+
+def _stream(
+    url: str, scheme: str, source_id: int, threads: int | None, timeout_s: float, fps: float | None
+) -> Source:
+    options = {"rtsp_transport": "tcp"} if scheme in ("rtsp", "rtsps") else {}
+    return VideoSource(
+        url,
+        url_name(url),
+        source_id=source_id,
+        threads=threads,
+        live=scheme in _LIVE_SCHEMES,
+        options=options,
+        timeout_s=timeout_s,
+        fps=fps,
+    )
+
+
+def _camera(
+    number: int, name: str, source_id: int, threads: int | None, timeout_s: float
+) -> Source:
+    device = f"/dev/video{number}"
+    if not Path(device).exists():
+        found = sorted(str(p) for p in Path("/dev").glob("video[0-9]*"))
+        raise MediaError(
+            f"there is no camera {number}",
+            where=name,
+            expected=f"one of {', '.join(found)}" if found else "a camera at /dev/video…",
+            fix=None if found else "no camera is connected, or this user may not see it",
+        )
+    return VideoSource(
+        device,
+        name,
+        source_id=source_id,
+        threads=threads,
+        live=True,
+        format="v4l2",
+        timeout_s=timeout_s,
+    )

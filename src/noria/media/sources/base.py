@@ -1,0 +1,88 @@
+"""What every source is: a finite or live sequence of frames with a name and a size."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator, Iterator
+from types import TracebackType
+from typing import Self
+
+from noria.media.frame import Frame
+from noria.notices import Notice
+
+__all__ = ["Source"]
+
+
+class Source:
+    """A sequence of frames, read once from start to end.
+
+    Iterating a second time goes on where the first stopped; open the source again to start over.
+    A source is used by one thread at a time; the frames it gives may be used by any.
+
+    Attributes:
+        name: what the user gave, without credentials.
+        source_id: number of the source in a pipeline, copied into every frame.
+        width, height: size of the first frame in pixels. Later frames carry their own size,
+            which may differ (a folder of images, a stream that changes resolution).
+        fps: average frame rate; None where time has no meaning or the rate is unknown.
+        frames: how many frames there will be, as far as the container says; None if unknown.
+        live: frames arrive in real time and cannot wait (cameras, RTSP).
+        notices: decisions and damage so far; grows while reading.
+        skipped: frames that could not be decoded and were left out so far.
+    """
+
+    def __init__(self, name: str, source_id: int = 0) -> None:
+        self.name = name
+        self.source_id = source_id
+        self.width = 0
+        self.height = 0
+        self.fps: float | None = None
+        self.frames: int | None = None
+        self.live = False
+        self.notices: list[Notice] = []
+        self.skipped = 0
+        self._iterator: Generator[Frame, None, None] | None = None
+        self._closed = False
+
+    def __iter__(self) -> Iterator[Frame]:
+        if self._closed:
+            return iter(())
+        if self._iterator is None:
+            self._iterator = self._read()
+        return self._iterator
+
+    def _read(self) -> Generator[Frame, None, None]:
+        raise NotImplementedError
+
+    def _release(self) -> None:
+        """Give back what the source holds."""
+
+    def close(self) -> None:
+        """Stop reading. Frames already given stay valid."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._iterator is not None:
+            with contextlib.suppress(ValueError):  # closed from within its own loop
+                self._iterator.close()
+        self._release()
+
+    def _notice(self, level: str, message: str) -> None:
+        notice = Notice("warning" if level == "warning" else "info", message, self.name)
+        if notice not in self.notices:
+            self.notices.append(notice)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        count = "" if self.frames is None else f", {self.frames} frames"
+        return f"{type(self).__name__}({self.name!r}, {self.width}x{self.height}{count})"
