@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noria import _native
 from noria.errors import ConfigError, GeometryError
 from noria.infer.geometry import Rect, ScaleTransform, fit
 from noria.infer.mean_file import load_mean
-from noria.media.frame import Frame, PixelFormat
+from noria.media.frame import ColorSpace, Frame, PixelFormat
 from noria.notices import Notice
 
 __all__ = ["Preprocessor"]
@@ -24,6 +25,7 @@ FloatArray = npt.NDArray[np.float32]
 _RGB, _BGR, _GRAY = 0, 1, 2
 _NCHW, _NHWC = 0, 1
 _FILTER_IGNORED, _FILTER_DEFAULT = 5, 6
+_LAYOUTS = {format: i for i, format in enumerate(PixelFormat)}  # as the native core counts them
 _FORMAT_NAMES = {_RGB: "RGB", _BGR: "BGR", _GRAY: "GRAY"}
 
 
@@ -96,6 +98,15 @@ class Preprocessor:
                 Notice("warning", "scaling-filter=5 is ignored by a GPU: nearest is used", where)
             )
         self.notices = tuple(notices)
+        # The form the native pass wants: nearest is one number, the mean image planar.
+        ignored = self.scaling_filter in (_FILTER_IGNORED, _FILTER_DEFAULT)
+        self._filter = 0 if ignored else self.scaling_filter
+        means = [0.0] * 3 if self.mean is not None else [*self.offsets]
+        self._mean = tuple([*means, 0.0, 0.0, 0.0][:3])
+        self._mean_planes = None
+        if self.mean is not None:
+            self._mean_planes = np.ascontiguousarray(self.mean.transpose(2, 0, 1))
+        self._generic = os.environ.get("NORIA_GENERIC_KERNELS", "") not in ("", "0")
 
     @classmethod
     def from_config(
@@ -190,17 +201,24 @@ class Preprocessor:
         return self(frame, batch[index], crop)
 
     def _run(self, frame: Frame, out: FloatArray, transform: ScaleTransform) -> None:
-        rgb = _sample_nearest(frame, transform)
-        if self.color_format == _BGR:
-            rgb = rgb[..., ::-1]
-        elif self.color_format == _GRAY:
-            rgb = rgb[..., 1:2]
-        full = np.zeros((self.height, self.width, self.channels), np.float32)
-        x, y, w, h = (int(v) for v in transform.dst)
-        full[y : y + h, x : x + w] = rgb
-        mean = self.mean if self.mean is not None else np.asarray(self.offsets, np.float32)
-        full = np.float32(self.scale) * (full - mean if mean.size else full)
-        out[...] = full if self.order == _NHWC else full.transpose(2, 0, 1)
+        _native.preprocess(
+            planes=frame.planes,
+            layout=_LAYOUTS[frame.format],
+            frame_size=(frame.width, frame.height),
+            src=transform.src,
+            dst=transform.dst,
+            matrix=_MATRICES[frame.color],
+            out=out,
+            net_size=(self.width, self.height),
+            color=self.color_format,
+            nhwc=self.order == _NHWC,
+            scale=self.scale,
+            mean=self._mean,
+            mean_image=self._mean_planes,
+            filter=self._filter,
+            threads=self.threads,
+            generic=self._generic,
+        )
 
     def _normalisation(
         self, scale: float, offsets: Sequence[float], notices: list[Notice], where: str | None
@@ -238,31 +256,30 @@ class Preprocessor:
         return image
 
 
-def _sample_nearest(frame: Frame, transform: ScaleTransform) -> Any:
-    columns = _indices(transform.src.left, transform.src.width, transform.dst.width, frame.width)
-    rows = _indices(transform.src.top, transform.src.height, transform.dst.height, frame.height)
-    at = np.ix_(rows, columns)
-    half = np.ix_(rows // 2, columns // 2)
-    match frame.format:
-        case PixelFormat.RGB:
-            return frame.planes[0][at].astype(np.float32)
-        case PixelFormat.BGR:
-            return frame.planes[0][at][..., ::-1].astype(np.float32)
-        case PixelFormat.GRAY:
-            return np.repeat(frame.planes[0][at][..., None], 3, -1).astype(np.float32)
-        case PixelFormat.I420:
-            u, v = frame.planes[1][half], frame.planes[2][half]
-        case PixelFormat.NV12:
-            u, v = frame.planes[1][half][..., 0], frame.planes[1][half][..., 1]
-    luma = (frame.planes[0][at].astype(np.float64) - 16) * (255 / 219)
-    cb, cr = (u - 128.0) * (255 / 224), (v - 128.0) * (255 / 224)
-    rgb = np.stack([luma + 1.402 * cr, luma - 0.344 * cb - 0.714 * cr, luma + 1.772 * cb], -1)
-    return np.floor(np.clip(rgb, 0, 255) + 0.5).astype(np.float32)
+def _matrix(red: float, blue: float, *, full: bool) -> tuple[float, ...]:
+    """YUV to RGB for luma weights `red` and `blue`, as `ColorMatrix` in the native core."""
+    green = 1 - red - blue
+    luma, chroma = (1.0, 1.0) if full else (255 / 219, 255 / 224)
+    red_v, blue_u = 2 * (1 - red) * chroma, 2 * (1 - blue) * chroma
+    return (
+        0.0 if full else 16.0,
+        luma,
+        red_v,
+        -blue_u * blue / green,
+        -red_v * red / green,
+        blue_u,
+    )
 
 
-def _indices(start: float, extent: float, count: float, limit: int) -> npt.NDArray[np.int64]:
-    at = (2 * np.arange(int(count)) + 1) * int(extent) // (2 * int(count)) + int(start)
-    return np.minimum(at, limit - 1)
+# Luma weights of the standards: ITU-R BT.601, BT.709, BT.2020 (non-constant luminance).
+_MATRICES = {
+    ColorSpace.BT601: _matrix(0.299, 0.114, full=False),
+    ColorSpace.BT601_FULL: _matrix(0.299, 0.114, full=True),
+    ColorSpace.BT709: _matrix(0.2126, 0.0722, full=False),
+    ColorSpace.BT709_FULL: _matrix(0.2126, 0.0722, full=True),
+    ColorSpace.BT2020: _matrix(0.2627, 0.0593, full=False),
+    ColorSpace.BT2020_FULL: _matrix(0.2627, 0.0593, full=True),
+}
 
 
 def _check_choice(key: str, value: int, allowed: range, where: str | None) -> None:

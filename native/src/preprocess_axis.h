@@ -1,0 +1,38 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+// Which source samples make up each destination sample along one axis of one plane.
+//
+// Destination sample d covers the source from start + d * extent / count to
+// start + (d + 1) * extent / count; its centre is half-way. Positions are exact fractions.
+// Samples outside [low, high) take the value of the nearest one inside.
+
+struct Axis {
+    int start, extent;  // source rectangle along the axis, not clipped
+    int count;          // destination samples
+    int low, high;      // what there is to read
+
+    // The same rectangle in a chroma plane of half the size; start and extent are even.
+    Axis halved() const { return {start / 2, extent / 2, count, low / 2, (high + 1) / 2}; }
+};
+
+enum class Filter { nearest = 0, bilinear = 1, cubic = 2, area = 3, lanczos = 4 };
+
+// One sample: the one that contains the centre.
+std::vector<int32_t> nearest_table(const Axis &axis);
+
+// Two neighbours: first + weight / 2^15 of the way to the next.
+struct LinearTable {
+    std::vector<int32_t> first;
+    std::vector<int32_t> weight;  // 0 ... 32767
+};
+LinearTable linear_table(const Axis &axis);
+
+// Any number of neighbours: taps[d] of them from first[d] on, weights from d * stride on, sum 1.
+struct TapTable {
+    int stride = 0;
+    std::vector<int32_t> first, taps;
+    std::vector<float> weights;
+};
+TapTable tap_table(const Axis &axis, Filter filter);

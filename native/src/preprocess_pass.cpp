@@ -1,0 +1,238 @@
+#include "preprocess_pass.h"
+
+#include <algorithm>
+
+#include "thread_pool.h"
+
+namespace {
+
+constexpr int slack = RowKernels::scratch_slack;
+constexpr int sparse_ratio = 6;  // beyond it, blending whole rows costs more than picking pairs
+
+template <class T>
+T *grown(std::vector<T> &buffer, size_t size) {
+    if (buffer.size() < size + slack) buffer.resize(size + slack);
+    return buffer.data();
+}
+
+}  // namespace
+
+// Rows between the steps; kept by each thread.
+struct Pass::Scratch {
+    std::vector<uint8_t> bytes[3], pairs[2];
+    std::vector<float> levels[3], output[3], sum;
+    std::vector<int16_t> blended;
+};
+
+Pass::Pass(const PassSpec &spec, const RowKernels &kernels) : spec_(spec), kernels_(kernels) {
+    const IntRect &src = spec.src;
+    const Axis x{src.left, src.width, spec.dst.width, src.left,
+                 std::min(src.left + src.width, spec.frame_width)};
+    const Axis y{src.top, src.height, spec.dst.height, src.top,
+                 std::min(src.top + src.height, spec.frame_height)};
+    axes_.push_back(make_axes(x, y));
+    const auto &planes = spec.planes;
+    switch (spec.layout) {
+        case Layout::rgb: sources_ = {{planes[0], 3, {0, 1, 2}, 0}}; break;
+        case Layout::bgr: sources_ = {{planes[0], 3, {2, 1, 0}, 0}}; break;
+        default: sources_ = {{planes[0], 1, {0}, 0}};
+    }
+    const bool yuv = spec.layout == Layout::i420 || spec.layout == Layout::nv12;
+    if (yuv && spec.color != ModelColor::gray) {
+        axes_.push_back(make_axes(x.halved(), y.halved()));
+        if (spec.layout == Layout::nv12) {
+            sources_.push_back({planes[1], 2, {1, 2}, 1});
+        } else {
+            sources_.push_back({planes[1], 1, {1}, 1});
+            sources_.push_back({planes[2], 1, {2}, 1});
+        }
+    }
+}
+
+Pass::Axes Pass::make_axes(const Axis &x, const Axis &y) const {
+    Axes axes{};
+    axes.x = x;
+    axes.y = y;
+    std::vector<int32_t> *first = nullptr;
+    int end = 0;
+    if (spec_.filter == Filter::nearest) {
+        axes.nearest_x = nearest_table(x);
+        axes.nearest_y = nearest_table(y);
+        first = &axes.nearest_x;
+        end = first->back() + 1;
+    } else if (spec_.filter == Filter::bilinear) {
+        axes.linear_x = linear_table(x);
+        axes.linear_y = linear_table(y);
+        first = &axes.linear_x.first;
+        end = std::min(first->back() + 2, x.high);
+    } else {
+        axes.taps_x = tap_table(x, spec_.filter);
+        axes.taps_y = tap_table(y, spec_.filter);
+        first = &axes.taps_x.first;
+        for (size_t d = 0; d < first->size(); ++d)
+            end = std::max(end, (*first)[d] + axes.taps_x.taps[d]);
+    }
+    axes.first_column = *std::min_element(first->begin(), first->end());
+    axes.columns = end - axes.first_column;
+    for (int32_t &column : *first) column -= axes.first_column;
+    axes.sparse = axes.columns > sparse_ratio * x.count;
+    return axes;
+}
+
+void Pass::run() const {
+    const int height = spec_.net_height, threads = std::max(1, spec_.threads);
+    const int bands = threads == 1 ? 1 : std::min(threads * 4, (height + 7) / 8);
+    ThreadPool::shared().run(threads, bands, [&](int band) {
+        rows(int(int64_t(height) * band / bands), int(int64_t(height) * (band + 1) / bands));
+    });
+}
+
+void Pass::rows(int begin, int end) const {
+    static thread_local Scratch scratch;
+    const IntRect &dst = spec_.dst;
+    for (int y = begin; y < end; ++y) {
+        const int row = y - dst.top;
+        if (row < 0 || row >= dst.height) {
+            pad(y, 0, spec_.net_width);
+            continue;
+        }
+        for (const Source &source : sources_) sample(source, row, scratch);
+        pad(y, 0, dst.left);
+        finish(y, scratch);
+        pad(y, dst.left + dst.width, spec_.net_width);
+    }
+}
+
+void Pass::sample(const Source &source, int y, Scratch &scratch) const {
+    if (spec_.filter == Filter::bilinear) return sample_linear(source, y, scratch);
+    if (spec_.filter != Filter::nearest) return sample_taps(source, y, scratch);
+    const Axes &axes = axes_[size_t(source.axes)];
+    const int n = source.components, count = spec_.dst.width;
+    uint8_t *to[3] = {};
+    for (int c = 0; c < n; ++c) to[c] = grown(scratch.bytes[source.rows[size_t(c)]], size_t(count));
+    const uint8_t *row = source.plane.data + source.plane.stride * axes.nearest_y[size_t(y)];
+    kernels_.nearest[n](row + n * axes.first_column, axes.columns, axes.nearest_x.data(), count,
+                        to);
+}
+
+void Pass::sample_linear(const Source &source, int y, Scratch &scratch) const {
+    const Axes &axes = axes_[size_t(source.axes)];
+    const int n = source.components, count = spec_.dst.width;
+    float *to[3] = {};
+    for (int c = 0; c < n; ++c)
+        to[c] = grown(scratch.levels[source.rows[size_t(c)]], size_t(count));
+    const int first = axes.linear_y.first[size_t(y)], weight = axes.linear_y.weight[size_t(y)];
+    const int second = std::min(first + 1, axes.y.high - 1);
+    const uint8_t *lines[2];
+    for (int i = 0; i < 2; ++i)
+        lines[i] = source.plane.data + source.plane.stride * (i ? second : first) +
+                   n * axes.first_column;
+    const int32_t *index = axes.linear_x.first.data();
+    int columns = axes.columns;
+    std::vector<int32_t> pair_index;
+    if (axes.sparse) {
+        columns = 2 * count;
+        pair_index.resize(size_t(count));
+        for (int x = 0; x < count; ++x) pair_index[size_t(x)] = 2 * x;
+        for (int i = 0; i < 2; ++i) {
+            uint8_t *pairs = grown(scratch.pairs[i], size_t(columns * n));
+            for (int x = 0; x < count; ++x)
+                for (int k = 0; k < 2; ++k) {
+                    const int at = std::min(index[x] + k, axes.columns - 1);
+                    std::copy_n(lines[i] + n * at, n, pairs + n * (2 * x + k));
+                }
+            lines[i] = pairs;
+        }
+        index = pair_index.data();
+    }
+    int16_t *blended = grown(scratch.blended, size_t(columns * n));
+    kernels_.blend(lines[0], lines[1], weight, columns * n, blended);
+    kernels_.linear[n](blended, index, axes.linear_x.weight.data(), count, to);
+}
+
+void Pass::sample_taps(const Source &source, int y, Scratch &scratch) const {
+    const Axes &axes = axes_[size_t(source.axes)];
+    const int n = source.components, count = spec_.dst.width, width = axes.columns * n;
+    float *to[3] = {};
+    for (int c = 0; c < n; ++c)
+        to[c] = grown(scratch.levels[source.rows[size_t(c)]], size_t(count));
+    float *sum = grown(scratch.sum, size_t(width));
+    std::fill_n(sum, width, 0.0f);
+    const TapTable &taps = axes.taps_y;
+    for (int i = 0; i < taps.taps[size_t(y)]; ++i) {
+        const uint8_t *line = source.plane.data +
+                              source.plane.stride * (taps.first[size_t(y)] + i) +
+                              n * axes.first_column;
+        kernels_.accumulate(line, taps.weights[size_t(y * taps.stride + i)], width, sum);
+    }
+    kernels_.taps[n](sum, axes.taps_x.first.data(), axes.taps_x.taps.data(),
+                     axes.taps_x.weights.data(), axes.taps_x.stride, count, to);
+}
+
+template <class T, class Yuv, class Luma, class Plain, class Grey>
+void Pass::convert(const T *const *from, const ChannelOut *rgb, Yuv yuv, Luma luma, Plain plain,
+                   Grey grey) const {
+    const int n = spec_.dst.width;
+    const float scale = spec_.scale;
+    const bool to_grey = spec_.color == ModelColor::gray;
+    switch (spec_.layout) {
+        case Layout::i420:
+        case Layout::nv12:
+            to_grey ? luma(from[0], n, spec_.matrix, scale, rgb[0])
+                    : yuv(from, n, spec_.matrix, scale, rgb);
+            return;
+        case Layout::rgb:
+        case Layout::bgr:
+            if (to_grey) return grey(from, n, scale, rgb[0]);
+            for (int c = 0; c < 3; ++c) plain(from[c], n, scale, rgb[c]);
+            return;
+        case Layout::gray:
+            for (int c = 0; c < channels(); ++c) plain(from[0], n, scale, rgb[c]);
+    }
+}
+
+void Pass::finish(int y, Scratch &scratch) const {
+    const ptrdiff_t plane = ptrdiff_t(spec_.net_width) * spec_.net_height;
+    const ptrdiff_t at = ptrdiff_t(y) * spec_.net_width + spec_.dst.left;
+    const bool interleave = spec_.nhwc && channels() == 3;
+    ChannelOut rgb[3] = {};
+    const float *output[3] = {};
+    for (int c = 0; c < channels(); ++c) {
+        float *row = interleave ? grown(scratch.output[c], size_t(spec_.dst.width))
+                                : spec_.out + c * plane + at;
+        output[c] = row;
+        const int color = spec_.color == ModelColor::bgr ? 2 - c : c;
+        const float *mean_row = spec_.mean_image ? spec_.mean_image + c * plane + at : nullptr;
+        rgb[color] = {row, mean_row, spec_.mean[size_t(c)]};
+    }
+    if (spec_.filter == Filter::nearest) {
+        const uint8_t *from[3] = {scratch.bytes[0].data(), scratch.bytes[1].data(),
+                                  scratch.bytes[2].data()};
+        convert(from, rgb, kernels_.yuv_u8, kernels_.luma_u8, kernels_.plain_u8, kernels_.grey_u8);
+    } else {
+        const float *from[3] = {scratch.levels[0].data(), scratch.levels[1].data(),
+                                scratch.levels[2].data()};
+        convert(from, rgb, kernels_.yuv_f32, kernels_.luma_f32, kernels_.plain_f32,
+                kernels_.grey_f32);
+    }
+    if (interleave) kernels_.interleave(output, spec_.dst.width, spec_.out + 3 * at);
+}
+
+// Byte 0, normalised, in columns begin ... end of row y.
+void Pass::pad(int y, int begin, int end) const {
+    if (begin >= end) return;
+    const ptrdiff_t plane = ptrdiff_t(spec_.net_width) * spec_.net_height;
+    const ptrdiff_t row = ptrdiff_t(y) * spec_.net_width;
+    const int step = spec_.nhwc ? channels() : 1;
+    for (int c = 0; c < channels(); ++c) {
+        float *out = spec_.out + (spec_.nhwc ? row * step + c : c * plane + row);
+        const float *mean = spec_.mean_image ? spec_.mean_image + c * plane + row : nullptr;
+        const float value = spec_.scale * (0.0f - spec_.mean[size_t(c)]);
+        if (mean)
+            for (int x = begin; x < end; ++x) out[x * step] = spec_.scale * (0.0f - mean[x]);
+        else if (step == 1)
+            std::fill(out + begin, out + end, value);
+        else
+            for (int x = begin; x < end; ++x) out[x * step] = value;
+    }
+}

@@ -1,0 +1,183 @@
+// Bodies of the row kernels. Included once per instruction set, with NORIA_TARGET naming it: the
+// same arithmetic in the same order, so vectorised loops give the same bits (no fused multiply-add).
+#include <cstring>
+
+#include "preprocess_rows.h"
+
+namespace {
+
+template <int N>
+NORIA_TARGET void nearest_plain(const uint8_t *row, int, const int32_t *index, int count,
+                                uint8_t *const *to) {
+    for (int c = 0; c < N; ++c) {
+        uint8_t *out = to[c];
+        for (int x = 0; x < count; ++x) out[x] = row[N * index[x] + c];
+    }
+}
+
+NORIA_TARGET inline int blended(int a, int b, int weight) {
+    return a * 128 + (((b - a) * 128 * weight + 16384) >> 15);
+}
+
+NORIA_TARGET void blend_plain(const uint8_t *a, const uint8_t *b, int weight, int n, int16_t *to) {
+    for (int i = 0; i < n; ++i) to[i] = int16_t(blended(a[i], b[i], weight));
+}
+
+// Weights of the two neighbours in 1 / 2^14, so that both fit in 16 bits.
+NORIA_TARGET inline int second_weight(int weight) { return (weight + 1) >> 1; }
+
+constexpr float linear_unit = 1.0f / (128 * 16384);
+
+template <int N>
+NORIA_TARGET void linear_plain(const int16_t *row, const int32_t *index, const int32_t *weight,
+                               int count, float *const *to) {
+    for (int c = 0; c < N; ++c) {
+        float *out = to[c];
+        for (int x = 0; x < count; ++x) {
+            const int16_t *at = row + N * index[x] + c;
+            const int second = second_weight(weight[x]);
+            out[x] = float(at[0] * (16384 - second) + at[N] * second) * linear_unit;
+        }
+    }
+}
+
+NORIA_TARGET void accumulate_plain(const uint8_t *row, float weight, int n, float *sum) {
+    for (int i = 0; i < n; ++i) sum[i] += weight * float(row[i]);
+}
+
+template <int N>
+NORIA_TARGET void taps_plain(const float *row, const int32_t *first, const int32_t *taps,
+                             const float *weights, int stride, int count, float *const *to) {
+    for (int x = 0; x < count; ++x) {
+        const float *at = row + N * first[x];
+        const float *w = weights + ptrdiff_t(x) * stride;
+        float sum[N] = {};
+        for (int i = 0; i < taps[x]; ++i)
+            for (int c = 0; c < N; ++c) sum[c] += w[i] * at[N * i + c];
+        for (int c = 0; c < N; ++c) to[c][x] = sum[c];
+    }
+}
+
+// Nearest byte, halves up.
+NORIA_TARGET inline float to_byte(float level) {
+    level = level > 0 ? level : 0;
+    level = level < 255 ? level : 255;
+    return float(int(level + 0.5f));
+}
+
+template <class T>
+NORIA_TARGET inline float as_byte(T level) {
+    if constexpr (sizeof(T) == 1) return float(level);
+    else return to_byte(level);
+}
+
+template <bool PerPixel>
+NORIA_TARGET inline float normalised(float byte, const ChannelOut &to, int x, float scale) {
+    return scale * (byte - (PerPixel ? to.mean_row[x] : to.mean));
+}
+
+template <class T, bool PerPixel>
+NORIA_TARGET inline void yuv_row(const T *__restrict y, const T *__restrict u,
+                                 const T *__restrict v, int n, const ColorMatrix m, float scale,
+                                 const ChannelOut r, const ChannelOut g, const ChannelOut b) {
+    float *__restrict red = r.out, *__restrict green = g.out, *__restrict blue = b.out;
+    for (int x = 0; x < n; ++x) {
+        const float luma = (float(y[x]) - m.luma_zero) * m.luma_gain;
+        const float cb = float(u[x]) - 128.0f, cr = float(v[x]) - 128.0f;
+        red[x] = normalised<PerPixel>(to_byte(luma + cr * m.red_v), r, x, scale);
+        green[x] = normalised<PerPixel>(to_byte(luma + (cb * m.green_u + cr * m.green_v)), g, x,
+                                        scale);
+        blue[x] = normalised<PerPixel>(to_byte(luma + cb * m.blue_u), b, x, scale);
+    }
+}
+
+template <class T>
+NORIA_TARGET void yuv_plain(const T *const *from, int n, const ColorMatrix &m, float scale,
+                            const ChannelOut *rgb) {
+    if (rgb[0].mean_row)
+        yuv_row<T, true>(from[0], from[1], from[2], n, m, scale, rgb[0], rgb[1], rgb[2]);
+    else
+        yuv_row<T, false>(from[0], from[1], from[2], n, m, scale, rgb[0], rgb[1], rgb[2]);
+}
+
+template <class T, bool PerPixel>
+NORIA_TARGET inline void luma_row(const T *__restrict y, int n, const ColorMatrix m, float scale,
+                                  const ChannelOut to) {
+    float *__restrict out = to.out;
+    for (int x = 0; x < n; ++x)
+        out[x] = normalised<PerPixel>(to_byte((float(y[x]) - m.luma_zero) * m.luma_gain), to, x,
+                                      scale);
+}
+
+template <class T>
+NORIA_TARGET void luma_plain(const T *from, int n, const ColorMatrix &m, float scale,
+                             const ChannelOut &to) {
+    to.mean_row ? luma_row<T, true>(from, n, m, scale, to)
+                : luma_row<T, false>(from, n, m, scale, to);
+}
+
+template <class T, bool PerPixel>
+NORIA_TARGET inline void plain_row(const T *__restrict from, int n, float scale,
+                                   const ChannelOut to) {
+    float *__restrict out = to.out;
+    for (int x = 0; x < n; ++x) out[x] = normalised<PerPixel>(as_byte(from[x]), to, x, scale);
+}
+
+template <class T>
+NORIA_TARGET void plain_plain(const T *from, int n, float scale, const ChannelOut &to) {
+    to.mean_row ? plain_row<T, true>(from, n, scale, to) : plain_row<T, false>(from, n, scale, to);
+}
+
+template <class T, bool PerPixel>
+NORIA_TARGET inline void grey_row(const T *__restrict r, const T *__restrict g,
+                                  const T *__restrict b, int n, float scale, const ChannelOut to) {
+    float *__restrict out = to.out;
+    for (int x = 0; x < n; ++x) {
+        // Thousandths are exact for bytes, so a grey pixel keeps its level and halves go up.
+        const float sum = 299.0f * float(r[x]) + 587.0f * float(g[x]) + 114.0f * float(b[x]);
+        out[x] = normalised<PerPixel>(to_byte(sum * 0.001f), to, x, scale);
+    }
+}
+
+template <class T>
+NORIA_TARGET void grey_plain(const T *const *rgb, int n, float scale, const ChannelOut &to) {
+    to.mean_row ? grey_row<T, true>(rgb[0], rgb[1], rgb[2], n, scale, to)
+                : grey_row<T, false>(rgb[0], rgb[1], rgb[2], n, scale, to);
+}
+
+NORIA_TARGET void interleave_plain(const float *const *from, int n, float *to) {
+    const float *__restrict a = from[0], *__restrict b = from[1], *__restrict c = from[2];
+    float *__restrict out = to;
+    for (int x = 0; x < n; ++x) {
+        out[3 * x] = a[x];
+        out[3 * x + 1] = b[x];
+        out[3 * x + 2] = c[x];
+    }
+}
+
+inline RowKernels plain_kernels() {
+    RowKernels k{};
+    k.nearest[1] = nearest_plain<1>;
+    k.nearest[2] = nearest_plain<2>;
+    k.nearest[3] = nearest_plain<3>;
+    k.blend = blend_plain;
+    k.linear[1] = linear_plain<1>;
+    k.linear[2] = linear_plain<2>;
+    k.linear[3] = linear_plain<3>;
+    k.accumulate = accumulate_plain;
+    k.taps[1] = taps_plain<1>;
+    k.taps[2] = taps_plain<2>;
+    k.taps[3] = taps_plain<3>;
+    k.yuv_u8 = yuv_plain<uint8_t>;
+    k.yuv_f32 = yuv_plain<float>;
+    k.luma_u8 = luma_plain<uint8_t>;
+    k.luma_f32 = luma_plain<float>;
+    k.plain_u8 = plain_plain<uint8_t>;
+    k.plain_f32 = plain_plain<float>;
+    k.grey_u8 = grey_plain<uint8_t>;
+    k.grey_f32 = grey_plain<float>;
+    k.interleave = interleave_plain;
+    return k;
+}
+
+}  // namespace
