@@ -74,7 +74,7 @@ def test_grey_models_read_one_byte_per_pixel(write):
 def test_refused_files_say_why(write, data, message):
     path = write(data)
     with pytest.raises(ConfigError, match=message) as error:
-        load_mean(path, 2, 2, 3, where="config.txt:7")
+        load_mean(path, 2, 2, 3, where="config.txt:7: mean-file")
     assert str(path) in str(error.value)
     assert str(error.value).startswith("config.txt:7: mean-file")
 

@@ -30,7 +30,7 @@ def load_mean(
     Args:
         path: the file.
         width, height, channels: of the network input; the file's size must equal it.
-        where: `file:line` of the config naming the file, for errors.
+        where: `file:line: key` of the config naming the file, for errors.
 
     Returns:
         (height, width, channels) float32 in the network's channel order.
@@ -41,7 +41,7 @@ def load_mean(
     """
 
     def refuse(found: str, expected: str | None = None, fix: str | None = None) -> ConfigError:
-        place = f"{where}: mean-file" if where else "mean-file"
+        place = where or "mean-file"
         return ConfigError(f"{path}: {found}", where=place, expected=expected, fix=fix)
 
     try:

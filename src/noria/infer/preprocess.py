@@ -1,32 +1,52 @@
-"""From a frame's planes to the network tensor, in one pass."""
+"""From a frame's planes to the network tensor, in one native pass.
+
+What happens to a pixel, in this order:
+
+1. the crop is scaled, each plane by itself: Y, U and V stay apart, chroma samples sit in the middle
+   of their 2x2 block. Destination pixel d samples the source at `(d + 0.5)·sw/dw` from the crop's
+   left edge; what lies outside the crop or the frame takes the value of the nearest pixel inside.
+2. colour conversion by the frame's matrix. A grey model takes luma, expanded to 0..255 (a grey
+   pixel has R = G = B = that value), or 0.299 R + 0.587 G + 0.114 B; a grey frame has R = G = B.
+3. rounding to a byte, halves up; the only rounding. Padding is byte 0.
+4. `scale·(byte - mean)` in float32, each operation rounded.
+
+Filters: nearest takes the pixel under the centre; bilinear its two neighbours each way, also when
+shrinking; cubic (Keys, a = -1/2) and Lanczos (3 lobes) likewise with 4 and 6; area averages what
+the destination pixel covers. Where the original's samplers are closed this is noria's choice.
+"""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from noria import _native
+from noria.config.enums import ColorFormat, ScalingFilter, TensorOrder
 from noria.errors import ConfigError, GeometryError
+from noria.infer.color import color_matrix
 from noria.infer.geometry import Rect, ScaleTransform, fit
 from noria.infer.mean_file import load_mean
-from noria.media.frame import ColorSpace, Frame, PixelFormat
+from noria.media.frame import Frame, PixelFormat
 from noria.notices import Notice
+
+if TYPE_CHECKING:
+    from noria.config import ModelConfig
 
 __all__ = ["Preprocessor"]
 
 FloatArray = npt.NDArray[np.float32]
+Where = Callable[[str], str | None]
+_Enum = TypeVar("_Enum", bound=IntEnum)
 
-# Values of the config keys, as in noria.config.enums.
-_RGB, _BGR, _GRAY = 0, 1, 2
-_NCHW, _NHWC = 0, 1
-_FILTER_IGNORED, _FILTER_DEFAULT = 5, 6
-_LAYOUTS = {format: i for i, format in enumerate(PixelFormat)}  # as the native core counts them
-_FORMAT_NAMES = {_RGB: "RGB", _BGR: "BGR", _GRAY: "GRAY"}
+# As the native core numbers them.
+_LAYOUTS = {format: i for i, format in enumerate(PixelFormat)}
+_FILTERS = {ScalingFilter.ALGO4: 0, ScalingFilter.DEFAULT: 0}
 
 
 class Preprocessor:
@@ -37,17 +57,17 @@ class Preprocessor:
 
     Args:
         width, height: network input size in pixels.
-        color_format: 0 RGB, 1 BGR, 2 GRAY (`ColorFormat`); GRAY has one channel, the others three.
-        order: 0 NCHW, 1 NHWC (`TensorOrder`).
+        color_format: colours of the model; GRAY has one channel, the others three.
+        order: layout of an item, planar or interleaved.
         scale: `net-scale-factor`, kept as float32; a value <= 0 means 1.0 and no offsets.
         offsets: mean per channel in the model's colour order, as many as channels, or empty.
         mean: (height, width, channels) mean image in the model's colour order; wins over offsets.
         maintain_aspect_ratio, symmetric_padding: see `noria.infer.geometry.fit`.
-        scaling_filter: 0 and 6 nearest, 1 bilinear, 2 cubic, 3 area average, 4 Lanczos
-            (`ScalingFilter`); 5 is ignored by a GPU and means nearest, with a notice.
+        scaling_filter: ALGO1 is cubic, ALGO2 area average, ALGO3 Lanczos; ALGO4 is ignored by a
+            GPU and means nearest, with a notice.
         threads: native threads that share one call; all processors, at most 4, by default. The
             result does not depend on it.
-        where: `file` or `file:line` of the config, for errors.
+        where: gives `file:line` for a key, for errors and notices.
 
     Attributes:
         shape: of one item: (channels, height, width), or (height, width, channels) for NHWC.
@@ -63,46 +83,44 @@ class Preprocessor:
         width: int,
         height: int,
         *,
-        color_format: int = _RGB,
-        order: int = _NCHW,
+        color_format: ColorFormat | int = ColorFormat.RGB,
+        order: TensorOrder | int = TensorOrder.NCHW,
         scale: float = 1.0,
         offsets: Sequence[float] = (),
         mean: npt.ArrayLike | None = None,
         maintain_aspect_ratio: bool = False,
         symmetric_padding: bool = False,
-        scaling_filter: int = _FILTER_DEFAULT,
+        scaling_filter: ScalingFilter | int = ScalingFilter.DEFAULT,
         threads: int | None = None,
-        where: str | None = None,
+        where: Where = lambda key: key,
     ) -> None:
-        _check_choice("model-color-format", color_format, range(3), where)
-        _check_choice("network-input-order", order, range(2), where)
-        _check_choice("scaling-filter", scaling_filter, range(7), where)
         if width < 1 or height < 1:
-            raise ConfigError(f"network input of {width}x{height}", where=where)
+            raise ConfigError(f"network input of {width}x{height}", expected="at least 1x1 pixel")
         self.width, self.height = int(width), int(height)
-        self.color_format, self.order = int(color_format), int(order)
-        self.scaling_filter = int(scaling_filter)
-        self.channels = 1 if self.color_format == _GRAY else 3
+        self.color_format = _choice(ColorFormat, color_format, where("model-color-format"))
+        self.order = _choice(TensorOrder, order, where("network-input-order"))
+        self.scaling_filter = _choice(ScalingFilter, scaling_filter, where("scaling-filter"))
+        self.channels = _channels(self.color_format)
         self.maintain_aspect_ratio = bool(maintain_aspect_ratio)
         self.symmetric_padding = bool(symmetric_padding)
         self.threads = _default_threads() if threads is None else max(1, int(threads))
-        if self.order == _NHWC:
-            self.shape = (self.height, self.width, self.channels)
-        else:
-            self.shape = (self.channels, self.height, self.width)
-        notices: list[Notice] = []
-        self.scale, self.offsets = self._normalisation(scale, offsets, notices, where)
-        self.mean = self._mean_image(mean, where)
-        if self.scaling_filter == _FILTER_IGNORED:
-            notices.append(
-                Notice("warning", "scaling-filter=5 is ignored by a GPU: nearest is used", where)
+        image = (self.height, self.width)
+        interleaved = self.order == TensorOrder.NHWC
+        self.shape = (*image, self.channels) if interleaved else (self.channels, *image)
+        self.scale, self.offsets, notices = _normalisation(scale, offsets, self.channels, where)
+        if self.scaling_filter == ScalingFilter.ALGO4:
+            notices += (
+                Notice(
+                    "warning",
+                    "scaling-filter=5 is ignored by a GPU: nearest is used",
+                    where("scaling-filter"),
+                ),
             )
-        self.notices = tuple(notices)
-        # The form the native pass wants: nearest is one number, the mean image planar.
-        ignored = self.scaling_filter in (_FILTER_IGNORED, _FILTER_DEFAULT)
-        self._filter = 0 if ignored else self.scaling_filter
-        means = [0.0] * 3 if self.mean is not None else [*self.offsets]
-        self._mean = tuple([*means, 0.0, 0.0, 0.0][:3])
+        self.notices = notices
+        self.mean = None if mean is None else _mean_image(mean, (*image, self.channels), where)
+        # The forms the native pass takes: always three means, a planar mean image.
+        used = () if self.mean is not None else self.offsets
+        self._means = (*used, 0.0, 0.0, 0.0)[:3]
         self._mean_planes = None
         if self.mean is not None:
             self._mean_planes = np.ascontiguousarray(self.mean.transpose(2, 0, 1))
@@ -111,7 +129,7 @@ class Preprocessor:
     @classmethod
     def from_config(
         cls,
-        cfg: Any,  # ModelConfig
+        cfg: ModelConfig,
         width: int,
         height: int,
         channels: int,
@@ -125,19 +143,26 @@ class Preprocessor:
                 not that of the channels, or the mean file is not usable.
         Source: spec A.3, A.4.
         """
-        where = str(cfg.path)
-        needed = 1 if cfg.model_color_format == _GRAY else 3
+
+        def where(key: str) -> str:
+            origin = cfg.origin(key)
+            return f"{origin if origin.kind == 'file' else cfg.path}: {key}"
+
+        needed = _channels(cfg.model_color_format)
         if channels != needed:
             raise ConfigError(
-                f"the network input has {channels} channel{'s' if channels != 1 else ''}",
-                where=f"{where}: model-color-format",
-                expected=f"{needed} for {_FORMAT_NAMES[int(cfg.model_color_format)]}",
-                fix="for an NHWC model set infer-dims=C;H;W: without it the dimensions are read"
-                " as C,H,W",
+                f"the network input has {_count(channels, 'channel')},"
+                f" but {cfg.model_color_format.label} needs {needed}",
+                where=where("model-color-format"),
+                fix="an NHWC model needs infer-dims=C;H;W; without, its dimensions are read as"
+                " C;H;W"
+                if cfg.infer_dims is None
+                else "infer-dims is C;H;W, for NHWC models too",
             )
         mean = None
         if cfg.mean_file is not None:
-            mean = load_mean(cfg.mean_file, width, height, channels, where=where)
+            origin = where("mean-file")
+            mean = load_mean(cfg.mean_file, width, height, channels, where=origin)
         return cls(
             width,
             height,
@@ -184,10 +209,27 @@ class Preprocessor:
         src = transform.src
         if src.left >= frame.width or src.top >= frame.height:
             raise GeometryError(
-                f"crop at {src.left},{src.top} lies outside the {frame.width}x{frame.height} frame",
+                f"a crop at {src.left},{src.top} lies outside a {frame.width}x{frame.height} frame",
                 where=f"frame {frame.frame} of {frame.source!r}",
             )
-        self._run(frame, out, transform)
+        _native.preprocess(
+            planes=frame.planes,
+            layout=_LAYOUTS[frame.format],
+            frame_size=(frame.width, frame.height),
+            src=src,
+            dst=transform.dst,
+            matrix=color_matrix(frame.color),
+            out=out,
+            net_size=(self.width, self.height),
+            color=int(self.color_format),
+            nhwc=self.order == TensorOrder.NHWC,
+            scale=self.scale,
+            mean=self._means,
+            mean_image=self._mean_planes,
+            filter=_FILTERS.get(self.scaling_filter, int(self.scaling_filter)),
+            threads=self.threads,
+            generic=self._generic,
+        )
         return transform
 
     def empty(self, batch: int) -> FloatArray:
@@ -200,95 +242,54 @@ class Preprocessor:
         """Write one item straight into row `index` of a (N, *shape) batch; see `__call__`."""
         return self(frame, batch[index], crop)
 
-    def _run(self, frame: Frame, out: FloatArray, transform: ScaleTransform) -> None:
-        _native.preprocess(
-            planes=frame.planes,
-            layout=_LAYOUTS[frame.format],
-            frame_size=(frame.width, frame.height),
-            src=transform.src,
-            dst=transform.dst,
-            matrix=_MATRICES[frame.color],
-            out=out,
-            net_size=(self.width, self.height),
-            color=self.color_format,
-            nhwc=self.order == _NHWC,
-            scale=self.scale,
-            mean=self._mean,
-            mean_image=self._mean_planes,
-            filter=self._filter,
-            threads=self.threads,
-            generic=self._generic,
-        )
 
-    def _normalisation(
-        self, scale: float, offsets: Sequence[float], notices: list[Notice], where: str | None
-    ) -> tuple[float, tuple[float, ...]]:
-        if offsets and len(offsets) != self.channels:
-            raise ConfigError(
-                f"offsets has {len(offsets)} value{'s' if len(offsets) != 1 else ''}",
-                where=where,
-                expected=f"{self.channels}, one per channel of the network, in its colour order",
-            )
-        if not math.isfinite(scale) or not all(math.isfinite(v) for v in offsets):
-            raise ConfigError("net-scale-factor or offsets is not a finite number", where=where)
-        value = float(np.float32(scale))
-        if value > 0:
-            return value, tuple(float(np.float32(v)) for v in offsets)
-        ignored = " and the offsets are ignored" if offsets else ""
-        notices.append(
-            Notice(
-                "warning",
-                f"net-scale-factor={scale:g} is not positive: 1.0 is used{ignored}",
-                where,
-            )
-        )
-        return 1.0, ()
-
-    def _mean_image(self, mean: npt.ArrayLike | None, where: str | None) -> FloatArray | None:
-        if mean is None:
-            return None
-        image = np.ascontiguousarray(mean, dtype=np.float32)
-        shape = (self.height, self.width, self.channels)
-        if image.shape != shape:
-            raise ConfigError(
-                f"the mean image has shape {image.shape}", where=where, expected=f"{shape}"
-            )
-        return image
-
-
-def _matrix(red: float, blue: float, *, full: bool) -> tuple[float, ...]:
-    """YUV to RGB for luma weights `red` and `blue`, as `ColorMatrix` in the native core."""
-    green = 1 - red - blue
-    luma, chroma = (1.0, 1.0) if full else (255 / 219, 255 / 224)
-    red_v, blue_u = 2 * (1 - red) * chroma, 2 * (1 - blue) * chroma
-    return (
-        0.0 if full else 16.0,
-        luma,
-        red_v,
-        -blue_u * blue / green,
-        -red_v * red / green,
-        blue_u,
-    )
-
-
-# Luma weights of the standards: ITU-R BT.601, BT.709, BT.2020 (non-constant luminance).
-_MATRICES = {
-    ColorSpace.BT601: _matrix(0.299, 0.114, full=False),
-    ColorSpace.BT601_FULL: _matrix(0.299, 0.114, full=True),
-    ColorSpace.BT709: _matrix(0.2126, 0.0722, full=False),
-    ColorSpace.BT709_FULL: _matrix(0.2126, 0.0722, full=True),
-    ColorSpace.BT2020: _matrix(0.2627, 0.0593, full=False),
-    ColorSpace.BT2020_FULL: _matrix(0.2627, 0.0593, full=True),
-}
-
-
-def _check_choice(key: str, value: int, allowed: range, where: str | None) -> None:
-    if value not in allowed:
+def _normalisation(
+    scale: float, offsets: Sequence[float], channels: int, where: Where
+) -> tuple[float, tuple[float, ...], tuple[Notice, ...]]:
+    if len(offsets) not in (0, channels):
         raise ConfigError(
-            f"{key}={value}", where=where, expected=f"one of {allowed.start} to {allowed.stop - 1}"
+            f"offsets has {_count(len(offsets), 'value')}",
+            where=where("offsets"),
+            expected=f"{channels}, one for each channel of the network, in its colour order",
         )
+    for key, values in (("net-scale-factor", (scale,)), ("offsets", offsets)):
+        if not all(math.isfinite(v) for v in values):
+            raise ConfigError(f"{key} has a value that is not finite", where=where(key))
+    value = float(np.float32(scale))
+    if value > 0:
+        return value, tuple(float(np.float32(v)) for v in offsets), ()
+    also = " and the offsets are ignored" if offsets else ""
+    message = f"net-scale-factor={scale:g} is not positive: 1.0 is used{also}"
+    return 1.0, (), (Notice("warning", message, where("net-scale-factor")),)
+
+
+def _mean_image(mean: npt.ArrayLike, shape: tuple[int, ...], where: Where) -> FloatArray:
+    image = np.ascontiguousarray(mean, dtype=np.float32)
+    if image.shape != shape:
+        raise ConfigError(
+            f"the mean image has shape {image.shape}", where=where("mean-file"), expected=f"{shape}"
+        )
+    return image
+
+
+def _choice(kind: type[_Enum], value: int, where: str | None) -> _Enum:
+    try:
+        return kind(value)
+    except ValueError as error:
+        allowed = ", ".join(str(int(member)) for member in kind)
+        raise ConfigError(
+            f"{value} is not a value of this key", where=where, expected=allowed
+        ) from error
+
+
+def _channels(color_format: ColorFormat) -> int:
+    return 1 if color_format == ColorFormat.GRAY else 3
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _default_threads() -> int:
-    count: Any = getattr(os, "sched_getaffinity", None)
-    return min(4, len(count(0)) if count else os.cpu_count() or 1)
+    affinity: Any = getattr(os, "sched_getaffinity", None)
+    return min(4, len(affinity(0)) if affinity else os.cpu_count() or 1)
