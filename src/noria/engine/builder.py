@@ -134,8 +134,9 @@ def _batch_notice(fixed: int, wanted: int, network: Network) -> Notice:
         text = f"the model fixes its batch at {fixed}: batches of {wanted} are padded to it"
     else:
         runs = -(-wanted // fixed)
-        text = f"the model fixes its batch at {fixed}: "
-            f"batch {wanted} runs as {runs} runs of {fixed}"
+        text = (
+            f"the model fixes its batch at {fixed}: batch {wanted} runs as {runs} runs of {fixed}"
+        )
         if fixed == 1:
             text += "; export it with a free batch axis to run it at once"
     # the name alone: the notice is kept in the plan, and the model may be moved
