@@ -1,6 +1,7 @@
 // The one-hop DBSCAN of the original, which is not the textbook's. Source: spec B.5.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "cluster.h"
 
@@ -19,11 +20,13 @@ struct Boxes {
             y0.push_back(b[1]);
             x1.push_back(b[0] + b[2]);
             y1.push_back(b[1] + b[3]);
-            area.push_back(b[2] * b[3]);
+            // std::min and std::max may lose a NaN: one in the area makes every distance NaN.
+            const bool nan = b[0] != b[0] || b[1] != b[1];
+            area.push_back(nan ? std::numeric_limits<float>::quiet_NaN() : b[2] * b[3]);
         }
     }
 
-    // NaN (0/0, or a NaN coordinate) compares false: never a neighbour.
+    // A distance of NaN (0/0, or a NaN coordinate) compares false: never a neighbour.
     bool near(std::size_t a, std::size_t b, float eps) const {
         const float w = std::min(x1[a], x1[b]) - std::max(x0[a], x0[b]);
         const float h = std::min(y1[a], y1[b]) - std::max(y0[a], y0[b]);

@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from noria.infer.labels import Labels
-from noria.meta import ClassStyle, Detections, FrameMeta, Space
+from noria.meta import ClassStyle, Detections, FrameMeta, Space, mask_border_colors
 from noria.meta.detections import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from noria.config import ClassAttrs, ModelConfig
     from noria.infer.geometry import Rect, ScaleTransform
 
-__all__ = ["AttachParams", "AttachResult", "Attacher", "DropReason", "Generation"]
+__all__ = ["AttachParams", "AttachResult", "Attacher", "DropReason", "Generation", "clip_to_roi"]
 
 Generation = Literal["6.2", "9.1"]
 
@@ -43,30 +43,44 @@ class DropReason(IntEnum):
     ROI_BOTTOM_OFFSET = 7
 
     @property
+    def field(self) -> str:
+        """The field of `ClassAttrs` or `ModelConfig` it tests: `detected_min_w`."""
+        return self.name.lower()
+
+    @property
     def key(self) -> str:
         """The config key: `detected-min-w`."""
-        return self.name.lower().replace("_", "-")
+        return self.field.replace("_", "-")
+
+
+# In the order of the tests: the column of (left, top, width, height) each looks at.
+_SIZE_TESTS = {
+    DropReason.DETECTED_MIN_W: 2,
+    DropReason.DETECTED_MIN_H: 3,
+    DropReason.DETECTED_MAX_W: 2,
+    DropReason.DETECTED_MAX_H: 3,
+}
+_MAXIMA = (DropReason.DETECTED_MAX_W, DropReason.DETECTED_MAX_H)
 
 
 @dataclass(frozen=True, slots=True)
 class AttachParams:
-    """Filters of each class, as float32 columns (the original compares integers as floats).
+    """Filters of each of C classes; None where no class uses one.
 
     Attributes:
-        min_w, min_h, max_w, max_h: (C,) float32 frame pixels, bounds included; a maximum of 0
-            stands as infinity.
-        roi_top, roi_bottom: (C,) offsets from the frame's edges in pixels, float32 and int64.
         filtered: (C,) bool, `filter-out-class-ids`.
+        sizes: the tests `width < limit` and the like: which drops, the column of (left, top, width,
+            height) it reads, and (C,) float32 frame pixels, a missing maximum being infinity.
+            Limits are compared as float32, as in the original.
+        roi_top: (C,) float32 pixels from the frame's upper edge.
+        roi_bottom: (C,) int64 pixels from the frame's lower edge.
         crop: `crop-objects-to-roi-boundary`.
     """
 
-    min_w: FloatArray
-    min_h: FloatArray
-    max_w: FloatArray
-    max_h: FloatArray
-    roi_top: FloatArray
-    roi_bottom: npt.NDArray[np.int64]
-    filtered: npt.NDArray[np.bool_]
+    filtered: npt.NDArray[np.bool_] | None
+    sizes: tuple[tuple[DropReason, int, FloatArray], ...]
+    roi_top: FloatArray | None
+    roi_bottom: npt.NDArray[np.int64] | None
     crop: bool = False
 
     @classmethod
@@ -78,24 +92,23 @@ class AttachParams:
         crop: bool = False,
     ) -> AttachParams:
         """Filters for classes 0 to `len(per_class) - 1`."""
-
-        def column(name: str) -> FloatArray:
-            return np.array([getattr(a, name) for a in per_class], np.float32)
-
-        def limit(name: str) -> FloatArray:
-            values = column(name)
-            return np.where(values > 0, values, np.float32(np.inf))
-
         filtered = np.zeros(len(per_class), np.bool_)
         filtered[[i for i in filter_out_class_ids if 0 <= i < len(per_class)]] = True
+        sizes = []
+        for reason, axis in _SIZE_TESTS.items():
+            values = np.array([getattr(a, reason.field) for a in per_class], np.float32)
+            if reason in _MAXIMA:
+                if not values.any():
+                    continue
+                values[values == 0] = np.inf
+            sizes.append((reason, axis, values))  # a minimum of 0 still drops negative sizes
+        roi_top = np.array([a.roi_top_offset for a in per_class], np.float32)
+        roi_bottom = np.array([a.roi_bottom_offset for a in per_class], np.int64)
         return cls(
-            min_w=column("detected_min_w"),
-            min_h=column("detected_min_h"),
-            max_w=limit("detected_max_w"),
-            max_h=limit("detected_max_h"),
-            roi_top=column("roi_top_offset"),
-            roi_bottom=np.array([a.roi_bottom_offset for a in per_class], np.int64),
-            filtered=filtered,
+            filtered=filtered if filtered.any() else None,
+            sizes=tuple(sizes),
+            roi_top=roi_top if roi_top.any() else None,
+            roi_bottom=roi_bottom if roi_bottom.any() else None,
             crop=crop,
         )
 
@@ -142,6 +155,8 @@ class Attacher:
             crop=cfg.crop_objects_to_roi_boundary,
         )
         self.component_id = cfg.component_id
+        self.output_instance_mask = cfg.output_instance_mask
+        self.mask_threshold = cfg.segmentation_threshold
         self.labels = tuple(labels.detector if isinstance(labels, Labels) else labels)
         self.generation = generation
         self.clip_to_roi = clip_to_roi
@@ -183,23 +198,32 @@ class Attacher:
         if parent is not None:
             rects[:, 0] += np.float32(parent.left)
             rects[:, 1] += np.float32(parent.top)
-        keep = reasons == DropReason.KEPT
-        if keep.all():
-            kept = np.arange(len(rects), dtype=np.int32)
-            dropped = np.empty(0, np.int32)
-        else:
-            kept = np.flatnonzero(keep).astype(np.int32)
-            dropped = np.flatnonzero(~keep).astype(np.int32)
         angles = detections.angles
         attached = Detections(
-            rects[kept],
-            detections.scores[kept],
-            detections.class_ids[kept],
-            masks=None if detections.masks is None else [detections.masks[i] for i in kept],
-            angles=None if angles is None else angles[kept] * DEGREES_PER_RADIAN,
+            rects,
+            detections.scores,
+            detections.class_ids,
+            masks=detections.masks if self.output_instance_mask else None,
+            angles=None if angles is None else angles * DEGREES_PER_RADIAN,
             space=Space.FRAME,
         )
-        meta.objects.append(attached, self.component_id, labels=self.labels, styles=self.styles)
+        kept = np.arange(len(rects), dtype=np.int32)
+        dropped = kept[:0]
+        if reasons.any():
+            dropped = np.flatnonzero(reasons).astype(np.int32)
+            kept = np.flatnonzero(reasons == DropReason.KEPT).astype(np.int32)
+            attached = attached.select(kept)
+        border_colors = None
+        if attached.masks is not None and generation != "6.2":
+            border_colors = mask_border_colors(attached.masks)
+        meta.objects.append(
+            attached,
+            self.component_id,
+            labels=self.labels,
+            styles=self.styles,
+            border_colors=border_colors,
+            mask_threshold=self.mask_threshold,
+        )
         meta.inferred = True
         return AttachResult(attached, kept, dropped, reasons[dropped])
 
@@ -208,32 +232,29 @@ class Attacher:
     ) -> npt.NDArray[np.uint8]:
         """Steps 3 to 9 of spec B.6: changes `rects` in place, returns the `DropReason` of each."""
         p = self.params
-        reasons = np.zeros(len(rects), np.uint8)
         if generation != "6.2":
             np.maximum(rects[:, :2], 0, out=rects[:, :2])
         left, top, width, height = rects.T  # views
-        frame_width = np.float32(meta.width)
-        # Unsigned in the original: an offset beyond the frame wraps around and never drops.
-        limit = ((meta.height - p.roi_bottom[class_ids]) % UINT32).astype(np.float32)
-        roi_top = p.roi_top[class_ids]
-        tests = [
-            (DropReason.FILTER_OUT_CLASS_IDS, p.filtered[class_ids]),
-            (DropReason.DETECTED_MIN_W, width < p.min_w[class_ids]),
-            (DropReason.DETECTED_MIN_H, height < p.min_h[class_ids]),
-            (DropReason.DETECTED_MAX_W, width > p.max_w[class_ids]),
-            (DropReason.DETECTED_MAX_H, height > p.max_h[class_ids]),
-        ]
+        line: Any = np.float32(0) if p.roi_top is None else p.roi_top[class_ids]
+        limit: Any = np.float32(meta.height)
+        if p.roi_bottom is not None:
+            # Unsigned in the original: an offset beyond the frame wraps around and never drops.
+            limit = ((meta.height - p.roi_bottom[class_ids]) % UINT32).astype(np.float32)
+        # From the last test to the first: the first that fails is the one that counts.
+        reasons = np.zeros(len(rects), np.uint8)
         if not p.crop:
-            tests += [
-                (DropReason.ROI_TOP_OFFSET, top < roi_top),
-                (DropReason.ROI_BOTTOM_OFFSET, top + height > limit),
-            ]
-        for reason, failed in reversed(tests):  # the first test that fails is the one that counts
-            reasons[failed] = reason
+            reasons[top + height > limit] = DropReason.ROI_BOTTOM_OFFSET
+            reasons[top < line] = DropReason.ROI_TOP_OFFSET
+        for reason, axis, values in reversed(p.sizes):
+            size, bound = rects[:, axis], values[class_ids]
+            reasons[size > bound if reason in _MAXIMA else size < bound] = reason
+        if p.filtered is not None:
+            reasons[p.filtered[class_ids]] = DropReason.FILTER_OUT_CLASS_IDS
         if p.crop:
             if generation == "6.2":
                 np.maximum(left, 0, out=left)
-            np.maximum(top, roi_top, out=top)
+            np.maximum(top, line, out=top)
+            frame_width = np.float32(meta.width)
             np.copyto(width, frame_width - left, where=left + width >= frame_width)
             np.copyto(height, limit - top, where=top + height > limit)
         return reasons

@@ -1,7 +1,14 @@
 """What is known about a batch, a frame, an object."""
 
 from noria.meta.detections import Detections, Space
-from noria.meta.frame_meta import UNTRACKED_OBJECT_ID, ClassStyle, FrameMeta, ObjectMeta, Objects
+from noria.meta.frame_meta import (
+    UNTRACKED_OBJECT_ID,
+    ClassStyle,
+    FrameMeta,
+    ObjectMeta,
+    Objects,
+    mask_border_colors,
+)
 from noria.meta.layers import BoxParser, DetectionParams, Layer, NetworkInfo
 
 __all__ = [
@@ -16,4 +23,5 @@ __all__ = [
     "ObjectMeta",
     "Objects",
     "Space",
+    "mask_border_colors",
 ]
