@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 NATIVE := $(wildcard native/src/*) $(wildcard native/include/*) CMakeLists.txt
 
-.PHONY: help build demo test lint types docs bench fuzz clean
+.PHONY: help build demo test lint types stubs docs bench fuzz clean
 help:            ## this list
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -38,6 +38,9 @@ lint: build      ## ruff
 
 types: build     ## mypy, strict
 	$(BIN)/mypy
+
+stubs: build     ## types of the native core, after a change of its functions
+	$(BIN)/python -m nanobind.stubgen -q -m noria._native -o src/noria/_native.pyi
 
 docs: build      ## documentation, warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html

@@ -1,0 +1,59 @@
+"""Interleaved timing: ours and the reference take turns, so that noise hits both alike."""
+
+from __future__ import annotations
+
+import os
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+
+
+class Row(NamedTuple):
+    """One line of the table; `ratio` above 1 means ours is that many times faster."""
+
+    name: str
+    ours_ms: float
+    reference_ms: float
+    ratio: float
+
+
+def data_dir() -> Path | None:
+    """The folder of real models and videos, if there is one."""
+    path = Path(os.environ.get("NORIA_TEST_DATA", ROOT.parent / "shared" / "data"))
+    return path if (path / "models").is_dir() else None
+
+
+def compare(
+    name: str,
+    ours: Callable[[], object],
+    reference: Callable[[], object],
+    *,
+    repeat: int = 15,
+    warm_up: int = 2,
+) -> Row:
+    """Median wall-clock milliseconds of both, called in turns; the ratio is of the medians."""
+    for _ in range(warm_up):
+        ours()
+        reference()
+    a, b = [], []
+    for _ in range(repeat):
+        start = perf_counter()
+        ours()
+        middle = perf_counter()
+        reference()
+        end = perf_counter()
+        a.append((middle - start) * 1e3)
+        b.append((end - middle) * 1e3)
+    x, y = statistics.median(a), statistics.median(b)
+    return Row(name, x, y, y / x)
+
+
+def timed(work: Callable[[], object]) -> tuple[float, float]:
+    """Wall-clock and CPU seconds (all threads) of one call."""
+    wall, cpu = perf_counter(), process_time()
+    work()
+    return perf_counter() - wall, process_time() - cpu

@@ -1,0 +1,167 @@
+"""The whole pipeline against its floor: a raw decode loop plus a raw engine loop.
+
+Rounds of floor and pipeline take turns on the same frames with the same thread count; reported
+are medians per frame. "beside decode and engine" is CPU time: the pipeline's minus the floor's.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from time import perf_counter
+
+import av
+import numpy as np
+import onnxruntime
+
+from benchmarks.common import ROOT, Row, data_dir, timed
+from noria.config import ModelConfig
+from noria.draw import Painter
+from noria.infer.inferencer import Inferencer
+from noria.media import Frame, open_sink, open_source
+from noria.meta import Detections, FrameMeta, Objects, Space
+from noria.pipeline import Pipeline
+
+THREADS = 2
+ROUNDS = 5
+FRAMES = 200
+
+
+def rows() -> Iterable[Row]:
+    with tempfile.TemporaryDirectory() as folder:
+        setup = _setup(Path(folder))
+        if setup is None:
+            print("no real data (NORIA_TEST_DATA): the demo scene is measured instead")
+            scene = ROOT / "examples" / "conveyor"
+            setup = (
+                ModelConfig.load(scene / "config_infer_primary.txt"),
+                scene / "conveyor.mp4",
+            )
+        yield from _against_floor(*setup, Path(folder))
+    yield from _per_object()
+    yield _start_to_first_box()
+
+
+def _setup(folder: Path) -> tuple[ModelConfig, Path] | None:
+    data = data_dir()
+    if data is None:
+        return None
+    example = ROOT / "examples" / "yolox"
+    text = (example / "config_infer_primary.txt").read_text()
+    lines = []
+    for line in text.splitlines():
+        key = line.split("=", 1)[0]
+        if key == "onnx-file":
+            line = f"onnx-file={data / 'models' / 'yolox_nano.onnx'}"
+        elif key in ("labelfile-path", "custom-lib-path"):
+            line = f"{key}={example / Path(line.split('=', 1)[1]).name}"
+        elif key == "model-engine-file":
+            line = f"model-engine-file={folder / 'yolox.engine'}"
+        lines.append(line)
+    config = folder / "config.txt"
+    config.write_text("\n".join(lines))
+    return ModelConfig.load(config), data / "videos" / "car-detection.mp4"
+
+
+def _against_floor(cfg: ModelConfig, video: Path, folder: Path) -> Iterable[Row]:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = THREADS
+    raw = onnxruntime.InferenceSession(str(cfg.onnx_file), options)
+    shape = [d if isinstance(d, int) else 1 for d in raw.get_inputs()[0].shape]
+    feed = {raw.get_inputs()[0].name: np.zeros(shape, np.float32)}
+
+    def floor() -> None:
+        with av.open(str(video)) as container:
+            stream = container.streams.video[0]
+            stream.thread_type, stream.codec_context.thread_count = "AUTO", THREADS
+            for n, _ in enumerate(container.decode(stream), 1):
+                raw.run(None, feed)
+                if n == FRAMES:
+                    break
+
+    inferencer = Inferencer.from_config(cfg, threads=THREADS)
+
+    def pipeline(*outs: str) -> None:
+        source = open_source(str(video))
+        sinks = [open_sink(o, fps=source.fps) for o in outs]
+        Pipeline(source, inferencer, sinks, painter=Painter(), limit=FRAMES).run()
+
+    lines, drawn = f"jsonl:{folder / 'out.jsonl'}", f"mp4:{folder / 'out.mp4'}"
+    floor()
+    pipeline(lines)
+    results: dict[str, list[tuple[float, float]]] = {"floor": [], "jsonl": [], "video": []}
+    for _ in range(ROUNDS):
+        results["floor"].append(timed(floor))
+        results["jsonl"].append(timed(lambda: pipeline(lines)))
+        results["video"].append(timed(lambda: pipeline(lines, drawn)))
+    per_frame = {
+        name: tuple(statistics.median(column) * 1e3 / FRAMES for column in zip(*r, strict=True))
+        for name, r in results.items()
+    }
+    (floor_wall, floor_cpu) = per_frame["floor"]
+    for name in ("jsonl", "video"):
+        wall, cpu = per_frame[name]
+        title = "JSON Lines" if name == "jsonl" else "JSON Lines + drawing + H.264"
+        yield Row(
+            f"pipeline to {title}, per frame, against decode + engine",
+            wall,
+            floor_wall,
+            floor_wall / wall,
+        )
+        yield Row(f"pipeline to {title}, CPU per frame", cpu, floor_cpu, floor_cpu / cpu)
+    times = inferencer.times
+    inferencer.close()
+    spent = times.preprocess_s + times.parse_s + times.cluster_s + times.attach_s
+    count = FRAMES * (2 * ROUNDS + 1)
+    yield Row(
+        "preprocess + parse + cluster + attach, per frame",
+        spent * 1e3 / count,
+        2.0,
+        2.0 / (spent * 1e3 / count),
+    )
+
+
+def _per_object() -> Iterable[Row]:
+    """Python cost of attaching and reading objects; the reference column is the 2 us budget."""
+    n = 1000
+    boxes = np.random.default_rng(0).uniform(0, 500, (n, 4)).astype(np.float32)
+    found = Detections(boxes, np.ones(n, np.float32), np.zeros(n, np.int32), space=Space.FRAME)
+    samples = []
+    for _ in range(50):
+        objects = Objects()
+        start = perf_counter()
+        objects.append(found, 1, labels=["thing"])
+        samples.append(perf_counter() - start)
+    ours = statistics.median(samples) * 1e3 / n
+    yield Row("attach, per object (budget 2 us)", ours, 0.002, 0.002 / ours)
+    meta = FrameMeta("bench", 0, 0, 0, 640, 480, True, objects)
+    frame = Frame.from_array(np.zeros((480, 640, 3), np.uint8))
+    with tempfile.TemporaryDirectory() as folder:
+        sink = open_sink(f"jsonl:{folder}/x.jsonl")
+        samples = []
+        for _ in range(30):
+            start = perf_counter()
+            sink.write(frame, meta)
+            samples.append(perf_counter() - start)
+        sink.close()
+    ours = statistics.median(samples) * 1e3 / n
+    yield Row("JSON Lines, per object (budget 2 us)", ours, 0.002, 0.002 / ours)
+
+
+def _start_to_first_box() -> Row:
+    """A whole `noria run` of one frame with a saved engine, against `import onnxruntime, av`."""
+    scene = ROOT / "examples" / "conveyor"
+    run = [sys.executable, "-m", "noria", "run", str(scene / "config_infer_primary.txt")]
+    run += [str(scene / "conveyor.mp4"), "--limit", "1", "-q"]
+    imports = [sys.executable, "-c", "import onnxruntime, av, numpy"]
+    subprocess.run(run, check=True, capture_output=True)
+    a, b = [], []
+    for _ in range(5):
+        a.append(timed(lambda: subprocess.run(run, check=True, capture_output=True))[0] * 1e3)
+        b.append(timed(lambda: subprocess.run(imports, check=True, capture_output=True))[0] * 1e3)
+    x, y = statistics.median(a), statistics.median(b)
+    return Row("start to first box (saved engine), against importing the runtimes", x, y, y / x)

@@ -1,0 +1,57 @@
+"""
+Native kernels of noria. Python checks arguments; this module assumes valid input.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy
+from numpy.typing import NDArray
+
+
+def preprocess(planes: Sequence[Annotated[NDArray[numpy.uint8], dict(device='cpu', writable=False)]], layout: int, frame_size: Sequence[int], src: Sequence[int], dst: Sequence[int], matrix: Sequence[float], out: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu')], net_size: Sequence[int], color: int, nhwc: bool, scale: float, mean: Sequence[float], mean_image: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu', writable=False)] | None, filter: int, threads: int, generic: bool) -> None:
+    """
+    Crop, scale, convert and normalise one frame into `out`. Releases the GIL.
+    """
+
+def has_avx2() -> bool:
+    """Whether the AVX2 kernels are used."""
+
+def cluster(boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], class_ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], thresholds: Annotated[NDArray[numpy.float32], dict(shape=(None, 5), order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.int32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], mode: int, trace: bool) -> tuple:
+    """
+    Cluster one frame: (boxes, scores, class_ids, rows, members, trace or None). thresholds is (C, 5): pre, post, IoU, eps, min score; counts is (C, 3): topk, group threshold, min boxes; trace is (reason, by, object), one entry per input row.
+    """
+
+def best_class(scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None), device='cpu', writable=False)], objectness: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], thresholds: Annotated[NDArray[numpy.float32], dict(shape=(None,), device='cpu', writable=False)], index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], class_id: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], score: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], simd: bool = True) -> int:
+    """
+    Best class of each row of (candidates, classes) scores and the threshold of that class; fills the three arrays (room for every candidate), returns how many hits there are.
+    """
+
+def best_class_has_simd() -> bool: ...
+
+class CustomCodeError(Exception):
+    pass
+
+class SharedObject:
+    """A shared object opened with RTLD_NOW | RTLD_LOCAL."""
+
+    def __init__(self, path: str) -> None: ...
+
+    def has(self, arg: str, /) -> bool: ...
+
+class DetectorParser:
+    """A detector parser of a custom library."""
+
+    def __init__(self, library: SharedObject, name: str) -> None: ...
+
+    def set_params(self, num_classes: int, pre: Sequence[float], post: Sequence[float]) -> None: ...
+
+    def set_layers(self, names: Sequence[str], bindings: Sequence[int]) -> None: ...
+
+    def call(self, tensors: list, data_types: Sequence[int], width: int, height: int, channels: int) -> object:
+        """
+        (uint8 array of the boxes, capacity in bytes), or None if the function said false.
+        """
+
+def demangle(name: str) -> str:
+    """The C++ name behind a linker symbol."""
