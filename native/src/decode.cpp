@@ -13,6 +13,7 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 #define NORIA_AVX2 __attribute__((target("avx2")))
+#define NORIA_F16C __attribute__((target("avx,f16c")))
 #endif
 
 namespace nb = nanobind;
@@ -131,10 +132,9 @@ void scan_candidate_major(const ScoreTable &t, const Thresholds &thresholds, Hit
         const float best = row_max_generic(row, t.classes);
 #endif
         if (!(weighted(t, i, best) >= thresholds.lowest)) continue;
-        const float *found = std::find(row, row + t.classes, best);
-        // A row of NaN only has no element equal to its "best".
-        const std::ptrdiff_t k = found == row + t.classes ? 0 : found - row;
-        const float score = weighted(t, i, found == row + t.classes ? kNone : *found);
+        // Nothing above minus infinity (NaN only, say) leaves class 0, as the running best does.
+        const std::ptrdiff_t k = best == kNone ? 0 : std::find(row, row + t.classes, best) - row;
+        const float score = weighted(t, i, best == kNone ? kNone : row[k]);
         if (k < thresholds.count && score >= thresholds.data[k]) hits.add(i, k, score);
     }
 }
@@ -149,6 +149,28 @@ bool best_class_has_simd() {
     return false;
 #endif
 }
+
+bool half_to_float_has_simd() {
+#if defined(NORIA_F16C)
+    static const bool has = __builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c");
+    return has;
+#else
+    return false;
+#endif
+}
+
+#if defined(NORIA_F16C)
+NORIA_F16C void half_to_float(const std::uint16_t *half, float *single, std::ptrdiff_t n) {
+    std::ptrdiff_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        const __m128i eight = _mm_loadu_si128(reinterpret_cast<const __m128i *>(half + i));
+        _mm256_storeu_ps(single + i, _mm256_cvtph_ps(eight));
+    }
+    for (; i < n; ++i) single[i] = _cvtsh_ss(half[i]);
+}
+#else
+void half_to_float(const std::uint16_t *, float *, std::ptrdiff_t) {}
+#endif
 
 void best_class(const ScoreTable &table, const Thresholds &thresholds, Hits &hits, bool simd) {
     simd = simd && best_class_has_simd();
@@ -190,6 +212,13 @@ std::ptrdiff_t best_class(const Scores &scores, const Line &objectness, const Li
     return hits.count;
 }
 
+bool half_to_float(const Out<const std::uint16_t> &half, const Out<float> &single) {
+    if (!noria::half_to_float_has_simd()) return false;
+    nb::gil_scoped_release release;
+    noria::half_to_float(half.data(), single.data(), static_cast<std::ptrdiff_t>(half.shape(0)));
+    return true;
+}
+
 }  // namespace
 
 void bind_decode(nb::module_ &m) {
@@ -198,5 +227,9 @@ void bind_decode(nb::module_ &m) {
           nb::arg("simd") = true,
           "Best class of each row of (candidates, classes) scores and the threshold of that class; "
           "fills the three arrays (room for every candidate), returns how many hits there are.");
-    m.def("best_class_has_simd", &noria::best_class_has_simd);
+    m.def("best_class_has_simd", &noria::best_class_has_simd,
+          "Whether this machine runs the vector path of best_class.");
+    m.def("half_to_float", &half_to_float, nb::arg("half"), nb::arg("single"),
+          "IEEE halves (as uint16) to float32; False, and nothing written, where the machine has "
+          "no instruction for it.");
 }

@@ -40,6 +40,10 @@ struct Hits {
 // `simd` false takes the portable path; both give the same bits.
 void best_class(const ScoreTable &table, const Thresholds &thresholds, Hits &hits, bool simd);
 
+// n IEEE half floats to single; needs half_to_float_has_simd().
+void half_to_float(const std::uint16_t *half, float *single, std::ptrdiff_t n);
+bool half_to_float_has_simd();
+
 // True when this machine runs the vector path.
 bool best_class_has_simd();
 

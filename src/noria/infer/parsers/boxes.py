@@ -11,6 +11,7 @@ from noria.meta.detections import Detections, FloatArray, IntArray
 from noria.meta.layers import DetectionParams
 
 __all__ = [
+    "NOT_EMPTY",
     "class_numbers",
     "clipped_corners",
     "column_thresholds",
@@ -18,6 +19,10 @@ __all__ = [
     "pack",
     "sigmoid",
 ]
+
+
+NOT_EMPTY = float(np.finfo(np.float32).smallest_subnormal)
+"""`smallest` that drops boxes without area and nothing else."""
 
 
 def clipped_corners(

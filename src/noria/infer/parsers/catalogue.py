@@ -6,13 +6,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from noria.engine.session import TensorSpec
-from noria.infer.parsers import coverage, yolo
+from noria.infer.parsers import anchors, coverage, detr, nms_outputs, rcnn, ssd, yolo
 from noria.infer.parsers.head import Head, LayerLike
 from noria.meta.layers import BoxParser, Layer, NetworkInfo
 
 __all__ = ["HEADS", "WELL_KNOWN", "advice", "builtin_parser", "suggest"]
 
-HEADS: tuple[Head, ...] = (*yolo.HEADS, coverage.RESNET)
+HEADS: tuple[Head, ...] = (
+    *yolo.HEADS,
+    *nms_outputs.HEADS,
+    *detr.HEADS,
+    *ssd.HEADS,
+    *anchors.HEADS,
+    *rcnn.HEADS,
+    coverage.RESNET,
+)
 """All built-in heads; those named earlier are suggested first."""
 
 WELL_KNOWN: Mapping[str, BoxParser] = MappingProxyType({head.name: head for head in HEADS})
@@ -34,19 +42,30 @@ def builtin_parser(name: str | None) -> BoxParser | None:
 def suggest(
     outputs: Mapping[str, Layer] | Iterable[LayerLike | TensorSpec],
     network: NetworkInfo | None = None,
+    num_classes: int | None = None,
 ) -> list[str]:
     """Names of the built-in heads whose outputs have these names, kinds and shapes.
 
     Args:
         outputs: layers of one batch item, or tensor specs of a session (their axis 0 is the batch).
         network: size of the network input, where known: tells a YOLOX grid from other rows.
+        num_classes: `num-detected-classes`, where known: heads with as many classes come first.
 
     Returns:
-        Names, the most likely first; empty when none fits.
+        The probable names, best first; when none is probable, the possible ones; else empty.
     """
     given = list(outputs.values() if isinstance(outputs, Mapping) else outputs)
     items = [_per_item(x) for x in given]
-    return [head.name for head in HEADS if head.fits(items, network)]
+    ranked = [
+        (rank, head.name)
+        for head in HEADS
+        if head.suggested and (rank := head.rank(items, network, num_classes)) is not None
+    ]
+    if not ranked:
+        return []
+    best = min(rank[0] for rank, _ in ranked)
+    ranked = [entry for entry in ranked if entry[0][0] == best]
+    return [name for _, name in sorted(ranked, key=lambda entry: entry[0])]
 
 
 def _per_item(output: LayerLike | TensorSpec) -> LayerLike:
@@ -57,10 +76,13 @@ def _per_item(output: LayerLike | TensorSpec) -> LayerLike:
 
 
 def advice(
-    layers: Sequence[LayerLike], network: NetworkInfo | None, besides: str | None = None
+    layers: Sequence[LayerLike],
+    network: NetworkInfo | None,
+    num_classes: int | None,
+    besides: str | None = None,
 ) -> list[str]:
     """Lines for an error: the built-in heads that the outputs look like, if any."""
-    names = [n for n in suggest(layers, network) if n != besides][:3]
+    names = [n for n in suggest(layers, network, num_classes) if n != besides][:3]
     if not names:
         return []
     by_name = {head.name: head for head in HEADS}

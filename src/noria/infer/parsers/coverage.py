@@ -8,6 +8,7 @@ import numpy as np
 
 from noria.errors import ParserError
 from noria.infer.parsers.head import Arrays, Head, Layout, Out, layers_text
+from noria.infer.parsers.scan import to_float32
 from noria.meta.detections import Detections, FloatArray
 from noria.meta.layers import DetectionParams, Layer, NetworkInfo
 
@@ -30,22 +31,27 @@ def parse_coverage_bbox(
             outputs that exist and the built-in heads that fit them.
     Source: spec B.1.
     """
-    coverage = _find(layers, "cov", "coverage", network)
-    boxes = _find(layers, "bbox", "bbox", network)
+    coverage = _find(layers, "cov", "coverage", network, params)
+    boxes = _find(layers, "bbox", "bbox", network, params)
     if coverage.data.ndim != 3 or boxes.data.ndim != 3:
-        raise _refused(layers, network, "the coverage and bbox outputs are not grids")
+        raise _refused(layers, network, params, "the coverage and bbox outputs are not grids")
+    if any(x.dtype.kind != "f" for x in (coverage, boxes)):
+        raise _refused(
+            layers, network, params, "the coverage and bbox outputs are not floating point"
+        )
     classes, rows, columns = coverage.shape
     if boxes.shape != (4 * classes, rows, columns):
         raise _refused(
             layers,
             network,
+            params,
             f"{boxes.name!r} does not have four planes for each of the {classes} class(es) "
             f"of {coverage.name!r} on the same grid",
         )
     stride_x, stride_y = -(-network.width // columns), -(-network.height // rows)
     return _decode_grid(
-        coverage.data.astype(np.float32, copy=False),
-        boxes.data.astype(np.float32, copy=False),
+        to_float32(coverage.data),
+        to_float32(boxes.data),
         (stride_x, stride_y),
         network,
         params,
@@ -96,23 +102,25 @@ def _pull_back(v: FloatArray, size: int) -> FloatArray:
     return np.where(v < 0, np.float32(0), v)
 
 
-def _find(layers: Mapping[str, Layer], part: str, what: str, network: NetworkInfo) -> Layer:
+def _find(
+    layers: Mapping[str, Layer], part: str, what: str, network: NetworkInfo, params: DetectionParams
+) -> Layer:
     found = [layer for layer in layers.values() if part in layer.name]
     if not found:
         raise _refused(
-            layers, network, f"no {what} output: no layer has {part!r} in its name", missing=True
+            layers, network, params, f"no {what} output: no layer has {part!r} in its name"
         )
     return found[-1]
 
 
 def _refused(
-    layers: Mapping[str, Layer], network: NetworkInfo, found: str, *, missing: bool = False
+    layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams, found: str
 ) -> ParserError:
     from noria.infer.parsers.catalogue import advice
 
     given = list(layers.values())
     fix = [f"the network's outputs are {layers_text(given)}"]
-    fix += advice(given, network) or [
+    fix += advice(given, network, params.num_classes) or [
         "name your parser with parse-bbox-func-name and its library with custom-lib-path"
     ]
     return ParserError(

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria.errors import ParserError
+from noria.infer.parsers.scan import to_float32
 from noria.meta.detections import Detections
 from noria.meta.layers import DetectionParams, Layer, NetworkInfo
 
@@ -108,6 +109,7 @@ def _bind_axis(term: str, length: int | None, bound: dict[str, int | None]) -> b
     return True
 
 
+Found = list["tuple[LayerLike, Shape] | None"]
 Where = Callable[[Dims, NetworkInfo | None], bool]
 
 
@@ -120,19 +122,22 @@ class Layout:
         decode: (arrays in the order of `outs`, network, params) -> Detections.
         where: a condition on the bound letters, when the shapes alone say too little; it is given
             the network size where that is known.
+        likely: a condition that makes the head the probable one, for suggestions; None: outputs
+            found by name are proof enough, and others are not.
         first: by position: look at the first outputs only, more may follow.
     """
 
     outs: tuple[Out, ...]
     decode: Decode
     where: Where | None = None
+    likely: Where | None = None
     first: bool = False
 
     def match(
         self, layers: Sequence[LayerLike], network: NetworkInfo | None
-    ) -> tuple[list[tuple[LayerLike, Shape] | None], dict[str, int | None]] | None:
+    ) -> tuple[Found, dict[str, int | None]] | None:
         """The layers with the shapes to view them in, and the bound letters; None: no fit."""
-        found: list[tuple[LayerLike, Shape] | None] = []
+        found: Found = []
         bound: dict[str, int | None] = {}
         by_position, surplus = not self.outs[0].names, len(layers) - len(self.outs)
         if by_position and (surplus < 0 or (surplus > 0 and not self.first)):
@@ -173,12 +178,14 @@ class Head:
         summary: one line: boxes, scores, thresholds.
         layouts: arrangements of outputs, tried in order.
         strict_classes: the letter C must equal `num-detected-classes`.
+        suggested: may be proposed for outputs that fit; False for twins of another head.
     """
 
     name: str
     summary: str
     layouts: tuple[Layout, ...]
     strict_classes: bool = False
+    suggested: bool = True
 
     def __call__(
         self, layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
@@ -190,42 +197,85 @@ class Head:
                 the built-in heads that fit them.
         """
         given = list(layers.values())
+        try:
+            layout, found = self._choose(given, network, params)
+            arrays = [
+                np.empty(0, np.float32) if entry is None else _array(out, *entry)
+                for out, entry in zip(layout.outs, found, strict=True)
+            ]
+            return layout.decode(arrays, network, params)
+        except Unfit as unfit:
+            raise self.refusal(given, network, params, unfit) from None
+
+    def _choose(
+        self, layers: Sequence[LayerLike], network: NetworkInfo, params: DetectionParams
+    ) -> tuple[Layout, Found]:
+        other: list[int] = []
         for layout in self.layouts:
-            match = layout.match(given, network)
+            match = layout.match(layers, network)
             if match is None:
                 continue
             found, bound = match
-            try:
-                if self.strict_classes and bound.get("C") != params.num_classes:
-                    raise _classes_differ(bound["C"], params.num_classes)
-                arrays = [
-                    _array(layout.outs[i], entry[0], entry[1])
-                    if entry is not None
-                    else np.empty(0, np.float32)
-                    for i, entry in enumerate(found)
-                ]
-                return layout.decode(arrays, network, params)
-            except Unfit as unfit:
-                raise self.refusal(given, network, unfit) from None
-        raise self.refusal(given, network, Unfit("the network's outputs do not fit this head"))
+            classes = bound.get("C")
+            if not self.strict_classes or classes == params.num_classes:
+                return layout, found
+            other.append(classes or 0)
+        if other:
+            # Where two orientations fit, the one with fewer classes is the plausible one.
+            n = min(other)
+            raise Unfit(
+                f"num-detected-classes={params.num_classes}, but the outputs hold {n} classes",
+                expected=f"num-detected-classes={n}",
+                fix=f"set num-detected-classes={n}; hide classes with filter-out-class-ids",
+            )
+        raise Unfit("the network's outputs do not fit this head")
 
     @property
     def needs(self) -> str:
         """The outputs, in words."""
         return "; or ".join(dict.fromkeys(map(str, self.layouts)))
 
-    def fits(self, layers: Sequence[LayerLike], network: NetworkInfo | None = None) -> bool:
-        """Whether the shapes, kinds and names of `layers` are those that the head needs."""
-        return any(layout.match(layers, network) is not None for layout in self.layouts)
+    def rank(
+        self,
+        layers: Sequence[LayerLike],
+        network: NetworkInfo | None = None,
+        num_classes: int | None = None,
+    ) -> tuple[int, int] | None:
+        """How well `layers` fit: (0 probable or 1 possible, 0 same number of classes or 1).
+
+        None when names, kinds or shapes are not those that the head needs.
+        """
+        ranks = []
+        for layout in self.layouts:
+            match = layout.match(layers, network)
+            if match is None:
+                continue
+            if not layout.outs[0].names and len(layers) > len(layout.outs):
+                continue  # the surplus outputs speak for another head
+            bound = {k: v for k, v in match[1].items() if v is not None}
+            probable = bool(layout.outs[0].names)
+            if layout.likely:
+                probable = len(bound) == len(match[1]) and layout.likely(bound, network)
+            other = num_classes is not None and bound.get("C", num_classes) != num_classes
+            ranks.append((int(not probable), int(other)))
+        return min(ranks, default=None)
 
     def refusal(
-        self, layers: Sequence[LayerLike], network: NetworkInfo | None, unfit: Unfit
+        self,
+        layers: Sequence[LayerLike],
+        network: NetworkInfo,
+        params: DetectionParams,
+        unfit: Unfit,
     ) -> ParserError:
         """The error for `unfit`, with the layers found and the heads that fit them."""
         from noria.infer.parsers.catalogue import advice
 
         fix = [f"the network's outputs are {layers_text(layers)}"]
-        fix += [unfit.fix] if unfit.fix else advice(layers, network, besides=self.name)
+        fix += (
+            [unfit.fix]
+            if unfit.fix
+            else advice(layers, network, params.num_classes, besides=self.name)
+        )
         return ParserError(
             unfit.found,
             where=f"parse-bbox-func-name={self.name}",
@@ -234,20 +284,12 @@ class Head:
         )
 
 
-def _classes_differ(found: int | None, configured: int) -> Unfit:
-    return Unfit(
-        f"num-detected-classes={configured}, but the outputs hold {found} classes",
-        expected=f"num-detected-classes={found}",
-        fix=f"set num-detected-classes={found}; hide classes with filter-out-class-ids",
-    )
-
-
 def _array(out: Out, layer: LayerLike, shape: Shape) -> npt.NDArray[Any]:
     assert isinstance(layer, Layer)
     data = layer.data.reshape([d or 0 for d in shape])
-    if out.integers or data.dtype == np.float32:
+    if out.integers:
         return data
-    return data.astype(np.float32)
+    return to_float32(data)
 
 
 def layers_text(layers: Iterable[LayerLike]) -> str:

@@ -117,46 +117,69 @@ def _yolox(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Det
     )
     cell_x, cell_y, stride = _yolox_grid(network.width, network.height, strides)[index].T
     tx, ty, tw, th = rows[index, :4].T
-    with np.errstate(over="ignore"):
+    # An overflowing size ends as NaN corners, which go with the boxes that are too small.
+    with np.errstate(over="ignore", invalid="ignore"):
         w, h = np.exp(tw) * stride, np.exp(th) * stride
-    x1, y1 = (tx + cell_x) * stride - w * _HALF, (ty + cell_y) * stride - h * _HALF
-    return clipped_corners(x1, y1, x1 + w, y1 + h, network.width, network.height, scores, class_ids)
+        x1, y1 = (tx + cell_x) * stride - w * _HALF, (ty + cell_y) * stride - h * _HALF
+        x2, y2 = x1 + w, y1 + h
+    return clipped_corners(x1, y1, x2, y2, network.width, network.height, scores, class_ids)
 
 
-def _yolox_cells(dims: Dims, network: NetworkInfo | None) -> bool:
-    if network is None:
-        return dims["N"] > 5 + dims["C"]
+def _is_cells(dims: Dims, network: NetworkInfo | None) -> bool:
+    """One candidate per cell of the usual grids."""
+    if network is None:  # 21 = 16 + 4 + 1 cells per cell of the coarsest grid, 85 with stride 64
+        return dims["N"] % 21 == 0 or dims["N"] % 85 == 0
     return any(yolox_candidates(network, s) == dims["N"] for s in _STRIDES)
+
+
+def _is_cells_or_anchors(dims: Dims, network: NetworkInfo | None) -> bool:
+    """The same, or three candidates per cell."""
+    third = {"N": dims["N"] // 3} if dims["N"] % 3 == 0 else {"N": -1}
+    return _is_cells(dims, network) or _is_cells(third, network)
 
 
 def _tall(dims: Dims, network: NetworkInfo | None) -> bool:
     return dims["N"] > 4 + dims["C"]
 
 
-_COLUMNS = Layout((Out("4+C N"),), _plain_columns, _tall, first=True)
-_ROWS = Layout((Out("N 4+C"),), _plain_rows, _tall, first=True)
-_WEIGHTED = Layout((Out("N 5+C"),), _weighted_rows, _tall, first=True)
-_CORNERS = Layout((Out("N 6"),), _corner_rows, first=True)
+def _tall_or_cells(dims: Dims, network: NetworkInfo | None) -> bool:
+    return _tall(dims, network) or (network is not None and _is_cells(dims, network))
+
+
+def _tall_cells(dims: Dims, network: NetworkInfo | None) -> bool:
+    return _tall(dims, network) and _is_cells(dims, network)
+
+
+def _few(dims: Dims, network: NetworkInfo | None) -> bool:
+    return _tall(dims, network) and dims["N"] <= 1000 and not _is_cells(dims, network)
+
+
+def _always(dims: Dims, network: NetworkInfo | None) -> bool:
+    return True
+
+
+_COLUMNS = Layout((Out("4+C N"),), _plain_columns, likely=_tall_cells, first=True)
+_ROWS = Layout((Out("N 4+C"),), _plain_rows, likely=_tall_cells, first=True)
+_WEIGHTED = Layout((Out("N 5+C"),), _weighted_rows, _tall, _is_cells_or_anchors, first=True)
+_OBJECTNESS = Layout((Out("N 5+C"),), _objectness_rows, _tall, _is_cells_or_anchors, first=True)
+_GRID = Layout((Out("N 5+C"),), _yolox, _tall_or_cells, _is_cells, first=True)
+_CORNERS = Layout((Out("N 6"),), _corner_rows, likely=_always, first=True)
+_QUERIES = Layout((Out("N 4+C"),), _unit_rows, likely=_few, first=True)
 
 _PLAIN = "centre boxes in pixels, best of C scores >= T[class]"
 _CORNER = "corner boxes in pixels, score >= T[class], class index as a number"
+_PRODUCT = "centre boxes in pixels, objectness * best score >= T[class]"
 
 HEADS = (
     Head("NvDsInferParseYolo", f"DeepStream-Yolo: {_CORNER}", (_CORNERS,)),
-    Head("NvDsInferParseYoloCuda", f"as NvDsInferParseYolo: {_CORNER}", (_CORNERS,)),
-    Head("NvDsInferParseYoloV11", f"YOLOv8/11 raw: {_PLAIN}", (_COLUMNS,)),
-    Head("NvDsInferParseCustomYoloV8", f"YOLOv8 rows: {_PLAIN}", (_ROWS,)),
-    Head("NvDsInferParseCustomYoloV8_cuda", f"YOLOv8 rows: {_PLAIN}", (_ROWS,)),
-    Head("NvDsInferParseCustomYoloV11_cuda", f"rows, unlike its CPU namesake: {_PLAIN}", (_ROWS,)),
     Head(
-        "NvDsInferParseCustomYoloV7",
-        "YOLOv7 rows: centre boxes in pixels; the confidence is the objectness alone",
-        (Layout((Out("N 5+C"),), _objectness_rows, _tall, first=True),),
+        "NvDsInferParseYoloCuda", f"as NvDsInferParseYolo: {_CORNER}", (_CORNERS,), suggested=False
     ),
     Head(
-        "NvDsInferParseCustomYoloV7_cuda",
-        "YOLOv7 rows: centre boxes in pixels, objectness * best score >= T[class]",
-        (_WEIGHTED,),
+        "NoriaParseYoloX",
+        "YOLOX not decoded in the model: grid offsets, objectness * best score >= T[class]",
+        (_GRID,),
+        strict_classes=True,
     ),
     Head(
         "NoriaParseYoloV8",
@@ -166,20 +189,32 @@ HEADS = (
     ),
     Head(
         "NoriaParseYoloV5",
-        "YOLOv5/6/7 and decoded YOLOX: centre boxes in pixels, objectness * best score >= T[class]",
+        f"YOLOv5/6/7, and YOLOX decoded in the model: {_PRODUCT}",
         (_WEIGHTED,),
-        strict_classes=True,
-    ),
-    Head(
-        "NoriaParseYoloX",
-        "YOLOX without decoding in the model: grid offsets, objectness * best score >= T[class]",
-        (Layout((Out("N 5+C"),), _yolox, _yolox_cells, first=True),),
         strict_classes=True,
     ),
     Head(
         "NoriaParseRTDETR",
         "RT-DETR with one output: centre boxes in 0..1, best of C scores >= T[class]",
-        (Layout((Out("N 4+C"),), _unit_rows, first=True),),
+        (_QUERIES,),
         strict_classes=True,
+    ),
+    Head("NvDsInferParseYoloV11", f"YOLOv8/11 raw: {_PLAIN}", (_COLUMNS,)),
+    Head("NvDsInferParseCustomYoloV8", f"YOLOv8 rows: {_PLAIN}", (_ROWS,)),
+    Head("NvDsInferParseCustomYoloV8_cuda", f"YOLOv8 rows: {_PLAIN}", (_ROWS,), suggested=False),
+    Head(
+        "NvDsInferParseCustomYoloV11_cuda",
+        f"rows, unlike its CPU namesake: {_PLAIN}",
+        (_ROWS,),
+        suggested=False,
+    ),
+    Head(
+        "NvDsInferParseCustomYoloV7",
+        "YOLOv7 rows: centre boxes in pixels; the confidence is the objectness alone",
+        (_OBJECTNESS,),
+        suggested=False,
+    ),
+    Head(
+        "NvDsInferParseCustomYoloV7_cuda", f"YOLOv7 rows: {_PRODUCT}", (_WEIGHTED,), suggested=False
     ),
 )

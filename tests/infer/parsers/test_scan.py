@@ -1,0 +1,89 @@
+"""The native scan against a candidate-by-candidate oracle, on both paths and both layouts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noria import _native
+from noria.infer.parsers.scan import best_class, to_float32
+
+
+def oracle(scores, thresholds, objectness):
+    found = []
+    for n, row in enumerate(scores):
+        best, k = np.float32(-np.inf), 0
+        for c, score in enumerate(row):
+            if score > best:
+                best, k = score, c
+        value = best if objectness is None else np.float32(objectness[n] * best)
+        if k < len(thresholds) and value >= thresholds[k]:
+            found.append((n, k, value))
+    return found
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_equals_the_oracle_on_every_path(data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    n = data.draw(st.sampled_from([1, 2, 7, 8, 9, 31, 64, 1023, 1025]))
+    classes = data.draw(st.sampled_from([1, 2, 3, 7, 8, 9, 16, 17, 80]))
+    if data.draw(st.booleans()):
+        scores = rng.random((n, classes), np.float32)
+    else:  # many ties, NaN, infinities, both zeros
+        values = [0.0, -0.0, 0.25, 0.5, 0.75, np.nan, np.inf, -np.inf, -1.0]
+        scores = rng.choice(values, (n, classes)).astype(np.float32)
+    thresholds = rng.choice([0.0, 0.25, 0.6, 0.9, -np.inf], data.draw(st.integers(1, classes + 2)))
+    thresholds = thresholds.astype(np.float32)
+    weights = rng.choice([0.0, 0.5, 1.0, 0.3, np.nan], n).astype(np.float32)
+    objectness = weights if data.draw(st.booleans()) else None
+    with np.errstate(invalid="ignore"):
+        expected = oracle(scores, thresholds, objectness)
+    column_major = np.ascontiguousarray(scores.T).T
+    for table in (scores, column_major):
+        for simd in (True, False):
+            index, class_ids, values = best_class(
+                table, thresholds, objectness=objectness, simd=simd
+            )
+            assert index.tolist() == [e[0] for e in expected]
+            assert class_ids.tolist() == [e[1] for e in expected]
+            np.testing.assert_array_equal(
+                values.view(np.uint32),
+                np.array([e[2] for e in expected], np.float32).view(np.uint32),
+            )
+
+
+def test_views_with_gaps_are_read_in_place():
+    rng = np.random.default_rng(1)
+    rows = rng.random((50, 85), np.float32)
+    thresholds = np.full(80, 0.97, np.float32)
+    index, class_ids, scores = best_class(rows[:, 5:], thresholds, objectness=rows[:, 4])
+    expected = oracle(rows[:, 5:], thresholds, rows[:, 4])
+    assert list(zip(index, class_ids, scores, strict=True)) == expected
+    every_other = rows[::2, 5::2]
+    index, _, _ = best_class(every_other, thresholds)
+    assert index.tolist() == [e[0] for e in oracle(every_other, thresholds, None)]
+
+
+@pytest.mark.parametrize("shape", [(0, 80), (10, 0)])
+def test_nothing_to_scan(shape):
+    assert [len(a) for a in best_class(np.empty(shape, np.float32), np.zeros(3, np.float32))] == [
+        0
+    ] * 3
+    assert len(best_class(np.ones((4, 2), np.float32), np.empty(0, np.float32))[0]) == 0
+
+
+def test_every_half_float_is_converted_exactly():
+    halves = np.arange(65536, dtype=np.uint16).view(np.float16)
+    expected = halves.astype(np.float32)
+    np.testing.assert_array_equal(to_float32(halves), expected)
+    np.testing.assert_array_equal(to_float32(halves[::-3]), expected[::-3])
+    np.testing.assert_array_equal(
+        to_float32(halves.reshape(256, 256).T).ravel(), expected.reshape(256, 256).T.ravel()
+    )
+
+
+def test_the_vector_path_is_said():
+    assert isinstance(_native.best_class_has_simd(), bool)
