@@ -174,11 +174,18 @@ class Network:
         """A new ModelProto of the network, all weights inside.
 
         Raises:
-            ModelError: over 2 GiB, or external data changed since the model was read.
+            ModelError: over 2 GiB, not writable as ONNX, or its external data changed since it was
+                read.
         """
         import onnx_ir as ir
 
-        proto = ir.to_proto(self.model)
+        try:
+            proto = ir.to_proto(self.model)
+        except Exception as error:  # whatever an odd graph makes the serialiser raise
+            cause = str(error.__cause__ or error).splitlines()[:1]
+            raise ModelError(
+                f"the graph cannot be written: {''.join(cause)[:200]}", where=self._where()
+            ) from error
         path = self.path or Path("network")
         ranges = check_tensors(proto, path)
         total = proto.ByteSize() + sum(part.size_bytes for part in ranges)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,9 @@ from noria.network.network import Network
 from noria.network.sniff import HEAD_BYTES, looks_like
 
 __all__ = ["network_from_onnx", "network_from_onnx_bytes"]
+
+# What it grumbles about is judged here or by the runtime; nobody configured logging for it.
+logging.getLogger("onnx_ir").addHandler(logging.NullHandler())
 
 _FIELDS = {  # of ModelProto: number -> wire type, name
     1: (0, "ir_version"),
@@ -99,6 +104,7 @@ def network_from_onnx_bytes(data: bytes, path: Path) -> Network:
     if not proto.HasField("graph") or not (proto.graph.node or proto.graph.output):
         raise _not_onnx(data, where)
     _check_opsets(proto, where)
+    _check_text([proto.graph, *proto.functions], where)
     ranges = check_tensors(proto, path)
     try:
         model = ir.from_proto(proto)
@@ -119,6 +125,31 @@ def _innermost(error: BaseException) -> str:
     while error.__cause__ is not None:
         error = error.__cause__
     return (str(error) or type(error).__name__).splitlines()[0][:200]
+
+
+def _check_text(graphs: Iterable[Any], where: str) -> None:
+    """Names must be text: protobuf lets bytes that are not UTF-8 pass in old-style messages."""
+    for graph in graphs:
+        values = [*graph.value_info]
+        if hasattr(graph, "initializer"):  # a graph; functions have neither these nor types
+            values += [*graph.input, *graph.output]
+            texts = [value.name for value in (*values, *graph.initializer)]
+        else:
+            texts = [*graph.input, *graph.output]
+        for value in values:
+            texts.append(value.name)
+            texts += [axis.dim_param for axis in value.type.tensor_type.shape.dim]
+        texts += [graph.name]
+        for node in graph.node:
+            texts += [node.name, node.op_type, node.domain, *node.input, *node.output]
+            texts += [attribute.name for attribute in node.attribute]
+        if bad := next((text for text in texts if not isinstance(text, str)), None):
+            raise ModelError(
+                f"the file is damaged: a name in the graph is not text: {bad[:80]!r}", where=where
+            )
+        attributes = [a for node in graph.node for a in node.attribute]
+        _check_text([a.g for a in attributes if a.HasField("g")], where)
+        _check_text([inner for a in attributes for inner in a.graphs], where)
 
 
 def _check_opsets(proto: Any, where: str) -> None:
