@@ -65,6 +65,7 @@ class ElfFile:
         symbols: its dynamic symbols.
         version_needs: versions it needs, by library: `{"libc.so.6": ["GLIBC_2.34"]}`.
         version_defs: versions that it offers itself.
+        loaded_bytes: how much of the file a loader maps; the rest are sections for other tools.
         data: the whole file.
     """
 
@@ -79,6 +80,7 @@ class ElfFile:
     symbols: tuple[DynamicSymbol, ...]
     version_needs: dict[str, list[str]]
     version_defs: frozenset[str]
+    loaded_bytes: int
     data: bytes
 
     @classmethod
@@ -154,6 +156,7 @@ class _Reader:
             symbols=self._symbols(tags, strings),
             version_needs=self._version_needs(tags, strings),
             version_defs=self._version_defs(tags, strings),
+            loaded_bytes=max((start + size for _, size, start in self.loads), default=0),
             data=self.data,
         )
 
@@ -174,6 +177,8 @@ class _Reader:
             else:
                 kind, offset, address, _, length = self.unpack("IIIII", table + i * size)
             if kind == _PT_LOAD:
+                if offset + length > len(self.data):  # the loader would be killed by SIGBUS
+                    raise ElfError("truncated ELF file: a segment ends beyond the file")
                 self.loads.append((address, length, offset))
             elif kind == _PT_DYNAMIC:
                 dynamic = offset, length

@@ -1,0 +1,113 @@
+"""What a parser may return, and what is made of the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from noria.custom import MAX_OBJECTS, checked
+from noria.errors import ConfigError, ParserError
+from noria.meta import DetectionParams, Detections, Layer, NetworkInfo, Space
+
+Call = Callable[[Any], Detections]
+
+
+@pytest.fixture
+def check(layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams) -> Call:
+    """What a checked parser gives that returns the argument."""
+    return lambda result: checked(lambda *_: result, "my.py: parse")(layers, network, params)
+
+
+def test_sound_results_are_passed_on_untouched(check: Call) -> None:
+    result = Detections([[1, 2, 3, 4]], [0.5], [7])
+    assert check(result) is result
+    empty = Detections.empty()
+    assert check(empty) is empty
+
+
+@pytest.mark.parametrize(
+    ("result", "words"),
+    [
+        (None, "returned None"),
+        (([[1, 2, 3, 4]], [1], [0]), "returned a tuple"),
+        (np.zeros((3, 6)), "returned a numpy.ndarray"),
+        (3, "returned an int"),
+        (Detections.empty(Space.FRAME), "boxes in frame space"),
+        (Detections([[1, 2, 3, 4]] * 3, [0.5] * 3, [7, 2, -1]), "class id -1 (box 2)"),
+    ],
+)
+def test_what_is_no_result_is_named(check: Call, result: Any, words: str) -> None:
+    with pytest.raises(ParserError) as caught:
+        check(result)
+    assert words in str(caught.value)
+    assert "my.py: parse" in str(caught.value)
+
+
+def test_absurd_counts_are_refused(check: Call) -> None:
+    n = MAX_OBJECTS + 1
+    boxes = np.broadcast_to(np.float32(1), (n, 4))
+    many = Detections(boxes, np.ones(n, np.float32), np.zeros(n, np.int32))
+    with pytest.raises(ParserError, match="returned 1,000,001 boxes"):
+        check(many)
+
+
+@pytest.mark.parametrize("field", ["boxes", "scores", "class_ids"])
+def test_fields_assigned_after_construction_are_checked_again(check: Call, field: str) -> None:
+    result = Detections([[1, 2, 3, 4]], [0.5], [7])
+    setattr(result, field, {"boxes": [[1, 2, 3, 4]], "scores": [0.5], "class_ids": [7.0]}[field])
+    again = check(result)
+    assert (again.boxes.dtype, again.scores.dtype, again.class_ids.dtype) == (
+        np.float32,
+        np.float32,
+        np.int32,
+    )
+    setattr(result, field, np.zeros((2, 3)))
+    with pytest.raises(ParserError, match="has shape"):
+        check(result)
+
+
+@given(
+    values=hnp.arrays(
+        np.float32,
+        st.tuples(st.integers(0, 30), st.just(6)),
+        elements=st.sampled_from([0.0, 1.5, -7.0, np.nan, np.inf, -np.inf]),
+    ),
+    with_masks=st.booleans(),
+)
+def test_rows_with_a_value_that_is_no_number_go_and_others_stay(
+    values: np.ndarray, with_masks: bool
+) -> None:
+    ids = np.arange(len(values))
+    masks = [np.full((1, 1), i, np.float32) for i in ids] if with_masks else None
+    result = Detections(values[:, :4], values[:, 4], ids, masks=masks, angles=values[:, 5])
+    parser = checked(lambda *_: result, "p")
+    params = DetectionParams(1, np.zeros(1, np.float32))
+    for _ in range(2):
+        kept = parser({}, NetworkInfo(1, 1, 1), params)
+    expected = [i for i in ids if np.isfinite(values[i]).all()]
+    assert kept.class_ids.tolist() == expected
+    if kept.masks is not None:
+        assert [int(m[0, 0]) for m in kept.masks] == expected
+    assert len(parser.notices) == (len(expected) < len(ids))
+
+
+def test_any_exception_becomes_a_parser_error(
+    layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
+) -> None:
+    def fail(*_: Any) -> Detections:
+        raise ConfigError("no anchors", expected="9 anchors")
+
+    with pytest.raises(ParserError, match="no anchors"):
+        checked(fail, "p")(layers, network, params)
+
+    def interrupted(*_: Any) -> Detections:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        checked(interrupted, "p")(layers, network, params)
