@@ -102,15 +102,21 @@ class ConfigProblems(ConfigError):
         shown = [str(p).replace("\n", "\n  ") for p in self.problems[:_SHOWN_PROBLEMS]]
         if len(self.problems) > _SHOWN_PROBLEMS:
             shown.append(f"... and {len(self.problems) - _SHOWN_PROBLEMS} more")
-        super().__init__(f"{len(self.problems)} problems in this file:", where=path, fix=shown)
+        super().__init__(f"{len(self.problems)} problems:", where=path, fix=shown)
 
 
 def report(path: Path, problems: list[ConfigError]) -> None:
-    """Raise the problems of a file, one as itself and several as `ConfigProblems`."""
+    """Raise the problems of a file in the order of its lines, several as one `ConfigProblems`."""
+    problems = sorted(problems, key=_line_of)
     if len(problems) == 1:
         raise problems[0]
     if problems:
         raise ConfigProblems(show(str(path), limit=None), problems)
+
+
+def _line_of(problem: ConfigError) -> int:
+    line = (problem.where or "").rpartition(":")[2]
+    return int(line) if line.isdecimal() else 0
 
 
 def show(text: str, *, limit: int | None = _SHOWN_LENGTH) -> str:

@@ -6,11 +6,23 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
+from noria.config.checks import check_classes, check_field, from_validation
 from noria.config.class_attrs import ClassAttrs
+from noria.config.document import report
+from noria.config.dump import dump, effective
 from noria.config.enums import (
     ClusterMode,
     ColorFormat,
@@ -22,7 +34,10 @@ from noria.config.enums import (
     TensorOrder,
     UffInputOrder,
 )
-from noria.config.origin import DEFAULT, Origin
+from noria.config.files import missing_files
+from noria.config.origin import DEFAULT, OVERRIDE, EffectiveValue, Origin
+from noria.config.reading import read_config
+from noria.config.rules import rule_notices
 from noria.notices import Notice
 
 __all__ = ["EffectiveCluster", "ModelConfig"]
@@ -68,7 +83,7 @@ class ModelConfig(BaseModel):
     output_blob_names: tuple[str, ...] = ()
     engine_create_func_name: str | None = None
     custom_lib_path: Path | None = None
-    custom_lib_abi: str = "auto"
+    custom_lib_abi: Literal["auto", "24", "28"] = "auto"
     # engine build
     network_mode: NetworkMode = NetworkMode.FP32
     int8_calib_file: Path | None = None
@@ -139,10 +154,50 @@ class ModelConfig(BaseModel):
 
     _path: Path = PrivateAttr(default=Path("<no file>"))
     _origins: Mapping[str, Origin] = PrivateAttr(default_factory=dict)
-    _notices: tuple[Notice, ...] = PrivateAttr(default=())
+    _read_notices: tuple[Notice, ...] = PrivateAttr(default=())
 
     def __init__(self, **values: Any) -> None:
-        super().__init__(**values)
+        """Make a config from values.
+
+        Raises:
+            ConfigError: a value is refused, or there is no such field; all of it is told at once.
+        """
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            problems = from_validation(error)
+        else:
+            return
+        report(Path(type(self).__name__), problems)
+
+    @field_validator("*", mode="after")
+    @classmethod
+    def _check_field(cls, value: Any, info: ValidationInfo) -> Any:
+        return check_field(info.field_name or "", value)
+
+    @model_validator(mode="after")
+    def _check_classes(self) -> ModelConfig:
+        check_classes(self)
+        return self
+
+    @classmethod
+    def load(cls, path: str | Path) -> ModelConfig:
+        """Read a config file; `.yml` and `.yaml` are YAML, every other name is INI.
+
+        Files that the config names need not exist (see `check_files`).
+
+        Raises:
+            ConfigError: the file cannot be read or something in it is refused. Everything that is
+                wrong is told at once, with file, line, key, value, and what is allowed.
+        Source: config facts, sections 1 to 3.
+        """
+        path = Path(path)
+        reading = read_config(path)
+        cfg = cls(**reading.values)
+        cfg._path = path
+        cfg._origins = reading.origins
+        cfg._read_notices = reading.notices
+        return cfg
 
     @property
     def path(self) -> Path:
@@ -151,8 +206,12 @@ class ModelConfig(BaseModel):
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        """What reading the file decided or found odd, in the order of the file."""
-        return self._notices
+        """What reading decided or found odd, in the order of the file, then what values imply."""
+        return self._read_notices + self._rule_notices
+
+    @cached_property
+    def _rule_notices(self) -> tuple[Notice, ...]:
+        return rule_notices(self)
 
     def origin(self, field: str, *, class_id: int | None = None) -> Origin:
         """Where the value of a field came from.
@@ -207,6 +266,47 @@ class ModelConfig(BaseModel):
         return EffectiveCluster(
             ClusterMode.NMS, MappingProxyType({"nms_iou_threshold": 0.5, "topk": 20})
         )
+
+    def check_files(self) -> None:
+        """Make sure that the files a run needs are there.
+
+        Raises:
+            ConfigError: naming each missing one with its line, and similar names in its folder.
+        """
+        report(self.path, missing_files(self))
+
+    def with_overrides(self, **values: Any) -> ModelConfig:
+        """A copy with some fields set by the program; their origin is `override`.
+
+        Paths are relative to the working directory. A network type that has no per-class settings
+        drops them.
+
+        Raises:
+            ConfigError: a value is refused, or there is no such field.
+        """
+        fields = {name: getattr(self, name) for name in type(self).model_fields} | values
+        if fields["network_type"] in [t for t in NetworkType if not t.has_class_attrs]:
+            fields |= {"all_classes": ClassAttrs(), "classes": {}}
+        copy = type(self)(**fields)
+        copy._path = self._path
+        copy._origins = {**self._origins, **dict.fromkeys(values, OVERRIDE)}
+        copy._read_notices = self._read_notices
+        return copy
+
+    def dump(self, format: Literal["ini", "yaml"] = "ini") -> str:
+        """The config as a file's text: what was set or differs from its default, paths absolute.
+
+        Loading it gives the same values.
+
+        Raises:
+            ConfigError: the form cannot write a value (YAML lists cannot hold a semicolon, INI
+                percentages no fraction).
+        """
+        return dump(self, format)
+
+    def effective(self) -> list[EffectiveValue]:
+        """Every value in use with its origin, in the order of the documentation."""
+        return [EffectiveValue(*row) for row in effective(self)]
 
     def __repr__(self) -> str:
         model = self.onnx_file or self.model_engine_file

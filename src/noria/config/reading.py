@@ -1,0 +1,374 @@
+"""From a document to typed values: what each entry means, and everything wrong with it.
+
+Source: config facts, sections 1.2 (groups), 1.7 (order), 2 and 3 (keys).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from noria.config.class_attrs import ClassAttrs
+from noria.config.document import Document, Entry, Group, report, show
+from noria.config.enums import ClusterMode, NetworkType
+from noria.config.key import Key
+from noria.config.keyfile import read_keyfile
+from noria.config.keys import CLASS_KEYS, PROPERTY_KEYS, nearest, suggestion
+from noria.config.origin import Origin
+from noria.config.paths import missing_hints, resolve
+from noria.config.remarks import remark_text
+from noria.config.values import BadValue, Kind, parse_ini, parse_yaml
+from noria.config.yamlfile import read_yaml
+from noria.errors import ConfigError
+from noria.notices import Notice
+
+__all__ = ["Reading", "read_config"]
+
+_MAX_BYTES = 4 << 20
+_CLASS_GROUP = re.compile(r"class-attrs-([0-9]+)(.*)", re.DOTALL)
+_BAD = object()
+_HINTS = {
+    "cluster-mode": "your parser already returns suppressed boxes? then 4 is what you want.",
+    "num-detected-classes": "count the lines of the label file, or the classes of the model",
+}
+
+
+@dataclass(slots=True)
+class Reading:
+    """What a file says: field values, their origins, and what was odd.
+
+    `origins` uses field names, `all_classes.<name>` and `classes.<n>.<name>`.
+    """
+
+    values: dict[str, Any] = field(default_factory=dict)
+    origins: dict[str, Origin] = field(default_factory=dict)
+    notices: tuple[Notice, ...] = ()
+
+
+def read_config(path: Path) -> Reading:
+    """Read and check a config file, INI or YAML by its name.
+
+    Raises:
+        ConfigError: the file cannot be read, or something in it is refused (all is told at once).
+    """
+    data = _read_bytes(path)
+    read = read_yaml if path.name.endswith((".yml", ".yaml")) else read_keyfile
+    document = read(data, path)
+    interpreter = _Interpreter(document)
+    interpreter.run()
+    report(path, document.problems)
+    reading = interpreter.reading
+    reading.notices = tuple(n for _, n in sorted(document.notices, key=lambda pair: pair[0]))
+    return reading
+
+
+def _read_bytes(path: Path) -> bytes:
+    where = show(str(path), limit=None)
+    try:
+        with path.open("rb") as file:
+            data = file.read(_MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise ConfigError(
+            "there is no such config file.", where=where, fix=missing_hints(path.absolute())
+        ) from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ConfigError(f"the config file cannot be read: {reason}.", where=where) from None
+    if len(data) > _MAX_BYTES:
+        raise ConfigError(
+            f"the file is larger than {_MAX_BYTES >> 20} MiB.",
+            where=where,
+            expected="a config file, which is a few KiB of text",
+        )
+    return data
+
+
+class _Interpreter:
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.reading = Reading()
+        self.refused: set[str] = set()  # keys of [property] whose value is unknown
+
+    def run(self) -> None:
+        groups = self.document.groups
+        if "property" in groups:
+            self._properties(groups["property"])
+        elif not self.document.problems:
+            self._no_property_group()
+        network_type = self.reading.values.get("network_type", NetworkType.DETECTOR)
+        numbered: list[Group] = []
+        for name, group in groups.items():
+            if name == "class-attrs-all" or name.startswith("class-attrs-"):
+                if not network_type.has_class_attrs:
+                    self.document.remark(
+                        group.line,
+                        f"[{show(name)}] is not read: network-type {network_type} does not use it",
+                    )
+                elif name != "class-attrs-all":
+                    numbered.append(group)
+            elif name != "property":
+                self._foreign_group(group)
+        if network_type.has_class_attrs:
+            self._classes(groups.get("class-attrs-all"), numbered)
+
+    # --- [property] -------------------------------------------------------------------------------
+
+    def _properties(self, group: Group) -> None:
+        entries = self._entries(group)
+        for entry in entries.values():
+            key = PROPERTY_KEYS.get(entry.key)
+            if key is None or key.name == "parse-func":
+                self._unknown(entry, "property")
+            elif self.document.form == "yaml" and not key.in_yaml:
+                self._ini_only(entry, key)
+            elif key.field is None:
+                self._legacy(entry, key, entries)
+            else:
+                value = self._convert(entry, key)
+                if value is _BAD:
+                    self.refused.add(key.name)
+                else:
+                    self._store(key.field, value, entry)
+        self._normalise()
+
+    def _normalise(self) -> None:
+        values, origins, remark = self.reading.values, self.reading.origins, self.document.remark
+        if 0 in (values.get("infer_dims") or ()):
+            values["infer_dims"] = None
+            line = origins["infer_dims"].line or 1
+            remark(
+                line, "infer-dims holds a 0 and counts as absent: the model's size is used", "info"
+            )
+        percent = values.get("max_gpu_mem_per", 99.0)
+        if not 0 < percent <= 100:
+            values["max_gpu_mem_per"] = 99.0 if percent <= 0 else 100.0
+            remark(
+                origins["max_gpu_mem_per"].line or 1,
+                f"max-gpu-mem-per={percent:g} is outside 0..100; "
+                f"{values['max_gpu_mem_per']:g} is used",
+            )
+
+    def _legacy(self, entry: Entry, key: Key, entries: dict[str, Entry]) -> None:
+        """Old keys that mean one of today's, in files where today's is absent."""
+        document = self.document
+        winner = entries.get(key.legacy or "")
+        if winner is not None:
+            document.remark(
+                entry.line,
+                f"{key.name} is ignored: {winner.key} in line {winner.line} says it already",
+            )
+            return
+        value = self._convert(entry, key)
+        if value is _BAD:
+            return
+        old = f"{key.name} is an old key"
+        if key.name == "is-classifier":
+            kind = NetworkType.CLASSIFIER if value else NetworkType.DETECTOR
+            self._store("network_type", kind, entry)
+            document.remark(entry.line, f"{old}, read as network-type={int(kind)}", "info")
+        elif key.name == "enable-dbscan":
+            if value:
+                self._store("cluster_mode", ClusterMode.DBSCAN, entry)
+            meaning = "read as cluster-mode=1" if value else "and 0 says nothing"
+            document.remark(entry.line, f"{old}, {meaning}", "info")
+        else:
+            order = PROPERTY_KEYS["uff-input-order"]
+            if order.trouble(value[3]):
+                document.refuse(
+                    entry.line,
+                    f"{document.written(entry)} does not end in {order.trouble(value[3])}.",
+                    f"as last item {order.expected()}",
+                )
+                return
+            self._store("infer_dims", value[:3], entry)
+            self._store("uff_input_order", value[3], entry)
+            dims = ";".join(map(str, value[:3]))
+            document.remark(entry.line, f"{old}, read as infer-dims={dims}", "info")
+
+    # --- [class-attrs-*] --------------------------------------------------------------------------
+
+    def _classes(self, common: Group | None, numbered: list[Group]) -> None:
+        values = self.reading.values
+        base = ClassAttrs()
+        if common is not None:
+            base = self._apply(base, common, "all_classes")
+        classes: dict[int, ClassAttrs] = {}
+        for group in numbered:
+            number = self._class_number(group)
+            if number is not None:
+                classes[number] = self._apply(classes.get(number, base), group, f"classes.{number}")
+        if common is not None:
+            values["all_classes"] = base
+        if classes:
+            values["classes"] = classes
+
+    def _class_number(self, group: Group) -> int | None:
+        document, count = self.document, self.reading.values.get("num_detected_classes")
+        name = show(group.name)
+        match = _CLASS_GROUP.fullmatch(group.name)
+        if not match:
+            document.refuse(
+                group.line,
+                f"[{name}] names no class.",
+                "[class-attrs-all], or a class number: [class-attrs-0]",
+            )
+            return None
+        digits = match[1].lstrip("0") or "0"
+        number = int(digits) if len(digits) < 11 else 2**63
+        if number >= (count or 0) and "num-detected-classes" not in self.refused:
+            document.refuse(
+                group.line,
+                f"[{name}] is about a class beyond num-detected-classes={count or 0}.",
+                f"a class from 0 to {count - 1}" if count else "num-detected-classes in [property]",
+            )
+            return None
+        if match[2]:
+            document.remark(group.line, f"[{name}] is read as [class-attrs-{number}]")
+        return number
+
+    def _apply(self, base: ClassAttrs, group: Group, prefix: str) -> ClassAttrs:
+        """`base` with the entries of one group on top, in file order."""
+        document = self.document
+        changes: dict[str, Any] = {}
+        entries = self._entries(group)
+        for entry in entries.values():
+            key = CLASS_KEYS.get(entry.key)
+            if key is None:
+                self._unknown(entry, "class-attrs")
+                continue
+            if document.form == "yaml" and not key.in_yaml:
+                self._ini_only(entry, key)
+                continue
+            value = self._convert(entry, key)
+            if value is _BAD:
+                continue
+            name = key.field or "pre_cluster_threshold"
+            if key.legacy:
+                self._old_threshold(entry, key.legacy, entries)
+            changes[name] = value
+            self._origin(f"{prefix}.{name}", entry)
+        return replace(base, **changes)
+
+    def _old_threshold(self, entry: Entry, new: str, entries: dict[str, Entry]) -> None:
+        other = entries.get(new)
+        if other is None:
+            self.document.remark(entry.line, f"threshold is an old key, read as {new}", "info")
+            return
+        winner, loser = sorted((entry, other), key=lambda e: e.line, reverse=True)
+        self.document.remark(
+            entry.line,
+            f"threshold and {new} in one group are the same setting: {winner.key} in line "
+            f"{winner.line} counts, {loser.key} in line {loser.line} does not",
+        )
+
+    # --- one entry --------------------------------------------------------------------------------
+
+    def _entries(self, group: Group) -> dict[str, Entry]:
+        """The entries that count, in file order; replaced and unusable ones are told."""
+        document = self.document
+        if document.form == "ini":
+            for first, second in group.repeated():
+                document.remark(
+                    second.line,
+                    f"{document.written(second)} replaces {document.written(first)} of line "
+                    f"{first.line}: the last one counts",
+                )
+        entries = {}
+        for entry in sorted(group.last().values(), key=lambda e: e.line):
+            if not entry.key and entry.problem:
+                document.refuse(
+                    entry.line, f"group {show(group.name)} {entry.problem}.", "keys with values"
+                )
+            else:
+                entries[entry.key] = entry
+        return entries
+
+    def _convert(self, entry: Entry, key: Key) -> Any:
+        document = self.document
+        if entry.problem:
+            fix = None
+            if entry.problem == "is a sequence":
+                fix = "a list is one text with semicolons: 3;640;640"
+            elif entry.problem == "has no value":
+                fix = 'write a value, or remove the line; an empty text is ""'
+            document.refuse(entry.line, f"{key.name} {entry.problem}.", key.expected(), fix)
+            return _BAD
+        try:
+            if document.form == "ini":
+                value = parse_ini(key.kind, entry.text)
+            else:
+                value = parse_yaml(key.kind, entry.text, loose=key.loose)
+            remark_text(document, entry, key)
+            if key.kind is Kind.PATH:
+                value = resolve(value, document.path) if value else None
+            elif key.kind is Kind.PATHS:
+                value = tuple(resolve(item, document.path) for item in value)
+            elif key.kind is Kind.STRING and not key.choices:
+                value = value or None
+        except BadValue as bad:
+            plain = key.enum is None and key.kind is not Kind.INT and not key.counts
+            noun = bad.noun if key.enum is None else key.enum.noun()
+            expected = bad.expected if plain else key.expected()
+            fix = bad.fix or _HINTS.get(key.name)
+            document.refuse(entry.line, f"{document.written(entry)} is not {noun}.", expected, fix)
+            return _BAD
+        trouble = None if value is None else key.trouble(value)
+        if trouble:
+            document.refuse(
+                entry.line,
+                f"{document.written(entry)} is not {trouble}.",
+                key.expected(),
+                _HINTS.get(key.name),
+            )
+            return _BAD
+        return key.enum(value) if key.enum is not None else value
+
+    def _store(self, name: str, value: Any, entry: Entry) -> None:
+        self.reading.values[name] = value
+        self._origin(name, entry)
+
+    def _origin(self, name: str, entry: Entry) -> None:
+        path = self.document.path
+        self.reading.origins[name] = Origin("file", path, entry.line, entry.key, entry.text)
+
+    # --- what nobody reads ------------------------------------------------------------------------
+
+    def _unknown(self, entry: Entry, group: str) -> None:
+        hint = suggestion(entry.key, group)
+        message = f"{show(entry.key)} is not a key and has no effect"
+        self.document.remark(entry.line, f"{message}; {hint}" if hint else message)
+
+    def _ini_only(self, entry: Entry, key: Key) -> None:
+        self.document.remark(
+            entry.line, f"{key.name} is not read in YAML and has no effect; write {key.legacy}"
+        )
+
+    def _foreign_group(self, group: Group) -> None:
+        name = show(group.name)
+        plain = group.name.strip().lower().replace("_", "-")
+        meant = None
+        if re.match(r"class-?att?r", plain) and plain not in ("class-attrs-all",):
+            number = re.search(r"[0-9]+$", plain)
+            meant = f"class-attrs-{number[0] if number else 'all'}"
+        elif plain in ("property", "class-attrs-all"):
+            meant = plain
+        else:
+            meant = nearest(plain, ["property", "class-attrs-all"])
+        if meant:
+            self.document.remark(group.line, f"group [{name}] is not read; did you mean [{meant}]?")
+        else:
+            self.document.remark(group.line, f"group [{name}] is not read", "info")
+
+    def _no_property_group(self) -> None:
+        document = self.document
+        names = list(document.groups)
+        near = [n for n in names if n.strip().lower() in ("property", "properties")]
+        fix = None
+        if near:
+            fix = f"[{show(near[0])}] is another name: write it in small letters, without blanks"
+        elif {"application", "primary-gie"} & set(names):
+            fix = "this is an application's file: give the one its config-file key names"
+        line = document.groups[near[0]].line if near else 1
+        document.refuse(line, "the file has no group [property].", "a line [property]", fix)
