@@ -12,19 +12,46 @@ from typing import Any
 from noria.errors import MediaError
 from noria.media.names import url_scheme
 from noria.media.sinks.base import Sink
+from noria.media.sinks.coco import CocoSink
+from noria.media.sinks.images import PICTURE_SUFFIXES, ImageSink
 from noria.media.sinks.jsonl import JsonLinesSink
+from noria.media.sinks.kitti import KittiSink
 from noria.media.sinks.video import VIDEO_FORMATS, VideoSink
 
-__all__ = ["SINK_KINDS", "JsonLinesSink", "Sink", "VideoSink", "open_sink", "split_spec"]
+__all__ = [
+    "SINK_KINDS",
+    "CocoSink",
+    "ImageSink",
+    "JsonLinesSink",
+    "KittiSink",
+    "Sink",
+    "VideoSink",
+    "open_sink",
+    "split_spec",
+]
 
 SINK_KINDS: dict[str, str] = {
     "video": "H.264 video (.mp4, .m4v, .mov, .mkv)",
+    "images": "a folder of JPEG images (DIR/), one image or a pattern (.jpg, .png, %06d.png)",
     "jsonl": "JSON Lines, one object per frame (.jsonl, .ndjson; jsonl:- is standard output)",
+    "coco": "COCO JSON (.json)",
+    "kitti": "KITTI text, one file per frame (kitti:DIR)",
 }
-_ALIASES = {"mp4": "video"}
-_SUFFIXES = dict.fromkeys(VIDEO_FORMATS, "video") | {".jsonl": "jsonl", ".ndjson": "jsonl"}
-_MAKERS: dict[str, Callable[..., Sink]] = {"video": VideoSink, "jsonl": JsonLinesSink}
-_VIDEO_OPTIONS = ("fps", "crf", "preset", "threads")
+_ALIASES = {"mp4": "video", "image": "images", "json": "coco"}
+_SUFFIXES = {
+    **dict.fromkeys(VIDEO_FORMATS, "video"),
+    **dict.fromkeys(PICTURE_SUFFIXES, "images"),
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "coco",
+}
+_MAKERS: dict[str, Callable[..., Sink]] = {
+    "video": VideoSink,
+    "images": ImageSink,
+    "jsonl": JsonLinesSink,
+    "coco": CocoSink,
+    "kitti": KittiSink,
+}
 
 
 def split_spec(spec: str) -> tuple[str, Path]:
@@ -45,7 +72,7 @@ def split_spec(spec: str) -> tuple[str, Path]:
     if url_scheme(spec):
         raise _unknown("streams cannot be written to", spec)
     path = Path(spec)
-    if "images" in SINK_KINDS and (spec.endswith(os.sep) or path.is_dir()):
+    if spec.endswith(os.sep) or path.is_dir():
         return "images", path
     kind_of = _SUFFIXES.get(path.suffix.lower())
     if kind_of is None:

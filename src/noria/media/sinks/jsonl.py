@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from noria.errors import MediaError
 from noria.media.frame import Frame
 from noria.media.sinks.base import Sink, make_folder, write_error
+from noria.media.sinks.files import create, write_all
 from noria.media.sinks.objects import finite_rows, label_of
 from noria.meta import FrameMeta
 
@@ -75,22 +75,12 @@ class JsonLinesSink(Sink):
             self._fd = sys.stdout.fileno()
             return
         make_folder(path.parent, name)
-        try:
-            self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
-        except OSError as error:
-            raise MediaError(f"cannot be created: {error.strerror}", where=name) from error
+        self._fd = create(path, name)
 
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
         line, lost = self._writer.line(meta)
         data = line.encode("utf-8", "backslashreplace")
-        done = 0
-        try:
-            while done < len(data):
-                done += os.write(self._fd, data[done:])
-        except OSError:
-            if done and self._own:
-                os.ftruncate(self._fd, self._size)  # whole lines only
-            raise
+        write_all(self._fd, data, size=self._size if self._own else None)
         self._size += len(data)
         self._lost += lost
 

@@ -1,0 +1,87 @@
+"""What sinks share that write files through the operating system themselves."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from noria.errors import MediaError
+from noria.media.frame import Frame
+from noria.media.sources.images import IMAGE_SUFFIXES
+
+__all__ = ["FrameNames", "create", "write_all", "write_file"]
+
+
+def create(path: Path, name: str) -> int:
+    """Open `path` for writing, empty; returns the descriptor.
+
+    Raises:
+        MediaError: it cannot be created.
+    """
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise MediaError(f"cannot be created: {error.strerror}", where=name) from error
+
+
+def write_all(fd: int, data: bytes, *, size: int | None = None) -> None:
+    """Write all of `data`, or, if the file's `size` so far is given, none of it.
+
+    Raises:
+        OSError: as the system says; EFBIG, ENOSPC and EDQUOT come after a partial write.
+    """
+    view = memoryview(data)
+    try:
+        while view:
+            view = view[os.write(fd, view) :]
+    except OSError:
+        if size is not None and len(view) < len(data):
+            os.ftruncate(fd, size)
+            os.lseek(fd, size, os.SEEK_SET)
+        raise
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write a small file whole, or not at all.
+
+    Raises:
+        OSError: as the system says; a part that was written is removed.
+    """
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+    try:
+        write_all(fd, data)
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(fd)
+
+
+class FrameNames:
+    """File names for frames: an image keeps its name, video frames are numbered.
+
+    Args:
+        pattern: for frames of video, with one `%d` directive.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        self._pattern = pattern
+        self._used: set[str] = set()
+        self._first_source: int | None = None
+
+    def stem(self, frame: Frame) -> str:
+        """A name without suffix that no frame had before."""
+        path = Path(frame.source)
+        if path.suffix.lower() in IMAGE_SUFFIXES:
+            stem = path.stem
+        else:
+            stem = self._pattern % frame.frame
+            if self._first_source is None:
+                self._first_source = frame.source_id
+            if frame.source_id != self._first_source:
+                stem = f"source{frame.source_id}_{stem}"
+            return stem  # numbers do not repeat: nothing to remember for long videos
+        if stem in self._used:
+            stem = f"{stem}_{frame.frame:06d}"
+        self._used.add(stem)
+        return stem
