@@ -43,10 +43,10 @@ def write_clip(
         if color:
             stream.codec_context.colorspace, stream.codec_context.color_range = color
         for i in range(frames):
-            gray = av.VideoFrame.from_ndarray(
-                np.full((height, width), luma_of(i), np.uint8), format="gray"
-            )
-            picture = gray.reformat(format=pix_fmt, src_color_range=1, dst_color_range=1)
+            gray = np.full((height, width), luma_of(i), np.uint8)
+            picture = av.VideoFrame.from_ndarray(gray, format="gray").reformat(format=pix_fmt)
+            if pix_fmt == "yuv420p":
+                np.frombuffer(picture.planes[0], np.uint8)[:] = luma_of(i)  # exactly
             picture.pts, picture.time_base = (pts[i] if pts else i * 40), Fraction(1, 1000)
             out.mux(stream.encode(picture))
         out.mux(stream.encode(None))

@@ -167,7 +167,8 @@ class Painter:
         if text and tracked != UNTRACKED_OBJECT_ID:
             text += f" {tracked}"
         if text and self.confidence:
-            text += f" {float(objects.confidences[index]):.2f}"
+            gap = " " if self.palette == "config" else "  "  # the small font has narrow blanks
+            text += f"{gap}{float(objects.confidences[index]):.2f}"
         return text
 
 

@@ -32,8 +32,10 @@ def url_name(url: str) -> str:
         return url
     rest = url[scheme.end() :]
     authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
-    if "@" in rest and ("@" in authority or ":" in authority):
-        rest = rest.rpartition("@")[2]
+    if "@" in rest:
+        # An @ behind a plain host belongs to the path, or to a password with a slash in it.
+        plain = "@" not in authority and ":" not in authority
+        rest = f"{authority}/…" if plain else rest.rpartition("@")[2]
     rest = re.split(r"[?#]", rest, maxsplit=1)[0]
     return scheme[0] + _SECRET.sub(r"\1…", rest)
 

@@ -59,7 +59,7 @@ class CocoSink(Sink):
         keys, values, lost = finite_rows(meta)
         for component in meta.objects.labels:
             self._name_categories(meta, component)
-        lines = []
+        lines: list[str] = []
         for key, (score, left, top, width, height) in zip(keys, values.tolist(), strict=True):
             box = (left, top, width, height)
             category = self._category(key)

@@ -76,6 +76,8 @@ class VideoSource(Source):
         self.fps = fps or (float(rate) if rate else None)
         self.frames = self._expected_frames()
         self._expected = stream.frames or None  # only an exact count can show a missing end
+        self._received = self._discarded = 0
+        self._cut = False
 
     def _open(
         self,
@@ -139,19 +141,18 @@ class VideoSource(Source):
         import av
 
         context = self._stream.codec_context
-        self._discarded = 0
         errors_in_a_row = 0
         for packet in self._packets():
-            if packet is not None and getattr(packet, "is_discard", False):
-                self._discarded += 1
+            if packet is not None and packet.size:
+                self._cut = packet.is_corrupt and not self.live
+                self._received += not packet.is_corrupt
+                self._discarded += bool(getattr(packet, "is_discard", False))
             try:
                 pictures = context.decode(packet)
             except av.error.EOFError:
                 return
             except (av.error.FFmpegError, ValueError):
-                # A packet cut off at the end of a file is part of the missing end, not damage.
-                if packet is None or not packet.is_corrupt:
-                    self.skipped += 1
+                self.skipped += 1
                 errors_in_a_row += 1
                 if errors_in_a_row == MAX_ERRORS_IN_A_ROW:
                     self._notice("warning", f"gave up after {errors_in_a_row} broken frames")
@@ -159,13 +160,12 @@ class VideoSource(Source):
                 continue
             for picture in pictures:
                 errors_in_a_row = 0
-                if getattr(picture, "is_corrupt", False):
+                if picture.is_corrupt:
                     self.skipped += 1
                 else:
                     yield picture
 
     def _read(self) -> Generator[Frame, None, None]:
-        self._first_turn = True
         number = 0
         last_ns: int | None = None
         step_ns = round(1e9 / (self.fps or DEFAULT_FPS))
@@ -200,10 +200,17 @@ class VideoSource(Source):
 
     def _account(self, number: int) -> None:
         """Say at the end what was damaged or missing."""
+        if self._cut and self.skipped:
+            self.skipped -= 1  # the packet that the end of the file cut through is not damage
+        given = number + self.skipped + self._discarded
+        # Decoder threads can lose an error at the end: what came in must have come out.
+        silent = min(self._expected or 0, self._received) - given
+        if silent > 0:
+            self.skipped += silent
+            given += silent
         if self.skipped:
             plural = "s were" if self.skipped > 1 else " was"
             self._notice("warning", f"{self.skipped} damaged frame{plural} left out")
-        given = number + self.skipped + self._discarded
         if self._expected and given < self._expected:
             self._notice("warning", f"ended early, at frame {number} of {self._expected}")
         if number == 0:

@@ -1,0 +1,74 @@
+"""Names never show credentials; errors say what a file is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noria.media.names import nearest_file, sniff, url_name
+
+secrets = st.text(st.characters(codec="utf-8", exclude_categories=("Cc",)), max_size=12)
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("rtsp://host:554/live/1", "rtsp://host:554/live/1"),
+        ("rtsp://me:pw@host:554/live", "rtsp://host:554/live"),
+        ("RTSP://me@host/live", "RTSP://host/live"),
+        ("http://host/a.m3u8?token=abc", "http://host/a.m3u8"),
+        ("rtsp://me:p/w@host/x", "rtsp://host/x"),
+        ("rtsp://me:p?w#@host/x", "rtsp://host/x"),
+        ("rtsp://10.0.0.1/user=admin_password=tlJwpbo6_channel=1.sdp", None),
+        ("rtsp://host/user=admin&password=hunter2&channel=1", None),
+        ("clip.mp4", "clip.mp4"),
+    ],
+)
+def test_url_name(url: str, name: str | None) -> None:
+    shown = url_name(url)
+    if name is not None:
+        assert shown == name
+    for secret in ("pw", "tlJwpbo6", "hunter2", "abc", "p/w", "p?w"):
+        assert secret not in shown or url == name
+
+
+@given(user=st.sampled_from(("admin", "a.b", "")), start=secrets, end=secrets)
+def test_no_part_of_a_password_is_shown(user: str, start: str, end: str) -> None:
+    shown = url_name(f"rtsp://{user}:{start}SECRET{end}@camera:554/stream?also=SECRET")
+    assert "SECRET" not in shown
+    assert shown == "rtsp://camera:554/stream"
+
+
+def test_sniff(tmp_path: Path) -> None:
+    def what(data: bytes) -> str:
+        path = tmp_path / "x"
+        path.write_bytes(data)
+        return sniff(path)
+
+    assert what(b"") == "empty (0 bytes)"
+    assert what(b"hello\nworld") == "text (it starts 'hello')"
+    assert "é" in what("é".encode() * 300)  # the head ends inside a character
+    assert what(b"\x89PNG\r\n\x1a\n123") == "a PNG image"
+    assert what(b"\x00\x01\x02\xff" * 9) == "36 bytes of unknown content"
+    box = (16).to_bytes(4, "big") + b"ftyp" + bytes(8)
+    assert "without its index (moov)" in what(box + (99).to_bytes(4, "big") + b"mdat" + bytes(20))
+    assert "cut off in its index" in what(box + (99).to_bytes(4, "big") + b"moov" + bytes(20))
+    assert sniff(tmp_path) == "a folder"
+    assert "unreadable" in sniff(tmp_path / "none")
+
+
+@given(data=st.binary(max_size=64))
+def test_sniff_never_fails(data: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.mktemp("s") / "x"
+    path.write_bytes(data)
+    assert sniff(path)
+
+
+def test_nearest_file(tmp_path: Path) -> None:
+    (tmp_path / "car-detection.mp4").touch()
+    assert nearest_file(tmp_path / "car-detecton.mp4") == str(tmp_path / "car-detection.mp4")
+    assert nearest_file(tmp_path / "qqq") is None
+    assert nearest_file(tmp_path / "no" / "such") is None
