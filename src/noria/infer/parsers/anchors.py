@@ -91,9 +91,9 @@ def _raw_v5(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> De
     Centre = (2 sigmoid(t) - 0.5 + cell) * stride, size = (2 sigmoid(t))^2 * anchor,
     score = sigmoid(objectness) * sigmoid(best class).
     """
-    # No class score exceeds 1, so the objectness alone rules most cells out; the margin covers
-    # the rounding of the logarithm.
-    lowest = min(max(params.min_threshold, 0.0), 1.0)
+    # No class score exceeds 1, so the objectness alone rules most cells out; the margins cover
+    # rounding (a float32 sigmoid reaches 1 at a logit of 17).
+    lowest = min(max(params.min_threshold, 0.0), 1.0 - 1e-6)
     with np.errstate(divide="ignore"):
         limit = np.float32(np.log(lowest) - np.log1p(-lowest) - 1e-3)
     parts, base = [], 0

@@ -26,6 +26,7 @@ Arrays = Sequence[npt.NDArray[Any]]
 Decode = Callable[[Arrays, NetworkInfo, DetectionParams], Detections]
 Shape = tuple[int | None, ...]
 
+_COCO_CLASSES = 80  # the likely number where none is given
 _TERM = re.compile(r"(?:(\d+)([+*]))?([A-Za-z]+)|(\d+)")
 
 
@@ -246,6 +247,7 @@ class Head:
         None when names, kinds or shapes are not those that the head needs.
         """
         ranks = []
+        wanted = num_classes or _COCO_CLASSES
         for layout in self.layouts:
             match = layout.match(layers, network)
             if match is None:
@@ -256,7 +258,7 @@ class Head:
             probable = bool(layout.outs[0].names)
             if layout.likely:
                 probable = len(bound) == len(match[1]) and layout.likely(bound, network)
-            other = num_classes is not None and bound.get("C", num_classes) != num_classes
+            other = bound.get("C", wanted) != wanted
             ranks.append((int(not probable), int(other)))
         return min(ranks, default=None)
 
