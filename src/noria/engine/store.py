@@ -26,6 +26,9 @@ def locked(target: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[bool]:
     It is not held where nobody can write anyway, where the file system knows no locks, or after
     `timeout_s` of waiting. Then at worst two processes do the same work: writing stays atomic.
     """
+    if not target.parent.is_dir():  # filelock would make the folder
+        yield False
+        return
     import filelock
 
     path = lock_path(target)

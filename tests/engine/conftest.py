@@ -1,0 +1,21 @@
+import pytest
+
+from noria.config import ModelConfig
+from tests.network.onnx_models import picture_model, save
+
+
+@pytest.fixture
+def model_path(tmp_path):
+    """A model with a free batch, 3x4x6 pictures in, `doubled` and `mean` out."""
+    return save(picture_model(), tmp_path / "m.onnx")
+
+
+@pytest.fixture
+def config(model_path):
+    """Makes configs for `model_path`."""
+
+    def make(**values):
+        values.setdefault("onnx_file", model_path)
+        return ModelConfig(**values)
+
+    return make

@@ -1,0 +1,133 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from noria.config import ModelConfig
+from noria.engine import Plan, engine_path, load_or_build
+from noria.engine.store import lock_path, locked, write_atomically
+
+BUILD = """
+import sys
+from noria.config import ModelConfig
+from noria.engine import load_or_build
+plan = load_or_build(ModelConfig(onnx_file=sys.argv[1]))
+print("built" if any("built" in n.message for n in plan.decisions) else "loaded")
+"""
+
+SLOW_WRITE = (
+    """
+import os, sys, time
+import noria.engine.store as store
+real = os.fsync
+def stuck(descriptor):
+    real(descriptor)
+    print("half-way", flush=True)
+    time.sleep(60)
+store.os.fsync = stuck
+"""
+    + BUILD
+)
+
+SLOW_BUILD = (
+    """
+import time
+import noria.engine.locate as locate
+real = locate.network_from_onnx
+def slow(path):
+    print("building", flush=True)
+    time.sleep(1.5)
+    return real(path)
+locate.network_from_onnx = slow
+"""
+    + BUILD
+)
+
+
+def start(code, model):
+    return subprocess.Popen(
+        [sys.executable, "-c", code, str(model)], stdout=subprocess.PIPE, text=True
+    )
+
+
+def finish(process):
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    return out.strip().splitlines()[-1]
+
+
+def test_two_processes_build_once(model_path):
+    first = start(SLOW_BUILD, model_path)
+    assert first.stdout.readline().strip() == "building"
+    second = start(SLOW_BUILD, model_path)
+    assert [finish(first), finish(second)] == ["built", "loaded"]
+    assert sorted(os.listdir(model_path.parent)) == ["m.onnx", "m.onnx_b1_gpu0_fp32.engine"]
+
+
+@pytest.mark.parametrize("old_plan", [False, True])
+def test_a_writer_killed_half_way_leaves_no_trace(model_path, old_plan):
+    target = engine_path(model_path, 1, 0, "fp32")
+    if old_plan:
+        load_or_build(ModelConfig(onnx_file=model_path))
+        os.truncate(target, 100)  # to be replaced
+    before = target.read_bytes() if old_plan else None
+    process = start(SLOW_WRITE, model_path)
+    assert process.stdout.readline().strip() == "half-way"
+    process.send_signal(signal.SIGKILL)
+    process.wait(30)
+    process.stdout.close()
+    assert (target.read_bytes() if target.exists() else None) == before
+    started = time.monotonic()
+    plan = load_or_build(ModelConfig(onnx_file=model_path))
+    assert time.monotonic() - started < 20
+    assert plan.path == target
+    Plan.load(target)
+    assert sorted(os.listdir(model_path.parent)) == ["m.onnx", target.name]
+
+
+def test_a_lock_that_is_held_for_ever_does_not_block_for_ever(tmp_path):
+    target = tmp_path / "a.engine"
+    with locked(target) as held:
+        assert held
+        with locked(target, timeout_s=0.1) as also:
+            assert not also
+    assert os.listdir(tmp_path) == []
+
+
+def test_no_lock_where_there_is_no_folder(tmp_path):
+    with locked(tmp_path / "no" / "a.engine") as held:
+        assert not held
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_symlink_in_place_of_the_lock_is_not_followed(tmp_path):
+    (tmp_path / "precious").write_bytes(b"data")
+    lock_path(tmp_path / "a.engine").symlink_to(tmp_path / "precious")
+    with locked(tmp_path / "a.engine"):
+        pass
+    assert (tmp_path / "precious").read_bytes() == b"data"
+
+
+def test_a_failed_write_changes_nothing(tmp_path):
+    target = tmp_path / "a.engine"
+    write_atomically(target, [b"old"])
+
+    def chunks():
+        yield b"new"
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        write_atomically(target, chunks())
+    assert target.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["a.engine"]
+
+
+def test_only_ones_own_leftovers_are_removed(tmp_path):
+    for name in (".a.engine.0123.tmp", ".b.engine.0123.tmp", "a.engine.tmp"):
+        (tmp_path / name).touch()
+    with locked(tmp_path / "a.engine"):
+        pass
+    assert sorted(os.listdir(tmp_path)) == [".b.engine.0123.tmp", "a.engine.tmp"]
