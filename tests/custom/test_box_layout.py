@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.custom.conftest import Compile, rows_layer
 
 from noria.custom import CustomLibrary, open_library
 from noria.custom.abi import candidates, plausibility
 from noria.errors import CustomLibraryError, ParserError
 from noria.meta import DetectionParams, NetworkInfo
 from noria.notices import Notice
+from tests.custom.conftest import Compile, rows_layer
 
 NETWORK = NetworkInfo(416, 320, 3)
 PARAMS = DetectionParams(3, np.zeros(3, np.float32))

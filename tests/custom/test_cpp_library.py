@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.custom.conftest import Compile, rows_layer
 
 from noria.custom import open_library
 from noria.custom.cpp_library import ParserReturnedFalse
 from noria.errors import CustomLibraryError, ParserError
 from noria.meta import DetectionParams, Detections, Layer, NetworkInfo
+from tests.custom.conftest import Compile, rows_layer
 
 GROWERS = ("ParseByGrowth", "ParseByAssignment", "ParseByResize")
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.custom.conftest import Compile
 
 from noria import _native
 from noria.custom.elf import ElfError, ElfFile, version_key
+from tests.custom.conftest import Compile
 
 
 @pytest.fixture(scope="module")

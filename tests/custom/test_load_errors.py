@@ -7,10 +7,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.custom.conftest import Compile
 
 from noria.custom import include_dir, open_library
 from noria.errors import CustomLibraryError
+from tests.custom.conftest import Compile
 
 
 def refusal(path: Path) -> str:
