@@ -17,11 +17,11 @@ from time import perf_counter
 import av
 import numpy as np
 import onnxruntime
-from noria.infer.inferencer import Inferencer
 
 from benchmarks.common import ROOT, Row, data_dir, timed
 from noria.config import ModelConfig
 from noria.draw import Painter
+from noria.infer.inferencer import Inferencer
 from noria.media import Frame, open_sink, open_source
 from noria.meta import Detections, FrameMeta, Objects, Space
 from noria.pipeline import Pipeline

@@ -1,11 +1,81 @@
-"""Shared fixtures. Real models and videos come from NORIA_TEST_DATA; tests skip without them."""
+"""Shared fixtures: real data if there is any, and a tiny model with its parser and config.
+
+Real models and videos come from NORIA_TEST_DATA; tests skip without them.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
+import onnx
 import pytest
+from onnx import TensorProto, helper
+
+PARSER = '''
+import numpy as np
+from noria import Detections
+
+def parse(layers, network, params):
+    """One box in the middle half of the input, scored by the mean red value in 0..1."""
+    (layer,) = layers.values()
+    w, h = network.width, network.height
+    return Detections([[w / 4, h / 4, w / 2, h / 2]], [layer.data[0]], [0])
+
+def fails_on_black(layers, network, params):
+    (layer,) = layers.values()
+    if layer.data[0] == 0:
+        raise ValueError("nothing to see")
+    return parse(layers, network, params)
+'''
+
+CONFIG = """\
+[property]
+gie-unique-id=1
+onnx-file=mean.onnx
+labelfile-path=labels.txt
+num-detected-classes=1
+net-scale-factor=0.00392156862745098
+cluster-mode=4
+custom-lib-path=mean_parser.py
+parse-bbox-func-name=parse
+"""
+
+
+def write_mean_model(
+    path: Path, *, batch: int | str = "n", width: int = 32, height: int = 32
+) -> None:
+    """Write an ONNX model (batch, 3, height, width) float32 -> (batch, 3) channel means."""
+    graph = helper.make_graph(
+        [
+            helper.make_node("GlobalAveragePool", ["image"], ["pooled"]),
+            helper.make_node("Flatten", ["pooled"], ["mean"]),
+        ],
+        "mean",
+        [helper.make_tensor_value_info("image", TensorProto.FLOAT, [batch, 3, height, width])],
+        [helper.make_tensor_value_info("mean", TensorProto.FLOAT, [batch, 3])],
+    )
+    opset = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=8), path)
+
+
+@pytest.fixture
+def mean_config(tmp_path: Path) -> Callable[..., Path]:
+    """Write model, parser, labels and config; extra keyword `a_b=1` becomes the key `a-b=1`."""
+
+    def write(*, batch: int | str = "n", width: int = 32, height: int = 32, **keys: object) -> Path:
+        write_mean_model(tmp_path / "mean.onnx", batch=batch, width=width, height=height)
+        (tmp_path / "mean_parser.py").write_text(PARSER)
+        (tmp_path / "labels.txt").write_text("thing\n")
+        lines = dict(line.split("=", 1) for line in CONFIG.splitlines()[1:])
+        lines |= {k.replace("_", "-"): str(v) for k, v in keys.items()}
+        text = "[property]\n" + "".join(f"{k}={v}\n" for k, v in lines.items() if v != "None")
+        path = tmp_path / "config.txt"
+        path.write_text(text)
+        return path
+
+    return write
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from noria.config import ModelConfig
     from noria.errors import NoriaError
-    from noria.media.frame import ColorSpace, Frame, PixelFormat
+    from noria.infer.inferencer import Inferencer
+    from noria.media import ColorSpace, Frame, PixelFormat, open_sink, open_source
     from noria.meta import (
         DetectionParams,
         Detections,
@@ -17,22 +19,32 @@ if TYPE_CHECKING:
         ObjectMeta,
         Space,
     )
+    from noria.notices import Notice
+    from noria.pipeline.pipeline import Pipeline
+    from noria.pipeline.report import RunReport
 
 __version__ = "0.1.0"
 
 # Public name -> module; resolved on first use so that `import noria` stays light.
 _LAZY = {
-    "ColorSpace": "noria.media.frame",
+    "ColorSpace": "noria.media",
     "DetectionParams": "noria.meta",
     "Detections": "noria.meta",
-    "Frame": "noria.media.frame",
+    "Frame": "noria.media",
     "FrameMeta": "noria.meta",
+    "Inferencer": "noria.infer.inferencer",
     "Layer": "noria.meta",
+    "ModelConfig": "noria.config",
     "NetworkInfo": "noria.meta",
     "NoriaError": "noria.errors",
+    "Notice": "noria.notices",
     "ObjectMeta": "noria.meta",
-    "PixelFormat": "noria.media.frame",
+    "Pipeline": "noria.pipeline.pipeline",
+    "PixelFormat": "noria.media",
+    "RunReport": "noria.pipeline.report",
     "Space": "noria.meta",
+    "open_sink": "noria.media",
+    "open_source": "noria.media",
 }
 
 __all__ = [
@@ -41,12 +53,19 @@ __all__ = [
     "Detections",
     "Frame",
     "FrameMeta",
+    "Inferencer",
     "Layer",
+    "ModelConfig",
     "NetworkInfo",
     "NoriaError",
+    "Notice",
     "ObjectMeta",
+    "Pipeline",
     "PixelFormat",
+    "RunReport",
     "Space",
+    "open_sink",
+    "open_source",
 ]
 
 
@@ -59,4 +78,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_LAZY])
+    return sorted({*globals(), *_LAZY})

@@ -27,7 +27,13 @@ def best_class(scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None)
     Best class of each row of (candidates, classes) scores and the threshold of that class; fills the three arrays (room for every candidate), returns how many hits there are.
     """
 
-def best_class_has_simd() -> bool: ...
+def best_class_has_simd() -> bool:
+    """Whether this machine runs the vector path of best_class."""
+
+def half_to_float(half: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)], single: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> bool:
+    """
+    IEEE halves (as uint16) to float32; False, and nothing written, where the machine has no instruction for it.
+    """
 
 class CustomCodeError(Exception):
     pass

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.infer import oracle_cluster as oracle
 
 from noria.config import ClassAttrs
 from noria.config.model_config import ModelConfig
@@ -16,6 +15,7 @@ from noria.infer.attach import Attacher, DropReason, Generation
 from noria.infer.geometry import Rect, ScaleTransform, fit
 from noria.infer.labels import Labels
 from noria.meta import UNTRACKED_OBJECT_ID, Detections, FrameMeta, Space
+from tests.infer import oracle_cluster as oracle
 
 
 def config(*classes: ClassAttrs, **values: Any) -> ModelConfig:

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.infer import oracle_cluster as oracle
 
 from noria.config import ClassAttrs, ClusterMode
 from noria.errors import ConfigError
 from noria.infer.cluster import Clusterer, ClusterParams, Reason, cluster
 from noria.meta import Detections
+from tests.infer import oracle_cluster as oracle
 
 
 def detections(rows: list[tuple[Any, ...]], **kwargs: Any) -> Detections:

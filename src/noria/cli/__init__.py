@@ -2,11 +2,101 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
+from typing import Any
+
 import click
+
+from noria.errors import NoriaError
 
 __all__ = ["main"]
 
+# Subcommand -> one-line help; `noria --help` must not import what it lists.
+_COMMANDS = {
+    "run": "Run a config on a source and write video and detections.",
+    "build": "Build the engine of a config ahead of time.",
+    "show": "Show a config with origins, a model, or an engine.",
+    "demo": "Run the whole pipeline on the demo scene.",
+    "completion": "Print the shell completion script.",
+}
 
-@click.group()
+EPILOG = """\b
+Examples:
+  noria demo
+  noria run config_infer_primary.txt video.mp4 -o out.mp4 -o out.jsonl
+  noria show config_infer_primary.txt
+  noria build config_infer_primary.txt
+
+\b
+Exit codes:
+  0 done          3 config refused     5 custom library or parser   7 refused by --strict
+  1 other error   4 model or engine    6 source or output           130 interrupted
+  2 wrong usage
+"""
+
+EXIT_INTERRUPTED = 130
+
+
+class _LazyGroup(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module = importlib.import_module(f"noria.cli.{cmd_name}")
+        command = getattr(module, cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], _COMMANDS, n=1)
+            if not near:
+                raise
+            raise click.UsageError(f"{error.message} Did you mean {near[0]!r}?", ctx) from None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Turn errors into messages and exit codes; a traceback is only for our own defects."""
+        kwargs["standalone_mode"] = False
+        try:
+            result = super().main(*args, **kwargs)
+        except NoriaError as error:
+            _fail(str(error), error.exit_code)
+        except click.exceptions.Exit as error:
+            sys.exit(error.exit_code)
+        except (click.exceptions.Abort, KeyboardInterrupt):
+            _fail("interrupted", EXIT_INTERRUPTED)
+        except click.ClickException as error:
+            error.show()
+            sys.exit(error.exit_code)
+        except BrokenPipeError:
+            # The reader of our output has left (`| head`): nothing more to say to anyone.
+            sys.stderr.close()
+            sys.exit(1)
+        sys.exit(result if isinstance(result, int) else 0)
+
+
+def _fail(message: str, code: int) -> None:
+    click.secho("error: ", fg="red", bold=True, err=True, nl=False)
+    click.echo(message, err=True)
+    sys.exit(code)
+
+
+@click.group(
+    cls=_LazyGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]}
+)
+@click.version_option(package_name="noria")
 def main() -> None:
-    """Run nvinfer configs, models and custom parsers anywhere."""
+    """Run an unmodified nvinfer config, its model and its custom parser, anywhere."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ __all__ = ["missing_files"]
 _OTHER_MODELS = ("tlt-encoded-model", "model-file", "uff-file", "engine-create-func-name")
 
 
-def missing_files(cfg: ModelConfig) -> list[ConfigError]:
+def missing_files(cfg: ModelConfig, skip: Collection[str] = ()) -> list[ConfigError]:
     """One error for each file that a run needs and that is not there.
 
     Needed are the label file (not for network-type 100), the custom library, the mean file, and a
@@ -33,7 +34,8 @@ def missing_files(cfg: ModelConfig) -> list[ConfigError]:
         else:
             problems += _missing(cfg, "onnx-file", cfg.onnx_file)
     problems += _missing(cfg, "mean-file", cfg.mean_file)
-    problems += _missing(cfg, "custom-lib-path", cfg.custom_lib_path)
+    if "custom-lib-path" not in skip:
+        problems += _missing(cfg, "custom-lib-path", cfg.custom_lib_path)
     if cfg.network_type is not NetworkType.OTHER:
         problems += _missing(cfg, "labelfile-path", cfg.labelfile_path)
     return problems

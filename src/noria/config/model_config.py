@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -267,13 +267,16 @@ class ModelConfig(BaseModel):
             ClusterMode.NMS, MappingProxyType({"nms_iou_threshold": 0.5, "topk": 20})
         )
 
-    def check_files(self) -> None:
+    def check_files(self, *, skip: Collection[str] = ()) -> None:
         """Make sure that the files a run needs are there.
+
+        Args:
+            skip: keys whose files are not looked for.
 
         Raises:
             ConfigError: naming each missing one with its line, and similar names in its folder.
         """
-        report(self.path, missing_files(self))
+        report(self.path, missing_files(self, skip))
 
     def with_overrides(self, **values: Any) -> ModelConfig:
         """A copy with some fields set by the program; their origin is `override`.

@@ -1,0 +1,5 @@
+"""`python -m noria`."""
+
+from noria.cli import main
+
+main()

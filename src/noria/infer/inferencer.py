@@ -1,0 +1,306 @@
+"""One `nvinfer`: scale, infer, parse, threshold and cluster, attach."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noria.errors import ConfigError, GeometryError, ParserError
+from noria.infer.attach import Attacher, Generation
+from noria.infer.cluster import Clusterer
+from noria.infer.geometry import ScaleTransform
+from noria.infer.labels import Labels, load_labels
+from noria.infer.parser_choice import ParserChoice, choose_bbox_parser
+from noria.infer.parsers import WELL_KNOWN
+from noria.infer.preprocess import Preprocessor
+from noria.media.frame import Frame
+from noria.meta import DetectionParams, Detections, FrameMeta, Layer, NetworkInfo
+from noria.notices import Notice
+
+if TYPE_CHECKING:
+    from noria.config import ModelConfig
+    from noria.engine.session import Session
+
+__all__ = ["Inferencer", "Prepared", "StageTimes"]
+
+
+@dataclass(slots=True)
+class StageTimes:
+    """Seconds spent in each stage so far; the engine's own time is `infer_s`."""
+
+    preprocess_s: float = 0.0
+    infer_s: float = 0.0
+    parse_s: float = 0.0
+    cluster_s: float = 0.0
+    attach_s: float = 0.0
+
+
+@dataclass(slots=True)
+class Prepared:
+    """Frames of one engine batch with their network input, ready to run."""
+
+    frames: Sequence[Frame]
+    tensor: npt.NDArray[np.float32]
+    transforms: list[ScaleTransform | None] = field(default_factory=list)
+
+
+class Inferencer:
+    """Runs one detector config on frames and returns their metadata.
+
+    Holds no thread of its own. `prepare`, `run` and `finish` are the stages of `infer`; calls of
+    the same stage must not overlap, different stages of different batches may.
+
+    Attributes:
+        config: the model configuration.
+        network: size of the network input in pixels.
+        labels: names of the classes.
+        parser: where the parser comes from.
+        notices: what was decided so far, each said once.
+        times: seconds per stage.
+    """
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        session: Session,
+        *,
+        network: NetworkInfo,
+        parser: ParserChoice,
+        preprocessor: Preprocessor,
+        labels: Sequence[str] = (),
+        generation: Generation = "9.1",
+        notices: Sequence[Notice] = (),
+    ) -> None:
+        self.config = config
+        self.session = session
+        self.network = network
+        self.parser = parser
+        self.notices: list[Notice] = [*notices, *parser.notices]
+        self.labels = tuple(labels)
+        self.times = StageTimes()
+        self.failed_frames = 0
+        self._preprocessor = preprocessor
+        self._input = session.inputs[0].name
+        self._nhwc = config.network_input_order.name == "NHWC"
+        self._clusterer = Clusterer(config)
+        self.notices += self._clusterer.notices
+        self._attacher = Attacher(config, labels, generation=generation)
+        per_class = config.per_class
+        self._params = DetectionParams(
+            config.num_detected_classes,
+            np.array([c.pre_cluster_threshold for c in per_class], np.float32),
+            np.array([c.post_cluster_threshold for c in per_class], np.float32),
+            self.labels,
+        )
+        self._buffers = 0
+        self._said: set[str] = set()
+
+    @classmethod
+    def from_config(
+        cls,
+        config: ModelConfig | str | Path,
+        *,
+        threads: int | None = None,
+        abi: str | None = None,
+        rebuild: bool = False,
+        generation: Generation = "9.1",
+    ) -> Inferencer:
+        """Build or load the engine of a config and get everything ready.
+
+        Args:
+            config: a loaded config, or the path of an INI or YAML nvinfer config.
+            threads: CPU threads for the engine and for scaling; None lets both choose.
+            abi: box layout of a C++ parser, `auto`, `24` or `28` bytes; None takes the config's.
+            rebuild: build the engine even if a valid one is saved.
+            generation: `9.1` or `6.2`, whose rules for boxes outside the frame apply.
+
+        Raises:
+            ConfigError, ModelError, EngineError, CustomLibraryError: whatever is wrong, before
+                the first frame.
+        """
+        from noria.config import ModelConfig
+        from noria.engine import load_or_build, network_dims
+
+        cfg = config if isinstance(config, ModelConfig) else ModelConfig.load(config)
+        _require_primary_detector(cfg)
+        # a well-known parser can do without its library, which choose_bbox_parser then says
+        replaceable = cfg.parse_bbox_func_name in WELL_KNOWN
+        cfg.check_files(skip=("custom-lib-path",) if replaceable else ())
+        names = load_labels(cfg.labelfile_path) if cfg.labelfile_path else Labels(())
+        labels = names.detector
+        plan = load_or_build(cfg, threads=threads, rebuild=rebuild)
+        session = plan.open_session(threads=threads)
+        channels, height, width = network_dims(session.inputs[0], cfg)
+        choice = choose_bbox_parser(cfg, session.outputs, abi=abi)
+        preprocessor = Preprocessor.from_config(cfg, width, height, channels)
+        notices = [*cfg.notices, *names.notices, *plan.decisions, *preprocessor.notices]
+        if not cfg.num_detected_classes:
+            notices.append(
+                Notice(
+                    "warning",
+                    "num-detected-classes is 0 or not set: every detection is dropped",
+                    where=str(cfg.path),
+                )
+            )
+        if cfg.labelfile_path and len(labels) < cfg.num_detected_classes:
+            notices.append(
+                Notice(
+                    "warning",
+                    f"{len(labels)} labels for num-detected-classes={cfg.num_detected_classes}: "
+                    "objects of the other classes have no name",
+                    where=str(cfg.labelfile_path),
+                )
+            )
+        return cls(
+            cfg,
+            session,
+            network=NetworkInfo(width, height, channels),
+            parser=choice,
+            preprocessor=preprocessor,
+            labels=labels,
+            generation=generation,
+            notices=notices,
+        )
+
+    def process(self, frames: Sequence[Frame]) -> list[FrameMeta]:
+        """One muxed buffer: `interval` counts it, `batch-size` splits it. Source: spec D.1, D.2."""
+        if not self.next_buffer_is_inferred():
+            return [self.skip(f) for f in frames]
+        metas: list[FrameMeta] = []
+        step = self.config.batch_size
+        for start in range(0, len(frames), step):
+            metas += self.infer(frames[start : start + step])
+        return metas
+
+    def next_buffer_is_inferred(self) -> bool:
+        """Advance the interval counter: True for the first buffer and every (interval+1)-th."""
+        infer = self._buffers % (self.config.interval + 1) == 0
+        self._buffers += 1
+        return infer
+
+    def infer(self, frames: Sequence[Frame]) -> list[FrameMeta]:
+        """Infer at most `batch-size` frames, whatever `interval` says."""
+        prepared = self.prepare(frames)
+        return self.finish(prepared, self.run(prepared))
+
+    def skip(self, frame: Frame) -> FrameMeta:
+        """The metadata of a frame that is not inferred."""
+        return _meta(frame)
+
+    def prepare(self, frames: Sequence[Frame]) -> Prepared:
+        """Scale frames into a network input tensor of their number."""
+        start = perf_counter()
+        net = self.network
+        item = (
+            (net.height, net.width, net.channels)
+            if self._nhwc
+            else (net.channels, net.height, net.width)
+        )
+        prepared = Prepared(frames, np.empty((len(frames), *item), np.float32))
+        for row, frame in zip(prepared.tensor, frames, strict=True):
+            try:
+                prepared.transforms.append(self._preprocessor(frame, row))
+            except GeometryError as error:
+                row.fill(0)
+                prepared.transforms.append(None)
+                self._say_once("warning", f"{error.found}: nothing is inferred on such frames")
+        self.times.preprocess_s += perf_counter() - start
+        return prepared
+
+    def run(self, prepared: Prepared) -> dict[str, npt.NDArray[Any]]:
+        """Run the engine on one prepared batch."""
+        start = perf_counter()
+        outputs = self.session.run({self._input: prepared.tensor})
+        self.times.infer_s += perf_counter() - start
+        return outputs
+
+    def finish(self, prepared: Prepared, outputs: dict[str, npt.NDArray[Any]]) -> list[FrameMeta]:
+        """Parse, cluster and attach: the metadata of each frame, in order."""
+        metas = []
+        for i, (frame, transform) in enumerate(
+            zip(prepared.frames, prepared.transforms, strict=True)
+        ):
+            meta = _meta(frame)
+            metas.append(meta)
+            if transform is None:
+                continue
+            t0 = perf_counter()
+            layers = {
+                name: Layer(name, data[i] if data.ndim > 1 else data[i : i + 1])
+                for name, data in outputs.items()
+            }
+            detections = self._parse(layers, frame)
+            t1 = perf_counter()
+            kept = self._clusterer(detections).detections
+            t2 = perf_counter()
+            self._attacher(kept, transform, meta)
+            t3 = perf_counter()
+            self.times.parse_s += t1 - t0
+            self.times.cluster_s += t2 - t1
+            self.times.attach_s += t3 - t2
+        return metas
+
+    def _parse(self, layers: dict[str, Layer], frame: Frame) -> Detections:
+        """A parser that fails costs this frame its objects, never the stream. Source: spec D.6."""
+        try:
+            return self.parser.parser(layers, self.network, self._params)
+        except ParserError as error:
+            self.failed_frames += 1
+            self._say_once(
+                "warning",
+                f"{error} (frame {frame.frame} of {frame.source}; "
+                "frames whose outputs cannot be parsed have no objects)",
+            )
+            return Detections.empty()
+
+    def _say_once(self, level: str, message: str) -> None:
+        key = message.split("(frame", 1)[0]
+        if key not in self._said:
+            self._said.add(key)
+            self.notices.append(Notice("warning" if level == "warning" else "info", message))
+
+    def close(self) -> None:
+        """Release the engine."""
+        self.session.close()
+
+    def __enter__(self) -> Inferencer:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        net = self.network
+        return (
+            f"Inferencer({self.config.path.name}, {net.width}x{net.height}x{net.channels}, "
+            f"batch {self.config.batch_size}, parser {self.parser.source})"
+        )
+
+
+def _meta(frame: Frame) -> FrameMeta:
+    return FrameMeta(
+        frame.source, frame.source_id, frame.frame, frame.pts_ns, frame.width, frame.height
+    )
+
+
+def _require_primary_detector(cfg: ModelConfig) -> None:
+    if cfg.network_type != 0:
+        raise ConfigError(
+            f"network-type={int(cfg.network_type)} cannot be run yet",
+            where=str(cfg.origin("network_type")),
+            expected="0 (detector)",
+            fix="noria show CONFIG reads it; detectors are what this release runs",
+        )
+    if cfg.process_mode != 1:
+        raise ConfigError(
+            f"process-mode={int(cfg.process_mode)} (secondary) cannot be run yet",
+            where=str(cfg.origin("process_mode")),
+            expected="1 (primary: whole frames)",
+            fix="a secondary model needs the objects of a primary one: not chained yet",
+        )

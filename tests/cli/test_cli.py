@@ -1,0 +1,288 @@
+"""The command line as a newcomer meets it: help, exit codes, messages, files."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+Config = Callable[..., Path]
+
+
+def noria(*args: object, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "noria", *map(str, args)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        timeout=120,
+        check=False,
+        env={**os.environ, **env},
+    )
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    """Three pictures of rising redness."""
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    for i in range(3):
+        picture = np.zeros((48, 64, 3), np.uint8)
+        picture[..., 0] = 85 * (i + 1)
+        Image.fromarray(picture).save(folder / f"p{i}.png")
+    return folder
+
+
+def test_help_shows_commands_examples_and_exit_codes() -> None:
+    done = noria("--help")
+    assert done.returncode == 0
+    for word in ("run", "build", "show", "demo", "completion", "Examples:", "Exit codes:"):
+        assert word in done.stdout
+
+
+@pytest.mark.parametrize("command", ["run", "build", "show", "demo", "completion"])
+def test_every_command_has_help_with_an_example(command: str) -> None:
+    done = noria(command, "--help")
+    assert done.returncode == 0
+    assert f"noria {command}" in done.stdout.split("Examples:")[1]
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["rnu"], "Did you mean 'run'"),
+        (["run"], "Missing argument"),
+        (["run", "a.txt", "b.mp4", "--treads", "2"], "--threads"),
+        (["run", "a.txt", "b.mp4", "--limit", "0"], "--limit"),
+    ],
+)
+def test_wrong_usage_is_exit_2_with_a_hint(args: list[str], words: str) -> None:
+    done = noria(*args)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_run_writes_what_was_found(mean_config: Config, photos: Path, tmp_path: Path) -> None:
+    config = mean_config()
+    out = tmp_path / "out"
+    done = noria(
+        "run", config, photos, "-o", out / "o.jsonl", "-o", f"images:{out / 'drawn'}",
+        "-o", f"coco:{out / 'o.json'}", "-o", f"kitti:{out / 'kitti'}",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in (out / "o.jsonl").read_text().splitlines()]
+    assert [line["frame"] for line in lines] == [0, 1, 2]
+    assert [(line["width"], line["height"]) for line in lines] == [(64, 48)] * 3
+    assert [line["objects"][0]["confidence"] for line in lines] == pytest.approx(
+        [1 / 3, 2 / 3, 1], abs=1e-4
+    )
+    thing = lines[0]["objects"][0]
+    assert {k: thing[k] for k in ("class_id", "label", "left", "top", "width", "height")} == {
+        "class_id": 0, "label": "thing", "left": 16, "top": 12, "width": 32, "height": 24
+    }  # fmt: skip
+    assert len(json.loads((out / "o.json").read_text())["annotations"]) == 3
+    assert len(list((out / "kitti").glob("*.txt"))) == 3
+    assert len([p for p in (out / "drawn").iterdir() if p.suffix in (".jpg", ".png")]) == 3
+    assert "found 3 thing" in done.stdout
+    assert str(out / "o.jsonl") in done.stdout
+
+
+def test_json_report_is_one_document_on_stdout(mean_config: Config, photos: Path) -> None:
+    done = noria("run", mean_config(), photos, "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert (report["frames"], report["inferred"], report["objects"]) == (3, 3, {"thing": 3})
+    assert report["interrupted"] is False
+
+
+def test_a_video_comes_out_as_long_as_it_went_in(
+    mean_config: Config, photos: Path, tmp_path: Path
+) -> None:
+    import av
+
+    out = tmp_path / "o.mp4"
+    done = noria("run", mean_config(), photos, "-o", out)
+    assert done.returncode == 0, done.stderr
+    with av.open(str(out)) as container:
+        assert container.streams.video[0].codec_context.name == "h264"
+        frames = list(container.decode(video=0))
+    assert [(f.width, f.height) for f in frames] == [(64, 48)] * 3
+
+
+def test_the_second_run_uses_the_saved_engine(mean_config: Config, photos: Path) -> None:
+    config = mean_config()
+    first, second = noria("run", config, photos), noria("run", config, photos)
+    assert (first.returncode, second.returncode) == (0, 0)
+    assert (config.parent / "mean.onnx_b1_gpu0_fp32.engine").is_file()
+    assert "engine" in first.stderr
+    stale = noria(
+        "run", mean_config(batch_size=2, model_engine_file="mean.onnx_b1_gpu0_fp32.engine"), photos
+    )
+    assert "batch 1 ≠ 2" in stale.stderr
+
+
+@pytest.mark.parametrize(
+    ("keys", "code", "words"),
+    [
+        ({"cluster_mode": 7}, 3, "cluster-mode=7"),
+        ({"onnx_file": "gone.onnx"}, 3, "gone.onnx"),
+        ({"labelfile_path": "gone.txt"}, 3, "gone.txt"),
+        ({"parse_bbox_func_name": "parce"}, 5, "parse"),
+        ({"network_type": 2}, 3, "cannot be run yet"),
+        ({"offsets": "1;2"}, 3, "offsets"),
+    ],
+)
+def test_bad_config_has_its_exit_code_and_names_the_value(
+    mean_config: Config, photos: Path, keys: dict[str, object], code: int, words: str
+) -> None:
+    done = noria("run", mean_config(**keys), photos)
+    assert done.returncode == code, done.stderr
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not done.stdout
+
+
+@pytest.mark.parametrize("source", ["gone.mp4", "*.nothing", "empty", "text.mp4"])
+def test_bad_source_is_exit_6(mean_config: Config, tmp_path: Path, source: str) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "text.mp4").write_text("not a video\n")
+    done = noria("run", mean_config(), tmp_path / source, "-o", tmp_path / "o.jsonl")
+    assert done.returncode == 6, done.stderr
+    assert source in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_outputs_never_replace_inputs(mean_config: Config, photos: Path) -> None:
+    config = mean_config()
+    for path in (config, config.parent / "mean.onnx", config.parent / "labels.txt"):
+        before = path.read_bytes()
+        done = noria("run", config, photos, "-o", f"jsonl:{path}")
+        assert done.returncode == 6, done.stderr
+        assert path.read_bytes() == before
+
+
+def test_unknown_output_lists_the_kinds(mean_config: Config, photos: Path) -> None:
+    done = noria("run", mean_config(), photos, "-o", "out.xyz")
+    assert done.returncode == 6
+    assert "jsonl" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_strict_refuses_warnings_before_writing(
+    mean_config: Config, photos: Path, tmp_path: Path
+) -> None:
+    config = mean_config(network_mode=2)
+    assert noria("run", config, photos).returncode == 0
+    out = tmp_path / "o.jsonl"
+    done = noria("run", config, photos, "--strict", "-o", out)
+    assert done.returncode == 7
+    assert "network-mode" in done.stderr
+    assert not out.exists()
+
+
+def test_a_parser_that_always_fails_is_an_error(mean_config: Config, tmp_path: Path) -> None:
+    Image.new("RGB", (64, 48)).save(tmp_path / "black.png")
+    config = mean_config(parse_bbox_func_name="fails_on_black")
+    done = noria("run", config, tmp_path / "black.png")
+    assert done.returncode == 5
+    assert "nothing to see" in done.stderr
+    assert "mean_parser.py" in done.stderr
+
+
+def test_unknown_keys_and_typos_are_said_once(mean_config: Config, photos: Path) -> None:
+    done = noria("run", mean_config(netword_mode=1), photos)
+    assert done.returncode == 0
+    assert done.stderr.count("netword-mode") == 1
+    assert "network-mode" in done.stderr
+
+
+def test_interrupt_finishes_the_files(mean_config: Config, tmp_path: Path) -> None:
+    import av
+
+    config = mean_config()
+    folder = tmp_path / "many"
+    folder.mkdir()
+    picture = Image.fromarray(np.full((240, 320, 3), 200, np.uint8))
+    for i in range(2000):
+        (folder / f"{i}.png").symlink_to(tmp_path / "one.png")
+    picture.save(tmp_path / "one.png")
+    lines, video = tmp_path / "o.jsonl", tmp_path / "o.mp4"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "noria", "run", config, folder, "-o", lines, "-o", video],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (lines.exists() and lines.stat().st_size > 2000):
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr
+    assert "stopped after" in stdout
+    records = [json.loads(line) for line in lines.read_text().splitlines()]
+    assert 0 < len(records) < 2000
+    with av.open(str(video)) as container:
+        assert sum(1 for _ in container.decode(video=0)) == len(records)
+
+
+def test_show_names_every_origin(mean_config: Config) -> None:
+    config = mean_config()
+    done = noria("show", config, "--json")
+    assert done.returncode == 0, done.stderr
+    data = json.loads(done.stdout)
+    values = {v["key"]: v for v in data["values"] if v["group"] == "property"}
+    assert values["cluster-mode"]["value"].startswith("4")
+    assert "config.txt:" in values["cluster-mode"]["origin"]
+    assert values["interval"]["origin"] == "default"
+    assert data["model"]["outputs"] == ["mean float32[nx3]"]
+    assert "cluster-mode" in noria("show", config).stdout
+
+
+def test_show_model_and_engine(mean_config: Config) -> None:
+    config = mean_config()
+    model = noria("show", config.parent / "mean.onnx")
+    assert "GlobalAveragePool" in model.stdout
+    built = noria("build", config)
+    assert built.returncode == 0
+    engine = noria("show", built.stdout.strip(), "--json")
+    assert engine.returncode == 0, engine.stderr
+    assert "onnxruntime" in engine.stdout
+
+
+@pytest.mark.parametrize("name", ["gone.onnx", "gone.engine", "gone.txt", "."])
+def test_show_of_nothing_is_an_error(tmp_path: Path, name: str) -> None:
+    done = noria("show", tmp_path / name)
+    assert done.returncode in (3, 4)
+    assert "Traceback" not in done.stderr
+    assert str(tmp_path) in done.stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_script(shell: str) -> None:
+    done = noria("completion", shell)
+    assert done.returncode == 0
+    assert "_NORIA_COMPLETE" in done.stdout
+
+
+def test_completion_completes() -> None:
+    words = {"_NORIA_COMPLETE": "bash_complete", "COMP_WORDS": "noria ru", "COMP_CWORD": "1"}
+    code = "import sys; sys.argv = ['noria']; from noria.cli import main; main(prog_name='noria')"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **words},
+        check=False,
+    )
+    assert "run" in done.stdout

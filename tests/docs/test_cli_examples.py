@@ -1,0 +1,54 @@
+"""Every `$ noria …` line in the documentation of the command line runs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SCENE = ROOT / "examples" / "conveyor"
+PAGES = sorted((ROOT / "docs" / "cli").glob("*.md"))
+
+
+def _examples() -> list[tuple[str, str]]:
+    found = []
+    for page in PAGES:
+        for block in re.findall(r"```console\n(.*?)```", page.read_text(), re.S):
+            found += [(page.stem, line[2:]) for line in block.splitlines() if line.startswith("$ ")]
+    return found
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the demo scene to run in: nothing is written into the checkout."""
+    folder = tmp_path_factory.mktemp("docs") / "conveyor"
+    shutil.copytree(SCENE, folder)
+    return folder
+
+
+def test_every_command_has_a_page_with_an_example() -> None:
+    from noria.cli import _COMMANDS
+
+    assert {name for name, _ in _examples()} == set(_COMMANDS)
+
+
+@pytest.mark.parametrize(("page", "line"), _examples())
+def test_example_runs(page: str, line: str, scene: Path) -> None:
+    words = shlex.split(line)
+    assert words[0] == "noria"
+    done = subprocess.run(
+        [sys.executable, "-m", "noria", *words[1:]],
+        cwd=scene,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout or "-q" in words

@@ -1,0 +1,142 @@
+"""From frames to metadata through a real engine and a real parser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from noria.errors import ConfigError, CustomLibraryError, ParserError
+from noria.infer.inferencer import Inferencer
+from noria.media import Frame, PixelFormat
+
+Config = Callable[..., Path]
+
+
+def red(level: int, width: int = 64, height: int = 64, number: int = 0) -> Frame:
+    picture = np.zeros((height, width, 3), np.uint8)
+    picture[..., 0] = level
+    return Frame.from_array(picture, PixelFormat.RGB, frame=number, source="test")
+
+
+def test_scores_boxes_and_labels_reach_the_frame(mean_config: Config) -> None:
+    with Inferencer.from_config(mean_config()) as model:
+        (meta,) = model.process([red(204, 128, 64)])
+    assert meta.inferred
+    (thing,) = meta.objects
+    assert (thing.left, thing.top, thing.width, thing.height) == (32, 16, 64, 32)
+    assert thing.confidence == pytest.approx(0.8, abs=1e-5)
+    assert (thing.label, thing.class_id, thing.component_id) == ("thing", 0, 1)
+
+
+def test_letterboxed_boxes_map_back_through_the_padding(mean_config: Config) -> None:
+    config = mean_config(maintain_aspect_ratio=1, symmetric_padding=1)
+    with Inferencer.from_config(config) as model:
+        (meta,) = model.process([red(255, 128, 64)])
+    (thing,) = meta.objects
+    # 128x64 fits as 32x16 with 8 rows of padding above: (8, 8, 16, 16) - (0, 8), times 4.
+    assert (thing.left, thing.top, thing.width, thing.height) == (32, 0, 64, 64)
+    # Half of the picture is padding, byte 0.
+    assert thing.confidence == pytest.approx(0.5, abs=1e-5)
+
+
+def test_colour_order_offsets_and_scale_reach_the_model(mean_config: Config) -> None:
+    config = mean_config(model_color_format=1, offsets="10;20;30", net_scale_factor=0.01)
+    with Inferencer.from_config(config) as model:
+        prepared = model.prepare([red(130)])
+        means = model.run(prepared)["mean"][0]
+    np.testing.assert_allclose(means, [-0.1, -0.2, 1.0], atol=1e-5)
+
+
+@pytest.mark.parametrize("batch", ["n", 1, 2, 4])
+def test_batches_change_nothing_but_speed(mean_config: Config, batch: int | str) -> None:
+    frames = [red(60 + 20 * i, 40 + 8 * i, 64, i) for i in range(7)]
+    with Inferencer.from_config(mean_config(batch=batch, batch_size=4)) as model:
+        metas = model.process(frames)
+    assert [m.frame for m in metas] == list(range(7))
+    got = [m.objects[0].confidence for m in metas]
+    np.testing.assert_allclose(got, [(60 + 20 * i) / 255 for i in range(7)], atol=1e-5)
+    assert [m.objects[0].width for m in metas] == [(40 + 8 * i) / 2 for i in range(7)]
+
+
+def test_interval_skips_buffers(mean_config: Config) -> None:
+    with Inferencer.from_config(mean_config(interval=2)) as model:
+        metas = [model.process([red(255, number=i)])[0] for i in range(7)]
+    assert [m.inferred for m in metas] == [True, False, False, True, False, False, True]
+    assert [len(m.objects) for m in metas] == [1, 0, 0, 1, 0, 0, 1]
+
+
+def test_threshold_drops(mean_config: Config) -> None:
+    config = mean_config()
+    config.write_text(config.read_text() + "[class-attrs-all]\npre-cluster-threshold=0.5\n")
+    with Inferencer.from_config(config) as model:
+        metas = model.process([red(100), red(200)])
+    assert [len(m.objects) for m in metas] == [0, 1]
+
+
+def test_a_failing_parser_costs_the_frame_only_and_is_said_once(mean_config: Config) -> None:
+    config = mean_config(parse_bbox_func_name="fails_on_black")
+    with Inferencer.from_config(config) as model:
+        metas = model.process([red(0), red(255), red(0, number=2)])
+        said = [n for n in model.notices if "nothing to see" in n.message]
+    assert [len(m.objects) for m in metas] == [0, 1, 0]
+    assert model.failed_frames == 2
+    assert len(said) == 1
+    assert "mean_parser.py" in str(said[0])
+
+
+def test_a_frame_without_area_is_not_inferred(mean_config: Config) -> None:
+    with Inferencer.from_config(mean_config()) as model:
+        metas = model.process([red(255, 1, 40), red(255, 40, 40)])
+    assert [len(m.objects) for m in metas] == [0, 1]
+    assert sum("nothing is inferred" in n.message for n in model.notices) == 1
+
+
+def test_no_parser_and_no_grid_outputs_says_what_would_fit(mean_config: Config) -> None:
+    config = mean_config(parse_bbox_func_name=None, custom_lib_path=None)
+    with pytest.raises(ParserError) as caught:
+        Inferencer.from_config(config)
+    assert "mean float32[nx3]" in str(caught.value)
+    assert "custom-lib-path=my_parser.py" in str(caught.value)
+
+
+def test_missing_library_names_file_and_line(mean_config: Config) -> None:
+    with pytest.raises(ConfigError, match=r"config\.txt:\d+: .*custom-lib-path"):
+        Inferencer.from_config(mean_config(custom_lib_path="libmissing.so"))
+
+
+def test_missing_library_of_a_well_known_parser_falls_back_and_says_so(
+    mean_config: Config,
+) -> None:
+    config = mean_config(
+        custom_lib_path="libnvdsinfer_custom_impl_Yolo.so",
+        parse_bbox_func_name="NvDsInferParseYolo",
+    )
+    with Inferencer.from_config(config) as model:
+        assert model.parser.source == "built-in NvDsInferParseYolo"
+        (said,) = [n for n in model.notices if "instead" in n.message]
+    assert said.level == "warning"
+    assert "libnvdsinfer_custom_impl_Yolo.so" in str(said)
+
+
+def test_a_broken_python_parser_is_never_replaced(mean_config: Config) -> None:
+    config = mean_config(parse_bbox_func_name="NvDsInferParseYolo")
+    with pytest.raises(CustomLibraryError, match="NvDsInferParseYolo"):
+        Inferencer.from_config(config)
+
+
+@pytest.mark.parametrize(("key", "value"), [("network_type", 1), ("process_mode", 2)])
+def test_what_cannot_run_yet_is_refused_with_its_line(
+    mean_config: Config, key: str, value: int
+) -> None:
+    with pytest.raises(ConfigError, match=r"config\.txt:\d+: .*cannot be run yet"):
+        Inferencer.from_config(mean_config(**{key: value}))
+
+
+def test_zero_classes_are_said(mean_config: Config) -> None:
+    with Inferencer.from_config(mean_config(num_detected_classes=0, labelfile_path=None)) as model:
+        (meta,) = model.process([red(255)])
+        assert any("every detection is dropped" in n.message for n in model.notices)
+    assert len(meta.objects) == 0
