@@ -1,0 +1,61 @@
+"""Every case of the file, by its area and by what it gives, never by its id."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.conformance import detector_areas, preprocess_areas
+from tests.conformance.cases import Case, Given, UnknownShape, case_file, compare, load_cases
+
+Runner = Callable[[Case, Given], dict[str, Any]]
+
+AREAS: dict[str, Runner] = {
+    "preprocess.geometry": preprocess_areas.geometry,
+    "preprocess.normalise": preprocess_areas.normalise,
+    "preprocess.layout": preprocess_areas.layout,
+    "preprocess.meanfile": preprocess_areas.mean_file,
+    "preprocess.config": preprocess_areas.config,
+    "detector.builtin_parser": detector_areas.builtin_parser,
+    "detector.coordinates": detector_areas.coordinates,
+    "detector.meta": detector_areas.meta,
+    "labels": detector_areas.labels,
+    "instance_segmentation": detector_areas.masks,
+} | {f"detector.cluster_mode_{mode}": detector_areas.clustering for mode in range(5)}
+
+LATER = {
+    "classifier",
+    "errors",
+    "model_update",
+    "scheduling",
+    "secondary",
+    "segmentation",
+    "tensor_input",
+    "tensor_meta",
+}
+
+CASES = load_cases(case_file())
+
+
+def run(case: Case) -> None:
+    """Raises AssertionError if the product does otherwise than the case expects."""
+    given = Given(case.given, f"{case.id} given")
+    actual = AREAS[case.area](case, given)
+    given.done()
+    compare(case.expect, actual, case.tolerance)
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
+def test_case(case: Case) -> None:
+    if case.area in LATER:
+        pytest.skip(f"{case.area}: not in this release")
+    if case.area not in AREAS:
+        pytest.skip(f"no runner for the area {case.area!r}")
+    try:
+        run(case)
+    except UnknownShape:
+        if case.area == "instance_segmentation":
+            pytest.skip("instance segmentation beyond border colours: not in this release")
+        raise
