@@ -2,41 +2,25 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from noria.config import ClassAttrs, ClusterMode, ColorFormat, NetworkType, TensorOrder
-from noria.config.model_config import ModelConfig
+from noria.config import ClassAttrs, ColorFormat, ModelConfig, TensorOrder
+from noria.config.enums import NamedValue
 from noria.meta import Detections
 from tests.conformance.cases import UnknownShape
 
-CLASS_FIELDS = {f.name for f in fields(ClassAttrs)}
-COLORS = ("border_color", "bg_color")
-ENUMS = {
-    "cluster_mode": ClusterMode,
+CLASS_KEYS = {f.name.replace("_", "-") for f in fields(ClassAttrs)} - {"min-boxes"} | {"minBoxes"}
+NAMES: dict[str, type[NamedValue]] = {
     "model_color_format": ColorFormat,
     "network_input_order": TensorOrder,
-    "network_type": NetworkType,
 }
 BOX = ("left", "top", "width", "height")
-
-
-def class_attrs(base: ClassAttrs, values: Mapping[str, Any] | None) -> ClassAttrs:
-    """`base` with the keys of a `class-attrs` group on top."""
-    changes: dict[str, Any] = {}
-    for key, value in (values or {}).items():
-        name = "min_boxes" if key == "minBoxes" else key.replace("-", "_")
-        name = "pre_cluster_threshold" if name == "threshold" else name
-        if name not in CLASS_FIELDS:
-            raise UnknownShape(f"{key!r} is not a key of a class-attrs group")
-        if name in COLORS and value is not None:
-            parts = value.strip(";").split(";") if isinstance(value, str) else value
-            value = tuple(float(v) for v in parts)
-        changes[name] = value
-    return replace(base, **changes)
 
 
 def config(
@@ -45,21 +29,43 @@ def config(
     all_classes: Mapping[str, Any] | None = None,
     classes: Mapping[str | int, Mapping[str, Any]] | None = None,
 ) -> ModelConfig:
-    """A detector's configuration: defaults, then class-attrs-all, then each class."""
-    base = class_attrs(ClassAttrs(), all_classes)
-    named: dict[str, Any] = {}
+    """A configuration with these values, written as a file and read back.
+
+    Args:
+        values: keys of `[property]`, with `-` or `_`; enumerations also by name; None is left out.
+        all_classes: keys of `[class-attrs-all]`.
+        classes: class id to keys of `[class-attrs-<id>]`.
+
+    Raises:
+        ConfigError: the product refuses it.
+    """
+    lines = ["[property]"]
     for key, value in values.items():
-        if value is None:
-            continue
-        kind = ENUMS.get(key)
-        if kind is not None:
-            value = kind[value] if isinstance(value, str) else next(m for m in kind if m == value)
-        named[key] = tuple(value) if isinstance(value, list) else value
-    return ModelConfig(
-        all_classes=base,
-        classes={int(n): class_attrs(base, v) for n, v in (classes or {}).items()},
-        **named,
-    )
+        kind = NAMES.get(key)
+        if kind is not None and isinstance(value, str):
+            value = kind[value].value
+        lines += _line(key.replace("_", "-"), value)
+    groups = {"all": all_classes or {}} | {str(n): v for n, v in (classes or {}).items()}
+    for name, attrs in groups.items():
+        lines.append(f"[class-attrs-{name}]")
+        for key, value in attrs.items():
+            key = "minBoxes" if key in ("minBoxes", "min_boxes") else key.replace("_", "-")
+            if key not in CLASS_KEYS | {"threshold"}:
+                raise UnknownShape(f"{key!r} is not a key of a class-attrs group")
+            # no limit is the default, and cannot be written
+            lines += [] if key == "topk" and value == -1 else _line(key, value)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "case.txt")
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return ModelConfig.load(path)
+
+
+def _line(key: str, value: Any) -> list[str]:
+    if value is None:
+        return []
+    if isinstance(value, (list, tuple)):
+        return [f"{key}={';'.join(str(v) for v in value)}"] if value else []
+    return [f"{key}={int(value) if isinstance(value, bool) else value}"]
 
 
 def per_class(value: Mapping[str, Any] | None) -> bool:

@@ -245,9 +245,7 @@ def meta(case: Case, given: Given) -> dict[str, Any]:
         "confidence": o.confidence,
         "component_id": o.component_id,
         "unique_component_id": o.component_id,
-        "object_id": Judge(
-            lambda e: (int(e, 0) if isinstance(e, str) else e) == o.object_id, hex(o.object_id)
-        ),
+        "object_id": _number(o.object_id),
         "obj_label": o.label,
         "obj_label_length": len(o.label.encode()),
         "text": text,
@@ -271,6 +269,11 @@ def meta(case: Case, given: Given) -> dict[str, Any]:
         "parent": None,
         "inference_done": frame.inferred,
     }
+
+
+def _number(value: int) -> Judge:
+    """Expected as a number, or as text in decimal or hexadecimal."""
+    return Judge(lambda e: str(e).lower() in (str(value), hex(value)), hex(value))
 
 
 def labels(case: Case, given: Given) -> dict[str, Any]:

@@ -134,8 +134,8 @@ def config(case: Case, given: Given) -> dict[str, Any]:
 
 
 def _start(shape: list[int], values: dict[str, Any]) -> tuple[int, ...] | NoriaError:
-    cfg = build.config(values)
     try:
+        cfg = build.config(values)
         dims = network_dims(TensorSpec("input", np.dtype(np.float32), (1, *shape)), cfg)
         channels, height, width = dims
         Preprocessor.from_config(cfg, width, height, channels)

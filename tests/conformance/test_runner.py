@@ -1,0 +1,77 @@
+"""The runner on cases that are not in our file, and on wrong expectations."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conformance.cases import OWN_CASES, Case, UnknownShape, load_cases
+from tests.conformance.regenerate import differences
+from tests.conformance.test_conformance import AREAS, run
+from tests.conformance.unseen import PAIR, UNSEEN
+
+
+@pytest.mark.parametrize("case", UNSEEN, ids=lambda case: case.area)
+def test_unseen_cases_run(case: Case) -> None:
+    run(case)
+
+
+def test_our_numbers_are_the_oracles() -> None:
+    content = json.loads(OWN_CASES.read_text(encoding="utf-8"))
+    assert differences(content["cases"]) == []
+
+
+def _spoil(value: Any) -> Any:
+    """Something else of the same shape."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, (int, float)):
+        return value + 1
+    if isinstance(value, str):
+        return "spoilt" if value != "fails" else "ok"
+    if isinstance(value, list):
+        return [*value, *value[:1]] if value else [{}]
+    if isinstance(value, dict):
+        return {k: _spoil(v) for k, v in value.items()}
+    return "something"
+
+
+@pytest.mark.parametrize("case", load_cases(OWN_CASES), ids=lambda case: case.id)
+def test_every_expectation_can_fail(case: Case) -> None:
+    for key, value in case.expect.items():
+        if case.id == "PRE-028" and key == "interpreted_chw":
+            continue  # seen only in the text of the refusal
+        wrong = copy.deepcopy(case.expect) | {key: _spoil(value)}
+        with pytest.raises(AssertionError):
+            run(Case(case.id, case.area, case.given, wrong, "", case.generation, case.tolerance))
+
+
+SHARP = {"parsed": PAIR, "cluster_mode": 4, "class_attrs_all": {"sharpness": 1}}
+
+
+def test_what_is_not_understood_fails_loudly() -> None:
+    geometry = {"crop_ltwh": [0, 0, 64, 64], "network_wh": [32, 32]}
+    for given, expect in (
+        (geometry | {"rotation": 90}, {"offset_left": 0}),
+        (geometry, {"aspect": 1}),
+        ({"network_wh": [32, 32]}, {"offset_left": 0}),
+    ):
+        with pytest.raises((UnknownShape, TypeError)):
+            run(Case("?", "preprocess.geometry", given, expect))
+    with pytest.raises(UnknownShape, match="sharpness"):
+        run(Case("?", "detector.cluster_mode_4", SHARP, {"count": 4}))
+
+
+def test_every_area_of_ours_has_cases() -> None:
+    assert {case.area for case in load_cases(OWN_CASES)} == set(AREAS)
+
+
+def test_a_file_of_another_schema_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "cases.json"
+    path.write_text('{"schema": "other/1", "cases": []}')
+    with pytest.raises(ValueError, match="other/1"):
+        load_cases(path)
