@@ -44,7 +44,7 @@ ATTRS = st.builds(
     detected_max_w=SMALL,
     detected_max_h=SMALL,
     roi_top_offset=SMALL,
-    roi_bottom_offset=SMALL | st.sampled_from([700, 2**31, 2**32 - 1]),
+    roi_bottom_offset=SMALL | st.sampled_from([700, 2**31 - 1]),
 )
 NUMBER = st.sampled_from([-10.0, -0.5, 0.0, 5.0, 16.0, 32.0, 99.9, 100.0, 300.0]) | st.floats(
     -700, 1400, width=32
