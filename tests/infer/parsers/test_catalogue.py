@@ -114,6 +114,7 @@ def test_nothing_is_suggested_for_what_no_head_reads():
 def test_specs_of_a_session_count_without_their_batch_axis():
     specs = [TensorSpec("output0", np.dtype(np.float32), ("batch", 84, 8400))]
     assert suggest(specs)[0] == "NoriaParseYoloV8"
+    assert suggest([TensorSpec("output0", np.dtype(np.float32), ())]) == []
     free = [TensorSpec("output0", np.dtype(np.float32), (None, "n", 6))]
     assert "NvDsInferParseYolo" in suggest(free)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -130,26 +130,23 @@ def _raw_v5(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> De
     return _gathered(parts, network)
 
 
-def _planes_of(anchors: int) -> Callable[[Dims, NetworkInfo | None], bool]:
-    def fits(dims: Dims, network: NetworkInfo | None) -> bool:
-        return dims["P"] % anchors == 0 and dims["P"] // anchors > 5
-
-    return fits
+def _with_classes(dims: Dims, network: NetworkInfo | None) -> bool:
+    return dims["P"] > 5
 
 
-_THREE = (Out("P H W"), Out("P I J"), Out("P K L"))
-_V3_LAYOUTS = (Layout(_THREE, partial(_activated, anchors=_V3, masks=_V3_MASKS), _planes_of(3)),)
+_THREE = (Out("3*P H W"), Out("3*P I J"), Out("3*P K L"))
+_V3_LAYOUTS = (Layout(_THREE, partial(_activated, anchors=_V3, masks=_V3_MASKS), _with_classes),)
 _V3_TINY_DECODE = partial(_activated, anchors=_V3_TINY, masks=_V3_TINY_MASKS)
 _V2_DECODE = partial(_activated, anchors=_V2, masks=(range(5),), exponential=True)
-_RULE = "activated grids, objectness * best score >= T[class]"
+_RULE = "activated grids, P = 5+C, objectness * best score >= T[class]"
 
 HEADS = (
     Head(
         "NoriaParseYoloV5Raw",
-        "YOLOv5/7 without the decoding layer: three grids of logits, COCO anchors",
+        "YOLOv5/7 without the decoding layer: three grids of logits, COCO anchors; P = 5+C",
         (
             Layout((Out("3 H W 5+C"), Out("3 I J 5+C"), Out("3 K L 5+C")), _raw_v5),
-            Layout(_THREE, _raw_v5, _planes_of(3)),
+            Layout(_THREE, _raw_v5, _with_classes),
         ),
     ),
     Head("NvDsInferParseCustomYoloV3", f"YOLOv3: three {_RULE}", _V3_LAYOUTS),
@@ -157,10 +154,12 @@ HEADS = (
     Head(
         "NvDsInferParseCustomYoloV3Tiny",
         f"YOLOv3-tiny: two {_RULE}",
-        (Layout(_THREE[:2], _V3_TINY_DECODE, _planes_of(3)),),
+        (Layout(_THREE[:2], _V3_TINY_DECODE, _with_classes),),
     ),
     *(
-        Head(name, f"YOLOv2: one of {_RULE}", (Layout(_THREE[:1], _V2_DECODE, _planes_of(5)),))
+        Head(
+            name, f"YOLOv2: one of {_RULE}", (Layout((Out("5*P H W"),), _V2_DECODE, _with_classes),)
+        )
         for name in ("NvDsInferParseCustomYoloV2", "NvDsInferParseCustomYoloV2Tiny")
     ),
 )

@@ -12,6 +12,7 @@ from noria.meta.layers import DetectionParams
 
 __all__ = [
     "NOT_EMPTY",
+    "box_planes",
     "class_numbers",
     "clipped_corners",
     "column_thresholds",
@@ -44,16 +45,16 @@ def clipped_corners(
         scores, class_ids: (N,).
         smallest: pixels; sizes below it are dropped, equality stays.
     """
-    boxes = np.empty((len(x1), 4), np.float32)
-    left, top, width, height = boxes.T
-    # minimum/maximum without np.clip: half the time on a thousand boxes.
-    np.maximum(np.minimum(x1, np.float32(right)), np.float32(0), out=left)
-    np.maximum(np.minimum(y1, np.float32(bottom)), np.float32(0), out=top)
-    np.maximum(np.minimum(x2, np.float32(right)), np.float32(0), out=width)
-    np.maximum(np.minimum(y2, np.float32(bottom)), np.float32(0), out=height)
-    boxes[:, 2:] -= boxes[:, :2]
-    keep = (width >= smallest) & (height >= smallest)
-    return _finite(boxes, scores, class_ids, keep)
+    # Plane by plane: NumPy is several times slower on columns of an (N, 4) array.
+    planes = np.array((x1, y1, x2, y2), np.float32)
+    np.minimum(planes, np.array([[right], [bottom], [right], [bottom]], np.float32), out=planes)
+    np.maximum(planes, np.float32(0), out=planes)
+    planes[2:] -= planes[:2]
+    # NaN fails the comparison, so what is left is finite.
+    keep = (planes[2] >= smallest) & (planes[3] >= smallest)
+    if not keep.all():
+        planes, scores, class_ids = planes[:, keep], scores[keep], class_ids[keep]
+    return Detections(np.ascontiguousarray(planes.T), scores, class_ids)
 
 
 def pack(
@@ -68,22 +69,21 @@ def pack(
     """Boxes from four columns; rows outside `keep` and rows that are not finite are left out."""
     boxes = np.empty((len(left), 4), np.float32)
     boxes[:, 0], boxes[:, 1], boxes[:, 2], boxes[:, 3] = left, top, width, height
-    if keep is None:
-        keep = np.ones(len(boxes), np.bool_)
-    return _finite(boxes, scores, class_ids, keep)
+    chosen = np.asarray(np.isfinite(boxes).all(axis=1))
+    if keep is not None:
+        chosen &= keep
+    return Detections(boxes[chosen], scores[chosen], class_ids[chosen].astype(np.int32))
 
 
-def _finite(
-    boxes: FloatArray,
-    scores: npt.NDArray[Any],
-    class_ids: npt.NDArray[Any],
-    keep: npt.NDArray[np.bool_],
-) -> Detections:
-    if not np.isfinite(boxes).all():
-        keep = keep & np.isfinite(boxes).all(axis=1)
-    if not keep.all():
-        boxes, scores, class_ids = boxes[keep], scores[keep], class_ids[keep]
-    return Detections(boxes, scores, class_ids)
+def box_planes(
+    rows: npt.NDArray[Any], index: npt.NDArray[Any]
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """The first four columns of `rows` at `index`, fetched the way that suits the memory order."""
+    if rows.strides[0] == rows.itemsize:
+        a, b, c, d = rows.T[:4].take(index, axis=1)
+    else:
+        a, b, c, d = np.ascontiguousarray(rows[index, :4].T)
+    return a, b, c, d
 
 
 def class_numbers(values: npt.NDArray[Any]) -> IntArray:

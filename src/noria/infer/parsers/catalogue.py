@@ -71,7 +71,9 @@ def suggest(
 def _per_item(output: LayerLike | TensorSpec) -> LayerLike:
     if not isinstance(output, TensorSpec):
         return output
-    axes = tuple(d if isinstance(d, int) else None for d in output.shape)
+    axes: tuple[int | None, ...] = tuple(d if isinstance(d, int) else None for d in output.shape)
+    if not axes:  # not even the number of axes is known: no head has as many as nine
+        axes = (None,) * 10
     return TensorSpec(output.name, output.dtype, axes[1:] or (1,))  # type: ignore[return-value]
 
 

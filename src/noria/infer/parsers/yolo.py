@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from noria.infer.parsers.boxes import class_numbers, clipped_corners, column_thresholds
+from noria.infer.parsers.boxes import box_planes, class_numbers, clipped_corners, column_thresholds
 from noria.infer.parsers.head import Arrays, Dims, Head, Layout, Out, Unfit
 from noria.infer.parsers.scan import best_class
 from noria.meta.detections import Detections, FloatArray, IntArray
@@ -19,12 +19,18 @@ _HALF = np.float32(0.5)
 
 def _centres(
     rows: FloatArray,
+    index: IntArray,
     scores: FloatArray,
     class_ids: IntArray,
     network: NetworkInfo,
+    *,
+    unit: bool = False,
 ) -> Detections:
-    """(N, 4) centre x, centre y, width, height; clipped to [0, W] x [0, H]."""
-    cx, cy, w, h = rows.T
+    """Centre x, centre y, width, height of the rows at `index`; clipped to [0, W] x [0, H]."""
+    cx, cy, w, h = box_planes(rows, index)
+    if unit:
+        wide, high = np.float32(network.width), np.float32(network.height)
+        cx, cy, w, h = cx * wide, cy * high, w * wide, h * high
     x1, y1 = cx - w * _HALF, cy - h * _HALF
     return clipped_corners(x1, y1, x1 + w, y1 + h, network.width, network.height, scores, class_ids)
 
@@ -33,7 +39,7 @@ def _plain_rows(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -
     """[A, 4+C]: centre box, C scores."""
     rows = arrays[0]
     index, class_ids, scores = best_class(rows[:, 4:], params.per_class_threshold)
-    return _centres(rows[index, :4], scores, class_ids, network)
+    return _centres(rows, index, scores, class_ids, network)
 
 
 def _plain_columns(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
@@ -45,8 +51,7 @@ def _unit_rows(arrays: Arrays, network: NetworkInfo, params: DetectionParams) ->
     """[Q, 4+C]: centre box in 0..1, C scores."""
     rows = arrays[0]
     index, class_ids, scores = best_class(rows[:, 4:], params.per_class_threshold)
-    size = np.array([network.width, network.height] * 2, np.float32)
-    return _centres(rows[index, :4] * size, scores, class_ids, network)
+    return _centres(rows, index, scores, class_ids, network, unit=True)
 
 
 def _weighted_rows(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
@@ -55,18 +60,17 @@ def _weighted_rows(arrays: Arrays, network: NetworkInfo, params: DetectionParams
     index, class_ids, scores = best_class(
         rows[:, 5:], params.per_class_threshold, objectness=rows[:, 4]
     )
-    return _centres(rows[index, :4], scores, class_ids, network)
+    return _centres(rows, index, scores, class_ids, network)
 
 
 def _objectness_rows(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
     """[N, 5+C]: as `_weighted_rows`, but the objectness alone is the confidence."""
     rows = arrays[0]
-    index = np.nonzero(rows[:, 4] >= np.float32(params.min_threshold))[0]
-    rows = rows[index]
+    rows = rows[rows[:, 4] >= np.float32(params.min_threshold)]
     # The search starts at 0: scores that are not above it leave class 0.
     class_ids = np.where(rows[:, 5:] > 0, rows[:, 5:], np.float32(0)).argmax(axis=1)
-    keep = rows[:, 4] >= column_thresholds(params, class_ids)
-    return _centres(rows[keep, :4], rows[keep, 4], class_ids[keep].astype(np.int32), network)
+    keep = np.nonzero(rows[:, 4] >= column_thresholds(params, class_ids))[0].astype(np.int32)
+    return _centres(rows, keep, rows[keep, 4], class_ids[keep].astype(np.int32), network)
 
 
 def _corner_rows(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
@@ -91,12 +95,12 @@ _STRIDES = ((8, 16, 32), (8, 16, 32, 64))
 
 @lru_cache(maxsize=8)
 def _yolox_grid(width: int, height: int, strides: tuple[int, ...]) -> FloatArray:
-    """(N, 3) float32: cell x, cell y, stride of each candidate."""
+    """(3, N) float32: cell x, cell y, stride of each candidate."""
     parts = []
     for stride in strides:
         y, x = np.mgrid[: -(-height // stride), : -(-width // stride)]
-        parts.append(np.stack([x.ravel(), y.ravel(), np.full(x.size, stride)], axis=1))
-    grid = np.concatenate(parts).astype(np.float32)
+        parts.append(np.stack([x.ravel(), y.ravel(), np.full(x.size, stride)]))
+    grid = np.concatenate(parts, axis=1).astype(np.float32)
     grid.setflags(write=False)
     return grid
 
@@ -115,8 +119,9 @@ def _yolox(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Det
     index, class_ids, scores = best_class(
         rows[:, 5:], params.per_class_threshold, objectness=rows[:, 4]
     )
-    cell_x, cell_y, stride = _yolox_grid(network.width, network.height, strides)[index].T
-    tx, ty, tw, th = rows[index, :4].T
+    grid = _yolox_grid(network.width, network.height, strides)
+    cell_x, cell_y, stride = grid.take(index, axis=1)
+    tx, ty, tw, th = box_planes(rows, index)
     # An overflowing size ends as NaN corners, which go with the boxes that are too small.
     with np.errstate(over="ignore", invalid="ignore"):
         w, h = np.exp(tw) * stride, np.exp(th) * stride
