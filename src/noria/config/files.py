@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,7 +29,7 @@ def missing_files(cfg: ModelConfig, skip: Collection[str] = ()) -> list[ConfigEr
     """
     problems = []
     engine = cfg.model_engine_file
-    if engine is None or not engine.is_file():
+    if engine is None or not os.path.isfile(engine):
         if cfg.onnx_file is None:
             problems.append(_no_model(cfg))
         else:
@@ -42,7 +43,7 @@ def missing_files(cfg: ModelConfig, skip: Collection[str] = ()) -> list[ConfigEr
 
 
 def _missing(cfg: ModelConfig, key: str, path: Path | None) -> list[ConfigError]:
-    if path is None or path.is_file():
+    if path is None or os.path.isfile(path):
         return []
     origin = cfg.origin(key)
     written = origin.text if origin.text is not None else str(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import itertools
 import os
 from pathlib import Path
@@ -12,6 +13,7 @@ from noria.config.values import BadValue
 __all__ = ["missing_hints", "resolve"]
 
 _LISTED_NAMES = 5000
+_PATH_MAX = 4096
 
 
 def resolve(text: str, config: Path) -> Path:
@@ -26,6 +28,8 @@ def resolve(text: str, config: Path) -> Path:
     """
     try:
         joined = os.path.join(os.path.dirname(os.path.realpath(config)), text)
+        if len(os.fsencode(joined)) >= _PATH_MAX:
+            raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
         try:
             return Path(os.path.realpath(joined, strict=True))
         except FileNotFoundError:

@@ -1,0 +1,131 @@
+"""Settings that another one makes useless, and keys without effect: each told, each only then."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from noria.config import ModelConfig
+from noria.config.keys import PROPERTY_KEYS
+from tests.config.conftest import Load
+
+BASE = "gie-unique-id=1\nnum-detected-classes=2\ncluster-mode=2\nonnx-file=a.onnx\n"
+
+
+def told(cfg: ModelConfig) -> list[str]:
+    return [n.message for n in cfg.notices]
+
+
+def test_a_config_without_oddities_has_no_notices(load: Load) -> None:
+    cfg = load(
+        BASE + "custom-lib-path=a.so\nparse-bbox-func-name=F\nlabelfile-path=l.txt\n"
+        "net-scale-factor=0.0039\noffsets=1;2;3\nmaintain-aspect-ratio=1\nsymmetric-padding=1\n"
+        "[class-attrs-all]\npre-cluster-threshold=0.3\nnms-iou-threshold=0.5\ntopk=100\n"
+    )
+    assert told(cfg) == []
+
+
+@pytest.mark.parametrize(
+    ("level", "lines", "words"),
+    [
+        ("warning", "mean-file=m.ppm\noffsets=1;2;3", "mean-file wins"),  # X5
+        ("info", "parse-bbox-func-name=F", "without custom-lib-path"),  # X6
+        ("info", "engine-create-func-name=F", "not called: onnx-file is used"),
+        ("warning", "symmetric-padding=1", "without maintain-aspect-ratio"),  # X7
+        ("warning", "net-scale-factor=0", "1 is used"),  # X8
+        ("warning", "net-scale-factor=-1\noffsets=1;2;3", "offsets are not applied"),
+        ("warning", "network-mode=1", "FP32; the original would build FP16"),  # X9
+        ("warning", "network-mode=2", "FP32"),
+        ("warning", "tlt-encoded-model=m", "needs tlt-model-key"),  # X10
+        ("warning", "model-file=m", "needs proto-file"),  # X11
+        ("warning", "model-file=m\nproto-file=p", "needs output-blob-names"),
+        ("warning", "uff-file=u", "needs uff-input-blob-name"),
+        ("warning", "network-type=3", "needs cluster-mode=4"),  # X12
+        ("warning", "output-instance-mask=1", "needs cluster-mode=4"),
+        ("warning", "use-dla-core=1", "without enable-dla"),  # X13
+        ("warning", "classifier-async-mode=1", "without network-type=1"),  # X14
+        ("warning", "network-input-order=1", "needs infer-dims"),  # X15
+        ("warning", "input-tensor-from-meta=1\noffsets=1;2;3", "would not use offsets"),  # X16
+        ("warning", "auto-inc-mem=0\noutput-tensor-meta=1", "can stall"),  # X17
+        ("warning", "disable-output-host-copy=1", "host memory"),  # X18
+        ("warning", "operate-on-gie-id=1", "is process-mode=2 missing"),  # X19
+        ("warning", "operate-on-class-ids=1", "write filter-out-class-ids"),
+        ("warning", "process-mode=2\ninterval=1", "interval is not used"),
+        ("warning", "network-type=1\n[class-attrs-all]", "does not use it"),  # X20
+        ("warning", "overwrite-input-tensor=1", "needs ip-tensor-file"),  # X21
+        ("warning", "overwrite-output-tensor=1", "needs op-tensor-files"),
+        ("warning", "network-type=1", "Noria runs detectors (0) so far"),
+        ("warning", "process-mode=2", "Noria runs on whole frames (1) so far"),
+        ("warning", "offsets=1;2", "2 offsets for 3 channels"),
+        ("warning", "offsets=1;2;3\nmodel-color-format=2", "3 offsets for 1 channels"),
+        ("warning", "num-detected-classes=0", "every box is dropped"),
+        ("warning", "[class-attrs-all]\npre-cluster-threshold=1", "no box can pass"),
+        ("warning", "cluster-mode=1", "skips DBSCAN while minBoxes is 0"),
+        ("warning", "cluster-mode=3\n[class-attrs-all]\nminBoxes=2", "no box ever has a neighbour"),
+        ("info", "[class-attrs-all]\neps=0.5", "mode 2, which is NMS (DBSCAN is 1)"),
+        ("warning", "cluster-mode=0", "NMS with IoU 0.5 and the 20 best"),
+        ("warning", "parse-classifier-func-name=F", "it is for network-type 1"),
+        ("warning", "network-type=1\nparse-bbox-func-name=F", "it is for network-type 0"),
+        ("warning", "network-type=3\nparse-bbox-instance-mask-func-name=F", "not used without"),
+    ],
+)
+def test_told_and_placed(load: Load, level: str, lines: str, words: str) -> None:
+    assert not any(words in message for message in told(load(BASE)))
+    cfg = load(BASE + lines + "\n")
+    (notice,) = [n for n in cfg.notices if words in n.message]
+    assert notice.level == level
+    assert notice.where is not None
+    assert "model.txt" in notice.where
+
+
+def test_absent_cluster_mode_is_for_the_record_only(load: Load) -> None:
+    text = BASE.replace("cluster-mode=2\n", "")
+    (notice,) = load(text).notices
+    assert (notice.level, "cluster-mode is absent" in notice.message) == ("info", True)
+    (notice,) = load(text + "[class-attrs-all]\ntopk=5\n").notices
+    assert (notice.level, "topk of this file lose" in notice.message) == ("warning", True)
+
+
+def test_missing_id_is_told(load: Load) -> None:
+    cfg = load(BASE.replace("gie-unique-id=1\n", ""))
+    assert [n.level for n in cfg.notices] == ["info"]
+    assert "gie-unique-id is absent" in told(cfg)[0]
+
+
+def test_idle_keys_are_told_once_and_together(load: Load) -> None:
+    cfg = load(BASE + "workspace-size=10\nwarmup-engine=1\nclassifier-threshold=0\n")
+    (message,) = told(cfg)
+    assert "workspace-size (line 6)" in message
+    assert "warmup-engine (line 7)" in message
+    assert "classifier-threshold" not in message  # its default: nothing was asked for
+
+
+SAMPLE = {
+    "path": "x",
+    "text": "x",
+    "flag": "1",
+    "integer flag": "1",
+    "integer": "7",
+    "number": "0.7",
+    "percentage": "7",
+    "list of integers": "1",
+    "list of texts": "a",
+    "list of paths": "a",
+}
+
+
+@pytest.mark.parametrize(
+    "name", [k.name for k in PROPERTY_KEYS.values() if k.field and not (k.acts and not k.acts_for)]
+)
+def test_no_key_is_ignored_in_silence(load: Load, name: str) -> None:
+    """Each key that nothing acts on is named by some notice when a file sets it."""
+    key = PROPERTY_KEYS[name]
+    value = SAMPLE[key.kind.value]
+    if key.enum is not None:
+        value = str(int(next(m for m in key.enum if m != key.default)))
+    if name == "auto-inc-mem":
+        value = "0"
+    cfg = load(BASE + f"{name}={value}\n")
+    assert getattr(cfg, key.field or "") != key.default
+    assert any(re.search(rf"\b{name}\b", message) for message in told(cfg))
