@@ -1,8 +1,18 @@
 // Bodies of the row kernels. Included once per instruction set, with NORIA_TARGET naming it: the
 // same arithmetic in the same order, so vectorised loops give the same bits (no fused multiply-add).
+#include <algorithm>
 #include <cstring>
 
 #include "preprocess_rows.h"
+
+// The rows of one call never overlap; said so that compilers vectorise loops over many of them.
+#if defined(__clang__)
+#define NORIA_ROWS_APART _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define NORIA_ROWS_APART _Pragma("GCC ivdep")
+#else
+#define NORIA_ROWS_APART
+#endif
 
 namespace {
 
@@ -58,11 +68,12 @@ NORIA_TARGET void taps_plain(const float *row, const int32_t *first, const int32
     }
 }
 
-// Nearest byte, halves up.
+// Nearest byte, halves up. Levels are small, and clamping integers keeps loops vectorisable where
+// comparing floats might trap.
 NORIA_TARGET inline float to_byte(float level) {
-    level = level > 0 ? level : 0;
-    level = level < 255 ? level : 255;
-    return float(int(level + 0.5f));
+    const int byte = int(level + 0.5f);
+    const int positive = std::max(byte, 0);
+    return float(std::min(positive, 255));
 }
 
 template <class T>
@@ -81,6 +92,7 @@ NORIA_TARGET inline void yuv_row(const T *__restrict y, const T *__restrict u,
                                  const T *__restrict v, int n, const ColorMatrix m, float scale,
                                  const ChannelOut r, const ChannelOut g, const ChannelOut b) {
     float *__restrict red = r.out, *__restrict green = g.out, *__restrict blue = b.out;
+    NORIA_ROWS_APART
     for (int x = 0; x < n; ++x) {
         const float luma = (float(y[x]) - m.luma_zero) * m.luma_gain;
         const float cb = float(u[x]) - 128.0f, cr = float(v[x]) - 128.0f;
@@ -104,6 +116,7 @@ template <class T, bool PerPixel>
 NORIA_TARGET inline void luma_row(const T *__restrict y, int n, const ColorMatrix m, float scale,
                                   const ChannelOut to) {
     float *__restrict out = to.out;
+    NORIA_ROWS_APART
     for (int x = 0; x < n; ++x)
         out[x] = normalised<PerPixel>(to_byte((float(y[x]) - m.luma_zero) * m.luma_gain), to, x,
                                       scale);
@@ -120,6 +133,7 @@ template <class T, bool PerPixel>
 NORIA_TARGET inline void plain_row(const T *__restrict from, int n, float scale,
                                    const ChannelOut to) {
     float *__restrict out = to.out;
+    NORIA_ROWS_APART
     for (int x = 0; x < n; ++x) out[x] = normalised<PerPixel>(as_byte(from[x]), to, x, scale);
 }
 
@@ -132,6 +146,7 @@ template <class T, bool PerPixel>
 NORIA_TARGET inline void grey_row(const T *__restrict r, const T *__restrict g,
                                   const T *__restrict b, int n, float scale, const ChannelOut to) {
     float *__restrict out = to.out;
+    NORIA_ROWS_APART
     for (int x = 0; x < n; ++x) {
         // Thousandths are exact for bytes, so a grey pixel keeps its level and halves go up.
         const float sum = 299.0f * float(r[x]) + 587.0f * float(g[x]) + 114.0f * float(b[x]);
@@ -148,6 +163,7 @@ NORIA_TARGET void grey_plain(const T *const *rgb, int n, float scale, const Chan
 NORIA_TARGET void interleave_plain(const float *const *from, int n, float *to) {
     const float *__restrict a = from[0], *__restrict b = from[1], *__restrict c = from[2];
     float *__restrict out = to;
+    NORIA_ROWS_APART
     for (int x = 0; x < n; ++x) {
         out[3 * x] = a[x];
         out[3 * x + 1] = b[x];
