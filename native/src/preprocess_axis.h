@@ -22,10 +22,10 @@ enum class Filter { nearest = 0, bilinear = 1, cubic = 2, area = 3, lanczos = 4 
 // One sample: the one that contains the centre.
 std::vector<int32_t> nearest_table(const Axis &axis);
 
-// Two neighbours: first + weight / 2^15 of the way to the next.
+// Two neighbours, first[d] and the one after it; the latter has no weight at the high border.
 struct LinearTable {
     std::vector<int32_t> first;
-    std::vector<int32_t> weight;  // 0 ... 32767
+    std::vector<int32_t> weight;  // of the second, in 1 / 2^15: 0 ... 32767
 };
 LinearTable linear_table(const Axis &axis);
 

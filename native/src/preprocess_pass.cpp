@@ -6,8 +6,7 @@
 
 namespace {
 
-constexpr int slack = RowKernels::scratch_slack;
-constexpr int sparse_ratio = 6;  // beyond it, blending whole rows costs more than picking pairs
+constexpr int slack = RowKernels::slack;
 
 template <class T>
 T *grown(std::vector<T> &buffer, size_t size) {
@@ -19,9 +18,8 @@ T *grown(std::vector<T> &buffer, size_t size) {
 
 // Rows between the steps; kept by each thread.
 struct Pass::Scratch {
-    std::vector<uint8_t> bytes[3], pairs[2];
+    std::vector<uint8_t> bytes[3];
     std::vector<float> levels[3], output[3], sum;
-    std::vector<int16_t> blended;
 };
 
 Pass::Pass(const PassSpec &spec, const RowKernels &kernels) : spec_(spec), kernels_(kernels) {
@@ -30,53 +28,60 @@ Pass::Pass(const PassSpec &spec, const RowKernels &kernels) : spec_(spec), kerne
                  std::min(src.left + src.width, spec.frame_width)};
     const Axis y{src.top, src.height, spec.dst.height, src.top,
                  std::min(src.top + src.height, spec.frame_height)};
-    axes_.push_back(make_axes(x, y));
     const auto &planes = spec.planes;
+    const int width = spec.frame_width, half = (width + 1) / 2;
+    add_axes(x, y);
     switch (spec.layout) {
-        case Layout::rgb: sources_ = {{planes[0], 3, {0, 1, 2}, 0}}; break;
-        case Layout::bgr: sources_ = {{planes[0], 3, {2, 1, 0}, 0}}; break;
-        default: sources_ = {{planes[0], 1, {0}, 0}};
+        case Layout::rgb: add_source(planes[0], width, 3, {0, 1, 2}, 0); return;
+        case Layout::bgr: add_source(planes[0], width, 3, {2, 1, 0}, 0); return;
+        default: add_source(planes[0], width, 1, {0}, 0);
     }
-    const bool yuv = spec.layout == Layout::i420 || spec.layout == Layout::nv12;
-    if (yuv && spec.color != ModelColor::gray) {
-        axes_.push_back(make_axes(x.halved(), y.halved()));
-        if (spec.layout == Layout::nv12) {
-            sources_.push_back({planes[1], 2, {1, 2}, 1});
-        } else {
-            sources_.push_back({planes[1], 1, {1}, 1});
-            sources_.push_back({planes[2], 1, {2}, 1});
-        }
+    if (spec.layout == Layout::gray || spec.color == ModelColor::gray) return;
+    add_axes(x.halved(), y.halved());
+    if (spec.layout == Layout::nv12) {
+        add_source(planes[1], half, 2, {1, 2}, 1);
+    } else {
+        add_source(planes[1], half, 1, {1}, 1);
+        add_source(planes[2], half, 1, {2}, 1);
     }
 }
 
-Pass::Axes Pass::make_axes(const Axis &x, const Axis &y) const {
+void Pass::add_axes(const Axis &x, const Axis &y) {
     Axes axes{};
     axes.x = x;
     axes.y = y;
-    std::vector<int32_t> *first = nullptr;
-    int end = 0;
     if (spec_.filter == Filter::nearest) {
-        axes.nearest_x = nearest_table(x);
         axes.nearest_y = nearest_table(y);
-        first = &axes.nearest_x;
-        end = first->back() + 1;
     } else if (spec_.filter == Filter::bilinear) {
-        axes.linear_x = linear_table(x);
         axes.linear_y = linear_table(y);
-        first = &axes.linear_x.first;
-        end = std::min(first->back() + 2, x.high);
     } else {
         axes.taps_x = tap_table(x, spec_.filter);
         axes.taps_y = tap_table(y, spec_.filter);
-        first = &axes.taps_x.first;
-        for (size_t d = 0; d < first->size(); ++d)
-            end = std::max(end, (*first)[d] + axes.taps_x.taps[d]);
+        std::vector<int32_t> &first = axes.taps_x.first;
+        int end = 0;
+        for (size_t d = 0; d < first.size(); ++d)
+            end = std::max(end, first[d] + axes.taps_x.taps[d]);
+        axes.first_column = *std::min_element(first.begin(), first.end());
+        axes.columns = end - axes.first_column;
+        for (int32_t &column : first) column -= axes.first_column;
     }
-    axes.first_column = *std::min_element(first->begin(), first->end());
-    axes.columns = end - axes.first_column;
-    for (int32_t &column : *first) column -= axes.first_column;
-    axes.sparse = axes.columns > sparse_ratio * x.count;
-    return axes;
+    axes_.push_back(std::move(axes));
+}
+
+void Pass::add_source(const PlaneView &plane, int width, int components, std::array<int, 3> rows,
+                      int axes) {
+    Source source{plane, components, rows, axes, {}};
+    const Axis &x = axes_[size_t(axes)].x;
+    if (axes > 0 && sources_.back().axes == axes) {
+        source.columns = sources_.back().columns;
+    } else if (spec_.filter == Filter::nearest) {
+        source.columns = make_columns(nearest_table(x), {}, components, width, kernels_.shuffles);
+    } else if (spec_.filter == Filter::bilinear) {
+        LinearTable table = linear_table(x);
+        source.columns = make_columns(std::move(table.first), table.weight, components, width,
+                                      kernels_.shuffles);
+    }
+    sources_.push_back(std::move(source));
 }
 
 void Pass::run() const {
@@ -111,8 +116,7 @@ void Pass::sample(const Source &source, int y, Scratch &scratch) const {
     uint8_t *to[3] = {};
     for (int c = 0; c < n; ++c) to[c] = grown(scratch.bytes[source.rows[size_t(c)]], size_t(count));
     const uint8_t *row = source.plane.data + source.plane.stride * axes.nearest_y[size_t(y)];
-    kernels_.nearest[n](row + n * axes.first_column, axes.columns, axes.nearest_x.data(), count,
-                        to);
+    kernels_.nearest[n](row, source.columns, to);
 }
 
 void Pass::sample_linear(const Source &source, int y, Scratch &scratch) const {
@@ -121,33 +125,9 @@ void Pass::sample_linear(const Source &source, int y, Scratch &scratch) const {
     float *to[3] = {};
     for (int c = 0; c < n; ++c)
         to[c] = grown(scratch.levels[source.rows[size_t(c)]], size_t(count));
-    const int first = axes.linear_y.first[size_t(y)], weight = axes.linear_y.weight[size_t(y)];
-    const int second = std::min(first + 1, axes.y.high - 1);
-    const uint8_t *lines[2];
-    for (int i = 0; i < 2; ++i)
-        lines[i] = source.plane.data + source.plane.stride * (i ? second : first) +
-                   n * axes.first_column;
-    const int32_t *index = axes.linear_x.first.data();
-    int columns = axes.columns;
-    std::vector<int32_t> pair_index;
-    if (axes.sparse) {
-        columns = 2 * count;
-        pair_index.resize(size_t(count));
-        for (int x = 0; x < count; ++x) pair_index[size_t(x)] = 2 * x;
-        for (int i = 0; i < 2; ++i) {
-            uint8_t *pairs = grown(scratch.pairs[i], size_t(columns * n));
-            for (int x = 0; x < count; ++x)
-                for (int k = 0; k < 2; ++k) {
-                    const int at = std::min(index[x] + k, axes.columns - 1);
-                    std::copy_n(lines[i] + n * at, n, pairs + n * (2 * x + k));
-                }
-            lines[i] = pairs;
-        }
-        index = pair_index.data();
-    }
-    int16_t *blended = grown(scratch.blended, size_t(columns * n));
-    kernels_.blend(lines[0], lines[1], weight, columns * n, blended);
-    kernels_.linear[n](blended, index, axes.linear_x.weight.data(), count, to);
+    const int weight = axes.linear_y.weight[size_t(y)];
+    const uint8_t *a = source.plane.data + source.plane.stride * axes.linear_y.first[size_t(y)];
+    kernels_.linear[n](a, weight ? a + source.plane.stride : a, weight, source.columns, to);
 }
 
 void Pass::sample_taps(const Source &source, int y, Scratch &scratch) const {

@@ -53,19 +53,21 @@ private:
         int components;
         std::array<int, 3> rows;  // which colour row each component fills
         int axes;                 // index into `axes_`
+        Columns columns;          // nearest and bilinear
     };
     // Tables for planes of one size; which of them are filled depends on the filter.
     struct Axes {
         Axis x, y;
-        std::vector<int32_t> nearest_x, nearest_y;
-        LinearTable linear_x, linear_y;
+        std::vector<int32_t> nearest_y;
+        LinearTable linear_y;
         TapTable taps_x, taps_y;
-        int first_column = 0, columns = 0;  // what the tables of x refer to
-        bool sparse = false;                // most of these columns are skipped
+        int first_column = 0, columns = 0;  // what `taps_x` refers to
     };
 
     int channels() const { return spec_.color == ModelColor::gray ? 1 : 3; }
-    Axes make_axes(const Axis &x, const Axis &y) const;
+    void add_axes(const Axis &x, const Axis &y);
+    void add_source(const PlaneView &plane, int width, int components, std::array<int, 3> rows,
+                    int axes);
     void rows(int begin, int end) const;
     void sample(const Source &source, int y, Scratch &scratch) const;
     void sample_linear(const Source &source, int y, Scratch &scratch) const;

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 // The inner loops of pre-processing: one row at a time, in scratch memory that stays in cache.
 // There is one table of them per instruction set; all compute bit-identical results.
@@ -17,20 +18,40 @@ struct ChannelOut {
     float mean;             // the same for all
 };
 
+// Copies bytes of a row to 16-byte blocks, any byte to any place of its block: `parts` loads of 16
+// bytes from `base` on, each shuffled by its own mask. Made once, used for every row.
+struct Shuffle {
+    static constexpr int block = 16, most_parts = 8;
+    int parts = 0;  // 0: not usable, the source bytes of some block lie too far apart
+    std::vector<int32_t> base;   // of each block
+    std::vector<uint8_t> masks;  // parts * 16 of each block
+};
+// from[i] is the byte that goes to place i; rows are `row_bytes` long and never read beyond.
+Shuffle make_shuffle(const std::vector<int32_t> &from, int row_bytes);
+
+// How the columns of one plane are picked or interpolated.
+struct Columns {
+    int count;                   // outputs
+    std::vector<int32_t> index;  // pixel of each output; with `pair` the first of two, ascending
+    std::vector<int32_t> pair;   // weights in 1 / 2^14: first, second << 16; empty for nearest
+    int safe;                    // outputs before it may be read with a word beyond their pixels
+    Shuffle shuffle;
+};
+Columns make_columns(std::vector<int32_t> index, const std::vector<int32_t> &weight,
+                     int components, int pixels, bool shuffle);
+
 struct RowKernels {
-    // Scratch rows have room for `scratch_slack` elements more than asked for, written or read
-    // by whole vectors.
-    static constexpr int scratch_slack = 32;
+    // Output rows have room for `slack` elements more than asked for, written by whole vectors.
+    static constexpr int slack = 32;
 
-    // Picks the pixels `index[0 ... count)` of a row with N interleaved components into N byte rows.
-    void (*nearest[4])(const uint8_t *row, int pixels, const int32_t *index, int count,
-                       uint8_t *const *to);
+    bool shuffles;  // whether `Columns::shuffle` is of use
 
-    // 128 * (a + (b - a) * weight / 2^15) of n bytes, in 16 bits.
-    void (*blend)(const uint8_t *a, const uint8_t *b, int weight, int n, int16_t *to);
+    // Picks pixels of a row with N interleaved components into N byte rows.
+    void (*nearest[4])(const uint8_t *row, const Columns &columns, uint8_t *const *to);
 
-    // Interpolates such a row, N components interleaved, into N rows of levels (0 ... 255).
-    void (*linear[4])(const int16_t *row, const int32_t *index, const int32_t *weight, int count,
+    // Interpolates between two rows, N components interleaved, into N rows of levels (0 ... 255).
+    // 128 * (a + (b - a) * weight / 2^15) in 16 bits, then the pairs of neighbours in 32 bits.
+    void (*linear[4])(const uint8_t *a, const uint8_t *b, int weight, const Columns &columns,
                       float *const *to);
 
     // sum += weight * row, n bytes.

@@ -16,39 +16,46 @@
 
 namespace {
 
+// Both from output `begin` on, for what is left after whole vectors.
 template <int N>
-NORIA_TARGET void nearest_plain(const uint8_t *row, int, const int32_t *index, int count,
-                                uint8_t *const *to) {
+NORIA_TARGET inline void nearest_from(int begin, const uint8_t *row, const Columns &columns,
+                                      uint8_t *const *to) {
+    const int32_t *index = columns.index.data();
     for (int c = 0; c < N; ++c) {
         uint8_t *out = to[c];
-        for (int x = 0; x < count; ++x) out[x] = row[N * index[x] + c];
+        for (int x = begin; x < columns.count; ++x) out[x] = row[N * index[x] + c];
     }
+}
+
+template <int N>
+NORIA_TARGET void nearest_plain(const uint8_t *row, const Columns &columns, uint8_t *const *to) {
+    nearest_from<N>(0, row, columns, to);
 }
 
 NORIA_TARGET inline int blended(int a, int b, int weight) {
     return a * 128 + (((b - a) * 128 * weight + 16384) >> 15);
 }
 
-NORIA_TARGET void blend_plain(const uint8_t *a, const uint8_t *b, int weight, int n, int16_t *to) {
-    for (int i = 0; i < n; ++i) to[i] = int16_t(blended(a[i], b[i], weight));
-}
-
-// Weights of the two neighbours in 1 / 2^14, so that both fit in 16 bits.
-NORIA_TARGET inline int second_weight(int weight) { return (weight + 1) >> 1; }
-
 constexpr float linear_unit = 1.0f / (128 * 16384);
 
 template <int N>
-NORIA_TARGET void linear_plain(const int16_t *row, const int32_t *index, const int32_t *weight,
-                               int count, float *const *to) {
-    for (int c = 0; c < N; ++c) {
-        float *out = to[c];
-        for (int x = 0; x < count; ++x) {
-            const int16_t *at = row + N * index[x] + c;
-            const int second = second_weight(weight[x]);
-            out[x] = float(at[0] * (16384 - second) + at[N] * second) * linear_unit;
-        }
+NORIA_TARGET inline void linear_from(int begin, const uint8_t *a, const uint8_t *b, int weight,
+                                     const Columns &columns, float *const *to) {
+    for (int x = begin; x < columns.count; ++x) {
+        const int pair = columns.pair[size_t(x)], at = N * columns.index[size_t(x)];
+        const int second = pair >> 16, first = pair & 0xffff;
+        const int next = second ? at + N : at;
+        for (int c = 0; c < N; ++c)
+            to[c][x] = float(blended(a[at + c], b[at + c], weight) * first +
+                             blended(a[next + c], b[next + c], weight) * second) *
+                       linear_unit;
     }
+}
+
+template <int N>
+NORIA_TARGET void linear_plain(const uint8_t *a, const uint8_t *b, int weight,
+                               const Columns &columns, float *const *to) {
+    linear_from<N>(0, a, b, weight, columns, to);
 }
 
 NORIA_TARGET void accumulate_plain(const uint8_t *row, float weight, int n, float *sum) {
@@ -176,7 +183,6 @@ inline RowKernels plain_kernels() {
     k.nearest[1] = nearest_plain<1>;
     k.nearest[2] = nearest_plain<2>;
     k.nearest[3] = nearest_plain<3>;
-    k.blend = blend_plain;
     k.linear[1] = linear_plain<1>;
     k.linear[2] = linear_plain<2>;
     k.linear[3] = linear_plain<3>;

@@ -1,0 +1,115 @@
+"""Fused pre-processing beside OpenCV's cvtColor + resize + blobFromImage, in one run.
+
+1080p to a 640x640 letterbox, scaled to 0..1, RGB planar float32. Both sides work on the same
+picture and the same number of threads; measurements alternate and the medians are compared. OpenCV
+takes I420 only as one tight block of memory, which it gets for free here.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import cv2
+import numpy as np
+
+from noria.infer.preprocess import Preprocessor
+from noria.media.frame import ColorSpace, Frame, PixelFormat
+
+WIDTH, HEIGHT, NETWORK = 1920, 1080, 640
+REPEATS = 60
+ROW_PAD = 64  # decoders pad their rows
+FILTERS = {"nearest": (0, cv2.INTER_NEAREST), "bilinear": (1, cv2.INTER_LINEAR)}
+
+
+class Row(NamedTuple):
+    """One comparison: medians in milliseconds, and how many times faster noria is."""
+
+    name: str
+    ours_ms: float
+    reference_ms: float
+    ratio: float
+
+
+def rows(repeats: int = REPEATS) -> list[Row]:
+    """Measure every combination of source, filter and number of threads (1 and 2)."""
+    block, i420, bgr = _pictures()
+    result = []
+    for threads in (1, 2):
+        for name, (ours, theirs) in FILTERS.items():
+            for source in ("I420", "BGR"):
+                frame = i420 if source == "I420" else Frame.from_array(bgr)
+                pre = Preprocessor(
+                    NETWORK,
+                    NETWORK,
+                    scale=1 / 255,
+                    maintain_aspect_ratio=True,
+                    scaling_filter=ours,
+                    threads=threads,
+                )
+                picture = block if source == "I420" else bgr
+                label = f"preprocess {source}, {name}, {threads} thread{'s' * (threads > 1)}"
+                result.append(_compare(label, pre, frame, picture, theirs, threads, repeats))
+    return result
+
+
+def _compare(
+    label: str, pre: Preprocessor, frame: Frame, picture: Any, filter: int, threads: int, count: int
+) -> Row:
+    out = pre.empty(1)[0]
+    before = cv2.getNumThreads()
+    cv2.setNumThreads(threads)
+    try:
+        ours, reference = _alternate(
+            lambda: pre(frame, out), lambda: _opencv(picture, filter), count
+        )
+    finally:
+        cv2.setNumThreads(before)
+    return Row(label, ours, reference, reference / ours)
+
+
+def _opencv(picture: Any, filter: int) -> Any:
+    if picture.ndim == 2:
+        picture = cv2.cvtColor(picture, cv2.COLOR_YUV2BGR_I420)
+    height = NETWORK * HEIGHT // WIDTH
+    small = cv2.resize(picture, (NETWORK, height), interpolation=filter)
+    padded = cv2.copyMakeBorder(small, 0, NETWORK - height, 0, 0, cv2.BORDER_CONSTANT)
+    return cv2.dnn.blobFromImage(padded, 1 / 255, swapRB=True)
+
+
+def _alternate(a: Callable[[], Any], b: Callable[[], Any], count: int) -> tuple[float, float]:
+    times: tuple[list[float], list[float]] = ([], [])
+    for i in range(count + 5):
+        for function, found in zip((a, b), times, strict=True):
+            start = time.perf_counter()
+            function()
+            if i >= 5:
+                found.append((time.perf_counter() - start) * 1e3)
+    return statistics.median(times[0]), statistics.median(times[1])
+
+
+def _pictures() -> tuple[Any, Frame, Any]:
+    """A smooth, noisy picture: as one I420 block, as decoder planes with padded rows, as BGR."""
+    rng = np.random.default_rng(0)
+    coarse = rng.integers(0, 256, (34, 60, 3), dtype=np.uint8)
+    bgr = cv2.resize(coarse, (WIDTH, HEIGHT), interpolation=cv2.INTER_CUBIC)
+    bgr = cv2.add(bgr, rng.integers(0, 12, bgr.shape, dtype=np.uint8))
+    block = cv2.cvtColor(bgr, cv2.COLOR_BGR2YUV_I420)
+    luma = block[:HEIGHT]
+    chroma = block[HEIGHT:].reshape(2, HEIGHT // 2, WIDTH // 2)
+    planes = []
+    for plane in (luma, *chroma):
+        padded = np.zeros((plane.shape[0], plane.shape[1] + ROW_PAD), np.uint8)
+        padded[:, : plane.shape[1]] = plane
+        planes.append(padded[:, : plane.shape[1]])
+    frame = Frame(tuple(planes), PixelFormat.I420, WIDTH, HEIGHT, ColorSpace.BT601)
+    return block, frame, bgr
+
+
+if __name__ == "__main__":
+    for row in rows():
+        print(
+            f"{row.name:38} {row.ours_ms:7.3f} ms  cv2 {row.reference_ms:7.3f} ms  {row.ratio:5.2f}x"
+        )
