@@ -111,6 +111,8 @@ def test_agrees_with_the_oracle(
         ((97, 65), (96, 64)),
         ((66, 34), (32, 16)),
         ((7, 7), (64, 3)),
+        ((2100, 4), (33, 2)),
+        ((260, 4), (33, 2)),
     ],
 )
 def test_edges(format, filter, size, net):
