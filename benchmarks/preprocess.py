@@ -8,15 +8,15 @@ the memory of its intermediate pictures from call to call instead of asking for 
 
 from __future__ import annotations
 
-import statistics
-import time
-from collections.abc import Callable
+from collections.abc import Iterable
+from functools import partial
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import cv2
 import numpy as np
 
+from benchmarks.common import Row, compare
 from noria.infer.preprocess import Preprocessor
 from noria.media.frame import ColorSpace, Frame, PixelFormat
 
@@ -26,20 +26,11 @@ ROW_PAD = 64  # decoders pad their rows
 FILTERS = {"nearest": (0, cv2.INTER_NEAREST), "bilinear": (1, cv2.INTER_LINEAR)}
 
 
-class Row(NamedTuple):
-    """One comparison: medians in milliseconds, and how many times faster noria is."""
-
-    name: str
-    ours_ms: float
-    reference_ms: float
-    ratio: float
-
-
-def rows(repeats: int = REPEATS) -> list[Row]:
-    """Measure every combination of source, filter and number of threads (1 and 2)."""
+def rows() -> Iterable[Row]:
+    """Every combination of threads (1 and 2), filter, source and kept memory."""
     block, i420, bgr = _pictures()
     sources = {"I420": (i420, block), "BGR": (Frame.from_array(bgr), bgr)}
-    result = []
+    before = cv2.getNumThreads()
     for threads, (name, (ours, theirs)), source, keep in product(
         (1, 2), FILTERS.items(), sources, (False, True)
     ):
@@ -52,23 +43,19 @@ def rows(repeats: int = REPEATS) -> list[Row]:
             scaling_filter=ours,
             threads=threads,
         )
-        label = f"preprocess {source}, {name}, {threads} thread{'s' * (threads > 1)}"
-        reference = _OpenCv(picture, theirs, keep=keep)
-        result.append(_compare(label + ", kept" * keep, pre, frame, reference, threads, repeats))
-    return result
-
-
-def _compare(
-    label: str, pre: Preprocessor, frame: Frame, reference: _OpenCv, threads: int, count: int
-) -> Row:
-    out = pre.empty(1)[0]
-    before = cv2.getNumThreads()
-    cv2.setNumThreads(threads)
-    try:
-        ours, theirs = _alternate(lambda: pre(frame, out), reference, count)
-    finally:
-        cv2.setNumThreads(before)
-    return Row(label, ours, theirs, theirs / ours)
+        out = pre.empty(1)[0]
+        label = f"{source}, {name}, {threads} thread{'s' * (threads > 1)}{', kept' * keep}"
+        cv2.setNumThreads(threads)
+        try:
+            yield compare(
+                label,
+                partial(pre, frame, out),
+                _OpenCv(picture, theirs, keep=keep),
+                repeat=REPEATS,
+                warm_up=5,
+            )
+        finally:
+            cv2.setNumThreads(before)
 
 
 class _OpenCv:
@@ -94,17 +81,6 @@ class _OpenCv:
             below = NETWORK - self.height
             padded = cv2.copyMakeBorder(small, 0, below, 0, 0, cv2.BORDER_CONSTANT)
         return cv2.dnn.blobFromImage(padded, 1 / 255, swapRB=True)
-
-
-def _alternate(a: Callable[[], Any], b: Callable[[], Any], count: int) -> tuple[float, float]:
-    times: tuple[list[float], list[float]] = ([], [])
-    for i in range(count + 5):
-        for function, found in zip((a, b), times, strict=True):
-            start = time.perf_counter()
-            function()
-            if i >= 5:
-                found.append((time.perf_counter() - start) * 1e3)
-    return statistics.median(times[0]), statistics.median(times[1])
 
 
 def _pictures() -> tuple[Any, Frame, Any]:

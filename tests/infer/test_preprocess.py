@@ -327,16 +327,19 @@ def test_settings_that_cannot_be(options, message):
         Preprocessor(8, 8, **options)
 
 
+def load_config(folder, *lines) -> ModelConfig:
+    path = folder / "config.txt"
+    path.write_text("\n".join(["[property]", *lines]))
+    return ModelConfig.load(path)
+
+
 def test_from_config(tmp_path):
     (tmp_path / "mean.ppm").write_bytes(b"P6\n4 4\n255\n" + bytes(48))
-    cfg = ModelConfig(
-        model_color_format=1,
-        net_scale_factor=0.5,
-        offsets=(1, 2, 3),
-        network_input_order=1,
-        maintain_aspect_ratio=True,
-        scaling_filter=1,
-        mean_file=tmp_path / "mean.ppm",
+    cfg = load_config(
+        tmp_path,
+        *("model-color-format=1", "net-scale-factor=0.5", "offsets=1;2;3"),
+        *("network-input-order=1", "maintain-aspect-ratio=1", "scaling-filter=1"),
+        "mean-file=mean.ppm",
     )
     pre = Preprocessor.from_config(cfg, 4, 4, 3, threads=1)
     assert pre.shape == (4, 4, 3)
@@ -346,15 +349,16 @@ def test_from_config(tmp_path):
     assert pre.maintain_aspect_ratio
     assert not pre.symmetric_padding
     assert pre.mean.shape == (4, 4, 3)
-    with pytest.raises(ConfigError, match=r"model-color-format.*1 channel, but BGR"):
+    with pytest.raises(ConfigError, match=r"config.txt:2: model-color-format.*1 channel, but BGR"):
         Preprocessor.from_config(cfg, 4, 4, 1)
-    with pytest.raises(ConfigError, match=r"mean-file: .*is 4x4"):
+    with pytest.raises(ConfigError, match=r"config.txt:8: mean-file: .*is 4x4"):
         Preprocessor.from_config(cfg, 5, 4, 3)
 
 
-def test_offsets_of_a_config_are_counted():
-    with pytest.raises(ConfigError, match="offsets: offsets has 2 values"):
-        Preprocessor.from_config(ModelConfig(offsets=(1, 2)), 4, 4, 3)
+def test_offsets_of_a_config_are_counted(tmp_path):
+    cfg = load_config(tmp_path, "net-scale-factor=1", "offsets=1;2")
+    with pytest.raises(ConfigError, match=r"config.txt:3: offsets: offsets has 2 values"):
+        Preprocessor.from_config(cfg, 4, 4, 3)
 
 
 def test_kernels_can_be_forced_to_plain_code(monkeypatch):
