@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from typing import Any
 from noria.errors import MediaError
 from noria.media.frame import Frame
 from noria.media.pixels import to_rgb
+from noria.media.sinks.base import make_folder
 
 __all__ = ["contact_sheet"]
 
@@ -47,7 +49,7 @@ def contact_sheet(
         raise MediaError("a contact sheet needs at least one frame", where=str(path))
     if columns is None:
         shape = frames[0].width / frames[0].height
-        columns = math.ceil(math.sqrt(len(frames) / shape))
+        columns = round(math.sqrt(len(frames) / shape))
     columns = max(1, min(columns, len(frames)))
     rows = -(-len(frames) // columns)
     tile_height = max(1, round(tile_width * frames[0].height / frames[0].width))
@@ -64,13 +66,14 @@ def contact_sheet(
         if captions:
             text = f"frame {frame.frame}   {frame.pts_ns / 1e9:.2f} s"
             ink.text((x + 1, y + tile_height + 4), text, fill=_INK, font=font)
+    make_folder(path.parent, str(path))
     part = path.with_name(path.name + ".part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         sheet.save(part, "PNG", optimize=True)
         os.replace(part, path)
     except OSError as error:
-        part.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
         raise MediaError(
             f"the contact sheet cannot be written: {error.strerror or error}", where=str(path)
         ) from error

@@ -82,7 +82,9 @@ def split_spec(spec: str) -> tuple[str, Path]:
 
 
 def _unknown(found: str, spec: str, guess: str = "") -> MediaError:
-    near = difflib.get_close_matches(guess, [*SINK_KINDS, *_ALIASES], n=1) if guess else []
+    near = (
+        difflib.get_close_matches(guess, [*SINK_KINDS, *_ALIASES], n=1, cutoff=0.5) if guess else []
+    )
     return MediaError(
         found,
         where=spec,

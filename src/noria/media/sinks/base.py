@@ -112,9 +112,16 @@ class Sink:
         return f"{type(self).__name__}({self.name!r}, {self.frames} frames)"
 
 
-def write_error(path: Path, error: OSError, frame: int | None, kept: int) -> MediaError:
-    """The error for an output that the system refuses to take."""
+def write_error(
+    path: Path, error: OSError, frame: int | None, kept: int, *, encoded: bool = False
+) -> MediaError:
+    """The error for an output that the system refuses to take.
+
+    `encoded`: the last of the `kept` frames are still with an encoder and lost.
+    """
     fix = f"{kept} earlier frames are kept"
+    if encoded:
+        fix += ", but for the last seconds, which the encoder still held"
     at = "its end" if frame is None else f"frame {frame}"
     match error.errno:
         case errno.ENOSPC | errno.EDQUOT:

@@ -48,7 +48,7 @@ class LineWriter:
             if key not in heads:
                 label = json.dumps(label_of(meta, key), ensure_ascii=False).replace("%", "%%")
                 heads[key] = f'{{"class_id":{key[1]},"label":{label},"confidence":'
-        if values.min() < 0:  # a minus zero that only rounding made becomes a plain zero
+        if np.signbit(values).any():  # a minus zero, also one made by rounding, becomes a plain one
             values = np.where(np.abs(values) < 5e-7, 0.0, values)
             values[:, 1:] = np.round(values[:, 1:], 3) + 0.0
         template = ",".join([heads[key] + _NUMBERS for key in keys])

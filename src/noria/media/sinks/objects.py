@@ -27,9 +27,10 @@ def finite_rows(meta: FrameMeta) -> tuple[list[tuple[int, int]], npt.NDArray[Any
     values[:, 0] = objects.confidences
     values[:, 1:] = objects.rects
     keys: Any = list(zip(objects.component_ids.tolist(), objects.class_ids.tolist(), strict=True))
-    if np.isfinite(values.sum()):  # one pass; the sum of finite float32 cannot overflow float64
+    finite = np.isfinite(values)
+    if finite.all():
         return keys, values, 0
-    good: Any = np.isfinite(values).all(axis=1)
+    good: Any = finite.all(axis=1)
     kept = [key for key, ok in zip(keys, good.tolist(), strict=True) if ok]
     return kept, values[good], n - len(kept)
 

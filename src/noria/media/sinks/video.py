@@ -122,7 +122,10 @@ class VideoSink(Sink):
             self._container.mux(self._stream.encode(picture))
         except OSError as error:
             self._broken = True
-            raise write_error(self.path, error, meta.frame, self.frames) from error
+            raise write_error(self.path, error, meta.frame, self.frames, encoded=True) from error
+        if self._file is not None and self._file.interrupted:
+            self._file.interrupted = False
+            raise KeyboardInterrupt
 
     def _picture(self, frame: Frame) -> Any:
         """`frame` as the encoder takes it."""
@@ -198,27 +201,39 @@ class VideoSink(Sink):
         self._file.close()
         os.replace(self._part, self.path)
         if failure is not None:
-            raise write_error(self.path, failure, None, self.frames) from failure
+            raise write_error(self.path, failure, None, self.frames, encoded=True) from failure
 
 
 class _Output:
-    """The file under FFmpeg: system errors keep their number, and a failed file stays as it is."""
+    """The file under FFmpeg: system errors keep their number, and a failed file stays as it is.
+
+    Every byte has its explicit place, so a write that Ctrl-C broke into is simply done again; the
+    interrupt is raised when FFmpeg is done.
+    """
 
     def __init__(self, path: Path) -> None:
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+        self._at = self._end = 0
         self.sealed = False
+        self.interrupted = False
 
     def write(self, data: bytes) -> int:
-        view = memoryview(data)
-        while len(view) and not self.sealed:
-            view = view[os.write(self._fd, view) :]
-        return len(data)
+        view, at = memoryview(data), self._at
+        end = at + len(view)
+        while at < end and not self.sealed:
+            try:
+                at += os.pwrite(self._fd, view[at - end :], at)
+            except KeyboardInterrupt:
+                self.interrupted = True
+        self._at, self._end = end, max(self._end, end)
+        return len(view)
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        return os.lseek(self._fd, offset, whence)
+        self._at = offset + (0, self._at, self._end)[whence]
+        return self._at
 
     def tell(self) -> int:
-        return os.lseek(self._fd, 0, os.SEEK_CUR)
+        return self._at
 
     def close(self) -> None:
         os.close(self._fd)

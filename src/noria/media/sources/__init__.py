@@ -74,7 +74,7 @@ def _folder(path: Path, name: str, source_id: int, fps: float | None) -> Source:
         files = [p for p in path.iterdir() if p.is_file() and not p.name.startswith(".")]
     except OSError as error:
         raise MediaError(f"the folder cannot be read: {error.strerror}", where=name) from error
-    return _images(files, name, source_id, fps, what=f"the folder has {len(files)} files")
+    return _images(files, name, source_id, fps, what="the folder has")
 
 
 def _pattern(pattern: str, source_id: int, fps: float | None) -> Source:
@@ -83,7 +83,7 @@ def _pattern(pattern: str, source_id: int, fps: float | None) -> Source:
         raise MediaError("the pattern matches no file", where=pattern)
     if len(files) == 1 and files[0].suffix.lower() not in IMAGE_SUFFIXES:
         return open_source(str(files[0]), source_id=source_id, fps=fps)
-    return _images(files, pattern, source_id, fps, what=f"the pattern matches {len(files)} files")
+    return _images(files, pattern, source_id, fps, what="the pattern matches")
 
 
 def _images(
@@ -92,7 +92,7 @@ def _images(
     images = [p for p in files if p.suffix.lower() in IMAGE_SUFFIXES]
     if not images:
         raise MediaError(
-            f"{what}, none of them an image",
+            f"{what} {len(files)} file{'s' * (len(files) != 1)}, none of them an image",
             where=name,
             expected="images (" + ", ".join(sorted(s[1:] for s in IMAGE_SUFFIXES)) + ")",
             fix="to read videos, name one video file",

@@ -1,0 +1,334 @@
+"""JSON Lines, COCO and KITTI: exact content, and what is on the disk when things go wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import math
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.media.conftest import MakeMeta, gray_frame
+
+from noria.errors import MediaError
+from noria.media import Frame, Sink, open_sink
+from noria.media.sinks.jsonl import LineWriter
+from noria.meta import Detections, FrameMeta, Space
+
+
+@contextlib.contextmanager
+def file_size_limit(size: int) -> Iterator[None]:
+    """As on a full disk: no file may grow beyond `size`."""
+    old = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, old[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, old)
+        signal.signal(signal.SIGXFSZ, handler)
+
+
+def write_many(sink: Sink, frame: Frame, meta: FrameMeta, count: int) -> None:
+    for _ in range(count):
+        sink.write(frame, meta)
+
+
+def test_json_line_exactly(tmp_path: Path, make_meta: MakeMeta) -> None:
+    path = tmp_path / "new" / "folder" / "boxes.jsonl"
+    frame = gray_frame(3, source="a/ü.mp4")
+    with open_sink(str(path)) as sink:
+        assert (sink.kind, sink.needs_pixels) == ("jsonl", False)
+        sink.write(frame, make_meta(frame, (1.5, 2, 30.25, 40, 0.875, 1)))
+        sink.write(frame, make_meta(frame))
+    assert path.read_text().splitlines() == [
+        '{"source":"a/ü.mp4","frame":3,"pts_ns":120000000,"width":64,"height":48,"objects":'
+        '[{"class_id":1,"label":"bus","confidence":0.875000,'
+        '"left":1.500,"top":2.000,"width":30.250,"height":40.000}]}',
+        '{"source":"a/ü.mp4","frame":3,"pts_ns":120000000,"width":64,"height":48,"objects":[]}',
+    ]
+
+
+numbers = st.floats(width=32, min_value=-1e6, max_value=1e6)
+any_number = st.floats(width=32)
+
+
+@given(
+    rows=st.lists(st.tuples(*[any_number] * 5, st.integers(-3, 5)), max_size=5),
+    labels=st.lists(st.text(max_size=8), max_size=4),
+    source=st.text(max_size=8),
+)
+def test_every_line_is_json(rows: list[Any], labels: list[str], source: str) -> None:
+    """Whatever the labels and numbers: valid JSON, finite, close to the metadata."""
+    meta = FrameMeta(source, 0, 7, -5, 64, 48)
+    table = np.array([r[:5] for r in rows], np.float32).reshape(-1, 5)
+    classes = np.array([r[5] for r in rows], np.int32)
+    meta.objects.append(
+        Detections(table[:, :4], table[:, 4], classes, space=Space.FRAME), 1, labels=labels
+    )
+    line, lost = LineWriter().line(meta)
+
+    def refuse(text: str) -> Any:
+        raise AssertionError(text)
+
+    data = json.loads(line.encode("utf-8", "backslashreplace"), parse_constant=refuse)
+    assert line.count("\n") == 1
+    assert list(data) == ["source", "frame", "pts_ns", "width", "height", "objects"]
+    assert (data["source"], data["frame"], data["pts_ns"]) == (source, 7, -5)
+    kept = [r for r in rows if all(math.isfinite(v) for v in r[:5])]
+    assert lost == len(rows) - len(kept)
+    assert len(data["objects"]) == len(kept)
+    for got, row in zip(data["objects"], kept, strict=True):
+        assert list(got) == ["class_id", "label", "confidence", "left", "top", "width", "height"]
+        class_id = row[5]
+        assert got["class_id"] == class_id
+        assert got["label"] == (labels[class_id] if 0 <= class_id < len(labels) else "")
+        values = (got["left"], got["top"], got["width"], got["height"], got["confidence"])
+        for value, exact in zip(values, row[:5], strict=True):
+            assert value == pytest.approx(exact, abs=6e-4)
+    assert "-0.000," not in line
+
+
+def test_labels_of_several_detectors(make_meta: MakeMeta) -> None:
+    frame = gray_frame()
+    meta = make_meta(frame, (0, 0, 1, 1, 0.5, 0))
+    box = Detections(np.ones((1, 4)), np.ones(1), np.zeros(1), space=Space.FRAME)  # type: ignore[arg-type]
+    meta.objects.append(box, 2, labels=["100%"])
+    writer = LineWriter()
+    for _ in range(2):
+        assert [o["label"] for o in json.loads(writer.line(meta)[0])["objects"]] == ["car", "100%"]
+    meta.objects.labels[1] = ["renamed"]
+    assert json.loads(writer.line(meta)[0])["objects"][0]["label"] == "renamed"
+
+
+def test_lines_can_be_followed_while_they_are_written(tmp_path: Path, make_meta: MakeMeta) -> None:
+    path = tmp_path / "x.jsonl"
+    with open_sink(str(path)) as sink:
+        for i in range(3):
+            frame = gray_frame(i)
+            sink.write(frame, make_meta(frame))
+            assert len(path.read_text().splitlines()) == i + 1
+
+
+def test_killed_process_leaves_whole_lines(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    code = (
+        "import sys, numpy as np\n"
+        "from noria.media import Frame, open_sink\n"
+        "from noria.meta import FrameMeta\n"
+        "frame = Frame.from_array(np.zeros((4, 4, 3), np.uint8))\n"
+        "sink = open_sink(sys.argv[1])\n"
+        "i = 0\n"
+        "while True:\n"
+        "    sink.write(frame, FrameMeta('s', 0, i, 0, 4, 4)); i += 1\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code, str(path)])
+    end = time.monotonic() + 20
+    while (not path.exists() or path.stat().st_size < 20_000) and time.monotonic() < end:
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    text = path.read_text()
+    assert text.endswith("\n")
+    assert [json.loads(line)["frame"] for line in text.splitlines()] == list(
+        range(text.count("\n"))
+    )
+
+
+def test_standard_output(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    frame = gray_frame()
+    with open_sink("jsonl:-") as sink:
+        sink.write(frame, FrameMeta("s", 0, 0, 0, 64, 48))
+    assert json.loads(capfd.readouterr().out)["source"] == "s"
+
+
+def test_full_disk_keeps_whole_lines(tmp_path: Path, make_meta: MakeMeta) -> None:
+    path = tmp_path / "x.jsonl"
+    frame = gray_frame(5)
+    meta = make_meta(frame, *[(1, 2, 3, 4, 0.5, 0)] * 3)
+    with open_sink(str(path)) as sink:
+        with file_size_limit(3000), pytest.raises(MediaError) as caught:
+            write_many(sink, frame, meta, 100)
+        assert str(path) in str(caught.value)
+        assert "frame 5" in str(caught.value)
+        assert f"{sink.frames} earlier frames are kept" in str(caught.value)
+    lines = path.read_text().splitlines()
+    assert len(lines) == sink.frames > 5
+    assert all(len(json.loads(line)["objects"]) == 3 for line in lines)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_no_space_left(make_meta: MakeMeta) -> None:
+    frame = gray_frame(0)
+    with open_sink("jsonl:/dev/full") as sink, pytest.raises(MediaError, match="the disk is full"):
+        sink.write(frame, make_meta(frame))
+
+
+def coco(path: Path) -> Any:
+    from faster_coco_eval import COCO
+
+    with contextlib.redirect_stdout(io.StringIO()):
+        return COCO(str(path))
+
+
+def test_coco_is_read_by_its_tools(tmp_path: Path, make_meta: MakeMeta) -> None:
+    path = tmp_path / "out.json"
+    with open_sink(str(path)) as sink:
+        for i in range(4):
+            frame = gray_frame(i)
+            boxes = [(10 * j, 5, 8, 4, 0.5 + j / 10, j) for j in range(i)]
+            sink.write(frame, make_meta(frame, *boxes, labels=("car", "bus", "tram", "never")))
+        assert not path.exists()  # half a file is of no use
+    assert list(tmp_path.iterdir()) == [path]
+    data = json.loads(path.read_text())
+    assert [(i["id"], i["frame"], i["file_name"]) for i in data["images"]] == [
+        (i + 1, i, f"frame_{i:06d}.jpg") for i in range(4)
+    ]
+    assert [a["id"] for a in data["annotations"]] == list(range(1, 7))
+    assert data["annotations"][2] == {
+        "id": 3,
+        "image_id": 3,
+        "category_id": 1,
+        "bbox": [10, 5, 8, 4],
+        "area": 32,
+        "iscrowd": 0,
+        "score": 0.6,
+    }
+    names = {c["id"]: c["name"] for c in data["categories"]}
+    assert names == {0: "car", 1: "bus", 2: "tram", 3: "never"}
+    loaded = coco(path)
+    assert len(loaded.getAnnIds()) == 6
+    assert loaded.getImgIds() == [1, 2, 3, 4]
+
+
+def test_coco_without_frames_or_objects(tmp_path: Path, make_meta: MakeMeta) -> None:
+    with open_sink(str(tmp_path / "none.json")):
+        pass
+    assert json.loads((tmp_path / "none.json").read_text())["images"] == []
+    frame = gray_frame()
+    with open_sink(str(tmp_path / "empty.json")) as sink:
+        sink.write(frame, make_meta(frame))
+    data = json.loads((tmp_path / "empty.json").read_text())
+    assert (len(data["images"]), data["annotations"]) == (1, [])
+
+
+def test_coco_classes_of_two_detectors_stay_apart(tmp_path: Path, make_meta: MakeMeta) -> None:
+    frame = gray_frame(source="folder/photo.PNG")
+    meta = make_meta(frame, (0, 0, 1, 1, 0.5, 0), labels=["car"])
+    box = Detections(np.ones((1, 4)), np.ones(1), np.zeros(1), space=Space.FRAME)  # type: ignore[arg-type]
+    meta.objects.append(box, 2, labels=["plate"])
+    with open_sink(str(tmp_path / "x.json")) as sink:
+        sink.write(frame, meta)
+    data = json.loads((tmp_path / "x.json").read_text())
+    names = {c["id"]: c["name"] for c in data["categories"]}
+    assert [names[a["category_id"]] for a in data["annotations"]] == ["car", "plate"]
+    assert data["images"][0]["file_name"] == "photo.PNG"
+
+
+@pytest.mark.parametrize("limit", [3000, 9000])
+def test_coco_on_a_full_disk_keeps_whole_frames(
+    tmp_path: Path, make_meta: MakeMeta, limit: int
+) -> None:
+    path = tmp_path / "x.json"
+    sink = open_sink(str(path))
+    frame = gray_frame(1)
+    meta = make_meta(frame, *[(1, 2, 3, 4, 0.5, 0)] * 3)
+    with file_size_limit(limit):
+        with pytest.raises(MediaError, match="frame 1 could not be written"):
+            write_many(sink, frame, meta, 100)
+        sink.abort("disk full")
+    data = json.loads(path.read_text())
+    assert path.stat().st_size <= limit
+    assert 0 < len(data["images"]) <= sink.frames
+    assert len(data["annotations"]) == 3 * len(data["images"])
+    assert any("had room" in n.message for n in sink.notices)
+    assert [p.name for p in tmp_path.iterdir()] == ["x.json"]
+
+
+def test_coco_interrupted(tmp_path: Path, make_meta: MakeMeta) -> None:
+    path = tmp_path / "x.json"
+    frame = gray_frame()
+    with contextlib.suppress(KeyboardInterrupt), open_sink(str(path)) as sink:
+        sink.write(frame, make_meta(frame, (1, 2, 3, 4, 0.5, 0)))
+        raise KeyboardInterrupt
+    assert len(json.loads(path.read_text())["annotations"]) == 1
+    assert [str(n.message) for n in sink.notices] == ["ends after 1 frames: interrupted"]
+
+
+def test_kitti(tmp_path: Path, make_meta: MakeMeta) -> None:
+    with open_sink(f"kitti:{tmp_path}/labels") as sink:
+        for i in range(2):
+            frame = gray_frame(i)
+            meta = make_meta(frame, *[(10, 20, 30, 40, 0.5, 0), (1, 2, 3, 4, 1, 7)][: 2 * i])
+            meta.objects.labels[1] = ["traffic light"]
+            sink.write(frame, meta)
+    assert (tmp_path / "labels" / "000000.txt").read_text() == ""
+    lines = (tmp_path / "labels" / "000001.txt").read_text().splitlines()
+    assert lines == [
+        "traffic_light 0.00 0 0.00 10.00 20.00 40.00 60.00 "
+        "0.00 0.00 0.00 0.00 0.00 0.00 0.00 0.500000",
+        "class_7 0.00 0 0.00 1.00 2.00 4.00 6.00 0.00 0.00 0.00 0.00 0.00 0.00 0.00 1.000000",
+    ]
+    assert all(len(line.split()) == 16 for line in lines)
+
+
+def test_kitti_files_are_named_like_images(tmp_path: Path, make_meta: MakeMeta) -> None:
+    sources = ["a/p.jpg", "b/p.jpg", "a/q.png"]
+    with open_sink(f"kitti:{tmp_path}") as sink:
+        for i, source in enumerate(sources):
+            frame = gray_frame(i, source=source)
+            sink.write(frame, make_meta(frame))
+        other = gray_frame(2, source="second.mp4", source_id=1)
+        third = gray_frame(2, source="third.mp4", source_id=2)
+        sink.write(other, make_meta(other))
+        sink.write(third, make_meta(third))
+    names = sorted(p.name for p in tmp_path.iterdir())
+    assert names == ["000002.txt", "p.txt", "p_000001.txt", "q.txt", "source2_000002.txt"]
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "coco", "kitti"])
+def test_numbers_that_are_none_are_left_out_and_said(
+    tmp_path: Path, make_meta: MakeMeta, kind: str
+) -> None:
+    frame = gray_frame()
+    nan = float("nan")
+    with open_sink(f"{kind}:{tmp_path}/x") as sink:
+        bad = [(nan, 0, 1, 1, 0.5, 0), (0, 0, math.inf, 1, 0.5, 0), (0, 0, 1, 1, nan, 0)]
+        sink.write(frame, make_meta(frame, *bad, (1, 1, 1, 1, 0.5, 0)))
+    text = "".join(p.read_text() for p in tmp_path.rglob("*") if p.is_file()).lower()
+    assert "nan" not in text
+    assert "inf" not in text.replace('"info"', "")
+    assert "3 objects without finite numbers were left out" in [n.message for n in sink.notices]
+
+
+def test_supervision_bridge(make_meta: MakeMeta) -> None:
+    pytest.importorskip("supervision")
+    frame = gray_frame()
+    meta = make_meta(frame, (10, 20, 30, 40, 0.5, 1), (1, 2, 3, 4, 0.25, 0))
+    found = meta.to_detections().to_supervision()
+    assert found.xyxy.tolist() == [[10, 20, 40, 60], [1, 2, 4, 6]]
+    assert found.confidence.tolist() == [0.5, 0.25]
+    assert found.class_id.tolist() == [1, 0]
+
+
+def test_unwritable_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for spec in ("jsonl:{}", "coco:{}", "kitti:{}", "images:{}", "video:{}"):
+        with pytest.raises(MediaError, match="is a file, not a folder"):
+            open_sink(spec.format(tmp_path / "file" / "x" / "y"))
+    if os.geteuid():  # root may write anywhere
+        (tmp_path / "closed").mkdir(mode=0o500)
+        with pytest.raises(MediaError, match="may not be written to"):
+            open_sink(str(tmp_path / "closed" / "x.jsonl"))
