@@ -42,5 +42,5 @@ def test_errors(tmp_path: Path) -> None:
     with pytest.raises(MediaError, match="at least one frame"):
         contact_sheet([], tmp_path / "s.png")
     (tmp_path / "f").touch()
-    with pytest.raises(MediaError, match="cannot be written"):
+    with pytest.raises(MediaError, match="is a file, not a folder"):
         contact_sheet([colored(0)], tmp_path / "f" / "s.png")

@@ -112,7 +112,7 @@ def test_odd_box_in_i420_has_clean_edges(color: ColorSpace) -> None:
     drawn = Painter(palette="config").draw(
         frame, meta_of(frame, (5, 7, 28, 24, 1, 0), styles=style)
     )
-    y, u, v = to_yuv((255, 0, 0), color)
+    y, _, v = to_yuv((255, 0, 0), color)
     luma = drawn.planes[0]
     assert (luma[7, 5:33] == y).all()
     assert (luma[7:31, 32] == y).all()

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.media.conftest import MakeMeta, gray_frame, luma_of
-from tests.media.test_text_sinks import file_size_limit
 
 from noria.errors import MediaError
 from noria.media import ColorSpace, Frame, PixelFormat, Sink, open_sink, open_source
 from noria.media.pixels import to_rgb
 from noria.meta import FrameMeta
+from tests.media.conftest import MakeMeta, gray_frame, luma_of
+from tests.media.test_text_sinks import file_size_limit
 
 
 def write_noise(sink: Sink, make_meta: MakeMeta, count: int) -> None:

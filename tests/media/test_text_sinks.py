@@ -20,12 +20,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.media.conftest import MakeMeta, gray_frame
 
 from noria.errors import MediaError
 from noria.media import Frame, Sink, open_sink
 from noria.media.sinks.jsonl import LineWriter
 from noria.meta import Detections, FrameMeta, Space
+from tests.media.conftest import MakeMeta, gray_frame
 
 
 @contextlib.contextmanager

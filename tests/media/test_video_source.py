@@ -13,10 +13,10 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
-from tests.media.conftest import luma_of, write_clip
 
 from noria.errors import MediaError
 from noria.media import ColorSpace, PixelFormat, open_source
+from tests.media.conftest import luma_of, write_clip
 
 
 def packets_of(path: Path) -> list[tuple[int, int]]:
