@@ -140,3 +140,17 @@ def test_zero_classes_are_said(mean_config: Config) -> None:
         (meta,) = model.process([red(255)])
         assert any("every detection is dropped" in n.message for n in model.notices)
     assert len(meta.objects) == 0
+
+
+def test_repairs_of_a_parsers_result_are_said(mean_config: Config) -> None:
+    config = mean_config(parse_bbox_func_name="nan_box")
+    library = config.parent / "mean_parser.py"
+    library.write_text(
+        library.read_text()
+        + "\ndef nan_box(layers, network, params):\n"
+        + "    return Detections([[0, 0, 8, 8], [np.nan, 0, 8, 8]], [1, 1], [0, 0])\n"
+    )
+    with Inferencer.from_config(config) as model:
+        (meta,) = model.process([red(255)])
+        assert any(n.level == "warning" and "nan_box" in str(n) for n in model.notices)
+    assert len(meta.objects) == 1

@@ -61,7 +61,6 @@ class Inferencer:
         network: size of the network input in pixels.
         labels: names of the classes.
         parser: where the parser comes from.
-        notices: what was decided so far, each said once.
         times: seconds per stage.
     """
 
@@ -81,7 +80,7 @@ class Inferencer:
         self.session = session
         self.network = network
         self.parser = parser
-        self.notices: list[Notice] = [*notices, *parser.notices]
+        self._notices: list[Notice] = [*notices, *parser.notices]
         self.labels = tuple(labels)
         self.times = StageTimes()
         self.failed_frames = 0
@@ -89,7 +88,7 @@ class Inferencer:
         self._input = session.inputs[0].name
         self._nhwc = config.network_input_order.name == "NHWC"
         self._clusterer = Clusterer(config)
-        self.notices += self._clusterer.notices
+        self._notices += self._clusterer.notices
         self._attacher = Attacher(config, labels, generation=generation)
         per_class = config.per_class
         self._params = DetectionParams(
@@ -167,6 +166,13 @@ class Inferencer:
             generation=generation,
             notices=notices,
         )
+
+    @property
+    def notices(self) -> list[Notice]:
+        """Everything decided so far, the custom library's and its parser's decisions included."""
+        library = self.parser.library
+        late = [] if library is None else library.decisions
+        return [*self._notices, *late, *getattr(self.parser.parser, "notices", ())]
 
     def process(self, frames: Sequence[Frame]) -> list[FrameMeta]:
         """One muxed buffer: `interval` counts it, `batch-size` splits it. Source: spec D.1, D.2."""
@@ -263,7 +269,7 @@ class Inferencer:
         key = message.split("(frame", 1)[0]
         if key not in self._said:
             self._said.add(key)
-            self.notices.append(Notice("warning" if level == "warning" else "info", message))
+            self._notices.append(Notice("warning" if level == "warning" else "info", message))
 
     def close(self) -> None:
         """Release the engine."""
