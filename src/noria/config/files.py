@@ -25,8 +25,8 @@ def missing_files(cfg: ModelConfig, skip: Collection[str] = ()) -> list[ConfigEr
     """One error for each file that a run needs and that is not there.
 
     Needed are the label file (not for network-type 100), the custom library, the mean file, and a
-    model: `onnx-file`, unless the engine of `model-engine-file` exists. `skip` names keys whose files
-    are not looked for.
+    model: `onnx-file`, unless the engine of `model-engine-file` exists. `skip` names keys whose
+    files are not looked for.
     """
     problems = []
     engine = cfg.model_engine_file
