@@ -12,7 +12,7 @@ import pytest
 
 from noria.config import ClassAttrs, ModelConfig
 from noria.config.key import Key
-from noria.config.keys import CLASS_KEYS, KEYS, PROPERTY_KEYS, suggestion
+from noria.config.keys import CLASS_KEYS, KEYS, PROPERTY_KEYS, rewritten, suggestion
 from noria.config.values import Kind
 
 REFERENCE = Path(
@@ -122,3 +122,15 @@ def test_what_was_meant(name: str, group: str, words: str) -> None:
 
 def test_no_guess_for_what_resembles_nothing() -> None:
     assert suggestion("xyzzy", "property") == ""
+
+
+def test_the_page_of_the_documentation_is_up_to_date() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text(encoding="utf-8")
+    assert page == rewritten(page), "run: python -m noria.config.keys docs/configuration.md"
+    for key in KEYS:
+        assert f"| `{key.name}` |" in page
+
+
+def test_a_page_without_marks_is_refused() -> None:
+    with pytest.raises(ValueError, match="keys end"):
+        rewritten("# A page")

@@ -156,7 +156,7 @@ PROPERTY_ROWS: tuple[Key, ...] = (
     # debugging
     _p("raw-output-file-write", _FLAG, False, "write every tensor to a file", since=_NEW),
     _p("dump-input-tensor", _INT_FLAG, False, "append the input to ip_tensor_dump.bin", since="6.4..7.0"),
-    _p("dump-output-tensor", _INT_FLAG, False, "append the outputs to <layer>_op_tensor.bin", since="6.4..7.0", types=_PARSED),
+    _p("dump-output-tensor", _INT_FLAG, False, "append the outputs to LAYER_op_tensor.bin", since="6.4..7.0", types=_PARSED),
     _p("overwrite-input-tensor", _INT_FLAG, False, "read the input from ip-tensor-file", since="6.4..7.0"),
     _p("ip-tensor-file", _PATH, None, "source of overwrite-input-tensor", since="6.4..7.0"),
     _p("overwrite-output-tensor", _INT_FLAG, False, "read the outputs from op-tensor-files", since="6.4..7.0", types=_PARSED),

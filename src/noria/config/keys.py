@@ -1,22 +1,36 @@
 """Finding keys: by name, the one that was meant, and all of them as a table for people.
 
-The rows are in `key_table.py`. `python -m noria.config.keys` prints the tables of the docs.
+The rows are in `key_table.py`. `python -m noria.config.keys docs/configuration.md` brings the
+tables of the documentation up to date; without a file it prints them.
 """
 
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from noria.config.enums import NetworkType
 from noria.config.key import Key
 from noria.config.key_table import CLASS_ROWS, PROPERTY_ROWS
 
-__all__ = ["CLASS_KEYS", "KEYS", "PROPERTY_KEYS", "markdown_table", "nearest", "suggestion"]
+__all__ = [
+    "CLASS_KEYS",
+    "KEYS",
+    "PROPERTY_KEYS",
+    "markdown_table",
+    "nearest",
+    "rewritten",
+    "suggestion",
+]
 
 PROPERTY_KEYS: dict[str, Key] = {key.name: key for key in PROPERTY_ROWS}
 CLASS_KEYS: dict[str, Key] = {key.name: key for key in CLASS_ROWS}
 KEYS: tuple[Key, ...] = (*PROPERTY_ROWS, *CLASS_ROWS)
+
+_BEGIN = "<!-- keys: written by python -m noria.config.keys docs/configuration.md -->"
+_END = "<!-- keys end -->"
 
 # Names people write for something else; seen in samples and in users' files.
 _MEANT = {
@@ -109,7 +123,8 @@ def markdown_table(group: str) -> str:
         if key.acts_for:
             does = f"acts on {', '.join(map(str, key.acts_for))}"
         values = key.expected().removeprefix("one of ")
-        cells = [f"`{key.name}`", key.kind.value, _default_text(key), values, since, used, does]
+        kind = "choice" if key.enum or key.choices else key.kind.value
+        cells = [f"`{key.name}`", kind, _default_text(key), values, since, used, does]
         lines.append("| " + " | ".join([*cells, key.meaning]).replace("\n", " ") + " |")
     return "\n".join(lines)
 
@@ -124,14 +139,36 @@ def _default_text(key: Key) -> str:
     return str(int(key.default)) if isinstance(key.default, int) else str(key.default)
 
 
-def main() -> None:
-    """Print both tables as they stand in docs/configuration.md."""
-    for title, group in (
+def generated() -> str:
+    """Both tables as they stand between the marks of docs/configuration.md."""
+    sections = (
         ("`[property]`", "property"),
         ("`[class-attrs-all]`, `[class-attrs-<n>]`", "class-attrs"),
-    ):
-        print(f"### {title}\n\n{markdown_table(group)}\n")
+    )
+    return "\n\n".join(f"### {title}\n\n{markdown_table(group)}" for title, group in sections)
+
+
+def rewritten(page: str) -> str:
+    """A documentation page with the tables between its marks brought up to date.
+
+    Raises:
+        ValueError: the page has no marks.
+    """
+    head, begin, rest = page.partition(_BEGIN)
+    _, end, tail = rest.partition(_END)
+    if not (begin and end):
+        raise ValueError(f"no {_BEGIN} ... {_END} in the page")
+    return f"{head}{begin}\n\n{generated()}\n\n{end}{tail}"
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Print the tables, or bring them up to date in the page that is named."""
+    if not arguments:
+        print(generated())
+    for name in arguments:
+        page = Path(name)
+        page.write_text(rewritten(page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
