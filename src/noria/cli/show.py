@@ -60,6 +60,7 @@ def _model(path: Path) -> dict[str, Any]:
     network = network_from_onnx(path)
     summary = network.summary()
     data = _plain(summary)
+    data["opsets"] = {domain or "ai.onnx": v for domain, v in summary.opsets.items()}
     data["built-in parsers that fit"] = suggest(network.outputs) or ["none"]
     assert isinstance(data, dict)
     return data

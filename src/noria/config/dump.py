@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from noria.config.class_attrs import ClassAttrs
+from noria.config.enums import NamedValue
 from noria.config.key import Key
 from noria.config.keys import CLASS_KEYS, PROPERTY_KEYS
 from noria.config.values import Kind
@@ -97,6 +98,8 @@ def value_text(key: Key, value: Any, form: Literal["ini", "yaml", "show"]) -> st
         return str(int(value))
     if key.kind is Kind.PERCENT and form == "ini":
         raise _unwritable(key, f"{value}", "INI", "integers only; dump it as YAML")
+    if form == "show" and isinstance(value, NamedValue):
+        return str(value)
     return _number(value)
 
 
