@@ -1,12 +1,15 @@
-// Binding of the clustering kernels: noria._native.cluster.
+// Bindings of the clustering kernels: cluster and attach of noria._native.
 #include "cluster.h"
 
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/tuple.h>
 
+#include <array>
 #include <tuple>
 #include <utility>
 
+#include "cluster_attach.h"
 #include "module.h"
 
 namespace nb = nanobind;
@@ -61,9 +64,56 @@ nb::tuple cluster(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scor
                           array_of(std::move(members), {m}), details);
 }
 
+// `numbers`: offset x, y; ratio x, y; origin x, y; region l, t, w, h; parent left, top.
+nb::tuple attach(In<float, nb::shape<-1, 4>> boxes, In<std::int32_t, nb::ndim<1>> class_ids,
+                 In<float, nb::shape<-1, 6>> filters, In<std::uint32_t, nb::ndim<1>> roi_bottom,
+                 const std::array<double, 12> &numbers, std::uint32_t frame_width,
+                 std::uint32_t frame_height, bool clip, bool crop, bool old) {
+    nc::AttachItem item{};
+    for (std::size_t k = 0; k < 2; ++k) {
+        item.offset[k] = static_cast<float>(numbers[k]);
+        item.ratio[k] = numbers[2 + k];
+        item.origin[k] = numbers[4 + k];
+        item.region[k] = static_cast<float>(numbers[6 + k]);
+        item.region[2 + k] = static_cast<float>(numbers[8 + k]);
+        item.parent[k] = static_cast<float>(numbers[10 + k]);
+    }
+    item.frame_width = frame_width;
+    item.frame_height = frame_height;
+    item.clip = clip;
+    item.crop = crop;
+    item.old = old;
+    std::vector<float> rects;
+    std::vector<std::int32_t> kept, dropped;
+    std::vector<std::uint8_t> reasons;
+    for (std::size_t i = 0; i < boxes.shape(0); ++i) {
+        const auto c = static_cast<std::size_t>(class_ids.data()[i]);
+        const float *f = filters.data() + 6 * c;
+        const nc::AttachClass limits{f[0], f[1], f[2], f[3], f[4], roi_bottom.data()[c], f[5] != 0};
+        float rect[4];
+        const nc::Drop drop = nc::attach(boxes.data() + 4 * i, limits, item, rect);
+        if (drop == nc::kAttached) {
+            rects.insert(rects.end(), rect, rect + 4);
+            kept.push_back(static_cast<std::int32_t>(i));
+        } else {
+            dropped.push_back(static_cast<std::int32_t>(i));
+            reasons.push_back(drop);
+        }
+    }
+    const std::size_t m = kept.size(), lost = dropped.size();
+    return nb::make_tuple(array_of(std::move(rects), {m, 4}), array_of(std::move(kept), {m}),
+                          array_of(std::move(dropped), {lost}),
+                          array_of(std::move(reasons), {lost}));
+}
+
 }  // namespace
 
 void bind_cluster(nb::module_ &m) {
+    m.def("attach", &attach, nb::arg("boxes"), nb::arg("class_ids"), nb::arg("filters"),
+          nb::arg("roi_bottom"), nb::arg("numbers"), nb::arg("frame_width"),
+          nb::arg("frame_height"), nb::arg("clip"), nb::arg("crop"), nb::arg("old"),
+          "Map and filter one item's boxes: (rects, kept, dropped, reasons). filters is (C, 6): "
+          "min w, min h, max w, max h, top offset, filtered out; class ids are below C.");
     m.def("cluster", &cluster, nb::arg("boxes"), nb::arg("scores"), nb::arg("class_ids"),
           nb::arg("thresholds"), nb::arg("counts"), nb::arg("mode"), nb::arg("trace"),
           "Cluster one frame: (boxes, scores, class_ids, rows, members, trace or None). "

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from noria.config import ClassAttrs
 from noria.config.model_config import ModelConfig
+from noria.errors import ConfigError
 from noria.infer.attach import Attacher, DropReason, Generation
 from noria.infer.geometry import Rect, ScaleTransform, fit
 from noria.infer.labels import Labels
@@ -124,6 +125,35 @@ def test_same_as_the_oracle(
         for row, reason in zip(result.dropped, result.reasons, strict=True)
     }
     assert keys_of == dropped
+
+
+@given(
+    data=st.lists(st.tuples(*[st.floats(-1e4, 1e4, width=32)] * 4), max_size=5),
+    frame_wh=st.tuples(st.integers(2, 4000), st.integers(2, 4000)),
+    keep_aspect=st.booleans(),
+    roi=RECT,
+)
+def test_maps_as_the_transform_does(
+    data: list[tuple[float, ...]],
+    frame_wh: tuple[int, int],
+    keep_aspect: bool,
+    roi: tuple[float, ...] | None,
+) -> None:
+    transform = fit(
+        Rect(0, 0, *frame_wh), 640, 544, maintain_aspect_ratio=keep_aspect, symmetric_padding=True
+    )
+    found = boxes(*data)
+    meta = frame(10**6, 10**6)
+    result = Attacher(config(ClassAttrs()), generation="6.2", clip_to_roi=False)(
+        found, transform, meta, roi=roi and Rect(*roi)
+    )
+    expected = transform.to_frame(found.boxes, *(roi or (0, 0))[:2])
+    np.testing.assert_array_equal(meta.objects.rects, expected[result.kept])
+
+
+def test_an_unknown_generation_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"generation '5\.1'"):
+        Attacher(config(ClassAttrs()))(boxes(), SAME, frame(), "5.1")  # type: ignore[arg-type]
 
 
 def test_objects_are_appended_with_what_the_config_says() -> None:

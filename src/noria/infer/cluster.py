@@ -203,7 +203,7 @@ class Clusterer:
             int(p.mode),
             trace,
         )
-        found = Detections(
+        found = Detections.unchecked(
             boxes,
             scores,
             class_ids,

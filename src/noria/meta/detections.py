@@ -112,6 +112,23 @@ class Detections:
         )
 
     @classmethod
+    def unchecked(
+        cls,
+        boxes: FloatArray,
+        scores: FloatArray,
+        class_ids: IntArray,
+        *,
+        masks: list[FloatArray] | None = None,
+        angles: FloatArray | None = None,
+        space: Space = Space.NETWORK,
+    ) -> Detections:
+        """From arrays that are known to be of the right type and shape, without looking."""
+        self = object.__new__(cls)
+        self.boxes, self.scores, self.class_ids = boxes, scores, class_ids
+        self.masks, self.angles, self.space = masks, angles, space
+        return self
+
+    @classmethod
     def from_xyxy(
         cls,
         corners: npt.ArrayLike,
@@ -138,7 +155,7 @@ class Detections:
         if self.masks is not None:
             chosen = np.arange(len(self))[index]
             masks = [self.masks[int(i)] for i in chosen]
-        return Detections(
+        return Detections.unchecked(
             self.boxes[index],
             self.scores[index],
             self.class_ids[index],
