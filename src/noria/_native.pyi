@@ -17,6 +17,11 @@ def preprocess(planes: Sequence[Annotated[NDArray[numpy.uint8], dict(device='cpu
 def has_avx2() -> bool:
     """Whether the AVX2 kernels are used."""
 
+def attach(boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], class_ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], filters: Annotated[NDArray[numpy.float32], dict(shape=(None, 6), order='C', device='cpu', writable=False)], roi_bottom: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], numbers: Sequence[float], frame_width: int, frame_height: int, clip: bool, crop: bool, old: bool) -> tuple:
+    """
+    Map and filter one item's boxes: (rects, kept, dropped, reasons). filters is (C, 6): min w, min h, max w, max h, top offset, filtered out; class ids are below C.
+    """
+
 def cluster(boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], class_ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], thresholds: Annotated[NDArray[numpy.float32], dict(shape=(None, 5), order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.int32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], mode: int, trace: bool) -> tuple:
     """
     Cluster one frame: (boxes, scores, class_ids, rows, members, trace or None). thresholds is (C, 5): pre, post, IoU, eps, min score; counts is (C, 3): topk, group threshold, min boxes; trace is (reason, by, object), one entry per input row.
