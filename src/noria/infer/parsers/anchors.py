@@ -42,9 +42,9 @@ def _gathered(
     scores, class_ids = (np.concatenate([p[i] for p in parts])[order] for i in (1, 2))
     cx, cy, w, h = boxes[order].T
     half = np.float32(0.5)
-    with np.errstate(invalid="ignore"):  # infinite sizes become NaN corners, which go
-        x1, y1 = cx - w * half, cy - h * half
-        x2, y2 = x1 + w, y1 + h
+    # infinite sizes become NaN corners, which go
+    x1, y1 = cx - w * half, cy - h * half
+    x2, y2 = x1 + w, y1 + h
     return clipped_corners(x1, y1, x2, y2, network.width, network.height, scores, class_ids)
 
 
@@ -77,8 +77,7 @@ def _activated(
             boxes[:, :2] += np.stack([cell % columns, cell // columns], axis=1)
             boxes[:, :2] *= stride
             if exponential:
-                with np.errstate(over="ignore"):
-                    boxes[:, 2:] = np.exp(boxes[:, 2:]) * stride
+                boxes[:, 2:] = np.exp(boxes[:, 2:]) * stride
             boxes[:, 2:] *= anchors[anchor]
             parts.append((boxes, scores, class_ids, base + cell * len(mask) + k))
         base += rows * columns * len(mask)
@@ -94,8 +93,7 @@ def _raw_v5(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> De
     # No class score exceeds 1, so the objectness alone rules most cells out; the margins cover
     # rounding (a float32 sigmoid reaches 1 at a logit of 17).
     lowest = min(max(params.min_threshold, 0.0), 1.0 - 1e-6)
-    with np.errstate(divide="ignore"):
-        limit = np.float32(np.log(lowest) - np.log1p(-lowest) - 1e-3)
+    limit = np.float32(np.log(lowest) - np.log1p(-lowest) - 1e-3)
     parts, base = [], 0
     for grid, mask in zip(
         sorted(arrays, key=lambda a: -a.shape[1]), reversed(_V3_MASKS), strict=True
@@ -130,8 +128,12 @@ def _raw_v5(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> De
     return _gathered(parts, network)
 
 
+def _with_area(dims: Dims, network: NetworkInfo | None) -> bool:
+    return min(dims.values()) > 0
+
+
 def _with_classes(dims: Dims, network: NetworkInfo | None) -> bool:
-    return dims["P"] > 5
+    return dims["P"] > 5 and min(dims.values()) > 0
 
 
 _THREE = (Out("3*P H W"), Out("3*P I J"), Out("3*P K L"))
@@ -145,7 +147,7 @@ HEADS = (
         "NoriaParseYoloV5Raw",
         "YOLOv5/7 without the decoding layer: three grids of logits, COCO anchors; P = 5+C",
         (
-            Layout((Out("3 H W 5+C"), Out("3 I J 5+C"), Out("3 K L 5+C")), _raw_v5),
+            Layout((Out("3 H W 5+C"), Out("3 I J 5+C"), Out("3 K L 5+C")), _raw_v5, _with_area),
             Layout(_THREE, _raw_v5, _with_classes),
         ),
     ),

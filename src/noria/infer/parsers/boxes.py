@@ -96,20 +96,19 @@ def class_numbers(values: npt.NDArray[Any]) -> IntArray:
 
 
 def first_threshold(params: DetectionParams) -> float:
-    """The threshold of class 0, which several heads use for every class."""
-    return float(params.per_class_threshold[0]) if len(params.per_class_threshold) else np.inf
+    """The threshold of class 0, which several heads use for every class; NaN without classes."""
+    return float(params.per_class_threshold[0]) if len(params.per_class_threshold) else np.nan
 
 
 def column_thresholds(params: DetectionParams, class_ids: npt.NDArray[Any]) -> FloatArray:
-    """(N,) the threshold of each class id; infinite for ids outside the configured range."""
+    """(N,) the threshold of each class id; NaN, which no score reaches, for ids out of range."""
     known = params.per_class_threshold[: params.num_classes]
-    table = np.append(np.asarray(known, np.float32), np.float32(np.inf))
+    table = np.append(np.asarray(known, np.float32), np.float32(np.nan))
     inside = (class_ids >= 0) & (class_ids < len(known))
     return table[np.where(inside, class_ids, len(known))]
 
 
 def sigmoid(x: npt.NDArray[Any]) -> FloatArray:
-    """1 / (1 + exp(-x)) in float32, without overflow warnings."""
-    with np.errstate(over="ignore"):
-        result = 1 / (1 + np.exp(-x.astype(np.float32, copy=False)))
+    """1 / (1 + exp(-x)) in float32."""
+    result = 1 / (1 + np.exp(-x.astype(np.float32, copy=False)))
     return np.asarray(result, np.float32)

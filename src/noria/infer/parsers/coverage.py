@@ -48,15 +48,12 @@ def parse_coverage_bbox(
             f"{boxes.name!r} does not have four planes for each of the {classes} class(es) "
             f"of {coverage.name!r} on the same grid",
         )
-    stride_x, stride_y = -(-network.width // columns), -(-network.height // rows)
-    return _decode_grid(
-        to_float32(coverage.data),
-        to_float32(boxes.data),
-        (stride_x, stride_y),
-        network,
-        params,
-        extra=0,
-    )
+    if not rows or not columns:
+        return Detections.empty()
+    strides = -(-network.width // columns), -(-network.height // rows)
+    with np.errstate(all="ignore"):
+        planes = to_float32(coverage.data), to_float32(boxes.data)
+        return _decode_grid(*planes, strides, network, params, extra=0)
 
 
 def _decode_grid(
@@ -133,6 +130,8 @@ def _refused(
 
 def _resnet(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
     coverage, boxes = arrays
+    if not boxes.size:
+        return Detections.empty()
     strides = -(-network.width // boxes.shape[2]), -(-network.height // boxes.shape[1])
     return _decode_grid(coverage, boxes, strides, network, params, extra=1)
 

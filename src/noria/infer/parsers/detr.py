@@ -103,9 +103,8 @@ def _softmax_queries(arrays: Arrays, network: NetworkInfo, params: DetectionPara
             expected=f"num-detected-classes={classes}",
             fix=f"set num-detected-classes={classes}; hide classes with filter-out-class-ids",
         )
-    with np.errstate(invalid="ignore", over="ignore"):
-        powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-        chances = powers[:, :-1] / powers.sum(axis=1, keepdims=True)
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    chances = powers[:, :-1] / powers.sum(axis=1, keepdims=True)
     query, class_ids, scores = best_class(chances, params.per_class_threshold)
     return _unit_centres(boxes[query], scores, class_ids, network, inside=0, smallest=1)
 

@@ -204,7 +204,9 @@ class Head:
                 np.empty(0, np.float32) if entry is None else _array(out, *entry)
                 for out, entry in zip(layout.outs, found, strict=True)
             ]
-            return layout.decode(arrays, network, params)
+            # Wild numbers are dealt with by value: a decoder never warns about them.
+            with np.errstate(all="ignore"):
+                return layout.decode(arrays, network, params)
         except Unfit as unfit:
             raise self.refusal(given, network, params, unfit) from None
 

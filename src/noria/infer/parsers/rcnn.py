@@ -30,7 +30,7 @@ def _frcnn_tlt(arrays: Arrays, network: NetworkInfo, params: DetectionParams) ->
     """Best class of each proposal, the last being background; score >= T[0]; clipped corners."""
     proposals, deltas, scores = arrays
     classes = scores.shape[1] - 1
-    if deltas.shape[1] != 4 * classes:
+    if classes < 0 or deltas.shape[1] != 4 * classes:
         raise Unfit(f"{deltas.shape[1]} deltas per proposal for {classes} classes and background")
     class_ids = np.where(np.isnan(scores), np.float32(-np.inf), scores).argmax(axis=1)
     best = scores[np.arange(len(scores)), class_ids]
@@ -38,11 +38,10 @@ def _frcnn_tlt(arrays: Arrays, network: NetworkInfo, params: DetectionParams) ->
     k = class_ids[index]
     size = np.array([network.height - 1, network.width - 1] * 2, np.float32)
     y1, x1, y2, x2 = (proposals[index] * size).T
-    dx, dy, dw, dh = (deltas.reshape(-1, classes, 4)[index, k] / _FRCNN_SCALE).T
+    dx, dy, dw, dh = (deltas.reshape(len(deltas), classes, 4)[index, k] / _FRCNN_SCALE).T
     w, h = x2 - x1, y2 - y1
     half = np.float32(0.5)
-    with np.errstate(over="ignore"):
-        new_w, new_h = np.exp(dw) * w, np.exp(dh) * h
+    new_w, new_h = np.exp(dw) * w, np.exp(dh) * h
     left = dx * w + (x1 + w * half) - new_w * half
     top = dy * h + (y1 + h * half) - new_h * half
     return clipped_corners(
@@ -66,12 +65,11 @@ def _faster_rcnn(arrays: Arrays, network: NetworkInfo, params: DetectionParams) 
     every_class = np.arange(scores.shape[1])
     roi, k = np.nonzero(scores >= column_thresholds(params, every_class))
     x1, y1, x2, y2 = rois[roi].T
-    dx, dy, dw, dh = deltas.reshape(len(rois), -1, 4)[roi, k].T
+    dx, dy, dw, dh = deltas.reshape(len(deltas), len(every_class), 4)[roi, k].T
     one, half = np.float32(1), np.float32(0.5)
     w, h = x2 - x1 + one, y2 - y1 + one
     cx, cy = dx * w + (x1 + w * half), dy * h + (y1 + h * half)
-    with np.errstate(over="ignore"):
-        new_w, new_h = np.exp(dw) * w, np.exp(dh) * h
+    new_w, new_h = np.exp(dw) * w, np.exp(dh) * h
     right, bottom = np.float32(network.width - 1), np.float32(network.height - 1)
     left, top = np.clip(cx - new_w * half, 0, right), np.clip(cy - new_h * half, 0, bottom)
     new_x2, new_y2 = np.clip(cx + new_w * half, 0, right), np.clip(cy + new_h * half, 0, bottom)
@@ -130,7 +128,7 @@ def _rotated(
     network: NetworkInfo,
 ) -> Detections:
     """Centre boxes with angles folded into [0, pi]; the network's width limits both axes."""
-    whole = np.isfinite(boxes).all(axis=1) & np.isfinite(angles)
+    whole = np.isfinite(boxes).all(axis=1) & np.isfinite(angles) & (class_ids >= 0)
     boxes, scores, class_ids, angles = boxes[whole], scores[whole], class_ids[whole], angles[whole]
     folded = np.where((angles < 0) | (angles > np.pi), np.mod(angles, np.float32(np.pi)), angles)
     width = np.float32(network.width)

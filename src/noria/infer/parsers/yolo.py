@@ -123,10 +123,9 @@ def _yolox(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Det
     cell_x, cell_y, stride = grid.take(index, axis=1)
     tx, ty, tw, th = box_planes(rows, index)
     # An overflowing size ends as NaN corners, which go with the boxes that are too small.
-    with np.errstate(over="ignore", invalid="ignore"):
-        w, h = np.exp(tw) * stride, np.exp(th) * stride
-        x1, y1 = (tx + cell_x) * stride - w * _HALF, (ty + cell_y) * stride - h * _HALF
-        x2, y2 = x1 + w, y1 + h
+    w, h = np.exp(tw) * stride, np.exp(th) * stride
+    x1, y1 = (tx + cell_x) * stride - w * _HALF, (ty + cell_y) * stride - h * _HALF
+    x2, y2 = x1 + w, y1 + h
     return clipped_corners(x1, y1, x2, y2, network.width, network.height, scores, class_ids)
 
 
