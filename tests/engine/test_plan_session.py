@@ -205,3 +205,9 @@ def test_a_real_model_runs_like_the_runtime_itself(data_dir):
         got = session.run({"input": x})
     for want, name in zip(expected, ("scores", "boxes"), strict=True):
         assert np.allclose(got[name], want, atol=1e-4)
+
+
+def test_running_leaves_the_arithmetic_of_the_caller_alone(session):
+    # a runtime may switch subnormal numbers off for the whole thread that calls it
+    session.run({"x": pictures(1)})
+    assert np.float32(1e-40) * np.float32(0.5) != 0

@@ -93,7 +93,7 @@ class Plan:
         """Output bindings in order."""
         return tuple(record.spec for record in self.header.outputs)
 
-    def open_session(self, *, threads: int | None = None, spinning: bool = True) -> PlanSession:
+    def open_session(self, *, threads: int | None = None, spinning: bool = False) -> PlanSession:
         """Get the plan ready to run.
 
         Args:

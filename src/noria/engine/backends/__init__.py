@@ -26,7 +26,7 @@ class RunOptions:
     """
 
     threads: int | None = None
-    spinning: bool = True
+    spinning: bool = False
 
 
 class Runner(Protocol):

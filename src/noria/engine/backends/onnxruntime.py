@@ -52,8 +52,6 @@ class OnnxRuntimeRunner:
         settings.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
         spin = "1" if options.spinning else "0"
         settings.add_session_config_entry("session.intra_op.allow_spinning", spin)
-        # A denormal costs a hundred times a normal number and is 0 to every detector.
-        settings.add_session_config_entry("session.set_denormal_as_zero", "1")
         try:
             session = ort.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
         except Exception as error:  # the binding's exception types share no base of their own
