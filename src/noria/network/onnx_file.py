@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import stat
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +103,7 @@ def network_from_onnx_bytes(data: bytes, path: Path) -> Network:
     if not proto.HasField("graph") or not (proto.graph.node or proto.graph.output):
         raise _not_onnx(data, where)
     _check_opsets(proto, where)
-    _check_text([proto.graph, *proto.functions], where)
+    _check_text(proto, where)
     ranges = check_tensors(proto, path)
     try:
         model = ir.from_proto(proto)
@@ -127,29 +126,20 @@ def _innermost(error: BaseException) -> str:
     return (str(error) or type(error).__name__).splitlines()[0][:200]
 
 
-def _check_text(graphs: Iterable[Any], where: str) -> None:
-    """Names must be text: protobuf lets bytes that are not UTF-8 pass in old-style messages."""
-    for graph in graphs:
-        values = [*graph.value_info]
-        if hasattr(graph, "initializer"):  # a graph; functions have neither these nor types
-            values += [*graph.input, *graph.output]
-            texts = [value.name for value in (*values, *graph.initializer)]
-        else:
-            texts = [*graph.input, *graph.output]
-        for value in values:
-            texts.append(value.name)
-            texts += [axis.dim_param for axis in value.type.tensor_type.shape.dim]
-        texts += [graph.name]
-        for node in graph.node:
-            texts += [node.name, node.op_type, node.domain, *node.input, *node.output]
-            texts += [attribute.name for attribute in node.attribute]
-        if bad := next((text for text in texts if not isinstance(text, str)), None):
-            raise ModelError(
-                f"the file is damaged: a name in the graph is not text: {bad[:80]!r}", where=where
-            )
-        attributes = [a for node in graph.node for a in node.attribute]
-        _check_text([a.g for a in attributes if a.HasField("g")], where)
-        _check_text([inner for a in attributes for inner in a.graphs], where)
+def _check_text(message: Any, where: str) -> None:
+    """Names must be text: protobuf lets other bytes pass in messages of the old syntax."""
+    for field, value in message.ListFields():
+        if field.type not in (field.TYPE_STRING, field.TYPE_MESSAGE):
+            continue
+        single = isinstance(value, str | bytes) or hasattr(value, "ListFields")
+        for item in (value,) if single else value:
+            if field.type == field.TYPE_MESSAGE:
+                _check_text(item, where)
+            elif not isinstance(item, str):
+                raise ModelError(
+                    f"the file is damaged: {field.full_name} is not text: {item[:80]!r}",
+                    where=where,
+                )
 
 
 def _check_opsets(proto: Any, where: str) -> None:
