@@ -100,6 +100,11 @@ def test_a_fixed_batch_is_said(tmp_path):
     assert built(picture_model((3, 3, 4, 6)), tmp_path, max_batch=3).decisions == []
 
 
+def test_a_huge_fixed_batch_is_refused(tmp_path):
+    with pytest.raises(EngineError, match="fixes its batch at 5000"):
+        built(picture_model((5000, 3, 4, 6)), tmp_path)
+
+
 @pytest.mark.parametrize("precision", ["fp16", "int8", "best"])
 def test_another_precision_is_a_warning(tmp_path, precision):
     plan = built(picture_model(), tmp_path, precision=precision)

@@ -84,6 +84,12 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
     if notice:
         decisions.append(notice)
     fixed_batch = shape[0]
+    if fixed_batch is not None and fixed_batch > MAX_BATCH:
+        raise EngineError(
+            f"the model fixes its batch at {fixed_batch}",
+            where=where,
+            expected=f"at most {MAX_BATCH}: every run would be padded to it",
+        )
     if fixed_batch is not None and fixed_batch != options.max_batch:
         decisions.append(_batch_notice(fixed_batch, options.max_batch, network))
     backend = get_backend(options.runtime)

@@ -141,7 +141,7 @@ class PlanHeader(_Record):
     runtime: RuntimeRecord
     precision: Precision
     max_batch: Annotated[int, Field(ge=1, le=MAX_BATCH)]
-    fixed_batch: Annotated[int, Field(ge=1, lt=2**31)] | None
+    fixed_batch: Annotated[int, Field(ge=1, le=MAX_BATCH)] | None
     infer_dims: tuple[Dim, Dim, Dim] | None
     model: ModelRecord
     inputs: Annotated[tuple[TensorRecord, ...], Field(min_length=1)]
