@@ -6,7 +6,10 @@
 
 #include <cxxabi.h>
 
+#include <cmath>
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 
 #include "custom_library_detector.h"
 #include "module.h"
@@ -63,6 +66,40 @@ nb::object call_detector(DetectorParser &parser, nb::list tensors,
     return nb::make_tuple(bytes, capacity);
 }
 
+template <typename T, typename... Shape>
+nb::object new_array(std::unique_ptr<T[]> values, Shape... shape) {
+    T *data = values.release();
+    nb::capsule owner(data, [](void *p) noexcept { delete[] static_cast<T *>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, T>(data, {static_cast<size_t>(shape)...}, owner));
+}
+
+// Boxes of `words` 32-bit words each -> ((N, 4) boxes, scores, class ids, angles or None, sound):
+// sound if every number is finite and no class id exceeds the signed range.
+nb::tuple decode_boxes(const Bytes &bytes, size_t words, bool with_angles) {
+    const size_t count = bytes.shape(0) / (4 * words);
+    with_angles = with_angles && words == 7;
+    std::unique_ptr<float[]> boxes(new float[4 * count]), scores(new float[count]);
+    std::unique_ptr<float[]> angles(with_angles ? new float[count] : nullptr);
+    std::unique_ptr<int32_t[]> ids(new int32_t[count]);
+    const uint8_t *from = bytes.data();
+    bool sound = true;
+    for (size_t i = 0; i < count; ++i, from += 4 * words) {
+        std::memcpy(&ids[i], from, 4);
+        std::memcpy(&boxes[4 * i], from + 4, 16);
+        std::memcpy(&scores[i], from + 20, 4);
+        for (size_t k = 4 * i; k < 4 * i + 4; ++k) sound &= std::isfinite(boxes[k]);
+        sound &= std::isfinite(scores[i]) && ids[i] >= 0;
+        if (with_angles) {
+            std::memcpy(&angles[i], from + 24, 4);
+            sound &= std::isfinite(angles[i]);
+        }
+    }
+    nb::object tilt = nb::none();
+    if (with_angles) tilt = new_array(std::move(angles), count);
+    return nb::make_tuple(new_array(std::move(boxes), count, 4), new_array(std::move(scores), count),
+                          new_array(std::move(ids), count), tilt, sound);
+}
+
 std::string demangle(const std::string &name) {
     int status = 0;
     std::unique_ptr<char, void (*)(void *)> text(
@@ -88,6 +125,9 @@ void bind_custom_library(nb::module_ &m) {
         .def("call", &call_detector, "tensors"_a, "data_types"_a, "width"_a, "height"_a,
              "channels"_a,
              "(uint8 array of the boxes, capacity in bytes), or None if the function said false.");
+
+    m.def("decode_boxes", &decode_boxes, "data"_a, "words"_a, "with_angles"_a,
+          "((N, 4) boxes, scores, class ids, angles or None, whether all is finite and in range).");
 
     m.def("demangle", &demangle, "name"_a, "The C++ name behind a linker symbol.");
 }

@@ -64,5 +64,10 @@ class DetectorParser:
         (uint8 array of the boxes, capacity in bytes), or None if the function said false.
         """
 
+def decode_boxes(data: Annotated[NDArray[numpy.uint8], dict(shape=(None,))], words: int, with_angles: bool) -> tuple:
+    """
+    ((N, 4) boxes, scores, class ids, angles or None, whether all is finite and in range).
+    """
+
 def demangle(name: str) -> str:
     """The C++ name behind a linker symbol."""

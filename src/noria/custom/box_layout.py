@@ -37,7 +37,7 @@ class LayoutDecision:
         forced = _LAYOUTS.get(abi)
         self.current: BoxLayout | None = forced or evidence.layout
         self.certain = forced is not None or evidence.certain
-        self._reason = f"abi={abi} was set" if forced else evidence.reason
+        self._reason = "it was set" if forced else evidence.reason
         if forced:
             against = evidence.layout not in (None, forced)
             self._say(
@@ -121,7 +121,7 @@ class LayoutDecision:
                 "warning" if self.current else "info",
                 f"a frame of {data.size} bytes may hold boxes of 24 or 28 bytes; {best} is taken "
                 f"({share[24]:.0%} of the boxes are plausible as 24, {share[28]:.0%} as 28 bytes) "
-                "until a frame decides; set the layout if this is wrong",
+                "until a frame decides; if this is wrong, set custom-lib-abi",
             )
         return best
 
@@ -136,7 +136,7 @@ class LayoutDecision:
             expected=expected,
             fix=[
                 f"why this layout: {self._reason}",
-                "if it is wrong, set the other one (abi 24 or 28)",
+                "if it is wrong, set custom-lib-abi to the other one of 24 and 28",
                 "or the function is no detector parser: CHECK_CUSTOM_PARSE_FUNC_PROTOTYPE tells",
             ],
         )

@@ -16,9 +16,9 @@ from noria.custom.box_layout import LayoutDecision
 from noria.custom.library import compile_command
 from noria.custom.load_errors import check_header, load_failed
 from noria.custom.names import missing_name_hints, parser_like
-from noria.custom.validate import MAX_OBJECTS, CheckedParser, checked, too_many
+from noria.custom.validate import MAX_OBJECTS, CheckedParser, too_many
 from noria.errors import CustomLibraryError, ParserError
-from noria.meta import DetectionParams, Detections, Layer, NetworkInfo
+from noria.meta import DetectionParams, Detections, Layer, NetworkInfo, Space
 from noria.notices import Notice
 
 __all__ = ["CppLibrary", "ParserReturnedFalse"]
@@ -102,7 +102,7 @@ class CppLibrary:
         rotation = name in SETS_ROTATION if self._rotation is None else self._rotation
         native = _native.DetectorParser(self._object, name)
         parser = CppBoxParser(native, where, self.layout, self.decisions, rotation=rotation)
-        return checked(parser, where)
+        return CheckedCppParser(parser, where)
 
     def _missing(self, name: str) -> CustomLibraryError:
         for symbol in self._elf.functions():
@@ -156,7 +156,16 @@ class CppBoxParser:
     def __call__(
         self, layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
     ) -> Detections:
+        """Call the function on one frame; see `parse`."""
+        return self.parse(layers, network, params)[0]
+
+    def parse(
+        self, layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
+    ) -> tuple[Detections, bool]:
         """Call the function on one frame.
+
+        Returns:
+            What it found, and whether all values are known to be finite.
 
         Raises:
             ParserReturnedFalse: it returned false.
@@ -187,9 +196,9 @@ class CppBoxParser:
         data, capacity = result
         if data.size > 28 * MAX_OBJECTS:
             raise too_many(data.size // 28, self._where)
-        if not data.size:
-            return Detections.empty()
-        layout = self._layout.of_frame(data, capacity, network, params, self._where)
+        layout = 28
+        if data.size:
+            layout = self._layout.of_frame(data, capacity, network, params, self._where)
         return self._decode(data, layout)
 
     def _prepare(self, layers: Mapping[str, Layer], params: DetectionParams) -> None:
@@ -204,14 +213,11 @@ class CppBoxParser:
             self._native.set_layers(list(names), list(range(1, len(names) + 1)))
             self._names = names
 
-    def _decode(self, data: npt.NDArray[np.uint8], layout: int) -> Detections:
-        words = layout // 4
-        floats = data.view(np.float32).reshape(-1, words)
-        ids = data.view(np.int32).reshape(-1, words)[:, 0]
-        angles = floats[:, 6].copy() if self._rotation and layout == 28 else None
-        detections = Detections(floats[:, 1:5], floats[:, 5].copy(), ids.copy(), angles=angles)
-        if int(ids.min()) >= 0:
-            return detections
+    def _decode(self, data: npt.NDArray[np.uint8], layout: int) -> tuple[Detections, bool]:
+        boxes, scores, ids, angles, sound = _native.decode_boxes(data, layout // 4, self._rotation)
+        detections = _detections(boxes, scores, ids, angles)
+        if sound or int(ids.min()) >= 0:
+            return detections, sound
         # Unsigned in C++: no configuration has that many classes. Source: spec 2.3.
         keep = ids >= 0
         if not self._said_class:
@@ -222,7 +228,7 @@ class CppBoxParser:
                 "were dropped as classes that are not configured"
             )
             self._decisions.append(Notice("warning", message, where=self._where))
-        return detections.select(keep)
+        return detections.select(keep), False
 
     def _cannot_pass(self, name: str, tensor: npt.NDArray[Any]) -> ParserError:
         if tensor.ndim > MAX_DIMS:
@@ -237,6 +243,36 @@ class CppBoxParser:
             expected=", ".join(str(d) for d in DATA_TYPES),
             fix="add a Cast to float32 at the end of the model, or use a Python parser",
         )
+
+
+class CheckedCppParser(CheckedParser):
+    """`CheckedParser` of a C++ function, whose values were looked at while they were decoded."""
+
+    __slots__ = ("_cpp",)
+
+    def __init__(self, parser: CppBoxParser, where: str) -> None:
+        super().__init__(parser, where)
+        self._cpp = parser
+
+    def __call__(
+        self, layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
+    ) -> Detections:
+        detections, sound = self._cpp.parse(layers, network, params)
+        if sound and len(detections.scores) <= MAX_OBJECTS:
+            return detections
+        return self.check(detections)
+
+
+def _detections(boxes: Any, scores: Any, class_ids: Any, angles: Any) -> Detections:
+    """`Detections` of arrays made here: construction without its checks, once per frame."""
+    detections = object.__new__(Detections)
+    detections.boxes = boxes
+    detections.scores = scores
+    detections.class_ids = class_ids
+    detections.angles = angles
+    detections.masks = None
+    detections.space = Space.NETWORK
+    return detections
 
 
 def _demangled(text: str) -> str:

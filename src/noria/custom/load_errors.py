@@ -108,7 +108,10 @@ def load_failed(elf: ElfFile, reason: str, compile_hint: str, demangled: str) ->
         found.append(_undefined(demangled))
         if not symbol[1].startswith("_Z") or "nvinfer1" in symbol[1] or "nvonnx" in symbol[1]:
             fix.append("if it comes from NVIDIA's SDK: leave out the code that builds engines")
-        fix.append("was every source file of the parser linked into it?")
+        if "experimental::filesystem" in demangled:
+            fix.append("link it with -lstdc++fs, after the source files")
+        else:
+            fix.append("was every source file of the parser linked into it?")
     if not found:
         found.append(demangled.removeprefix(f"{elf.path}: "))
     return CustomLibraryError(

@@ -56,6 +56,10 @@ class CheckedParser:
             returned: Any = self._parser(layers, network, params)
         except Exception as error:
             raise self._failed(error, layers) from error
+        return self.check(returned)
+
+    def check(self, returned: Any) -> Detections:
+        """What `__call__` makes of a parser's result; the same errors."""
         result = self._require_detections(returned)
         if result.space is not Space.NETWORK:
             raise ParserError(

@@ -1,0 +1,117 @@
+"""What calling a user's C++ parser costs beside the parser itself.
+
+The reference is the same compiled function without what noria adds: describing the tensors, reading
+the boxes, checking their values.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.common import Row, compare
+from noria import _native
+from noria.custom import checked, include_dir, open_library
+from noria.meta import DetectionParams, Detections, Layer, NetworkInfo
+
+CALLS = 50  # per measurement: one call is too short to time
+
+SOURCE = """
+#include "nvdsinfer_custom_impl.h"
+extern "C" bool ParseNothing(const std::vector<NvDsInferLayerInfo> &, const NvDsInferNetworkInfo &,
+                             const NvDsInferParseDetectionParams &,
+                             std::vector<NvDsInferObjectDetectionInfo> &) {
+    return true;
+}
+
+// Best class of each of 8400 columns of x, y, width, height and 80 scores.
+extern "C" bool ParseColumns(const std::vector<NvDsInferLayerInfo> &layers,
+                             const NvDsInferNetworkInfo &,
+                             const NvDsInferParseDetectionParams &params,
+                             std::vector<NvDsInferObjectDetectionInfo> &objects) {
+    const unsigned int rows = layers[0].inferDims.d[0], columns = layers[0].inferDims.d[1];
+    const float *data = static_cast<const float *>(layers[0].buffer);
+    std::vector<float> best(columns, 0.0f);
+    std::vector<unsigned int> classes(columns, 0);
+    for (unsigned int r = 4; r < rows; ++r)
+        for (unsigned int c = 0; c < columns; ++c)
+            if (data[r * columns + c] > best[c]) {
+                best[c] = data[r * columns + c];
+                classes[c] = r - 4;
+            }
+    for (unsigned int c = 0; c < columns; ++c) {
+        if (best[c] < params.perClassPreclusterThreshold[classes[c]]) continue;
+        NvDsInferObjectDetectionInfo box = {};
+        box.classId = classes[c];
+        box.width = data[2 * columns + c];
+        box.height = data[3 * columns + c];
+        box.left = data[c] - box.width / 2;
+        box.top = data[columns + c] - box.height / 2;
+        box.detectionConfidence = best[c];
+        objects.push_back(box);
+    }
+    return true;
+}
+"""
+
+
+def rows() -> Iterator[Row]:
+    """Milliseconds for `CALLS` frames."""
+    compiler = shutil.which("g++")
+    if compiler is None:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        source, library = Path(folder, "columns.cpp"), Path(folder, "libcolumns.so")
+        source.write_text(SOURCE)
+        command = [compiler, "-std=c++17", "-O2", "-shared", "-fPIC", f"-I{include_dir()}"]
+        subprocess.run([*command, str(source), "-o", str(library)], check=True)
+        opened = open_library(library)
+        network, params = NetworkInfo(640, 640, 3), DetectionParams(80, np.full(80, 0.5, "f4"))
+
+        for name, count in (("ParseNothing", 0), ("ParseColumns", 20), ("ParseColumns", 1000)):
+            tensor = _tensor(count)
+            layers = {"output0": Layer("output0", tensor)}
+            parser = opened.bbox_parser(name)
+            assert len(parser(layers, network, params)) == count
+            bare = _native.DetectorParser(_native.SharedObject(str(library)), name)
+            bare.set_params(80, [0.5] * 80, [0.0] * 80)
+            bare.set_layers(["output0"], [1])
+            what = "does nothing" if name == "ParseNothing" else f"84x8400, {count} boxes"
+            yield _row(
+                f"C++ parser, {what}",
+                partial(parser, layers, network, params),
+                partial(bare.call, [tensor], [0], 640, 640, 3),
+            )
+
+        found = Detections(np.ones((300, 4)), np.ones(300), np.zeros(300))
+        sound = checked(lambda *_: found, "parser")
+        yield _row(
+            "Python parser, checks of 300 boxes", partial(sound, {}, network, params), lambda: found
+        )
+
+
+def _tensor(count: int) -> np.ndarray:
+    """(84, 8400) with `count` candidates above one half."""
+    rng = np.random.default_rng(count)
+    tensor = rng.uniform(0, 0.4, (84, 8400)).astype(np.float32)
+    columns = rng.choice(8400, count, replace=False)
+    tensor[4 + rng.integers(0, 80, count), columns] = 0.9
+    return tensor
+
+
+def _row(name: str, ours: Callable[[], Any], reference: Callable[[], Any]) -> Row:
+    def repeated(call: Callable[[], Any]) -> Callable[[], None]:
+        def many() -> None:
+            for _ in range(CALLS):
+                call()
+
+        return many
+
+    return compare(f"{name}, {CALLS} frames", repeated(ours), repeated(reference))
