@@ -90,9 +90,9 @@ typedef struct _NvDsInferContextInitParams {
     char tltEncodedModelFilePath[_PATH_MAX];
     char int8CalibrationFilePath[_PATH_MAX];
     union {
-        NvDsInferDimsCHW inputDims;
-        NvDsInferDimsCHW uffDimsCHW;
-    } _DS_DEPRECATED_("use inferInputDims");
+        NvDsInferDimsCHW inputDims _DS_DEPRECATED_("use inferInputDims");
+        NvDsInferDimsCHW uffDimsCHW _DS_DEPRECATED_("use inferInputDims");
+    };
     NvDsInferTensorOrder uffInputOrder;
     char uffInputBlobName[_MAX_STR_LENGTH];
     NvDsInferTensorOrder netInputOrder;
