@@ -316,3 +316,20 @@ def test_interrupt_inside_a_write_loses_nothing(
     assert len(calls) > 3
     assert sink.frames < 99
     assert len(read(path)) >= sink.frames
+
+
+@pytest.mark.parametrize("size", [(1, 1), (2, 2), (3, 5)])
+def test_tiny_frames(tmp_path: Path, make_meta: MakeMeta, size: tuple[int, int]) -> None:
+    path = tmp_path / "x.mp4"
+    with open_sink(str(path)) as sink:
+        sink.write(gray_frame(0, size), make_meta(gray_frame(0, size)))
+    assert len(read(path)) == 1
+
+
+def test_a_size_the_encoder_refuses(tmp_path: Path, make_meta: MakeMeta) -> None:
+    frame = gray_frame(0, (20000, 2))
+    sink = open_sink(str(tmp_path / "x.mp4"))
+    with pytest.raises(MediaError, match="20000x2"):
+        sink.write(frame, make_meta(frame))
+    sink.abort("refused")
+    assert list(tmp_path.iterdir()) == []

@@ -106,6 +106,8 @@ class VideoSink(Sink):
         context.color_range = 2 if self._full else 1
 
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
+        import av
+
         if self._broken:
             raise MediaError(f"frame {meta.frame} comes after a failure", where=self.name)
         if self._stream is None:
@@ -123,6 +125,12 @@ class VideoSink(Sink):
         except OSError as error:
             self._broken = True
             raise write_error(self.path, error, meta.frame, self.frames, encoded=True) from error
+        except (ValueError, RuntimeError, av.error.FFmpegError) as error:
+            self._broken = True
+            size = f"{self._stream.width}x{self._stream.height}"
+            raise MediaError(
+                f"the encoder refuses frame {meta.frame} of {size}: {error}", where=str(self.path)
+            ) from error
         if self._file is not None and self._file.interrupted:
             self._file.interrupted = False
             raise KeyboardInterrupt
@@ -183,22 +191,27 @@ class VideoSink(Sink):
         if self._container is None:
             self._notice("warning", "no frame came, so no video was written")
             return
+        import av
+
         assert self._file is not None
         failure: OSError | None = None
         try:
             if not self._broken:
                 self._container.mux(self._stream.encode(None))
-        except OSError as error:
-            failure = error
+        except (OSError, ValueError, RuntimeError, av.error.FFmpegError) as error:
+            failure = error if isinstance(error, OSError) else OSError(str(error))
         if self._broken or failure:
             # Nothing may touch the fragments on the disk now, FFmpeg's index least of all.
             self._file.sealed = True
         try:
             self._container.close()
-        except (OSError, ValueError, RuntimeError) as error:
+        except (OSError, ValueError, RuntimeError, av.error.FFmpegError) as error:
             if not self._file.sealed:
                 failure = error if isinstance(error, OSError) else OSError(str(error))
         self._file.close()
+        if not self.frames:
+            self._part.unlink(missing_ok=True)
+            return
         os.replace(self._part, self.path)
         if failure is not None:
             raise write_error(self.path, failure, None, self.frames, encoded=True) from failure
