@@ -158,7 +158,8 @@ class Objects:
                 )
             )
         if detections.masks is not None or self.masks is not None:
-            self.mask_thresholds[component_id] = mask_threshold
+            if detections.masks is not None:
+                self.mask_thresholds[component_id] = mask_threshold
             self.masks = [
                 *([NO_MASK] * old_n if self.masks is None else self.masks),
                 *([NO_MASK] * n if detections.masks is None else detections.masks),
