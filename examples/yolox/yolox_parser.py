@@ -1,5 +1,7 @@
 """A YOLOX parser in Python, for `custom-lib-path=yolox_parser.py`."""
 
+import functools
+
 import numpy as np
 
 from noria import Detections
@@ -7,6 +9,7 @@ from noria import Detections
 STRIDES = (8, 16, 32)
 
 
+@functools.cache
 def grid(width, height):
     """(N, 3) column, row and stride of every cell, in the order of the model's rows."""
     parts = []

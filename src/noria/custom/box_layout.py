@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import numpy.typing as npt
 
@@ -33,6 +35,7 @@ class LayoutDecision:
         self._where = str(elf.path)
         self._decisions = decisions
         self._said_guess = False
+        self._deciding = threading.Lock()  # parsers of one library may run in several threads
         evidence = static_evidence(elf)
         forced = _LAYOUTS.get(abi)
         self.current: BoxLayout | None = forced or evidence.layout
@@ -86,10 +89,12 @@ class LayoutDecision:
         fitting = candidates(data.size, capacity)
         if not fitting:
             raise self._misfit(data.size, where)
-        if len(fitting) == 1:
-            self._confirm(fitting[0], data.size, capacity)
-            return fitting[0]
-        return self._most_plausible(data, network, params)
+        with self._deciding:
+            if len(fitting) == 1:
+                if not self.certain:
+                    self._confirm(fitting[0], data.size, capacity)
+                return fitting[0]
+            return self._most_plausible(data, network, params)
 
     def _confirm(self, layout: BoxLayout, size: int, capacity: int) -> None:
         against = self.current not in (None, layout)
