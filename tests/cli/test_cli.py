@@ -171,6 +171,15 @@ def test_outputs_never_replace_inputs(mean_config: Config, photos: Path) -> None
         assert path.read_bytes() == before
 
 
+def test_two_outputs_of_one_name_are_refused(
+    mean_config: Config, photos: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "o.jsonl"
+    done = noria("run", mean_config(), photos, "-o", out, "-o", f"coco:{out}")
+    assert done.returncode == 6
+    assert str(out) in done.stderr
+
+
 def test_unknown_output_lists_the_kinds(mean_config: Config, photos: Path) -> None:
     done = noria("run", mean_config(), photos, "-o", "out.xyz")
     assert done.returncode == 6

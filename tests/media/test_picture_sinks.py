@@ -290,9 +290,9 @@ def test_output_is_not_the_input(clip: Path) -> None:
     link = clip.with_name("link.mp4")
     link.symlink_to(clip)
     for spec in (str(clip), str(link), f"jsonl:{clip}", f"images:{clip.parent}"):
-        with pytest.raises(MediaError, match="is also the input"):
+        with pytest.raises(MediaError, match="which this run reads or writes"):
             open_sink(spec, inputs=[str(clip), str(clip.parent)])
-    with pytest.raises(MediaError, match="is also the input"):
+    with pytest.raises(MediaError, match="which this run reads or writes"):
         open_sink("new.mp4", inputs=["./new.mp4", "rtsp://x/y"])
 
 

@@ -14,6 +14,7 @@ from noria.cli.output import print_json, print_notices
 from noria.errors import ParserError
 
 if TYPE_CHECKING:
+    from noria.media import Sink
     from noria.pipeline import Pipeline, RunReport
 
 __all__ = ["execute", "print_report", "run"]
@@ -127,10 +128,11 @@ def execute(
         print_notices(said, quiet=quiet)
         if strict:
             refuse_warnings(said)
-        sinks = []
+        sinks: list[Sink] = []
         try:
             for out in outs:
-                sinks.append(open_sink(out, inputs=inputs, fps=frames.fps))
+                taken = [*inputs, *(s.path for s in sinks)]
+                sinks.append(open_sink(out, inputs=taken, fps=frames.fps))
         except BaseException:
             for sink in sinks:
                 sink.abort("another output could not be opened")

@@ -106,7 +106,7 @@ def open_sink(
 
     Args:
         spec: `out.mp4`, `boxes.jsonl`, `pictures/`, `kitti:labels`, …
-        inputs: what is being read; an output that would overwrite one is refused.
+        inputs: what is read or written already; an output that would overwrite one is refused.
         fps: frame rate of the source, for video.
         crf, preset, threads: of the H.264 encoder.
 
@@ -122,7 +122,7 @@ def open_sink(
     for source in inputs:
         if _same(path, Path(source)):
             raise MediaError(
-                f"is also the input {source}: reading and writing it at once would destroy it",
+                f"is also {source}, which this run reads or writes: it would be destroyed",
                 where=spec,
                 fix="choose another output",
             )
