@@ -281,7 +281,10 @@ def test_images_being_read_are_not_overwritten(tmp_path: Path, make_meta: MakeMe
         ("images:a_%s.png", "not a pattern"),
     ],
 )
-def test_specs_that_are_refused(spec: str, said: str) -> None:
+def test_specs_that_are_refused(
+    spec: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(MediaError, match=said):
         open_sink(spec)
 

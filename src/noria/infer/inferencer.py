@@ -114,7 +114,7 @@ class Inferencer:
 
         Args:
             config: a loaded config, or the path of an INI or YAML nvinfer config.
-            threads: CPU threads for the engine and for scaling; None lets both choose.
+            threads: CPU threads of the engine; None is one per core.
             abi: box layout of a C++ parser, `auto`, `24` or `28` bytes; None takes the config's.
             rebuild: build the engine even if a valid one is saved.
             generation: `9.1` or `6.2`, whose rules for boxes outside the frame apply.
