@@ -1,0 +1,37 @@
+"""Parser of the conveyor detector, named by `parse-bbox-func-name` in its config.
+
+The network sees the picture on a grid of 8-pixel cells. For each cell it gives one logit per
+class, and the logarithm of the distances, in cells, from the cell's centre to the left, top,
+right and bottom edge of the parcel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from noria.meta import DetectionParams, Detections, Layer, NetworkInfo
+
+__all__ = ["parse_conveyor"]
+
+
+def parse_conveyor(
+    layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
+) -> Detections:
+    """Boxes of cells whose best class reaches its threshold, in network pixels.
+
+    Layers: `scores` (C, H, W) logits, `distances` (4, H, W) log cells. Neighbouring cells see the
+    same parcel, so the config lets non-maximum suppression follow (`cluster-mode=2`).
+    """
+    logits, distances = layers["scores"].data, layers["distances"].data
+    classes, rows, columns = logits.shape
+    best = logits.reshape(classes, -1).argmax(axis=0)
+    scores = 1 / (1 + np.exp(-logits.reshape(classes, -1)[best, np.arange(rows * columns)]))
+    found = np.flatnonzero(scores >= params.per_class_threshold[best])
+    cell = np.array([network.width / columns, network.height / rows], np.float32)
+    centre = (np.stack([found % columns, found // columns], axis=1) + 0.5) * cell
+    reach = np.exp(distances.reshape(4, -1)[:, found].T) * np.tile(cell, 2)
+    corners = np.concatenate([centre - reach[:, :2], centre + reach[:, 2:]], axis=1)
+    corners = np.clip(corners, 0, np.tile([network.width, network.height], 2))
+    return Detections.from_xyxy(corners, scores[found], best[found])
