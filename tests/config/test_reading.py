@@ -298,7 +298,7 @@ class TestConfigFile:
         path = tmp_path / "video.txt"
         with path.open("wb") as file:
             file.truncate(5 << 20)
-        with pytest.raises(ConfigError, match="larger than 4 MiB"):
+        with pytest.raises(ConfigError, match="larger than 1 MiB"):
             ModelConfig.load(path)
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

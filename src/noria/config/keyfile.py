@@ -10,11 +10,13 @@ import re
 from pathlib import Path
 
 from noria.config.document import Document, Entry, Group, show
+from noria.errors import ConfigError
 
 __all__ = ["read_keyfile"]
 
 # GLib's ASCII blanks: unlike str.strip() neither vertical tab nor Unicode spaces.
 _BLANKS = " \t\n\f\r"
+_MAX_PROBLEMS = 1000
 _GROUP = re.compile(r"\[([^\[\]\x00-\x1f\x7f]+)\][ \t]*")
 _ALMOST_GROUP = re.compile(r"\[([^\[\]=]+)\]\s*\S")
 _LOCALE_KEY = re.compile(r"([^\[\]]+)\[[^\[\]]*\]")
@@ -64,10 +66,14 @@ class _Reader:
             line = line.lstrip(_BLANKS)
             if line and not line.startswith("#"):
                 self._line(number, line)
+                if len(self.document.problems) >= _MAX_PROBLEMS:
+                    break  # this is no config file
         problems = self.document.problems
         if problems and self.yaml_lines > len(problems) // 2:
-            problems[0].fix.append("is this YAML? then its name must end in .yaml or .yml")
-            problems[0].args = (problems[0]._render(),)
+            first, hint = problems[0], "is this YAML? then its name must end in .yaml or .yml"
+            problems[0] = ConfigError(
+                first.found, where=first.where, expected=first.expected, fix=[*first.fix, hint]
+            )
 
     def _line(self, number: int, line: str) -> None:
         document = self.document

@@ -26,7 +26,8 @@ from noria.notices import Notice
 
 __all__ = ["Reading", "read_config"]
 
-_MAX_BYTES = 4 << 20
+_MAX_BYTES = 1 << 20
+_MAX_SUGGESTIONS = 50  # looking for the nearest key costs a millisecond
 _CLASS_GROUP = re.compile(r"class-attrs-([0-9]+)(.*)", re.DOTALL)
 _BAD = object()
 _HINTS = {
@@ -90,6 +91,7 @@ class _Interpreter:
         self.document = document
         self.reading = Reading()
         self.refused: set[str] = set()  # keys of [property] whose value is unknown
+        self.unknown = 0
 
     def run(self) -> None:
         groups = self.document.groups
@@ -336,7 +338,8 @@ class _Interpreter:
     # --- what nobody reads ------------------------------------------------------------------------
 
     def _unknown(self, entry: Entry, group: str) -> None:
-        hint = suggestion(entry.key, group)
+        self.unknown += 1
+        hint = suggestion(entry.key, group) if self.unknown <= _MAX_SUGGESTIONS else ""
         message = f"{show(entry.key)} is not a key and has no effect"
         self.document.remark(entry.line, f"{message}; {hint}" if hint else message)
 
@@ -355,7 +358,9 @@ class _Interpreter:
         elif plain in ("property", "class-attrs-all"):
             meant = plain
         else:
-            meant = nearest(plain, ["property", "class-attrs-all"])
+            self.unknown += 1
+            if self.unknown <= _MAX_SUGGESTIONS:
+                meant = nearest(plain, ["property", "class-attrs-all"])
         if meant:
             self.document.remark(group.line, f"group [{name}] is not read; did you mean [{meant}]?")
         else:

@@ -20,6 +20,7 @@ __all__ = ["read_yaml"]
 # Events instead of nodes: nothing is built, so neither deep nesting nor aliases of aliases can cost
 # memory or stack.
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_MAX_DEPTH = 50  # a config is two deep; the scanner of PyYAML is slow on thousands
 _NULLS = ("", "~", "null", "Null", "NULL")
 
 
@@ -40,8 +41,8 @@ def read_yaml(data: bytes, path: Path) -> Document:
         mark = error.problem_mark or error.context_mark
         reason = ", ".join(part for part in (error.context, error.problem) if part)
         document.refuse(mark.line + 1 if mark else 1, f"malformed YAML: {show(reason, limit=200)}")
-    except _UnknownAlias as error:
-        document.refuse(error.line, "malformed YAML: an alias of an unknown anchor")
+    except _Malformed as error:
+        document.refuse(error.line, f"malformed YAML: {error}")
     except (yaml.YAMLError, UnicodeError) as error:
         # the reader's own errors (bad UTF-8, control characters) know an offset instead of a line
         line = data.count(b"\n", 0, getattr(error, "position", 0) or 0) + 1
@@ -56,6 +57,7 @@ class _Reader:
     def __init__(self, document: Document, events: Iterator[Any]) -> None:
         self.document = document
         self.events = events
+        self.depth = 0
         self.anchors: dict[str, yaml.ScalarEvent | None] = {}
 
     def read(self) -> None:
@@ -81,9 +83,15 @@ class _Reader:
 
     def _next(self) -> Any:
         event = next(self.events)
+        if isinstance(event, yaml.CollectionStartEvent):
+            self.depth += 1
+            if self.depth > _MAX_DEPTH:
+                raise _Malformed(_line(event), f"nested deeper than {_MAX_DEPTH}")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            self.depth -= 1
         if isinstance(event, yaml.AliasEvent):
             if event.anchor not in self.anchors:
-                raise _UnknownAlias(_line(event))
+                raise _Malformed(_line(event), "an alias of an unknown anchor")
             # an alias of a mapping or sequence is no scalar, whatever it holds
             return self.anchors[event.anchor] or _Collection(event.start_mark)
         anchor = getattr(event, "anchor", None)
@@ -93,14 +101,17 @@ class _Reader:
 
     def _skip(self, event: Any) -> None:
         """Drop the rest of a value that began with `event`."""
-        depth = isinstance(event, yaml.CollectionStartEvent)
-        level = int(depth)
-        while level:
+        if isinstance(event, yaml.CollectionStartEvent):
+            self._close(1)
+
+    def _close(self, depth: int) -> None:
+        """Drop what comes until `depth` open collections are closed."""
+        while depth:
             event = self._next()
             if isinstance(event, yaml.CollectionStartEvent):
-                level += 1
+                depth += 1
             elif isinstance(event, yaml.CollectionEndEvent):
-                level -= 1
+                depth -= 1
 
     def _group(self, key: Any, value: Any) -> None:
         document = self.document
@@ -130,16 +141,8 @@ class _Reader:
         if isinstance(key, _Collection):
             self._skip(value)
             return
-        level = 1
-        event = value
-        while True:
-            if isinstance(event, yaml.CollectionStartEvent):
-                level += 1
-            elif isinstance(event, yaml.CollectionEndEvent):
-                level -= 1
-            if level == 0:
-                break
-            event = self._next()
+        if not isinstance(value, yaml.CollectionEndEvent):
+            self._close(2 if isinstance(value, yaml.CollectionStartEvent) else 1)
         self._skip(self._next())
 
     def _entries(self, group: Group) -> None:
@@ -176,9 +179,9 @@ class _Collection:
         self.start_mark = mark
 
 
-class _UnknownAlias(Exception):
-    def __init__(self, line: int) -> None:
-        super().__init__(line)
+class _Malformed(Exception):
+    def __init__(self, line: int, reason: str) -> None:
+        super().__init__(reason)
         self.line = line
 
 
