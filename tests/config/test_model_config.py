@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from noria.config import ClassAttrs, ClusterMode, ModelConfig, NetworkType, ScalingFilter
@@ -61,3 +64,15 @@ def test_origin_of_an_untouched_value_is_default() -> None:
 def test_repr_is_short() -> None:
     text = repr(ModelConfig(num_detected_classes=80))
     assert text == "ModelConfig('<no file>', detector, 80 classes, model None)"
+
+
+def test_enums_and_class_settings_cost_no_pydantic() -> None:
+    code = "import sys, noria.config; noria.config.ClassAttrs(); print('pydantic' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "False"
+
+
+def test_a_config_cannot_be_changed() -> None:
+    cfg = ModelConfig()
+    with pytest.raises(ValueError, match="frozen"):
+        cfg.batch_size = 3

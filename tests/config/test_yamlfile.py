@@ -141,3 +141,9 @@ def test_alias_bomb_costs_nothing(load: Load) -> None:
         f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 40)
     )
     assert load(bomb + "property:\n  batch-size: 2\n", name="a.yml").batch_size == 2
+
+
+def test_short_texts_of_the_original_are_told(load_yaml: Load) -> None:
+    cfg = load_yaml(f"output-blob-names: {'x' * 64}\nclassifier-type: {'y' * 64}")
+    assert sum("the original cuts it after 63 bytes" in n.message for n in cfg.notices) == 2
+    assert cfg.output_blob_names == ("x" * 64,)

@@ -44,7 +44,8 @@ def _remark_on_text(document: Document, entry: Entry, key: Key) -> None:
         found.append("no function can be called that: letters, digits and _ only")
     if document.form == "yaml" and key.kind is Kind.STRINGS and "" in text.split(";"):
         found.append("there is an empty item: no semicolon behind the last one in YAML")
-    cut = _YAML_CUT if document.form == "yaml" and key.kind is Kind.STRINGS else _CUT
+    short = document.form == "yaml" and (key.kind is Kind.STRINGS or name == "classifier-type")
+    cut = _YAML_CUT if short else _CUT
     items = text.split(";") if key.kind is Kind.STRINGS else [text]
     if key.kind in (Kind.STRING, Kind.STRINGS) and any(len(i.encode()) > cut for i in items):
         found.append(f"the original cuts it after {cut} bytes, Noria does not")
