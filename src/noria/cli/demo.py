@@ -86,7 +86,7 @@ def _draw_sheet(video: Path, sheet: Path, count: int) -> None:
     step = max(1, count // _SHEET_FRAMES)
     with open_source(str(video)) as frames:
         chosen = [f for i, f in enumerate(frames) if i % step == step // 2]
-    contact_sheet(chosen[:_SHEET_FRAMES], sheet)
+    contact_sheet(chosen[:_SHEET_FRAMES], sheet, columns=3)
 
 
 def _copy_scene(source: Path, target: Path) -> None:
