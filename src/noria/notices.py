@@ -13,7 +13,9 @@ from typing import Literal
 
 from noria.errors import StrictError
 
-__all__ = ["Notice", "refuse_warnings"]
+__all__ = ["Level", "Notice", "note_once", "refuse_warnings"]
+
+Level = Literal["info", "warning"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +26,19 @@ class Notice:
     as asked: a fallback, an ignored key, a dropped result).
     """
 
-    level: Literal["info", "warning"]
+    level: Level
     message: str
     where: str | None = None
 
     def __str__(self) -> str:
         return f"{self.where}: {self.message}" if self.where else self.message
+
+
+def note_once(notices: list[Notice], level: Level, message: str, where: str | None = None) -> None:
+    """Append a notice unless the same one is already there."""
+    notice = Notice(level, message, where)
+    if notice not in notices:
+        notices.append(notice)
 
 
 def refuse_warnings(notices: Iterable[Notice]) -> None:

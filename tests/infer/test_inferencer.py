@@ -87,6 +87,22 @@ def test_a_failing_parser_costs_the_frame_only_and_is_said_once(mean_config: Con
     assert "mean_parser.py" in str(said[0])
 
 
+def test_ever_new_messages_of_a_failing_parser_do_not_pile_up(mean_config: Config) -> None:
+    config = mean_config(parse_bbox_func_name="complains")
+    library = config.parent / "mean_parser.py"
+    library.write_text(
+        library.read_text()
+        + "\ndef complains(layers, network, params):\n"
+        + "    raise ValueError(f'mean is {layers[\"mean\"].data[0]}')\n"
+    )
+    with Inferencer.from_config(config) as model:
+        before = len(model.notices)
+        for level in range(20):
+            model.process([red(level)])
+        assert model.failed_frames == 20
+        assert 1 <= len(model.notices) - before <= 5
+
+
 def test_a_frame_without_area_is_not_inferred(mean_config: Config) -> None:
     with Inferencer.from_config(mean_config()) as model:
         metas = model.process([red(255, 1, 40), red(255, 40, 40)])

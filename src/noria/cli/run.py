@@ -173,6 +173,8 @@ def print_report(report: RunReport) -> None:
     state = "stopped after" if report.interrupted else "done:"
     click.echo(f"{state} {report.frames} frames in {report.seconds:.1f} s ({report.fps:.1f} fps)")
     click.echo(f"found {found}")
+    if report.failed_frames:
+        click.echo(f"{report.failed_frames} of {report.inferred} frames could not be parsed")
     for output in report.outputs:
         click.echo(f"wrote {output}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -21,7 +22,7 @@ Box = tuple[int, int, int, int]
 """left, top, right, bottom in whole pixels of the frame; right and bottom are outside."""
 
 
-class Canvas:
+class Canvas(ABC):
     """A copy of a frame to draw on. Everything is clipped to the frame."""
 
     def __init__(self, frame: Frame) -> None:
@@ -33,17 +34,17 @@ class Canvas:
         right, bottom = min(self.width, box[2]), min(self.height, box[3])
         return (left, top, right, bottom) if left < right and top < bottom else None
 
+    @abstractmethod
     def fill(self, box: Box, color: Rgb, alpha: float = 1.0) -> None:
         """Fill a box with a colour of opacity `alpha`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def paste(self, text: TextBox, left: int, top: int) -> None:
         """Put a rendered text at a place with even coordinates."""
-        raise NotImplementedError
 
+    @abstractmethod
     def frame(self) -> Frame:
         """The drawn frame."""
-        raise NotImplementedError
 
     def outline(self, box: Box, width: int, color: Rgb, alpha: float = 1.0) -> None:
         """A border of `width` pixels inside `box`; a box too small for it is filled."""

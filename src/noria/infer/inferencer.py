@@ -21,13 +21,16 @@ from noria.infer.parsers import WELL_KNOWN
 from noria.infer.preprocess import Preprocessor
 from noria.media.frame import Frame
 from noria.meta import DetectionParams, Detections, FrameMeta, Layer, NetworkInfo
-from noria.notices import Notice
+from noria.notices import Notice, note_once
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig
     from noria.engine.session import Session
 
 __all__ = ["Inferencer", "Prepared", "StageTimes"]
+
+
+_MAX_PARSE_ERRORS = 5  # different ones that are told; a message may hold a value of each frame
 
 
 @dataclass(slots=True)
@@ -98,7 +101,7 @@ class Inferencer:
             self.labels,
         )
         self._buffers = 0
-        self._said: set[str] = set()
+        self._parse_errors: set[str] = set()
 
     @classmethod
     def from_config(
@@ -215,7 +218,8 @@ class Inferencer:
             except GeometryError as error:
                 row.fill(0)
                 prepared.transforms.append(None)
-                self._say_once("warning", f"{error.found}: nothing is inferred on such frames")
+                text = f"{error.found}: nothing is inferred on such frames"
+                note_once(self._notices, "warning", text)
         self.times.preprocess_s += perf_counter() - start
         return prepared
 
@@ -258,18 +262,12 @@ class Inferencer:
             return self.parser.parser(layers, self.network, self._params)
         except ParserError as error:
             self.failed_frames += 1
-            self._say_once(
-                "warning",
-                f"{error} (frame {frame.frame} of {frame.source}; "
-                "frames whose outputs cannot be parsed have no objects)",
-            )
+            if len(self._parse_errors) < _MAX_PARSE_ERRORS and str(error) not in self._parse_errors:
+                self._parse_errors.add(str(error))
+                text = f"{error}\n  first in frame {frame.frame} of {frame.source}"
+                text += "; frames whose outputs cannot be parsed have no objects"
+                note_once(self._notices, "warning", text)
             return Detections.empty()
-
-    def _say_once(self, level: str, message: str) -> None:
-        key = message.split("(frame", 1)[0]
-        if key not in self._said:
-            self._said.add(key)
-            self._notices.append(Notice("warning" if level == "warning" else "info", message))
 
     def close(self) -> None:
         """Release the engine."""

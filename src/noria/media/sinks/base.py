@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from abc import ABC, abstractmethod
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -11,12 +12,12 @@ from typing import Self
 from noria.errors import MediaError
 from noria.media.frame import Frame
 from noria.meta import FrameMeta
-from noria.notices import Notice
+from noria.notices import Level, Notice, note_once
 
 __all__ = ["Sink", "make_folder", "write_error"]
 
 
-class Sink:
+class Sink(ABC):
     """Takes frames in order, from one thread.
 
     Whatever ends the work (`close`, `abort`, an exception inside `with`), the file is finished so
@@ -81,16 +82,16 @@ class Sink:
         except MediaError as error:
             self._notice("warning", error.found)
 
+    @abstractmethod
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
-        raise NotImplementedError
+        """Take one frame; an OSError is worded by `write`."""
 
+    @abstractmethod
     def _finish(self) -> None:
-        raise NotImplementedError
+        """Finish the file; an OSError is worded by `close`."""
 
-    def _notice(self, level: str, message: str) -> None:
-        notice = Notice("warning" if level == "warning" else "info", message, self.name)
-        if notice not in self.notices:
-            self.notices.append(notice)
+    def _notice(self, level: Level, message: str) -> None:
+        note_once(self.notices, level, message, self.name)
 
     def __enter__(self) -> Self:
         return self

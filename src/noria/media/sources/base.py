@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator
 from types import TracebackType
 from typing import Self
 
 from noria.media.frame import Frame
-from noria.notices import Notice
+from noria.notices import Level, Notice, note_once
 
 __all__ = ["Source"]
 
 
-class Source:
+class Source(ABC):
     """A sequence of frames, read once from start to end.
 
     Iterating a second time goes on where the first stopped; open the source again to start over.
@@ -51,10 +52,11 @@ class Source:
             self._iterator = self._read()
         return self._iterator
 
+    @abstractmethod
     def _read(self) -> Generator[Frame, None, None]:
-        raise NotImplementedError
+        """The frames of this kind of source, from first to last."""
 
-    def _release(self) -> None:
+    def _release(self) -> None:  # noqa: B027 - most sources hold nothing
         """Give back what the source holds."""
 
     def close(self) -> None:
@@ -67,10 +69,8 @@ class Source:
                 self._iterator.close()
         self._release()
 
-    def _notice(self, level: str, message: str) -> None:
-        notice = Notice("warning" if level == "warning" else "info", message, self.name)
-        if notice not in self.notices:
-            self.notices.append(notice)
+    def _notice(self, level: Level, message: str) -> None:
+        note_once(self.notices, level, message, self.name)
 
     def __enter__(self) -> Self:
         return self
