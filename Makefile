@@ -1,6 +1,7 @@
 # Everything a newcomer needs: `make demo` and `make test`. Both set up their own .venv first.
 PYTHON ?= python3
 VENV   := .venv
+FUZZ_S ?= 600
 BIN    := $(VENV)/bin
 NATIVE := $(wildcard native/src/*) $(wildcard native/include/*) CMakeLists.txt
 
@@ -47,6 +48,13 @@ docs: build      ## documentation, warnings are errors
 
 bench: build     ## benchmarks: ratios measured side by side
 	$(BIN)/python -m benchmarks
+
+fuzz: build      ## fuzz the readers of configs and plans, FUZZ_S seconds each
+	$(BIN)/python -m pip --disable-pip-version-check install --quiet atheris
+	for reader in config plan; do \
+	  mkdir -p build/fuzz/$$reader && $(BIN)/python tests/fuzz/fuzz_$$reader.py \
+	  -max_total_time=$(FUZZ_S) -max_len=4096 -artifact_prefix=build/fuzz/ \
+	  build/fuzz/$$reader tests/fuzz/seeds/$$reader || exit 1; done
 
 clean:           ## remove everything made here
 	rm -rf $(VENV) build docs/_build .pytest_cache .mypy_cache .ruff_cache out
