@@ -212,6 +212,7 @@ LINE = st.one_of(
 FILE = st.lists(LINE, max_size=8).map("\n".join)
 
 
+@settings(deadline=None)
 @given(FILE)
 def test_lines_against_a_slow_oracle(text: str) -> None:
     """A line is a comment, a group, a pair, or refused; told here character by character."""
@@ -243,7 +244,7 @@ def test_lines_against_a_slow_oracle(text: str) -> None:
 
 
 @needs_glib
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 @given(FILE)
 @example("[g]\nEncoding=x")
 @example("[g]\nEncoding=utf-8\n[h]\nEncoding=x")
@@ -286,7 +287,7 @@ VALUE = st.one_of(
 
 
 @needs_glib
-@settings(max_examples=1500)
+@settings(max_examples=800, deadline=None)
 @given(st.sampled_from(sorted(GLIB_KINDS, key=str)), VALUE)
 def test_same_values_as_glib(kind: Kind, text: str) -> None:
     text = text.lstrip(" \t\f\r")
