@@ -78,6 +78,7 @@ class Document:
         self, line: int, found: str, expected: str | None = None, fix: str | None = None
     ) -> None:
         """Note a problem of one line."""
+        fix = None if fix is None else show(fix, limit=200)  # hints may repeat the value
         self.problems.append(ConfigError(found, where=self.where(line), expected=expected, fix=fix))
 
     def remark(

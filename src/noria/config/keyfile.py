@@ -83,7 +83,7 @@ class _Reader:
             name = _ALMOST_GROUP.match(line)
             document.refuse(
                 number,
-                f"{show(line)!r} is not a group line.",
+                f"'{show(line)}' is not a group line.",
                 f"nothing behind the bracket: [{show(name[1])}]" if name else "[group-name]",
                 "a comment needs its own line" if name else None,
             )
@@ -94,7 +94,7 @@ class _Reader:
         else:
             self.yaml_lines += bool(_YAML_LINE.match(line))
             document.refuse(
-                number, f"{show(line)!r} is not key=value.", *self._hint_for_odd_line(line)
+                number, f"'{show(line)}' is not key=value.", *self._hint_for_odd_line(line)
             )
 
     @staticmethod
@@ -126,7 +126,7 @@ class _Reader:
                     number, f"{show(key)} is ignored: [...] behind a key marks a translation"
                 )
             else:
-                document.refuse(number, f"{show(key)!r} is not a key name.", "no brackets in it")
+                document.refuse(number, f"'{show(key)}' is not a key name.", "no brackets in it")
             return
         if (
             key == "Encoding"

@@ -67,7 +67,7 @@ def _remark_on_number(document: Document, entry: Entry, key: Key) -> None:
         rest = item[match.end() :].strip() if match else ""
         if match is None and key.kind is Kind.INTS:
             document.remark(
-                entry.line, f"{document.written(entry)}: the item {show(item)!r} is read as 0"
+                entry.line, f"{document.written(entry)}: the item '{show(item)}' is read as 0"
             )
         elif (
             match and rest and not rest.startswith(("#", "//")) and not _whole(item, document, key)
@@ -75,7 +75,7 @@ def _remark_on_number(document: Document, entry: Entry, key: Key) -> None:
             document.remark(
                 entry.line,
                 f"{document.written(entry)}: only {match[0].strip()} is read, "
-                f"{show(rest)!r} is not",
+                f"'{show(rest)}' is not",
             )
 
 
