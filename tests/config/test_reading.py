@@ -309,6 +309,16 @@ class TestConfigFile:
         with pytest.raises(ConfigError, match="cannot be read"):
             ModelConfig.load(path)
 
+    def test_names_that_no_terminal_can_print(self, tmp_path: Path) -> None:
+        path = tmp_path / "m\udcff\n.txt"
+        path.write_text("[property]\nsymmetric-padding=1\nx=1\nonnx-file=a\n")
+        cfg = ModelConfig.load(path)
+        for text in [*map(str, cfg.notices), *(row.origin for row in cfg.effective())]:
+            assert text.isprintable()
+        with pytest.raises(ConfigError) as caught:
+            cfg.check_files()
+        str(caught.value).encode()
+
     @pytest.mark.parametrize("name", ["m.yml", "m.yaml", "m.YML", "m.cfg", "yml"])
     def test_the_name_decides_the_form(self, tmp_path: Path, name: str) -> None:
         path = tmp_path / name

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from noria.config.document import show
+
 __all__ = ["DEFAULT", "OVERRIDE", "EffectiveValue", "Origin"]
 
 
@@ -27,7 +29,7 @@ class Origin:
     text: str | None = None
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}" if self.kind == "file" else self.kind
+        return f"{show(str(self.file), limit=None)}:{self.line}" if self.file else self.kind
 
 
 DEFAULT = Origin("default")

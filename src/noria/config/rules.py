@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from noria.config.document import show
 from noria.config.enums import ClusterMode, ColorFormat, NetworkMode, NetworkType, ProcessMode
 from noria.config.keys import PROPERTY_KEYS
 from noria.notices import Notice
@@ -67,7 +68,7 @@ def _notice(cfg: ModelConfig, remark: Remark) -> Notice:
         origin = cfg.origin(name)
         if origin.kind != "default":
             return Notice(remark.level, remark.message, str(origin))
-    return Notice(remark.level, remark.message, str(cfg.path))
+    return Notice(remark.level, remark.message, show(str(cfg.path), limit=None))
 
 
 def _given(cfg: ModelConfig, name: str) -> bool:
