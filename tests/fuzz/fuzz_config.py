@@ -99,12 +99,12 @@ def _write_dictionary(path: Path) -> None:
 
 
 def main() -> None:
-    try:
-        import atheris
-    except ImportError:
-        sys.exit("atheris is not installed: pip install atheris")
-    with atheris.instrument_imports(include=["noria", "yaml"]):
+    from instrument import instrumented
+
+    with instrumented("noria", "yaml"):
         import noria.config.model_config  # noqa: F401
+    import atheris
+
     dictionary = _FOLDER / "words.dict"
     _write_dictionary(dictionary)
     arguments = [sys.argv[0], f"-dict={dictionary}", "-max_len=2048", "-timeout=10", *sys.argv[1:]]

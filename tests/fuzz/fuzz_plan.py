@@ -21,13 +21,10 @@ import struct
 import sys
 from pathlib import Path
 
-try:
-    import atheris
-except ImportError:  # replaying seeds needs none
-    atheris = None
+if __name__ == "__main__":
+    from instrument import instrumented
 
-if atheris is not None and __name__ == "__main__":
-    with atheris.instrument_imports(include=["noria"]):
+    with instrumented("noria"):
         from noria.engine.plan import FORMAT_VERSION, Plan
         from noria.errors import EngineError, ModelError
         from noria.network.onnx_file import network_from_onnx_bytes
@@ -103,7 +100,7 @@ def one_input(data: bytes) -> None:
 
 
 if __name__ == "__main__":
-    if atheris is None:
-        sys.exit("fuzzing needs atheris: pip install atheris")
+    import atheris
+
     atheris.Setup(sys.argv, one_input)
     atheris.Fuzz()
