@@ -154,11 +154,11 @@ def accuracy(network: nn.Module, pictures: Tensor, rows: Tensor) -> tuple[float,
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=700, help="films to render")
-    parser.add_argument("--per-seed", type=int, default=24, help="frames of each")
-    parser.add_argument("--steps", type=int, default=5000)
-    parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--rate", type=float, default=3e-3)
+    parser.add_argument("--seeds", type=int, default=320, help="films to render")
+    parser.add_argument("--per-seed", type=int, default=34, help="frames of each")
+    parser.add_argument("--steps", type=int, default=9000)
+    parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--rate", type=float, default=4e-3)
     parser.add_argument("--device", default=None)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "classifier.onnx")
