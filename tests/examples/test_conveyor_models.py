@@ -29,7 +29,12 @@ sys.path.insert(0, str(FOLDER))
 
 from conveyor_parser import parse_conveyor  # noqa: E402
 from conveyor_scene import ALPHABET, CLASSES, CODE_LENGTH, HEIGHT, WIDTH, Scene, Truth  # noqa: E402
-from conveyor_training.films import TEST_SEEDS, TRAIN_SEEDS, VALIDATION_SEEDS  # noqa: E402
+from conveyor_training.films import (  # noqa: E402
+    TEST_SEEDS,
+    TRAIN_SEEDS,
+    VALIDATION_SEEDS,
+    resample,
+)
 
 SEEDS = range(300, 308)
 FRAMES_PER_SEED = 15
@@ -243,3 +248,16 @@ def test_parser_turns_cells_into_boxes() -> None:
     np.testing.assert_allclose(found.boxes, [[0, 0, 12, 12], [20, 8, 18, 14]], rtol=1e-5)
     params = DetectionParams(2, np.array([0.51, 0.99], np.float32))
     assert len(parse_conveyor(layers, NetworkInfo(40, 24, 3), params)) == 0
+
+
+@pytest.mark.parametrize("box", [(0, 0, 640, 384), (102, 56, 150, 118), (560, 300, 80, 84)])
+def test_training_scales_pictures_as_the_config_does(box: tuple[int, int, int, int]) -> None:
+    config = ModelConfig.load(FOLDER / "config_infer_primary.txt")
+    config = config.with_overrides(maintain_aspect_ratio=False)
+    picture, _ = Scene(3).frame(40)
+    out = np.empty((3, 192, 320), np.float32)
+    prepare = Preprocessor.from_config(config, 320, 192, 3)
+    prepare(Frame.from_array(picture, PixelFormat.RGB), out, Rect(*box))
+    trained_on = resample(picture, box, 320, 192).astype(np.float32).transpose(2, 0, 1)
+    inner = np.abs(out * 255 - trained_on)[:, 2:-2, 2:-2]
+    assert inner.max() <= 1.01
