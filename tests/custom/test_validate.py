@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -111,3 +112,20 @@ def test_any_exception_becomes_a_parser_error(
 
     with pytest.raises(KeyboardInterrupt):
         checked(interrupted, "p")(layers, network, params)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (SystemExit(0), "tried to end the program"),
+        (GeneratorExit(), "GeneratorExit"),
+        (BaseException("odd"), "odd"),
+    ],
+)
+def test_a_parser_cannot_end_the_program(error: BaseException, words: str, tmp_path: Path) -> None:
+    def leave(*_: Any) -> Detections:
+        raise error
+
+    params = DetectionParams(1, np.zeros(1, np.float32))
+    with pytest.raises(ParserError, match=words):
+        checked(leave, "p", folder=tmp_path)({}, NetworkInfo(1, 1, 1), params)

@@ -54,7 +54,9 @@ class CheckedParser:
         """
         try:
             returned: Any = self._parser(layers, network, params)
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # also sys.exit(0), which would look like success
             raise self._failed(error, layers) from error
         return self.check(returned)
 
@@ -128,7 +130,7 @@ class CheckedParser:
             fix=fix,
         )
 
-    def _failed(self, error: Exception, layers: Mapping[str, Layer]) -> ParserError:
+    def _failed(self, error: BaseException, layers: Mapping[str, Layer]) -> ParserError:
         if self._folder is None:  # C++ or built-in: its errors are complete
             if isinstance(error, ParserError):
                 return error
@@ -141,6 +143,9 @@ class CheckedParser:
             return ParserError(found, where=where, expected=error.expected, fix=fix)
         if isinstance(error, KeyError) and error.args and isinstance(error.args[0], str):
             trail = [*trail, f"the network's outputs are: {', '.join(layers)}"]
+        if isinstance(error, SystemExit):
+            found = f"the parser tried to end the program (exit code {error.code})"
+            return ParserError(found, where=where, fix=[*trail, "raise an error instead"])
         return ParserError(f"the parser raised {found}", where=where, fix=trail)
 
 
