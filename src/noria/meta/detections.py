@@ -32,7 +32,10 @@ def _array(value: object, dtype: type[np.generic], shape: tuple[int | None, ...]
             array = array.reshape(tuple(s or 0 for s in shape))
         if array.dtype.kind not in "fiub":
             raise TypeError(f"dtype {array.dtype} is not numeric")
-        array = np.ascontiguousarray(array, dtype=dtype)
+        if dtype is np.int32 and array.dtype != dtype and array.size:
+            _require_int32(array)
+        with np.errstate(over="ignore"):  # beyond float32 is infinite, which is judged later
+            array = np.ascontiguousarray(array, dtype=dtype)
     except (TypeError, ValueError) as error:
         raise ParserError(
             f"{name} is not an array of numbers: {error}",
@@ -48,6 +51,15 @@ def _array(value: object, dtype: type[np.generic], shape: tuple[int | None, ...]
             expected=f"{np.dtype(dtype).name} of shape {_shape_text(shape)}",
         )
     return array
+
+
+def _require_int32(array: npt.NDArray[Any]) -> None:
+    """Refuse what would silently become another number."""
+    limits = np.iinfo(np.int32)
+    low, high = array.min(), array.max()
+    if not (low >= limits.min and high <= limits.max):  # also NaN
+        odd = high if low >= limits.min else low
+        raise ValueError(f"{odd} is not a 32-bit integer")
 
 
 def _shape_text(shape: tuple[int | None, ...]) -> str:

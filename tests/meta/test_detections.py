@@ -1,0 +1,41 @@
+"""What `Detections` takes from a parser, and what it does not let become another number."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from noria.errors import ParserError
+from noria.meta import Detections
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        np.array([2**40]),
+        np.array([-(2**31) - 1]),
+        np.array([2**64 - 1], np.uint64),
+        np.array([np.nan]),
+        np.array([1e10], np.float32),
+    ],
+)
+def test_class_ids_that_do_not_fit_are_refused_not_wrapped(ids: npt.NDArray[np.generic]) -> None:
+    with pytest.raises(ParserError, match=r"class_ids .* is not a 32-bit integer"):
+        Detections([[1, 2, 3, 4]], [0.5], ids)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint8, np.float32, np.float64, bool])
+def test_class_ids_of_any_kind_that_fit(kind: type) -> None:
+    found = Detections([[1, 2, 3, 4]] * 2, [0.5] * 2, np.array([0, 1], kind))
+    assert found.class_ids.dtype == np.int32
+    assert found.class_ids.tolist() == [0, 1]
+
+
+def test_boxes_beyond_float32_are_infinite_without_a_word() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = Detections(np.array([[1e300, 0, 1, 1]]), [1], [0])
+    assert np.isinf(found.boxes[0, 0])
