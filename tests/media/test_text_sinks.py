@@ -332,3 +332,42 @@ def test_unwritable_folder(tmp_path: Path) -> None:
         (tmp_path / "closed").mkdir(mode=0o500)
         with pytest.raises(MediaError, match="may not be written to"):
             open_sink(str(tmp_path / "closed" / "x.jsonl"))
+
+
+@pytest.mark.parametrize("kind", ["coco", "video"])
+def test_what_is_no_file_is_not_replaced(tmp_path: Path, kind: str) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(MediaError, match="is a device or pipe"):
+        open_sink(f"{kind}:{pipe}")
+    assert pipe.is_fifo()
+    with pytest.raises(MediaError, match="is a folder"):
+        open_sink(f"{kind}:{tmp_path}")
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(MediaError, match="cannot be created"):
+        open_sink(f"{kind}:{tmp_path / 'loop'}")
+
+
+@pytest.mark.parametrize("kind", ["coco", "video"])
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_stays_and_its_target_is_written(
+    tmp_path: Path, make_meta: MakeMeta, kind: str, there: bool
+) -> None:
+    real, link = tmp_path / "disk" / "real", tmp_path / "link"
+    link.symlink_to("disk/real")
+    if there:
+        real.parent.mkdir()
+        real.write_bytes(b"old")
+    with open_sink(f"{kind}:{link}") as sink:
+        sink.write(frame := gray_frame(), make_meta(frame))
+    assert link.is_symlink()
+    assert len(real.read_bytes()) > 40
+    assert [p.name for p in real.parent.iterdir()] == ["real"]
+
+
+@pytest.mark.parametrize("kind", ["coco", "video", "images", "jsonl", "kitti"])
+def test_names_that_no_file_can_have(tmp_path: Path, kind: str) -> None:
+    with pytest.raises(MediaError):
+        open_sink(f"{kind}:{tmp_path}/{'n' * 300}")
+    with pytest.raises(MediaError):
+        open_sink(f"{kind}:{tmp_path}/a\0b")

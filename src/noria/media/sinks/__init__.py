@@ -118,7 +118,11 @@ def open_sink(
     """
     if not spec:
         raise MediaError("the output is empty", expected="a path or kind:PATH")
-    kind, path = split_spec(spec)
+    try:
+        kind, path = split_spec(spec)
+    except (OSError, ValueError) as error:  # too long, forbidden, a NUL byte
+        reason = getattr(error, "strerror", None) or error
+        raise MediaError(f"cannot be written: {reason}", where=spec) from error
     for source in inputs:
         if _same(path, Path(source)):
             raise MediaError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from abc import ABC, abstractmethod
 from pathlib import Path
 from types import TracebackType
@@ -14,7 +15,7 @@ from noria.media.frame import Frame
 from noria.meta import FrameMeta
 from noria.notices import Level, Notice, note_once
 
-__all__ = ["Sink", "make_folder", "write_error"]
+__all__ = ["Sink", "make_folder", "renamed_to", "write_error"]
 
 
 class Sink(ABC):
@@ -146,13 +147,35 @@ def make_folder(folder: Path, name: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
         raise MediaError(f"{folder} or a part of it is a file, not a folder", where=name) from error
-    except OSError as error:
-        raise MediaError(
-            f"the folder {folder} cannot be made: {error.strerror}", where=name
-        ) from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise MediaError(f"the folder {folder} cannot be made: {reason}", where=name) from error
     if not os.access(folder, os.W_OK | os.X_OK):
         raise MediaError(
             f"the folder {folder} may not be written to",
             where=name,
             fix="choose another output folder, or change its permissions",
         )
+
+
+def renamed_to(path: Path, name: str, what: str) -> Path:
+    """Where a file that is finished under another name goes: `path`, links followed.
+
+    Renaming replaces what stands there, so that must be a file or nothing: a device, pipe or link
+    would be gone.
+
+    Raises:
+        MediaError: something else stands there, or it cannot be looked at.
+    """
+    try:
+        path = path.resolve()
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return path
+    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: links in a circle
+        reason = getattr(error, "strerror", None) or error
+        raise MediaError(f"cannot be created: {reason}", where=name) from error
+    if not stat.S_ISREG(mode):
+        kind = "a folder" if stat.S_ISDIR(mode) else "a device or pipe, not a file"
+        raise MediaError(f"is {kind}", where=name, expected=f"the name of a {what} file")
+    return path

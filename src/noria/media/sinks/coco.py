@@ -8,9 +8,8 @@ import tempfile
 from array import array
 from pathlib import Path
 
-from noria.errors import MediaError
 from noria.media.frame import Frame
-from noria.media.sinks.base import Sink, make_folder, write_error
+from noria.media.sinks.base import Sink, make_folder, renamed_to, write_error
 from noria.media.sinks.files import create, write_all
 from noria.media.sinks.objects import finite_rows
 from noria.media.sources.images import IMAGE_SUFFIXES
@@ -39,11 +38,12 @@ class CocoSink(Sink):
     def __init__(self, name: str, path: Path) -> None:
         super().__init__(name, path)
         make_folder(path.parent, name)
-        if path.is_dir():
-            raise MediaError("is a folder", where=name, expected="the name of a JSON file")
-        self._part = path.with_name(path.name + ".part")
+        self._target = renamed_to(path, name, "JSON")
+        folder = self._target.parent
+        make_folder(folder, name)
+        self._part = self._target.with_name(self._target.name + ".part")
         self._fd = create(self._part, name)
-        self._images = tempfile.TemporaryFile(dir=path.parent, buffering=0)  # noqa: SIM115
+        self._images = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
         write_all(self._fd, _HEAD)
         # Where each frame begins in both files, to cut back to whole frames.
         self._annotation_at = array("q", [len(_HEAD)])
@@ -134,7 +134,7 @@ class CocoSink(Sink):
                 kept -= max(1, kept // 16)  # make room: fewer frames, but whole ones
         os.close(self._fd)
         self._images.close()
-        os.replace(self._part, self.path)
+        os.replace(self._part, self._target)
         if failure is not None:
             self._notice("warning", f"only the first {kept} of {self.frames} frames had room")
             raise write_error(self.path, failure, None, kept) from failure

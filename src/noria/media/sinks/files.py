@@ -20,8 +20,9 @@ def create(path: Path, name: str) -> int:
     """
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
-    except OSError as error:
-        raise MediaError(f"cannot be created: {error.strerror}", where=name) from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise MediaError(f"cannot be created: {reason}", where=name) from error
 
 
 def write_all(fd: int, data: bytes, *, size: int | None = None) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from noria.errors import MediaError
 from noria.media.frame import Frame
 from noria.media.sinks.base import Sink, make_folder, write_error
 from noria.media.sinks.files import create, write_all
@@ -71,6 +72,8 @@ class JsonLinesSink(Sink):
         self._lost = 0
         self._own = str(path) != "-"
         if not self._own:
+            if sys.stdout is None:  # started with >&-
+                raise MediaError("standard output is closed", where=name)
             sys.stdout.flush()
             self._fd = sys.stdout.fileno()
             return

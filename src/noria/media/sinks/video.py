@@ -10,7 +10,7 @@ from typing import Any
 from noria.errors import MediaError
 from noria.media.frame import Frame, PixelFormat
 from noria.media.pixels import is_full, matrix_code, plane_array, to_av
-from noria.media.sinks.base import Sink, make_folder, write_error
+from noria.media.sinks.base import Sink, make_folder, renamed_to, write_error
 from noria.meta import FrameMeta
 
 __all__ = ["VIDEO_FORMATS", "VideoSink"]
@@ -55,9 +55,9 @@ class VideoSink(Sink):
         self._crf, self._preset, self._threads = crf, preset, threads
         self._format = VIDEO_FORMATS.get(path.suffix.lower(), "mp4")
         make_folder(path.parent, name)
-        if path.is_dir():
-            raise MediaError("is a folder", where=name, expected="the name of a video file")
-        self._part = path.with_name(path.name + ".part")
+        self._target = renamed_to(path, name, "video")
+        make_folder(self._target.parent, name)
+        self._part = self._target.with_name(self._target.name + ".part")
         self._container: Any = None
         self._stream: Any = None
         self._fit: Any = None
@@ -212,7 +212,7 @@ class VideoSink(Sink):
         if not self.frames:
             self._part.unlink(missing_ok=True)
             return
-        os.replace(self._part, self.path)
+        os.replace(self._part, self._target)
         if failure is not None:
             raise write_error(self.path, failure, None, self.frames, encoded=True) from failure
 
