@@ -282,3 +282,19 @@ def test_real_videos(data_dir: Path) -> None:
         frames = sum(1 for _ in source)
     assert (frames, source.frames, source.fps) == (377, 377, 12.5)
     assert source.notices == []
+
+
+@pytest.mark.parametrize("name", ["a:b.mp4", "jsonl:x.mp4", "new\nline.mp4", "%d [1].mp4"])
+def test_a_file_is_no_url_whatever_its_name(
+    clip: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(clip.parent)
+    clip.rename(name)
+    with open_source(name) as source:
+        assert next(iter(source)).source == name
+
+
+@pytest.mark.parametrize("name", ["n" * 300, "n" * 300 + ".jpg", "a/" * 3000])
+def test_names_that_no_file_can_have(tmp_path: Path, name: str) -> None:
+    with pytest.raises(MediaError):
+        open_source(f"{tmp_path}/{name}")

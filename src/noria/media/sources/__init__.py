@@ -55,9 +55,13 @@ def open_source(
     elif scheme:
         return _stream(url, scheme, source_id, threads, timeout_s, fps)
     path = Path(url)
-    if path.is_dir():
+    try:
+        there, folder = path.exists(), path.is_dir()
+    except OSError as error:  # too long, or in a folder that may not be searched
+        raise MediaError(f"cannot be read: {error.strerror}", where=url) from error
+    if folder:
         return _folder(path, url, source_id, fps)
-    if not path.exists():
+    if not there:
         if glob.has_magic(url):
             return _pattern(url, source_id, fps)
         near = nearest_file(path)

@@ -88,6 +88,8 @@ class VideoSource(Source):
     ) -> Any:
         import av
 
+        if self._path is not None:
+            target = f"file:{target}"  # a colon in a name would be taken for a protocol
         try:
             return av.open(target, format=format, options=options or {}, timeout=timeout_s)
         except (av.error.FFmpegError, OSError, ValueError) as error:
