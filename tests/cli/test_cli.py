@@ -295,3 +295,34 @@ def test_completion_completes() -> None:
         check=False,
     )
     assert "run" in done.stdout
+
+
+@pytest.mark.parametrize("args", [("--help",), ("show", "{config}"), ("completion", "bash")])
+def test_a_full_disk_behind_standard_output_is_exit_6(
+    mean_config: Config, args: tuple[str, ...]
+) -> None:
+    command = [sys.executable, "-m", "noria", *(a.format(config=mean_config()) for a in args)]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False
+        )
+    assert done.returncode == 6, done.stderr
+    assert "standard output cannot be written: No space left" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("suffix", ["", ".onnx", ".engine"])
+def test_show_of_a_name_that_no_file_can_have(tmp_path: Path, suffix: str) -> None:
+    done = noria("show", tmp_path / ("n" * 300 + suffix))
+    assert done.returncode in (3, 4), done.stderr
+    assert "File name too long" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_lines_to_a_closed_standard_output_are_refused(mean_config: Config, photos: Path) -> None:
+    command = f"exec {sys.executable} -m noria run {mean_config()} {photos} -o jsonl:- >&-"
+    done = subprocess.run(
+        ["sh", "-c", command], stderr=subprocess.PIPE, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 6, done.stderr
+    assert "standard output is closed" in done.stderr

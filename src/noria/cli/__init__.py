@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import os
 import sys
 from typing import Any
 
@@ -72,6 +74,8 @@ class _LazyGroup(click.Group):
         kwargs["standalone_mode"] = False
         try:
             result = super().main(*args, **kwargs)
+            if sys.stdout is not None:
+                sys.stdout.flush()  # a full disk must be told while there is still time
         except NoriaError as error:
             _fail(str(error), error.exit_code)
         except click.exceptions.Exit as error:
@@ -85,6 +89,13 @@ class _LazyGroup(click.Group):
             # The reader of our output has left (`| head`): nothing more to say to anyone.
             sys.stderr.close()
             sys.exit(1)
+        except MemoryError as error:
+            _fail(f"there is not enough memory: {error}" if str(error) else "out of memory", 1)
+        except OSError as error:
+            if error.filename is not None:  # every file has an error of its own: our defect
+                raise
+            _drop_stdout()
+            _fail(f"standard output cannot be written: {error.strerror or error}", 6)
         sys.exit(result if isinstance(result, int) else 0)
 
 
@@ -92,6 +103,12 @@ def _fail(message: str, code: int) -> None:
     click.secho("error: ", fg="red", bold=True, err=True, nl=False)
     click.echo(message, err=True)
     sys.exit(code)
+
+
+def _drop_stdout() -> None:
+    """Forget what standard output still holds; it would fail again at the end."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 @click.group(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -38,7 +39,7 @@ def show(file: Path, set_only: bool, as_json: bool) -> None:
     and outputs of its model.
     """
     suffix = file.suffix.lower()
-    if file.is_dir():
+    if os.path.isdir(file):  # unlike Path.is_dir, no error where it may not look
         raise ConfigError("this is a folder", where=str(file), expected="a config, model or engine")
     if suffix == ".onnx":
         data = _model(file)
