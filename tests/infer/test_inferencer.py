@@ -170,3 +170,24 @@ def test_repairs_of_a_parsers_result_are_said(mean_config: Config) -> None:
         (meta,) = model.process([red(255)])
         assert any(n.level == "warning" and "nan_box" in str(n) for n in model.notices)
     assert len(meta.objects) == 1
+
+
+def test_a_library_that_cannot_be_loaded_here_is_replaced_and_said(mean_config: Config) -> None:
+    config = mean_config(custom_lib_path="libyolo.so", parse_bbox_func_name="NvDsInferParseYolo")
+    (config.parent / "libyolo.so").write_bytes(b"\x7fELF built for a Jetson")
+    with Inferencer.from_config(config) as model:
+        assert model.parser.source == "built-in NvDsInferParseYolo"
+        assert any("libyolo.so" in str(n) or "instead" in n.message for n in model.notices)
+
+
+def test_an_unknown_name_without_a_library_does_nothing_and_is_said(mean_config: Config) -> None:
+    config = mean_config(custom_lib_path=None, parse_bbox_func_name="MyParser")
+    with pytest.raises(ParserError, match="MyParser has no effect.*no output has 'cov' or 'bbox'"):
+        Inferencer.from_config(config)
+
+
+def test_a_well_known_name_needs_no_library(mean_config: Config) -> None:
+    config = mean_config(custom_lib_path=None, parse_bbox_func_name="NvDsInferParseYolo")
+    with Inferencer.from_config(config) as model:
+        assert model.parser.source == "built-in NvDsInferParseYolo"
+        assert any("no custom-lib-path" in n.message for n in model.notices)

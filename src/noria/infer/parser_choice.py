@@ -108,8 +108,12 @@ def _require_grid_layers(cfg: ModelConfig, outputs: Sequence[TensorSpec]) -> Non
     fits = suggest(outputs)
     hints = [f"the outputs look like {fit}: set parse-bbox-func-name={fit}" for fit in fits]
     hints.append("or name your own parser: parse-bbox-func-name and custom-lib-path=my_parser.py")
+    name = cfg.parse_bbox_func_name
+    unset = "no parse-bbox-func-name is set"
+    if name:
+        unset = f"parse-bbox-func-name={name} has no effect without custom-lib-path"
     raise ParserError(
-        "no parse-bbox-func-name is set, and the built-in grid parser does not fit: no output "
+        f"{unset}, and the built-in grid parser does not fit: no output "
         f"has {' or '.join(repr(m) for m in missing)} in its name",
         where=str(cfg.path),
         expected="outputs of a DetectNet-style model, or a parser for these: "
