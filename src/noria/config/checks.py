@@ -99,7 +99,7 @@ def from_validation(error: ValidationError) -> list[ConfigError]:
     for found in error.errors(include_url=False):
         name = str(found["loc"][0]) if found["loc"] else ""
         key = _BY_FIELD.get(name)
-        message = found["msg"].removeprefix("Value error, ")
+        message = show(found["msg"].removeprefix("Value error, "), limit=None)
         if found["type"] == "extra_forbidden":
             meant = nearest(name, [field for field in _BY_FIELD if field])
             problems.append(

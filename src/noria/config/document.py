@@ -78,14 +78,17 @@ class Document:
         self, line: int, found: str, expected: str | None = None, fix: str | None = None
     ) -> None:
         """Note a problem of one line."""
-        fix = None if fix is None else show(fix, limit=200)  # hints may repeat the value
+        # any of the texts may repeat what the file says
+        found = show(found, limit=None)
+        expected = expected and show(expected, limit=None)
+        fix = fix and show(fix, limit=200)
         self.problems.append(ConfigError(found, where=self.where(line), expected=expected, fix=fix))
 
     def remark(
         self, line: int, message: str, level: Literal["info", "warning"] = "warning"
     ) -> None:
         """Note a notice about one line."""
-        self.notices.append((line, Notice(level, message, self.where(line))))
+        self.notices.append((line, Notice(level, show(message, limit=None), self.where(line))))
 
     def written(self, entry: Entry) -> str:
         """An entry as the file's form writes it, for messages: `key=value` or `key: value`."""

@@ -72,7 +72,9 @@ def _read_bytes(path: Path) -> bytes:
             data = file.read(_MAX_BYTES + 1)
     except FileNotFoundError:
         raise ConfigError(
-            "there is no such config file.", where=where, fix=missing_hints(path.absolute())
+            "there is no such config file.",
+            where=where,
+            fix=[show(hint, limit=None) for hint in missing_hints(path.absolute())],
         ) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)

@@ -64,11 +64,12 @@ def rule_notices(cfg: ModelConfig) -> tuple[Notice, ...]:
 
 
 def _notice(cfg: ModelConfig, remark: Remark) -> Notice:
+    message = show(remark.message, limit=None)
     for name in remark.fields:
         origin = cfg.origin(name)
         if origin.kind != "default":
-            return Notice(remark.level, remark.message, str(origin))
-    return Notice(remark.level, remark.message, show(str(cfg.path), limit=None))
+            return Notice(remark.level, message, str(origin))
+    return Notice(remark.level, message, show(str(cfg.path), limit=None))
 
 
 def _given(cfg: ModelConfig, name: str) -> bool:
