@@ -182,7 +182,7 @@ def test_a_library_that_cannot_be_loaded_here_is_replaced_and_said(mean_config: 
 
 def test_an_unknown_name_without_a_library_does_nothing_and_is_said(mean_config: Config) -> None:
     config = mean_config(custom_lib_path=None, parse_bbox_func_name="MyParser")
-    with pytest.raises(ParserError, match="MyParser has no effect.*no output has 'cov' or 'bbox'"):
+    with pytest.raises(ParserError, match=r"MyParser has no effect.*no output has 'cov' or 'bbox'"):
         Inferencer.from_config(config)
 
 
