@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
 
-from noria.config import ModelConfig
+from noria.config import ModelConfig, reading
 from noria.errors import ConfigError
 
 
@@ -137,3 +138,27 @@ def test_labels_are_not_opened_for_type_100(tmp_path: Path) -> None:
     (tmp_path / "a.onnx").touch()
     text = "network-type=100\nonnx-file=a.onnx\nlabelfile-path=none.txt\n"
     ModelConfig.load(write(tmp_path, text)).check_files()
+
+
+def test_a_config_in_a_pipe_is_read(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.txt"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=("[property]\ngpu-id=3\n",))
+    writer.start()
+    assert ModelConfig.load(pipe).gpu_id == 3
+    writer.join()
+
+
+def test_a_pipe_that_nobody_writes_to_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "_PIPE_TIMEOUT_S", 0.01)
+    os.mkfifo(tmp_path / "pipe.txt")
+    with pytest.raises(ConfigError, match="is a pipe, and nothing came"):
+        ModelConfig.load(tmp_path / "pipe.txt")
+
+
+def test_what_is_no_file_is_not_called_missing(tmp_path: Path) -> None:
+    cfg = ModelConfig.load(write(tmp_path, "onnx-file=/dev/null\n"))
+    with pytest.raises(ConfigError, match="onnx-file=/dev/null: this is a device or pipe"):
+        cfg.check_files()

@@ -48,12 +48,15 @@ def _missing(cfg: ModelConfig, key: str, path: Path | None) -> list[ConfigError]
         return []
     origin = cfg.origin(key)
     written = origin.text if origin.text is not None else str(path)
+    odd = os.path.exists(path) and not os.path.isdir(path)
+    hints = [] if odd else missing_hints(path)
     return [
         ConfigError(
-            f"{key}={show(written)}: there is no such file.",
+            f"{key}={show(written)}: "
+            + ("this is a device or pipe." if odd else "there is no such file."),
             where=_place(cfg, key),
             expected=f"a file at {show(str(path), limit=None)}",
-            fix=[show(hint, limit=None) for hint in missing_hints(path)],
+            fix=[show(hint, limit=None) for hint in hints],
         )
     ]
 

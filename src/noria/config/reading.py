@@ -5,7 +5,10 @@ Source: config facts, sections 1.2 (groups), 1.7 (order), 2 and 3 (keys).
 
 from __future__ import annotations
 
+import os
 import re
+import select
+import stat
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +30,7 @@ from noria.notices import Notice
 __all__ = ["Reading", "read_config"]
 
 _MAX_BYTES = 1 << 20
+_PIPE_TIMEOUT_S = 10.0
 _MAX_SUGGESTIONS = 50  # looking for the nearest key costs a millisecond
 _CLASS_GROUP = re.compile(r"class-attrs-([0-9]+)(.*)", re.DOTALL)
 _BAD = object()
@@ -68,7 +72,8 @@ def read_config(path: Path) -> Reading:
 def _read_bytes(path: Path) -> bytes:
     where = show(str(path), limit=None)
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_open_without_waiting) as file:
+            _wait_for_writer(file.fileno(), where)
             data = file.read(_MAX_BYTES + 1)
     except FileNotFoundError:
         raise ConfigError(
@@ -86,6 +91,24 @@ def _read_bytes(path: Path) -> bytes:
             expected="a config file, which is a few KiB of text",
         )
     return data
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def _wait_for_writer(fd: int, where: str) -> None:
+    """A pipe that nobody writes to would be waited for without end."""
+    if stat.S_ISFIFO(os.fstat(fd).st_mode):
+        poll = select.poll()
+        poll.register(fd, select.POLLIN)
+        if not poll.poll(_PIPE_TIMEOUT_S * 1000):
+            raise ConfigError(
+                f"the file is a pipe, and nothing came out of it for {_PIPE_TIMEOUT_S:g} s.",
+                where=where,
+                expected="a config file",
+            )
+    os.set_blocking(fd, True)
 
 
 class _Interpreter:
