@@ -207,3 +207,9 @@ def parse(layers, network, params):
         open_library(path).bbox_parser("parse")(layers, network, params)
     assert f"{path}:4" in str(caught.value)
     assert "boxes has shape (1, 3)" in str(caught.value)
+
+
+def test_the_working_directory_is_that_of_before(tmp_path: Path) -> None:
+    before = Path.cwd()
+    open_library(write(tmp_path, "import os\nos.chdir('/')\n" + GOOD))
+    assert Path.cwd() == before

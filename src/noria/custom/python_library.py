@@ -6,10 +6,11 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
@@ -158,7 +159,10 @@ def _import_failed(error: BaseException, path: Path) -> CustomLibraryError:
 
 @contextmanager
 def _siblings_importable(folder: Path) -> Iterator[None]:
-    """`folder` first on the import path; its modules do not stay in `sys.modules`."""
+    """`folder` first on the import path; its modules do not stay in `sys.modules`.
+
+    The working directory stays what it was, too: outputs are named relative to it.
+    """
     siblings = _sibling_names(folder)
     hidden = {
         name: module
@@ -170,15 +174,26 @@ def _siblings_importable(folder: Path) -> Iterator[None]:
     before = set(sys.modules)
     sys.path.insert(0, str(folder))
     importlib.invalidate_caches()
+    here = _working_directory()
     try:
         yield
     finally:
+        if here is not None and here != _working_directory():
+            with suppress(OSError):
+                os.chdir(here)
         if str(folder) in sys.path:
             sys.path.remove(str(folder))
         for name in set(sys.modules) - before:
             if name.partition(".")[0] in siblings:
                 del sys.modules[name]
         sys.modules.update(hidden)
+
+
+def _working_directory() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:  # it was removed
+        return None
 
 
 def _sibling_names(folder: Path) -> set[str]:
