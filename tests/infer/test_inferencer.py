@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.errors import ConfigError, CustomLibraryError, ParserError
+from noria.errors import ConfigError, CustomLibraryError, EngineError, ParserError
 from noria.infer.inferencer import Inferencer
 from noria.media import Frame, PixelFormat
+from noria.meta import NetworkInfo
 
 Config = Callable[..., Path]
 
@@ -154,7 +155,7 @@ def test_what_cannot_run_yet_is_refused_with_its_line(
 def test_zero_classes_are_said(mean_config: Config) -> None:
     with Inferencer.from_config(mean_config(num_detected_classes=0, labelfile_path=None)) as model:
         (meta,) = model.process([red(255)])
-        assert any("every detection is dropped" in n.message for n in model.notices)
+        assert sum("is dropped" in n.message for n in model.notices) == 1
     assert len(meta.objects) == 0
 
 
@@ -191,3 +192,21 @@ def test_a_well_known_name_needs_no_library(mean_config: Config) -> None:
     with Inferencer.from_config(config) as model:
         assert model.parser.source == "built-in NvDsInferParseYolo"
         assert any("no custom-lib-path" in n.message for n in model.notices)
+
+
+@pytest.mark.parametrize(("mode", "level"), [(None, "info"), (0, "warning")])
+def test_what_runs_for_cluster_mode_0_is_said_once(
+    mean_config: Config, mode: int | None, level: str
+) -> None:
+    with Inferencer.from_config(mean_config(cluster_mode=mode)) as model:
+        said = [n for n in model.notices if "cluster-mode" in n.message]
+    assert [n.level for n in said] == [level]
+
+
+def test_no_memory_for_the_input_is_an_engine_error(
+    mean_config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Inferencer.from_config(mean_config()) as model:
+        monkeypatch.setattr(model, "network", NetworkInfo(2**24, 2**24, 3))
+        with pytest.raises(EngineError, match="no memory for 1 input"):
+            model.prepare([red(255)])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from noria.errors import ConfigError, GeometryError, ParserError
+from noria.errors import ConfigError, EngineError, GeometryError, ParserError
 from noria.infer.attach import Attacher, Generation
 from noria.infer.cluster import Clusterer
 from noria.infer.geometry import ScaleTransform
@@ -91,7 +91,6 @@ class Inferencer:
         self._input = session.inputs[0].name
         self._nhwc = config.network_input_order.name == "NHWC"
         self._clusterer = Clusterer(config)
-        self._notices += self._clusterer.notices
         self._attacher = Attacher(config, labels, generation=generation)
         per_class = config.per_class
         self._params = DetectionParams(
@@ -142,14 +141,6 @@ class Inferencer:
         choice = choose_bbox_parser(cfg, session.outputs, abi=abi)
         preprocessor = Preprocessor.from_config(cfg, width, height, channels)
         notices = [*cfg.notices, *names.notices, *plan.decisions, *preprocessor.notices]
-        if not cfg.num_detected_classes:
-            notices.append(
-                Notice(
-                    "warning",
-                    "num-detected-classes is 0 or not set: every detection is dropped",
-                    where=str(cfg.path),
-                )
-            )
         if cfg.labelfile_path and len(labels) < cfg.num_detected_classes:
             notices.append(
                 Notice(
@@ -211,7 +202,15 @@ class Inferencer:
             if self._nhwc
             else (net.channels, net.height, net.width)
         )
-        prepared = Prepared(frames, np.empty((len(frames), *item), np.float32))
+        try:
+            tensor = np.empty((len(frames), *item), np.float32)
+        except MemoryError as error:
+            raise EngineError(
+                f"there is no memory for {len(frames)} input(s) of {net.width}x{net.height} pixels",
+                where=str(self.config.path),
+                fix="a smaller infer-dims or batch-size needs less",
+            ) from error
+        prepared = Prepared(frames, tensor)
         for row, frame in zip(prepared.tensor, frames, strict=True):
             try:
                 prepared.transforms.append(self._preprocessor(frame, row))
