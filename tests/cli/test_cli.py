@@ -326,3 +326,65 @@ def test_lines_to_a_closed_standard_output_are_refused(mean_config: Config, phot
     )
     assert done.returncode == 6, done.stderr
     assert "standard output is closed" in done.stderr
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin1", "utf-8"])
+def test_labels_that_do_not_fit_the_locale(
+    mean_config: Config, photos: Path, encoding: str
+) -> None:
+    config = mean_config()
+    (config.parent / "labels.txt").write_text("grün 😀\n", encoding="utf-8")
+    command = [sys.executable, "-m", "noria", "run", str(config), str(photos)]
+    env = {**os.environ, "PYTHONIOENCODING": encoding}
+    text = subprocess.run(command, capture_output=True, env=env, timeout=60, check=False)
+    assert text.returncode == 0, text.stderr
+    assert b"found 3 gr" in text.stdout
+    report = subprocess.run(
+        [*command, "--json"], capture_output=True, env=env, timeout=60, check=False
+    )
+    assert json.loads(report.stdout.decode(encoding))["objects"] == {"grün 😀": 3}
+    shown = subprocess.run(
+        [sys.executable, "-m", "noria", "show", str(config)],
+        capture_output=True,
+        env=env,
+        timeout=60,
+        check=False,
+    )
+    assert shown.returncode == 0, shown.stderr
+
+
+def test_nothing_from_a_file_steers_the_terminal(
+    mean_config: Config, photos: Path, tmp_path: Path
+) -> None:
+    config = mean_config(parse_bbox_func_name="shout")
+    parser = config.parent / "mean_parser.py"
+    parser.write_text(
+        parser.read_text() + "\ndef shout(a, b, c):\n    raise ValueError('\\x1b[2J\\x07')\n"
+    )
+    done = noria("run", config, photos)
+    assert done.returncode == 5
+    assert r"\x1b[2J\x07" in done.stderr
+    done = noria("run", config, tmp_path / "a\x1b[31m.mp4")
+    assert r"a\x1b[31m.mp4" in done.stderr
+
+
+def test_names_that_are_no_text_leave_the_report_json(mean_config: Config, tmp_path: Path) -> None:
+    picture = os.fsencode(tmp_path) + b"/\xff.png"
+    Image.new("RGB", (64, 48)).save(tmp_path / "a.png")
+    os.rename(tmp_path / "a.png", picture)
+    done = subprocess.run(
+        [sys.executable, "-m", "noria", "run", mean_config(), picture, "--json"],
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.decode("utf-8"))["source"].endswith("\udcff.png")
+
+
+def test_a_working_directory_that_is_gone_is_named(photos: Path, tmp_path: Path) -> None:
+    command = f"mkdir {tmp_path}/d; cd {tmp_path}/d; rmdir ../d; {sys.executable} -m noria run c x"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "working directory" in done.stderr
+    assert "Traceback" not in done.stderr

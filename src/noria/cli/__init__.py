@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import io
 import os
 import sys
 from typing import Any
@@ -72,6 +73,8 @@ class _LazyGroup(click.Group):
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Turn errors into messages and exit codes; a traceback is only for our own defects."""
         kwargs["standalone_mode"] = False
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")  # labels need not fit the locale
         try:
             result = super().main(*args, **kwargs)
             if sys.stdout is not None:
@@ -94,14 +97,18 @@ class _LazyGroup(click.Group):
         except OSError as error:
             if error.filename is not None:  # every file has an error of its own: our defect
                 raise
+            if isinstance(error, FileNotFoundError):
+                _fail("the working directory does not exist any more", 1)
             _drop_stdout()
             _fail(f"standard output cannot be written: {error.strerror or error}", 6)
         sys.exit(result if isinstance(result, int) else 0)
 
 
 def _fail(message: str, code: int) -> None:
+    from noria.cli.output import printable
+
     click.secho("error: ", fg="red", bold=True, err=True, nl=False)
-    click.echo(message, err=True)
+    click.echo(printable(message), err=True)
     sys.exit(code)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from noria.notices import Notice
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["console", "print_json", "print_notices"]
+__all__ = ["console", "print_json", "print_notices", "printable"]
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -38,9 +39,19 @@ def print_notices(notices: Iterable[Notice], *, quiet: bool = False) -> None:
         click.secho(
             "warning: " if warn else "note: ", fg="yellow" if warn else "cyan", err=True, nl=False
         )
-        click.echo(text, err=True)
+        click.echo(printable(text), err=True)
+
+
+def printable(text: str) -> str:
+    """`text` for a terminal: what would steer it (from a file's names, say) becomes an escape."""
+    return "".join(
+        c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text
+    )
 
 
 def print_json(data: Any) -> None:
-    """One JSON document on stdout."""
-    click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+    """One JSON document on stdout, whatever its encoding."""
+    encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
+    text = json.dumps(data, indent=2, ensure_ascii=encoding != "utf8")
+    # names that are no text have lone surrogates: as escapes the document stays JSON
+    click.echo(text.encode("utf-8", "backslashreplace").decode())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from noria.cli.output import print_json, print_notices
+from noria.cli.output import print_json, print_notices, printable
 from noria.errors import ParserError
 
 if TYPE_CHECKING:
@@ -172,11 +172,11 @@ def print_report(report: RunReport) -> None:
         found += f", and {more} more kinds"
     state = "stopped after" if report.interrupted else "done:"
     click.echo(f"{state} {report.frames} frames in {report.seconds:.1f} s ({report.fps:.1f} fps)")
-    click.echo(f"found {found}")
+    click.echo(printable(f"found {found}"))
     if report.failed_frames:
         click.echo(f"{report.failed_frames} of {report.inferred} frames could not be parsed")
     for output in report.outputs:
-        click.echo(f"wrote {output}")
+        click.echo(printable(f"wrote {output}"))
 
 
 @contextmanager

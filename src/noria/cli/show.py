@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noria.cli.output import console, print_json, print_notices
+from noria.cli.output import console, print_json, print_notices, printable
 from noria.errors import ConfigError, ModelError, NoriaError
 
 if TYPE_CHECKING:
@@ -96,11 +96,11 @@ def _show_config(path: Path, set_only: bool, as_json: bool) -> None:
         return
     _print_values(rows)
     for name, specs in (model or {}).items():
-        click.echo(f"{name}: {', '.join(specs) or 'none'}")
+        click.echo(printable(f"{name}: {', '.join(specs) or 'none'}"))
     print_notices(cfg.notices)
     if problem:
         click.secho("the model cannot be shown: ", fg="yellow", err=True, nl=False)
-        click.echo(problem, err=True)
+        click.echo(printable(problem), err=True)
 
 
 def _model_io(cfg: ModelConfig) -> tuple[dict[str, list[str]] | None, str | None]:
@@ -165,7 +165,7 @@ def _plain(value: Any) -> Any:
 def _print_fields(data: dict[str, Any]) -> None:
     width = max((len(k) for k in data), default=0)
     for key, value in data.items():
-        click.echo(f"{key.replace('_', ' '):<{width}}  {_text(value)}")
+        click.echo(f"{key.replace('_', ' '):<{width}}  {printable(_text(value))}")
 
 
 def _text(value: Any) -> str:
