@@ -11,6 +11,7 @@ from noria.config.keys import PROPERTY_KEYS
 from tests.config.conftest import Load
 
 BASE = "gie-unique-id=1\nnum-detected-classes=2\ncluster-mode=2\nonnx-file=a.onnx\n"
+SCALE = "net-scale-factor=0.5\n"
 
 
 def told(cfg: ModelConfig) -> list[str]:
@@ -30,13 +31,11 @@ def test_a_config_without_oddities_has_no_notices(load: Load) -> None:
     ("level", "lines", "words"),
     [
         ("warning", "mean-file=m.ppm\noffsets=1;2;3", "mean-file wins"),  # X5
-        ("info", "parse-bbox-func-name=F", "without custom-lib-path"),  # X6
         ("info", "engine-create-func-name=F", "not called: onnx-file is used"),
         ("warning", "symmetric-padding=1", "without maintain-aspect-ratio"),  # X7
         ("warning", "net-scale-factor=0", "1 is used"),  # X8
         ("warning", "net-scale-factor=-1\noffsets=1;2;3", "offsets are not applied"),
-        ("warning", "network-mode=1", "FP32; the original would build FP16"),  # X9
-        ("warning", "network-mode=2", "FP32"),
+        ("info", "network-mode=1", "the original builds FP16"),  # X9
         ("warning", "tlt-encoded-model=m", "needs tlt-model-key"),  # X10
         ("warning", "model-file=m", "needs proto-file"),  # X11
         ("warning", "model-file=m\nproto-file=p", "needs output-blob-names"),
@@ -80,7 +79,7 @@ def test_told_and_placed(load: Load, level: str, lines: str, words: str) -> None
 
 
 def test_absent_cluster_mode_is_for_the_record_only(load: Load) -> None:
-    text = BASE.replace("cluster-mode=2\n", "")
+    text = BASE.replace("cluster-mode=2\n", "") + SCALE
     (notice,) = load(text).notices
     assert (notice.level, "cluster-mode is absent" in notice.message) == ("info", True)
     (notice,) = load(text + "[class-attrs-all]\ntopk=5\n").notices
@@ -88,16 +87,16 @@ def test_absent_cluster_mode_is_for_the_record_only(load: Load) -> None:
 
 
 def test_missing_id_is_told(load: Load) -> None:
-    cfg = load(BASE.replace("gie-unique-id=1\n", ""))
+    cfg = load(BASE.replace("gie-unique-id=1\n", "") + SCALE)
     assert [n.level for n in cfg.notices] == ["info"]
     assert "gie-unique-id is absent" in told(cfg)[0]
 
 
 def test_idle_keys_are_told_once_and_together(load: Load) -> None:
-    cfg = load(BASE + "workspace-size=10\nwarmup-engine=1\nclassifier-threshold=0\n")
+    cfg = load(BASE + SCALE + "workspace-size=10\nwarmup-engine=1\nclassifier-threshold=0\n")
     (message,) = told(cfg)
-    assert "workspace-size (line 6)" in message
-    assert "warmup-engine (line 7)" in message
+    assert "workspace-size (line 7)" in message
+    assert "warmup-engine (line 8)" in message
     assert "classifier-threshold" not in message  # its default: nothing was asked for
 
 
@@ -129,3 +128,10 @@ def test_no_key_is_ignored_in_silence(load: Load, name: str) -> None:
     cfg = load(BASE + f"{name}={value}\n")
     assert getattr(cfg, key.field or "") != key.default
     assert any(re.search(rf"\b{name}\b", message) for message in told(cfg))
+
+
+def test_an_absent_scale_is_for_the_record(load: Load) -> None:
+    cfg = load(BASE)
+    (notice,) = cfg.notices
+    assert notice.level == "info"
+    assert "up to 255" in notice.message

@@ -158,14 +158,8 @@ def _x6_functions_need_a_library(cfg: ModelConfig) -> Iterator[Remark]:
                 f"{key}={function} is not used: it is for network-type {network_type}",
             )
         elif cfg.custom_lib_path is None:
-            if network_type is NetworkType.DETECTOR:
-                yield Remark(
-                    "info",
-                    (name,),
-                    f"{key}={function} without custom-lib-path: a parser of this name that comes "
-                    "with Noria is used (the original would take its coverage grid parser)",
-                )
-            else:
+            # which parser a detector gets instead, the choice of the parser says
+            if network_type is not NetworkType.DETECTOR:
                 yield Remark(
                     "warning", (name,), f"{key}={function} is not used without custom-lib-path"
                 )
@@ -191,13 +185,14 @@ def _x8_scale_switches_offsets_off(cfg: ModelConfig) -> Iterator[Remark]:
 
 
 def _x9_precision(cfg: ModelConfig) -> Iterator[Remark]:
-    mode = cfg.network_mode
-    if mode is NetworkMode.FP32:
-        return
-    message = f"network-mode {mode}: Noria's CPU engine computes in FP32"
-    if mode in (NetworkMode.INT8, NetworkMode.BEST) and cfg.int8_calib_file is None:
-        message += "; the original would build FP16, as there is no int8-calib-file"
-    yield Remark("warning", ("network_mode",), message)
+    """What the precision becomes here, the engine says."""
+    if cfg.network_mode in (NetworkMode.INT8, NetworkMode.BEST) and cfg.int8_calib_file is None:
+        yield Remark(
+            "info",
+            ("network_mode",),
+            f"network-mode {cfg.network_mode} without int8-calib-file: the original builds FP16",
+            False,
+        )
 
 
 def _x10_x11_other_models(cfg: ModelConfig) -> Iterator[Remark]:
@@ -328,6 +323,16 @@ def _x21_overwrite(cfg: ModelConfig) -> Iterator[Remark]:
         )
 
 
+def _scale(cfg: ModelConfig) -> Iterator[Remark]:
+    if not _written(cfg, "net_scale_factor") and not cfg.input_tensor_from_meta:
+        yield Remark(
+            "info",
+            ("net_scale_factor",),
+            "net-scale-factor is absent: the model gets values up to 255 "
+            "(one trained on 0..1 needs 0.00392156862745098)",
+        )
+
+
 def _offsets_match_channels(cfg: ModelConfig) -> Iterator[Remark]:
     channels = 1 if cfg.model_color_format is ColorFormat.GRAY else 3
     if cfg.offsets and len(cfg.offsets) != channels and not cfg.mean_file:
@@ -418,6 +423,7 @@ _RULES: tuple[Rule, ...] = (
     _x18_host_copy,
     _x19_other_mode,
     _x21_overwrite,
+    _scale,
     _offsets_match_channels,
     _detector,
 )
