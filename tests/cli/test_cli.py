@@ -254,8 +254,25 @@ def test_show_names_every_origin(mean_config: Config) -> None:
     assert values["cluster-mode"]["value"].startswith("4")
     assert "config.txt:" in values["cluster-mode"]["origin"]
     assert values["interval"]["origin"] == "default"
-    assert data["model"]["outputs"] == ["mean float32[nx3]"]
+    assert data["model"]["outputs"] == ["mean float32[n, 3]"]
     assert "cluster-mode" in noria("show", config).stdout
+
+
+def test_show_says_which_parser_decodes_and_why_a_run_would_be_refused(
+    mean_config: Config,
+) -> None:
+    good = noria("show", mean_config())
+    assert good.returncode == 0, good.stderr
+    assert "parser: parse in mean_parser.py" in good.stdout
+    config = mean_config(
+        labelfile_path="label.txt", custom_lib_path=None, parse_bbox_func_name="NoriaParseYoloXX"
+    )
+    bad = noria("show", config)
+    assert bad.returncode == 3
+    assert bad.stderr.count("noria run would refuse") == 2
+    assert "near it" in bad.stderr
+    assert "labels.txt" in bad.stderr
+    assert "did you mean NoriaParseYoloX" in bad.stderr
 
 
 def test_show_model_and_engine(mean_config: Config) -> None:

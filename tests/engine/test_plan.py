@@ -85,7 +85,7 @@ def test_describe(plan):
     summary = plan.describe()
     assert summary.max_batch == 4
     assert summary.runtime.startswith("onnxruntime ")
-    assert [str(s) for s in summary.inputs] == ["x float32[?x3x4x6]"]
+    assert [str(s) for s in summary.inputs] == ["x float32[?, 3, 4, 6]"]
     assert summary.size_bytes == len(plan.blobs["model"])
 
 

@@ -44,7 +44,7 @@ def test_an_output_that_is_only_batch_is_batch_by_one(session):
 @pytest.mark.parametrize(
     ("inputs", "words"),
     [
-        ({}, ["missing input 'x'", "x float32[?x3x4x6]"]),
+        ({}, ["missing input 'x'", "x float32[?, 3, 4, 6]"]),
         ({"x": pictures(1), "z": pictures(1)}, ["no input is called 'z'"]),
         ({"z": pictures(1)}, ["missing input 'x'", "no input is called 'z'"]),
         ({"x": pictures(1)[0]}, ["shape 3x4x6", "1..4x3x4x6"]),

@@ -115,7 +115,7 @@ def test_no_parser_and_no_grid_outputs_says_what_would_fit(mean_config: Config) 
     config = mean_config(parse_bbox_func_name=None, custom_lib_path=None)
     with pytest.raises(ParserError) as caught:
         Inferencer.from_config(config)
-    assert "mean float32[nx3]" in str(caught.value)
+    assert "mean float32[n, 3]" in str(caught.value)
     assert "custom-lib-path=my_parser.py" in str(caught.value)
 
 

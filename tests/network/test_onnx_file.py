@@ -25,9 +25,9 @@ def refused(path, *words):
 
 def test_inputs_and_outputs_in_the_models_order(tmp_path):
     network = network_from_onnx(save(picture_model(), tmp_path / "m.onnx"))
-    assert [str(s) for s in network.inputs] == ["x float32[batchx3x4x6]"]
+    assert [str(s) for s in network.inputs] == ["x float32[batch, 3, 4, 6]"]
     assert [str(s) for s in network.outputs] == [
-        "doubled float32[batchx3x4x6]",
+        "doubled float32[batch, 3, 4, 6]",
         "mean float32[batch]",
     ]
     assert network.inputs[0].dtype == np.float32
@@ -36,7 +36,7 @@ def test_inputs_and_outputs_in_the_models_order(tmp_path):
 def test_a_free_axis_without_a_name_is_none(tmp_path):
     network = network_from_onnx(save(picture_model((None, 3, 4, 6)), tmp_path / "m.onnx"))
     assert network.inputs[0].shape == (None, 3, 4, 6)
-    assert "?x3" in str(network.inputs[0])
+    assert "?, 3" in str(network.inputs[0])
 
 
 def test_initialisers_listed_as_inputs_are_taken_off(tmp_path):

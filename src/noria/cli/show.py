@@ -6,16 +6,12 @@ import os
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from noria.cli.output import console, print_json, print_notices, printable
-from noria.errors import ConfigError, ModelError, NoriaError
-
-if TYPE_CHECKING:
-    from noria.config import ModelConfig
-    from noria.engine.session import TensorSpec
+from noria.cli.output import print_json, print_notices, printable
+from noria.errors import ConfigError
 
 __all__ = ["show"]
 
@@ -32,11 +28,11 @@ Examples:
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--set-only", is_flag=True, help="Of a config, only the values that the file sets.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-def show(file: Path, set_only: bool, as_json: bool) -> None:
+def show(file: Path, set_only: bool, as_json: bool) -> int:
     """Show FILE: a config, an ONNX model (.onnx) or an engine (.engine).
 
-    A config is shown with the effective value of every key, where each comes from, and the inputs
-    and outputs of its model.
+    A config is shown with the effective value of every key, where each comes from, what its model
+    takes and gives, which parser decodes, and why noria run would refuse it, if it would.
     """
     suffix = file.suffix.lower()
     if os.path.isdir(file):  # unlike Path.is_dir, no error where it may not look
@@ -46,12 +42,12 @@ def show(file: Path, set_only: bool, as_json: bool) -> None:
     elif suffix in (".engine", ".plan", ".trt"):
         data = _engine(file)
     else:
-        _show_config(file, set_only, as_json)
-        return
+        return _show_config(file, set_only, as_json)
     if as_json:
         print_json(data)
     else:
         _print_fields(data)
+    return 0
 
 
 def _model(path: Path) -> dict[str, Any]:
@@ -75,76 +71,62 @@ def _engine(path: Path) -> dict[str, Any]:
     return data
 
 
-def _show_config(path: Path, set_only: bool, as_json: bool) -> None:
+def _show_config(path: Path, set_only: bool, as_json: bool) -> int:
     from noria.config import ModelConfig
+    from noria.infer.dry_run import dry_run
+    from noria.infer.parsers import suggest
 
     cfg = ModelConfig.load(path)
     rows = [r for r in cfg.effective() if not set_only or r[3] != "default"]
-    model, problem = _model_io(cfg)
+    checked = dry_run(cfg)
+    facts: dict[str, list[str]] = {}
+    if checked.network is not None:
+        facts["inputs"] = [str(s) for s in checked.network.inputs]
+        facts["outputs"] = [str(s) for s in checked.network.outputs]
+        facts["built-in parsers that fit"] = suggest(checked.network.outputs)
+    facts["parser"] = [checked.parser] if checked.parser else []
     if as_json:
         print_json(
             {
                 "config": str(cfg.path),
                 "values": [{"group": g, "key": k, "value": v, "origin": o} for g, k, v, o in rows],
-                "model": model,
-                "problem": problem,
+                "model": facts,
+                "problems": [str(p) for p in checked.problems],
                 "notices": [
-                    {"level": n.level, "message": n.message, "where": n.where} for n in cfg.notices
+                    {"level": n.level, "message": n.message, "where": n.where}
+                    for n in checked.notices
                 ],
             }
         )
-        return
-    _print_values(rows)
-    for name, specs in (model or {}).items():
-        click.echo(printable(f"{name}: {', '.join(specs) or 'none'}"))
-    print_notices(cfg.notices)
-    if problem:
-        click.secho("the model cannot be shown: ", fg="yellow", err=True, nl=False)
-        click.echo(printable(problem), err=True)
+    else:
+        _print_values(rows, str(cfg.path))
+        for name, values in facts.items():
+            click.echo(printable(f"{name}: {', '.join(values) or 'none'}"))
+        print_notices(checked.notices)
+        for problem in checked.problems:
+            click.secho("noria run would refuse: ", fg="red", err=True, nl=False)
+            click.echo(printable(str(problem)), err=True)
+    return checked.problems[0].exit_code if checked.problems else 0
 
 
-def _model_io(cfg: ModelConfig) -> tuple[dict[str, list[str]] | None, str | None]:
-    """Inputs, outputs and fitting parsers of the config's model, or why they cannot be told."""
-    from noria.infer.parsers import suggest
-    from noria.network import network_from_onnx
-
-    if cfg.onnx_file is None:
-        return None, "the config names no onnx-file"
-    try:
-        network = network_from_onnx(cfg.onnx_file)
-    except (ModelError, NoriaError) as error:
-        return None, str(error)
-
-    def texts(specs: Sequence[TensorSpec]) -> list[str]:
-        return [str(s) for s in specs]
-
-    return {
-        "inputs": texts(network.inputs),
-        "outputs": texts(network.outputs),
-        "built-in parsers that fit": suggest(network.outputs),
-    }, None
-
-
-def _print_values(rows: Sequence[tuple[str, str, str, str]]) -> None:
-    from rich.table import Table
-
-    screen = console()
+def _print_values(rows: Sequence[tuple[str, str, str, str]], path: str) -> None:
+    """Values in three columns; an origin in the config itself is its line only."""
+    own = f"{Path(path).name}:"
+    texts = [
+        (g, key, value, origin.replace(origin[: origin.rfind(own) + len(own)], "line "))
+        if own in origin
+        else (g, key, value, origin)
+        for g, key, value, origin in rows
+    ]
+    wide = max((len(key) for _, key, _, _ in texts), default=0)
+    values = min(40, max((len(value) for _, _, value, _ in texts), default=0))
+    click.echo(printable(path))
     group = None
-    table = Table(box=None, show_header=False, pad_edge=False)
-    for column in range(3):
-        table.add_column(overflow="fold", style="dim" if column == 2 else None)
-    for g, key, value, origin in rows:
+    for g, key, value, origin in texts:
         if g != group:
-            table.add_row(f"[bold]\\[{g}][/bold]", "", "")
+            click.echo(f"[{g}]")
             group = g
-        table.add_row(f"  {key}", _escape(value), _escape(origin))
-    screen.print(table)
-
-
-def _escape(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)
+        click.echo(printable(f"  {key:<{wide}}  {value:<{values}}  {origin}".rstrip()))
 
 
 def _plain(value: Any) -> Any:

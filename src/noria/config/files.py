@@ -16,7 +16,7 @@ from noria.errors import ConfigError
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
 
-__all__ = ["missing_files"]
+__all__ = ["missing_file", "missing_files"]
 
 _OTHER_MODELS = ("tlt-encoded-model", "model-file", "uff-file", "engine-create-func-name")
 
@@ -44,21 +44,22 @@ def missing_files(cfg: ModelConfig, skip: Collection[str] = ()) -> list[ConfigEr
 
 
 def _missing(cfg: ModelConfig, key: str, path: Path | None) -> list[ConfigError]:
-    if path is None or os.path.isfile(path):
-        return []
+    return [] if path is None or os.path.isfile(path) else [missing_file(cfg, key, path)]
+
+
+def missing_file(cfg: ModelConfig, key: str, path: Path) -> ConfigError:
+    """The error for what `key` names when that is not a file."""
     origin = cfg.origin(key)
     written = origin.text if origin.text is not None else str(path)
     odd = os.path.exists(path) and not os.path.isdir(path)
     hints = [] if odd else missing_hints(path)
-    return [
-        ConfigError(
-            f"{key}={show(written)}: "
-            + ("this is a device or pipe." if odd else "there is no such file."),
-            where=_place(cfg, key),
-            expected=f"a file at {show(str(path), limit=None)}",
-            fix=[show(hint, limit=None) for hint in hints],
-        )
-    ]
+    return ConfigError(
+        f"{key}={show(written)}: "
+        + ("this is a device or pipe." if odd else "there is no such file."),
+        where=_place(cfg, key),
+        expected=f"a file at {show(str(path), limit=None)}",
+        fix=[show(hint, limit=None) for hint in hints],
+    )
 
 
 def _no_model(cfg: ModelConfig) -> ConfigError:

@@ -157,12 +157,11 @@ def _x6_functions_need_a_library(cfg: ModelConfig) -> Iterator[Remark]:
                 (name,),
                 f"{key}={function} is not used: it is for network-type {network_type}",
             )
-        elif cfg.custom_lib_path is None:
+        elif cfg.custom_lib_path is None and network_type is not NetworkType.DETECTOR:
             # which parser a detector gets instead, the choice of the parser says
-            if network_type is not NetworkType.DETECTOR:
-                yield Remark(
-                    "warning", (name,), f"{key}={function} is not used without custom-lib-path"
-                )
+            yield Remark(
+                "warning", (name,), f"{key}={function} is not used without custom-lib-path"
+            )
 
 
 def _x7_padding_needs_letterbox(cfg: ModelConfig) -> Iterator[Remark]:

@@ -98,7 +98,10 @@ def load_or_build(cfg: ModelConfig, *, threads: int | None = None, rebuild: bool
     """
     asked = _PRECISIONS[cfg.network_mode]
     precision, notice = supported_precision(asked, DEFAULT_BACKEND)
-    notes = [_at_key(cfg, notice, "network_mode")] if notice else []
+    notes = []
+    if notice:
+        text = f"network-mode={int(cfg.network_mode)}: {notice.message}"
+        notes.append(_at_key(cfg, Notice(notice.level, text), "network_mode"))
     if cfg.enable_dla:
         dla = Notice("warning", "enable-dla: there is no DLA here, the CPU computes")
         notes.append(_at_key(cfg, dla, "enable_dla"))

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from noria.errors import ConfigError, EngineError, GeometryError, ParserError
+from noria.errors import EngineError, GeometryError, ParserError
 from noria.infer.attach import Attacher, Generation
+from noria.infer.checks import label_notices, require_primary_detector, skipped_files
 from noria.infer.cluster import Clusterer
 from noria.infer.geometry import ScaleTransform
 from noria.infer.labels import Labels, load_labels
-from noria.infer.parser_choice import ParserChoice, choose_bbox_parser
-from noria.infer.parsers import WELL_KNOWN
+from noria.infer.parser_choice import ParserChoice, choose_bbox_parser, require_grid_outputs
+from noria.infer.parsers import parse_coverage_bbox
 from noria.infer.preprocess import Preprocessor
 from noria.media.frame import Frame
 from noria.meta import DetectionParams, Detections, FrameMeta, Layer, NetworkInfo
@@ -129,36 +130,28 @@ class Inferencer:
         from noria.engine import load_or_build, network_dims
 
         cfg = config if isinstance(config, ModelConfig) else ModelConfig.load(config)
-        _require_primary_detector(cfg)
-        # a well-known parser can do without its library, which choose_bbox_parser then says
-        replaceable = cfg.parse_bbox_func_name in WELL_KNOWN
-        cfg.check_files(skip=("custom-lib-path",) if replaceable else ())
-        names = load_labels(cfg.labelfile_path) if cfg.labelfile_path else Labels(())
-        labels = names.detector
+        require_primary_detector(cfg)
+        cfg.check_files(skip=skipped_files(cfg))
+        labels = load_labels(cfg.labelfile_path) if cfg.labelfile_path else Labels(())
+        notices = [*cfg.notices, *labels.notices]
+        if cfg.labelfile_path:
+            notices += label_notices(cfg, len(labels))
+        choice = choose_bbox_parser(cfg, abi=abi)
         plan = load_or_build(cfg, threads=threads, rebuild=rebuild)
         session = plan.open_session(threads=threads)
         channels, height, width = network_dims(session.inputs[0], cfg)
-        choice = choose_bbox_parser(cfg, session.outputs, abi=abi)
+        if choice.parser is parse_coverage_bbox:
+            require_grid_outputs(cfg, session.outputs)
         preprocessor = Preprocessor.from_config(cfg, width, height, channels)
-        notices = [*cfg.notices, *names.notices, *plan.decisions, *preprocessor.notices]
-        if cfg.labelfile_path and len(labels) < cfg.num_detected_classes:
-            notices.append(
-                Notice(
-                    "warning",
-                    f"{len(labels)} labels for num-detected-classes={cfg.num_detected_classes}: "
-                    "objects of the other classes have no name",
-                    where=str(cfg.labelfile_path),
-                )
-            )
         return cls(
             cfg,
             session,
             network=NetworkInfo(width, height, channels),
             parser=choice,
             preprocessor=preprocessor,
-            labels=labels,
+            labels=labels.detector,
             generation=generation,
-            notices=notices,
+            notices=[*notices, *plan.decisions, *preprocessor.notices],
         )
 
     @property
@@ -290,20 +283,3 @@ def _meta(frame: Frame) -> FrameMeta:
     return FrameMeta(
         frame.source, frame.source_id, frame.frame, frame.pts_ns, frame.width, frame.height
     )
-
-
-def _require_primary_detector(cfg: ModelConfig) -> None:
-    if cfg.network_type != 0:
-        raise ConfigError(
-            f"network-type={int(cfg.network_type)} cannot be run yet",
-            where=str(cfg.origin("network_type")),
-            expected="0 (detector)",
-            fix="noria show CONFIG reads it; detectors are what this release runs",
-        )
-    if cfg.process_mode != 1:
-        raise ConfigError(
-            f"process-mode={int(cfg.process_mode)} (secondary) cannot be run yet",
-            where=str(cfg.origin("process_mode")),
-            expected="1 (primary: whole frames)",
-            fix="a secondary model needs the objects of a primary one: not chained yet",
-        )

@@ -25,5 +25,5 @@ class TensorSpec:
     def __str__(self) -> str:
         if not self.shape:
             return f"{self.name} {self.dtype.name}[...]"
-        dims = "x".join("?" if d is None else str(d) for d in self.shape)
+        dims = ", ".join("?" if d is None else str(d) for d in self.shape)
         return f"{self.name} {self.dtype.name}[{dims}]"

@@ -1,0 +1,76 @@
+"""What `Inferencer.from_config` would do and refuse, without building an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from noria.config import ModelConfig
+from noria.engine import network_dims
+from noria.errors import NoriaError
+from noria.infer.checks import label_notices, require_primary_detector, skipped_files
+from noria.infer.labels import load_labels
+from noria.infer.parser_choice import choose_bbox_parser, require_grid_outputs
+from noria.infer.parsers import parse_coverage_bbox
+from noria.network import Network, network_from_onnx
+from noria.notices import Notice
+
+__all__ = ["DryRun", "dry_run"]
+
+
+@dataclass(slots=True)
+class DryRun:
+    """Everything that can be told about a config before it runs.
+
+    Attributes:
+        network: the model, if there is one that can be read.
+        parser: which parser decodes, if one was found.
+        notices: the config's and those of the choices that a run would make.
+        problems: why a run would be refused, in the order they would come up.
+    """
+
+    network: Network | None = None
+    parser: str | None = None
+    notices: list[Notice] = field(default_factory=list)
+    problems: list[NoriaError] = field(default_factory=list)
+
+
+def dry_run(cfg: ModelConfig) -> DryRun:
+    """Check a config as a run would: files, labels, model, input size, parser.
+
+    Loads the custom library, so its initialising code runs; no parser is called.
+    """
+    done = DryRun(notices=list(cfg.notices))
+
+    @contextmanager
+    def collected() -> Iterator[None]:
+        try:
+            yield
+        except NoriaError as error:
+            done.problems.append(error)
+
+    with collected():
+        require_primary_detector(cfg)
+    with collected():
+        cfg.check_files(skip=(*skipped_files(cfg), "onnx-file"))
+    if cfg.labelfile_path and cfg.labelfile_path.is_file():
+        with collected():
+            labels = load_labels(cfg.labelfile_path)
+            done.notices += [*labels.notices, *label_notices(cfg, len(labels))]
+    if cfg.onnx_file:
+        with collected():
+            done.network = network_from_onnx(cfg.onnx_file)
+    if done.network is not None and done.network.inputs:
+        with collected():
+            network_dims(done.network.inputs[0], cfg)
+    if not done.problems or cfg.network_type == 0:
+        with collected():
+            choice = choose_bbox_parser(cfg)
+            done.parser = choice.source
+            done.notices += choice.notices
+            if choice.library is not None:
+                done.notices += choice.library.decisions
+            if choice.parser is parse_coverage_bbox and done.network is not None:
+                require_grid_outputs(cfg, done.network.outputs)
+    return done
