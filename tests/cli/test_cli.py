@@ -405,3 +405,29 @@ def test_a_working_directory_that_is_gone_is_named(photos: Path, tmp_path: Path)
     assert done.returncode == 1
     assert "working directory" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("second", ["other.xyz", "old.jsonl", "config.txt", "./old.jsonl"])
+def test_an_older_output_survives_when_another_is_refused(
+    mean_config: Config, photos: Path, tmp_path: Path, second: str
+) -> None:
+    (tmp_path / "old.jsonl").write_text("precious\n")
+    args = ("run", mean_config(), photos, "-o", "old.jsonl", "-o", second)
+    done = noria(*args, cwd=tmp_path)
+    assert done.returncode == 6, done.stderr
+    assert (tmp_path / "old.jsonl").read_text() == "precious\n"
+    assert not list(tmp_path.glob("*.engine"))
+
+
+def test_what_a_parser_prints_stays_out_of_the_report(mean_config: Config, photos: Path) -> None:
+    config = mean_config(parse_bbox_func_name="chatty")
+    parser = config.parent / "mean_parser.py"
+    parser.write_text(
+        parser.read_text()
+        + "\nimport ctypes\nprint('imported')\n\ndef chatty(*args):\n    print('from Python')\n"
+        + "    ctypes.CDLL(None).puts(b'from C')\n    return parse(*args)\n"
+    )
+    done = noria("run", config, photos, "--json")
+    assert json.loads(done.stdout)["objects"] == {"thing": 3}
+    for words in ("imported", "from Python", "from C"):
+        assert words in done.stderr

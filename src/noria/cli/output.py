@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,7 +16,7 @@ from noria.notices import Notice
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["console", "print_json", "print_notices", "printable"]
+__all__ = ["console", "print_json", "print_notices", "printable", "stdout_is_for_results"]
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -40,6 +42,30 @@ def print_notices(notices: Iterable[Notice], *, quiet: bool = False) -> None:
             "warning: " if warn else "note: ", fg="yellow" if warn else "cyan", err=True, nl=False
         )
         click.echo(printable(text), err=True)
+
+
+@contextmanager
+def stdout_is_for_results() -> Iterator[None]:
+    """What parsers print meanwhile, in Python or C++, goes to stderr: results stay one document."""
+    import ctypes
+
+    try:
+        real = os.dup(1)
+    except OSError:  # closed: nothing to keep clean
+        yield
+        return
+    libc = ctypes.CDLL(None)
+    try:
+        sys.stdout.flush()
+        with suppress(OSError):  # stderr may be closed
+            os.dup2(2, 1)
+        yield
+    finally:
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+        libc.fflush(None)
+        os.dup2(real, 1)
+        os.close(real)
 
 
 def printable(text: str) -> str:

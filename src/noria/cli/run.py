@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from noria.cli.output import print_json, print_notices, printable
+from noria.cli.output import print_json, print_notices, printable, stdout_is_for_results
 from noria.errors import ParserError
 
 if TYPE_CHECKING:
@@ -80,7 +80,9 @@ def run(
     **options: Any,
 ) -> int:
     """Run CONFIG on SOURCE and write the annotated video and the detections."""
-    report = execute(config, source, outs, quiet=quiet or as_json, **options)
+    alone = as_json and not any(out.endswith(":-") for out in outs)
+    with stdout_is_for_results() if alone else nullcontext():
+        report = execute(config, source, outs, quiet=quiet or as_json, **options)
     if as_json:
         print_json(report.to_dict())
     elif not quiet:
@@ -111,12 +113,13 @@ def execute(
     from noria.config import ModelConfig
     from noria.draw import Painter
     from noria.infer.inferencer import Inferencer
-    from noria.media import open_sink, open_source
+    from noria.media import check_sinks, open_sink, open_source
     from noria.notices import refuse_warnings
     from noria.pipeline import Pipeline
 
     cfg = ModelConfig.load(config)
     inputs: list[str | Path] = [source, config, *(v for _, v in cfg if isinstance(v, Path))]
+    check_sinks(outs, inputs)  # before anything is built, or an older output replaced
     with RunProgress(enabled=not quiet) as progress:
         progress.stage("opening source")
         frames = open_source(source)

@@ -1,7 +1,7 @@
 """Pictures in and out: frames, sources, sinks."""
 
 from noria.media.frame import ColorSpace, Frame, PixelFormat
-from noria.media.sinks import SINK_KINDS, Sink, open_sink
+from noria.media.sinks import SINK_KINDS, Sink, check_sinks, open_sink
 from noria.media.sources import Source, open_source
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "PixelFormat",
     "Sink",
     "Source",
+    "check_sinks",
     "open_sink",
     "open_source",
 ]

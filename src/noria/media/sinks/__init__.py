@@ -26,6 +26,7 @@ __all__ = [
     "KittiSink",
     "Sink",
     "VideoSink",
+    "check_sinks",
     "open_sink",
     "split_spec",
 ]
@@ -93,6 +94,36 @@ def _unknown(found: str, spec: str, guess: str = "") -> MediaError:
     )
 
 
+def check_sinks(specs: Sequence[str], inputs: Sequence[str | Path] = ()) -> None:
+    """Refuse outputs that `open_sink` would refuse by their names, before any is created.
+
+    Raises:
+        MediaError: as `open_sink`; also for two outputs that are one.
+    """
+    taken = list(inputs)
+    for spec in specs:
+        taken.append(_checked(spec, taken)[1])
+
+
+def _checked(spec: str, inputs: Sequence[str | Path]) -> tuple[str, Path]:
+    """Kind and path of an output that may be written."""
+    if not spec:
+        raise MediaError("the output is empty", expected="a path or kind:PATH")
+    try:
+        kind, path = split_spec(spec)
+    except (OSError, ValueError) as error:  # too long, forbidden, a NUL byte
+        reason = getattr(error, "strerror", None) or error
+        raise MediaError(f"cannot be written: {reason}", where=spec) from error
+    for source in inputs:
+        if _same(path, Path(source)):
+            raise MediaError(
+                f"is also {source}, which this run reads or writes: it would be destroyed",
+                where=spec,
+                fix="choose another output",
+            )
+    return kind, path
+
+
 def open_sink(
     spec: str,
     *,
@@ -116,20 +147,7 @@ def open_sink(
     Raises:
         MediaError: unknown kind, same as an input, or it cannot be created.
     """
-    if not spec:
-        raise MediaError("the output is empty", expected="a path or kind:PATH")
-    try:
-        kind, path = split_spec(spec)
-    except (OSError, ValueError) as error:  # too long, forbidden, a NUL byte
-        reason = getattr(error, "strerror", None) or error
-        raise MediaError(f"cannot be written: {reason}", where=spec) from error
-    for source in inputs:
-        if _same(path, Path(source)):
-            raise MediaError(
-                f"is also {source}, which this run reads or writes: it would be destroyed",
-                where=spec,
-                fix="choose another output",
-            )
+    kind, path = _checked(spec, inputs)
     options: dict[str, Any] = {"fps": fps, "crf": crf, "preset": preset, "threads": threads}
     if kind != "video":
         options = {}
