@@ -71,7 +71,7 @@ def _setup(folder: Path) -> tuple[ModelConfig, Path] | None:
 def _against_floor(cfg: ModelConfig, video: Path, folder: Path) -> Iterable[Row]:
     """The floor runs the engine as its default is and without busy waiting; the better counts."""
     sessions = {spin: _raw_session(cfg, spinning=spin) for spin in (True, False)}
-    inferencer = Inferencer.from_config(cfg, threads=THREADS)
+    inferencer = Inferencer.from_config(cfg, threads=THREADS, streams=THREADS)
 
     def floor(spinning: bool) -> None:
         raw, feed = sessions[spinning]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 from noria.errors import MediaError
-from noria.infer.inferencer import StageTimes
+from noria.infer.inferencer import Prepared, StageTimes
 from noria.media import Frame, PixelFormat
 from noria.meta import Detections, FrameMeta, Space
 from noria.pipeline import Pipeline, RunReport
@@ -45,7 +46,15 @@ class FakeSource:
 class FakeInferencer:
     """One object per frame, whose left edge is the frame number."""
 
-    def __init__(self, batch_size: int = 1, interval: int = 0, fail_at: int | None = None) -> None:
+    def __init__(
+        self,
+        batch_size: int = 1,
+        interval: int = 0,
+        fail_at: int | None = None,
+        streams: int = 1,
+    ) -> None:
+        self.streams = streams
+        self._workers = ThreadPoolExecutor(streams)
         self.config = SimpleNamespace(batch_size=batch_size, interval=interval, component_id=1)
         self.times, self.failed_frames, self.notices = StageTimes(), 0, []
         self.batches: list[list[int]] = []
@@ -59,12 +68,23 @@ class FakeInferencer:
     def skip(self, frame: Frame) -> FrameMeta:
         return FrameMeta(frame.source, 0, frame.frame, frame.pts_ns, frame.width, frame.height)
 
-    def infer(self, frames: Sequence[Frame]) -> list[FrameMeta]:
+    def prepare(self, frames: Sequence[Frame]) -> Prepared:
         self.batches.append([f.frame for f in frames])
+        return Prepared(frames, np.empty(0, np.float32))
+
+    def submit(self, prepared: Prepared) -> Future[Any]:
+        return self._workers.submit(self._run, prepared)
+
+    def _run(self, prepared: Prepared) -> dict[str, Any]:
+        # later batches are done first: the order must not depend on it
+        time.sleep(0.004 / (1 + prepared.frames[0].frame % 4))
+        if any(f.frame == self.fail_at for f in prepared.frames):
+            raise RuntimeError("engine on fire")
+        return {}
+
+    def finish(self, prepared: Prepared, outputs: dict[str, Any]) -> list[FrameMeta]:
         metas = []
-        for frame in frames:
-            if frame.frame == self.fail_at:
-                raise RuntimeError("engine on fire")
+        for frame in prepared.frames:
             meta = self.skip(frame)
             meta.inferred = True
             box = np.array([[frame.frame, 0, 1, 1]], np.float32)
@@ -100,8 +120,12 @@ def run(source: Any, inferencer: Any, *sinks: Any, **options: Any) -> RunReport:
 
 @pytest.mark.parametrize("batch_size", [1, 3, 4, 50])
 @pytest.mark.parametrize("interval", [0, 2, 40])
-def test_every_frame_comes_out_once_and_in_order(batch_size: int, interval: int) -> None:
-    source, model, sink = FakeSource(37), FakeInferencer(batch_size, interval), FakeSink()
+@pytest.mark.parametrize("streams", [1, 3])
+def test_every_frame_comes_out_once_and_in_order(
+    batch_size: int, interval: int, streams: int
+) -> None:
+    source, sink = FakeSource(37), FakeSink()
+    model = FakeInferencer(batch_size, interval, streams=streams)
     report = run(source, model, sink)
     assert [m.frame for m in sink.got] == list(range(37))
     expected = [i for i in range(37) if i % (interval + 1) == 0]
@@ -179,8 +203,11 @@ def test_a_sink_that_breaks_stops_the_run_and_closes_the_others() -> None:
 
 
 def test_no_thread_is_left_behind() -> None:
+    model = FakeInferencer()
+    with pytest.raises(MediaError):
+        run(FakeSource(500), model, FakeSink(fail_at=3))
     before = threading.active_count()
     for _ in range(3):
         with pytest.raises(MediaError):
-            run(FakeSource(500), FakeInferencer(), FakeSink(fail_at=3))
+            run(FakeSource(500), model, FakeSink(fail_at=3))
     assert threading.active_count() == before

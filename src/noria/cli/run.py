@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["execute", "print_report", "run"]
 
+MAX_STREAMS = 4  # each holds the engine's memory for one batch
+
 EPILOG = """\b
 SOURCE is a video file, an image, a folder or glob of images, a URL (rtsp://, http://)
 or a camera (/dev/video0).
@@ -47,6 +49,12 @@ Examples:
     "-o", "--out", "outs", multiple=True, metavar="OUT", help="Where results go; repeatable."
 )
 @click.option("--threads", type=click.IntRange(1, 1024), help="CPU threads of the engine.")
+@click.option(
+    "--streams",
+    type=click.IntRange(1, 64),
+    help="Batches run at once, sharing the threads. Default: one per thread, at most 4, for "
+    "files; 1 for live sources.",
+)
 @click.option("--limit", type=click.IntRange(1), help="Stop after this many frames.")
 @click.option(
     "--abi",
@@ -96,6 +104,7 @@ def execute(
     outs: tuple[str, ...],
     *,
     threads: int | None = None,
+    streams: int | None = None,
     limit: int | None = None,
     abi: str | None = None,
     generation: Literal["9.1", "6.2"] = "9.1",
@@ -112,7 +121,7 @@ def execute(
     from noria.cli.progress import RunProgress
     from noria.config import ModelConfig
     from noria.draw import Painter
-    from noria.infer.inferencer import Inferencer
+    from noria.infer.inferencer import Inferencer, usable_cores
     from noria.media import check_sinks, open_sink, open_source
     from noria.notices import refuse_warnings
     from noria.pipeline import Pipeline
@@ -125,7 +134,12 @@ def execute(
         frames = open_source(source)
         progress.stage("loading or building engine")
         inferencer = Inferencer.from_config(
-            cfg, threads=threads, abi=abi, rebuild=rebuild, generation=generation
+            cfg,
+            threads=threads,
+            streams=streams or (1 if frames.live else min(threads or usable_cores(), MAX_STREAMS)),
+            abi=abi,
+            rebuild=rebuild,
+            generation=generation,
         )
         said = [*inferencer.notices, *frames.notices]
         print_notices(said, quiet=quiet)

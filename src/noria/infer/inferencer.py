@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -28,10 +31,15 @@ if TYPE_CHECKING:
     from noria.config import ModelConfig
     from noria.engine.session import Session
 
-__all__ = ["Inferencer", "Prepared", "StageTimes"]
+__all__ = ["Inferencer", "Prepared", "StageTimes", "usable_cores"]
 
 
 _MAX_PARSE_ERRORS = 5  # different ones that are told; a message may hold a value of each frame
+
+
+def usable_cores() -> int:
+    """Cores this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(slots=True)
@@ -57,14 +65,16 @@ class Prepared:
 class Inferencer:
     """Runs one detector config on frames and returns their metadata.
 
-    Holds no thread of its own. `prepare`, `run` and `finish` are the stages of `infer`; calls of
-    the same stage must not overlap, different stages of different batches may.
+    `prepare`, `run` and `finish` are the stages of `infer`. Calls of `prepare` must not overlap
+    each other, nor those of `finish`; different stages of different batches may, and `submit` runs
+    up to `streams` batches at once. No thread is started before the first `submit`.
 
     Attributes:
         config: the model configuration.
         network: size of the network input in pixels.
         labels: names of the classes.
         parser: where the parser comes from.
+        streams: batches that `submit` runs at once.
         times: seconds per stage.
     """
 
@@ -79,6 +89,7 @@ class Inferencer:
         labels: Sequence[str] = (),
         generation: Generation = "9.1",
         notices: Sequence[Notice] = (),
+        streams: int = 1,
     ) -> None:
         self.config = config
         self.session = session
@@ -87,6 +98,9 @@ class Inferencer:
         self._notices: list[Notice] = [*notices, *parser.notices]
         self.labels = tuple(labels)
         self.times = StageTimes()
+        self.streams = streams
+        self._workers: ThreadPoolExecutor | None = None
+        self._lock = threading.Lock()
         self.failed_frames = 0
         self._preprocessor = preprocessor
         self._input = session.inputs[0].name
@@ -109,6 +123,7 @@ class Inferencer:
         config: ModelConfig | str | Path,
         *,
         threads: int | None = None,
+        streams: int = 1,
         abi: str | None = None,
         rebuild: bool = False,
         generation: Generation = "9.1",
@@ -118,6 +133,8 @@ class Inferencer:
         Args:
             config: a loaded config, or the path of an INI or YAML nvinfer config.
             threads: CPU threads of the engine; None is one per core.
+            streams: batches that `submit` runs at once, sharing the threads. Two batches on one
+                thread each finish sooner than one after the other on two.
             abi: box layout of a C++ parser, `auto`, `24` or `28` bytes; None takes the config's.
             rebuild: build the engine even if a valid one is saved.
             generation: `9.1` or `6.2`, whose rules for boxes outside the frame apply.
@@ -137,6 +154,8 @@ class Inferencer:
         if cfg.labelfile_path:
             notices += label_notices(cfg, len(labels))
         choice = choose_bbox_parser(cfg, abi=abi)
+        if streams > 1:
+            threads = max(1, (threads or usable_cores()) // streams)
         plan = load_or_build(cfg, threads=threads, rebuild=rebuild)
         session = plan.open_session(threads=threads)
         channels, height, width = network_dims(session.inputs[0], cfg)
@@ -152,6 +171,7 @@ class Inferencer:
             labels=labels.detector,
             generation=generation,
             notices=[*notices, *plan.decisions, *preprocessor.notices],
+            streams=streams,
         )
 
     @property
@@ -216,11 +236,18 @@ class Inferencer:
         return prepared
 
     def run(self, prepared: Prepared) -> dict[str, npt.NDArray[Any]]:
-        """Run the engine on one prepared batch."""
+        """Run the engine on one prepared batch. May be called from several threads at once."""
         start = perf_counter()
         outputs = self.session.run({self._input: prepared.tensor})
-        self.times.infer_s += perf_counter() - start
+        with self._lock:
+            self.times.infer_s += perf_counter() - start
         return outputs
+
+    def submit(self, prepared: Prepared) -> Future[dict[str, npt.NDArray[Any]]]:
+        """`run` in one of `streams` threads, without waiting."""
+        if self._workers is None:
+            self._workers = ThreadPoolExecutor(self.streams, thread_name_prefix="noria-engine")
+        return self._workers.submit(self.run, prepared)
 
     def finish(self, prepared: Prepared, outputs: dict[str, npt.NDArray[Any]]) -> list[FrameMeta]:
         """Parse, cluster and attach: the metadata of each frame, in order."""
@@ -262,7 +289,10 @@ class Inferencer:
             return Detections.empty()
 
     def close(self) -> None:
-        """Release the engine."""
+        """Release the engine; batches under way finish first."""
+        if self._workers is not None:
+            self._workers.shutdown(cancel_futures=True)
+            self._workers = None
         self.session.close()
 
     def __enter__(self) -> Inferencer:

@@ -9,13 +9,17 @@ flat. A live source cannot be held back: its frames are dropped, and counted.
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
 from noria.draw import Painter
-from noria.infer.inferencer import Inferencer
+from noria.infer.inferencer import Inferencer, Prepared
 from noria.media import Frame, Sink, Source
 from noria.meta import FrameMeta
 from noria.notices import Notice
@@ -25,6 +29,15 @@ from noria.pipeline.report import RunReport
 __all__ = ["Pipeline"]
 
 _MAX_GROUP = 16  # frames handed on together when most of them are skipped by `interval`
+
+
+@dataclass(slots=True)
+class _Running:
+    """Frames in order, each with whether it is inferred, and those frames' batch in the engine."""
+
+    group: list[tuple[Frame, bool]]
+    prepared: Prepared | None = None
+    outputs: Future[dict[str, Any]] | None = None
 
 
 class Pipeline:
@@ -57,7 +70,7 @@ class Pipeline:
         self.painter = painter
         self.limit = limit
         self.on_result = on_result
-        size = max(queue_size, 2 * inferencer.config.batch_size)
+        size = max(queue_size, 2 * inferencer.config.batch_size * inferencer.streams)
         self._frames: Channel[Frame] = Channel(size)
         self._results: Channel[tuple[Frame, FrameMeta]] = Channel(size)
         self._stop = False  # a plain flag: signal handlers set it
@@ -120,10 +133,20 @@ class Pipeline:
             self._frames.end()
 
     def _infer(self) -> None:
+        """Keep the engine's streams busy: one more batch than streams is always on its way."""
+        ahead = 0 if self.source.live else self.inferencer.streams
+        pending: deque[_Running] = deque()
         try:
             for group in self._groups():
-                self._infer_group(group)
+                pending.append(self._start(group))
+                while len(pending) > ahead:
+                    self._finish_group(pending.popleft())
+            while pending:
+                self._finish_group(pending.popleft())
         finally:
+            for running in pending:
+                if running.outputs is not None:
+                    running.outputs.cancel()
             self._frames.abandon()
             self._results.end()
 
@@ -150,11 +173,19 @@ class Pipeline:
         if group:
             yield group
 
-    def _infer_group(self, group: list[tuple[Frame, bool]]) -> None:
+    def _start(self, group: list[tuple[Frame, bool]]) -> _Running:
         chosen = [frame for frame, turn in group if turn]
-        metas = iter(self.inferencer.infer(chosen) if chosen else ())
-        self.report.inferred += len(chosen)
-        for frame, turn in group:
+        if not chosen:
+            return _Running(group)
+        prepared = self.inferencer.prepare(chosen)
+        return _Running(group, prepared, self.inferencer.submit(prepared))
+
+    def _finish_group(self, running: _Running) -> None:
+        metas: Iterator[FrameMeta] = iter(())
+        if running.prepared is not None and running.outputs is not None:
+            metas = iter(self.inferencer.finish(running.prepared, running.outputs.result()))
+            self.report.inferred += len(running.prepared.frames)
+        for frame, turn in running.group:
             meta = next(metas) if turn else self.inferencer.skip(frame)
             if self.report.first_result_s is None:
                 self.report.first_result_s = perf_counter() - self._started
