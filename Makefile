@@ -12,17 +12,25 @@ help:            ## this list
 # A plain Debian python3 lacks ensurepip, so the system's pip fills the environment.
 $(VENV)/.ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "noria needs Python 3.11 or newer; set PYTHON=python3.11" >&2; exit 1; }
-	$(PYTHON) -m venv --without-pip $(VENV)
-	$(PYTHON) -m pip --python $(BIN)/python --disable-pip-version-check install --quiet 'pip>=25.1'
-	$(BIN)/python -m pip --disable-pip-version-check install --quiet --group dev
+	@echo "setting up $(VENV)"
+	@$(PYTHON) -m venv --without-pip $(VENV)
+	@$(PYTHON) -m pip --python $(BIN)/python --disable-pip-version-check install --quiet 'pip>=25.1'
+	@echo "installing the build tools"
+	@$(BIN)/python -m pip --disable-pip-version-check install --quiet --group build
+	@touch $@
+
+# What tests, checks, documentation and benchmarks need beside noria itself.
+$(VENV)/.dev: $(VENV)/.ready
+	@echo "installing the test tools"
+	@$(BIN)/python -m pip --disable-pip-version-check install --quiet --group dev
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.ready $(NATIVE) pyproject.toml
 	@include=$$(scripts/python_headers.sh $(PYTHON) $(abspath $(VENV))/headers) && \
-	echo "compiling the native core" && \
+	echo "installing what noria needs and compiling the native core (a minute or two)" && \
 	PATH="$(abspath $(BIN)):$$PATH" \
 	CMAKE_ARGS="-DPython_INCLUDE_DIR=$$include" $(BIN)/python -m pip \
-	--disable-pip-version-check install --quiet --no-build-isolation -e '.[supervision]'
+	--disable-pip-version-check install --quiet --no-build-isolation -e .
 	@touch $@
 
 build: $(VENV)/.built  ## set up .venv and compile the native core
@@ -30,26 +38,26 @@ build: $(VENV)/.built  ## set up .venv and compile the native core
 demo: build      ## run the pipeline on the demo scene and say where the results are
 	$(BIN)/noria demo
 
-test: build      ## the whole test suite
+test: build $(VENV)/.dev      ## the whole test suite
 	$(BIN)/python -m pytest -q
 
-lint: build      ## ruff
+lint: build $(VENV)/.dev      ## ruff
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: build     ## mypy, strict
+types: build $(VENV)/.dev     ## mypy, strict
 	$(BIN)/mypy
 
-stubs: build     ## types of the native core, after a change of its functions
+stubs: build $(VENV)/.dev     ## types of the native core, after a change of its functions
 	$(BIN)/python -m nanobind.stubgen -q -m noria._native -o src/noria/_native.pyi
 
-docs: build      ## documentation, warnings are errors
+docs: build $(VENV)/.dev      ## documentation, warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 
-bench: build     ## benchmarks: ratios measured side by side
+bench: build $(VENV)/.dev     ## benchmarks: ratios measured side by side
 	$(BIN)/python -m benchmarks
 
-fuzz: build      ## fuzz the readers of configs and plans, FUZZ_S seconds each
+fuzz: build $(VENV)/.dev      ## fuzz the readers of configs and plans, FUZZ_S seconds each
 	$(BIN)/python -m pip --disable-pip-version-check install --quiet atheris
 	for reader in config plan; do \
 	  mkdir -p build/fuzz/$$reader && $(BIN)/python tests/fuzz/fuzz_$$reader.py \

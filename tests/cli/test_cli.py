@@ -63,6 +63,8 @@ def test_every_command_has_help_with_an_example(command: str) -> None:
         (["run"], "Missing argument"),
         (["run", "a.txt", "b.mp4", "--treads", "2"], "--threads"),
         (["run", "a.txt", "b.mp4", "--limit", "0"], "--limit"),
+        (["run", "a.txt", "1.jpg", "2.jpg"], "must be quoted"),
+        (["run", "a.txt", "b.mp4", "--json", "-o", "jsonl:-"], "choose one"),
     ],
 )
 def test_wrong_usage_is_exit_2_with_a_hint(args: list[str], words: str) -> None:
@@ -171,6 +173,14 @@ def test_outputs_never_replace_inputs(mean_config: Config, photos: Path) -> None
         assert path.read_bytes() == before
 
 
+def test_the_engine_is_never_an_output(mean_config: Config, photos: Path) -> None:
+    config = mean_config()
+    engine = Path(noria("build", config).stdout.strip())
+    before = engine.read_bytes()
+    assert noria("run", config, photos, "-o", f"jsonl:{engine}").returncode == 6
+    assert engine.read_bytes() == before
+
+
 def test_two_outputs_of_one_name_are_refused(
     mean_config: Config, photos: Path, tmp_path: Path
 ) -> None:
@@ -215,7 +225,10 @@ def test_unknown_keys_and_typos_are_said_once(mean_config: Config, photos: Path)
     assert "network-mode" in done.stderr
 
 
-def test_interrupt_finishes_the_files(mean_config: Config, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_interrupt_finishes_the_files(
+    mean_config: Config, tmp_path: Path, number: signal.Signals
+) -> None:
     import av
 
     config = mean_config()
@@ -235,7 +248,7 @@ def test_interrupt_finishes_the_files(mean_config: Config, tmp_path: Path) -> No
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not (lines.exists() and lines.stat().st_size > 2000):
         time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 130, stderr
     assert "stopped after" in stdout

@@ -210,3 +210,17 @@ def test_no_memory_for_the_input_is_an_engine_error(
         monkeypatch.setattr(model, "network", NetworkInfo(2**24, 2**24, 3))
         with pytest.raises(EngineError, match="no memory for 1 input"):
             model.prepare([red(255)])
+
+
+def test_boxes_that_look_normalised_are_said_once(mean_config: Config) -> None:
+    config = mean_config(parse_bbox_func_name="normalised")
+    library = config.parent / "mean_parser.py"
+    library.write_text(
+        library.read_text()
+        + "\ndef normalised(layers, network, params):\n"
+        + "    return Detections([[0.1, 0.2, 0.3, 0.4]], [1], [0])\n"
+    )
+    with Inferencer.from_config(config) as model:
+        model.process([red(255), red(255)])
+        said = [n for n in model.notices if "0..1" in n.message and "multiply" in n.message]
+    assert len(said) == 1

@@ -371,3 +371,11 @@ def test_names_that_no_file_can_have(tmp_path: Path, kind: str) -> None:
         open_sink(f"{kind}:{tmp_path}/{'n' * 300}")
     with pytest.raises(MediaError):
         open_sink(f"{kind}:{tmp_path}/a\0b")
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "coco"])
+def test_two_runs_never_write_one_file(kind: str, tmp_path: Path) -> None:
+    spec = f"{kind}:{tmp_path / 'x.out'}"
+    with open_sink(spec), pytest.raises(MediaError, match="another run is writing"):
+        open_sink(spec)
+    open_sink(spec).close()

@@ -87,6 +87,8 @@ class _LazyGroup(click.Group):
             _fail("interrupted", EXIT_INTERRUPTED)
         except click.ClickException as error:
             error.show()
+            if "unexpected extra argument" in error.format_message():
+                click.echo("a pattern of images must be quoted: 'photos/*.jpg'", err=True)
             sys.exit(error.exit_code)
         except BrokenPipeError:
             # The reader of our output has left (`| head`): nothing more to say to anyone.

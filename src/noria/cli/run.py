@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -88,8 +88,9 @@ def run(
     **options: Any,
 ) -> int:
     """Run CONFIG on SOURCE and write the annotated video and the detections."""
-    alone = as_json and not any(out.endswith(":-") for out in outs)
-    with stdout_is_for_results() if alone else nullcontext():
+    if as_json and any(out.endswith(":-") for out in outs):
+        raise click.UsageError("--json and -o jsonl:- both write to standard output; choose one")
+    with stdout_is_for_results() if as_json else nullcontext():
         report = execute(config, source, outs, quiet=quiet or as_json, **options)
     if as_json:
         print_json(report.to_dict())
@@ -149,6 +150,7 @@ def execute(
         try:
             for out in outs:
                 taken = [*inputs, *(s.path for s in sinks)]
+                taken += [inferencer.engine_path] if inferencer.engine_path else []
                 sinks.append(open_sink(out, inputs=taken, fps=frames.fps))
         except BaseException:
             for sink in sinks:
@@ -198,14 +200,21 @@ def print_report(report: RunReport) -> None:
 
 @contextmanager
 def _finish_on_signal(pipeline: Pipeline) -> Iterator[None]:
-    """First Ctrl-C or SIGTERM: finish the files properly. Second Ctrl-C: leave at once."""
+    """First Ctrl-C, SIGTERM or hang-up: finish the files properly. Second: leave at once.
+
+    A signal that is ignored (`nohup`, a background job) stays ignored.
+    """
 
     def finish(number: int, frame: object) -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for other in previous:
+            signal.signal(other, signal.default_int_handler)
         pipeline.stop()
-        click.echo("stopping: finishing the files (Ctrl-C again leaves at once)", err=True)
+        with suppress(OSError):  # after a hang-up there is nobody to tell
+            click.echo("stopping: finishing the files (Ctrl-C again leaves at once)", err=True)
 
-    previous = {s: signal.signal(s, finish) for s in (signal.SIGINT, signal.SIGTERM)}
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    wanted = [n for n in numbers if signal.getsignal(n) is not signal.SIG_IGN]
+    previous = {n: signal.signal(n, finish) for n in wanted}
     try:
         yield
     finally:

@@ -75,6 +75,7 @@ class Inferencer:
         labels: names of the classes.
         parser: where the parser comes from.
         streams: batches that `submit` runs at once.
+        engine_path: the saved engine that runs; None if it could not be saved.
         times: seconds per stage.
     """
 
@@ -90,6 +91,7 @@ class Inferencer:
         generation: Generation = "9.1",
         notices: Sequence[Notice] = (),
         streams: int = 1,
+        engine_path: Path | None = None,
     ) -> None:
         self.config = config
         self.session = session
@@ -99,6 +101,7 @@ class Inferencer:
         self.labels = tuple(labels)
         self.times = StageTimes()
         self.streams = streams
+        self.engine_path = engine_path
         self._workers: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
         self.failed_frames = 0
@@ -115,6 +118,7 @@ class Inferencer:
             self.labels,
         )
         self._buffers = 0
+        self._unjudged = True
         self._parse_errors: set[str] = set()
 
     @classmethod
@@ -172,6 +176,7 @@ class Inferencer:
             generation=generation,
             notices=[*notices, *plan.decisions, *preprocessor.notices],
             streams=streams,
+            engine_path=plan.path,
         )
 
     @property
@@ -278,7 +283,10 @@ class Inferencer:
     def _parse(self, layers: dict[str, Layer], frame: Frame) -> Detections:
         """A parser that fails costs this frame its objects, never the stream. Source: spec D.6."""
         try:
-            return self.parser.parser(layers, self.network, self._params)
+            found = self.parser.parser(layers, self.network, self._params)
+            if self._unjudged and len(found):
+                self._judge_scale(found)
+            return found
         except ParserError as error:
             self.failed_frames += 1
             if len(self._parse_errors) < _MAX_PARSE_ERRORS and str(error) not in self._parse_errors:
@@ -287,6 +295,15 @@ class Inferencer:
                 text += "; frames whose outputs cannot be parsed have no objects"
                 note_once(self._notices, "warning", text)
             return Detections.empty()
+
+    def _judge_scale(self, found: Detections) -> None:
+        """Say once if the first boxes a parser finds look like 0..1 instead of network pixels."""
+        self._unjudged = False
+        if self.network.width > 8 and float(np.abs(found.boxes).max()) <= 1.5:
+            text = f"all boxes lie within {found.boxes.min():.3g} and {found.boxes.max():.3g}"
+            text += f": parsers return pixels of the {self.network.width}x{self.network.height}"
+            text += " network input, so multiply boxes in 0..1 by its size"
+            note_once(self._notices, "warning", text, self.parser.source)
 
     def close(self) -> None:
         """Release the engine; batches under way finish first."""

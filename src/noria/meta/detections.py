@@ -186,7 +186,7 @@ class Detections:
             import supervision
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError(
-                "the bridge needs supervision: pip install 'noria[supervision]'"
+                "the bridge needs supervision: pip install supervision"
             ) from error
         corners = self.boxes.copy()
         corners[:, 2:] += corners[:, :2]

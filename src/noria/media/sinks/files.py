@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
+import stat
 from pathlib import Path
 
 from noria.errors import MediaError
@@ -15,14 +18,37 @@ __all__ = ["FrameNames", "create", "write_all", "write_file"]
 def create(path: Path, name: str) -> int:
     """Open `path` for writing, empty; returns the descriptor.
 
+    The file stays locked as long as it is open, so that two runs never write one file.
+
     Raises:
-        MediaError: it cannot be created.
+        MediaError: it cannot be created, or another run is writing it.
     """
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise MediaError(f"cannot be created: {reason}", where=name) from error
+    try:
+        if stat.S_ISREG(os.fstat(fd).st_mode):
+            # network file systems may not know locks: then there is none
+            with contextlib.suppress(OSError):
+                _lock(fd, name)
+            os.ftruncate(fd, 0)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def _lock(fd: int, name: str) -> None:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise MediaError(
+            "another run is writing this output",
+            where=name,
+            fix="wait until it ends, or choose another output",
+        ) from error
 
 
 def write_all(fd: int, data: bytes, *, size: int | None = None) -> None:

@@ -11,6 +11,7 @@ from noria.errors import MediaError
 from noria.media.frame import Frame, PixelFormat
 from noria.media.pixels import is_full, matrix_code, plane_array, to_av
 from noria.media.sinks.base import Sink, make_folder, renamed_to, write_error
+from noria.media.sinks.files import create
 from noria.meta import FrameMeta
 
 __all__ = ["VIDEO_FORMATS", "VideoSink"]
@@ -71,10 +72,7 @@ class VideoSink(Sink):
         encoder = next((e for e in _ENCODERS if e in av.codecs_available), None)
         if encoder is None:
             raise MediaError("this FFmpeg has no H.264 encoder", where=self.name)
-        try:
-            self._file = _Output(self._part)
-        except OSError as error:
-            raise MediaError(f"cannot be created: {error.strerror}", where=self.name) from error
+        self._file = _Output(self._part, self.name)
         options = {}
         if self._format != "matroska" and av.library_versions["libavformat"] >= _HYBRID_SINCE:
             # delay_moov: without it there is no edit list, and times shift by the B-frames.
@@ -224,8 +222,8 @@ class _Output:
     interrupt is raised when FFmpeg is done.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+    def __init__(self, path: Path, name: str) -> None:
+        self._fd = create(path, name)
         self._at = self._end = 0
         self.sealed = False
         self.interrupted = False
