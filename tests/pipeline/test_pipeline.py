@@ -138,6 +138,19 @@ def test_every_frame_comes_out_once_and_in_order(
     assert sink.closed == 1
 
 
+def test_sinks_that_show_pixels_get_drawn_frames() -> None:
+    class Pictures(FakeSink):
+        needs_pixels = True
+
+        def write(self, frame: Frame, meta: FrameMeta) -> None:
+            super().write(frame, meta)
+            assert frame.planes[0].any(), "the box of each frame is drawn on black"
+
+    pictures, plain = Pictures(), FakeSink()
+    run(FakeSource(3), FakeInferencer(), pictures, plain)
+    assert len(pictures.got) == len(plain.got) == 3
+
+
 def test_a_file_fills_its_batches() -> None:
     model = FakeInferencer(batch_size=4)
     run(FakeSource(10), model)

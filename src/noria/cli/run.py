@@ -161,7 +161,7 @@ def execute(
             frames,
             inferencer,
             sinks,
-            painter=Painter(palette=palette) if any(s.needs_pixels for s in sinks) else None,
+            painter=Painter(palette=palette),
             limit=limit,
             on_result=lambda _: progress.step(),
         )

@@ -47,7 +47,7 @@ class Pipeline:
         source: where frames come from; closed at the end.
         inferencer: the model; not closed.
         sinks: where results go; closed at the end, whatever happens.
-        painter: draws for the sinks that show pixels; needed if there is one.
+        painter: draws for the sinks that show pixels; None draws with the defaults.
         limit: stop after this many frames.
         on_result: called with each frame's metadata, in order, in the inference thread.
         queue_size: frames waiting between two stages.
@@ -67,7 +67,7 @@ class Pipeline:
         self.source = source
         self.inferencer = inferencer
         self.sinks = list(sinks)
-        self.painter = painter
+        self.painter = painter or Painter()
         self.limit = limit
         self.on_result = on_result
         size = max(queue_size, 2 * inferencer.config.batch_size * inferencer.streams)
@@ -206,7 +206,7 @@ class Pipeline:
                 start = perf_counter()
                 for sink in plain:
                     sink.write(frame, meta)
-                if drawn_for and self.painter is not None:
+                if drawn_for:
                     before = perf_counter()
                     drawn = self.painter.draw(frame, meta)
                     self._stage_s["draw"] += (spent := perf_counter() - before)
