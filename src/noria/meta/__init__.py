@@ -1,27 +1,58 @@
 """What is known about a batch, a frame, an object."""
 
 from noria.meta.detections import Detections, Space
-from noria.meta.frame_meta import (
+from noria.meta.frame_meta import FrameMeta
+from noria.meta.layers import (
+    BoxParser,
+    Classification,
+    ClassifierParams,
+    ClassifierParser,
+    DetectionParams,
+    Layer,
+    NetworkInfo,
+    Segmentation,
+    SegmentationParams,
+    SegmentationParser,
+)
+from noria.meta.objects import (
     UNTRACKED_OBJECT_ID,
     ClassStyle,
-    FrameMeta,
     ObjectMeta,
     Objects,
     mask_border_colors,
 )
-from noria.meta.layers import BoxParser, DetectionParams, Layer, NetworkInfo
+from noria.meta.results import (
+    ClassifierMeta,
+    InputTensor,
+    LabelInfo,
+    Roi,
+    SegmentationMeta,
+    TensorOutput,
+)
 
 __all__ = [
     "UNTRACKED_OBJECT_ID",
     "BoxParser",
     "ClassStyle",
+    "Classification",
+    "ClassifierMeta",
+    "ClassifierParams",
+    "ClassifierParser",
     "DetectionParams",
     "Detections",
     "FrameMeta",
+    "InputTensor",
+    "LabelInfo",
     "Layer",
     "NetworkInfo",
     "ObjectMeta",
     "Objects",
+    "Roi",
+    "Segmentation",
+    "SegmentationMeta",
+    "SegmentationParams",
+    "SegmentationParser",
     "Space",
+    "TensorOutput",
     "mask_border_colors",
 ]

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from noria.meta.detections import Detections, FloatArray
+from noria.meta.detections import Detections, FloatArray, IntArray
 
-__all__ = ["BoxParser", "DetectionParams", "Layer", "NetworkInfo"]
+__all__ = [
+    "BoxParser",
+    "Classification",
+    "ClassifierParams",
+    "ClassifierParser",
+    "DetectionParams",
+    "Layer",
+    "NetworkInfo",
+    "Segmentation",
+    "SegmentationParams",
+    "SegmentationParser",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +82,77 @@ class DetectionParams:
 
 BoxParser = Callable[[Mapping[str, Layer], NetworkInfo, DetectionParams], Detections]
 """A detector parser: (layers in binding order, network, params) -> Detections in network space."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassifierParams:
+    """The classifier settings of the config that a parser may use.
+
+    Attributes:
+        threshold: `classifier-threshold`; a value must be above it.
+        labels: the label file: record `attribute`, field `value`.
+    """
+
+    threshold: float
+    labels: Sequence[Sequence[str]] = ()
+
+    def label(self, attribute: int, value: int) -> str | None:
+        """The name of a value of an attribute, or None."""
+        names = self.labels[attribute] if 0 <= attribute < len(self.labels) else ()
+        return names[value] if 0 <= value < len(names) else None
+
+
+@dataclass(slots=True)
+class Classification:
+    """What a classifier parser returns for one item.
+
+    Attributes:
+        attributes: (attribute, value, confidence, label) of each attribute found; a label of None
+            is filled from the label file and appended to `text`.
+        text: what is appended to the display text; without text, nothing is attached.
+    """
+
+    attributes: list[tuple[int, int, float, str | None]] = field(default_factory=list)
+    text: str = ""
+
+    def add(self, attribute: int, value: int, confidence: float, label: str | None = None) -> None:
+        """Append an attribute."""
+        self.attributes.append((attribute, value, confidence, label))
+
+
+ClassifierParser = Callable[[Mapping[str, Layer], NetworkInfo, ClassifierParams], Classification]
+"""A classifier parser: (layers in binding order, network, params) -> Classification."""
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentationParams:
+    """The segmentation settings of the config that a parser may use.
+
+    Attributes:
+        num_classes: `num-detected-classes`.
+        threshold: `segmentation-threshold`; a probability must be above it.
+        order: `segmentation-output-order`, layout of the output.
+        labels: names of the classes, possibly fewer.
+    """
+
+    num_classes: int
+    threshold: float = 0.0
+    order: Literal["NCHW", "NHWC"] = "NCHW"
+    labels: Sequence[str] = ()
+
+
+@dataclass(slots=True)
+class Segmentation:
+    """What a segmentation parser returns for one item.
+
+    Attributes:
+        class_map: (H, W) int32, class of each pixel, -1 for none.
+        probabilities: the probabilities behind it in any layout, or None.
+    """
+
+    class_map: IntArray
+    probabilities: FloatArray | None = None
+
+
+SegmentationParser = Callable[[Mapping[str, Layer], NetworkInfo, SegmentationParams], Segmentation]
+"""A segmentation parser: (layers in binding order, network, params) -> Segmentation."""

@@ -1,0 +1,450 @@
+"""The objects of a frame: parallel arrays, with cheap views for reading and changing one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from noria.meta.detections import Detections, FloatArray, IntArray, Space
+from noria.meta.results import ClassifierMeta, SegmentationMeta, TensorOutput
+
+__all__ = [
+    "UNTRACKED_OBJECT_ID",
+    "ClassStyle",
+    "ObjectMeta",
+    "Objects",
+    "mask_border_colors",
+]
+
+UNTRACKED_OBJECT_ID = 0xFFFFFFFFFFFFFFFF
+MAX_LABEL_BYTES = 127  # obj_label is a 128-byte field in the original
+MAX_PIXEL = 2**31
+BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
+NO_MASK: FloatArray = np.empty((0, 0), np.float32)
+_NO_INTS: IntArray = np.empty(0, np.int32)
+_NO_FLOATS: FloatArray = np.empty(0, np.float32)
+
+_COLUMNS = (
+    "rects",
+    "class_ids",
+    "confidences",
+    "component_ids",
+    "object_ids",
+    "angles",
+    "border_colors",
+    "tracker_confidences",
+    "detector_rects",
+)
+_SPARSE = ("classifiers", "texts", "segmentations", "tensors", "user")
+
+Rgba = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class ClassStyle:
+    """How objects of one class are drawn. Colours are r, g, b, a in 0..1. Source: spec B.7."""
+
+    border_color: Rgba = (1.0, 0.0, 0.0, 1.0)
+    bg_color: Rgba | None = None
+    border_width: int = 3
+    font: str = "Serif"
+    font_size: int = 11
+    font_color: Rgba = (1.0, 1.0, 1.0, 1.0)
+    text_bg_color: Rgba | None = (0.0, 0.0, 0.0, 1.0)
+
+
+DEFAULT_STYLE = ClassStyle()
+
+
+def mask_border_colors(masks: Sequence[FloatArray]) -> FloatArray:
+    """The border colours of one frame's masked objects: the same sequence in every frame.
+
+    Three draws of the 32-bit Mersenne Twister seeded with 0 for each object that has a mask.
+
+    Args:
+        masks: N masks, empty for an object without one.
+
+    Returns:
+        (N, 4) float32 r, g, b, a; NaN for objects without a mask.
+    Source: spec C.1.
+    """
+    masked = np.array([m.size > 0 for m in masks], np.bool_)
+    count = int(masked.sum())
+    draws = np.random.RandomState(0).randint(0, 2**32, size=(count, 3), dtype=np.uint32)
+    colors = np.full((len(masks), 4), np.nan, np.float32)
+    colors[masked, :3] = np.minimum(draws.astype(np.float32) / np.float32(2**32), BELOW_ONE)
+    colors[masked, 3] = 1.0
+    return colors
+
+
+def _zeros(count: int) -> FloatArray:
+    return np.zeros(count, np.float32)
+
+
+def _no_colors(count: int) -> FloatArray:
+    return np.full((count, 4), np.nan, np.float32)
+
+
+class Objects:
+    """The objects of one frame as parallel arrays, in attach order.
+
+    Attributes:
+        rects: (N, 4) float32 left, top, width, height in frame pixels.
+        class_ids: (N,) int32.
+        confidences: (N,) float32.
+        component_ids: (N,) int32, the `gie-unique-id` that made the object.
+        object_ids: (N,) uint64, tracking id or `UNTRACKED_OBJECT_ID`.
+        parents: (N,) int32, the object in whose crop this one was found, or -1.
+        angles: (N,) float32 degrees, or None.
+        masks: N float32 arrays (h, w), relative to the detected box, empty for an object without
+            one; None if no object has one.
+        border_colors: (N, 4) float32 r, g, b, a that replace the class's where not NaN, or None.
+        tracker_confidences: (N,) float32, or None without a tracker.
+        detector_rects: (N, 4) float32, the boxes before a tracker changed them, or None.
+        mask_thresholds: per component id, mask values above it are foreground.
+        labels: full label of each class id of each component (component id -> names).
+        styles: per component id, the style of each class id.
+        classifiers: what classifiers said, for objects that have it (index -> in order).
+        texts: display text of objects whose text is not just their label (index -> text).
+        segmentations, tensors: results of models that ran on the object (index -> in order).
+        user: anything the application attaches (index -> in order).
+    """
+
+    __slots__ = (
+        "angles",
+        "border_colors",
+        "class_ids",
+        "classifiers",
+        "component_ids",
+        "confidences",
+        "detector_rects",
+        "labels",
+        "mask_thresholds",
+        "masks",
+        "object_ids",
+        "parents",
+        "rects",
+        "segmentations",
+        "styles",
+        "tensors",
+        "texts",
+        "tracker_confidences",
+        "user",
+    )
+
+    def __init__(self) -> None:
+        self.rects: FloatArray = np.empty((0, 4), np.float32)
+        self.class_ids: IntArray = _NO_INTS
+        self.confidences: FloatArray = _NO_FLOATS
+        self.component_ids: IntArray = _NO_INTS
+        self.object_ids: npt.NDArray[np.uint64] = np.empty(0, np.uint64)
+        self.parents: IntArray = _NO_INTS
+        self.angles: FloatArray | None = None
+        self.masks: list[FloatArray] | None = None
+        self.border_colors: FloatArray | None = None
+        self.tracker_confidences: FloatArray | None = None
+        self.detector_rects: FloatArray | None = None
+        self.mask_thresholds: dict[int, float] = {}
+        self.labels: dict[int, Sequence[str]] = {}
+        self.styles: dict[int, Mapping[int, ClassStyle]] = {}
+        self.classifiers: dict[int, list[ClassifierMeta]] = {}
+        self.texts: dict[int, str] = {}
+        self.segmentations: dict[int, list[SegmentationMeta]] = {}
+        self.tensors: dict[int, list[TensorOutput]] = {}
+        self.user: dict[int, list[Any]] = {}
+
+    def append(
+        self,
+        detections: Detections,
+        component_id: int,
+        *,
+        labels: Sequence[str] = (),
+        styles: Mapping[int, ClassStyle] | None = None,
+        border_colors: FloatArray | None = None,
+        mask_threshold: float = 0.0,
+        parent: int = -1,
+    ) -> None:
+        """Add frame-space detections as untracked objects of `component_id`.
+
+        Args:
+            detections: N boxes in frame space, angles in degrees.
+            component_id: the `gie-unique-id` of the model.
+            labels, styles: names and looks of its classes.
+            border_colors: (N, 4) float32 r, g, b, a instead of the class's; NaN keeps it.
+            mask_threshold: mask values above it are foreground.
+            parent: index of the object in whose crop they were found, or -1.
+        """
+        if detections.space is not Space.FRAME:
+            raise ValueError(f"objects live in frame space, not {detections.space} space")
+        n = len(detections)
+        self.labels[component_id] = labels
+        self.styles[component_id] = styles or {}
+        if not n:
+            return
+        old_n = len(self.rects)
+        first = not old_n
+
+        def join(old: Any, new: Any) -> Any:
+            return new if first else np.concatenate((old, new))
+
+        def join_optional(old: Any, new: Any, blank: Callable[[int], Any]) -> Any:
+            if old is None and new is None:
+                return None
+            return np.concatenate(
+                (blank(old_n) if old is None else old, blank(n) if new is None else new)
+            )
+
+        if detections.angles is not None or self.angles is not None:
+            self.angles = join_optional(self.angles, detections.angles, _zeros)
+        if border_colors is not None or self.border_colors is not None:
+            self.border_colors = join_optional(self.border_colors, border_colors, _no_colors)
+        if self.tracker_confidences is not None:
+            self.tracker_confidences = join_optional(self.tracker_confidences, None, _zeros)
+        if self.detector_rects is not None:
+            self.detector_rects = join(self.detector_rects, detections.boxes)
+        if detections.masks is not None or self.masks is not None:
+            if detections.masks is not None:
+                self.mask_thresholds[component_id] = mask_threshold
+            self.masks = [
+                *([NO_MASK] * old_n if self.masks is None else self.masks),
+                *([NO_MASK] * n if detections.masks is None else detections.masks),
+            ]
+        self.rects = join(self.rects, detections.boxes)
+        self.class_ids = join(self.class_ids, detections.class_ids)
+        self.confidences = join(self.confidences, detections.scores)
+        self.component_ids = join(self.component_ids, np.full(n, component_id, np.int32))
+        self.object_ids = join(self.object_ids, np.full(n, UNTRACKED_OBJECT_ID, np.uint64))
+        self.parents = join(self.parents, np.full(n, parent, np.int32))
+
+    def keep(self, index: npt.NDArray[Any]) -> None:
+        """Keep only the objects at `index` (rising integers or a boolean mask), in that order.
+
+        Children of a removed object have no parent afterwards. Views made before are void.
+        """
+        kept = np.arange(len(self))[index]
+        place = np.full(len(self) + 1, -1, np.int32)  # the last is for parent -1
+        place[kept] = np.arange(len(kept), dtype=np.int32)
+        for name in _COLUMNS:
+            column = getattr(self, name)
+            if column is not None:
+                setattr(self, name, column[kept])
+        if self.masks is not None:
+            self.masks = [self.masks[i] for i in kept.tolist()]
+        self.parents = place[self.parents[kept]]
+        for name in _SPARSE:
+            old = getattr(self, name)
+            if old:
+                moved = ((int(place[i]), value) for i, value in old.items())
+                setattr(self, name, {i: value for i, value in moved if i >= 0})
+
+    def add_classifier(self, index: int, meta: ClassifierMeta) -> None:
+        """Attach a classification to object `index` and append its text. Source: spec C.3."""
+        self.classifiers.setdefault(index, []).append(meta)
+        text = self.texts.get(index)
+        if text is None:
+            text = self.label(index)
+        self.texts[index] = f"{text} {meta.text}" if text else meta.text
+
+    def label(self, index: int) -> str:
+        """The full label of object `index`, empty if its class has no name."""
+        names = self.labels.get(int(self.component_ids[index]), ())
+        class_id = int(self.class_ids[index])
+        return names[class_id] if 0 <= class_id < len(names) else ""
+
+    def display_text(self, index: int) -> str:
+        """What is drawn beside object `index`: its label and what classifiers added, or nothing."""
+        text = self.texts.get(index)
+        return self.label(index) if text is None else text
+
+    def __len__(self) -> int:
+        return len(self.rects)
+
+    @overload
+    def __getitem__(self, index: int) -> ObjectMeta: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[ObjectMeta]: ...
+    def __getitem__(self, index: int | slice) -> ObjectMeta | list[ObjectMeta]:
+        if isinstance(index, slice):
+            return [ObjectMeta(self, i) for i in range(*index.indices(len(self)))]
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"object {index} of {len(self)}")
+        return ObjectMeta(self, index % len(self))
+
+    def __iter__(self) -> Iterator[ObjectMeta]:
+        return (ObjectMeta(self, i) for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"Objects({len(self)})"
+
+
+class ObjectMeta:
+    """A view on one object: reads and writes the arrays of its frame.
+
+    Two views are equal if they show the same object of the same frame.
+    """
+
+    __slots__ = ("_objects", "index")
+
+    def __init__(self, objects: Objects, index: int) -> None:
+        self._objects = objects
+        self.index = index
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ObjectMeta):
+            return NotImplemented
+        return self._objects is other._objects and self.index == other.index
+
+    def __hash__(self) -> int:
+        return hash((id(self._objects), self.index))
+
+    def __repr__(self) -> str:
+        name = self.display_text or f"class {self.class_id}"
+        tracked = "" if self.object_id == UNTRACKED_OBJECT_ID else f" id {self.object_id}"
+        return (
+            f"ObjectMeta({name.strip()!r} {self.confidence:.2f}{tracked}, {self.width:.0f}x"
+            f"{self.height:.0f} at {self.left:.0f},{self.top:.0f})"
+        )
+
+    @property
+    def left(self) -> float:
+        return float(self._objects.rects[self.index, 0])
+
+    @left.setter
+    def left(self, value: float) -> None:
+        self._objects.rects[self.index, 0] = value
+
+    @property
+    def top(self) -> float:
+        return float(self._objects.rects[self.index, 1])
+
+    @top.setter
+    def top(self, value: float) -> None:
+        self._objects.rects[self.index, 1] = value
+
+    @property
+    def width(self) -> float:
+        return float(self._objects.rects[self.index, 2])
+
+    @width.setter
+    def width(self, value: float) -> None:
+        self._objects.rects[self.index, 2] = value
+
+    @property
+    def height(self) -> float:
+        return float(self._objects.rects[self.index, 3])
+
+    @height.setter
+    def height(self, value: float) -> None:
+        self._objects.rects[self.index, 3] = value
+
+    @property
+    def class_id(self) -> int:
+        return int(self._objects.class_ids[self.index])
+
+    @class_id.setter
+    def class_id(self, value: int) -> None:
+        self._objects.class_ids[self.index] = value
+
+    @property
+    def confidence(self) -> float:
+        return float(self._objects.confidences[self.index])
+
+    @confidence.setter
+    def confidence(self, value: float) -> None:
+        self._objects.confidences[self.index] = value
+
+    @property
+    def component_id(self) -> int:
+        return int(self._objects.component_ids[self.index])
+
+    @property
+    def object_id(self) -> int:
+        return int(self._objects.object_ids[self.index])
+
+    @object_id.setter
+    def object_id(self, value: int) -> None:
+        self._objects.object_ids[self.index] = value
+
+    @property
+    def display_text(self) -> str | None:
+        """The full label and what classifiers added; None if there is none."""
+        return self._objects.display_text(self.index) or None
+
+    @display_text.setter
+    def display_text(self, value: str | None) -> None:
+        self._objects.texts[self.index] = value or ""
+
+    @property
+    def parent(self) -> ObjectMeta | None:
+        """The object in whose crop this one was found."""
+        index = int(self._objects.parents[self.index])
+        return None if index < 0 else ObjectMeta(self._objects, index)
+
+    @property
+    def children(self) -> list[ObjectMeta]:
+        """The objects found in this one's crop."""
+        found = np.flatnonzero(self._objects.parents == self.index)
+        return [ObjectMeta(self._objects, i) for i in found.tolist()]
+
+    @property
+    def classifiers(self) -> Sequence[ClassifierMeta]:
+        """What classifiers said about this object, in the order they ran."""
+        return self._objects.classifiers.get(self.index, ())
+
+    @property
+    def segmentations(self) -> Sequence[SegmentationMeta]:
+        """Class maps of this object's crop."""
+        return self._objects.segmentations.get(self.index, ())
+
+    @property
+    def tensors(self) -> Sequence[TensorOutput]:
+        """Raw outputs of models that ran on this object's crop."""
+        return self._objects.tensors.get(self.index, ())
+
+    @property
+    def user(self) -> list[Any]:
+        """Anything the application attaches to this object."""
+        return self._objects.user.setdefault(self.index, [])
+
+    @property
+    def label(self) -> str:
+        """The label as `obj_label` holds it: at most 127 bytes of UTF-8."""
+        text = self._objects.label(self.index)
+        raw = text.encode(errors="replace")
+        return (
+            text if len(raw) <= MAX_LABEL_BYTES else raw[:MAX_LABEL_BYTES].decode(errors="ignore")
+        )
+
+    @property
+    def angle(self) -> float:
+        """Rotation of the rectangle in degrees."""
+        return 0.0 if self._objects.angles is None else float(self._objects.angles[self.index])
+
+    @property
+    def mask(self) -> FloatArray | None:
+        """(h, w) float32 relative to the detected box, or None."""
+        masks = self._objects.masks
+        return masks[self.index] if masks is not None and masks[self.index].size else None
+
+    @property
+    def style(self) -> ClassStyle:
+        """How it is drawn: its class's style, with its own border colour if it has one."""
+        o = self._objects
+        style = o.styles.get(self.component_id, {}).get(self.class_id, DEFAULT_STYLE)
+        if o.border_colors is None or np.isnan(o.border_colors[self.index]).any():
+            return style
+        r, g, b, a = o.border_colors[self.index].tolist()
+        return replace(style, border_color=(r, g, b, a))
+
+    @property
+    def text_position(self) -> tuple[int, int]:
+        """Where the label is drawn: x, y in frame pixels.
+
+        Truncated, and 0 where that is negative or no number. Source: spec B.7.
+        """
+        x, y = self.left, self.top - 10
+        return int(x) if 0 < x < MAX_PIXEL else 0, int(y) if 0 < y < MAX_PIXEL else 0
