@@ -1,0 +1,78 @@
+"""What travels from stage to stage: frames of one or more buffers with their metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from noria.media.frame import Frame
+from noria.meta import FrameMeta, InputTensor
+
+__all__ = ["Batch", "frame_meta"]
+
+
+def frame_meta(frame: Frame) -> FrameMeta:
+    """Metadata of a frame about which nothing is known yet."""
+    return FrameMeta(
+        frame.source, frame.source_id, frame.frame, frame.pts_ns, frame.width, frame.height
+    )
+
+
+@dataclass(slots=True)
+class Batch:
+    """Frames in order, with their metadata, from any number of sources.
+
+    A buffer is what a muxer would push at once: at most one frame of each source. One batch may
+    hold several whole buffers of files, so that the engine's batch is filled.
+
+    Attributes:
+        frames: pictures; those of one source are in the order of their numbers.
+        metas: what is known about each frame, parallel to `frames`; stages and probes change these.
+        buffers: number of the buffer each frame belongs to, parallel to `frames`; never falls,
+            within a batch and from batch to batch. `interval` counts buffers. Source: spec D.1.
+        tensors: inputs that the caller prepared (`input-tensor-from-meta`). Source: spec A.6.
+        ended: ids of the sources whose last frame is in this batch or an earlier one, each
+            listed once in a run: stages forget what they know of them after this batch. The last
+            batch of a run may have nothing but this.
+
+    Raises:
+        ValueError: `frames`, `metas` and `buffers` are not of one length.
+    """
+
+    frames: list[Frame]
+    metas: list[FrameMeta]
+    buffers: list[int]
+    tensors: list[InputTensor] = field(default_factory=list)
+    ended: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if not len(self.frames) == len(self.metas) == len(self.buffers):
+            raise ValueError(
+                f"{len(self.frames)} frames, {len(self.metas)} metas and {len(self.buffers)}"
+                " buffer numbers; a batch needs as many of each"
+            )
+
+    @classmethod
+    def of(cls, frames: Sequence[Frame], *, buffer: int = 0) -> Batch:
+        """A batch of frames about which nothing is known yet, all in one buffer."""
+        return cls(list(frames), [frame_meta(f) for f in frames], [buffer] * len(frames))
+
+    def by_buffer(self) -> Iterator[tuple[int, list[int]]]:
+        """The number of each buffer, in order, with the places of its frames in the batch."""
+        start = 0
+        for end in range(1, len(self.buffers) + 1):
+            if end == len(self.buffers) or self.buffers[end] != self.buffers[start]:
+                yield self.buffers[start], list(range(start, end))
+                start = end
+
+    def __len__(self) -> int:
+        return len(self.frames)
+
+    def __iter__(self) -> Iterator[tuple[Frame, FrameMeta]]:
+        """Each frame with its metadata."""
+        return zip(self.frames, self.metas, strict=True)
+
+    def __repr__(self) -> str:
+        sources = len({f.source_id for f in self.frames})
+        ended = f", ended {self.ended}" if self.ended else ""
+        return f"Batch({len(self)} frames of {sources} sources{ended})"
