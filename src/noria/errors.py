@@ -14,6 +14,7 @@ __all__ = [
     "EngineError",
     "GeometryError",
     "MediaError",
+    "MissingExtraError",
     "ModelError",
     "NoriaError",
     "ParserError",
@@ -97,3 +98,7 @@ class StrictError(NoriaError):
     """`--strict`: a fallback was needed and is not allowed."""
 
     exit_code = 7
+
+
+class MissingExtraError(NoriaError, ModuleNotFoundError):
+    """An optional package is not installed; `fix` names the extra to install."""
