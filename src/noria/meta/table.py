@@ -1,0 +1,248 @@
+"""Objects of many frames as one table: rows, pandas, Arrow, Parquet.
+
+One row for each object, in the order of the frames and of attachment; frames without objects give
+no rows. The columns, always all of them and in this order:
+
+| column | type | is |
+|---|---|---|
+| `source` | string | name of the source |
+| `source_id` | int32 | its number in the pipeline |
+| `frame` | int64 | number of the frame within its source, from 0 |
+| `pts_ns` | int64 | presentation time in nanoseconds |
+| `object` | int32 | index of the object in its frame |
+| `parent` | int32, null | index of the object in whose crop it was found |
+| `component_id` | int32 | `gie-unique-id` of the model that made it |
+| `class_id` | int32 | class; -1 for the full-frame object of a primary classifier |
+| `label` | string | name of the class, empty if it has none |
+| `confidence` | float32 | |
+| `left`, `top`, `width`, `height` | float32 | rectangle in frame pixels |
+| `object_id` | uint64, null | tracking id, null if not tracked |
+| `text` | string | display text: the label and what classifiers added, blanks trimmed |
+| `classifier_labels` | list of string | label of each attribute that classifiers found, in order |
+| `classifier_confidences` | list of float32 | their probabilities |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from noria.errors import MediaError, MissingExtraError
+from noria.meta.frame_meta import FrameMeta
+from noria.meta.objects import UNTRACKED_OBJECT_ID, Objects
+
+__all__ = ["COLUMNS", "arrow_schema", "to_arrow", "to_pandas", "to_rows", "write_parquet"]
+
+COLUMNS: dict[str, str] = {
+    "source": "string",
+    "source_id": "int32",
+    "frame": "int64",
+    "pts_ns": "int64",
+    "object": "int32",
+    "parent": "int32",
+    "component_id": "int32",
+    "class_id": "int32",
+    "label": "string",
+    "confidence": "float32",
+    "left": "float32",
+    "top": "float32",
+    "width": "float32",
+    "height": "float32",
+    "object_id": "uint64",
+    "text": "string",
+    "classifier_labels": "list<string>",
+    "classifier_confidences": "list<float32>",
+}
+"""Name -> type of every column."""
+
+_NULLABLE = {"parent": "Int32", "object_id": "UInt64"}
+_ROWS_PER_GROUP = 65536
+
+
+def to_rows(metas: FrameMeta | Iterable[FrameMeta]) -> list[dict[str, Any]]:
+    """One dict of plain Python values for each object; null is None. See the module for columns."""
+    columns = {name: _plain(values) for name, values in _columns(metas).items()}
+    names = tuple(columns)
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def to_pandas(metas: FrameMeta | Iterable[FrameMeta]) -> Any:
+    """A `pandas.DataFrame`; `parent` and `object_id` are nullable integers.
+
+    Raises:
+        MissingExtraError: pandas is not installed.
+    """
+    try:
+        import pandas
+    except ModuleNotFoundError as error:
+        raise missing_extra("pandas", "pandas") from error
+    columns: dict[str, Any] = _columns(metas)
+    for name, values in columns.items():
+        if name in _NULLABLE:
+            columns[name] = pandas.array(values, dtype=_NULLABLE[name])
+        elif COLUMNS[name].startswith("list"):
+            columns[name] = pandas.Series(values, dtype=object)
+        elif COLUMNS[name] == "string":
+            columns[name] = pandas.Series(values, dtype=str)
+    return pandas.DataFrame(columns)
+
+
+def arrow_schema() -> Any:
+    """The `pyarrow.Schema` of every table made here.
+
+    Raises:
+        MissingExtraError: pyarrow is not installed.
+    """
+    pa = _pyarrow()
+    types: dict[str, Callable[[], Any]] = {
+        "string": pa.string,
+        "int32": pa.int32,
+        "int64": pa.int64,
+        "uint64": pa.uint64,
+        "float32": pa.float32,
+        "list<string>": lambda: pa.list_(pa.string()),
+        "list<float32>": lambda: pa.list_(pa.float32()),
+    }
+    fields = [
+        pa.field(name, types[kind](), nullable=name in _NULLABLE) for name, kind in COLUMNS.items()
+    ]
+    return pa.schema(fields)
+
+
+def to_arrow(metas: FrameMeta | Iterable[FrameMeta]) -> Any:
+    """A `pyarrow.Table` with the schema `arrow_schema()`.
+
+    Raises:
+        MissingExtraError: pyarrow is not installed.
+    """
+    pa = _pyarrow()
+    schema = arrow_schema()
+    arrays = [
+        pa.array(values, type=schema.field(name).type) for name, values in _columns(metas).items()
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def write_parquet(metas: FrameMeta | Iterable[FrameMeta], path: str | Path) -> Path:
+    """Write a Parquet file (zstd), as `metas` come: memory stays flat for any number of frames.
+
+    A file that cannot be finished is removed; one that stood there is kept until then.
+
+    Returns:
+        `path`.
+
+    Raises:
+        MissingExtraError: pyarrow is not installed.
+        MediaError: the file cannot be written.
+    """
+    _pyarrow()
+    import pyarrow.parquet as pq
+
+    path = Path(path)
+    part = path.with_name(path.name + ".part")
+    try:
+        with pq.ParquetWriter(part, arrow_schema(), compression="zstd") as writer:
+            waiting: list[FrameMeta] = []
+            rows = 0
+            for meta in _each(metas):
+                waiting.append(meta)
+                rows += len(meta.objects)
+                if rows >= _ROWS_PER_GROUP:
+                    writer.write_table(to_arrow(waiting))
+                    waiting, rows = [], 0
+            writer.write_table(to_arrow(waiting))
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        reason = error.strerror or error
+        raise MediaError(f"the table cannot be written: {reason}", where=str(path)) from error
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    return path
+
+
+def missing_extra(package: str, extra: str) -> MissingExtraError:
+    """The error for an optional package that is not installed."""
+    return MissingExtraError(
+        f"{package} is not installed, and this needs it", fix=f"pip install 'noria[{extra}]'"
+    )
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+    except ModuleNotFoundError as error:
+        raise missing_extra("pyarrow", "arrow") from error
+    return pyarrow
+
+
+def _each(metas: FrameMeta | Iterable[FrameMeta]) -> Iterable[FrameMeta]:
+    return (metas,) if isinstance(metas, FrameMeta) else metas
+
+
+def _plain(values: Any) -> list[Any]:
+    plain: list[Any] = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    return plain
+
+
+def _columns(metas: FrameMeta | Iterable[FrameMeta]) -> dict[str, Any]:
+    """Name -> array or list, all of one length."""
+    full = [m for m in _each(metas) if len(m.objects)]
+    counts = [len(m.objects) for m in full]
+
+    def of_frame(values: Iterable[int], dtype: type[np.generic]) -> Any:
+        return np.repeat(np.array(list(values), dtype), counts)
+
+    def of_objects(name: str, dtype: type[np.generic]) -> Any:
+        parts = [getattr(m.objects, name) for m in full]
+        return np.concatenate(parts).astype(dtype, copy=False) if parts else np.empty(0, dtype)
+
+    rects = [m.objects.rects for m in full]
+    rect = np.concatenate(rects) if rects else np.empty((0, 4), np.float32)
+    parents = of_objects("parents", np.int32).tolist()
+    tracked = of_objects("object_ids", np.uint64).tolist()
+    found = [_classified(m.objects) for m in full]
+    return {
+        "source": [m.source for m, n in zip(full, counts, strict=True) for _ in range(n)],
+        "source_id": of_frame((m.source_id for m in full), np.int32),
+        "frame": of_frame((m.frame for m in full), np.int64),
+        "pts_ns": of_frame((m.pts_ns for m in full), np.int64),
+        "object": np.fromiter(chain.from_iterable(map(range, counts)), np.int32),
+        "parent": [None if p < 0 else p for p in parents],
+        "component_id": of_objects("component_ids", np.int32),
+        "class_id": of_objects("class_ids", np.int32),
+        "label": _text(m.objects.label(i) for m in full for i in range(len(m.objects))),
+        "confidence": of_objects("confidences", np.float32),
+        "left": rect[:, 0],
+        "top": rect[:, 1],
+        "width": rect[:, 2],
+        "height": rect[:, 3],
+        "object_id": [None if i == UNTRACKED_OBJECT_ID else i for i in tracked],
+        "text": _text(
+            " ".join(m.objects.display_text(i).split()) for m in full for i in range(len(m.objects))
+        ),
+        "classifier_labels": list(chain.from_iterable(labels for labels, _ in found)),
+        "classifier_confidences": list(chain.from_iterable(scores for _, scores in found)),
+    }
+
+
+def _classified(objects: Objects) -> tuple[list[list[str]], list[list[float]]]:
+    """What classifiers found on each object: labels, probabilities."""
+    n = len(objects)
+    labels: list[list[str]] = [[] for _ in range(n)]
+    scores: list[list[float]] = [[] for _ in range(n)]
+    for index, metas in objects.classifiers.items():
+        for meta in metas:
+            labels[index] += _text(info.label for info in meta.labels)
+            scores[index] += [info.confidence for info in meta.labels]
+    return labels, scores
+
+
+def _text(values: Iterable[str]) -> list[str]:
+    """Strings that every format can hold: lone surrogates become question marks."""
+    return [v if v.isascii() else v.encode(errors="replace").decode() for v in values]
