@@ -4,10 +4,12 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "module.h"
 #include "preprocess_pass.h"
+#include "thread_pool.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -18,10 +20,14 @@ using PlaneArray = nb::ndarray<const uint8_t, nb::device::cpu>;
 using FloatArray = nb::ndarray<float, nb::c_contig, nb::device::cpu>;
 using MeanArray = nb::ndarray<const float, nb::c_contig, nb::device::cpu>;
 
-IntRect rect(const std::array<int, 4> &ltwh) { return {ltwh[0], ltwh[1], ltwh[2], ltwh[3]}; }
+using RectArray =
+    nb::ndarray<const int32_t, nb::shape<-1, 4>, nb::c_contig, nb::device::cpu>;
 
+IntRect rect(const int32_t *ltwh) { return {ltwh[0], ltwh[1], ltwh[2], ltwh[3]}; }
+
+// A row of `src` without area asks for nothing: its item becomes zeros.
 void preprocess(const std::vector<PlaneArray> &planes, int layout, std::array<int, 2> frame_size,
-                std::array<int, 4> src, std::array<int, 4> dst, std::array<float, 6> matrix,
+                const RectArray &src, const RectArray &dst, std::array<float, 6> matrix,
                 FloatArray out, std::array<int, 2> net_size, int color, bool nhwc, float scale,
                 std::array<float, 3> mean, std::optional<MeanArray> mean_image, int filter,
                 int threads, bool generic) {
@@ -31,8 +37,6 @@ void preprocess(const std::vector<PlaneArray> &planes, int layout, std::array<in
         spec.planes[i] = {planes[i].data(), ptrdiff_t(planes[i].stride(0))};
     spec.frame_width = frame_size[0];
     spec.frame_height = frame_size[1];
-    spec.src = rect(src);
-    spec.dst = rect(dst);
     spec.matrix = {matrix[0], matrix[1], matrix[2], matrix[3], matrix[4], matrix[5]};
     spec.color = ModelColor(color);
     spec.nhwc = nhwc;
@@ -42,11 +46,25 @@ void preprocess(const std::vector<PlaneArray> &planes, int layout, std::array<in
     spec.mean = mean;
     spec.mean_image = mean_image ? mean_image->data() : nullptr;
     spec.filter = Filter(filter);
-    spec.threads = threads;
     spec.out = out.data();
+    const int count = int(src.shape(0));
+    // Threads share the items, or the rows of an item where there are fewer of them.
+    const bool by_item = count >= threads;
+    spec.threads = by_item ? 1 : threads;
     const RowKernels *fast = generic ? nullptr : avx2_row_kernels();
+    const RowKernels &kernels = fast ? *fast : generic_row_kernels();
+    const int32_t *from = src.data(), *to = dst.data();
     nb::gil_scoped_release release;
-    Pass(spec, fast ? *fast : generic_row_kernels()).run();
+    ThreadPool::shared().run(by_item ? threads : 1, count, [&](int i) {
+        PassSpec item = spec;
+        item.src = rect(from + 4 * ptrdiff_t(i));
+        item.dst = rect(to + 4 * ptrdiff_t(i));
+        item.out += item.item_size() * i;
+        if (item.src.width > 0)
+            Pass(item, kernels).run();
+        else
+            std::fill_n(item.out, item.item_size(), 0.0f);
+    });
 }
 
 }  // namespace
@@ -55,7 +73,8 @@ void bind_preprocess(nb::module_ &m) {
     m.def("preprocess", &preprocess, "planes"_a, "layout"_a, "frame_size"_a, "src"_a, "dst"_a,
           "matrix"_a, "out"_a.noconvert(), "net_size"_a, "color"_a, "nhwc"_a, "scale"_a, "mean"_a,
           "mean_image"_a.none(), "filter"_a, "threads"_a, "generic"_a,
-          "Crop, scale, convert and normalise one frame into `out`. Releases the GIL.");
+          "Crop, scale, convert and normalise pieces of one frame, (N, 4) src and dst, into N items of"
+          " `out`; zeros where src has no width. Releases the GIL.");
     m.def("has_avx2", [] { return avx2_row_kernels() != nullptr; },
           "Whether the AVX2 kernels are used.");
 }

@@ -88,7 +88,9 @@ LinearTable linear_table(const Axis &axis) {
 TapTable tap_table(const Axis &axis, Filter filter) {
     TapTable table;
     const int reach = filter == Filter::lanczos ? 3 : 2;
-    table.stride = filter == Filter::area ? axis.extent / axis.count + 2 : 2 * reach;
+    table.stride = filter == Filter::area
+                       ? std::min(axis.extent / axis.count + 2, axis.high - axis.low)
+                       : 2 * reach;
     table.first.resize(size_t(axis.count));
     table.taps.resize(size_t(axis.count));
     table.weights.resize(size_t(axis.count) * size_t(table.stride));
@@ -98,10 +100,12 @@ TapTable tap_table(const Axis &axis, Filter filter) {
         int64_t first;
         if (filter == Filter::area) {
             // Overlap with [left, right), both in units of 1 / count of a source sample.
+            // The last sample there is stands for all beyond it, however many.
             const int64_t left = int64_t(d) * axis.extent, right = left + axis.extent;
-            first = left / axis.count;
-            for (int64_t i = first; i * axis.count < right; ++i)
-                weights.push_back(double(std::min(right, (i + 1) * axis.count) -
+            const int64_t last = axis.high - 1 - axis.start;
+            first = std::min(left / axis.count, last);
+            for (int64_t i = first; i <= last && i * axis.count < right; ++i)
+                weights.push_back(double((i < last ? std::min(right, (i + 1) * axis.count) : right) -
                                          std::max(left, i * axis.count)));
             first += axis.start;
         } else {

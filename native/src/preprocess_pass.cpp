@@ -24,10 +24,14 @@ struct Pass::Scratch {
 
 Pass::Pass(const PassSpec &spec, const RowKernels &kernels) : spec_(spec), kernels_(kernels) {
     const IntRect &src = spec.src;
+    // In 64 bits: a rectangle may be as large as an int.
+    auto end = [](int64_t start, int64_t extent, int size) {
+        return int(std::min<int64_t>(start + extent, size));
+    };
     const Axis x{src.left, src.width, spec.dst.width, src.left,
-                 std::min(src.left + src.width, spec.frame_width)};
+                 end(src.left, src.width, spec.frame_width)};
     const Axis y{src.top, src.height, spec.dst.height, src.top,
-                 std::min(src.top + src.height, spec.frame_height)};
+                 end(src.top, src.height, spec.frame_height)};
     const auto &planes = spec.planes;
     const int width = spec.frame_width, half = (width + 1) / 2;
     add_axes(x, y);

@@ -37,6 +37,9 @@ struct PassSpec {
     Filter filter;
     int threads;
     float *out;
+
+    int channels() const { return color == ModelColor::gray ? 1 : 3; }
+    ptrdiff_t item_size() const { return ptrdiff_t(net_width) * net_height * channels(); }
 };
 
 // Crops, scales, converts, normalises and pads one item, in bands of rows.
@@ -64,7 +67,7 @@ private:
         int first_column = 0, columns = 0;  // what `taps_x` refers to
     };
 
-    int channels() const { return spec_.color == ModelColor::gray ? 1 : 3; }
+    int channels() const { return spec_.channels(); }
     void add_axes(const Axis &x, const Axis &y);
     void add_source(const PlaneView &plane, int width, int components, std::array<int, 3> rows,
                     int axes);

@@ -9,9 +9,9 @@ import numpy
 from numpy.typing import NDArray
 
 
-def preprocess(planes: Sequence[Annotated[NDArray[numpy.uint8], dict(device='cpu', writable=False)]], layout: int, frame_size: Sequence[int], src: Sequence[int], dst: Sequence[int], matrix: Sequence[float], out: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu')], net_size: Sequence[int], color: int, nhwc: bool, scale: float, mean: Sequence[float], mean_image: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu', writable=False)] | None, filter: int, threads: int, generic: bool) -> None:
+def preprocess(planes: Sequence[Annotated[NDArray[numpy.uint8], dict(device='cpu', writable=False)]], layout: int, frame_size: Sequence[int], src: Annotated[NDArray[numpy.int32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], dst: Annotated[NDArray[numpy.int32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], matrix: Sequence[float], out: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu')], net_size: Sequence[int], color: int, nhwc: bool, scale: float, mean: Sequence[float], mean_image: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu', writable=False)] | None, filter: int, threads: int, generic: bool) -> None:
     """
-    Crop, scale, convert and normalise one frame into `out`. Releases the GIL.
+    Crop, scale, convert and normalise pieces of one frame, (N, 4) src and dst, into N items of `out`; zeros where src has no width. Releases the GIL.
     """
 
 def has_avx2() -> bool:

@@ -33,9 +33,11 @@ from noria import _native
 from noria.config.enums import ColorFormat, ScalingFilter, TensorOrder
 from noria.errors import ConfigError, GeometryError
 from noria.infer.color import color_matrix
+from noria.infer.crops import Crops, fit_crops
 from noria.infer.geometry import Rect, ScaleTransform, fit
 from noria.infer.mean_file import load_mean
 from noria.media.frame import Frame, PixelFormat
+from noria.meta.detections import FloatArray, IntArray
 from noria.notices import Notice
 
 if TYPE_CHECKING:
@@ -43,7 +45,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Preprocessor"]
 
-FloatArray = npt.NDArray[np.float32]
 Where = Callable[[str], str | None]
 _Enum = TypeVar("_Enum", bound=IntEnum)
 
@@ -198,11 +199,7 @@ class Preprocessor:
             GeometryError: the crop is empty once rounded, or lies outside the frame.
             ValueError: `out` is not such an array.
         """
-        if out.dtype != np.float32 or out.shape != self.shape or not out.flags.carray:
-            raise ValueError(
-                f"out is {out.dtype} of shape {out.shape}; expected writeable C-contiguous float32"
-                f" of shape {self.shape}"
-            )
+        self._check_out(out, self.shape)
         transform = fit(
             crop if crop is not None else Rect(0, 0, frame.width, frame.height),
             self.width,
@@ -216,12 +213,67 @@ class Preprocessor:
                 f"a crop at {src.left},{src.top} lies outside a {frame.width}x{frame.height} frame",
                 where=f"frame {frame.frame} of {frame.source!r}",
             )
+        self._run(frame, np.array([transform.src], np.int32), np.array([transform.dst], np.int32), out)
+        return transform
+
+    def crops(self, frame: Frame, rects: FloatArray, out: FloatArray) -> Crops:
+        """Write one item for each of N rectangles of a frame, the same bits as N calls.
+
+        Args:
+            frame: any pixel format; read only.
+            rects: (N, 4) left, top, width, height in frame pixels, any floats.
+            out: float32 of shape (N, *shape), C-contiguous: `batch[first : first + N]`, say. The
+                `threads` share the items.
+
+        Returns:
+            What was cropped from where; an item whose rectangle `__call__` would refuse is zeros
+            and not `valid`.
+
+        Raises:
+            ValueError: `rects` or `out` is not such an array.
+        """
+        if np.ndim(rects) != 2 or np.shape(rects)[1] != 4:
+            raise ValueError(f"rects has shape {np.shape(rects)}; expected (N, 4)")
+        self._check_out(out, (len(rects), *self.shape))
+        crops = fit_crops(
+            rects,
+            frame.width,
+            frame.height,
+            self.width,
+            self.height,
+            maintain_aspect_ratio=self.maintain_aspect_ratio,
+            symmetric_padding=self.symmetric_padding,
+        )
+        if len(crops):
+            self._run(frame, crops.src, crops.dst, out)
+        return crops
+
+    def empty(self, batch: int) -> FloatArray:
+        """An uninitialised float32 batch, (batch, *shape)."""
+        return np.empty((batch, *self.shape), dtype=np.float32)
+
+    def write(
+        self, frame: Frame, batch: FloatArray, index: int, crop: Rect | None = None
+    ) -> ScaleTransform:
+        """Write one item straight into row `index` of a (N, *shape) batch; see `__call__`."""
+        return self(frame, batch[index], crop)
+
+
+    def _check_out(self, out: FloatArray, shape: tuple[int, ...]) -> None:
+        if out.dtype != np.float32 or out.shape != shape or not out.flags.carray:
+            raise ValueError(
+                f"out is {out.dtype} of shape {out.shape}; expected writeable C-contiguous float32"
+                f" of shape {shape}"
+            )
+
+    def _run(self, frame: Frame, src: IntArray, dst: IntArray, out: FloatArray) -> None:
+        """The native pass over N pieces of a frame, (N, 4) int32 rectangles."""
         _native.preprocess(
             planes=frame.planes,
             layout=_LAYOUTS[frame.format],
             frame_size=(frame.width, frame.height),
-            src=[int(v) for v in src],
-            dst=[int(v) for v in transform.dst],
+            src=src,
+            dst=dst,
             matrix=color_matrix(frame.color),
             out=out,
             net_size=(self.width, self.height),
@@ -234,17 +286,6 @@ class Preprocessor:
             threads=self.threads,
             generic=self._generic,
         )
-        return transform
-
-    def empty(self, batch: int) -> FloatArray:
-        """An uninitialised float32 batch, (batch, *shape)."""
-        return np.empty((batch, *self.shape), dtype=np.float32)
-
-    def write(
-        self, frame: Frame, batch: FloatArray, index: int, crop: Rect | None = None
-    ) -> ScaleTransform:
-        """Write one item straight into row `index` of a (N, *shape) batch; see `__call__`."""
-        return self(frame, batch[index], crop)
 
 
 def _normalisation(
