@@ -213,7 +213,9 @@ class Preprocessor:
                 f"a crop at {src.left},{src.top} lies outside a {frame.width}x{frame.height} frame",
                 where=f"frame {frame.frame} of {frame.source!r}",
             )
-        self._run(frame, np.array([transform.src], np.int32), np.array([transform.dst], np.int32), out)
+        self._run(
+            frame, np.array([transform.src], np.int32), np.array([transform.dst], np.int32), out
+        )
         return transform
 
     def crops(self, frame: Frame, rects: FloatArray, out: FloatArray) -> Crops:
@@ -257,7 +259,6 @@ class Preprocessor:
     ) -> ScaleTransform:
         """Write one item straight into row `index` of a (N, *shape) batch; see `__call__`."""
         return self(frame, batch[index], crop)
-
 
     def _check_out(self, out: FloatArray, shape: tuple[int, ...]) -> None:
         if out.dtype != np.float32 or out.shape != shape or not out.flags.carray:
