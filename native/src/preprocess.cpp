@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "module.h"
+#include "preprocess_fit.h"
 #include "preprocess_pass.h"
 #include "thread_pool.h"
 
@@ -20,14 +21,16 @@ using PlaneArray = nb::ndarray<const uint8_t, nb::device::cpu>;
 using FloatArray = nb::ndarray<float, nb::c_contig, nb::device::cpu>;
 using MeanArray = nb::ndarray<const float, nb::c_contig, nb::device::cpu>;
 
-using RectArray =
-    nb::ndarray<const int32_t, nb::shape<-1, 4>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Column = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T, int N>
+using Table = nb::ndarray<T, nb::shape<-1, N>, nb::c_contig, nb::device::cpu>;
 
 IntRect rect(const int32_t *ltwh) { return {ltwh[0], ltwh[1], ltwh[2], ltwh[3]}; }
 
 // A row of `src` without area asks for nothing: its item becomes zeros.
 void preprocess(const std::vector<PlaneArray> &planes, int layout, std::array<int, 2> frame_size,
-                const RectArray &src, const RectArray &dst, std::array<float, 6> matrix,
+                const Table<const int32_t, 4> &src, const Table<const int32_t, 4> &dst, std::array<float, 6> matrix,
                 FloatArray out, std::array<int, 2> net_size, int color, bool nhwc, float scale,
                 std::array<float, 3> mean, std::optional<MeanArray> mean_image, int filter,
                 int threads, bool generic) {
@@ -67,6 +70,23 @@ void preprocess(const std::vector<PlaneArray> &planes, int layout, std::array<in
     });
 }
 
+void fit_crops(const Table<const double, 4> &rects, std::array<int, 2> frame_size,
+               std::array<int, 2> net_size, bool keep_aspect, bool symmetric,
+               const Column<bool> &valid, const Table<int32_t, 4> &src,
+               const Table<int32_t, 4> &dst, const Table<double, 2> &ratio) {
+    const FitRules rules{{frame_size[0], frame_size[1]},
+                         {net_size[0], net_size[1]},
+                         keep_aspect,
+                         symmetric};
+    for (size_t i = 0; i < rects.shape(0); ++i) {
+        Fit fit;
+        valid.data()[i] = fit_crop(rects.data() + 4 * i, rules, fit);
+        std::copy_n(fit.src, 4, src.data() + 4 * i);
+        std::copy_n(fit.dst, 4, dst.data() + 4 * i);
+        std::copy_n(fit.ratio, 2, ratio.data() + 2 * i);
+    }
+}
+
 }  // namespace
 
 void bind_preprocess(nb::module_ &m) {
@@ -75,6 +95,11 @@ void bind_preprocess(nb::module_ &m) {
           "mean_image"_a.none(), "filter"_a, "threads"_a, "generic"_a,
           "Crop, scale, convert and normalise pieces of one frame, (N, 4) src and dst, into N items of"
           " `out`; zeros where src has no width. Releases the GIL.");
+    m.def("fit_crops", &fit_crops, "rects"_a, "frame_size"_a, "net_size"_a, "keep_aspect"_a,
+          "symmetric"_a, "valid"_a.noconvert(), "src"_a.noconvert(), "dst"_a.noconvert(),
+          "ratio"_a.noconvert(),
+          "noria.infer.geometry.fit for many rectangles of one frame; fills the last four, each with"
+          " N rows.");
     m.def("has_avx2", [] { return avx2_row_kernels() != nullptr; },
           "Whether the AVX2 kernels are used.");
 }

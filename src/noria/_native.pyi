@@ -14,6 +14,11 @@ def preprocess(planes: Sequence[Annotated[NDArray[numpy.uint8], dict(device='cpu
     Crop, scale, convert and normalise pieces of one frame, (N, 4) src and dst, into N items of `out`; zeros where src has no width. Releases the GIL.
     """
 
+def fit_crops(rects: Annotated[NDArray[numpy.float64], dict(shape=(None, 4), order='C', device='cpu', writable=False)], frame_size: Sequence[int], net_size: Sequence[int], keep_aspect: bool, symmetric: bool, valid: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu')], src: Annotated[NDArray[numpy.int32], dict(shape=(None, 4), order='C', device='cpu')], dst: Annotated[NDArray[numpy.int32], dict(shape=(None, 4), order='C', device='cpu')], ratio: Annotated[NDArray[numpy.float64], dict(shape=(None, 2), order='C', device='cpu')]) -> None:
+    """
+    noria.infer.geometry.fit for many rectangles of one frame; fills the last four, each with N rows.
+    """
+
 def has_avx2() -> bool:
     """Whether the AVX2 kernels are used."""
 

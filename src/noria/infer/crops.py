@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from noria import _native
 from noria.errors import GeometryError
-from noria.infer.geometry import LIMIT, Rect, ScaleTransform
+from noria.infer.geometry import Rect, ScaleTransform
 from noria.meta.detections import IntArray
 
 __all__ = ["Crops", "croppable", "fit_crops"]
@@ -16,14 +17,12 @@ __all__ = ["Crops", "croppable", "fit_crops"]
 BoolArray = npt.NDArray[np.bool_]
 DoubleArray = npt.NDArray[np.float64]
 
-_SHRINK = np.array([1, 1, -1, -1])  # an odd start moves up, an odd size down
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Crops:
     """Where N crops of one frame lie in their network inputs.
 
-    Rows that are not `valid` are zeros.
+    Rows that are not `valid` are zeros; see `fit_crops` for what they are.
 
     Attributes:
         valid: (N,) bool, whether there is anything to infer on.
@@ -85,10 +84,9 @@ def croppable(rects: npt.ArrayLike, frame_width: int, frame_height: int) -> Bool
         frame_width, frame_height: size of the frame in pixels.
 
     Returns:
-        (N,) bool: False where `fit` or the frame refuses: numbers that are not finite or beyond
-        32 bits, less than 2x2 pixels once rounded, or all of it right of or below the frame.
+        (N,) bool, see `fit_crops`.
     """
-    return _even_rects(rects, frame_width, frame_height)[1]
+    return fit_crops(rects, frame_width, frame_height, 1, 1).valid
 
 
 def fit_crops(
@@ -109,39 +107,24 @@ def fit_crops(
         width, height, maintain_aspect_ratio, symmetric_padding: as for `fit`.
 
     Returns:
-        The same numbers as `fit` gives, rectangle by rectangle.
+        The same numbers as `fit` gives, rectangle by rectangle. Not valid are those it refuses
+        (numbers that are not finite or beyond 32 bits, less than 2x2 pixels once rounded) and
+        those wholly right of or below the frame.
     Source: spec A.2.
     """
-    src, valid = _even_rects(rects, frame_width, frame_height)
-    dst = np.zeros((len(src), 4), np.int32)
-    dst[:, 2:] = width, height
-    sizes = np.maximum(src[:, 2:], 1)  # rows without area divide by one
-    if maintain_aspect_ratio:
-        src_width, src_height = sizes[:, 0], sizes[:, 1]
-        fit_width = height * src_width / src_height
-        fit_height = width * src_height / src_width
-        wide = fit_height <= height
-        dst[:, 2] = np.where(wide, width, np.maximum(1, fit_width))
-        dst[:, 3] = np.where(wide, np.maximum(1, fit_height), height)
-        if symmetric_padding:
-            dst[:, :2] = ((width, height) - dst[:, 2:]) // 2
-    dst *= valid[:, None]
-    ratio = dst[:, 2:] / sizes
-    return Crops(valid, src.astype(np.int32), dst, ratio[:, 0], ratio[:, 1])
-
-
-def _even_rects(
-    rects: npt.ArrayLike, frame_width: int, frame_height: int
-) -> tuple[npt.NDArray[np.int64], BoolArray]:
-    """`even_rect` of (N, 4) rectangles, zeros where there is nothing to crop, and where there is."""
-    given = np.asarray(rects, np.float64).reshape(-1, 4)
-    sane = np.abs(given) <= LIMIT  # not so for NaN
-    src = np.where(sane, np.maximum(given, 0), 0).astype(np.int64)
-    src += (src & 1) * _SHRINK
-    valid: BoolArray = (
-        sane.all(axis=1)
-        & (src[:, 2:] > 0).all(axis=1)
-        & (src[:, :2] < (frame_width, frame_height)).all(axis=1)
+    given = np.ascontiguousarray(rects, np.float64).reshape(-1, 4)
+    count = len(given)
+    valid, ratio = np.empty(count, np.bool_), np.empty((count, 2))
+    src, dst = np.empty((count, 4), np.int32), np.empty((count, 4), np.int32)
+    _native.fit_crops(
+        given,
+        (frame_width, frame_height),
+        (width, height),
+        maintain_aspect_ratio,
+        symmetric_padding,
+        valid,
+        src,
+        dst,
+        ratio,
     )
-    src *= valid[:, None]
-    return src, valid
+    return Crops(valid, src, dst, ratio[:, 0], ratio[:, 1])

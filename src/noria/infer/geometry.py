@@ -18,7 +18,7 @@ from noria.errors import GeometryError
 __all__ = ["Rect", "ScaleTransform", "even_rect", "fit"]
 
 # The original keeps rectangles in 32-bit integers; beyond that there is no picture.
-LIMIT = 2**31 - 2
+_LIMIT = 2**31 - 2
 
 
 class Rect(NamedTuple):
@@ -109,7 +109,7 @@ def even_rect(crop: Rect) -> Rect:
     Source: spec A.2.
     """
     for name, value in zip(Rect._fields, crop, strict=True):
-        if not math.isfinite(value) or abs(value) > LIMIT:
+        if not math.isfinite(value) or abs(value) > _LIMIT:
             raise GeometryError(
                 f"{name} is {value}",
                 where=f"crop {tuple(crop)}",
