@@ -7,4 +7,5 @@ NB_MODULE(_native, m) {
     bind_cluster(m);
     bind_decode(m);
     bind_custom_library(m);
+    bind_segment(m);
 }

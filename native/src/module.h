@@ -5,3 +5,4 @@ void bind_preprocess(nanobind::module_ &m);      // preprocess.cpp
 void bind_cluster(nanobind::module_ &m);         // cluster.cpp
 void bind_decode(nanobind::module_ &m);          // decode.cpp
 void bind_custom_library(nanobind::module_ &m);  // custom_library.cpp
+void bind_segment(nanobind::module_ &m);         // segment.cpp

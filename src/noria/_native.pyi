@@ -76,3 +76,8 @@ def decode_boxes(data: Annotated[NDArray[numpy.uint8], dict(shape=(None,))], wor
 
 def demangle(name: str) -> str:
     """The C++ name behind a linker symbol."""
+
+def class_map(scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], limit: float, nhwc: bool, map: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], simd: bool = True) -> None:
+    """
+    Class of each pixel: scores is (C, pixels), or (pixels, C) when nhwc; map is (pixels,). The first of the largest values above limit wins, -1 for none. Releases the GIL.
+    """

@@ -13,10 +13,12 @@ import numpy.typing as npt
 
 from noria import _native
 from noria.custom.box_layout import LayoutDecision
+from noria.custom.inputs import InputInitializer
 from noria.custom.library import compile_command
 from noria.custom.load_errors import check_header, load_failed
 from noria.custom.names import missing_name_hints, parser_like
 from noria.custom.validate import MAX_OBJECTS, CheckedParser, too_many
+from noria.custom.validate_maps import CheckedClassifier, CheckedSegmentation
 from noria.errors import CustomLibraryError, ParserError
 from noria.meta import DetectionParams, Detections, Layer, NetworkInfo, Space
 from noria.notices import Notice
@@ -103,6 +105,24 @@ class CppLibrary:
         native = _native.DetectorParser(self._object, name)
         parser = CppBoxParser(native, where, self.layout, self.decisions, rotation=rotation)
         return CheckedCppParser(parser, where)
+
+    def instance_parser(self, name: str) -> CheckedParser:
+        raise self._not_yet(name)
+
+    def classifier_parser(self, name: str) -> CheckedClassifier:
+        raise self._not_yet(name)
+
+    def segmentation_parser(self, name: str) -> CheckedSegmentation:
+        raise self._not_yet(name)
+
+    def input_initializer(self) -> InputInitializer | None:
+        return None
+
+    def _not_yet(self, name: str) -> CustomLibraryError:
+        return CustomLibraryError(
+            f"{name} cannot be called yet: of C++ parsers, only those of detectors can",
+            where=str(self.path),
+        )
 
     def _missing(self, name: str) -> CustomLibraryError:
         for symbol in self._elf.functions():
@@ -260,7 +280,7 @@ class CheckedCppParser(CheckedParser):
         detections, sound = self._cpp.parse(layers, network, params)
         if sound and len(detections.scores) <= MAX_OBJECTS:
             return detections
-        return self.check(detections)
+        return self.check(detections, params)
 
 
 def _detections(boxes: Any, scores: Any, class_ids: Any, angles: Any) -> Detections:

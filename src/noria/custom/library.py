@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
+from noria.custom.inputs import InputInitializer
 from noria.custom.validate import CheckedParser
+from noria.custom.validate_maps import CheckedClassifier, CheckedSegmentation
 from noria.errors import CustomLibraryError
 from noria.notices import Notice
 
@@ -41,6 +43,24 @@ class CustomLibrary(Protocol):
         Raises:
             CustomLibraryError: there is no such function, or it cannot be a detector parser.
         """
+        ...
+
+    def instance_parser(self, name: str) -> CheckedParser:
+        """The instance parser of that name (`parse-bbox-instance-mask-func-name`): its Detections
+        have masks. Checked and raising as `bbox_parser`.
+        """
+        ...
+
+    def classifier_parser(self, name: str) -> CheckedClassifier:
+        """The classifier parser of that name (`parse-classifier-func-name`), checked likewise."""
+        ...
+
+    def segmentation_parser(self, name: str) -> CheckedSegmentation:
+        """The segmentation parser of that name (`parse-segmentation-func-name`), likewise."""
+        ...
+
+    def input_initializer(self) -> InputInitializer | None:
+        """The function `NvDsInferInitializeInputLayers` of the library, None if it has none."""
         ...
 
 

@@ -16,9 +16,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
+from noria.custom.inputs import (
+    INITIALIZER_SIGNATURE,
+    INPUT_INITIALIZER,
+    InputInitializer,
+    checked_initializer,
+)
 from noria.custom.names import missing_name_hints
 from noria.custom.user_code import describe
-from noria.custom.validate import CheckedParser, checked
+from noria.custom.validate import CheckedParser
+from noria.custom.validate_maps import CheckedClassifier, CheckedSegmentation
 from noria.errors import CustomLibraryError
 from noria.notices import Notice
 
@@ -49,7 +56,7 @@ class PythonLibrary:
         return f"PythonLibrary({str(self.path)!r})"
 
     def symbols(self) -> list[str]:
-        """Public functions of the module that could be called as a detector parser, sorted."""
+        """Public functions of the module that could be called as a parser, sorted."""
         return sorted(
             name
             for name, value in vars(self._module).items()
@@ -62,27 +69,66 @@ class PythonLibrary:
         Raises:
             CustomLibraryError: there is no such function, or it does not take three arguments.
         """
+        return CheckedParser(*self._parser(name, "Detections"))
+
+    def instance_parser(self, name: str) -> CheckedParser:
+        """The same function type as `bbox_parser`; its Detections have masks."""
+        return self.bbox_parser(name)
+
+    def classifier_parser(self, name: str) -> CheckedClassifier:
+        """The function `name(layers, network, params) -> Classification`, its results checked.
+
+        Raises:
+            CustomLibraryError: there is no such function, or it does not take three arguments.
+        """
+        return CheckedClassifier(*self._parser(name, "Classification"))
+
+    def segmentation_parser(self, name: str) -> CheckedSegmentation:
+        """The function `name(layers, network, params) -> Segmentation`, its results checked.
+
+        Raises:
+            CustomLibraryError: there is no such function, or it does not take three arguments.
+        """
+        return CheckedSegmentation(*self._parser(name, "Segmentation"))
+
+    def input_initializer(self) -> InputInitializer | None:
+        """The function `NvDsInferInitializeInputLayers(layers, network, max_batch)`, if any.
+
+        Raises:
+            CustomLibraryError: it does not take three arguments.
+        """
+        function = getattr(self._module, INPUT_INITIALIZER, None)
+        if function is None:
+            return None
+        where = f"{self.path}: {INPUT_INITIALIZER}"
+        _require_function(function, INPUT_INITIALIZER, where, INITIALIZER_SIGNATURE)
+        return checked_initializer(function, where, self.path.parent)
+
+    def _parser(self, name: str, result: str) -> tuple[Callable[..., Any], str, Path]:
         where = f"{self.path}: {name}"
+        signature = f"def {name}(layers, network, params) -> {result}"
         function = getattr(self._module, name, None) if name.isidentifier() else None
         if function is None:
             raise CustomLibraryError(
                 f"there is no function {name!r}",
                 where=str(self.path),
-                expected=f"def {name}(layers, network, params) -> Detections",
+                expected=signature,
                 fix=missing_name_hints(name, self.symbols(), kind="parser-like functions"),
             )
-        _require_parser(function, name, where)
-        return checked(function, where, folder=self.path.parent)
+        _require_function(function, name, where, signature)
+        return function, where, self.path.parent
 
 
 def _is_parser_like(value: Any, module: str) -> bool:
     return (
-        inspect.isfunction(value) and value.__module__ == module and _signature_error(value) is None
+        inspect.isfunction(value)
+        and value.__module__ == module
+        and value.__name__ != INPUT_INITIALIZER
+        and _signature_error(value) is None
     )
 
 
-def _require_parser(function: Any, name: str, where: str) -> None:
-    expected = f"def {name}(layers, network, params) -> Detections"
+def _require_function(function: Any, name: str, where: str, expected: str) -> None:
     if not callable(function):
         raise CustomLibraryError(
             f"{name} is a {type(function).__name__}, not a function", where=where, expected=expected

@@ -1,73 +1,53 @@
-"""What comes back from a user's parser is checked before anything relies on it."""
+"""What comes back from a user's detector or instance parser is checked before it is relied on."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
-from noria.custom.user_code import describe
-from noria.errors import NoriaError, ParserError
-from noria.meta import BoxParser, DetectionParams, Detections, Layer, NetworkInfo, Space
-from noria.notices import Notice
+from noria.custom.checked import Checked
+from noria.errors import ParserError
+from noria.meta import BoxParser, DetectionParams, Detections, Space
 
-__all__ = ["MAX_OBJECTS", "CheckedParser", "checked"]
+__all__ = ["MAX_MASK_PIXELS", "MAX_OBJECTS", "CheckedParser", "checked", "too_many"]
 
 MAX_OBJECTS = 1_000_000
 """More boxes than this in one frame are refused: no head has as many candidates, but a parser that
 reads past a tensor, or boxes decoded with the wrong stride, easily return more."""
 
+MAX_MASK_PIXELS = 1 << 24
+"""A mask of more pixels than this is refused; a mask of a whole 4K frame has half as many."""
 
-class CheckedParser:
+MAX_MASKS_PIXELS = 1 << 28
+"""The same for all masks of a frame together: 1 GiB."""
+
+NO_MASK: npt.NDArray[np.float32] = np.empty((0, 0), np.float32)
+
+
+class CheckedParser(Checked[DetectionParams, Detections]):
     """A parser whose results are sound: a `BoxParser` like any other.
 
-    Attributes:
-        where: file and function, as errors name it.
-        notices: what was repaired; one entry per kind of repair, from the first frame that had it.
+    It returns Detections in network space; all coordinates, scores and angles are finite, class ids
+    are not negative. A class id above the configured ones is left to thresholding. Masks are finite
+    and of sane size, or empty.
     """
 
-    __slots__ = ("_folder", "_parser", "_said", "notices", "where")
+    __slots__ = ()
 
-    def __init__(self, parser: BoxParser, where: str, folder: Path | None = None) -> None:
-        self._parser = parser
-        self._folder = folder
-        self._said: set[str] = set()
-        self.where = where
-        self.notices: list[Notice] = []
+    wanted: ClassVar[type] = Detections
+    nothing: ClassVar[str] = "without objects return Detections.empty()"
 
-    def __repr__(self) -> str:
-        return f"CheckedParser({self.where})"
-
-    def __call__(
-        self, layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
-    ) -> Detections:
-        """Parse and check one frame.
-
-        Returns:
-            Detections in network space; all coordinates, scores and angles are finite, class ids
-            are not negative. A class id above the configured ones is left to thresholding.
-
-        Raises:
-            ParserError: the parser raised, or returned something that is no detection result.
-        """
-        try:
-            returned: Any = self._parser(layers, network, params)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # also sys.exit(0), which would look like success
-            raise self._failed(error, layers) from error
-        return self.check(returned)
-
-    def check(self, returned: Any) -> Detections:
+    def check(self, returned: Any, params: DetectionParams) -> Detections:
         """What `__call__` makes of a parser's result; the same errors."""
-        result = self._require_detections(returned)
+        self.require_type(returned)
+        result: Detections = returned
         if result.space is not Space.NETWORK:
-            raise ParserError(
-                f"the parser returned boxes in {result.space} space",
-                where=self.where,
-                expected="boxes in pixels of the network input (Space.NETWORK, the default)",
+            self.refuse(
+                f"boxes in {result.space} space",
+                "boxes in pixels of the network input (Space.NETWORK, the default)",
             )
         if not _well_formed(result):
             result = Detections(
@@ -80,81 +60,63 @@ class CheckedParser:
             raise too_many(count, self.where)
         if int(result.class_ids.min()) < 0:
             index = int(np.argmin(result.class_ids))
-            raise ParserError(
-                f"the parser returned class id {int(result.class_ids[index])} (box {index})",
-                where=self.where,
-                expected="class ids of 0 and above",
-                fix="a background class must be left out by the parser",
+            self.refuse(
+                f"class id {int(result.class_ids[index])} (box {index})",
+                "class ids of 0 and above",
+                "a background class must be left out by the parser",
             )
         finite = np.isfinite(result.boxes).all() and np.isfinite(result.scores).all()
         if result.angles is not None:
             finite = finite and np.isfinite(result.angles).all()
-        return result if finite else self._without_broken(result)
+        if not finite:
+            result = self._without_broken(result)
+        return result if result.masks is None else self._with_sound_masks(result, result.masks)
 
     def _without_broken(self, result: Detections) -> Detections:
         keep = np.isfinite(result.boxes).all(axis=1) & np.isfinite(result.scores)
         if result.angles is not None:
             keep &= np.isfinite(result.angles)
         dropped = len(keep) - int(np.count_nonzero(keep))
-        self._say_once(
+        self.say_once(
             "nan",
             f"{dropped} of {len(keep)} boxes of a frame had NaN or infinite coordinates or scores "
             "and were removed; later frames are treated alike without a further word",
         )
         return result.select(keep)
 
-    def _say_once(self, key: str, message: str) -> None:
-        if key not in self._said:
-            self._said.add(key)
-            self.notices.append(Notice("warning", message, where=self.where))
-
-    def _require_detections(self, result: Any) -> Detections:
-        if isinstance(result, Detections):
+    def _with_sound_masks(
+        self, result: Detections, masks: list[npt.NDArray[np.float32]]
+    ) -> Detections:
+        largest, total = max((m.size for m in masks), default=0), sum(m.size for m in masks)
+        if largest > MAX_MASK_PIXELS or total > MAX_MASKS_PIXELS:
+            raise masks_too_large(largest, total, self.where)
+        broken = [i for i, mask in enumerate(masks) if not np.isfinite(mask).all()]
+        if not broken:
             return result
-        fix = "return noria.Detections(boxes=…, scores=…, class_ids=…)"
-        if result is None:
-            raise ParserError(
-                "the parser returned None",
-                where=self.where,
-                expected="noria.Detections",
-                fix="does every path end in a return? without objects return Detections.empty()",
-            )
-        kind = type(result)
-        name = kind.__qualname__
-        if kind.__module__ not in ("builtins", "noria.meta.detections"):
-            name = f"{kind.__module__}.{name}"
-        raise ParserError(
-            f"the parser returned {_article(name)} {name}",
-            where=self.where,
-            expected="noria.Detections",
-            fix=fix,
+        self.say_broken_masks(len(broken), len(masks), "NaN or infinite values")
+        sound = list(masks)
+        for i in broken:
+            sound[i] = NO_MASK
+        return Detections.unchecked(
+            result.boxes, result.scores, result.class_ids, masks=sound, angles=result.angles
         )
 
-    def _failed(self, error: BaseException, layers: Mapping[str, Layer]) -> ParserError:
-        if self._folder is None:  # C++ or built-in: its errors are complete
-            if isinstance(error, ParserError):
-                return error
-            return ParserError(f"{type(error).__name__}: {error}", where=self.where)
-        found, line, trail = describe(error, self._folder)
-        where = f"{line} ({self.where})" if line else self.where
-        if isinstance(error, NoriaError):
-            found = f"{error.where}: {error.found}" if error.where else error.found
-            fix = [*error.fix, *trail]
-            return ParserError(found, where=where, expected=error.expected, fix=fix)
-        if isinstance(error, KeyError) and error.args and isinstance(error.args[0], str):
-            trail = [*trail, f"the network's outputs are: {', '.join(layers)}"]
-        if isinstance(error, SystemExit):
-            found = f"the parser tried to end the program (exit code {error.code})"
-            return ParserError(found, where=where, fix=[*trail, "raise an error instead"])
-        return ParserError(f"the parser raised {found}", where=where, fix=trail)
+    def say_broken_masks(self, count: int, of: int, what: str) -> None:
+        """Say once that masks were removed from objects, which stay."""
+        self.say_once(
+            what,
+            f"{count} of {of} masks of a frame had {what}: their objects are kept without a mask; "
+            "later frames are treated alike without a further word",
+        )
 
 
 def checked(parser: BoxParser, where: str, *, folder: Path | None = None) -> CheckedParser:
     """Wrap a parser so that what it returns can be relied on.
 
     Refused with `ParserError`: an exception, a result that is not `Detections` in network space,
-    a negative class id, more than `MAX_OBJECTS` boxes. Repaired, and said once in `.notices`:
-    boxes with NaN or infinite coordinates, score or angle are removed.
+    a negative class id, more than `MAX_OBJECTS` boxes, masks of absurd size. Repaired, and said
+    once in `.notices`: boxes with NaN or infinite coordinates, score or angle are removed, masks
+    with such values taken from their objects.
 
     Args:
         where: file and function, for messages.
@@ -173,6 +135,16 @@ def too_many(count: int, where: str) -> ParserError:
     )
 
 
+def masks_too_large(largest: int, total: int, where: str) -> ParserError:
+    """The error for masks of absurd size."""
+    return ParserError(
+        f"the parser returned masks of {total:,} pixels for one frame, the largest of {largest:,}",
+        where=where,
+        expected=f"at most {MAX_MASKS_PIXELS:,} together and {MAX_MASK_PIXELS:,} in one",
+        fix="a mask covers its box, not the frame, and is stretched over it: 28x28 is usual",
+    )
+
+
 def _well_formed(result: Detections) -> bool:
     """Whether the arrays are still what construction made them: fields can be assigned later."""
     boxes, scores, ids = result.boxes, result.scores, result.class_ids
@@ -186,8 +158,13 @@ def _well_formed(result: Detections) -> bool:
         and scores.ndim == 1
         and boxes.shape == (len(scores), 4)
         and ids.shape == scores.shape
+        and (result.masks is None or _masks_well_formed(result.masks, len(scores)))
     )
 
 
-def _article(name: str) -> str:
-    return "an" if name[:1].lower() in "aeiou" else "a"
+def _masks_well_formed(masks: Any, count: int) -> bool:
+    return (
+        isinstance(masks, list)
+        and len(masks) == count
+        and all(isinstance(m, np.ndarray) and m.dtype == np.float32 and m.ndim == 2 for m in masks)
+    )

@@ -1,17 +1,25 @@
-"""Which parser decodes the outputs of a detector, and why."""
+"""Which parser decodes the outputs of a model, and why."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from noria.config.files import missing_file
 from noria.errors import ConfigError, CustomLibraryError, ParserError
-from noria.infer.parsers import WELL_KNOWN, parse_coverage_bbox, suggest
-from noria.meta import BoxParser
+from noria.infer.parsers import (
+    WELL_KNOWN,
+    WELL_KNOWN_CLASSIFIERS,
+    WELL_KNOWN_INSTANCES,
+    WELL_KNOWN_SEGMENTATIONS,
+    parse_coverage_bbox,
+    suggest,
+)
+from noria.infer.segment import Segmenter
+from noria.meta import BoxParser, ClassifierParser, SegmentationParser
 from noria.notices import Notice
 
 if TYPE_CHECKING:
@@ -19,17 +27,71 @@ if TYPE_CHECKING:
     from noria.custom import CustomLibrary
     from noria.engine.session import TensorSpec
 
-__all__ = ["ParserChoice", "choose_bbox_parser", "require_grid_outputs"]
+__all__ = [
+    "Choice",
+    "ClassifierChoice",
+    "ParserChoice",
+    "SegmentationChoice",
+    "choose_bbox_parser",
+    "choose_classifier_parser",
+    "choose_instance_parser",
+    "choose_segmentation_parser",
+    "require_grid_outputs",
+]
+
+P = TypeVar("P")
 
 
 @dataclass(slots=True)
-class ParserChoice:
-    """A detector parser, where it comes from, and what was decided on the way."""
+class Choice(Generic[P]):
+    """A parser, where it comes from, and what was decided on the way."""
 
-    parser: BoxParser
+    parser: P
     source: str
     library: CustomLibrary | None = None
     notices: list[Notice] = field(default_factory=list)
+
+
+ParserChoice = Choice[BoxParser]
+ClassifierChoice = Choice[ClassifierParser | None]
+SegmentationChoice = Choice[SegmentationParser]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind(Generic[P]):
+    """What the choices of the network types differ in."""
+
+    field: str
+    known: Mapping[str, P]
+    find: Callable[[CustomLibrary, str], P]
+
+    @property
+    def key(self) -> str:
+        return self.field.replace("_", "-")
+
+    def did_you_mean(self, name: str) -> str:
+        near = get_close_matches(name, self.known, n=2, cutoff=0.75)
+        return f" (did you mean {' or '.join(near)}?)" if near else ""
+
+
+_BBOX: _Kind[BoxParser] = _Kind(
+    "parse_bbox_func_name", WELL_KNOWN, lambda library, name: library.bbox_parser(name)
+)
+_CLASSIFIER: _Kind[ClassifierParser] = _Kind(
+    "parse_classifier_func_name",
+    WELL_KNOWN_CLASSIFIERS,
+    lambda library, name: library.classifier_parser(name),
+)
+_SEGMENTATION: _Kind[SegmentationParser] = _Kind(
+    "parse_segmentation_func_name",
+    WELL_KNOWN_SEGMENTATIONS,
+    lambda library, name: library.segmentation_parser(name),
+)
+_INSTANCE: _Kind[BoxParser] = _Kind(
+    "parse_bbox_instance_mask_func_name",
+    WELL_KNOWN_INSTANCES,
+    lambda library, name: library.instance_parser(name),
+)
 
 
 def choose_bbox_parser(cfg: ModelConfig, *, abi: str | None = None) -> ParserChoice:
@@ -47,25 +109,103 @@ def choose_bbox_parser(cfg: ModelConfig, *, abi: str | None = None) -> ParserCho
         ConfigError: the library is missing, and noria has no parser of that name.
         CustomLibraryError: the library cannot be loaded, or lacks the function.
     """
-    name, path = cfg.parse_bbox_func_name, cfg.custom_lib_path
-    if name and path:
-        return _from_library(cfg, name, path, abi)
-    where = str(cfg.origin("parse_bbox_func_name"))
-    if name and name in WELL_KNOWN:
-        text = f"no custom-lib-path: noria's built-in parser {name} decodes the outputs"
-        return ParserChoice(
-            WELL_KNOWN[name], f"built-in {name}", notices=[Notice("info", text, where)]
-        )
-    notices = []
-    if name:
-        text = f"parse-bbox-func-name={name} has no effect without custom-lib-path"
-        text += ", and noria has no built-in parser of that name" + _did_you_mean(name)
-        text += "; the coverage/bbox grid parser is used, as in the original"
-        notices.append(Notice("warning", text, where))
-    return ParserChoice(parse_coverage_bbox, "built-in coverage/bbox grid", notices=notices)
+    builtin = "coverage/bbox grid"
+    return _named(cfg, _BBOX, abi) or Choice(
+        parse_coverage_bbox, f"built-in {builtin}", notices=_without_effect(cfg, _BBOX, builtin)
+    )
 
 
-def _from_library(cfg: ModelConfig, name: str, path: Path, abi: str | None) -> ParserChoice:
+def choose_classifier_parser(cfg: ModelConfig) -> ClassifierChoice:
+    """The parser that `parse-classifier-func-name` and `custom-lib-path` ask for.
+
+    As `choose_bbox_parser`. A parser of None is the built-in one, which takes whole batches:
+    `noria.infer.classify.classify`. After any other, `complete_labels` applies.
+
+    Raises:
+        ConfigError, CustomLibraryError: as `choose_bbox_parser`.
+    """
+    builtin = "classifier"
+    if choice := _named(cfg, _CLASSIFIER):
+        return Choice(choice.parser, choice.source, choice.library, choice.notices)
+    notices = _without_effect(cfg, _CLASSIFIER, builtin)
+    return Choice(None, f"built-in {builtin}", notices=notices)
+
+
+def choose_segmentation_parser(
+    cfg: ModelConfig, *, generation: Literal["6.2", "9.1"] = "9.1"
+) -> SegmentationChoice:
+    """The parser that `parse-segmentation-func-name` and `custom-lib-path` ask for.
+
+    As `choose_bbox_parser`; without a name, the built-in parser of `noria.infer.segment`.
+
+    Args:
+        generation: whose rules the built-in parser follows.
+
+    Raises:
+        ConfigError, CustomLibraryError: as `choose_bbox_parser`.
+    """
+    builtin = "segmentation"
+    return _named(cfg, _SEGMENTATION) or Choice(
+        Segmenter(generation),
+        f"built-in {builtin}",
+        notices=_without_effect(cfg, _SEGMENTATION, builtin),
+    )
+
+
+def choose_instance_parser(cfg: ModelConfig) -> ParserChoice:
+    """The parser that `parse-bbox-instance-mask-func-name` and `custom-lib-path` ask for.
+
+    As `choose_bbox_parser`, but there is none without a name. Source: spec C.1.
+
+    Raises:
+        ConfigError: no name, or no library and noria has no parser of that name.
+        CustomLibraryError: the library cannot be loaded, or lacks the function.
+    """
+    if choice := _named(cfg, _INSTANCE):
+        return choice
+    name, key = getattr(cfg, _INSTANCE.field), _INSTANCE.key
+    raise ConfigError(
+        f"{key}={name} has no effect without custom-lib-path{_INSTANCE.did_you_mean(name)}"
+        if name
+        else f"network-type=3 without {key}",
+        where=str(cfg.origin(_INSTANCE.field)) if name else str(cfg.path),
+        expected=f"{key} with custom-lib-path, or one of noria's own: "
+        + ", ".join(sorted(WELL_KNOWN_INSTANCES)),
+        fix="instance segmentation has no parser of its own: the original refuses to start, too",
+    )
+
+
+def _named(cfg: ModelConfig, kind: _Kind[P], abi: str | None = None) -> Choice[P] | None:
+    """The parser of a configured name, from the library or noria's own; None: neither."""
+    name: str | None = getattr(cfg, kind.field)
+    if not name:
+        return None
+    if cfg.custom_lib_path:
+        return _from_library(cfg, kind, name, cfg.custom_lib_path, abi)
+    if name not in kind.known:
+        return None
+    text = f"no custom-lib-path: noria's built-in parser {name} decodes the outputs"
+    return Choice(
+        kind.known[name],
+        f"built-in {name}",
+        notices=[Notice("info", text, str(cfg.origin(kind.field)))],
+    )
+
+
+def _without_effect(cfg: ModelConfig, kind: _Kind[Any], builtin: str) -> list[Notice]:
+    """A warning if a name is configured that `_named` did not find."""
+    name = getattr(cfg, kind.field)
+    if not name:
+        return []
+    text = f"{kind.key}={name} has no effect without custom-lib-path"
+    text += f", and noria has no built-in parser of that name{kind.did_you_mean(name)}"
+    text += f"; the {builtin} parser is used, as in the original"
+    return [Notice("warning", text, str(cfg.origin(kind.field)))]
+
+
+def _from_library(
+    cfg: ModelConfig, kind: _Kind[P], name: str, path: Path, abi: str | None
+) -> Choice[P]:
     from noria.custom import open_library
 
     where = str(cfg.origin("custom_lib_path"))
@@ -77,22 +217,16 @@ def _from_library(cfg: ModelConfig, name: str, path: Path, abi: str | None) -> P
         # A Python file that fails is the user's own code at hand: never replaced.
         if path.suffix == ".py":
             raise
-        if name not in WELL_KNOWN:
-            hint = f"noria has no built-in parser {name} to use instead{_did_you_mean(name)}"
+        if name not in kind.known:
+            hint = f"noria has no built-in parser {name} to use instead{kind.did_you_mean(name)}"
             raise type(error)(
                 error.found, where=error.where, expected=error.expected, fix=[*error.fix, hint]
             ) from error
         text = f"{error.found}; noria's built-in parser {name} decodes the outputs instead"
-        return ParserChoice(
-            WELL_KNOWN[name], f"built-in {name}", notices=[Notice("warning", text, where)]
+        return Choice(
+            kind.known[name], f"built-in {name}", notices=[Notice("warning", text, where)]
         )
-    parser = library.bbox_parser(name)
-    return ParserChoice(parser, f"{name} in {path.name}", library)
-
-
-def _did_you_mean(name: str) -> str:
-    near = get_close_matches(name, WELL_KNOWN, n=2, cutoff=0.75)
-    return f" (did you mean {' or '.join(near)}?)" if near else ""
+    return Choice(kind.find(library, name), f"{name} in {path.name}", library)
 
 
 def require_grid_outputs(cfg: ModelConfig, outputs: Sequence[TensorSpec]) -> None:
@@ -108,7 +242,7 @@ def require_grid_outputs(cfg: ModelConfig, outputs: Sequence[TensorSpec]) -> Non
     unset = "no parse-bbox-func-name is set"
     if name:
         unset = f"parse-bbox-func-name={name} has no effect without custom-lib-path"
-        unset += _did_you_mean(name)
+        unset += _BBOX.did_you_mean(name)
     hints = []
     if fits := suggest(outputs):
         hints.append(f"the outputs look like {', '.join(fits)}: set parse-bbox-func-name to it")
