@@ -1,7 +1,7 @@
-"""Reading nvinfer configuration files: `ModelConfig.load(path)`.
+"""Reading configuration files: `ModelConfig.load(path)` of one model, `load_pipeline(path)`.
 
-Enums and `ClassAttrs` cost nothing to import; `ModelConfig` brings pydantic and is resolved on
-first use.
+Enums and `ClassAttrs` cost nothing to import; `ModelConfig` and the parts of a pipeline bring
+pydantic and are resolved on first use.
 """
 
 from __future__ import annotations
@@ -23,26 +23,64 @@ from noria.config.enums import (
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
+    from noria.config.pipeline_files import is_pipeline_file, load_pipeline
+    from noria.config.pipeline_spec import (
+        ModelSpec,
+        OsdSpec,
+        PipelineSpec,
+        SinkSpec,
+        SourceSpec,
+        TilerSpec,
+        TrackerSpec,
+    )
 
 __all__ = [
     "ClassAttrs",
     "ClusterMode",
     "ColorFormat",
     "ModelConfig",
+    "ModelSpec",
     "NetworkMode",
     "NetworkType",
+    "OsdSpec",
+    "PipelineSpec",
     "ProcessMode",
     "Rgba",
     "ScalingComputeHw",
     "ScalingFilter",
+    "SinkSpec",
+    "SourceSpec",
     "TensorOrder",
+    "TilerSpec",
+    "TrackerSpec",
     "UffInputOrder",
+    "is_pipeline_file",
+    "load_pipeline",
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "ModelConfig":
-        from noria.config.model_config import ModelConfig
+_LATE = {
+    "ModelConfig": "model_config",
+    "is_pipeline_file": "pipeline_files",
+    "load_pipeline": "pipeline_files",
+    **dict.fromkeys(
+        (
+            "ModelSpec",
+            "OsdSpec",
+            "PipelineSpec",
+            "SinkSpec",
+            "SourceSpec",
+            "TilerSpec",
+            "TrackerSpec",
+        ),
+        "pipeline_spec",
+    ),
+}
 
-        return ModelConfig
+
+def __getattr__(name: str) -> Any:
+    if name in _LATE:
+        from importlib import import_module
+
+        return getattr(import_module(f"noria.config.{_LATE[name]}"), name)
     raise AttributeError(f"module 'noria.config' has no attribute {name!r}")

@@ -15,7 +15,7 @@ from noria.errors import ConfigError
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
 
-__all__ = ["dump", "effective", "value_text"]
+__all__ = ["dump", "effective", "value_text", "yaml_text"]
 
 Form = Literal["ini", "yaml"]
 
@@ -108,14 +108,14 @@ def _number(value: float) -> str:
 
 
 def _text(key: Key, text: str, form: str) -> str:
-    return _yaml_text(text) if form == "yaml" else _ini_text(text)
+    return yaml_text(text) if form == "yaml" else _ini_text(text)
 
 
 def _texts(key: Key, items: list[str], form: str) -> str:
     if form == "yaml":
         if any(";" in item for item in items):
             raise _unwritable(key, ";".join(items), "YAML", "items without semicolons")
-        return _yaml_text(";".join(items))
+        return yaml_text(";".join(items))
     # the closing semicolon keeps an empty last item
     return "".join(_ini_text(item).replace(";", "\\;") + ";" for item in items)
 
@@ -128,7 +128,8 @@ def _ini_text(text: str) -> str:
     return escaped[:-1] + "\\s" if escaped.endswith(" ") else escaped
 
 
-def _yaml_text(text: str) -> str:
+def yaml_text(text: str) -> str:
+    """A text as a quoted YAML scalar, whatever it holds."""
     return '"' + "".join(map(_yaml_character, text)) + '"'
 
 

@@ -287,13 +287,31 @@ class ModelConfig(BaseModel):
         Raises:
             ConfigError: a value is refused, or there is no such field.
         """
-        fields = {name: getattr(self, name) for name in type(self).model_fields} | values
+        return self.changed(values, dict.fromkeys(values, OVERRIDE))
+
+    def changed(
+        self,
+        values: Mapping[str, Any],
+        origins: Mapping[str, Origin],
+        notices: Iterable[Notice] = (),
+    ) -> ModelConfig:
+        """`with_overrides` for values that come from another file.
+
+        Args:
+            values: fields to set.
+            origins: where they come from: field names, `all_classes.<name>`, `classes.<n>.<name>`.
+            notices: more of them, behind those of reading.
+
+        Raises:
+            ConfigError: a value is refused, or there is no such field.
+        """
+        fields = {name: getattr(self, name) for name in type(self).model_fields} | dict(values)
         if fields["network_type"] in [t for t in NetworkType if not t.has_class_attrs]:
             fields |= {"all_classes": ClassAttrs(), "classes": {}}
         copy = type(self)(**fields)
         copy._path = self._path
-        copy._origins = {**self._origins, **dict.fromkeys(values, OVERRIDE)}
-        copy._read_notices = self._read_notices
+        copy._origins = {**self._origins, **origins}
+        copy._read_notices = (*self._read_notices, *notices)
         return copy
 
     def dump(self, format: Literal["ini", "yaml"] = "ini") -> str:

@@ -28,6 +28,11 @@ class Origin:
     key: str | None = None
     text: str | None = None
 
+    @property
+    def where(self) -> str | None:
+        """`file:line` for messages; None unless a file says it."""
+        return str(self) if self.file else None
+
     def __str__(self) -> str:
         return f"{show(str(self.file), limit=None)}:{self.line}" if self.file else self.kind
 

@@ -27,9 +27,9 @@ from noria.config.yamlfile import read_yaml
 from noria.errors import ConfigError
 from noria.notices import Notice
 
-__all__ = ["Reading", "read_config"]
+__all__ = ["MAX_BYTES", "Reading", "read_bytes", "read_config"]
 
-_MAX_BYTES = 1 << 20
+MAX_BYTES = 1 << 20
 _PIPE_TIMEOUT_S = 10.0
 _MAX_SUGGESTIONS = 50  # looking for the nearest key costs a millisecond
 _CLASS_GROUP = re.compile(r"class-attrs-([0-9]+)(.*)", re.DOTALL)
@@ -58,7 +58,7 @@ def read_config(path: Path) -> Reading:
     Raises:
         ConfigError: the file cannot be read, or something in it is refused (all is told at once).
     """
-    data = _read_bytes(path)
+    data = read_bytes(path)
     read = read_yaml if path.name.endswith((".yml", ".yaml")) else read_keyfile
     document = read(data, path)
     interpreter = _Interpreter(document)
@@ -69,12 +69,17 @@ def read_config(path: Path) -> Reading:
     return reading
 
 
-def _read_bytes(path: Path) -> bytes:
+def read_bytes(path: Path) -> bytes:
+    """The content of a config file.
+
+    Raises:
+        ConfigError: it is not there, cannot be read, or is larger than any config file.
+    """
     where = show(str(path), limit=None)
     try:
         with open(path, "rb", opener=_open_without_waiting) as file:
             _wait_for_writer(file.fileno(), where)
-            data = file.read(_MAX_BYTES + 1)
+            data = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise ConfigError(
             "there is no such config file.",
@@ -84,9 +89,9 @@ def _read_bytes(path: Path) -> bytes:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise ConfigError(f"the config file cannot be read: {reason}.", where=where) from None
-    if len(data) > _MAX_BYTES:
+    if len(data) > MAX_BYTES:
         raise ConfigError(
-            f"the file is larger than {_MAX_BYTES >> 20} MiB.",
+            f"the file is larger than {MAX_BYTES >> 20} MiB.",
             where=where,
             expected="a config file, which is a few KiB of text",
         )

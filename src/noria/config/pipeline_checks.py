@@ -1,0 +1,138 @@
+"""Checks of pipeline specs, whoever makes them: values in range, texts that a file can hold."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from noria.config.document import show
+from noria.config.key import Key
+from noria.config.pipeline_keys import COLORS, SECTIONS, TOP_KEYS
+from noria.config.uris import absolute_uri, uri_trouble
+from noria.config.values import BadValue, Kind
+from noria.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+__all__ = ["check_spec_field", "color_trouble", "setting_trouble", "spec_problems", "text_trouble"]
+
+_SECTION_OF = {
+    "SourceSpec": "sources",
+    "ModelSpec": "models",
+    "TrackerSpec": "tracker",
+    "TilerSpec": "tiler",
+    "OsdSpec": "osd",
+    "SinkSpec": "sinks",
+}
+_TRACKER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+_SETTING = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_COLOR_KEY = Key(
+    name="color",
+    group="pipeline",
+    kind=Kind.FLOATS,
+    default=None,
+    meaning="",
+    counts=(4,),
+    low=0,
+    high=1,
+)
+
+
+def check_spec_field(spec: str, field: str, value: Any) -> Any:
+    """A field's value as it is kept: paths absolute.
+
+    Args:
+        spec: name of the spec's type.
+        field: name of the field.
+
+    Raises:
+        ValueError: the value is outside what the key allows.
+    """
+    key = _key(spec, field)
+    if key is None or value is None:
+        return value
+    name = key.name
+    if name == "uri":
+        trouble = uri_trouble(value)
+        if trouble is None:
+            try:
+                return absolute_uri(value)
+            except BadValue as bad:
+                trouble = bad.noun
+    elif name in COLORS:
+        trouble = next(filter(None, map(color_trouble, value, value.values())), None)
+    elif name == "settings":
+        trouble = next(filter(None, map(setting_trouble, value, value.values())), None)
+    elif spec == "TrackerSpec" and name == "name":
+        trouble = None if _TRACKER_NAME.fullmatch(value) else "the name of a tracker"
+    else:
+        texts = value if isinstance(value, tuple) else (value,)
+        found = [text_trouble(str(t)) for t in texts if isinstance(t, str | Path)]
+        trouble = next(filter(None, found), None) or key.trouble(value)
+        if trouble is None and isinstance(value, Path) and str(value) != "-":
+            return value.absolute()
+    if trouble:
+        raise ValueError(f"is not {trouble}")
+    return value
+
+
+def text_trouble(text: str) -> str | None:
+    """What is wrong with a name or path, to stand behind "is not"; else None."""
+    return "a text: it is empty" if not text else uri_trouble(text)
+
+
+def color_trouble(number: int, color: tuple[float, ...]) -> str | None:
+    """What is wrong with one colour of a class, to stand behind "is not"; else None."""
+    if number < -1:
+        return f"about a class: {number} is none"
+    trouble = _COLOR_KEY.trouble(color)
+    return trouble and f"{trouble}: a colour is r, g, b, a, each 0 to 1"
+
+
+def setting_trouble(name: str, value: str) -> str | None:
+    """What is wrong with one setting of a tracker, to stand behind "is not"; else None."""
+    if not _SETTING.fullmatch(name):
+        return f"usable: {show(name)!r} is not the name of a setting"
+    if not value or "," in value or value != value.strip():
+        return f"usable: the value of {name} is empty, or holds a comma or outer blanks"
+    return uri_trouble(value)
+
+
+def spec_problems(
+    error: ValidationError, spec: str, fields: Iterable[str] | Mapping[str, Any]
+) -> list[ConfigError]:
+    """The findings of pydantic in our words."""
+    problems = []
+    for found in error.errors(include_url=False):
+        name = str(found["loc"][0]) if found["loc"] else ""
+        message = show(found["msg"].removeprefix("Value error, "), limit=300)
+        if found["type"] == "extra_forbidden":
+            close = difflib.get_close_matches(name, list(fields), n=1, cutoff=0.6)
+            problems.append(
+                ConfigError(
+                    f"{show(name)} is not a field of {spec}.",
+                    fix=f"did you mean {close[0]}?" if close else None,
+                )
+            )
+        elif found["type"] == "missing":
+            problems.append(ConfigError(f"{spec} needs {name}."))
+        elif not name:
+            problems.append(ConfigError(f"{message}."))
+        else:
+            key = _key(spec, name)
+            if found["type"] != "value_error":
+                message = f"is not usable: {message}"
+            shown = "" if name == "uri" else f"={show(str(found['input']))}"
+            expected = key.expected() if key is not None and key.kind is not Kind.STRINGS else None
+            problems.append(ConfigError(f"{name}{shown} {message}.", expected=expected))
+    return problems
+
+
+def _key(spec: str, field: str) -> Key | None:
+    section = _SECTION_OF.get(spec)
+    keys = SECTIONS[section].keys if section else TOP_KEYS
+    return next((key for key in keys.values() if key.field == field), None)

@@ -1,0 +1,367 @@
+"""`PipelineSpec`: a whole pipeline as a file describes it, every value with its origin."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from noria.config.class_attrs import Rgba
+from noria.config.document import report, show
+from noria.config.enums import ProcessMode
+from noria.config.model_colors import colored
+from noria.config.model_config import ModelConfig
+from noria.config.origin import DEFAULT, Origin
+from noria.config.paths import missing_hints
+from noria.config.pipeline_checks import check_spec_field, spec_problems
+from noria.config.pipeline_dump import dump_pipeline
+from noria.config.pipeline_keys import MAX_ITEMS, OVERRIDES
+from noria.config.uris import is_stream, safe_uri
+from noria.errors import ConfigError
+from noria.notices import Notice
+
+__all__ = [
+    "ModelSpec",
+    "OsdSpec",
+    "PipelineSpec",
+    "SinkSpec",
+    "SourceSpec",
+    "TilerSpec",
+    "TrackerSpec",
+]
+
+_RGBA = Rgba
+
+
+class _Spec(BaseModel):
+    """What the parts have in common: frozen, typed, with origins; equal when the values are."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False)
+
+    _origins: Mapping[str, Origin] = PrivateAttr(default_factory=dict)
+
+    def __init__(self, **values: Any) -> None:
+        """Make it from values.
+
+        Raises:
+            ConfigError: a value is refused, or there is no such field; all of it is told at once.
+        """
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            problems = spec_problems(error, type(self).__name__, type(self).model_fields)
+        else:
+            return
+        report(Path(type(self).__name__), problems)
+
+    @field_validator("*", mode="after")
+    @classmethod
+    def _check_field(cls, value: Any, info: ValidationInfo) -> Any:
+        return check_spec_field(cls.__name__, info.field_name or "", value)
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any], origins: Mapping[str, Origin]) -> Self:
+        """One made from what a file says, with the place of each value."""
+        spec = cls(**values)
+        spec._origins = dict(origins)
+        return spec
+
+    def origin(self, field: str) -> Origin:
+        """Where the value of a field came from.
+
+        Args:
+            field: field name (`batch_size`) or key (`batch-size`).
+
+        Raises:
+            KeyError: there is no such field.
+        """
+        name = field.replace("-", "_")
+        if name not in type(self).model_fields:
+            raise KeyError(field)
+        return self._origins.get(name, DEFAULT)
+
+    def changed(self, **values: Any) -> Self:
+        """A copy with some fields set by a program; the origins of the others stay.
+
+        Raises:
+            ConfigError: a value is refused, or there is no such field.
+        """
+        fields = {name: getattr(self, name) for name in type(self).model_fields} | values
+        copy = type(self)(**fields)
+        copy._origins = {k: v for k, v in self._origins.items() if k not in values}
+        return copy
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__dict__ == other.__dict__
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        for name, info in type(self).model_fields.items():
+            value = getattr(self, name)
+            if value != info.get_default(call_default_factory=True):
+                yield name, value
+
+
+class SourceSpec(_Spec):
+    """One source. Fields are the keys of `sources` in `docs/pipeline-files.md`.
+
+    `uri` is absolute: a path, a pattern, a URL, or `camera:N`. It may hold a password: `label` is
+    the text to show. None means that the source decides.
+    """
+
+    uri: str
+    name: str | None = None
+    repeat: int = 1
+    loop: bool = False
+    live: bool | None = None
+    fps: float | None = None
+    drop_frame_interval: int = 0
+    latency_ms: int | None = None
+    rtp_protocol: str | None = None
+    reconnect_interval_s: float | None = None
+    reconnect_attempts: int | None = None
+    camera_id: int | None = None
+
+    @property
+    def label(self) -> str:
+        """Its name, or its uri without user, password and query."""
+        return self.name or safe_uri(self.uri)
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether it is a network stream or camera; a file, pattern or folder otherwise."""
+        return is_stream(self.uri)
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        for name, value in super().__repr_args__():
+            yield name, safe_uri(value) if name == "uri" else value
+
+
+class ModelSpec(_Spec):
+    """One model: its config file, and what the pipeline says otherwise.
+
+    Fields behind `config` override keys of that file; None leaves them alone. The colours are by
+    class number, -1 for all classes.
+    """
+
+    config: Path
+    gie_unique_id: int | None = None
+    process_mode: ProcessMode | None = None
+    batch_size: int | None = None
+    interval: int | None = None
+    gpu_id: int | None = None
+    operate_on_gie_id: int | None = None
+    operate_on_class_ids: tuple[int, ...] | None = None
+    model_engine_file: Path | None = None
+    labelfile_path: Path | None = None
+    input_tensor_from_meta: bool | None = None
+    border_colors: Mapping[int, _RGBA] = Field(default_factory=dict)
+    bg_colors: Mapping[int, _RGBA] = Field(default_factory=dict)
+
+    @property
+    def overrides(self) -> dict[str, Any]:
+        """The fields of `ModelConfig` that the pipeline sets, without the colours."""
+        names = [key.field for key in OVERRIDES.values() if key.field]
+        return {n: value for n in names if (value := getattr(self, n)) is not None}
+
+    def load(self) -> ModelConfig:
+        """Read the config file and apply what the pipeline says; origins name the pipeline's lines.
+
+        Raises:
+            ConfigError: the config file is missing, or something in it is refused.
+        """
+        if not self.config.exists():
+            raise ConfigError(
+                "there is no such config file.",
+                where=self.origin("config").where,
+                expected=f"a file at {show(str(self.config), limit=None)}",
+                fix=[show(hint, limit=None) for hint in missing_hints(self.config)],
+            )
+        cfg = ModelConfig.load(self.config)
+        values = self.overrides
+        origins = {name: self.origin(name) for name in values}
+        notices: list[Notice] = []
+        for field in ("border_colors", "bg_colors"):
+            cfg, notice = colored(cfg, field, getattr(self, field), self.origin(field))
+            notices += notice
+        return cfg.changed(values, origins, notices) if values or notices else cfg
+
+
+class TrackerSpec(_Spec):
+    """The tracker behind the primary models: a name, or a tracker's own YAML file.
+
+    `settings` are texts by name. `operate_on_class_ids` None tracks every class.
+    """
+
+    name: str | None = None
+    config: Path | None = None
+    settings: Mapping[str, str] = Field(default_factory=dict)
+    operate_on_class_ids: tuple[int, ...] | None = None
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> TrackerSpec:
+        if (self.name is None) == (self.config is None):
+            raise ValueError("a tracker has a name or a config, one of both")
+        if self.settings and self.config is not None:
+            raise ValueError("settings belong to a name; a config file has its own")
+        return self
+
+    @property
+    def text(self) -> str:
+        """As `open_tracker` takes it: `iou`, `iou:max_age=30`, or a path."""
+        if self.config is not None:
+            return str(self.config)
+        settings = ",".join(f"{name}={value}" for name, value in self.settings.items())
+        return f"{self.name}:{settings}" if settings else str(self.name)
+
+
+class TilerSpec(_Spec):
+    """All sources in one picture of `width` x `height` pixels; None rows or columns are chosen."""
+
+    rows: int | None = None
+    columns: int | None = None
+    width: int = 1280
+    height: int = 720
+
+
+class OsdSpec(_Spec):
+    """What is drawn, and how. Colours are r, g, b, a in 0..1; None is the painter's choice."""
+
+    show: bool = True
+    show_boxes: bool = True
+    show_text: bool = True
+    show_masks: bool = True
+    show_ids: bool = True
+    border_width: int | None = None
+    text_size: int | None = None
+    text_color: _RGBA | None = None
+    text_bg_color: _RGBA | None = None
+    font: str | None = None
+
+
+class SinkSpec(_Spec):
+    """One output. `kind` None: the path's ending says it; `fake` writes nothing, without a path.
+
+    `source` restricts it to one source: a `camera_id`, or else a place among the sources.
+    """
+
+    kind: str | None = None
+    path: Path | None = None
+    source: int | None = None
+
+    @model_validator(mode="after")
+    def _path_or_fake(self) -> SinkSpec:
+        if (self.path is None) != (self.kind == "fake"):
+            raise ValueError("a sink has a path, unless it is a fake one")
+        return self
+
+    @property
+    def text(self) -> str | None:
+        """As `open_sink` takes it, `kind:path` or a path; None for a fake sink."""
+        if self.path is None:
+            return None
+        return f"{self.kind}:{self.path}" if self.kind else str(self.path)
+
+
+class PipelineSpec(_Spec):
+    """A whole pipeline: what `load_pipeline` reads and `Pipeline` runs.
+
+    `models` are in the order in which they run; the tracker comes behind the last primary one.
+    `tiler` None gives every source its own picture.
+    """
+
+    sources: tuple[SourceSpec, ...]
+    models: tuple[ModelSpec, ...] = ()
+    tracker: TrackerSpec | None = None
+    tiler: TilerSpec | None = None
+    osd: OsdSpec = Field(default_factory=OsdSpec)
+    sinks: tuple[SinkSpec, ...] = ()
+    batch_size: int | None = None
+    batch_timeout_ms: float = 40.0
+
+    _path: Path = PrivateAttr(default=Path("<no file>"))
+    _notices: tuple[Notice, ...] = PrivateAttr(default=())
+
+    @model_validator(mode="after")
+    def _check_counts(self) -> PipelineSpec:
+        if not self.sources:
+            raise ValueError("a pipeline has at least one source")
+        for name in ("sources", "models", "sinks"):
+            if len(getattr(self, name)) > MAX_ITEMS:
+                raise ValueError(f"more than {MAX_ITEMS} {name}")
+        if sum(source.repeat for source in self.sources) > MAX_ITEMS:
+            raise ValueError(f"more than {MAX_ITEMS} sources")
+        return self
+
+    @property
+    def path(self) -> Path:
+        """The file, as it was named; `<no file>` for a spec made by a program."""
+        return self._path
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What of the file is not applied as written, and why; in the order of its lines."""
+        return self._notices
+
+    @property
+    def batch_timeout_s(self) -> float:
+        """How long a batch waits to fill up, in seconds; infinite for "until it is full"."""
+        return math.inf if self.batch_timeout_ms < 0 else self.batch_timeout_ms / 1000
+
+    @property
+    def opened_sources(self) -> tuple[SourceSpec, ...]:
+        """The sources to open, each `repeat` 1: a repeated one stands there that many times."""
+        return tuple(
+            source if source.repeat == 1 else source.changed(repeat=1)
+            for source in self.sources
+            for _ in range(source.repeat)
+        )
+
+    def source_index(self, sink: SinkSpec) -> int | None:
+        """The place among `opened_sources` that a sink is restricted to; None for all.
+
+        Raises:
+            ConfigError: there is no such source.
+        """
+        wanted = sink.source
+        if wanted is None:
+            return None
+        sources = self.opened_sources
+        for index, source in enumerate(sources):
+            if source.camera_id == wanted:
+                return index
+        if wanted < len(sources) and sources[wanted].camera_id is None:
+            return wanted
+        raise ConfigError(
+            f"there is no source {wanted}.",
+            where=sink.origin("source").where,
+            expected=f"a source from 0 to {len(sources) - 1}, or a camera-id",
+        )
+
+    def load_models(self) -> list[ModelConfig]:
+        """Every model's config with the pipeline's overrides, in order.
+
+        Raises:
+            ConfigError: a config file is missing, or something in it is refused.
+        """
+        return [model.load() for model in self.models]
+
+    def dump(self) -> str:
+        """The pipeline as a Noria pipeline file; paths are absolute, passwords are in it.
+
+        Loading it gives the same spec.
+        """
+        return dump_pipeline(self)

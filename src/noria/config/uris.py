@@ -1,0 +1,90 @@
+"""Source names in pipeline files: what kind they are, what they are relative to, how to show them.
+
+`noria.media` opens them; the rules for what is a stream are the same there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+from noria.config.document import show
+from noria.config.paths import resolve
+from noria.config.values import BadValue
+
+__all__ = ["absolute_uri", "is_camera", "is_stream", "is_url", "safe_uri", "uri_trouble"]
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+_CAMERA = re.compile(r"camera:\d+|/dev/video\d+")
+_FILE = re.compile(r"file://(localhost(?=/))?", re.IGNORECASE)
+
+
+def is_url(text: str) -> bool:
+    """Whether it is a URL of anything but a file."""
+    return bool(_SCHEME.match(text)) and not _FILE.match(text)
+
+
+def is_camera(text: str) -> bool:
+    return bool(_CAMERA.fullmatch(text))
+
+
+def is_stream(text: str) -> bool:
+    """Whether it is a network stream or a camera."""
+    return is_camera(text) or is_url(text)
+
+
+def uri_trouble(text: str) -> str | None:
+    """What is wrong with a source's name, to stand behind "is not"; else None."""
+    if not text.strip():
+        return "a path or URL: it is empty"
+    if any(c < " " or c == "\x7f" for c in text):
+        return "printable: it holds a control character"
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "UTF-8 text"
+    return None
+
+
+def absolute_uri(text: str, config: Path | None = None) -> str:
+    """The absolute form of a source's name: URLs and cameras stay, `file://` becomes a path.
+
+    Args:
+        text: as written; `file://` may be followed by a relative path, as in deepstream-app files.
+        config: the file that names it, whose folder relative paths start at; None is the working
+            directory. Patterns keep their wildcards.
+
+    Raises:
+        BadValue: the path cannot be looked at.
+    """
+    if is_stream(text):
+        return text
+    path = text
+    if prefix := _FILE.match(text):
+        path = text[prefix.end() :]
+        if not path:
+            raise BadValue("a path or URL: it is empty", "a path behind file://")
+        written = _resolved(path, config)
+        # %20 and the like stand for themselves where a file is called so
+        return written if os.path.lexists(written) else _resolved(unquote(path), config)
+    return _resolved(path, config)
+
+
+def _resolved(text: str, config: Path | None) -> str:
+    trouble = uri_trouble(text)
+    if trouble:
+        raise BadValue(trouble, "a path or URL")
+    folder = text.endswith("/")
+    path = str(Path(text).absolute() if config is None else resolve(text, config))
+    return path + "/" if folder and path != "/" else path
+
+
+def safe_uri(text: str) -> str:
+    """A source's name without user, password and query, for messages."""
+    scheme = _SCHEME.match(text)
+    if scheme and not _FILE.match(text):
+        rest = text[scheme.end() :].rpartition("@")[2]
+        text = scheme[0] + re.split(r"[?#]", rest, maxsplit=1)[0]
+    return show(text, limit=200)
