@@ -1,272 +1,331 @@
-"""From a source through an inferencer into sinks, each stage in its own thread.
+"""From sources through models, trackers and probes into sinks.
 
-    decode ──queue──► infer ──queue──► draw + write
+    decode, one thread per source ──► model + trackers + probes ──► next model + … ──► draw + write
 
-Queues are bounded, so a slow stage holds the earlier ones back (back-pressure) and memory stays
-flat. A live source cannot be held back: its frames are dropped, and counted.
+Each model has a thread, so has writing. Queues are bounded, so a slow stage holds the earlier ones
+back (back-pressure) and memory stays flat. A live source cannot be held back: its frames are
+dropped, and counted.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
 from time import perf_counter
-from typing import Any
-
-import numpy as np
+from types import TracebackType
+from typing import Any, Self
+from weakref import ref
 
 from noria.draw import Painter
-from noria.infer.inferencer import Inferencer, Prepared
+from noria.errors import NoriaError
+from noria.infer.batch import Batch
+from noria.infer.inferencer import Inferencer
 from noria.media import Frame, Sink, Source
 from noria.meta import FrameMeta
-from noria.notices import Notice
 from noria.pipeline.channel import Channel, Closed
+from noria.pipeline.detector_stage import DetectorStage
+from noria.pipeline.mux import Muxer
+from noria.pipeline.outlet import Composes, Outlet, Route, routes_of
 from noria.pipeline.report import RunReport
+from noria.pipeline.segment import Segment, received, segments_of
+from noria.pipeline.stage import Probe, Stage, Tracks
+from noria.pipeline.tally import Meter, count_objects, fill_report
 
 __all__ = ["Pipeline"]
 
-_MAX_GROUP = 16  # frames handed on together when most of them are skipped by `interval`
-
-
-@dataclass(slots=True)
-class _Running:
-    """Frames in order, each with whether it is inferred, and those frames' batch in the engine."""
-
-    group: list[tuple[Frame, bool]]
-    prepared: Prepared | None = None
-    outputs: Future[dict[str, Any]] | None = None
-
 
 class Pipeline:
-    """Runs one source through one inferencer into any number of sinks.
+    """Runs sources through stages into sinks.
 
     Args:
-        source: where frames come from; closed at the end.
-        inferencer: the model; not closed.
-        sinks: where results go; closed at the end, whatever happens.
+        sources: one or several, each closed at its end. Sources whose `source_id`s are not
+            distinct are numbered in the given order.
+        stages: models, trackers, and probes: plain functions called with each `Batch` at their
+            place, which may change it. None of them is closed.
+        sinks: where results go; closed at the end, whatever happens. A sink gets the frames of all
+            sources, `(sink, source_id)` only those of one; `Route` says more.
         painter: draws for the sinks that show pixels; None draws with the defaults.
-        limit: stop after this many frames.
-        on_result: called with each frame's metadata, in order, in the inference thread.
+        limit: stop each source after this many frames.
+        on_result: called with each frame's metadata, in order, when all stages are done with it.
         queue_size: frames waiting between two stages.
+        batch_timeout_s: with live sources: how long a buffer that has a frame waits for those of
+            other sources.
+        batch_size: frames in a buffer at most, each of another source; None is one of each.
+        tiler: composes one picture of all sources for the sinks that show pixels.
+
+    A pipeline runs once, by `run` or by a loop over it:
+
+        for frame, meta in Pipeline(open_source("a.mp4"), Inferencer.from_config("config.txt")):
+            print(frame.frame, len(meta.objects))
+
+    The loop gets frames in order while the rest works ahead, bounded. Sinks get a batch after the
+    loop has seen its frames, with what the loop changed. Leaving the loop early stops the run;
+    what the loop has seen is written. An error of any stage is raised after the last frame.
+
+    Raises:
+        NoriaError: there is no source, or something given cannot stand where it is.
     """
 
     def __init__(
         self,
-        source: Source,
-        inferencer: Inferencer,
-        sinks: Sequence[Sink] = (),
+        sources: Source | Sequence[Source],
+        stages: Any | Sequence[Stage | Tracks | Probe] = (),
+        sinks: Sequence[Sink | Route | tuple[Sink, int | None]] = (),
         *,
         painter: Painter | None = None,
         limit: int | None = None,
         on_result: Callable[[FrameMeta], None] | None = None,
         queue_size: int = 4,
+        batch_timeout_s: float = 0.04,
+        batch_size: int | None = None,
+        tiler: Composes | None = None,
     ) -> None:
-        self.source = source
-        self.inferencer = inferencer
-        self.sinks = list(sinks)
-        self.painter = painter or Painter()
-        self.limit = limit
+        self.sources = list(sources) if isinstance(sources, Sequence) else [sources]
+        self.stages = list(stages) if isinstance(stages, Sequence) else [stages]
         self.on_result = on_result
-        size = max(queue_size, 2 * inferencer.config.batch_size * inferencer.streams)
-        self._frames: Channel[Frame] = Channel(size)
-        self._results: Channel[tuple[Frame, FrameMeta]] = Channel(size)
-        self._stop = False  # a plain flag: signal handlers set it
+        if not self.sources:
+            raise NoriaError("there is no source", where="Pipeline.sources")
+        if len({s.source_id for s in self.sources}) < len(self.sources):
+            for number, source in enumerate(self.sources):
+                source.source_id = number
+        self._segments = segments_of([_as_stage(s) for s in self.stages])
+        self._outlet = Outlet(
+            routes_of(sinks),
+            painter or Painter(),
+            tiler,
+            [s.source_id for s in self.sources],
+        )
+        model = self._segments[0].stage
+        config = getattr(model, "config", None)
+        streams = 1 if model is None else model.streams
+        fill = int(getattr(config, "batch_size", 1))
+        self._mux = Muxer(
+            self.sources,
+            buffer_size=batch_size,
+            fill=fill,
+            interval=int(getattr(config, "interval", 0)),
+            room=max(queue_size, 2 * fill * streams),
+            timeout_s=batch_timeout_s,
+            limit=limit,
+        )
+        self._queue_size = max(2, -(-queue_size // max(fill, len(self.sources))))
+        self._threads: list[threading.Thread] = []
         self._error: BaseException | None = None
-        self._stage_s = {"decode": 0.0, "draw": 0.0, "write": 0.0}
-        self.report = RunReport(source.name)
+        self._state = "new"
+        self._loop: ref[Generator[tuple[Frame, FrameMeta], None, None]] | None = None
+        self._started = 0.0
+        many = len(self.sources) > 1
+        self.report = RunReport(f"{len(self.sources)} sources" if many else self.sources[0].name)
 
     def stop(self) -> None:
         """Read no further frame; what was read is finished and written. Safe in signal handlers."""
         self.report.interrupted = True
-        self._stop = True
+        self._mux.stopping = True
 
     def run(self) -> RunReport:
-        """Run to the end of the source, the limit, or `stop`.
+        """Run to the end of all sources, the limit, or `stop`.
 
         Returns:
-            What was done.
+            What was done. A source that failed is in it, with a warning, if another did not.
 
         Raises:
-            NoriaError: the first error of any stage, after every sink has kept what it could.
+            NoriaError: the first error of any stage or sink, or, if all sources failed, of the
+                first; after every sink has kept what it could. Also if the pipeline has run before.
         """
-        start = perf_counter()
-        self._started = start
-        threads = [
-            threading.Thread(target=self._guard, args=(stage,), name=name, daemon=True)
-            for name, stage in (("noria-decode", self._decode), ("noria-write", self._write))
-        ]
-        for thread in threads:
-            thread.start()
-        self._guard(self._infer)
-        for thread in threads:
-            thread.join()
-        self._close_sinks()
-        self.source.close()
-        self._finish_report(perf_counter() - start)
-        if self._error is not None:
-            raise self._error
+        self._start(None)
+        try:
+            for thread in self._threads:
+                thread.join()
+        except BaseException as error:  # Ctrl-C
+            self._fail(error)
+        self._finish()
+        self._raise()
         return self.report
 
-    # Stages. Each tells its neighbours when it leaves: what is already on its way downstream is
-    # still finished, and nothing upstream waits for a stage that is gone.
+    def __iter__(self) -> Iterator[tuple[Frame, FrameMeta]]:
+        loop = self._loop_over()
+        self._loop = ref(loop)  # weak: a loop that is left ends at once, with its last reference
+        return loop
 
-    def _decode(self) -> None:
+    def _loop_over(self) -> Generator[tuple[Frame, FrameMeta], None, None]:
+        results: Channel[Batch] = Channel(self._queue_size)
+        written = self._start(results)
+        hand_on = _discard if written is None else written.put
         try:
-            frames = iter(self.source)
-            while not self._stop:
-                start = perf_counter()
-                frame = next(frames, None)
-                self._stage_s["decode"] += perf_counter() - start
-                if frame is None:
-                    break
-                if not self.source.live:
-                    self._frames.put(frame)
-                elif not self._frames.offer(frame):
-                    self.report.dropped_frames += 1
-                self.report.frames += 1
-                if self.limit is not None and self.report.frames >= self.limit:
-                    break
+            for batch in received(results):
+                seen = 0
+                try:
+                    for pair in batch:
+                        seen += 1
+                        yield pair
+                except GeneratorExit:
+                    self.stop()
+                    with suppress(Closed):
+                        hand_on(_first(batch, seen))
+                    raise
+                hand_on(batch)
+        except Closed:
+            pass  # writing failed
         finally:
-            self._frames.end()
+            results.abandon()
+            if written is not None:
+                written.end()
+            self._finish()
+        self._raise()
 
-    def _infer(self) -> None:
-        """Keep the engine's streams busy: one more batch than streams is always on its way."""
-        ahead = 0 if self.source.live else self.inferencer.streams
-        pending: deque[_Running] = deque()
-        try:
-            for group in self._groups():
-                pending.append(self._start(group))
-                while len(pending) > ahead:
-                    self._finish_group(pending.popleft())
-            while pending:
-                self._finish_group(pending.popleft())
-        finally:
-            for running in pending:
-                if running.outputs is not None:
-                    running.outputs.cancel()
-            self._frames.abandon()
-            self._results.end()
+    def __enter__(self) -> Self:
+        return self
 
-    def _groups(self) -> Iterator[list[tuple[Frame, bool]]]:
-        """Frames with whether their turn to be inferred has come, up to `batch-size` such frames.
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop a loop over it; close sources and sinks if nothing has.
 
-        A file is read ahead to fill the batch; a live source never waits for more frames.
+        Raises:
+            NoriaError: an error of the run that nobody has been told yet.
         """
-        size = self.inferencer.config.batch_size
-        group: list[tuple[Frame, bool]] = []
-        inferred = 0
-        while True:
+        loop = None if self._loop is None else self._loop()
+        if loop is not None:
+            loop.close()
+        if self._state == "new":
+            self._state = "done"
+            for source in self.sources:
+                source.close()
+            for failed in self._outlet.close():
+                self._error = self._error or failed
+        if error is None:
+            self._raise()
+
+    def __repr__(self) -> str:
+        stages = ", ".join(type(s).__name__ for s in self.stages) or "no stages"
+        return f"Pipeline({self.report.source}: {stages}; {len(self._outlet.sinks)} sinks)"
+
+    # The threads. Each tells its neighbours when it leaves: what is already on its way downstream
+    # is still finished, and nothing upstream waits for a thread that is gone.
+
+    def _start(self, results: Channel[Batch] | None) -> Channel[Batch] | None:
+        """Start every thread; the last stage gives its batches to `results`, else to the sinks.
+
+        Returns:
+            What the sinks read from; None if there are none.
+        """
+        if self._state != "new":
+            raise NoriaError(
+                "this pipeline has run already",
+                where=repr(self),
+                fix="open the sources again and make a new Pipeline",
+            )
+        self._state = "running"
+        self._meters = [Meter(s.stage) for s in self._segments if s.stage is not None]
+        self._started = perf_counter()
+        written: Channel[Batch] | None = None
+        if self._outlet.sinks:
+            written = Channel(self._queue_size)
+        links = [Channel[Batch](self._queue_size) for _ in self._segments[1:]]
+        outgoing = [*links, results or written]
+        for i, segment in enumerate(self._segments):
+            work = partial(self._run_segment, segment, links[i - 1] if i else None, outgoing[i])
+            self._add_thread(f"noria-stage-{i}", work)
+        if written is not None:
+            self._add_thread("noria-write", partial(self._write, written))
+        self._mux.start()
+        for thread in self._threads:
+            thread.start()
+        return written
+
+    def _add_thread(self, name: str, work: Callable[[], None]) -> None:
+        def guarded() -> None:
             try:
-                frame = self._frames.get()
+                work()
             except Closed:
-                break
-            turn = self.inferencer.next_buffer_is_inferred()
-            group.append((frame, turn))
-            inferred += turn
-            waits = self.source.live and self._frames.empty
-            if inferred == size or len(group) >= max(size, _MAX_GROUP) or waits:
-                yield group
-                group, inferred = [], 0
-        if group:
-            yield group
+                pass
+            except BaseException as error:
+                self._fail(error)
 
-    def _start(self, group: list[tuple[Frame, bool]]) -> _Running:
-        chosen = [frame for frame, turn in group if turn]
-        if not chosen:
-            return _Running(group)
-        prepared = self.inferencer.prepare(chosen)
-        return _Running(group, prepared, self.inferencer.submit(prepared))
+        self._threads.append(threading.Thread(target=guarded, name=name, daemon=True))
 
-    def _finish_group(self, running: _Running) -> None:
-        metas: Iterator[FrameMeta] = iter(())
-        if running.prepared is not None and running.outputs is not None:
-            metas = iter(self.inferencer.finish(running.prepared, running.outputs.result()))
-            self.report.inferred += len(running.prepared.frames)
-        for frame, turn in running.group:
-            meta = next(metas) if turn else self.inferencer.skip(frame)
-            if self.report.first_result_s is None:
-                self.report.first_result_s = perf_counter() - self._started
-            self._count(meta)
+    def _fail(self, error: BaseException) -> None:
+        self._error = self._error or error
+        self._mux.stopping = True
+
+    def _run_segment(
+        self, segment: Segment, incoming: Channel[Batch] | None, outgoing: Channel[Batch] | None
+    ) -> None:
+        last = segment is self._segments[-1]
+        put = outgoing.put if outgoing is not None else _discard
+        batches: Iterable[Batch] = self._mux.batches() if incoming is None else received(incoming)
+        ahead = 0 if segment.stage is None else segment.stage.streams
+        try:
+            segment.run(
+                batches,
+                partial(self._deliver, put) if last else put,
+                ahead=0 if self._mux.live and incoming is None else ahead,
+                more=_always if incoming is None else lambda: not incoming.empty,
+            )
+        finally:
+            if incoming is None:
+                self._mux.abandon()
+            else:
+                incoming.abandon()
+            if outgoing is not None:
+                outgoing.end()
+
+    def _deliver(self, put: Callable[[Batch], None], batch: Batch) -> None:
+        """A batch that is through all stages: count it, tell, and pass it on."""
+        if batch.frames and self.report.first_result_s is None:
+            self.report.first_result_s = perf_counter() - self._started
+        for meta in batch.metas:
+            self.report.inferred += meta.inferred
+            count_objects(meta, self.report.objects)
             if self.on_result is not None:
                 self.on_result(meta)
-            self._results.put((frame, meta))
+        put(batch)
 
-    def _write(self) -> None:
-        drawn_for = [s for s in self.sinks if s.needs_pixels]
-        plain = [s for s in self.sinks if not s.needs_pixels]
+    def _write(self, incoming: Channel[Batch]) -> None:
         try:
-            while True:
-                try:
-                    frame, meta = self._results.get()
-                except Closed:
-                    return
-                start = perf_counter()
-                for sink in plain:
-                    sink.write(frame, meta)
-                if drawn_for:
-                    before = perf_counter()
-                    drawn = self.painter.draw(frame, meta)
-                    self._stage_s["draw"] += (spent := perf_counter() - before)
-                    start += spent
-                    for sink in drawn_for:
-                        sink.write(drawn, meta)
-                self._stage_s["write"] += perf_counter() - start
+            for batch in received(incoming):
+                self._outlet.write(batch)
         finally:
-            self._results.abandon()
+            incoming.abandon()
 
-    def _guard(self, stage: Callable[[], None]) -> None:
-        try:
-            stage()
-        except Closed:
-            pass
-        except BaseException as error:
+    def _finish(self) -> None:
+        """Wait for every thread, close the sinks, complete the report."""
+        for thread in self._threads:
+            thread.join()
+        self._mux.join()
+        self._state = "done"
+        for error in self._outlet.close():
             self._error = self._error or error
-            self._stop = True
+        if self._error is None and len(self._mux.errors) == len(self.sources):
+            self._error = self._mux.errors[0]
+        steps = [step for s in self._segments for step in (*s.before, *s.after)]
+        self.report.seconds = perf_counter() - self._started
+        fill_report(self.report, self.sources, self._mux, self._meters, steps, self._outlet)
 
-    def _count(self, meta: FrameMeta) -> None:
-        objects = meta.objects
-        if not len(objects):
-            return
-        ids, counts = np.unique(objects.class_ids, return_counts=True)
-        names = objects.labels.get(self.inferencer.config.component_id, ())
-        for class_id, count in zip(ids.tolist(), counts.tolist(), strict=True):
-            name = names[class_id] if 0 <= class_id < len(names) else f"class {class_id}"
-            self.report.objects[name] += count
+    def _raise(self) -> None:
+        """Raise the error of the run, once."""
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
 
-    def _close_sinks(self) -> None:
-        for sink in self.sinks:
-            try:
-                sink.close()
-                self.report.outputs.append(str(sink.path))
-            except BaseException as error:
-                self._error = self._error or error
 
-    def _finish_report(self, seconds: float) -> None:
-        report, times = self.report, self.inferencer.times
-        report.seconds = seconds
-        report.failed_frames = self.inferencer.failed_frames
-        report.stages = {
-            "decode": self._stage_s["decode"],
-            "preprocess": times.preprocess_s,
-            "infer": times.infer_s,
-            "parse": times.parse_s,
-            "cluster": times.cluster_s,
-            "attach": times.attach_s,
-            "draw": self._stage_s["draw"],
-            "write": self._stage_s["write"],
-        }
-        report.notices = [*self.inferencer.notices, *self.source.notices]
-        for sink in self.sinks:
-            report.notices += sink.notices
-        if report.dropped_frames:
-            report.notices.append(
-                Notice(
-                    "warning",
-                    f"{report.dropped_frames} frames of the live source were dropped: "
-                    "they came faster than they could be processed",
-                    where=report.source,
-                )
-            )
+def _as_stage(item: Any) -> Any:
+    return DetectorStage(item) if isinstance(item, Inferencer) else item
+
+
+def _first(batch: Batch, count: int) -> Batch:
+    """The first frames of a batch that is not finished."""
+    return Batch(batch.frames[:count], batch.metas[:count], batch.buffers[:count])
+
+
+def _discard(batch: Batch) -> None:
+    """Nobody wants it."""
+
+
+def _always() -> bool:
+    return True

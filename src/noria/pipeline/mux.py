@@ -1,0 +1,254 @@
+"""Batches across sources: one decoding thread for each, frames taken from them in turn.
+
+A buffer holds at most one frame of each source. Files wait until their frame is wanted; live
+sources cannot wait, so they give up their oldest waiting frame for a new one, and count it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from time import monotonic, perf_counter
+
+from noria.infer.batch import Batch, frame_meta
+from noria.media import Frame, Source
+from noria.pipeline.channel import Closed
+from noria.pipeline.report import SourceReport
+
+__all__ = ["Muxer"]
+
+_MIN_GROUP = 16  # frames handed on together when most of them are skipped by `interval`
+_MIN_ROOM = 2  # frames that wait for each source: one to take, one being decoded meanwhile
+_POLL_S = 0.2  # how soon a stop is seen while live sources give nothing
+_LEAVE_S = 1.0  # how long a live source that hangs may hold up the end
+
+
+class _Feed:
+    """One source, its thread and its waiting frames; guarded by the muxer's lock."""
+
+    def __init__(self, index: int, source: Source, lock: threading.Lock) -> None:
+        self.index = index
+        self.source = source
+        self.live = source.live
+        self.items: deque[Frame] = deque()
+        self.room = threading.Condition(lock)
+        self.ended = False  # the thread gives no more
+        self.awaited = True  # a buffer waits for its frame
+        self.decode_s = 0.0
+        self.error: Exception | None = None
+        self.thread: threading.Thread | None = None
+        self.report = SourceReport(source.source_id, source.name)
+
+
+class Muxer:
+    """Reads sources and makes batches of them.
+
+    Args:
+        sources: with distinct `source_id`; each is closed by its thread when it ends.
+        buffer_size: frames in a buffer at most; None is one of each source. With more sources
+            than that they take turns.
+        fill: frames to be inferred that a batch should hold: whole buffers of files are joined
+            until the next one would exceed it. Buffers with live sources are joined only when they
+            are complete already.
+        interval: buffers between two that are inferred; those in between do not count for `fill`.
+        room: frames of all sources together that may wait.
+        timeout_s: with live sources: a buffer that has a frame waits so long for those of others.
+            A source that keeps it waiting in vain is not waited for until it gives a frame again.
+        limit: stop each source after this many frames.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        *,
+        buffer_size: int | None = None,
+        fill: int = 1,
+        interval: int = 0,
+        room: int = 4,
+        timeout_s: float = 0.04,
+        limit: int | None = None,
+    ) -> None:
+        self._lock = threading.Lock()
+        self._arrived = threading.Condition(self._lock)
+        self._feeds = [_Feed(i, s, self._lock) for i, s in enumerate(sources)]
+        self._turns = list(self._feeds)  # whose turn is next, ended ones removed
+        self.live = any(f.live for f in self._feeds)
+        self._buffer_size = buffer_size or len(self._feeds)
+        self._fill = fill
+        self._period = interval + 1
+        self._room = max(_MIN_ROOM, -(-room // max(1, len(self._feeds))))
+        self._timeout_s = timeout_s
+        self._limit = limit
+        self._abandoned = False
+        self._over: list[int] = []  # ids of ended sources that no batch has named yet
+        self._buffer = 0
+        self.stopping = False  # a plain flag: signal handlers set it
+        self.errors: list[Exception] = []
+
+    @property
+    def reports(self) -> list[SourceReport]:
+        """What each source did so far."""
+        for feed in self._feeds:
+            feed.report.reconnects = int(getattr(feed.source, "reconnects", 0))
+        return [feed.report for feed in self._feeds]
+
+    @property
+    def decode_s(self) -> float:
+        """Seconds all sources together spent giving frames."""
+        return sum(feed.decode_s for feed in self._feeds)
+
+    def start(self) -> None:
+        """Start reading."""
+        for feed in self._feeds:
+            name = f"noria-decode-{feed.index}"
+            feed.thread = threading.Thread(target=self._read, args=(feed,), name=name, daemon=True)
+            feed.thread.start()
+
+    def abandon(self) -> None:
+        """Nobody wants frames any more: what waits is dropped and the sources end."""
+        with self._lock:
+            self._abandoned = True
+            self.stopping = True
+            for feed in self._feeds:
+                feed.items.clear()
+                feed.room.notify_all()
+
+    def join(self) -> None:
+        """Wait for the threads, but not for a live source that hangs: it ends by itself later."""
+        deadline = monotonic() + _LEAVE_S
+        for feed in self._feeds:
+            if feed.thread is not None:
+                feed.thread.join(max(0.0, deadline - monotonic()) if feed.live else None)
+
+    # The sources' threads.
+
+    def _read(self, feed: _Feed) -> None:
+        """Read one source to its end, its error, the limit or the stop."""
+        source, report = feed.source, feed.report
+        try:
+            frames = iter(source)
+            while not self.stopping:
+                start = perf_counter()
+                frame = next(frames, None)
+                feed.decode_s += perf_counter() - start
+                if frame is None:
+                    report.state = "ended"
+                    break
+                if frame.source_id != source.source_id:
+                    frame = replace(frame, source_id=source.source_id)
+                self._put(feed, frame)
+                report.frames += 1
+                if self._limit is not None and report.frames >= self._limit:
+                    break
+        except Closed:
+            pass
+        except Exception as error:
+            self._fail(feed, error)
+        finally:
+            try:
+                source.close()
+            except Exception as error:
+                self._fail(feed, error)
+            with self._lock:
+                feed.ended = True
+                self._arrived.notify()
+
+    def _fail(self, feed: _Feed, error: Exception) -> None:
+        if feed.error is None:
+            feed.error = error
+            feed.report.state = "failed"
+            feed.report.error = str(error) or type(error).__name__
+            self.errors.append(error)
+
+    def _put(self, feed: _Feed, frame: Frame) -> None:
+        with self._lock:
+            while len(feed.items) >= self._room and not self._abandoned:
+                if feed.live:
+                    feed.items.popleft()
+                    feed.report.dropped += 1
+                else:
+                    feed.room.wait()
+            if self._abandoned or feed.ended:
+                raise Closed
+            feed.items.append(frame)
+            feed.awaited = True
+            self._arrived.notify()
+
+    # The reader's side.
+
+    def batches(self) -> Iterator[Batch]:
+        """The batches, in order; the last one may hold nothing but the ids of ended sources."""
+        while True:
+            batch = Batch([], [], [])
+            inferred = 0
+            while picks := self._next_buffer(wait=not batch.frames or not self.live):
+                turns = len(picks) if self._buffer % self._period == 0 else 0
+                total = len(batch.frames) + len(picks)
+                full = inferred + turns > self._fill or total > max(self._fill, _MIN_GROUP)
+                if full and batch.frames:
+                    break
+                self._take(picks, batch)
+                inferred += turns
+                if inferred >= self._fill or total >= max(self._fill, _MIN_GROUP):
+                    break
+            batch.ended, self._over = self._over, []
+            if batch.frames or batch.ended:
+                yield batch
+            if not self._turns:
+                return
+
+    def _take(self, picks: list[_Feed], batch: Batch) -> None:
+        """Move one frame of each of these sources into the batch, as one buffer."""
+        with self._lock:
+            for feed in sorted(picks, key=lambda f: f.index):
+                frame = feed.items.popleft()
+                feed.room.notify()
+                batch.frames.append(frame)
+                batch.metas.append(frame_meta(frame))
+                batch.buffers.append(self._buffer)
+            if len(picks) < len(self._turns):
+                taken = set(picks)
+                waiting = [f for f in self._turns if f not in taken]
+                self._turns = waiting + picks
+            self._drop_ended()
+        self._buffer += 1
+
+    def _next_buffer(self, *, wait: bool) -> list[_Feed]:
+        """Sources whose next frames are a buffer; none at the end, or if `wait` is not wanted."""
+        deadline: float | None = None
+        with self._lock:
+            while True:
+                self._drop_ended()
+                if not self._turns:
+                    return []
+                if not self.live:
+                    picks = self._turns[: self._buffer_size]
+                    if all(f.items for f in picks):
+                        return picks
+                    self._arrived.wait()
+                    continue
+                picks = [f for f in self._turns if f.items][: self._buffer_size]
+                lacking = [f for f in self._turns if f.awaited and not f.items]
+                if picks and (not lacking or len(picks) == self._buffer_size):
+                    return picks
+                if not wait:
+                    return []
+                now = monotonic()
+                if picks:
+                    deadline = deadline or now + self._timeout_s
+                    if now >= deadline:
+                        for feed in lacking:
+                            feed.awaited = False
+                        return picks
+                self._arrived.wait(min(_POLL_S, deadline - now) if deadline else _POLL_S)
+
+    def _drop_ended(self) -> None:
+        """Take sources that have given all out of the rotation; the lock is held."""
+        over = [f for f in self._turns if not f.items and (f.ended or (self.stopping and f.live))]
+        if over:
+            for feed in over:
+                feed.ended = True  # also one that hangs: what it still gives is not wanted
+                self._over.append(feed.report.source_id)
+            self._turns = [f for f in self._turns if f not in over]

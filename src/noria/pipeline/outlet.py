@@ -1,0 +1,172 @@
+"""Where batches leave: which sink gets which frames, drawn or not, tiled or not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Protocol
+
+from noria.draw import Painter
+from noria.errors import NoriaError
+from noria.infer.batch import Batch
+from noria.media import Frame, Sink
+from noria.meta import FrameMeta
+
+__all__ = ["Composes", "Outlet", "Route", "routes_of"]
+
+
+class Composes(Protocol):
+    """Makes one picture of several."""
+
+    def compose(self, frames: list[tuple[Frame, FrameMeta]]) -> tuple[Frame, FrameMeta]:
+        """One picture of the latest frames of all sources, with their objects moved into it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Which frames go into a sink.
+
+    Attributes:
+        sink: takes them.
+        only_source: id of the one source whose frames it gets; None is all.
+        tiled: it gets one composed picture per buffer instead. None decides: if the pipeline has a
+            tiler, sinks that show pixels and are not for one source are tiled.
+    """
+
+    sink: Sink
+    only_source: int | None = None
+    tiled: bool | None = None
+
+
+def routes_of(sinks: Sequence[Sink | Route | tuple[Sink, int | None]]) -> list[Route]:
+    """Sinks, sinks with a source, and routes, all as routes."""
+    routes = []
+    for item in sinks:
+        if isinstance(item, Route):
+            routes.append(item)
+        elif isinstance(item, tuple):
+            routes.append(Route(item[0], item[1]))
+        else:
+            routes.append(Route(item))
+    return routes
+
+
+class Outlet:
+    """Writes batches into sinks, from one thread; each picture is drawn at most once.
+
+    Args:
+        routes: sinks and what they get.
+        painter: draws for the sinks that show pixels.
+        tiler: composes the pictures of tiled sinks.
+        source_ids: ids that there are.
+
+    Raises:
+        NoriaError: a route names a source that there is not, or is tiled without a tiler.
+    """
+
+    def __init__(
+        self,
+        routes: Sequence[Route],
+        painter: Painter,
+        tiler: Composes | None,
+        source_ids: Sequence[int],
+    ) -> None:
+        self.draw_s = 0.0
+        self.write_s = 0.0
+        self.tile_s = 0.0
+        self._painter = painter
+        self._tiler = tiler
+        for route in routes:
+            if route.only_source is not None and route.only_source not in source_ids:
+                raise NoriaError(
+                    f"there is no source {route.only_source} for it",
+                    where=str(route.sink.path),
+                    expected=f"one of {', '.join(map(str, source_ids))}",
+                )
+            if route.tiled and tiler is None:
+                raise NoriaError(
+                    "is to be tiled, but there is no tiler",
+                    where=str(route.sink.path),
+                    fix="pass tiler=Tiler(...) to the pipeline",
+                )
+        self.sinks: list[Sink] = []  # each once, in the order given
+        for route in routes:
+            if route.sink not in self.sinks:
+                self.sinks.append(route.sink)
+        tiled = [r for r in routes if self._is_tiled(r)]
+        self._tiled = _by_need([r.sink for r in tiled])
+        self._by_source = {
+            i: _by_need(
+                [r.sink for r in routes if r not in tiled and r.only_source in (None, i)],
+            )
+            for i in source_ids
+        }
+        self._latest: dict[int, tuple[Frame, FrameMeta]] = {}
+
+    def _is_tiled(self, route: Route) -> bool:
+        if route.tiled is None:
+            return self._tiler is not None and route.sink.needs_pixels and route.only_source is None
+        return route.tiled
+
+    def write(self, batch: Batch) -> None:
+        """Write every frame of a batch, in order; what was tiled follows each buffer."""
+        start = perf_counter()
+        before = self.draw_s + self.tile_s
+        if self._tiled is _NOWHERE:
+            for frame, meta in zip(batch.frames, batch.metas, strict=True):
+                self._put(self._by_source[meta.source_id], frame, meta)
+        else:
+            for _, places in batch.by_buffer():
+                for i in places:
+                    frame, meta = batch.frames[i], batch.metas[i]
+                    self._put(self._by_source[meta.source_id], frame, meta)
+                    self._latest[meta.source_id] = frame, meta
+                self._put(self._tiled, *self._compose())
+            for source_id in batch.ended:
+                self._latest.pop(source_id, None)
+        self.write_s += perf_counter() - start - (self.draw_s + self.tile_s - before)
+
+    def _put(
+        self, sinks: tuple[tuple[Sink, ...], tuple[Sink, ...]], frame: Frame, meta: FrameMeta
+    ) -> None:
+        plain, pictures = sinks
+        for sink in plain:
+            sink.write(frame, meta)
+        if pictures:
+            start = perf_counter()
+            drawn = self._painter.draw(frame, meta)
+            self.draw_s += perf_counter() - start
+            for sink in pictures:
+                sink.write(drawn, meta)
+
+    def _compose(self) -> tuple[Frame, FrameMeta]:
+        assert self._tiler is not None
+        start = perf_counter()
+        composed = self._tiler.compose([self._latest[i] for i in sorted(self._latest)])
+        self.tile_s += perf_counter() - start
+        return composed
+
+    def close(self) -> list[BaseException]:
+        """Close every sink; what could not be closed."""
+        errors: list[BaseException] = []
+        for sink in self.sinks:
+            try:
+                sink.close()
+            except BaseException as error:
+                errors.append(error)
+        return errors
+
+
+_NOWHERE: tuple[tuple[Sink, ...], tuple[Sink, ...]] = ((), ())
+
+
+def _by_need(sinks: Sequence[Sink]) -> tuple[tuple[Sink, ...], tuple[Sink, ...]]:
+    """Sinks that need no pixels, and those that do."""
+    if not sinks:
+        return _NOWHERE
+    return (
+        tuple(s for s in sinks if not s.needs_pixels),
+        tuple(s for s in sinks if s.needs_pixels),
+    )

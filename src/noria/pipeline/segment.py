@@ -1,0 +1,110 @@
+"""One thread's share of the pipeline: a model, and the trackers and probes that follow it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from noria.infer.batch import Batch
+from noria.pipeline.channel import Channel, Closed
+from noria.pipeline.stage import Stage, Step, is_stage, step_of
+
+__all__ = ["Segment", "received", "segments_of"]
+
+
+class Segment:
+    """Runs batches through one model and the steps around it, in order.
+
+    Args:
+        stage: the model; None for a pipeline without one.
+        before: steps before the model.
+        after: steps after it.
+    """
+
+    def __init__(
+        self, stage: Stage | None, before: Sequence[Step] = (), after: Sequence[Step] = ()
+    ) -> None:
+        self.stage = stage
+        self.before = list(before)
+        self.after = list(after)
+
+    def run(
+        self,
+        batches: Iterable[Batch],
+        emit: Callable[[Batch], None],
+        *,
+        ahead: int,
+        more: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """Take every batch, give it on when it is done.
+
+        Args:
+            batches: incoming.
+            emit: takes each batch, in order.
+            ahead: batches begun before an older one is completed.
+            more: whether it is worth waiting for the next batch while older ones are under way.
+
+        Raises:
+            whatever a model or step does; batches before the one that failed are given on first.
+        """
+        pending: deque[tuple[Batch, Any]] = deque()
+        for batch in batches:
+            try:
+                begun = self._begin(batch)
+            except BaseException:
+                self._drain(pending, emit, 0)
+                raise
+            pending.append((batch, begun))
+            self._drain(pending, emit, ahead)
+            while pending and not more():
+                self._drain(pending, emit, len(pending) - 1)
+        self._drain(pending, emit, 0)
+
+    def _begin(self, batch: Batch) -> Any:
+        for step in self.before:
+            step(batch)
+        if self.stage is not None and batch.frames:
+            return self.stage.begin(batch)
+        return None
+
+    def _drain(
+        self, pending: deque[tuple[Batch, Any]], emit: Callable[[Batch], None], left: int
+    ) -> None:
+        """Complete the oldest batches until only `left` are under way."""
+        while len(pending) > left:
+            batch, begun = pending.popleft()
+            if self.stage is not None:
+                if batch.frames:
+                    self.stage.complete(begun)
+                for source_id in batch.ended:
+                    self.stage.end_of_stream(source_id)
+            for step in self.after:
+                step(batch)
+            emit(batch)
+
+
+def segments_of(items: Sequence[Any]) -> list[Segment]:
+    """One segment for each model, with what follows it; the first also has what precedes it.
+
+    Raises:
+        NoriaError: something is no model, tracker or function.
+    """
+    segments = [Segment(None)]
+    for item in items:
+        if is_stage(item):
+            before = segments.pop().after if segments[-1].stage is None else []
+            segments.append(Segment(item, before))
+        else:
+            segments[-1].after.append(step_of(item))
+    return segments
+
+
+def received(channel: Channel[Batch]) -> Iterator[Batch]:
+    """What comes through a channel, until the writer has ended."""
+    while True:
+        try:
+            batch = channel.get()
+        except Closed:
+            return
+        yield batch
