@@ -4,19 +4,34 @@ from __future__ import annotations
 
 import glob
 import re
+import stat
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 from noria.errors import MediaError
 from noria.media.names import nearest_file, url_name, url_scheme
 from noria.media.sources.base import Source
 from noria.media.sources.images import IMAGE_SUFFIXES, ImageSource, natural_key
+from noria.media.sources.reconnect import ReconnectPolicy
+from noria.media.sources.stream import StreamSource, pipe_opener, url_opener
 from noria.media.sources.video import VideoSource
 
-__all__ = ["ImageSource", "Source", "VideoSource", "open_source"]
+__all__ = [
+    "ImageSource",
+    "ReconnectPolicy",
+    "Source",
+    "StreamSource",
+    "VideoSource",
+    "open_source",
+]
 
 _CAMERA = re.compile(r"(?:camera:|/dev/video)(\d+)")
 _LIVE_SCHEMES = frozenset(("rtsp", "rtsps", "rtmp", "rtmps", "udp", "rtp", "srt", "tcp"))
+
+
+_DEFAULT_RECONNECT = ReconnectPolicy()
 
 
 def open_source(
@@ -25,7 +40,12 @@ def open_source(
     source_id: int = 0,
     threads: int | None = None,
     fps: float | None = None,
+    live: bool | None = None,
     timeout_s: float = 10.0,
+    reconnect: ReconnectPolicy | None = _DEFAULT_RECONNECT,
+    transport: Literal["tcp", "udp"] = "tcp",
+    latency_s: float | None = None,
+    options: Mapping[str, str] | None = None,
 ) -> Source:
     """Open a video file, image, folder or pattern of images, stream or camera.
 
@@ -35,25 +55,56 @@ def open_source(
         source_id: number of the source, copied into its frames.
         threads: decoder threads; None means 2.
         fps: rate at which images follow each other, or of video without time stamps.
-        timeout_s: for streams and cameras: how long to wait for an answer or the next packet.
+        live: whether frames of a stream come in real time, so that they cannot wait and the
+            connection is made again when it is lost; None: RTSP, RTMP, SRT, UDP, RTP, TCP and
+            cameras do, HTTP does not.
+        timeout_s: for streams, cameras and pipes: how long to wait for an answer or the next
+            packet before it counts as lost.
+        reconnect: how a live stream comes back after a loss; None: it ends there, with a notice.
+        transport: what carries RTSP.
+        latency_s: for RTSP over UDP: how long packets may wait for earlier ones; None means 0.1.
+        options: further options of FFmpeg's protocol and demuxer for streams and cameras.
 
     Returns:
-        The source; nothing is decoded yet.
+        The source; nothing is decoded yet. A named pipe is opened when it is read.
 
     Raises:
         MediaError: there is no such thing, or it is not a picture or video. The message says what
             was found there. Credentials in a URL appear nowhere.
+        ValueError: `timeout_s` is not above 0.
     """
+    if not timeout_s > 0:
+        raise ValueError(f"timeout_s={timeout_s}: must be above 0")
     if not url:
         raise MediaError("the source is empty", expected="a path, a pattern, a URL or camera:N")
     camera = _CAMERA.fullmatch(url)
     if camera:
-        return _camera(int(camera[1]), url, source_id, threads, timeout_s)
+        device = _camera(int(camera[1]), url)
+        return StreamSource(
+            url_opener(device, timeout_s, format="v4l2", options=options or {}),
+            url,
+            source_id=source_id,
+            threads=threads,
+            live=True,
+            fps=fps,
+            timeout_s=timeout_s,
+            reconnect=reconnect,
+        )
     scheme = url_scheme(url)
     if scheme == "file":
         url = unquote(urlsplit(url).path)
     elif scheme:
-        return _stream(url, scheme, source_id, threads, timeout_s, fps)
+        found = _scheme_options(scheme, transport, latency_s) | dict(options or {})
+        return StreamSource(
+            url_opener(url, timeout_s, options=found),
+            url_name(url),
+            source_id=source_id,
+            threads=threads,
+            live=scheme in _LIVE_SCHEMES if live is None else live,
+            fps=fps,
+            timeout_s=timeout_s,
+            reconnect=reconnect,
+        )
     path = Path(url)
     try:
         there, folder = path.exists(), path.is_dir()
@@ -70,7 +121,17 @@ def open_source(
         )
     if path.suffix.lower() in IMAGE_SUFFIXES:
         return ImageSource([path], url, source_id=source_id, fps=fps)
-    return VideoSource(str(path), url, source_id=source_id, threads=threads, fps=fps)
+    if stat.S_ISFIFO(path.stat().st_mode):
+        return StreamSource(
+            pipe_opener(str(path), timeout_s),
+            url,
+            source_id=source_id,
+            threads=threads,
+            fps=fps,
+            timeout_s=timeout_s,
+            wait=True,
+        )
+    return VideoSource(path, url, source_id=source_id, threads=threads, fps=fps)
 
 
 def _folder(path: Path, name: str, source_id: int, fps: float | None) -> Source:
@@ -111,25 +172,17 @@ def _images(
     return source
 
 
-def _stream(
-    url: str, scheme: str, source_id: int, threads: int | None, timeout_s: float, fps: float | None
-) -> Source:
-    options = {"rtsp_transport": "tcp"} if scheme in ("rtsp", "rtsps") else {}
-    return VideoSource(
-        url,
-        url_name(url),
-        source_id=source_id,
-        threads=threads,
-        live=scheme in _LIVE_SCHEMES,
-        options=options,
-        timeout_s=timeout_s,
-        fps=fps,
-    )
+def _scheme_options(scheme: str, transport: str, latency_s: float | None) -> dict[str, str]:
+    if scheme not in ("rtsp", "rtsps"):
+        return {}
+    options = {"rtsp_transport": transport}
+    if latency_s is not None:
+        options["max_delay"] = str(round(latency_s * 1e6))
+    return options
 
 
-def _camera(
-    number: int, name: str, source_id: int, threads: int | None, timeout_s: float
-) -> Source:
+def _camera(number: int, name: str) -> str:
+    """The device of a camera that is there."""
     device = f"/dev/video{number}"
     if not Path(device).exists():
         found = sorted(str(p) for p in Path("/dev").glob("video[0-9]*"))
@@ -139,12 +192,4 @@ def _camera(
             expected=f"one of {', '.join(found)}" if found else "a camera at /dev/video…",
             fix=None if found else "no camera is connected, or this user may not see it",
         )
-    return VideoSource(
-        device,
-        name,
-        source_id=source_id,
-        threads=threads,
-        live=True,
-        format="v4l2",
-        timeout_s=timeout_s,
-    )
+    return device

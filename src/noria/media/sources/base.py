@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator
 from types import TracebackType
@@ -18,7 +18,8 @@ class Source(ABC):
     """A sequence of frames, read once from start to end.
 
     Iterating a second time goes on where the first stopped; open the source again to start over.
-    A source is used by one thread at a time; the frames it gives may be used by any.
+    A source is read by one thread at a time; the frames it gives may be used by any, and any thread
+    may `close` it: whoever reads it then comes to the end at once, even if nothing arrives.
 
     Attributes:
         name: what the user gave, without credentials.
@@ -30,6 +31,7 @@ class Source(ABC):
         live: frames arrive in real time and cannot wait (cameras, RTSP).
         notices: decisions and damage so far; grows while reading.
         skipped: frames that could not be decoded and were left out so far.
+        reconnects: how often a lost connection came back so far.
     """
 
     def __init__(self, name: str, source_id: int = 0) -> None:
@@ -42,32 +44,68 @@ class Source(ABC):
         self.live = False
         self.notices: list[Notice] = []
         self.skipped = 0
-        self._iterator: Generator[Frame, None, None] | None = None
-        self._closed = False
+        self.reconnects = 0
+        self._generator: Generator[Frame, None, None] | None = None
+        self._closing = threading.Event()
+        self._reading = threading.Lock()  # held by whoever is inside the generator
+        self._released = False
 
     def __iter__(self) -> Iterator[Frame]:
-        if self._closed:
-            return iter(())
-        if self._iterator is None:
-            self._iterator = self._read()
-        return self._iterator
+        return self
+
+    def __next__(self) -> Frame:
+        """The next frame.
+
+        Raises:
+            MediaError: it cannot be read.
+            RuntimeError: another thread is reading.
+        """
+        if not self._reading.acquire(blocking=False):
+            if self._closing.is_set():
+                raise StopIteration
+            raise RuntimeError(f"{self.name} is read by two threads")
+        try:
+            if self._closing.is_set():
+                raise StopIteration
+            if self._generator is None:
+                self._generator = self._read()
+            return next(self._generator)
+        finally:
+            self._reading.release()
+            if self._closing.is_set():
+                self._release_once()
 
     @abstractmethod
     def _read(self) -> Generator[Frame, None, None]:
-        """The frames of this kind of source, from first to last."""
+        """The frames of this kind of source, from first to last; ends early once `_closing`."""
+
+    def _interrupt(self) -> None:  # noqa: B027 - most sources never wait
+        """Wake a thread that waits for this source; called once `_closing` is set."""
 
     def _release(self) -> None:  # noqa: B027 - most sources hold nothing
-        """Give back what the source holds."""
+        """Give back what the source holds; called once, when nobody reads it."""
 
     def close(self) -> None:
-        """Stop reading. Frames already given stay valid."""
-        if self._closed:
+        """Stop reading, at once and from any thread. Frames already given stay valid."""
+        if self._closing.is_set():
             return
-        self._closed = True
-        if self._iterator is not None:
-            with contextlib.suppress(ValueError):  # closed from within its own loop
-                self._iterator.close()
-        self._release()
+        self._closing.set()
+        self._interrupt()
+        self._release_once()
+
+    def _release_once(self) -> None:
+        """Release, unless someone reads: then the reader does it when it comes back."""
+        if not self._reading.acquire(blocking=False):
+            return
+        try:
+            if self._released:
+                return
+            self._released = True
+            if self._generator is not None:
+                self._generator.close()
+            self._release()
+        finally:
+            self._reading.release()
 
     def _notice(self, level: Level, message: str) -> None:
         note_once(self.notices, level, message, self.name)

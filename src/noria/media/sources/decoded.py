@@ -1,0 +1,214 @@
+"""What decoded sources share: packets to pictures, pictures to frames with rising times."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Generator, Iterable
+from time import monotonic_ns
+from typing import Any
+
+from noria.errors import MediaError
+from noria.media.frame import Frame
+from noria.media.pixels import FrameReader
+from noria.media.sources.base import Source
+
+__all__ = ["DecodedSource", "Timeline", "pick_stream", "reason_of"]
+
+DEFAULT_FPS = 25.0
+MAX_ERRORS_IN_A_ROW = 250  # a stream that gives nothing but errors is not worth waiting for
+
+Pictures = Generator[Any, None, str | None]
+
+
+def reason_of(error: BaseException) -> str:
+    """What FFmpeg said, without the address it said it about."""
+    text = getattr(error, "strerror", None)
+    if not text:
+        return "time-out" if isinstance(error, TimeoutError) else type(error).__name__
+    return str(text).lower()
+
+
+def pick_stream(container: Any, name: str, *, threads: int | None, live: bool) -> Any:
+    """The first video stream of an open container, its decoder set up.
+
+    Raises:
+        MediaError: there is none, or this FFmpeg cannot decode it.
+    """
+    streams = container.streams.video
+    if not streams:
+        kinds = ", ".join(sorted({s.type for s in container.streams})) or "no streams"
+        raise MediaError(
+            f"there is no video in it ({kinds})",
+            where=name,
+            expected="a file or stream with a video track",
+        )
+    context = streams[0].codec_context
+    if context is None:
+        raise MediaError("its video codec is unknown to this FFmpeg", where=name)
+    context.thread_count = threads or 2
+    context.thread_type = "SLICE" if live else "AUTO"
+    return streams[0]
+
+
+class Timeline:
+    """Times that always rise, whatever the stream says.
+
+    A missing time follows the last by one frame. A time that does not rise shifts itself and all
+    that follow, so that distances stay what they are. After `away` the next picture follows the
+    last by as long as that took.
+
+    Attributes:
+        missing, shifted: whether either has happened.
+    """
+
+    def __init__(self, step_ns: int) -> None:
+        self.step_ns = step_ns
+        self.missing = False
+        self.shifted = False
+        self._last_ns: int | None = None
+        self._last_at_ns = 0
+        self._offset_ns = 0
+        self._away = False
+
+    def away(self) -> None:
+        """The next picture comes from a new connection, with times of its own."""
+        self._away = True
+
+    def next_ns(self, pts: int | None, base: Any) -> int:
+        """The time of a picture in nanoseconds: `pts` in units of the fraction `base` seconds."""
+        last = self._last_ns
+        if pts is None or not base:
+            self.missing = True
+            time_ns = 0 if last is None else last + self.step_ns
+            if self._away:
+                time_ns += max(0, monotonic_ns() - self._last_at_ns - self.step_ns)
+        else:
+            raw_ns = round(pts * base.numerator * 1_000_000_000 / base.denominator)
+            time_ns = raw_ns + self._offset_ns
+            if last is not None and self._away:
+                time_ns = last + max(self.step_ns, monotonic_ns() - self._last_at_ns)
+            elif last is not None and time_ns <= last:
+                self.shifted = True
+                time_ns = last + self.step_ns
+            self._offset_ns = time_ns - raw_ns
+        self._away = False
+        self._last_ns, self._last_at_ns = time_ns, monotonic_ns()
+        return time_ns
+
+
+class DecodedSource(Source):
+    """A source whose frames FFmpeg decodes. Frames are views where `FrameReader` can.
+
+    Attributes:
+        given: frames given so far.
+    """
+
+    def __init__(self, name: str, source_id: int, threads: int | None, fps: float | None) -> None:
+        super().__init__(name, source_id)
+        self.given = 0
+        self._threads = threads
+        self._asked_fps = fps
+        self._reader = FrameReader()
+        self._timeline = Timeline(round(1e9 / DEFAULT_FPS))
+
+    def _describe(self, container: Any, stream: Any) -> None:
+        """Take size, rate and length from an open container."""
+        context = stream.codec_context
+        self.width, self.height = context.width, context.height
+        rate = stream.average_rate or stream.guessed_rate
+        self.fps = self._asked_fps or (float(rate) if rate else None)
+        self.frames = None if self.live else self._expected_frames(container, stream)
+        self._timeline.step_ns = round(1e9 / (self.fps or DEFAULT_FPS))
+
+    def _expected_frames(self, container: Any, stream: Any) -> int | None:
+        if stream.frames:
+            return int(stream.frames)
+        if not self.fps:
+            return None
+        seconds = 0.0
+        if stream.duration:
+            seconds = float(stream.duration * stream.time_base)
+        elif container.duration:
+            seconds = float(container.duration) / 1e6
+        return round(seconds * self.fps) or None
+
+    @abstractmethod
+    def _pictures(self) -> Generator[Any, None, None]:
+        """Whole `av.VideoFrame`s in display order."""
+
+    def _finished(self) -> None:
+        """Say at the end what was damaged or missing."""
+        if self.skipped:
+            plural = "s were" if self.skipped > 1 else " was"
+            self._notice("warning", f"{self.skipped} damaged frame{plural} left out")
+
+    def _seen(self, packet: Any) -> None:
+        """A packet with data is about to be decoded."""
+
+    def _decode(self, context: Any, packets: Iterable[Any]) -> Pictures:
+        """Whole pictures; damaged ones are counted and left out.
+
+        Returns:
+            Why it gave up, or None at the end of `packets` (whose last may be None: to flush).
+        """
+        import av
+
+        errors_in_a_row = 0
+        for packet in packets:
+            if self._closing.is_set():
+                return None
+            if packet is not None and packet.size:
+                self._seen(packet)
+            try:
+                pictures = context.decode(packet)
+            except av.error.EOFError:
+                return None
+            except (av.error.FFmpegError, ValueError):
+                self.skipped += 1
+                errors_in_a_row += 1
+                if errors_in_a_row == MAX_ERRORS_IN_A_ROW:
+                    return f"gave up after {errors_in_a_row} broken frames"
+                continue
+            for picture in pictures:
+                errors_in_a_row = 0
+                if picture.is_corrupt:
+                    self.skipped += 1
+                else:
+                    yield picture
+        return None
+
+    def _read(self) -> Generator[Frame, None, None]:
+        timeline = self._timeline
+        for picture in self._pictures():
+            pts_ns = timeline.next_ns(picture.pts, picture.time_base)
+            if timeline.missing:
+                fps = 1e9 / timeline.step_ns
+                self._notice("info", f"frames without a time stamp are timed at {fps:g} fps")
+            if timeline.shifted:
+                self._notice("info", "times that went back are shifted, so that they always rise")
+            if self.given == 0:
+                self.width, self.height = picture.width, picture.height
+                if getattr(picture, "rotation", 0):
+                    self._notice(
+                        "info",
+                        f"the file asks players to turn it by {picture.rotation} degrees;"
+                        " frames are used as they are stored",
+                    )
+            frame = self._reader.read(
+                picture, pts_ns=pts_ns, frame=self.given, source=self.name, source_id=self.source_id
+            )
+            if self.given == 0 and self._reader.converted:
+                name, target = self._reader.converted
+                self._notice("info", f"pixel format {name} is converted to {target}")
+            self.given += 1
+            del picture  # one frame less alive while the consumer works
+            yield frame
+        if self._closing.is_set():
+            return
+        self._finished()
+        if self.given == 0:
+            raise MediaError(
+                "not one frame could be decoded",
+                where=self.name,
+                fix=[str(n.message) for n in self.notices],
+            )

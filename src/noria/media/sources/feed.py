@@ -1,0 +1,205 @@
+"""One connection, read by its own thread, so that nobody has to wait for FFmpeg."""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from time import monotonic
+from typing import Any
+
+from noria.errors import MediaError
+from noria.media.sources.decoded import reason_of
+
+__all__ = ["Connect", "Feed", "Lost", "PipeFile"]
+
+MAX_WAITING = 8  # packets; a slow reader holds the peer back, as without a thread
+GRACE_S = 0.5  # FFmpeg's own time-outs come first: they say more
+
+Connect = Callable[["Feed"], tuple[Any, Any]]
+"""Opens a connection for a feed: (feed) -> (av container, its video stream)."""
+
+
+class Lost(Exception):
+    """The connection failed or fell silent.
+
+    Attributes:
+        cause: in words, without any address.
+        error: what to tell the user if it is about what was found there, not about the way.
+    """
+
+    def __init__(self, cause: str, error: MediaError | None = None) -> None:
+        super().__init__(cause)
+        self.cause = cause
+        self.error = error
+
+
+class Feed:
+    """Packets of one connection.
+
+    The thread opens, reads and closes the container; calls of FFmpeg that do not come back in time
+    (a name that is not resolved, a dead device) hold up the thread, never the one who waits here.
+
+    Args:
+        connect: called in the thread.
+        timeout_s: how long to wait for the peer: to be opened, and for each packet.
+
+    Attributes:
+        left: nobody wants anything from it any more.
+        at_close: called by the thread when the container is closed.
+    """
+
+    def __init__(self, connect: Connect, timeout_s: float) -> None:
+        self._connect = connect
+        self._timeout_s = timeout_s
+        self._changed = threading.Condition()
+        self._items: deque[Any] = deque()
+        self._opened: tuple[Any, Any] | None = None
+        self._failure: Lost | None = None
+        self._wanted = self._ended = False
+        self.left = False
+        self.at_close: list[Callable[[], None]] = []
+        threading.Thread(target=self._run, name="noria-feed", daemon=True).start()
+
+    def opened(self) -> tuple[Any, Any] | None:
+        """Wait for the container and its stream; None if the feed was left meanwhile.
+
+        Raises:
+            Lost: it cannot be opened.
+        """
+        # Opening and probing have a time-out each.
+        with self._changed:
+            self._wait(2 * self._timeout_s, lambda: self._opened is not None)
+            return None if self.left else self._opened
+
+    def packets(self) -> Iterator[Any]:
+        """Packets until the peer ends the stream or the feed is left; the last one is empty.
+
+        Raises:
+            Lost: the connection failed, or nothing came for too long.
+        """
+        while True:
+            with self._changed:
+                self._wanted = True
+                self._changed.notify_all()
+                self._wait(self._timeout_s, lambda: bool(self._items) or self._ended)
+                if self.left or not self._items:
+                    return
+                packet = self._items.popleft()
+                self._changed.notify_all()
+            yield packet
+
+    def leave(self) -> None:
+        """Want nothing more, from any thread: whoever waits here comes back at once."""
+        with self._changed:
+            self.left = True
+            self._changed.notify_all()
+
+    def _wait(self, timeout_s: float, ready: Callable[[], bool]) -> None:
+        timeout_s += GRACE_S
+        until = monotonic() + timeout_s
+        while not (self.left or ready()):
+            if self._failure is not None:
+                raise self._failure
+            rest = until - monotonic()
+            if rest <= 0:
+                raise Lost(f"nothing came for {self._timeout_s:g} s")
+            self._changed.wait(rest)
+
+    def _run(self) -> None:
+        container = None
+        try:
+            container, stream = self._connect(self)
+            with self._changed:
+                self._opened = container, stream
+                self._changed.notify_all()
+                while not (self._wanted or self.left):
+                    self._changed.wait()
+            self._read(container, stream)
+        except MediaError as error:
+            self._fail(Lost(error.found, error))
+        except BaseException as error:  # whatever it is, someone waits for it
+            self._fail(Lost(self._cause(error)))
+        finally:
+            with self._changed:
+                while not self.left:  # the reader may still ask the container something
+                    self._changed.wait()
+            if container is not None:
+                container.close()
+            for close in self.at_close:
+                close()
+
+    def _read(self, container: Any, stream: Any) -> None:
+        # All streams: a generator that waits for video alone could not be left while sound comes.
+        for packet in container.demux():
+            if self.left:
+                return
+            if packet.stream.index != stream.index:
+                continue
+            with self._changed:
+                while len(self._items) >= MAX_WAITING and not self.left:
+                    self._changed.wait()
+                self._items.append(packet)
+                self._changed.notify_all()
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+    def _fail(self, failure: Lost) -> None:
+        with self._changed:
+            self._failure = failure
+            self._changed.notify_all()
+
+    def _cause(self, error: BaseException) -> str:
+        import av
+
+        own = isinstance(error, TimeoutError) and not error.errno
+        if own or isinstance(error, av.error.ExitError):  # how FFmpeg calls a time-out
+            return f"nothing came for {self._timeout_s:g} s"
+        return reason_of(error)
+
+
+class PipeFile:
+    """A named pipe for FFmpeg to read, which can be left while nobody writes.
+
+    Args:
+        path: the pipe.
+        feed: whose thread reads it and closes it.
+        timeout_s: how long to wait for a writer, and for each piece of data.
+
+    Raises:
+        MediaError: nobody opens the pipe for writing.
+    """
+
+    name = "pipe"
+
+    def __init__(self, path: str, feed: Feed, timeout_s: float) -> None:
+        self._feed = feed
+        self._timeout_s = timeout_s
+        self._fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        feed.at_close.append(lambda: os.close(self._fd))
+        if not self._readable():
+            raise MediaError(
+                f"no program wrote to this pipe for {timeout_s:g} s",
+                where=path,
+                fix="start the program that writes to it, or wait longer (timeout_s)",
+            )
+
+    def _readable(self) -> bool:
+        until = monotonic() + self._timeout_s
+        while not self._feed.left and monotonic() < until:
+            if select.select([self._fd], [], [], 0.1)[0]:
+                return True
+        return False
+
+    def read(self, size: int) -> bytes:
+        """Up to `size` bytes; none at the end.
+
+        Raises:
+            TimeoutError: the writer is silent.
+        """
+        if not self._readable():
+            raise TimeoutError("the writer is silent")
+        return os.read(self._fd, size)

@@ -1,0 +1,83 @@
+"""Back-off, notices of losses, and times over several connections."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noria.media import ReconnectPolicy
+from noria.media.sources.decoded import Timeline
+from noria.media.sources.reconnect import MAX_TOLD, Losses
+from noria.notices import Notice
+
+MS = Fraction(1, 1000)
+
+
+def test_the_defaults_are_those_documented() -> None:
+    policy = ReconnectPolicy()
+    assert [policy.longest_s(i) for i in range(7)] == [1, 2, 4, 8, 16, 30, 30]
+    assert policy.attempts is None
+    assert policy.longest_s(10**9) == 30
+
+
+@given(st.floats(0, 100), st.floats(0, 100), st.integers(0, 2000))
+def test_waits_are_random_within_the_limits(first_s: float, max_s: float, attempt: int) -> None:
+    policy = ReconnectPolicy(first_s, max_s)
+    assert 0 <= policy.delay_s(attempt) <= policy.longest_s(attempt) <= max_s
+    assert policy.longest_s(attempt) <= policy.longest_s(attempt + 1)
+    fixed = ReconnectPolicy(first_s, max_s, jitter=False)
+    assert fixed.delay_s(attempt) == policy.longest_s(attempt)
+
+
+def test_jitter_spreads() -> None:
+    waits = {ReconnectPolicy().delay_s(4) for _ in range(50)}
+    assert len(waits) == 50
+    assert max(waits) - min(waits) > 4
+
+
+@pytest.mark.parametrize("bad", [{"first_s": -1}, {"max_s": float("nan")}, {"attempts": -1}])
+def test_nonsense_is_refused(bad: dict[str, float]) -> None:
+    with pytest.raises(ValueError):
+        ReconnectPolicy(**bad)  # type: ignore[arg-type]
+
+
+def test_notices_of_losses_are_bounded() -> None:
+    other = Notice("info", "something else")
+    notices = [other]
+    losses = Losses(notices, "cam")
+    losses.lost("end", 7)
+    assert "lost at frame 7 (end), and is not back yet" in notices[1].message
+    losses.lost("refused", 7)  # still the same loss
+    notices.append(other)
+    losses.back()
+    assert len(notices) == 3
+    assert notices[1].message == "the connection was lost at frame 7 (end), back after 0.0 s"
+    for i in range(100):
+        losses.lost("end", 8 + i)
+        losses.back()
+    assert len(notices) == 2 + MAX_TOLD + 1
+    assert notices[-1].message == "and lost 81 more times, away 0.0 s in all"
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(-(10**6), 10**6)), max_size=30), st.data())
+def test_times_always_rise(pts: list[int | None], data: st.DataObject) -> None:
+    line = Timeline(40_000_000)
+    times = []
+    for value in pts:
+        if data.draw(st.booleans()):
+            line.away()
+        times.append(line.next_ns(value, MS))
+    assert all(b > a for a, b in itertools.pairwise(times))
+
+
+def test_rising_times_are_kept_and_others_shifted() -> None:
+    line = Timeline(40_000_000)
+    given_ms = [5, 25, 100, 0, 10, 30, None, 70]
+    times = [line.next_ns(value, MS) // 1_000_000 for value in given_ms]
+    assert times == [5, 25, 100, 140, 150, 170, 210, 250]
+    assert line.shifted
+    assert line.missing
