@@ -32,6 +32,8 @@ Pass::Pass(const PassSpec &spec, const RowKernels &kernels) : spec_(spec), kerne
                  end(src.left, src.width, spec.frame_width)};
     const Axis y{src.top, src.height, spec.dst.height, src.top,
                  end(src.top, src.height, spec.frame_height)};
+    sources_.reserve(3);
+    axes_.reserve(2);
     const auto &planes = spec.planes;
     const int width = spec.frame_width, half = (width + 1) / 2;
     add_axes(x, y);

@@ -396,6 +396,15 @@ def test_just_150_frames_are_remembered():
         assert remembered(selector) == kept
 
 
+def test_objects_of_a_later_frame_are_forgotten():
+    """A source that started over: what was seen in frame 5000 was not seen lately in frame 2000."""
+    selector = Selector(config())
+    feed(selector, [5000], [thing(1)])
+    feed(selector, [2000] * 1800)
+    selector.next_buffer()
+    assert remembered(selector) == 0
+
+
 def test_objects_under_inference_are_not_forgotten():
     selector = Selector(config())
     first = selector.select(frame_of(0, [thing(1), thing(2)]))
