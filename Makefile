@@ -23,6 +23,7 @@ $(VENV)/.ready: pyproject.toml
 $(VENV)/.dev: $(VENV)/.ready
 	@echo "installing the test tools"
 	@$(BIN)/python -m pip --disable-pip-version-check install --quiet --group dev
+	@$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --group tracking
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.ready $(NATIVE) pyproject.toml

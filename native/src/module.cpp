@@ -8,4 +8,5 @@ NB_MODULE(_native, m) {
     bind_decode(m);
     bind_custom_library(m);
     bind_segment(m);
+    bind_track(m);
 }

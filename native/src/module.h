@@ -6,3 +6,4 @@ void bind_cluster(nanobind::module_ &m);         // cluster.cpp
 void bind_decode(nanobind::module_ &m);          // decode.cpp
 void bind_custom_library(nanobind::module_ &m);  // custom_library.cpp
 void bind_segment(nanobind::module_ &m);         // segment.cpp
+void bind_track(nanobind::module_ &m);           // track.cpp

@@ -81,3 +81,13 @@ def class_map(scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None),
     """
     Class of each pixel: scores is (C, pixels), or (pixels, C) when nhwc; map is (pixels,). The first of the largest values above limit wins, -1 for none. Releases the GIL.
     """
+
+def match_boxes(tracks: Annotated[NDArray[numpy.float64], dict(shape=(None, 4), order='C', device='cpu', writable=False)], track_groups: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ranks: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], found: Annotated[NDArray[numpy.float64], dict(shape=(None, 4), order='C', device='cpu', writable=False)], found_groups: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], min_iou: float) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+    """
+    The track that each found box continues, or -1: by rank of the track, then greatest overlap first. Boxes are left, top, right, bottom. Releases the GIL.
+    """
+
+def best_overlap(found: Annotated[NDArray[numpy.float64], dict(shape=(None, 4), order='C', device='cpu', writable=False)], found_groups: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], others: Annotated[NDArray[numpy.float64], dict(shape=(None, 4), order='C', device='cpu', writable=False)], other_groups: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+    """
+    The greatest IoU of each found box with any other of its group. Releases the GIL.
+    """
