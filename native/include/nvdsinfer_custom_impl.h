@@ -1,8 +1,8 @@
 // Entry points of a custom library: what a parser includes.
 //
 // Part of noria, Apache-2.0. Written from a description of the binary interface; valid C++11.
-// Noria calls the detector parser; the other entry points are declared so that sources written for
-// the original compile unchanged.
+// Noria calls the parsers and NvDsInferInitializeInputLayers; the other entry points are declared so
+// that sources written for the original compile unchanged.
 #ifndef NORIA_NVDSINFER_CUSTOM_IMPL_H
 #define NORIA_NVDSINFER_CUSTOM_IMPL_H
 

@@ -1,20 +1,13 @@
 #include "custom_library_detector.h"
 
-#include <cxxabi.h>
-
-#include <cstdlib>
+#include <algorithm>
+#include <cstdint>
 #include <limits>
+#include <vector>
+
+static_assert(sizeof(NvDsInferInstanceMaskInfo) == 48, "the same in every generation");
 
 namespace {
-
-std::string name_of_current_exception() {
-    const std::type_info *type = abi::__cxa_current_exception_type();
-    if (!type) return "a foreign exception";
-    int status = 0;
-    std::unique_ptr<char, void (*)(void *)> text(
-        abi::__cxa_demangle(type->name(), nullptr, nullptr, &status), std::free);
-    return text ? text.get() : type->name();
-}
 
 // Parsers index these by class ids that the model made up. Values beyond the end, in storage that
 // belongs to the vector, keep such a read harmless and its object below the threshold.
@@ -26,6 +19,13 @@ void fill_with_guard(std::vector<float> &vector, const std::vector<float> &value
     vector.resize(values.size());
 }
 
+// Whether an address can come from new float[]: what a record of another type holds there, such as
+// a class id beside a coordinate, cannot.
+bool may_be_memory(const void *pointer) {
+    const auto address = reinterpret_cast<uintptr_t>(pointer);
+    return address % alignof(float) == 0 && address >= 1 << 16 && address >> 47 == 0;
+}
+
 }  // namespace
 
 char *ByteVector::release() {
@@ -35,9 +35,7 @@ char *ByteVector::release() {
 }
 
 DetectorParser::DetectorParser(std::shared_ptr<SharedObject> library, const std::string &name)
-    : library_(std::move(library)),
-      function_(reinterpret_cast<Function>(library_->symbol(name))) {
-    if (!function_) throw std::runtime_error("no exported symbol " + name);
+    : CustomFunction(std::move(library), name) {
     params_.numClassesConfigured = 0;
 }
 
@@ -48,24 +46,33 @@ void DetectorParser::set_params(unsigned int num_classes, const std::vector<floa
     fill_with_guard(params_.perClassPostclusterThreshold, post);
 }
 
-void DetectorParser::set_layers(const std::vector<std::string> &names,
-                                const std::vector<int> &bindings) {
-    layers_.assign(names.size(), NvDsInferLayerInfo{});
-    for (size_t i = 0; i < names.size(); ++i) {
-        layers_[i].layerName = names_.insert(names[i]).first->c_str();
-        layers_[i].bindingIndex = bindings[i];
-    }
+bool DetectorParser::call(const NvDsInferNetworkInfo &network, ByteVector &objects) {
+    using Function = bool (*)(const std::vector<NvDsInferLayerInfo> &, const NvDsInferNetworkInfo &,
+                              const NvDsInferParseDetectionParams &, ByteVector &);
+    return invoke(Function{}, layers_, network, params_, objects);
 }
 
-bool DetectorParser::call(const NvDsInferNetworkInfo &network, ByteVector &boxes) {
-    std::lock_guard<std::mutex> hold(library_->call_lock());
-    try {
-        return function_(layers_, network, params_, boxes);
-    } catch (const abi::__forced_unwind &) {
-        throw;  // the thread is being cancelled; swallowing it ends the process
-    } catch (const std::exception &error) {
-        throw CustomCodeError(name_of_current_exception() + ": " + error.what());
-    } catch (...) {
-        throw CustomCodeError("an exception of type " + name_of_current_exception());
-    }
+bool InstanceVector::are_records() const {
+    constexpr size_t bytes = sizeof(NvDsInferInstanceMaskInfo);
+    if (size() % bytes || capacity() % bytes) return false;
+    for (size_t i = 0; i < count(); ++i)
+        if (record(i).mask && !may_be_memory(record(i).mask)) return false;
+    return true;
+}
+
+void InstanceVector::require_records() {
+    if (are_records()) return;
+    throw CustomResultError("the parser returned " + std::to_string(size()) +
+                            " bytes that are no list of NvDsInferInstanceMaskInfo");
+}
+
+InstanceVector::~InstanceVector() {
+    if (!are_records()) return;
+    std::vector<float *> masks;
+    masks.reserve(count());
+    for (size_t i = 0; i < count(); ++i)
+        if (record(i).mask) masks.push_back(record(i).mask);
+    std::sort(masks.begin(), masks.end());
+    masks.erase(std::unique(masks.begin(), masks.end()), masks.end());  // two records may share one
+    for (float *mask : masks) delete[] mask;
 }

@@ -1,23 +1,7 @@
-// One detector parser (`parse-bbox-func-name`) of a custom library, called with real C++ objects.
+// Detector and instance parsers (`parse-bbox-func-name`, `parse-bbox-instance-mask-func-name`).
 #pragma once
 
-#include <cstddef>
-#include <memory>
-#include <stdexcept>
-#include <string>
-#include <unordered_set>
-#include <vector>
-
-#include "custom_library_shared_object.h"
-
-// This module calls custom libraries, it is none.
-#define NORIA_NO_ABI_MARKER
-#include "nvdsinfer_custom_impl.h"
-
-// Code of the user threw: `what()` is its text.
-struct CustomCodeError : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
+#include "custom_library_function.h"
 
 // std::vector as libstdc++ lays it out. The element size is the library's secret (24 or 28 bytes),
 // so the host must not instantiate the vector itself; empty is three null pointers, storage is from
@@ -37,31 +21,41 @@ struct ByteVector {
     char *release();  // the caller frees with operator delete
 };
 
-class DetectorParser {
+class DetectorParser : public CustomFunction {
 public:
-    // Throws std::runtime_error if the library has no such function.
     DetectorParser(std::shared_ptr<SharedObject> library, const std::string &name);
 
     // Thresholds of the following calls; libraries read them through three names of two vectors.
     void set_params(unsigned int num_classes, const std::vector<float> &pre,
                     const std::vector<float> &post);
 
-    // Names and binding indices of the layers of the following calls.
-    void set_layers(const std::vector<std::string> &names, const std::vector<int> &bindings);
-    NvDsInferLayerInfo &layer(size_t index) { return layers_[index]; }
-    size_t layer_count() const { return layers_.size(); }
-
-    // Calls the function without the interpreter lock held by this thread. Returns its result;
-    // `boxes` holds what it left. Throws CustomCodeError for anything that it throws.
-    bool call(const NvDsInferNetworkInfo &network, ByteVector &boxes);
+    // Returns the function's result; `objects` holds what it left.
+    bool call(const NvDsInferNetworkInfo &network, ByteVector &objects);
 
 private:
-    using Function = bool (*)(const std::vector<NvDsInferLayerInfo> &, const NvDsInferNetworkInfo &,
-                              const NvDsInferParseDetectionParams &, ByteVector &);
-
-    std::shared_ptr<SharedObject> library_;
-    Function function_;
     NvDsInferParseDetectionParams params_;
-    std::vector<NvDsInferLayerInfo> layers_;
-    std::unordered_set<std::string> names_;  // libraries may keep a layer's name pointer
+};
+
+// What an instance parser left: records of one size in every generation, each of which may own a
+// mask made with new[]. All masks are deleted with the vector, each once, whatever happened.
+class InstanceVector : public ByteVector {
+public:
+    InstanceVector() = default;
+    ~InstanceVector();
+
+    // Throws CustomResultError if the bytes cannot be such records: then no mask is touched.
+    void require_records();
+    size_t count() const { return size() / sizeof(NvDsInferInstanceMaskInfo); }
+    const NvDsInferInstanceMaskInfo &record(size_t index) const {
+        return reinterpret_cast<const NvDsInferInstanceMaskInfo *>(begin)[index];
+    }
+
+private:
+    bool are_records() const;
+};
+
+// The same call; its vector has another element type.
+class InstanceParser : public DetectorParser {
+public:
+    using DetectorParser::DetectorParser;
 };

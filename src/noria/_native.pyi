@@ -48,6 +48,9 @@ def half_to_float(half: Annotated[NDArray[numpy.uint16], dict(shape=(None,), ord
 class CustomCodeError(Exception):
     pass
 
+class CustomResultError(Exception):
+    pass
+
 class SharedObject:
     """A shared object opened with RTLD_NOW | RTLD_LOCAL."""
 
@@ -55,24 +58,69 @@ class SharedObject:
 
     def has(self, arg: str, /) -> bool: ...
 
-class DetectorParser:
+class CustomFunction:
+    """A function of a custom library."""
+
+    def set_layers(self, names: Sequence[str], bindings: Sequence[int], inputs: bool = False) -> None: ...
+
+class InputInitializer(CustomFunction):
+    """NvDsInferInitializeInputLayers of a library."""
+
+    def __init__(self, library: SharedObject, name: str) -> None: ...
+
+    def call(self, tensors: list, data_types: Sequence[int], width: int, height: int, channels: int, max_batch: int) -> bool:
+        """
+        What the function said. The tensors are the first entries of batches to fill.
+        """
+
+class DetectorParser(CustomFunction):
     """A detector parser of a custom library."""
 
     def __init__(self, library: SharedObject, name: str) -> None: ...
 
     def set_params(self, num_classes: int, pre: Sequence[float], post: Sequence[float]) -> None: ...
 
-    def set_layers(self, names: Sequence[str], bindings: Sequence[int]) -> None: ...
-
     def call(self, tensors: list, data_types: Sequence[int], width: int, height: int, channels: int) -> object:
         """
         (uint8 array of the boxes, capacity in bytes), or None if the function said false.
+        """
+
+class InstanceParser(CustomFunction):
+    """An instance parser of a custom library."""
+
+    def __init__(self, library: SharedObject, name: str) -> None: ...
+
+    def set_params(self, num_classes: int, pre: Sequence[float], post: Sequence[float]) -> None: ...
+
+    def call(self, tensors: list, data_types: Sequence[int], width: int, height: int, channels: int, most_objects: int, most_pixels: int, most_pixels_together: int) -> object:
+        """
+        (boxes, scores, class ids, whether all is finite and in range, list of masks or None, (masks not finite, masks of wrong size, pixels of the largest, of all)); a number of objects above the limit; None if the function said false.
         """
 
 def decode_boxes(data: Annotated[NDArray[numpy.uint8], dict(shape=(None,))], words: int, with_angles: bool) -> tuple:
     """
     ((N, 4) boxes, scores, class ids, angles or None, whether all is finite and in range).
     """
+
+class ClassifierParser(CustomFunction):
+    """A classifier parser of a custom library."""
+
+    def __init__(self, library: SharedObject, name: str) -> None: ...
+
+    def call(self, tensors: list, data_types: Sequence[int], width: int, height: int, channels: int, threshold: float, most_attributes: int) -> object:
+        """
+        ([(attribute, value, confidence, label or None)], text); a number of attributes above the limit; None if the function said false.
+        """
+
+class SegmentationParser(CustomFunction):
+    """A segmentation parser of a custom library."""
+
+    def __init__(self, library: SharedObject, name: str) -> None: ...
+
+    def call(self, tensors: list, data_types: Sequence[int], channels: int, threshold: float, classes: int, map: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')]) -> object:
+        """
+        Fills map, which has the size of the network input. The address of the probabilities, 0 for none; None if the function said false.
+        """
 
 def demangle(name: str) -> str:
     """The C++ name behind a linker symbol."""

@@ -52,6 +52,12 @@ def zoo24(compile_parser: Compile) -> Path:
     return compile_parser("zoo.cpp", "-DNORIA_BOX_BYTES=24")
 
 
+@pytest.fixture(scope="session")
+def items(compile_parser: Compile) -> Path:
+    """The parsers of sources/items.cpp: instances, classifiers, segmentation."""
+    return compile_parser("items.cpp")
+
+
 @pytest.fixture
 def network() -> NetworkInfo:
     return NetworkInfo(416, 320, 3)

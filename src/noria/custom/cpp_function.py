@@ -1,0 +1,128 @@
+"""One function of a C++ library: its layers, its exceptions, what it may not be given."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from noria import _native
+from noria.errors import ParserError
+from noria.meta import Layer, NetworkInfo
+
+__all__ = ["CppFunction", "ParserReturnedFalse"]
+
+DATA_TYPES: dict[np.dtype[Any], int] = {
+    np.dtype(np.float32): 0,
+    np.dtype(np.float16): 1,
+    np.dtype(np.int8): 2,
+    np.dtype(np.int32): 3,
+    np.dtype(np.int64): 4,
+    np.dtype(np.uint8): 5,
+    np.dtype(np.bool_): 5,
+}
+MAX_DIMS = 8
+
+T = TypeVar("T")
+Tensors = list[npt.NDArray[Any]]
+
+
+class ParserReturnedFalse(ParserError):
+    """The parser said that it could not use this item: there is no result for it."""
+
+
+class CppFunction:
+    """What calls of all kinds of parsers have in common.
+
+    Attributes:
+        where: library and function, as errors name it.
+    """
+
+    nothing = "the frame counts as one without objects"
+    check_macro = "CHECK_CUSTOM_PARSE_FUNC_PROTOTYPE"
+
+    def __init__(self, native: Any, where: str) -> None:
+        self.native = native
+        self.where = where
+        self._lock = threading.Lock()
+        self._names: tuple[str, ...] | None = None
+
+    def invoke(
+        self, layers: Mapping[str, Layer], call: Callable[[Tensors, list[int]], T | None]
+    ) -> T:
+        """Do one call with these layers, one at a time.
+
+        Args:
+            call: given the arrays and their data types, calls the native function, which gives None
+                for false.
+
+        Raises:
+            ParserReturnedFalse: it returned false.
+            ParserError: it threw, left what its signature does not allow, or a layer cannot be
+                passed to it.
+        """
+        tensors, types = self._tensors(layers)
+        with self._lock:
+            self._set_layers(layers)
+            try:
+                result = call(tensors, types)
+            except _native.CustomCodeError as error:
+                raise ParserError(f"the parser threw {error}", where=self.where) from error
+            except _native.CustomResultError as error:
+                raise ParserError(
+                    str(error),
+                    where=self.where,
+                    fix=f"is it a function of another kind? {self.check_macro} tells",
+                ) from error
+        if result is None:
+            raise ParserReturnedFalse(
+                f"the parser returned false: {self.nothing}", where=self.where
+            )
+        return result
+
+    def _tensors(self, layers: Mapping[str, Layer]) -> tuple[Tensors, list[int]]:
+        tensors = [layer.data for layer in layers.values()]
+        types = []
+        for i, (name, tensor) in enumerate(zip(layers, tensors, strict=True)):
+            types.append(data_type(name, tensor, self.where))
+            if not tensor.flags.carray:  # parsers may decode in place: never into others' memory
+                tensors[i] = np.require(tensor, requirements=("C", "A", "W"))
+        return tensors, types
+
+    def _set_layers(self, layers: Mapping[str, Layer]) -> None:
+        names = tuple(layers)
+        if names != self._names:
+            # Binding indices count inputs and outputs together; the input is 0.
+            self.native.set_layers(list(names), list(range(1, len(names) + 1)))
+            self._names = names
+
+
+def data_type(name: str, tensor: npt.NDArray[Any], where: str) -> int:
+    """The number that C++ has for the type of a layer.
+
+    Raises:
+        ParserError: it has none, or the layer has too many axes.
+    """
+    if tensor.ndim > MAX_DIMS:
+        raise ParserError(
+            f"layer {name} has {tensor.ndim} axes",
+            where=where,
+            expected=f"at most {MAX_DIMS} for a C++ parser",
+        )
+    code = DATA_TYPES.get(tensor.dtype)
+    if code is None:
+        raise ParserError(
+            f"layer {name} is {tensor.dtype}, which C++ parsers have no name for",
+            where=where,
+            expected=", ".join(str(d) for d in DATA_TYPES),
+            fix="add a Cast to float32 at the end of the model, or use a Python parser",
+        )
+    return code
+
+
+def size_of(network: NetworkInfo) -> tuple[int, int, int]:
+    """Width, height and channels, as native calls take them."""
+    return network.width, network.height, network.channels
