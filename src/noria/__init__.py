@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from noria.config import ModelConfig
     from noria.errors import NoriaError
+    from noria.infer.batch import Batch
     from noria.infer.inferencer import Inferencer
-    from noria.media import ColorSpace, Frame, PixelFormat, open_sink, open_source
+    from noria.media import ArraySource, ColorSpace, Frame, PixelFormat, open_sink, open_source
     from noria.meta import (
         DetectionParams,
         Detections,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
         Space,
     )
     from noria.notices import Notice
+    from noria.pipeline.outlet import Route
     from noria.pipeline.pipeline import Pipeline
     from noria.pipeline.report import RunReport
 
@@ -27,6 +29,8 @@ __version__ = "0.1.0"
 
 # Public name -> module; resolved on first use so that `import noria` stays light.
 _LAZY = {
+    "ArraySource": "noria.media",
+    "Batch": "noria.infer.batch",
     "ColorSpace": "noria.media",
     "DetectionParams": "noria.meta",
     "Detections": "noria.meta",
@@ -41,6 +45,7 @@ _LAZY = {
     "ObjectMeta": "noria.meta",
     "Pipeline": "noria.pipeline.pipeline",
     "PixelFormat": "noria.media",
+    "Route": "noria.pipeline.outlet",
     "RunReport": "noria.pipeline.report",
     "Space": "noria.meta",
     "open_sink": "noria.media",
@@ -48,6 +53,8 @@ _LAZY = {
 }
 
 __all__ = [
+    "ArraySource",
+    "Batch",
     "ColorSpace",
     "DetectionParams",
     "Detections",
@@ -62,6 +69,7 @@ __all__ = [
     "ObjectMeta",
     "Pipeline",
     "PixelFormat",
+    "Route",
     "RunReport",
     "Space",
     "open_sink",

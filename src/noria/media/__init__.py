@@ -2,10 +2,11 @@
 
 from noria.media.frame import ColorSpace, Frame, PixelFormat
 from noria.media.sinks import SINK_KINDS, Sink, check_sinks, open_sink
-from noria.media.sources import ReconnectPolicy, Source, open_source
+from noria.media.sources import ArraySource, ReconnectPolicy, Source, open_source
 
 __all__ = [
     "SINK_KINDS",
+    "ArraySource",
     "ColorSpace",
     "Frame",
     "PixelFormat",

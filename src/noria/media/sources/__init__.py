@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from noria.errors import MediaError
 from noria.media.names import nearest_file, url_name, url_scheme
+from noria.media.sources.arrays import ArraySource
 from noria.media.sources.base import Source
 from noria.media.sources.images import IMAGE_SUFFIXES, ImageSource, natural_key
 from noria.media.sources.reconnect import ReconnectPolicy
@@ -19,6 +20,7 @@ from noria.media.sources.stream import StreamSource, pipe_opener, url_opener
 from noria.media.sources.video import VideoSource
 
 __all__ = [
+    "ArraySource",
     "ImageSource",
     "ReconnectPolicy",
     "Source",
