@@ -1,0 +1,209 @@
+"""Batches across sources: fair turns, every frame once, live sources, sources that fail."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noria.infer.batch import Batch
+from noria.pipeline.mux import Muxer
+from tests.pipeline.fakes import FakeSource, sources
+
+
+def mux(given: Any, **options: Any) -> list[Batch]:
+    muxer = Muxer(given, **options)
+    muxer.start()
+    batches = list(muxer.batches())
+    muxer.join()
+    assert all(s.closed for s in given)
+    return batches
+
+
+def buffers(batches: list[Batch]) -> dict[int, list[tuple[int, int]]]:
+    """buffer number -> (source, frame) of its frames."""
+    found: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for batch in batches:
+        for frame, number in zip(batch.frames, batch.buffers, strict=True):
+            found[number].append((frame.source_id, frame.frame))
+    return found
+
+
+def oracle(counts: list[int], size: int) -> list[list[tuple[int, int]]]:
+    """The buffers of files: whose turn it is gives one frame and goes to the end of the row."""
+    row = [i for i, n in enumerate(counts) if n]
+    given = [0] * len(counts)
+    result = []
+    while row:
+        if len(row) <= size:
+            row.sort()
+        turn, rest = row[:size], row[size:]
+        result.append(sorted((10 + i, given[i]) for i in turn))
+        for i in turn:
+            given[i] += 1
+        row = [i for i in rest + turn if given[i] < counts[i]]
+    return result
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    counts=st.lists(st.integers(0, 12), min_size=1, max_size=6),
+    size=st.integers(1, 7),
+    fill=st.integers(1, 9),
+    interval=st.integers(0, 3),
+    room=st.integers(1, 8),
+)
+def test_files_give_every_frame_once_in_fair_buffers(
+    counts: list[int], size: int, fill: int, interval: int, room: int
+) -> None:
+    batches = mux(sources(*counts), buffer_size=size, fill=fill, interval=interval, room=room)
+    found = buffers(batches)
+    assert list(found) == list(range(len(found))), "buffers are numbered without gaps"
+    for i, count in enumerate(counts):
+        numbers = [f for b in found.values() for s, f in b if s == 10 + i]
+        assert numbers == list(range(count))
+    for buffer in found.values():
+        assert buffer == sorted(buffer)
+        assert len({s for s, _ in buffer}) == len(buffer) <= size
+    # as long as nothing ends the turns are exactly known
+    whole = next((k for k, b in enumerate(oracle(counts, size)) if _ends(b, counts)), len(found))
+    assert list(found.values())[:whole] == oracle(counts, size)[:whole]
+    for batch in batches:
+        inferred = sum(b % (interval + 1) == 0 for b in batch.buffers)
+        assert inferred <= fill or len(set(batch.buffers)) == 1
+    ended = [i for b in batches for i in b.ended]
+    assert sorted(ended) == [10 + i for i in range(len(counts))]
+    for batch in batches:
+        for source_id in batch.ended:
+            later = batches[batches.index(batch) + 1 :]
+            assert all(f.source_id != source_id for b in later for f in b.frames)
+
+
+def _ends(buffer: list[tuple[int, int]], counts: list[int]) -> bool:
+    return any(frame == counts[source - 10] - 1 for source, frame in buffer)
+
+
+def test_buffers_of_files_are_joined_to_fill_the_engine() -> None:
+    batches = [b for b in mux(sources(5, 5, 5), fill=7) if b.frames]
+    assert [b.buffers for b in batches[:2]] == [[0, 0, 0, 1, 1, 1], [2, 2, 2, 3, 3, 3]]
+    assert [[f.source_id for f in b.frames] for b in batches[:1]] == [[10, 11, 12] * 2]
+
+
+def test_frames_carry_the_id_of_their_source() -> None:
+    """Also from a source that does not know its id."""
+    first, second = sources(3, 3)
+
+    class Careless(FakeSource):
+        def __iter__(self) -> Any:
+            return iter(FakeSource(3))
+
+    careless = Careless(3, source_id=5)
+    assert {s for b in buffers(mux([first, careless])).values() for s, _ in b} == {10, 5}
+    assert second.source_id == 11
+
+
+def test_a_live_source_is_not_waited_for_longer_than_the_time_limit() -> None:
+    fast = FakeSource(40, live=True, delay_s=0.005, source_id=0)
+    slow = FakeSource(3, live=True, delay_s=0.1, source_id=1)
+    start = time.monotonic()
+    found = buffers(mux([fast, slow], timeout_s=0.02, room=100))
+    assert time.monotonic() - start < 2
+    numbers = {s: [f for b in found.values() for t, f in b if t == s] for s in (0, 1)}
+    assert numbers == {0: list(range(40)), 1: [0, 1, 2]}
+    assert len(found) >= 40
+
+
+def test_live_sources_of_one_rate_share_their_buffers() -> None:
+    batches = mux(sources(20, 20, 20, live=True, delay_s=0.01), timeout_s=0.2, room=60)
+    whole = [b for b in buffers(batches).values() if len(b) == 3]
+    assert len(whole) >= 18
+
+
+def test_a_live_source_that_falls_silent_is_waited_for_once() -> None:
+    good = FakeSource(30, live=True, source_id=0, delay_s=0.001)
+    silent = FakeSource(5, live=True, source_id=1, hang_at=2)
+    muxer = Muxer([good, silent], timeout_s=0.1, room=100)
+    muxer.start()
+    start = time.monotonic()
+    got: list[int] = []
+    for batch in muxer.batches():
+        got += [f.frame for f in batch.frames if f.source_id == 0]
+        if len(got) == 30:
+            break
+    assert time.monotonic() - start < 1.5, "30 buffers do not wait 0.1 s each"
+    silent.freed.set()
+    muxer.abandon()
+    muxer.join()
+
+
+def test_a_live_source_gives_up_its_oldest_frames() -> None:
+    source = FakeSource(50, live=True)
+    muxer = Muxer([source], room=4)  # type: ignore[list-item]
+    muxer.start()
+    while not source.closed:
+        time.sleep(0.001)
+    got = [f.frame for b in muxer.batches() for f in b.frames]
+    assert got == [46, 47, 48, 49]
+    assert (muxer.reports[0].frames, muxer.reports[0].dropped) == (50, 46)
+
+
+def test_a_stop_does_not_wait_for_a_live_source_that_hangs() -> None:
+    source = FakeSource(5, live=True, hang_at=2)
+    muxer = Muxer([source])  # type: ignore[list-item]
+    muxer.start()
+    got = []
+    start = time.monotonic()
+    for batch in muxer.batches():
+        got += [f.frame for f in batch.frames]
+        if len(got) == 2:
+            muxer.stopping = True
+    muxer.join()
+    assert time.monotonic() - start < 5
+    assert got == [0, 1]
+    assert muxer.reports[0].state == "stopped"
+    source.freed.set()
+
+
+def test_a_source_that_fails_does_not_disturb_the_others() -> None:
+    given = [
+        FakeSource(12, source_id=0),
+        FakeSource(12, source_id=1, fail_at=5, name="dying"),
+        FakeSource(12, source_id=2, fail_at=0, name="garbage"),
+        FakeSource(7, source_id=3),
+    ]
+    muxer = Muxer(given, fill=4)  # type: ignore[arg-type]
+    muxer.start()
+    found = buffers(list(muxer.batches()))
+    muxer.join()
+    for source, count in enumerate((12, 5, 0, 7)):
+        assert [f for b in found.values() for s, f in b if s == source] == list(range(count))
+    assert [(r.state, r.frames, r.error) for r in muxer.reports] == [
+        ("ended", 12, None),
+        ("failed", 5, "dying: the stream broke"),
+        ("failed", 0, "garbage: the stream broke"),
+        ("ended", 7, None),
+    ]
+    assert len(muxer.errors) == 2
+
+
+def test_waiting_frames_are_bounded_for_many_sources() -> None:
+    given = sources(*[50] * 8)
+    muxer = Muxer(given, fill=8, room=16)
+    muxer.start()
+    taken = 0
+    for batch in muxer.batches():
+        time.sleep(0.005)
+        taken += len(batch.frames)
+        assert sum(s.read for s in given) - taken <= 8 * (2 + 1)
+    assert taken == 400
+
+
+@pytest.mark.parametrize("limit", [1, 4])
+def test_the_limit_is_per_source(limit: int) -> None:
+    found = buffers(mux(sources(9, 2, 9), limit=limit))
+    counts = [sum(s == 10 + i for b in found.values() for s, _ in b) for i in range(3)]
+    assert counts == [limit, min(2, limit), limit]
