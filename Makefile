@@ -58,9 +58,9 @@ docs: build $(VENV)/.dev      ## documentation, warnings are errors
 bench: build $(VENV)/.dev     ## benchmarks: ratios measured side by side
 	$(BIN)/python -m benchmarks
 
-fuzz: build $(VENV)/.dev      ## fuzz the readers of configs and plans, FUZZ_S seconds each
+fuzz: build $(VENV)/.dev      ## fuzz the readers of configs, pipelines and plans, FUZZ_S seconds each
 	$(BIN)/python -m pip --disable-pip-version-check install --quiet atheris
-	for reader in config plan; do \
+	for reader in config pipeline plan; do \
 	  mkdir -p build/fuzz/$$reader && $(BIN)/python tests/fuzz/fuzz_$$reader.py \
 	  -max_total_time=$(FUZZ_S) -max_len=4096 -artifact_prefix=build/fuzz/ \
 	  build/fuzz/$$reader tests/fuzz/seeds/$$reader || exit 1; done

@@ -332,10 +332,14 @@ def test_colours_by_class(read: Read, tmp_path: Path) -> None:
         "    border-colors: {all: [0, 1, 0, 1], 2: [1, 1, 0, 1], 5: [1, 1, 1, 1]}\n"
     )
     cfg = spec.models[0].load()
-    green, blue, yellow = (0, 1, 0, 1), (0, 0, 1, 1), (1, 1, 0, 1)
-    assert [attrs.border_color for attrs in cfg.per_class] == [green, blue, yellow]
+    green, yellow = (0, 1, 0, 1), (1, 1, 0, 1)
+    assert [attrs.border_color for attrs in cfg.per_class] == [green, green, yellow]
     assert str(cfg.origin("border_color", class_id=2)) == f"{spec.path}:4"
-    assert str(cfg.origin("border_color", class_id=1)) == f"{tmp_path / 'det.txt'}:8"
+    assert str(cfg.origin("border_color", class_id=1)) == f"{spec.path}:4"
+    blue = read("sources: a\nmodels: [{config: det.txt, border-colors: {0: [0, 1, 0, 1]}}]\n")
+    plain = blue.models[0].load()
+    assert plain.class_attrs(1).border_color == (0, 0, 1, 1)
+    assert str(plain.origin("border_color", class_id=1)) == f"{tmp_path / 'det.txt'}:8"
     assert any("class 5 has no effect" in n.message for n in cfg.notices)
 
 

@@ -21,7 +21,7 @@ def colored(
     Args:
         cfg: the model's config.
         field: `border_colors` or `bg_colors`.
-        colors: by class number; -1 is every class whose own file does not name a colour for it.
+        colors: by class number; -1 is every other class, whatever the model's own file says.
         origin: who says so.
 
     Returns:
@@ -36,10 +36,9 @@ def colored(
     name = field.removesuffix("s")
     common, classes, origins = cfg.all_classes, dict(cfg.classes), {}
     if -1 in colors:
-        shared = cfg.origin(name, class_id=-1)
         for number, attrs in classes.items():
-            if cfg.origin(name, class_id=number) == shared:
-                classes[number] = _with(attrs, field, colors[-1])
+            classes[number] = _with(attrs, field, colors[-1])
+            origins[f"classes.{number}.{name}"] = origin
         common = _with(common, field, colors[-1])
         origins[f"all_classes.{name}"] = origin
     beyond = []

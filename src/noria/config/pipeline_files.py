@@ -101,7 +101,11 @@ def load_pipeline(path: str | Path) -> PipelineSpec:
             fix=show(f"run it with a source: noria run {path} SOURCE", limit=None),
         )
     document = Document(path, "yaml" if is_yaml(path) else "ini")
-    if is_yaml(path):
+    if kind == "app":
+        from noria.config.app_file import parse_app
+
+        parts, document = parse_app(data, path)
+    elif is_yaml(path):
         parts = parse_pipeline(data, document)
     else:
         raise ConfigError(

@@ -203,29 +203,38 @@ class ModelSpec(_Spec):
 class TrackerSpec(_Spec):
     """The tracker behind the primary models: a name, or a tracker's own YAML file.
 
-    `settings` are texts by name. `operate_on_class_ids` None tracks every class.
+    `open_tracker(tracker.config or tracker.text, **tracker.options)` opens it. `settings` are texts
+    by name. None for the models or classes to work on means all.
     """
 
     name: str | None = None
     config: Path | None = None
     settings: Mapping[str, str] = Field(default_factory=dict)
+    operate_on_gie_id: tuple[int, ...] | None = None
     operate_on_class_ids: tuple[int, ...] | None = None
 
     @model_validator(mode="after")
     def _one_of_both(self) -> TrackerSpec:
         if (self.name is None) == (self.config is None):
             raise ValueError("a tracker has a name or a config, one of both")
-        if self.settings and self.config is not None:
-            raise ValueError("settings belong to a name; a config file has its own")
         return self
 
     @property
     def text(self) -> str:
-        """As `open_tracker` takes it: `iou`, `iou:max_age=30`, or a path."""
+        """As a command line gives it: `iou`, `iou:max_age=30`, or the path of its file."""
         if self.config is not None:
             return str(self.config)
         settings = ",".join(f"{name}={value}" for name, value in self.settings.items())
         return f"{self.name}:{settings}" if settings else str(self.name)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The arguments of `open_tracker` that `text` cannot hold."""
+        options: dict[str, Any] = dict(self.settings) if self.config is not None else {}
+        for field in ("operate_on_gie_id", "operate_on_class_ids"):
+            if getattr(self, field) is not None:
+                options[field] = getattr(self, field)
+        return options
 
 
 class TilerSpec(_Spec):

@@ -187,8 +187,6 @@ class _Interpreter:
                 else ("the tracker has a name and a config.")
             )
             self.document.refuse(line, found, "one of both: name: iou, or config: tracker.yml")
-        elif config is not None and values.get("settings"):
-            self.document.refuse(line, "a tracker's config has its own settings.", "no settings:")
 
     # --- one value --------------------------------------------------------------------------------
 

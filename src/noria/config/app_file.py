@@ -1,0 +1,332 @@
+"""deepstream-app configs, INI and YAML: what of them a pipeline of Noria does.
+
+Values mean what they mean there; what is not applied is told once, with its reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from noria.config.app_keys import AppGroup, group_of
+from noria.config.app_models import order_models, read_model
+from noria.config.app_reader import AppReader, Found
+from noria.config.app_sources import AppSources
+from noria.config.document import Document, Group, show
+from noria.config.keyfile import read_keyfile
+from noria.config.origin import Origin
+from noria.config.pipeline_keys import MAX_ITEMS, OSD
+from noria.config.pipeline_yaml import Item, Parts
+from noria.config.uris import is_stream
+from noria.config.yamlfile import read_yaml
+
+__all__ = ["parse_app"]
+
+_TRACKER_LIBRARY = re.compile(
+    r"libnvds_(nvmultiobjecttracker|nvdcf|mot_klt|mot_iou|tracker)\w*\.so"
+)
+_DISPLAYS = {2: "window", 5: "screen"}
+_CODECS = {1: "H.264", 2: "H.265", 3: "MPEG-4"}
+
+
+def parse_app(data: bytes, path: Path) -> tuple[Parts, Document]:
+    """Read a deepstream-app config; what is refused is in the document's problems."""
+    form = read_yaml if path.name.endswith((".yml", ".yaml")) else read_keyfile
+    document = form(data, path)
+    parts = Parts()
+    if not document.problems:
+        _App(document, parts).run()
+    return parts, document
+
+
+class _App:
+    def __init__(self, document: Document, parts: Parts) -> None:
+        self.document = document
+        self.parts = parts
+        self.reader = AppReader(document)
+        self.sources = AppSources(self.reader)
+        self.found: dict[str, Found] = {}  # groups that exist once
+        self.models: list[Item] = []
+        self.sinks: list[tuple[Found, Group]] = []
+
+    def run(self) -> None:
+        document, reader = self.document, self.reader
+        groups = document.groups
+        self._once(groups, "application", "streammux", "tests", "source-list", "source-attr-all")
+        listed = self.found.get("source-list")
+        if listed is not None and "list" in listed.values:
+            self._list(listed, groups)
+        for group in groups.values():
+            kind = group_of(group.name)
+            if kind is None:
+                reader.unknown_group(group)
+            elif kind.reason is not None:
+                self._not_run(kind, group)
+            elif kind.name == "sourceN":
+                self.sources.group(kind, group)
+            elif kind.name == "source":
+                self._csv(reader.read(kind, group), group)
+            elif kind.name in ("primary-gie", "secondary-gieN"):
+                self._model(kind, group)
+            elif kind.name == "sinkN":
+                found = reader.read(kind, group)
+                if found is not None:
+                    self.sinks.append((found, group))
+            elif group.name not in self.found:
+                self._once(groups, group.name)
+        self._application()
+        self._streammux()
+        self._finish_sources()
+        self._finish_models()
+        self._tracker()
+        self._osd()
+        self._tiler_and_sinks()
+        reader.tell_unused()
+
+    def _once(self, groups: Mapping[str, Group], *names: str) -> None:
+        for name in names:
+            group, kind = groups.get(name), group_of(name)
+            if group is not None and kind is not None:
+                found = self.reader.read(kind, group)
+                if found is not None:
+                    self.found[name] = found
+
+    def _not_run(self, kind: AppGroup, group: Group) -> None:
+        enable = group.last().get("enable")
+        reason = kind.reason
+        if reason is not None and (enable is None or enable.text.strip() != "0"):
+            self.document.remark(
+                group.line, f"[{show(group.name)}] is not applied: {reason.text}", reason.level
+            )
+
+    def _put(self, name: str, key: str, value: Any, found: Found) -> None:
+        """A value of the whole pipeline."""
+        self.parts.top[name] = value
+        self.parts.origins[name] = found.origin(key)
+
+    # --- sources ----------------------------------------------------------------------------------
+
+    def _list(self, listed: Found, groups: Mapping[str, Group]) -> None:
+        common = self.found.get("source-attr-all")
+        if common is None and "source-attr-all" not in groups:
+            line = groups["source-list"].line
+            self.document.remark(line, "there is no [source-attr-all] beside [source-list]", "info")
+        elif common is None:
+            line = groups["source-attr-all"].line
+            self.document.remark(
+                line, "the sources of [source-list] are off with [source-attr-all]"
+            )
+            return
+        self.sources.source_list(listed, common, groups["source-list"].line)
+
+    def _csv(self, found: Found | None, group: Group) -> None:
+        if found is not None and "csv-file-path" in found.values:
+            self.sources.csv(found.values["csv-file-path"], found.line("csv-file-path"))
+        elif found is not None:
+            self.document.refuse(
+                group.line, "[source] has no csv-file-path.", "csv-file-path, or a group [source0]"
+            )
+
+    def _finish_sources(self) -> None:
+        items = self.sources.finish()
+        loops, live = self.found.get("tests"), self.found.get("streammux")
+        for values, origins in items:
+            stream = is_stream(values["uri"])
+            if loops is not None and loops.get("file-loop") and not stream:
+                values.setdefault("loop", True)
+                origins.setdefault("loop", loops.origin("file-loop"))
+            if live is not None and live.get("live-source") and stream:
+                values.setdefault("live", True)
+                origins.setdefault("live", live.origin("live-source"))
+        if len(items) > MAX_ITEMS:
+            self.document.refuse(1, f"the file has {len(items)} sources.", f"{MAX_ITEMS} at most")
+        elif not items and not self.document.problems:
+            self.document.refuse(
+                1, "the pipeline has no sources.", "a group [source0] with enable=1 and a uri"
+            )
+        self.parts.items["sources"] = items
+
+    # --- models and tracker -----------------------------------------------------------------------
+
+    def _model(self, kind: AppGroup, group: Group) -> None:
+        found = self.reader.read(kind, group)
+        if found is None:
+            return
+        item = read_model(self.document, found, group, primary=kind.name == "primary-gie")
+        if item is not None:
+            self.models.append(item)
+
+    def _application(self) -> None:
+        application = self.found.get("application")
+        if application is None:
+            return
+        for key, what in (
+            ("gie-kitti-output-dir", "the first model"),
+            ("kitti-track-output-dir", ""),
+        ):
+            if key in application.values:
+                origin = application.origin(key)
+                values = {"kind": "kitti", "path": application.values[key]}
+                self.parts.items["sinks"].append((values, {"kind": origin, "path": origin}))
+                if what:
+                    message = f"{key}: written are the objects as they leave the pipeline"
+                    self.document.remark(application.line(key), message, "info")
+        if "global-gpu-id" in application.values:
+            for values, origins in self.models:
+                if "gpu_id" not in values:
+                    values["gpu_id"] = application.values["global-gpu-id"]
+                    origins["gpu_id"] = application.origin("global-gpu-id")
+
+    def _finish_models(self) -> None:
+        listed, count = self.found.get("source-list"), len(self.parts.items["sources"])
+        if listed is not None and self.sources.listed is not None and self.document.form == "ini":
+            # with a list the original takes the number of sources, whatever the groups say
+            origin = listed.origin("list")
+            self.parts.top["batch_size"] = count
+            self.parts.origins["batch_size"] = origin
+            for number, (values, origins) in enumerate(self.models):
+                if number == 0:
+                    values["batch_size"], origins["batch_size"] = count, origin
+                elif listed.get("sgie-batch-size"):
+                    values["batch_size"] = listed.values["sgie-batch-size"]
+                    origins["batch_size"] = listed.origin("sgie-batch-size")
+        self.parts.items["models"] = order_models(self.models, self.document)
+
+    def _streammux(self) -> None:
+        found = self.found.get("streammux")
+        if found is None:
+            return
+        if found.get("batch-size"):
+            self._put("batch_size", "batch-size", found.values["batch-size"], found)
+        timeout = found.get("batched-push-timeout")
+        if timeout is not None:
+            milliseconds = -1.0 if timeout < 0 else timeout / 1000
+            self._put("batch_timeout_ms", "batched-push-timeout", milliseconds, found)
+
+    def _tracker(self) -> None:
+        document, found = self.document, self.found.get("tracker")
+        if found is None:
+            return
+        values: dict[str, Any] = {"name": "iou"}
+        origins: dict[str, Origin] = {"name": found.origin("enable")}
+        library = found.get("ll-lib-file")
+        if library and not _TRACKER_LIBRARY.fullmatch(library.rpartition("/")[2]):
+            document.remark(
+                found.line("ll-lib-file"),
+                f"{show(library)} is not loaded: the built-in tracker iou is used",
+            )
+        config = found.get("ll-config-file")
+        if config:
+            origins = {"name": found.origin("ll-config-file")}
+            path = self._tracker_config(config, found)
+            if path is not None and path.is_file():
+                values, origins = {"config": path}, {"config": origins["name"]}
+            elif path is not None:
+                document.remark(
+                    found.line("ll-config-file"),
+                    f"there is no file {show(str(path))}: the tracker iou is used as it is",
+                )
+        if "operate-on-class-ids" in found.values:
+            values["operate_on_class_ids"] = found.values["operate-on-class-ids"]
+            origins["operate_on_class_ids"] = found.origin("operate-on-class-ids")
+        self.parts.items["tracker"].append((values, origins))
+
+    def _tracker_config(self, text: str, found: Found) -> Path | None:
+        from noria.config.paths import resolve
+        from noria.config.values import BadValue
+
+        names = [name for name in text.split(";") if name.strip()]
+        line = found.line("ll-config-file")
+        if len(names) > 1:
+            self.document.remark(line, f"only the first of {len(names)} tracker files is used")
+        try:
+            return resolve(names[0], self.document.path) if names else None
+        except BadValue as bad:
+            self.document.refuse(line, f"ll-config-file is not {bad.noun}.", bad.expected)
+            return None
+
+    # --- what is seen -----------------------------------------------------------------------------
+
+    def _osd(self) -> None:
+        document, found = self.document, self.found.get("osd")
+        tracker = self.found.get("tracker")
+        values: dict[str, Any] = {"show": False}
+        origins: dict[str, Origin] = {}
+        if found is not None:
+            keys = [key for key in found.kind.keys.values() if key.field in _OSD_FIELDS]
+            values, origins = found.fields(keys)
+            if found.get("show-clock"):
+                document.remark(found.line("show-clock"), "[osd] show-clock: no clock is drawn")
+        if tracker is not None and tracker.get("display-tracking-id") is False:
+            values["show_ids"] = False
+            origins["show_ids"] = tracker.origin("display-tracking-id")
+        self.parts.items["osd"].append((values, origins))
+
+    def _tiler_and_sinks(self) -> None:
+        tiler = self.found.get("tiled-display")
+        if tiler is not None:
+            keys = [k for k in tiler.kind.keys.values() if k.name in _TILER_KEYS]
+            values, origins = tiler.fields(keys)
+            if tiler.get("square-seq-grid"):
+                values.pop("rows", None)
+                values.pop("columns", None)
+            self.parts.items["tiler"].append((values, origins))
+        for found, group in self.sinks:
+            self._sink(found, group, tiled=tiler is not None)
+
+    def _sink(self, found: Found, group: Group, *, tiled: bool) -> None:
+        document, name = self.document, show(group.name)
+        kind, line = found.get("type"), group.line
+        if kind in _DISPLAYS:
+            what = _DISPLAYS[kind]
+            document.remark(line, f"[{name}] is not applied: there is no {what} to show frames in")
+        elif kind == 4:
+            document.remark(line, f"[{name}] is not applied: there is no RTSP server")
+        elif kind == 6:
+            document.remark(line, f"[{name}] is not applied: no messages are sent")
+        elif kind == 1:
+            origin = found.origin("type")
+            self.parts.items["sinks"].append(({"kind": "fake"}, {"kind": origin}))
+        elif kind == 3:
+            self._file_sink(found, name, line, tiled=tiled)
+        elif kind is None:
+            document.refuse(line, f"[{name}] has no type.", "type=3 and output-file=...")
+        else:
+            document.refuse(
+                found.line("type"),
+                f"type={kind} is not a type of sink.",
+                "one of 1 (none), 2 (window), 3 (file), 4 (RTSP), 5 (screen), 6 (messages)",
+            )
+
+    def _file_sink(self, found: Found, name: str, line: int, *, tiled: bool) -> None:
+        document, output = self.document, found.get("output-file")
+        if output is None:
+            document.refuse(line, f"[{name}] has no output-file.", "output-file=out.mp4")
+            return
+        codec = found.get("codec")
+        if codec is not None and codec != 1:
+            what = _CODECS.get(codec, f"codec={codec}")
+            document.remark(found.line("codec"), f"[{name}] writes H.264 instead of {what}")
+        if found.get("container") == 2 and not output.endswith(".mkv"):
+            message = f"[{name}] writes what the ending of {show(output)} says, not Matroska"
+            document.remark(found.line("container"), message)
+        # the original gives the name to a file sink as it is: relative to the working directory
+        values: dict[str, Any] = {"kind": "video", "path": Path(output)}
+        origins = dict.fromkeys(("kind", "path"), found.origin("output-file"))
+        number = found.get("source-id")
+        if number is not None and (not tiled or found.get("link-to-demux")):
+            sources = self.parts.items["sources"]
+            if any(source.get("camera_id") == number for source, _ in sources):
+                values["source"], origins["source"] = number, found.origin("source-id")
+            else:
+                document.remark(
+                    found.line("source-id"), f"[{name}] is left out: there is no source {number}"
+                )
+                return
+        self.parts.items["sinks"].append((values, origins))
+
+
+_OSD_FIELDS = {key.field for key in OSD.keys.values()}
+_TILER_KEYS = ("rows", "columns", "width", "height")

@@ -1,0 +1,185 @@
+"""The JSON schema of Noria's pipeline file, for editors and other programs.
+
+Made from the same table that `load_pipeline` reads by. `python -m noria.config.pipeline_schema`
+brings `pipeline.schema.json` beside this module up to date.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from noria.config.key import Key
+from noria.config.pipeline_keys import COLORS, MAX_ITEMS, SECTIONS, TOP_KEYS, Section
+from noria.config.values import Kind
+
+__all__ = ["SCHEMA_FILE", "markdown_tables", "pipeline_schema"]
+
+SCHEMA_FILE = Path(__file__).with_name("pipeline.schema.json")
+
+Schema = dict[str, Any]
+
+_FLAG: Schema = {"enum": [True, False, "on", "off", "yes", "no"]}
+_TEXT: Schema = {"type": "string", "minLength": 1}
+_UNIT = "(0|1|0?\\.[0-9]+|1\\.0*)"  # a number from 0 to 1
+_COUNT = "(0|[1-9][0-9]{0,9})"
+_SIDE = "([1-9]|[1-5][0-9]|6[0-4])"  # 1 to 64
+_COLOR: Schema = {
+    "anyOf": [
+        {
+            "type": "array",
+            "items": {"type": "number", "minimum": 0, "maximum": 1},
+            "minItems": 4,
+            "maxItems": 4,
+        },
+        {"type": "string", "pattern": f"^{_UNIT}(;{_UNIT}){{3}};?$"},
+    ]
+}
+_SHORT: dict[str, Schema] = {
+    "tracker": {
+        "type": "string",
+        "pattern": "\\.ya?ml$|^[A-Za-z][A-Za-z0-9_.-]*(:[^:,=]+=[^,]+(,[^,=]+=[^,]+)*)?$",
+    },
+    "tiler": {"type": "string", "pattern": f"^{_SIDE} ?[x*×] ?{_SIDE}$"},
+    "osd": _FLAG,
+}
+
+
+def pipeline_schema() -> Schema:
+    """The schema (draft 2020-12). What it accepts, `load_pipeline` reads, apart from what only it
+    can see: paths that cannot be looked at, names given twice, sources that are not there."""
+    properties: Schema = {name: _section(section) for name, section in SECTIONS.items()}
+    properties |= {name: _key(key) for name, key in TOP_KEYS.items()}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Noria pipeline file",
+        "type": "object",
+        "properties": properties,
+        "required": ["sources"],
+        "additionalProperties": False,
+    }
+
+
+def _section(section: Section) -> Schema:
+    item: Schema = {"anyOf": [_short(section), _long(section)]}
+    if not section.many:
+        return item
+    many: Schema = {"type": "array", "items": item, "maxItems": MAX_ITEMS}
+    if section.name == "sources":
+        many["minItems"] = 1
+    return {"anyOf": [*item["anyOf"], many]}
+
+
+def _short(section: Section) -> Schema:
+    return _SHORT.get(section.name, _TEXT) | {"description": section.short_says}
+
+
+def _long(section: Section) -> Schema:
+    schema: Schema = {
+        "type": "object",
+        "properties": {name: _key(key) for name, key in section.keys.items()},
+        "additionalProperties": False,
+    }
+    if section.required:
+        schema["required"] = [section.required]
+    elif section.name == "tracker":
+        schema["oneOf"] = [{"required": ["name"]}, {"required": ["config"]}]
+    elif section.name == "sinks":
+        fake = {"properties": {"kind": {"const": "fake"}}, "required": ["kind"]}
+        schema["anyOf"] = [{"required": ["path"]}, fake]
+    return schema
+
+
+def _key(key: Key) -> Schema:
+    schema = _value(key) | {"description": key.meaning}
+    if key.group == "pipeline" and key.default is not None:
+        schema["default"] = key.default
+    return schema
+
+
+def _value(key: Key) -> Schema:
+    if key.name in COLORS:
+        return {
+            "type": "object",
+            "propertyNames": {"pattern": "^(all|0|[1-9][0-9]{0,8})$"},
+            "additionalProperties": _COLOR,
+        }
+    if key.name == "settings":
+        return {
+            "type": "object",
+            "propertyNames": {"pattern": "^[A-Za-z][A-Za-z0-9_-]*$"},
+            "additionalProperties": {"type": ["string", "number", "boolean"]},
+        }
+    if key.enum is not None:
+        names = [member.name.lower() for member in key.enum]
+        return {"enum": [*names, *(int(member) for member in key.enum)]}
+    if key.choices:
+        return {"enum": list(key.choices)}
+    if key.kind is Kind.FLAG:
+        return dict(_FLAG)
+    if key.kind is Kind.FLOATS:
+        return dict(_COLOR)
+    if key.kind in (Kind.INT, Kind.FLOAT, Kind.INTS):
+        number = _number(key)
+        if key.kind is Kind.INTS:
+            text = {"type": "string", "pattern": f"^{_COUNT}(;{_COUNT})*;?$"}
+            return {"anyOf": [{"type": "array", "items": number}, number, text]}
+        return number
+    return dict(_TEXT)
+
+
+def _number(key: Key) -> Schema:
+    schema: Schema = {"type": "number" if key.kind is Kind.FLOAT else "integer"}
+    if key.low is not None:
+        schema["minimum"] = key.low
+    high = key.high if key.high is not None or key.kind is Kind.FLOAT else 2**31 - 1
+    if high is not None:
+        schema["maximum"] = high
+    if key.low is None and key.kind is not Kind.FLOAT:
+        schema["minimum"] = -(2**31)
+    return schema
+
+
+def schema_text() -> str:
+    """The schema as the file beside this module holds it."""
+    return json.dumps(pipeline_schema(), indent=1, ensure_ascii=False) + "\n"
+
+
+def markdown_tables() -> str:
+    """All keys for the documentation."""
+    parts = []
+    for section in SECTIONS.values():
+        kind = "list" if section.many else "one"
+        lines = [f"### `{section.name}`", "", f"Short form: {section.short_says} ({kind}).", ""]
+        lines += ["| Key | Values | Default | Meaning |", "|---|---|---|---|"]
+        lines += [_row(key, required=key.name == section.required) for key in section.keys.values()]
+        parts.append("\n".join(lines))
+    lines = ["### Batches", "", "| Key | Values | Default | Meaning |", "|---|---|---|---|"]
+    parts.append("\n".join([*lines, *(_row(key) for key in TOP_KEYS.values())]))
+    return "\n\n".join(parts)
+
+
+def _row(key: Key, *, required: bool = False) -> str:
+    values = key.expected().removeprefix("one of ")
+    if key.name in COLORS or key.kind is Kind.FLOATS:
+        values = "r, g, b, a, each 0 to 1"
+    elif key.name == "settings":
+        values = "a mapping"
+    elif key.kind is Kind.FLAG:
+        values = "true or false"
+    elif key.enum is not None:
+        values = ", ".join(member.name.lower() for member in key.enum)
+    elif key.kind in (Kind.STRING, Kind.PATH) and not key.choices:
+        values = "a text" if key.kind is Kind.STRING else "a path"
+    elif key.kind is Kind.INTS:
+        values = "a list of integers"
+    default = "" if key.default is None or key.default == () else str(key.default).lower()
+    if key.group != "pipeline":
+        default = ""  # the model's own file has the default
+    default = "required" if required else default
+    return f"| `{key.name}` | {values} | {default} | {key.meaning} |".replace("\n", " ")
+
+
+if __name__ == "__main__":
+    SCHEMA_FILE.write_text(schema_text(), encoding="utf-8")

@@ -1,0 +1,101 @@
+"""Fuzz the readers of pipeline files: any bytes give a PipelineSpec or a ConfigError.
+
+    pip install atheris
+    python tests/fuzz/fuzz_pipeline.py -max_total_time=600 corpus_folder tests/fuzz/seeds/pipeline
+
+The first byte of an input chooses the file: `y` YAML, `c` a CSV of sources beside a fixed YAML,
+else INI. A crash is written to `crash-*`; put it into the seeds, which
+`tests/config/test_pipeline_fuzz.py` replays.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+SEEDS = Path(__file__).parent / "seeds" / "pipeline"
+_FOLDER = Path(
+    tempfile.mkdtemp(prefix="noria-fuzz-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
+)
+_CSV_APP = b"source:\n  csv-file-path: sources.csv\nstreammux:\n  batch-size: 2\n"
+
+
+def check(data: bytes) -> bool:
+    """Load one input and everything that can be done with it; True when it is a valid pipeline.
+
+    Raises:
+        Whatever is not a ConfigError, and AssertionError when a dump does not read back.
+    """
+    from noria.config import is_pipeline_file, load_pipeline
+    from noria.errors import ConfigError
+
+    kind, body = data[:1], data[1:]
+    path = _FOLDER / ("app.txt" if kind not in (b"y", b"c") else "pipe.yml")
+    if kind == b"c":
+        (_FOLDER / "sources.csv").write_bytes(body)
+        body = _CSV_APP
+    path.write_bytes(body)
+    is_pipeline = is_pipeline_file(path)
+    try:
+        spec = load_pipeline(path)
+    except ConfigError as error:
+        _printable(str(error))
+        return False
+    assert is_pipeline or path.suffix == ".yml"
+    for notice in spec.notices:
+        _printable(str(notice))
+    assert spec.opened_sources
+    _printable(repr(spec))
+    for sink in spec.sinks:
+        spec.source_index(sink)
+    try:
+        spec.load_models()
+    except ConfigError as error:
+        _printable(str(error))
+    again = _FOLDER / "again.yml"
+    again.write_text(spec.dump())
+    assert load_pipeline(again) == spec, spec.dump()
+    return True
+
+
+def _printable(text: str) -> None:
+    """Refuse messages that would upset a terminal or cannot be encoded."""
+    assert all(line.isprintable() for line in text.split("\n")), repr(text)
+
+
+def _write_dictionary(path: Path) -> None:
+    """The words of the formats, so that the fuzzer need not find them letter by letter."""
+    from noria.config.app_keys import APP_GROUPS
+    from noria.config.pipeline_keys import SECTIONS, TOP_KEYS
+
+    words = [*TOP_KEYS, "[sink0]\n", "[source0]\n", "[secondary-gie1]\n", "enable=1\n", "enable: 1"]
+    for section in SECTIONS.values():
+        words += [section.name + ":", *section.keys]
+    for group in APP_GROUPS:
+        words += [f"[{group.name}]\n", *group.keys, *group.unused]
+    words += ["file://", "rtsp://", "%d", "usb:0", "csi:0", "camera:0", "kitti:", "iou:a=1", "2x2"]
+    words += ["1;0;0;1", "[1, 0, 0, 1]", "{all: ", "&a ", "*a", "- ", "2147483648", "-1", "nan"]
+    escaped = ("".join(f"\\x{byte:02x}" for byte in word.encode()) for word in dict.fromkeys(words))
+    path.write_text("".join(f'"{word}"\n' for word in escaped))
+
+
+def main() -> None:
+    from instrument import instrumented
+
+    with instrumented("noria", "yaml"):
+        import noria.config.app_file
+        import noria.config.pipeline_build
+        import noria.config.pipeline_files  # noqa: F401
+    import atheris
+
+    dictionary = _FOLDER / "words.dict"
+    _write_dictionary(dictionary)
+    arguments = [sys.argv[0], f"-dict={dictionary}", "-max_len=2048", "-timeout=10", *sys.argv[1:]]
+    atheris.Setup(arguments, lambda data: check(data) and None)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()
