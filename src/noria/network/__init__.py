@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from noria.network.caffe import network_from_caffe
 from noria.network.network import Network, NetworkSummary, UnknownOperator
 from noria.network.onnx_file import network_from_onnx
 from noria.network.tensor_spec import TensorSpec
 
-__all__ = ["Network", "NetworkSummary", "TensorSpec", "UnknownOperator", "network_from_onnx"]
+__all__ = [
+    "Network",
+    "NetworkSummary",
+    "TensorSpec",
+    "UnknownOperator",
+    "network_from_caffe",
+    "network_from_onnx",
+]

@@ -73,6 +73,9 @@ class Network:
         sha256: hash of the bytes of that file.
         external_locations: files with external data: location as the model writes it -> file.
 
+    Attributes:
+        made_from: further files that an importer read: what they are -> file.
+
     Raises:
         ModelError: no inputs or outputs, or one that is not a tensor.
     """
@@ -91,6 +94,7 @@ class Network:
         self.size_bytes = size_bytes
         self.sha256 = sha256
         self.external_locations = external_locations
+        self.made_from: Mapping[str, Path] = MappingProxyType({})
         self._strip_initializer_inputs()
         for kind, values in (("inputs", model.graph.inputs), ("outputs", model.graph.outputs)):
             if not values:

@@ -1,0 +1,51 @@
+"""How each layer type becomes ONNX operators; one file per family."""
+
+from __future__ import annotations
+
+from noria.network.caffe.layers import (
+    activation,
+    arithmetic,
+    convolution,
+    normalisation,
+    pooling,
+    resize,
+    shape,
+    ssd,
+)
+from noria.network.caffe.lowering import Lower
+
+__all__ = ["INPUTS", "LOWERINGS", "TRAINING_ONLY"]
+
+LOWERINGS: dict[str, Lower] = {
+    **activation.LOWERINGS,
+    **arithmetic.LOWERINGS,
+    **convolution.LOWERINGS,
+    **normalisation.LOWERINGS,
+    **pooling.LOWERINGS,
+    **resize.LOWERINGS,
+    **shape.LOWERINGS,
+    **ssd.LOWERINGS,
+}
+"""Layer type -> what makes its nodes."""
+
+INPUTS = frozenset(
+    ["Input", "Data", "ImageData", "AnnotatedData", "MemoryData", "HDF5Data", "DummyData"]
+)
+"""Layers that feed the network. `Input` has a shape; the others show where pictures come in."""
+
+TRAINING_ONLY = frozenset(
+    [
+        "Accuracy",
+        "ContrastiveLoss",
+        "DetectionEvaluate",
+        "EuclideanLoss",
+        "HingeLoss",
+        "InfogainLoss",
+        "MultiBoxLoss",
+        "MultinomialLogisticLoss",
+        "SigmoidCrossEntropyLoss",
+        "SmoothL1Loss",
+        "SoftmaxWithLoss",
+    ]
+)
+"""Layers that compare with the truth: left out, and what only they need with them."""

@@ -1,0 +1,149 @@
+"""What a layer's lowering sees: its inputs, fields and weights, and how to make nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noria.errors import ModelError
+from noria.network.caffe.net import Layer
+from noria.network.caffe.reading import Fields
+from noria.network.caffe.weights import WeightBlob
+from noria.network.graph_builder import Blob, GraphBuilder, Shape, shape_text
+
+__all__ = ["Lower", "Lowering"]
+
+
+class Lowering:
+    """One layer on its way into the graph.
+
+    Attributes:
+        layer: what the text says.
+        bottoms: its inputs; `x` is the first.
+        graph: where nodes go.
+        batch: the batch that the text writes, for layers that repeat it.
+    """
+
+    def __init__(
+        self,
+        layer: Layer,
+        bottoms: Sequence[Blob],
+        weights: Sequence[WeightBlob],
+        graph: GraphBuilder,
+        batch: int,
+    ) -> None:
+        self.layer = layer
+        self.bottoms = tuple(bottoms)
+        self.graph = graph
+        self.batch = batch
+        self._weights = list(weights)
+        self._groups: dict[str, Fields] = {}
+
+    @property
+    def x(self) -> Blob:
+        """The first input."""
+        return self.bottoms[0]
+
+    def fields(self, name: str) -> Fields:
+        """The layer's parameter group of this name."""
+        if name not in self._groups:
+            self._groups[name] = self.layer.fields.message(name)
+        return self._groups[name]
+
+    def refuse_unread(self) -> None:
+        """Refuse fields of the layer that its lowering did not ask for.
+
+        Raises:
+            ModelError: naming the first.
+        """
+        for group in (*self._groups.values(), self.layer.fields):
+            group.refuse_unread()
+
+    def error(
+        self, found: str, *, expected: str | None = None, fix: str | Sequence[str] | None = None
+    ) -> ModelError:
+        """An error about this layer."""
+        return self.graph.error(found, expected=expected, fix=fix)
+
+    def inputs(self, least: int, most: int | None = None) -> None:
+        """Check how many inputs there are."""
+        most = least if most is None else most
+        count = len(self.bottoms)
+        if not least <= count <= most:
+            wanted = str(least) if least == most else f"{least} to {most}"
+            raise self.error(f"the layer has {count} bottom(s)", expected=wanted)
+
+    def axis(self, value: int, rank: int | None = None, *, name: str = "axis") -> int:
+        """An axis counted from the front."""
+        rank = self.x.rank if rank is None else rank
+        axis = value + rank if value < 0 else value
+        if not 0 <= axis < max(rank, 1):
+            raise self.error(f"{name}: {value}, but the input has {rank} axes")
+        return axis
+
+    def free_of_batch(self, shape: Shape, axis: int, doing: str) -> int:
+        """The length of an axis, which may not be the batch."""
+        if shape[axis] < 0:
+            raise self.error(
+                f"it {doing} the batch: axis {axis} of {shape_text(shape)}",
+                fix="as many pictures come as come: nothing may depend on their number",
+            )
+        return shape[axis]
+
+    def op(self, name: str, inputs: Sequence[Blob | None], shape: Shape, **attributes: Any) -> Blob:
+        """A node with one output."""
+        return self.graph.node(name, inputs, shape, **attributes)
+
+    def same(self, name: str, *inputs: Blob, **attributes: Any) -> Blob:
+        """A node whose output is shaped like its first input."""
+        return self.graph.node(name, inputs, inputs[0].shape, **attributes)
+
+    def constant(self, array: npt.ArrayLike, dtype: Any = np.float32, name: str = "") -> Blob:
+        """A constant tensor."""
+        return self.graph.constant(array, dtype, name)
+
+    @property
+    def weight_count(self) -> int:
+        """How many weight blobs the file has for this layer."""
+        return len(self._weights)
+
+    def weight(self, index: int, *shapes: tuple[int, ...], name: str) -> npt.NDArray[np.float32]:
+        """Weight blob `index`, in the first of `shapes` that it fits.
+
+        Leading axes of length 1 make no difference (for one axis: wherever they stand): old files
+        write four axes for everything.
+
+        Raises:
+            ModelError: the file has no such blob, or it has another shape.
+        """
+        if index >= len(self._weights):
+            have = f"{len(self._weights)} weight blobs" if self._weights else "no weights"
+            raise self.error(
+                f"the caffemodel has {have} for this layer; the {name} are missing",
+                expected=" or ".join("x".join(map(str, s)) for s in shapes),
+                fix="prototxt and caffemodel must name layers alike: are they of one model?",
+            )
+        blob = self._weights[index]
+        for shape in shapes:
+            if _stripped(blob.shape, shape) == _stripped(shape, shape):
+                return blob.data.reshape(shape)
+        raise self.error(
+            f"the {name} in the caffemodel have the shape {'x'.join(map(str, blob.shape))}",
+            expected=" or ".join("x".join(map(str, s)) for s in shapes),
+        )
+
+
+def _stripped(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...]:
+    if len(wanted) <= 1:
+        return tuple(d for d in shape if d != 1)
+    kept = list(shape)
+    while kept and kept[0] == 1:
+        del kept[0]
+    return tuple(kept)
+
+
+Lower = Callable[[Lowering], Sequence[Blob]]
+"""Makes the nodes of a layer and returns its outputs, one for each top (or more: extra are cut)."""

@@ -1,0 +1,64 @@
+"""The bytes of a model file: a regular file of a sensible size, or words why not."""
+
+from __future__ import annotations
+
+import hashlib
+import stat
+from pathlib import Path
+
+from noria.errors import ModelError
+from noria.network.sniff import HEAD_BYTES, looks_like
+
+__all__ = ["MAX_FILE_BYTES", "foreign", "read_model_file", "sha256_of"]
+
+MAX_FILE_BYTES = 2**31
+"""A protobuf message ends at 2 GiB; no weights file of the older formats is longer either."""
+
+
+def read_model_file(path: Path, what: str, *, max_bytes: int = MAX_FILE_BYTES) -> bytes:
+    """All bytes of `path`.
+
+    Args:
+        what: what the file should be, for messages: "a Caffe model (caffemodel)".
+        max_bytes: longer files are refused unread.
+
+    Raises:
+        ModelError: missing, not a regular file, empty, or longer than `max_bytes`.
+    """
+    where = str(path)
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            kind = "is a folder" if stat.S_ISDIR(status.st_mode) else "is not a regular file"
+            raise ModelError(kind, where=where, expected=what)
+        if status.st_size > max_bytes:
+            raise ModelError(
+                f"{status.st_size} bytes are too many",
+                where=where,
+                expected=f"{what} of at most {max_bytes} bytes",
+            )
+        data = path.read_bytes()
+    except (OSError, ValueError) as error:
+        said = getattr(error, "strerror", None) or str(error)
+        raise ModelError(f"the model cannot be read: {said}", where=where, expected=what) from error
+    if not data:
+        raise ModelError("the file is empty", where=where, expected=what)
+    return data
+
+
+def foreign(data: bytes, path: Path, what: str, damage: str) -> ModelError:
+    """The error for bytes that are not `what`: what they look like, else what is damaged."""
+    words = looks_like(data[:HEAD_BYTES], len(data))
+    if words is not None and words != what:
+        return ModelError(f"it looks like {words}", where=str(path), expected=what)
+    return ModelError(
+        f"truncated or damaged: {damage}",
+        where=str(path),
+        expected=what,
+        fix="copy or download it again",
+    )
+
+
+def sha256_of(data: bytes) -> str:
+    """Hex digest."""
+    return hashlib.sha256(data).hexdigest()
