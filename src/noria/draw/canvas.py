@@ -173,6 +173,12 @@ class PlanarCanvas(Canvas):
             keep, add = _factors(overlay.opacities, values[:, i : i + 1])
             _native.draw_blend(area, overlay.slots, xs, ys, keep, add)
 
+    def put(self, planes: tuple[Plane, ...], left: int, top: int) -> None:
+        """Copy an I420 picture, all of it inside the frame, to a place with even coordinates."""
+        for i, (plane, part) in enumerate(zip(self._planes, planes, strict=True)):
+            y, x = (top, left) if i == 0 else (top // 2, left // 2)
+            plane[y : y + part.shape[0], x : x + part.shape[1]] = part
+
     def frame(self) -> Frame:
         return replace(
             self._frame,

@@ -156,7 +156,7 @@ class Painter:
                     canvas.blend(mask_overlay(mask, color, self.opacity, line))
         placed: dict[int, _Label] = {}
         finite: Any = np.isfinite(rects).all(axis=1)
-        below = 0  # full-frame texts are stacked
+        stacks: dict[tuple[int, int], int] = {}  # heights of full-frame texts at one place
         for i in order:
             if not finite[i]:
                 continue
@@ -176,8 +176,9 @@ class Painter:
             label = _Label(look.text, *self._place(look.text, box, canvas))
             if self.palette == "auto":
                 if objects.class_ids[i] == _WHOLE_FRAME:
-                    label = _Label(look.text, label.left, label.top + below)
-                    below += look.text.height
+                    place = (label.left, label.top)
+                    label = _Label(look.text, place[0], place[1] + stacks.get(place, 0))
+                    stacks[place] = stacks.get(place, 0) + look.text.height
                 elif nested:
                     label = self._beside_parent(objects, i, label, box, canvas, placed)
             placed[i] = label
