@@ -140,7 +140,8 @@ def test_the_second_run_uses_the_saved_engine(mean_config: Config, photos: Path)
         ({"onnx_file": "gone.onnx"}, 3, "gone.onnx"),
         ({"labelfile_path": "gone.txt"}, 3, "gone.txt"),
         ({"parse_bbox_func_name": "parce"}, 5, "parse"),
-        ({"network_type": 2}, 3, "cannot be run yet"),
+        ({"network_type": 3, "cluster_mode": 2}, 3, "cluster-mode"),
+        ({"network_type": 2}, 5, "three axes"),
         ({"offsets": "1;2"}, 3, "offsets"),
     ],
 )

@@ -54,8 +54,6 @@ def test_a_config_without_oddities_has_no_notices(load: Load) -> None:
         ("warning", "network-type=1\n[class-attrs-all]", "does not use it"),  # X20
         ("warning", "overwrite-input-tensor=1", "needs ip-tensor-file"),  # X21
         ("warning", "overwrite-output-tensor=1", "needs op-tensor-files"),
-        ("warning", "network-type=1", "Noria runs detectors (0) so far"),
-        ("warning", "process-mode=2", "Noria runs on whole frames (1) so far"),
         ("warning", "offsets=1;2", "2 offsets for 3 channels"),
         ("warning", "offsets=1;2;3\nmodel-color-format=2", "3 offsets for 1 channels"),
         ("warning", "num-detected-classes=0", "every box is dropped"),
@@ -93,10 +91,10 @@ def test_missing_id_is_told(load: Load) -> None:
 
 
 def test_idle_keys_are_told_once_and_together(load: Load) -> None:
-    cfg = load(BASE + SCALE + "workspace-size=10\nwarmup-engine=1\nclassifier-threshold=0\n")
+    cfg = load(BASE + SCALE + "workspace-size=10\ntensor-meta-pool-size=4\nclassifier-threshold=0\n")
     (message,) = told(cfg)
     assert "workspace-size (line 7)" in message
-    assert "warmup-engine (line 8)" in message
+    assert "tensor-meta-pool-size (line 8)" in message
     assert "classifier-threshold" not in message  # its default: nothing was asked for
 
 

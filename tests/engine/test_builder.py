@@ -72,17 +72,30 @@ def test_an_input_without_batch_axis(tmp_path):
         built(model, tmp_path)
 
 
-def test_several_inputs_are_named(tmp_path):
-    model = model_of(
-        [helper.make_node("Add", ["x", "im_shape"], ["y"], "add")],
+def two_inputs(second):
+    return model_of(
+        [helper.make_node("Add", ["x", "more"], ["y"], "add")],
         [
             helper.make_tensor_value_info("x", FLOAT, ["n", 3, 4, 6]),
-            helper.make_tensor_value_info("im_shape", FLOAT, ["n", 3, 4, 6]),
+            helper.make_tensor_value_info("more", FLOAT, second),
         ],
         [helper.make_tensor_value_info("y", FLOAT, ["n", 3, 4, 6])],
     )
-    with pytest.raises(EngineError, match=r"2 inputs: x float32.*im_shape float32"):
-        built(model, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("second", "shape"),
+    [(["n", 1, 1, 1], (None, 1, 1, 1)), ([1, 3, 1, 1], (1, 3, 1, 1)), ([6], (6,)), ([], ())],
+)
+def test_further_inputs_are_kept(tmp_path, second, shape):
+    plan = built(two_inputs(second), tmp_path, max_batch=4)
+    assert [s.name for s in plan.inputs] == ["x", "more"]
+    assert plan.inputs[1].shape == shape
+
+
+def test_free_axes_of_further_inputs_are_refused(tmp_path):
+    with pytest.raises(EngineError, match=r"more float32.*axis free other than the batch"):
+        built(two_inputs(["n", 1, 1, "any"]), tmp_path)
 
 
 @pytest.mark.parametrize("batch", [0, 1025])

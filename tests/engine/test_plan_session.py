@@ -211,3 +211,34 @@ def test_running_leaves_the_arithmetic_of_the_caller_alone(session):
     # a runtime may switch subnormal numbers off for the whole thread that calls it
     session.run({"x": pictures(1)})
     assert np.float32(1e-40) * np.float32(0.5) != 0
+
+
+def two_inputs(batch, second):
+    return model_of(
+        [helper.make_node("Add", ["x", "more"], ["y"], "add")],
+        [
+            helper.make_tensor_value_info("x", FLOAT, [batch, 3, 4, 6]),
+            helper.make_tensor_value_info("more", FLOAT, second),
+        ],
+        [helper.make_tensor_value_info("y", FLOAT, [batch, 3, 4, 6])],
+    )
+
+
+def test_an_input_of_fixed_axes_serves_every_batch(tmp_path):
+    with session_of(two_inputs("n", [6]), tmp_path, max_batch=4) as session:
+        more = np.arange(6, dtype=np.float32)
+        for count in (1, 3):
+            x = pictures(count)
+            assert np.array_equal(session.run({"x": x, "more": more})["y"], x + more)
+        with pytest.raises(EngineError, match="'more' has shape 5"):
+            session.run({"x": pictures(1), "more": more[:5]})
+
+
+@pytest.mark.parametrize("batch", ["n", 2])
+def test_batched_inputs_are_cut_and_padded_alike(tmp_path, batch):
+    with session_of(two_inputs(batch, [batch, 1, 1, 1]), tmp_path, max_batch=3) as session:
+        x = pictures(3)
+        more = np.arange(3, dtype=np.float32).reshape(3, 1, 1, 1)
+        assert np.array_equal(session.run({"x": x, "more": more})["y"], x + more)
+        with pytest.raises(EngineError, match="'more' has shape 2"):
+            session.run({"x": x, "more": more[:2]})

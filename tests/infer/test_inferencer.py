@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,8 +11,8 @@ import pytest
 
 from noria.errors import ConfigError, CustomLibraryError, EngineError, ParserError
 from noria.infer.inferencer import Inferencer
+from noria.infer.preprocess import Preprocessor
 from noria.media import Frame, PixelFormat
-from noria.meta import NetworkInfo
 
 Config = Callable[..., Path]
 
@@ -44,10 +45,12 @@ def test_letterboxed_boxes_map_back_through_the_padding(mean_config: Config) -> 
 
 
 def test_colour_order_offsets_and_scale_reach_the_model(mean_config: Config) -> None:
-    config = mean_config(model_color_format=1, offsets="10;20;30", net_scale_factor=0.01)
+    config = mean_config(
+        model_color_format=1, offsets="10;20;30", net_scale_factor=0.01, output_tensor_meta=1
+    )
     with Inferencer.from_config(config) as model:
-        prepared = model.prepare([red(130)])
-        means = model.run(prepared)["mean"][0]
+        (meta,) = model.process([red(130)])
+    means = meta.tensors[0]["mean"]
     np.testing.assert_allclose(means, [-0.1, -0.2, 1.0], atol=1e-5)
 
 
@@ -83,7 +86,7 @@ def test_a_failing_parser_costs_the_frame_only_and_is_said_once(mean_config: Con
         metas = model.process([red(0), red(255), red(0, number=2)])
         said = [n for n in model.notices if "nothing to see" in n.message]
     assert [len(m.objects) for m in metas] == [0, 1, 0]
-    assert model.failed_frames == 2
+    assert model.failed_items == 2
     assert len(said) == 1
     assert "mean_parser.py" in str(said[0])
 
@@ -100,7 +103,7 @@ def test_ever_new_messages_of_a_failing_parser_do_not_pile_up(mean_config: Confi
         before = len(model.notices)
         for level in range(20):
             model.process([red(level)])
-        assert model.failed_frames == 20
+        assert model.failed_items == 20
         assert 1 <= len(model.notices) - before <= 5
 
 
@@ -144,12 +147,27 @@ def test_a_broken_python_parser_is_never_replaced(mean_config: Config) -> None:
         Inferencer.from_config(config)
 
 
-@pytest.mark.parametrize(("key", "value"), [("network_type", 1), ("process_mode", 2)])
-def test_what_cannot_run_yet_is_refused_with_its_line(
-    mean_config: Config, key: str, value: int
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"network_type": 3, "cluster_mode": 2}, r"config\.txt:\d+: .*cluster-mode=4"),
+        ({"network_type": 3}, "parse-bbox-instance-mask-func-name"),
+        ({"output_instance_mask": 1, "cluster_mode": 2}, r"config\.txt:\d+: .*cluster-mode=4"),
+        ({"gie_unique_id": None}, "gie-unique-id is not given"),
+    ],
+)
+def test_what_the_original_refuses_at_start(
+    mean_config: Config, keys: dict[str, object], words: str
 ) -> None:
-    with pytest.raises(ConfigError, match=r"config\.txt:\d+: .*cannot be run yet"):
-        Inferencer.from_config(mean_config(**{key: value}))
+    with pytest.raises(ConfigError) as caught:
+        Inferencer.from_config(mean_config(**keys))
+    assert re.search(words, str(caught.value), re.DOTALL)
+
+
+def test_a_unique_id_can_be_given_by_the_program(mean_config: Config) -> None:
+    with Inferencer.from_config(mean_config(gie_unique_id=None), unique_id=7) as model:
+        (meta,) = model.process([red(255)])
+    assert meta.objects[0].component_id == 7
 
 
 def test_zero_classes_are_said(mean_config: Config) -> None:
@@ -207,9 +225,10 @@ def test_no_memory_for_the_input_is_an_engine_error(
     mean_config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Inferencer.from_config(mean_config()) as model:
-        monkeypatch.setattr(model, "network", NetworkInfo(2**24, 2**24, 3))
+        shape = property(lambda _: (3, 2**24, 2**24))
+        monkeypatch.setattr(Preprocessor, "shape", shape, raising=False)
         with pytest.raises(EngineError, match="no memory for 1 input"):
-            model.prepare([red(255)])
+            model.process([red(255)])
 
 
 def test_boxes_that_look_normalised_are_said_once(mean_config: Config) -> None:

@@ -174,9 +174,10 @@ def execute(
     inferencer.close()
     if strict:
         refuse_warnings(late)
-    if report.inferred and report.failed_frames == report.inferred:
+    broken = [m for m in report.models if m.inferred and m.failed == m.inferred]
+    if broken:
         raise ParserError(
-            f"the outputs of all {report.inferred} inferred frames could not be parsed",
+            f"none of the {broken[0].inferred} outputs of {broken[0].name} could be parsed",
             where=str(config),
             fix="the warning above says why; noria show CONFIG lists what the model outputs",
         )

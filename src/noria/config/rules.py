@@ -118,21 +118,6 @@ def _identity(cfg: ModelConfig) -> Iterator[Remark]:
         )
 
 
-def _not_run_yet(cfg: ModelConfig) -> Iterator[Remark]:
-    if cfg.network_type is not NetworkType.DETECTOR:
-        yield Remark(
-            "warning",
-            ("network_type",),
-            f"network-type {cfg.network_type} is read; Noria runs detectors (0) so far",
-        )
-    if cfg.process_mode is ProcessMode.SECONDARY:
-        yield Remark(
-            "warning",
-            ("process_mode",),
-            f"process-mode {cfg.process_mode} is read; Noria runs on whole frames (1) so far",
-        )
-
-
 def _x5_mean_file_beats_offsets(cfg: ModelConfig) -> Iterator[Remark]:
     if cfg.mean_file and cfg.offsets:
         yield Remark("warning", ("offsets",), "offsets are not used: mean-file wins")
@@ -406,7 +391,6 @@ def _mode_0(cfg: ModelConfig) -> Iterator[Remark]:
 
 _RULES: tuple[Rule, ...] = (
     _identity,
-    _not_run_yet,
     _x5_mean_file_beats_offsets,
     _x6_functions_need_a_library,
     _x7_padding_needs_letterbox,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,7 +68,7 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
 
     Raises:
         ModelError: external data changed since the model was read; over 2 GiB.
-        EngineError: several inputs; shapes that stay free or contradict `infer_dims`; operators
+        EngineError: shapes that stay free or contradict `infer_dims`; operators
             that the runtime does not know; anything else the runtime refuses.
     """
     options = options or BuildOptions()
@@ -76,7 +77,6 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
         raise EngineError(
             f"max_batch={options.max_batch}", where=where, expected=f"1 to {MAX_BATCH}"
         )
-    _refuse_several_inputs(network, where)
     image = network.inputs[0]
     shape = resolve_shape(image, options.infer_dims, options.input_order, where=where)
     decisions = []
@@ -111,7 +111,10 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
         fixed_batch=fixed_batch,
         infer_dims=complete_infer_dims(options.infer_dims),
         model=_model_record(network, model),
-        inputs=[TensorSpec(image.name, runner.inputs[0].dtype, tuple(shape))],
+        inputs=[
+            TensorSpec(image.name, runner.inputs[0].dtype, tuple(shape)),
+            *_extra_inputs(network, runner.inputs, shape, where),
+        ],
         outputs=list(runner.outputs),
         tactics=(tactic,),
         decisions=tuple(DecisionRecord.of(n) for n in decisions),
@@ -123,16 +126,22 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
     return plan
 
 
-def _refuse_several_inputs(network: Network, where: str) -> None:
-    if len(network.inputs) > 1:
-        names = "; ".join(map(str, network.inputs))
-        raise EngineError(
-            f"the model has {len(network.inputs)} inputs: {names}",
-            where=where,
-            expected="one input, the picture",
-            fix="initialising further inputs is not supported yet; "
-            "make them constants (initialisers) of the model",
-        )
+def _extra_inputs(
+    network: Network, runner_inputs: Sequence[TensorSpec], image: tuple[int | None, ...], where: str
+) -> list[TensorSpec]:
+    """Inputs beside the picture: a free first axis is the batch, all others must be fixed."""
+    named = dict(zip(network.inputs[0].shape, image, strict=True))  # free axes that got a number
+    specs = []
+    for spec, runs in zip(network.inputs[1:], runner_inputs[1:], strict=True):
+        axes = [d if isinstance(d, int) else named.get(d) for d in spec.shape]
+        if any(d is None for d in axes[1:]):
+            raise EngineError(
+                f"input {spec} leaves an axis free other than the batch",
+                where=where,
+                fix="export the model with fixed axes for its further inputs",
+            )
+        specs.append(TensorSpec(spec.name, runs.dtype, tuple(axes)))
+    return specs
 
 
 def _batch_notice(fixed: int, wanted: int, network: Network) -> Notice:

@@ -207,8 +207,7 @@ def _build_and_keep(
                 _note_found(plan, wanted, notes)
                 return plan
         network = network_from_onnx(wanted.model)
-        if len(network.inputs) == 1:
-            _check_picture(network.inputs[0], cfg)
+        _check_picture(network.inputs[0], cfg)
         options = BuildOptions(
             max_batch=wanted.batch,
             precision=wanted.precision,

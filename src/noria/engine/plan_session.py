@@ -27,6 +27,7 @@ class PlanSession:
         inputs: bindings as the model declares them. Arrays of float32 are taken for every numeric
             type and converted (rounded to nearest, integers saturated). Source: spec A.5.
         outputs: bindings in order; shapes as far as they are known before a run.
+        batched_inputs: names of the inputs whose first axis is the batch.
         max_batch: most items of one run.
         fixed_batch: items of one run of the runtime, if the model fixes them. Fewer are padded,
             more are run in several goes. Source: spec A.5, D.2.
@@ -40,6 +41,11 @@ class PlanSession:
         self._where = where
         self._runner: Runner | None = runner
         self._by_name = {spec.name: spec for spec in self.inputs}
+        self.batched_inputs = frozenset(
+            spec.name
+            for i, spec in enumerate(self.inputs)
+            if i == 0 or (spec.shape and spec.shape[0] in (None, self.fixed_batch))
+        )
         self._lock = threading.Lock()
         self._executor: ThreadPoolExecutor | None = None
 
@@ -47,7 +53,8 @@ class PlanSession:
         """Run one batch of 1 to `max_batch` items.
 
         Args:
-            inputs: one array per input, (items, …), of the declared type or float32.
+            inputs: one array per input, (items, …), of the declared type or float32; an input
+                beside the first whose axes are all fixed is the same for every batch size.
 
         Returns:
             One new array per output in binding order, (items, …); an output whose only axis is
@@ -67,7 +74,10 @@ class PlanSession:
         parts = []
         for start in range(0, items, size):
             real = min(size, items - start)
-            chunk = {name: _padded(a[start : start + real], size) for name, a in feeds.items()}
+            chunk = {
+                name: _padded(a[start : start + real], size) if name in self.batched_inputs else a
+                for name, a in feeds.items()
+            }
             parts.append(self._named(self._run(runner, chunk), size, real))
         if len(parts) == 1:
             return parts[0]
@@ -130,13 +140,14 @@ class PlanSession:
         items = -1
         for name, spec in self._by_name.items():
             array = np.asarray(inputs[name])
+            batched = name in self.batched_inputs
             fits = array.ndim == len(spec.shape) and all(
                 not isinstance(want, int) or want == have
-                for want, have in zip(spec.shape[1:], array.shape[1:], strict=True)
+                for want, have in zip(spec.shape[batched:], array.shape[batched:], strict=True)
             )
-            if not fits or array.shape[0] != (len(array) if items < 0 else items):
-                self._refuse_shape(spec, array, items)
-            items = len(array)
+            if not fits or (batched and items >= 0 and len(array) != items):
+                self._refuse_shape(spec, array, items if batched else None)
+            items = len(array) if batched else items
             feeds[name] = _converted(array, spec, self._where)
         if not 1 <= items <= self.max_batch:
             raise EngineError(
@@ -147,9 +158,11 @@ class PlanSession:
             )
         return feeds, items
 
-    def _refuse_shape(self, spec: TensorSpec, array: Array, items: int) -> None:
-        batch = str(items) if items >= 0 else f"1..{self.max_batch}"
-        want = "x".join([batch, *("?" if d is None else str(d) for d in spec.shape[1:])])
+    def _refuse_shape(self, spec: TensorSpec, array: Array, items: int | None) -> None:
+        axes = ["?" if d is None else str(d) for d in spec.shape]
+        if items is not None:
+            axes[:1] = [str(items) if items >= 0 else f"1..{self.max_batch}"]
+        want = "x".join(axes) or "scalar"
         raise EngineError(
             f"input {spec.name!r} has shape {'x'.join(map(str, array.shape)) or 'scalar'}",
             where=self._where,

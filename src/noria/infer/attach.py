@@ -167,6 +167,7 @@ class Attacher:
         *,
         roi: Rect | None = None,
         parent: Rect | None = None,
+        parent_index: int = -1,
     ) -> AttachResult:
         """Map, filter and append one item's objects; mark the frame as inferred.
 
@@ -178,6 +179,7 @@ class Attacher:
             roi: the region the item's tensor was cut from, in frame pixels (tensor-input mode).
             parent: rectangle of the object that was inferred, in frame pixels (secondary mode);
                 filters see coordinates relative to it.
+            parent_index: that object's place in the frame, or -1.
 
         Raises:
             ConfigError: the generation is neither 6.2 nor 9.1.
@@ -218,6 +220,7 @@ class Attacher:
             styles=self.styles,
             border_colors=border_colors,
             mask_threshold=self.mask_threshold,
+            parent=parent_index,
         )
         meta.inferred = True
         return AttachResult(attached, kept, dropped, reasons)

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from noria.config import ModelConfig
 from noria.engine import network_dims
 from noria.errors import NoriaError
-from noria.infer.checks import label_notices, require_primary_detector, skipped_files
+from noria.infer.checks import label_notices, require_runnable, skipped_files
 from noria.infer.labels import load_labels
-from noria.infer.parser_choice import choose_bbox_parser, require_grid_outputs
+from noria.infer.model import choose_parser
+from noria.infer.parser_choice import require_grid_outputs
 from noria.infer.parsers import parse_coverage_bbox
 from noria.network import Network, network_from_onnx
 from noria.notices import Notice
@@ -42,6 +43,8 @@ def dry_run(cfg: ModelConfig) -> DryRun:
     Loads the custom library, so its initialising code runs; no parser is called.
     """
     done = DryRun(notices=list(cfg.notices))
+    if cfg.gie_unique_id is None:
+        cfg = cfg.with_overrides(gie_unique_id=cfg.component_id)  # as `noria run` does
 
     @contextmanager
     def collected() -> Iterator[None]:
@@ -51,22 +54,23 @@ def dry_run(cfg: ModelConfig) -> DryRun:
             done.problems.append(error)
 
     with collected():
-        require_primary_detector(cfg)
+        require_runnable(cfg)
     with collected():
         cfg.check_files(skip=(*skipped_files(cfg), "onnx-file"))
     if cfg.labelfile_path and cfg.labelfile_path.is_file():
         with collected():
             labels = load_labels(cfg.labelfile_path)
-            done.notices += [*labels.notices, *label_notices(cfg, len(labels))]
+            done.notices += [*labels.notices, *label_notices(cfg, labels)]
     if cfg.onnx_file:
         with collected():
             done.network = network_from_onnx(cfg.onnx_file)
     if done.network is not None and done.network.inputs:
         with collected():
-            network_dims(done.network.inputs[0], cfg)
-    if not done.problems or cfg.network_type == 0:
-        with collected():
-            choice = choose_bbox_parser(cfg)
+            if not cfg.input_tensor_from_meta:
+                network_dims(done.network.inputs[0], cfg)
+    with collected():
+        choice = choose_parser(cfg)
+        if choice is not None:
             done.parser = choice.source
             done.notices += choice.notices
             if choice.library is not None:

@@ -1,40 +1,46 @@
-"""One `nvinfer`: scale, infer, parse, threshold and cluster, attach."""
+"""One `nvinfer`: choose what to infer on, scale, infer, parse, attach."""
 
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import numpy.typing as npt
 
-from noria.errors import EngineError, GeometryError, ParserError
-from noria.infer.attach import Attacher, Generation
-from noria.infer.checks import label_notices, require_primary_detector, skipped_files
-from noria.infer.cluster import Clusterer
-from noria.infer.geometry import ScaleTransform
-from noria.infer.labels import Labels, load_labels
-from noria.infer.parser_choice import ParserChoice, choose_bbox_parser, require_grid_outputs
-from noria.infer.parsers import parse_coverage_bbox
-from noria.infer.preprocess import Preprocessor
+from noria.config.enums import NetworkType, ProcessMode
+from noria.errors import EngineError
+from noria.infer.attach import Generation
+from noria.infer.batch import Batch
+from noria.infer.dump import TensorFiles
+from noria.infer.gather import frame_runs, object_runs
+from noria.infer.items import Items, layers_of
+from noria.infer.model import LoadOptions, Model
+from noria.infer.parser_choice import Choice
+from noria.infer.postprocess.classifier import ClassifierPostprocessor, attach_cached
+from noria.infer.record import Record, StageTimes
+from noria.infer.scale import scale
+from noria.infer.selection import Selection, Selector
+from noria.infer.tensor_input import tensor_chunks
 from noria.media.frame import Frame
-from noria.meta import DetectionParams, Detections, FrameMeta, Layer, NetworkInfo
-from noria.notices import Notice, note_once
+from noria.meta import FrameMeta, NetworkInfo, TensorOutput
+from noria.meta.detections import FloatArray
+from noria.notices import Notice
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig
     from noria.engine.session import Session
 
-__all__ = ["Inferencer", "Prepared", "StageTimes", "usable_cores"]
+__all__ = ["Inferencer", "Pending", "RawOutput", "StageTimes", "usable_cores"]
 
+Arrays = dict[str, npt.NDArray[Any]]
 
-_MAX_PARSE_ERRORS = 5  # different ones that are told; a message may hold a value of each frame
+_ASYNC_BATCHES = 3  # images waiting for an asynchronous classifier. Source: spec E.3
 
 
 def usable_cores() -> int:
@@ -42,84 +48,87 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+@dataclass(frozen=True, slots=True)
+class RawOutput:
+    """What the raw output callback gets for each run of the engine. Source: spec C.5.
+
+    Attributes:
+        component_id: `gie-unique-id` of the model.
+        network: size of its input.
+        outputs: name -> (N, ...) array, binding order.
+        metas: the frame of each of the N items.
+        objects: the object of each item, or None for whole frames.
+    """
+
+    component_id: int
+    network: NetworkInfo
+    outputs: Mapping[str, npt.NDArray[Any]]
+    metas: Sequence[FrameMeta]
+    objects: Sequence[int] | None
+
+
 @dataclass(slots=True)
-class StageTimes:
-    """Seconds spent in each stage so far; the engine's own time is `infer_s`."""
+class _Run:
+    """One run of the engine: what it is about and where its outputs will be."""
 
-    preprocess_s: float = 0.0
-    infer_s: float = 0.0
-    parse_s: float = 0.0
-    cluster_s: float = 0.0
-    attach_s: float = 0.0
+    items: Items
+    future: Future[Arrays | None]
+    inputs: Arrays = field(default_factory=dict)
 
 
 @dataclass(slots=True)
-class Prepared:
-    """Frames of one engine batch with their network input, ready to run."""
+class Pending:
+    """A batch on its way through the engine."""
 
-    frames: Sequence[Frame]
-    tensor: npt.NDArray[np.float32]
-    transforms: list[ScaleTransform | None] = field(default_factory=list)
+    batch: Batch
+    model: Model
+    runs: list[_Run] = field(default_factory=list)
+    cached: list[tuple[int, FrameMeta, Selection]] = field(default_factory=list)
+
+    def cancel(self) -> None:
+        """Give up what has not started yet."""
+        for run in self.runs:
+            run.future.cancel()
 
 
 class Inferencer:
-    """Runs one detector config on frames and returns their metadata.
+    """Runs one config on batches: any network type, on frames or on objects found before.
 
-    `prepare`, `run` and `finish` are the stages of `infer`. Calls of `prepare` must not overlap
-    each other, nor those of `finish`; different stages of different batches may, and `submit` runs
-    up to `streams` batches at once. No thread is started before the first `submit`.
+    `begin` chooses, and hands work to `streams` threads of the engine; `complete` waits and
+    attaches the results. Each is called in the order of the batches, by one thread at a time;
+    `begin` of later batches may run before `complete` of earlier ones. `process` is both.
 
     Attributes:
-        config: the model configuration.
-        network: size of the network input in pixels.
-        labels: names of the classes.
-        parser: where the parser comes from.
-        streams: batches that `submit` runs at once.
-        engine_path: the saved engine that runs; None if it could not be saved.
-        times: seconds per stage.
+        streams: runs of the engine at the same time.
+        interval: buffers skipped between two inferred ones (primary mode); may be changed.
+        on_raw_output: called with each run's outputs before results are attached.
     """
 
     def __init__(
         self,
-        config: ModelConfig,
-        session: Session,
+        model: Model,
+        record: Record,
         *,
-        network: NetworkInfo,
-        parser: ParserChoice,
-        preprocessor: Preprocessor,
-        labels: Sequence[str] = (),
-        generation: Generation = "9.1",
-        notices: Sequence[Notice] = (),
+        options: LoadOptions | None = None,
         streams: int = 1,
-        engine_path: Path | None = None,
+        name: str | None = None,
     ) -> None:
-        self.config = config
-        self.session = session
-        self.network = network
-        self.parser = parser
-        self._notices: list[Notice] = [*notices, *parser.notices]
-        self.labels = tuple(labels)
-        self.times = StageTimes()
         self.streams = streams
-        self.engine_path = engine_path
+        self.interval = model.config.interval
+        self.on_raw_output: Callable[[RawOutput], None] | None = None
+        self._model = model
+        self._record = record
+        self._options = options or LoadOptions()
+        self._name = name
+        self._files = TensorFiles(model.config, model.network)
         self._workers: ThreadPoolExecutor | None = None
-        self._lock = threading.Lock()
-        self.failed_frames = 0
-        self._preprocessor = preprocessor
-        self._input = session.inputs[0].name
-        self._nhwc = config.network_input_order.name == "NHWC"
-        self._clusterer = Clusterer(config)
-        self._attacher = Attacher(config, labels, generation=generation)
-        per_class = config.per_class
-        self._params = DetectionParams(
-            config.num_detected_classes,
-            np.array([c.pre_cluster_threshold for c in per_class], np.float32),
-            np.array([c.post_cluster_threshold for c in per_class], np.float32),
-            self.labels,
-        )
         self._buffers = 0
-        self._unjudged = True
-        self._parse_errors: set[str] = set()
+        self._discard = model.config.stabilize_buffer_count
+        self._discarding: int | None = None
+        self._unfinished: deque[Future[Arrays | None]] = deque()  # of an asynchronous classifier
+        self._next: Model | None = None
+        self._in_flight: Counter[int] = Counter()  # batches between begin and complete, per model
+        self._replaced: list[Model] = []
 
     @classmethod
     def from_config(
@@ -131,185 +140,187 @@ class Inferencer:
         abi: str | None = None,
         rebuild: bool = False,
         generation: Generation = "9.1",
+        unique_id: int | None = None,
+        name: str | None = None,
     ) -> Inferencer:
         """Build or load the engine of a config and get everything ready.
 
         Args:
             config: a loaded config, or the path of an INI or YAML nvinfer config.
             threads: CPU threads of the engine; None is one per core.
-            streams: batches that `submit` runs at once, sharing the threads. Two batches on one
-                thread each finish sooner than one after the other on two.
+            streams: batches that run at once, sharing the threads. Two batches on one thread each
+                finish sooner than one after the other on two.
             abi: box layout of a C++ parser, `auto`, `24` or `28` bytes; None takes the config's.
             rebuild: build the engine even if a valid one is saved.
-            generation: `9.1` or `6.2`, whose rules for boxes outside the frame apply.
+            generation: `9.1` or `6.2`, whose rules apply where they differ.
+            unique_id: stands in for `gie-unique-id`, as the element's property does.
+            name: of the stage in reports; the config file's by default.
 
         Raises:
             ConfigError, ModelError, EngineError, CustomLibraryError: whatever is wrong, before
                 the first frame.
         """
         from noria.config import ModelConfig
-        from noria.engine import load_or_build, network_dims
 
         cfg = config if isinstance(config, ModelConfig) else ModelConfig.load(config)
-        require_primary_detector(cfg)
-        cfg.check_files(skip=skipped_files(cfg))
-        labels = load_labels(cfg.labelfile_path) if cfg.labelfile_path else Labels(())
-        notices = [*cfg.notices, *labels.notices]
-        if cfg.labelfile_path:
-            notices += label_notices(cfg, len(labels))
-        choice = choose_bbox_parser(cfg, abi=abi)
+        if unique_id is not None:
+            cfg = cfg.with_overrides(gie_unique_id=unique_id)
         if streams > 1:
             threads = max(1, (threads or usable_cores()) // streams)
-        plan = load_or_build(cfg, threads=threads, rebuild=rebuild)
-        session = plan.open_session(threads=threads)
-        channels, height, width = network_dims(session.inputs[0], cfg)
-        if choice.parser is parse_coverage_bbox:
-            require_grid_outputs(cfg, session.outputs)
-        preprocessor = Preprocessor.from_config(cfg, width, height, channels)
-        return cls(
-            cfg,
-            session,
-            network=NetworkInfo(width, height, channels),
-            parser=choice,
-            preprocessor=preprocessor,
-            labels=labels.detector,
-            generation=generation,
-            notices=[*notices, *plan.decisions, *preprocessor.notices],
-            streams=streams,
-            engine_path=plan.path,
-        )
+        options = LoadOptions(threads, abi, rebuild, generation)
+        record = Record()
+        model = Model.load(cfg, options, record)
+        try:
+            return cls(model, record, options=options, streams=streams, name=name)
+        except BaseException:
+            model.session.close()
+            raise
+
+    @property
+    def config(self) -> ModelConfig:
+        """The model configuration."""
+        return self._model.config
+
+    @property
+    def name(self) -> str:
+        """What reports call this stage."""
+        return self._name or self.config.path.name
+
+    @property
+    def session(self) -> Session:
+        """The engine."""
+        return self._model.session
+
+    @property
+    def network(self) -> NetworkInfo:
+        """Size of the network input in pixels."""
+        return self._model.network
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of a detector's classes."""
+        return tuple(self._model.labels.detector)
+
+    @property
+    def parser(self) -> Choice[Any] | None:
+        """Where the parser comes from; None for network-type 100."""
+        return self._model.parser
+
+    @property
+    def engine_path(self) -> Path | None:
+        """The saved engine that runs; None if it could not be saved."""
+        return self._model.engine_path
+
+    @property
+    def secondary(self) -> bool:
+        """It infers on objects found before, not on frames."""
+        return self.config.process_mode is ProcessMode.SECONDARY
+
+    @property
+    def times(self) -> StageTimes:
+        """Seconds per stage."""
+        return self._record.times
+
+    @property
+    def inferred_items(self) -> int:
+        """Frames, objects or regions that went through the engine."""
+        return self._record.inferred_items
+
+    @property
+    def failed_items(self) -> int:
+        """Those among them whose outputs could not be parsed."""
+        return self._record.failed_items
 
     @property
     def notices(self) -> list[Notice]:
         """Everything decided so far, the custom library's and its parser's decisions included."""
-        library = self.parser.library
-        late = [] if library is None else library.decisions
-        return [*self._notices, *late, *getattr(self.parser.parser, "notices", ())]
+        return [*self._model.all_notices(), *self._record.notices]
 
-    def process(self, frames: Sequence[Frame]) -> list[FrameMeta]:
-        """One muxed buffer: `interval` counts it, `batch-size` splits it. Source: spec D.1, D.2."""
-        if not self.next_buffer_is_inferred():
-            return [self.skip(f) for f in frames]
-        metas: list[FrameMeta] = []
-        step = self.config.batch_size
-        for start in range(0, len(frames), step):
-            metas += self.infer(frames[start : start + step])
-        return metas
+    def process(self, frames: Batch | Sequence[Frame]) -> list[FrameMeta]:
+        """One batch from start to end; plain frames are one buffer. Source: spec D.1, D.2.
 
-    def next_buffer_is_inferred(self) -> bool:
-        """Advance the interval counter: True for the first buffer and every (interval+1)-th."""
-        infer = self._buffers % (self.config.interval + 1) == 0
-        self._buffers += 1
-        return infer
+        Returns:
+            The frames' metadata, which is the batch's. Frames that `stabilize-buffer-count`
+            discards are not among them.
+        """
+        batch = frames if isinstance(frames, Batch) else Batch.of(frames, buffer=self._buffers)
+        self.complete(self.begin(batch))
+        for source_id in batch.ended:
+            self.end_of_stream(source_id)
+        return batch.metas
 
-    def infer(self, frames: Sequence[Frame]) -> list[FrameMeta]:
-        """Infer at most `batch-size` frames, whatever `interval` says."""
-        prepared = self.prepare(frames)
-        return self.finish(prepared, self.run(prepared))
+    def begin(self, batch: Batch) -> Pending:
+        """Choose what to infer on and hand it to the engine's threads, without waiting for them.
 
-    def skip(self, frame: Frame) -> FrameMeta:
-        """The metadata of a frame that is not inferred."""
-        return _meta(frame)
-
-    def prepare(self, frames: Sequence[Frame]) -> Prepared:
-        """Scale frames into a network input tensor of their number."""
+        Raises:
+            EngineError: tensors of the caller do not fit; an asynchronous run failed.
+        """
+        if self._next is not None:
+            self._exchange()
+        model = self._model
+        pending = Pending(batch, model)
+        with self._record.lock:
+            self._in_flight[id(model)] += 1
         start = perf_counter()
-        net = self.network
-        item = (
-            (net.height, net.width, net.channels)
-            if self._nhwc
-            else (net.channels, net.height, net.width)
-        )
-        try:
-            tensor = np.empty((len(frames), *item), np.float32)
-        except MemoryError as error:
-            raise EngineError(
-                f"there is no memory for {len(frames)} input(s) of {net.width}x{net.height} pixels",
-                where=str(self.config.path),
-                fix="a smaller infer-dims or batch-size needs less",
-            ) from error
-        prepared = Prepared(frames, tensor)
-        for row, frame in zip(prepared.tensor, frames, strict=True):
+        turns = self._turns(batch)
+        if model.preprocessor is None:
+            self._begin_tensors(pending)
+        elif model.selector is not None:
+            self._begin_objects(pending, model.selector)
+        else:
+            for items in frame_runs(batch, turns, model.config.batch_size):
+                self._submit(pending, items)
+        self._record.times.select_s += perf_counter() - start
+        return pending
+
+    def complete(self, pending: Pending) -> None:
+        """Wait for the engine, parse, and attach the results to the batch's metadata.
+
+        Raises:
+            EngineError: the engine failed; nothing more of this batch is attached.
+        """
+        model = pending.model
+        if not self._asynchronous(model):
             try:
-                prepared.transforms.append(self._preprocessor(frame, row))
-            except GeometryError as error:
-                row.fill(0)
-                prepared.transforms.append(None)
-                text = f"{error.found}: nothing is inferred on such frames"
-                note_once(self._notices, "warning", text)
-        self.times.preprocess_s += perf_counter() - start
-        return prepared
+                for run in pending.runs:
+                    self._complete_run(run, model)
+            except BaseException:
+                pending.cancel()
+                raise
+        for _, meta, selection in pending.cached:
+            assert model.selector is not None
+            attach_cached(model.selector, meta, selection)
+        self._release(model)
 
-    def run(self, prepared: Prepared) -> dict[str, npt.NDArray[Any]]:
-        """Run the engine on one prepared batch. May be called from several threads at once."""
-        start = perf_counter()
-        outputs = self.session.run({self._input: prepared.tensor})
-        with self._lock:
-            self.times.infer_s += perf_counter() - start
-        return outputs
+    def end_of_stream(self, source_id: int) -> None:
+        """A source has ended: forget what is known of its objects. Source: spec D.3."""
+        if self._model.selector is not None:
+            self._model.selector.end_of_stream(source_id)
 
-    def submit(self, prepared: Prepared) -> Future[dict[str, npt.NDArray[Any]]]:
-        """`run` in one of `streams` threads, without waiting."""
-        if self._workers is None:
-            self._workers = ThreadPoolExecutor(self.streams, thread_name_prefix="noria-engine")
-        return self._workers.submit(self.run, prepared)
+    @property
+    def load_options(self) -> LoadOptions:
+        """How the model was loaded; the models that replace it are loaded alike."""
+        return self._options
 
-    def finish(self, prepared: Prepared, outputs: dict[str, npt.NDArray[Any]]) -> list[FrameMeta]:
-        """Parse, cluster and attach: the metadata of each frame, in order."""
-        metas = []
-        for i, (frame, transform) in enumerate(
-            zip(prepared.frames, prepared.transforms, strict=True)
-        ):
-            meta = _meta(frame)
-            metas.append(meta)
-            if transform is None:
-                continue
-            t0 = perf_counter()
-            layers = {
-                name: Layer(name, data[i] if data.ndim > 1 else data[i : i + 1])
-                for name, data in outputs.items()
-            }
-            detections = self._parse(layers, frame)
-            t1 = perf_counter()
-            kept = self._clusterer(detections).detections
-            t2 = perf_counter()
-            self._attacher(kept, transform, meta)
-            t3 = perf_counter()
-            self.times.parse_s += t1 - t0
-            self.times.cluster_s += t2 - t1
-            self.times.attach_s += t3 - t2
-        return metas
+    @property
+    def record(self) -> Record:
+        """Times, counts and notices; shared by the models that replace each other."""
+        return self._record
 
-    def _parse(self, layers: dict[str, Layer], frame: Frame) -> Detections:
-        """A parser that fails costs this frame its objects, never the stream. Source: spec D.6."""
-        try:
-            found = self.parser.parser(layers, self.network, self._params)
-            if self._unjudged and len(found):
-                self._judge_scale(found)
-            return found
-        except ParserError as error:
-            self.failed_frames += 1
-            if len(self._parse_errors) < _MAX_PARSE_ERRORS and str(error) not in self._parse_errors:
-                self._parse_errors.add(str(error))
-                text = f"{error}\n  first in frame {frame.frame} of {frame.source}"
-                text += "; frames whose outputs cannot be parsed have no objects"
-                note_once(self._notices, "warning", text)
-            return Detections.empty()
+    def warn(self, text: str, where: str | None = None) -> None:
+        """Add a warning to the notices, once."""
+        self._record.warn(text, where)
 
-    def _judge_scale(self, found: Detections) -> None:
-        """Say once if the first boxes a parser finds look like 0..1 instead of network pixels."""
-        self._unjudged = False
-        if self.network.width > 8 and float(np.abs(found.boxes).max()) <= 1.5:
-            text = f"all boxes lie within {found.boxes.min():.3g} and {found.boxes.max():.3g}"
-            text += f": parsers return pixels of the {self.network.width}x{self.network.height}"
-            text += " network input, so multiply boxes in 0..1 by its size"
-            note_once(self._notices, "warning", text, self.parser.source)
+    def replace(self, model: Model) -> None:
+        """Change to another model before the next batch; batches on their way keep the old one."""
+        self._next = model
 
     def close(self) -> None:
-        """Release the engine; batches under way finish first."""
+        """Release the engine; runs under way finish first."""
         if self._workers is not None:
             self._workers.shutdown(cancel_futures=True)
             self._workers = None
+        self._files.close()
         self.session.close()
 
     def __enter__(self) -> Inferencer:
@@ -320,13 +331,217 @@ class Inferencer:
 
     def __repr__(self) -> str:
         net = self.network
+        parser = "no parser" if self.parser is None else f"parser {self.parser.source}"
         return (
             f"Inferencer({self.config.path.name}, {net.width}x{net.height}x{net.channels}, "
-            f"batch {self.config.batch_size}, parser {self.parser.source})"
+            f"batch {self.config.batch_size}, {parser})"
         )
 
+    # What is inferred on.
 
-def _meta(frame: Frame) -> FrameMeta:
-    return FrameMeta(
-        frame.source, frame.source_id, frame.frame, frame.pts_ns, frame.width, frame.height
-    )
+    def _turns(self, batch: Batch) -> list[bool]:
+        """Whether each frame's buffer is inferred; discards the first buffers if asked to.
+
+        The first buffer is inferred, then every (interval+1)-th. Source: spec D.1.
+        """
+        turns = [False] * len(batch)
+        discarded: list[int] = []
+        for number, places in batch.by_buffer():
+            if self._discard or number == self._discarding:
+                if number != self._discarding:
+                    self._discard -= 1
+                    self._discarding = number
+                discarded += places
+                continue
+            turn = self._buffers % (self.interval + 1) == 0
+            self._buffers += 1
+            for place in places:
+                turns[place] = turn
+        if discarded:
+            columns: tuple[list[Any], ...] = (batch.frames, batch.metas, batch.buffers, turns)
+            for values in columns:
+                values[:] = [v for i, v in enumerate(values) if i not in discarded]
+        return turns
+
+    def _begin_objects(self, pending: Pending, selector: Selector) -> None:
+        size = pending.model.config.batch_size
+        for items in object_runs(pending.batch, selector, size):
+            if self._asynchronous(pending.model):
+                # what is known now, before these are inferred again
+                for _, meta, selection in items.cached:
+                    attach_cached(selector, meta, selection)
+                items.cached = []
+            if len(items):
+                self._submit(pending, items)
+            else:
+                pending.cached = items.cached
+
+    def _begin_tensors(self, pending: Pending) -> None:
+        model = pending.model
+        chunks = tensor_chunks(
+            pending.batch,
+            component_id=model.config.component_id,
+            inputs=model.session.inputs,
+            batch_size=model.config.batch_size,
+            record=self._record,
+        )
+        for chunk in chunks:
+            self._submit(pending, chunk.items, chunk.inputs)
+
+    def _submit(self, pending: Pending, items: Items, inputs: Arrays | None = None) -> None:
+        if self._workers is None:
+            self._workers = ThreadPoolExecutor(self.streams, thread_name_prefix="noria-engine")
+        model = pending.model
+        first = None
+        if self._files.replaces_input and model.preprocessor is not None:
+            first = self._files.replacement(model.preprocessor.shape)
+        run = _Run(items, Future())
+        run.future = self._workers.submit(self._execute, model, run, inputs, first)
+        pending.runs.append(run)
+        if self._asynchronous(model):
+            self._unfinished.append(run.future)
+            while len(self._unfinished) > _ASYNC_BATCHES or (
+                self._unfinished and self._unfinished[0].done()
+            ):
+                self._unfinished.popleft().result()
+
+    @staticmethod
+    def _asynchronous(model: Model) -> bool:
+        """Results go to the history only. Source: spec D.4."""
+        return model.config.classifier_async_mode and model.selector is not None and (
+            model.config.network_type is NetworkType.CLASSIFIER
+        )  # fmt: skip
+
+    # In the engine's threads.
+
+    def _execute(
+        self,
+        model: Model,
+        run: _Run,
+        inputs: Arrays | None,
+        first: FloatArray | None,
+    ) -> Arrays | None:
+        t0 = perf_counter()
+        if inputs is None:
+            tensor = scale(run.items, model, self._record)
+            if first is not None:
+                tensor[0] = first
+            inputs = model.feeds(tensor)
+            if self._files.needs_input:
+                run.inputs = {model.input_name: tensor}
+        elif self._files.needs_input:
+            run.inputs = inputs
+        t1 = perf_counter()
+        try:
+            outputs = model.session.run(inputs)
+        except EngineError as error:
+            raise EngineError(
+                f"Failed to dequeue output from inferencing: {error.found}",
+                where=error.where,
+                expected=error.expected,
+                fix=error.fix,
+            ) from error
+        except MemoryError:
+            # the original drops a batch whose output memory cannot grow. Source: spec D.6
+            self._record.warn(
+                f"there was no memory for the outputs of a batch of {len(run.items)}: it has no"
+                " results",
+                str(model.config.path),
+            )
+            return None
+        t2 = perf_counter()
+        with self._record.lock:
+            self.times.preprocess_s += t1 - t0
+            self.times.infer_s += t2 - t1
+            self._record.inferred_items += len(run.items)
+        if self._asynchronous(model):
+            post = model.postprocessor
+            assert isinstance(post, ClassifierPostprocessor)
+            post.remember(post.results(outputs, run.items), run.items)
+        return outputs
+
+    # Attaching.
+
+    @staticmethod
+    def _abandon(items: Items, model: Model) -> None:
+        """The results of a run are lost: what was remembered before stays."""
+        if model.selector is None:
+            return
+        for selection, first, count in items.parts:
+            model.selector.abandon(selection, first, count)
+        for _, meta, selection in items.cached:
+            attach_cached(model.selector, meta, selection)
+
+    def _complete_run(self, run: _Run, model: Model) -> None:
+        try:
+            outputs = run.future.result()
+        except BaseException:
+            self._abandon(run.items, model)
+            raise
+        if outputs is None:
+            self._abandon(run.items, model)
+            return
+        if self._files.active:
+            self._files.replace_outputs(outputs)
+            self._files.write(run.inputs, outputs)
+        items = run.items
+        if self.on_raw_output is not None:
+            component = model.config.component_id
+            self.on_raw_output(
+                RawOutput(component, model.network, outputs, items.metas, items.objects)
+            )
+        if model.postprocessor is not None:
+            model.postprocessor.attach(outputs, items)
+        if model.config.output_tensor_meta:
+            self._attach_tensors(outputs, items, model)
+
+    @staticmethod
+    def _attach_tensors(outputs: Arrays, items: Items, model: Model) -> None:
+        """One record per item after all other results. Source: spec C.4."""
+        cfg = model.config
+        for i, meta in enumerate(items.metas):
+            result = TensorOutput(
+                cfg.component_id,
+                layers_of(outputs, i),
+                model.network,
+                cfg.maintain_aspect_ratio,
+                cfg.symmetric_padding,
+                i,
+                outputs,
+            )
+            shown = items.object_of(i)
+            if items.rois is not None:
+                roi = items.rois[i]
+                roi.tensors.append(result)
+                meta.user.append(roi)
+                if shown >= 0:
+                    meta.objects.user.setdefault(shown, []).append(roi)
+            elif shown >= 0:
+                meta.objects.tensors.setdefault(shown, []).append(result)
+            else:
+                meta.tensors.append(result)
+
+    def _exchange(self) -> None:
+        """Take the waiting model; runs of the old one finish with it."""
+        model, self._next = self._next, None
+        assert model is not None
+        old, self._model = self._model, model
+        self._files.close()
+        self._files = TensorFiles(model.config, model.network)
+        self._record.notices += [n for n in old.all_notices() if n.level == "warning"]
+        self._replaced.append(old)
+        self._close_replaced()
+
+    def _release(self, model: Model) -> None:
+        with self._record.lock:
+            self._in_flight[id(model)] -= 1
+        if self._replaced:
+            self._close_replaced()
+
+    def _close_replaced(self) -> None:
+        """Release models that no batch uses any more."""
+        with self._record.lock:
+            done = [m for m in self._replaced if not self._in_flight[id(m)]]
+            self._replaced = [m for m in self._replaced if self._in_flight[id(m)]]
+        for model in done:
+            model.session.close()

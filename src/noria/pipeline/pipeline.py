@@ -21,11 +21,9 @@ from weakref import ref
 from noria.draw import Painter
 from noria.errors import NoriaError
 from noria.infer.batch import Batch
-from noria.infer.inferencer import Inferencer
 from noria.media import Frame, Sink, Source
 from noria.meta import FrameMeta
 from noria.pipeline.channel import Channel, Closed
-from noria.pipeline.detector_stage import DetectorStage
 from noria.pipeline.mux import Muxer
 from noria.pipeline.outlet import Composes, Outlet, Route, routes_of
 from noria.pipeline.report import RunReport
@@ -90,7 +88,7 @@ class Pipeline:
         if len({s.source_id for s in self.sources}) < len(self.sources):
             for number, source in enumerate(self.sources):
                 source.source_id = number
-        self._segments = segments_of([_as_stage(s) for s in self.stages])
+        self._segments = segments_of(self.stages)
         self._outlet = Outlet(
             routes_of(sinks),
             painter or Painter(),
@@ -312,10 +310,6 @@ class Pipeline:
         error, self._error = self._error, None
         if error is not None:
             raise error
-
-
-def _as_stage(item: Any) -> Any:
-    return DetectorStage(item) if isinstance(item, Inferencer) else item
 
 
 def _first(batch: Batch, count: int) -> Batch:

@@ -19,7 +19,7 @@ from noria.pipeline.stage import Stage, Step
 __all__ = ["Meter", "count_objects", "fill_report"]
 
 # Kinds of work that every report has, in the order frames meet them; others come in between.
-_FIRST = ("decode", "preprocess", "infer", "parse", "cluster", "attach")
+_FIRST = ("decode", "select", "preprocess", "infer", "parse", "cluster", "attach")
 _LAST = ("draw", "write")
 
 

@@ -1,0 +1,268 @@
+"""A config's engine with everything around it, ready to run. One `Inferencer` may change models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noria.config.enums import NetworkType, ProcessMode
+from noria.errors import EngineError
+from noria.infer.attach import Generation
+from noria.infer.checks import label_notices, require_runnable, skipped_files
+from noria.infer.extra_inputs import initialize_extra_inputs
+from noria.infer.labels import Labels, load_labels
+from noria.infer.parser_choice import (
+    Choice,
+    choose_bbox_parser,
+    choose_classifier_parser,
+    choose_instance_parser,
+    choose_segmentation_parser,
+    require_grid_outputs,
+)
+from noria.infer.parsers import parse_coverage_bbox
+from noria.infer.postprocess import Postprocessor
+from noria.infer.postprocess.classifier import ClassifierPostprocessor
+from noria.infer.postprocess.detector import DetectorPostprocessor
+from noria.infer.postprocess.segmentation import SegmentationPostprocessor
+from noria.infer.preprocess import Preprocessor
+from noria.infer.record import Record
+from noria.infer.selection import Selector
+from noria.meta import ClassifierParams, NetworkInfo
+from noria.notices import Notice
+
+if TYPE_CHECKING:
+    from noria.config import ModelConfig
+    from noria.custom import CustomLibrary
+    from noria.engine.session import Session
+
+__all__ = ["LoadOptions", "Model", "choose_parser"]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """How a model is loaded; kept for the models that replace it.
+
+    Attributes:
+        threads: CPU threads of one run of the engine; None is one per core.
+        abi: box layout of a C++ parser; None takes the config's.
+        rebuild: build the engine even if a valid one is saved.
+        generation: whose rules apply where they differ.
+    """
+
+    threads: int | None = None
+    abi: str | None = None
+    rebuild: bool = False
+    generation: Generation = "9.1"
+
+
+@dataclass(slots=True)
+class Model:
+    """Engine, scaler, parser and labels of one config.
+
+    Attributes:
+        input_name: the picture input.
+        preprocessor: None where the caller prepares the tensors.
+        postprocessor: None for network-type 100.
+        parser: where the parser comes from, if there is one.
+        selector: which objects are inferred on (secondary mode), else None.
+        extra_inputs: constant inputs beside the picture.
+        notices: what was decided while loading.
+        engine_path: the saved engine; None if it could not be saved.
+    """
+
+    config: ModelConfig
+    session: Session
+    network: NetworkInfo
+    preprocessor: Preprocessor | None
+    postprocessor: Postprocessor | None
+    parser: Choice[Any] | None
+    labels: Labels
+    selector: Selector | None
+    extra_inputs: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    notices: list[Notice] = field(default_factory=list)
+    engine_path: Path | None = None
+
+    @property
+    def input_name(self) -> str:
+        return self.session.inputs[0].name
+
+    @classmethod
+    def load(cls, cfg: ModelConfig, options: LoadOptions, record: Record) -> Model:
+        """Check, load or build the engine, and get everything ready. Source: spec D.7.
+
+        Raises:
+            ConfigError, ModelError, EngineError, CustomLibraryError, ParserError: whatever is
+                wrong, before the first frame.
+        """
+        from noria.engine import load_or_build
+
+        require_runnable(cfg)
+        cfg.check_files(skip=skipped_files(cfg))
+        notices = list(cfg.notices)
+        labels = Labels(())
+        if cfg.labelfile_path and cfg.network_type is not NetworkType.OTHER:
+            labels = load_labels(cfg.labelfile_path)
+            notices += [*labels.notices, *label_notices(cfg, labels)]
+        choice = choose_parser(cfg, abi=options.abi, generation=options.generation)
+        plan = load_or_build(cfg, threads=options.threads, rebuild=options.rebuild)
+        session = plan.open_session(threads=options.threads)
+        try:
+            network = _network(cfg, session)
+            preprocessor = None
+            if not cfg.input_tensor_from_meta:
+                preprocessor = Preprocessor.from_config(
+                    cfg, network.width, network.height, network.channels
+                )
+                notices += preprocessor.notices
+            if choice is not None and choice.parser is parse_coverage_bbox:
+                require_grid_outputs(cfg, session.outputs)
+            selector = None
+            if cfg.process_mode is ProcessMode.SECONDARY and not cfg.input_tensor_from_meta:
+                selector = Selector(cfg, generation=options.generation)
+            model = cls(
+                cfg,
+                session,
+                network,
+                preprocessor,
+                _postprocessor(cfg, network, choice, labels, selector, options, record),
+                choice,
+                labels,
+                selector,
+                notices=[*notices, *plan.decisions],
+                engine_path=plan.path,
+            )
+            if not cfg.input_tensor_from_meta:
+                library = _library(cfg, choice, options) if len(session.inputs) > 1 else None
+                model.extra_inputs = initialize_extra_inputs(cfg, session, network, library)
+            if cfg.warmup_engine:
+                model._warm_up()
+        except BaseException:
+            session.close()
+            raise
+        return model
+
+    def all_notices(self) -> list[Notice]:
+        """What was decided so far, the custom library's and its parser's decisions included."""
+        notices = list(self.notices)
+        if self.parser is not None:
+            notices += self.parser.notices
+            notices += [] if self.parser.library is None else self.parser.library.decisions
+            notices += getattr(self.parser.parser, "notices", ())
+        if self.selector is not None:
+            notices += self.selector.notices
+        return notices
+
+    def feeds(self, tensor: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
+        """The inputs of one run: the pictures, and as many rows of each constant input."""
+        feeds = {self.input_name: tensor}
+        for spec in self.session.inputs[1:]:
+            constant = self.extra_inputs[spec.name]
+            batched = spec.name in self.session.batched_inputs
+            feeds[spec.name] = constant[: len(tensor)] if batched else constant
+        return feeds
+
+    def _warm_up(self) -> None:
+        """One run for each batch size, on zeros; failures are only told. Source: spec D.7."""
+        spec = self.session.inputs[0]
+        item = [d for d in spec.shape[1:] if isinstance(d, int)]
+        for size in range(1, min(self.session.max_batch, self.config.batch_size) + 1):
+            try:
+                self.session.run(self.feeds(np.zeros((size, *item), spec.dtype)))
+            except EngineError as error:
+                text = f"warm-up with a batch of {size} failed: {error.found}"
+                self.notices.append(Notice("warning", text, str(self.config.path)))
+                return
+
+
+def choose_parser(
+    cfg: ModelConfig, *, abi: str | None = None, generation: Generation = "9.1"
+) -> Choice[Any] | None:
+    """The parser of whatever kind the network type needs; None for type 100.
+
+    Raises:
+        ConfigError, CustomLibraryError: as the functions of `noria.infer.parser_choice`.
+    """
+    match cfg.network_type:
+        case NetworkType.DETECTOR:
+            return choose_bbox_parser(cfg, abi=abi)
+        case NetworkType.CLASSIFIER:
+            return choose_classifier_parser(cfg)
+        case NetworkType.SEGMENTATION:
+            return choose_segmentation_parser(cfg, generation=generation)
+        case NetworkType.INSTANCE_SEGMENTATION:
+            return choose_instance_parser(cfg)
+        case _:
+            return None
+
+
+def _library(
+    cfg: ModelConfig, choice: Choice[Any] | None, options: LoadOptions
+) -> CustomLibrary | None:
+    """The custom library, loaded for its parser already or for its other functions now."""
+    if choice is not None and choice.library is not None:
+        return choice.library
+    if cfg.custom_lib_path is None:
+        return None
+    from noria.custom import open_library
+
+    return open_library(cfg.custom_lib_path, abi=options.abi or cfg.custom_lib_abi)
+
+
+def _network(cfg: ModelConfig, session: Session) -> NetworkInfo:
+    from noria.engine import network_dims
+
+    spec = session.inputs[0]
+    if not cfg.input_tensor_from_meta or len(spec.shape) == 4:
+        channels, height, width = network_dims(spec, cfg)
+        return NetworkInfo(width, height, channels)
+    # the caller's tensors may have any axes; parsers are told the last three
+    dims: Sequence[int] = [d if isinstance(d, int) else 1 for d in spec.shape[1:]]
+    channels, height, width = (1, 1, 1, *dims)[-3:]
+    return NetworkInfo(width, height, channels)
+
+
+def _postprocessor(
+    cfg: ModelConfig,
+    network: NetworkInfo,
+    choice: Choice[Any] | None,
+    labels: Labels,
+    selector: Selector | None,
+    options: LoadOptions,
+    record: Record,
+) -> Postprocessor | None:
+    if choice is None:
+        return None
+    generation = options.generation
+    if cfg.network_type is NetworkType.CLASSIFIER:
+        return ClassifierPostprocessor(
+            cfg,
+            network,
+            choice.parser,
+            ClassifierParams(cfg.classifier_threshold, labels.records),
+            selector=selector,
+            generation=generation,
+            record=record,
+        )
+    if cfg.network_type is NetworkType.SEGMENTATION:
+        return SegmentationPostprocessor(
+            cfg,
+            network,
+            choice.parser,
+            labels=labels.detector,
+            generation=generation,
+            record=record,
+        )
+    return DetectorPostprocessor(
+        cfg,
+        network,
+        choice.parser,
+        choice.source,
+        labels=labels.detector,
+        generation=generation,
+        record=record,
+    )

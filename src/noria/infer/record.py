@@ -1,0 +1,59 @@
+"""What an inferencer has done so far: times, counts, and what had to be said."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+from noria.errors import ParserError
+from noria.meta import FrameMeta
+from noria.notices import Notice, note_once
+
+__all__ = ["Record", "StageTimes"]
+
+_MAX_PARSE_ERRORS = 5  # different ones that are told; a message may hold a value of each frame
+
+
+@dataclass(slots=True)
+class StageTimes:
+    """Seconds spent in each stage so far; the engine's own time is `infer_s`."""
+
+    select_s: float = 0.0
+    preprocess_s: float = 0.0
+    infer_s: float = 0.0
+    parse_s: float = 0.0
+    cluster_s: float = 0.0
+    attach_s: float = 0.0
+
+
+@dataclass(slots=True)
+class Record:
+    """Shared by the parts of one inferencer; each field is written by one thread at a time.
+
+    Attributes:
+        times: seconds per stage; engine threads add to it under `lock`.
+        notices: decisions and damage so far.
+        inferred_items: frames, objects or regions that went through the engine.
+        failed_items: those among them whose outputs the parser could not read.
+    """
+
+    times: StageTimes = field(default_factory=StageTimes)
+    notices: list[Notice] = field(default_factory=list)
+    inferred_items: int = 0
+    failed_items: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    _parse_errors: set[str] = field(default_factory=set)
+
+    def parser_failed(self, error: ParserError, meta: FrameMeta) -> None:
+        """A parser that fails costs the item its results, never the stream. Source: spec D.6."""
+        self.failed_items += 1
+        text = str(error)
+        if len(self._parse_errors) < _MAX_PARSE_ERRORS and text not in self._parse_errors:
+            self._parse_errors.add(text)
+            text += f"\n  first in frame {meta.frame} of {meta.source}"
+            text += "; what cannot be parsed has no results"
+            self.warn(text)
+
+    def warn(self, text: str, where: str | None = None) -> None:
+        """Say something once."""
+        note_once(self.notices, "warning", text, where)

@@ -1,0 +1,214 @@
+"""Another model in place of the running one, without losing a frame. Source: spec D.8."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from noria.errors import ConfigError, EngineError, NoriaError
+from noria.infer.model import Model
+
+if TYPE_CHECKING:
+    from noria.config import ModelConfig
+    from noria.infer.inferencer import Inferencer
+
+__all__ = ["ModelUpdater", "acceptable", "updated_config"]
+
+SUFFIXES = (".txt", ".yml", ".yaml")
+
+# What the running model keeps, whatever the new file says.
+_KEPT = (
+    "batch_size",
+    "gpu_id",
+    "gie_unique_id",
+    "network_type",
+    "process_mode",
+    "classifier_threshold",
+    "segmentation_threshold",
+    "disable_output_host_copy",
+    "tensor_meta_pool_size",
+)
+# Keys of the element: read once at start, never from the file of an update.
+_ELEMENT = (
+    "interval",
+    "operate_on_gie_id",
+    "operate_on_class_ids",
+    "input_object_min_width",
+    "input_object_min_height",
+    "input_object_max_width",
+    "input_object_max_height",
+    "secondary_reinfer_interval",
+    "classifier_async_mode",
+    "classifier_type",
+    "maintain_aspect_ratio",
+    "symmetric_padding",
+    "filter_out_class_ids",
+    "crop_objects_to_roi_boundary",
+    "output_instance_mask",
+    "output_tensor_meta",
+    "scaling_filter",
+    "scaling_compute_hw",
+    "input_tensor_from_meta",
+    "raw_output_file_write",
+    "stabilize_buffer_count",
+)
+_PER_CLASS = ("num_detected_classes", "all_classes", "classes")
+_IF_ABSENT = ("labelfile_path", "custom_lib_path", "parse_bbox_func_name")
+# An update by engine alone takes these from the running model too, and nothing else.
+_WITH_ENGINE = ("network_mode", "mean_file", "net_scale_factor", "offsets", "model_color_format")
+
+
+def updated_config(
+    running: ModelConfig, *, config: Path | None = None, engine: Path | None = None
+) -> ModelConfig:
+    """The config that an update really runs.
+
+    Args:
+        running: of the model that runs now.
+        config: the new config file; the running model's batch size, ids, thresholds and
+            per-class settings stay, and so do the keys that belong to the element.
+        engine: the new engine file. Cluster mode, input order, `infer-dims` and the names of
+            classifier and segmentation parsers fall back to their defaults.
+
+    Raises:
+        ConfigError: not exactly one of the two is given; the file's name does not end in .txt,
+            .yml or .yaml; it cannot be read.
+    """
+    from noria.config import ModelConfig
+
+    if (config is None) == (engine is None):
+        raise ConfigError("an update needs a config or an engine", expected="one of the two")
+    kept: dict[str, Any] = {name: getattr(running, name) for name in (*_KEPT, *_ELEMENT)}
+    if running.network_type.has_class_attrs:
+        kept |= {name: getattr(running, name) for name in _PER_CLASS}
+    if config is not None:
+        if config.suffix not in SUFFIXES:
+            raise ConfigError(
+                f"{config.name} is not a config for an update",
+                where=str(config),
+                expected=f"a name that ends in {', '.join(SUFFIXES)}",
+            )
+        new = ModelConfig.load(config)
+        kept |= {n: getattr(running, n) for n in _IF_ABSENT if getattr(new, n) is None}
+        return new.with_overrides(**kept)
+    kept |= {name: getattr(running, name) for name in (*_WITH_ENGINE, *_IF_ABSENT)}
+    return ModelConfig(model_engine_file=engine, **kept)
+
+
+class ModelUpdater:
+    """Loads models beside a running one and exchanges them between two batches.
+
+    Args:
+        inferencer: the one whose model is exchanged.
+        on_updated: called with (status, path) after each attempt, in the loading thread; 0 is
+            success, anything else failure, and the old model keeps running.
+
+    Attributes:
+        errors: why attempts failed, in order.
+    """
+
+    def __init__(
+        self, inferencer: Inferencer, on_updated: Callable[[int, Path], None] | None = None
+    ) -> None:
+        self._inferencer = inferencer
+        self._on_updated = on_updated
+        self._thread: threading.Thread | None = None
+        self.errors: list[NoriaError] = []
+
+    def update(self, *, config: str | Path | None = None, engine: str | Path | None = None) -> None:
+        """Start loading; the new model takes over before the next batch after it is ready.
+
+        Raises:
+            ConfigError: an update is under way already, or not exactly one file is given.
+        """
+        if self._thread is not None and self._thread.is_alive():
+            raise ConfigError(
+                "Trying to update model too frequently",
+                expected="one update at a time",
+                fix="wait for on_updated before the next one",
+            )
+        paths = [Path(p) for p in (config, engine) if p is not None]
+        if len(paths) != 1:
+            raise ConfigError("an update needs a config or an engine", expected="one of the two")
+        is_config = config is not None
+        self._thread = threading.Thread(
+            target=self._load, args=(paths[0], is_config), name="noria-model-load", daemon=True
+        )
+        self._thread.start()
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait until no update is being loaded; False if `timeout_s` is over first."""
+        if self._thread is None:
+            return True
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def _load(self, path: Path, is_config: bool) -> None:
+        status = 0
+        try:
+            running = self._inferencer.config
+            cfg = updated_config(
+                running, config=path if is_config else None, engine=None if is_config else path
+            )
+            self._inferencer.replace(self._accepted(cfg))
+        except NoriaError as error:
+            status = 1
+            self.errors.append(error)
+            self._inferencer.warn(f"the model was not updated: {error}", str(path))
+        if self._on_updated is not None:
+            self._on_updated(status, path)
+
+    def _accepted(self, cfg: ModelConfig) -> Model:
+        """The loaded model, if its batch and input size fit the running one.
+
+        Raises:
+            EngineError: they do not.
+        """
+        inferencer = self._inferencer
+        model = Model.load(cfg, inferencer.load_options, inferencer.record)
+        try:
+            acceptable(
+                (inferencer.network.width, inferencer.network.height),
+                inferencer.config.batch_size,
+                (model.network.width, model.network.height),
+                model.session.max_batch,
+                where=str(model.engine_path or cfg.path),
+            )
+        except EngineError:
+            model.session.close()
+            raise
+        return model
+
+
+def acceptable(
+    size: tuple[int, int],
+    batch_size: int,
+    new_size: tuple[int, int],
+    new_max_batch: int,
+    *,
+    where: str | None = None,
+) -> None:
+    """Refuse a model that cannot stand in for the running one.
+
+    Args:
+        size, new_size: width and height of the network inputs in pixels.
+        batch_size: of the running config.
+        new_max_batch: the new engine's largest batch.
+
+    Raises:
+        EngineError: the input sizes differ, or the batch is too small.
+    """
+    if new_size != size:
+        raise EngineError(
+            f"the new model's input is {new_size[0]}x{new_size[1]} pixels",
+            where=where,
+            expected=f"{size[0]}x{size[1]} like the running one",
+        )
+    if new_max_batch < batch_size:
+        raise EngineError(
+            f"the new engine takes batches of up to {new_max_batch}",
+            where=where,
+            expected=f"at least {batch_size}, the running batch-size",
+        )
