@@ -7,3 +7,4 @@ void bind_decode(nanobind::module_ &m);          // decode.cpp
 void bind_custom_library(nanobind::module_ &m);  // custom_library.cpp
 void bind_segment(nanobind::module_ &m);         // segment.cpp
 void bind_track(nanobind::module_ &m);           // track.cpp
+void bind_draw_blend(nanobind::module_ &m);      // draw_blend.cpp

@@ -125,6 +125,9 @@ class SegmentationParser(CustomFunction):
 def demangle(name: str) -> str:
     """The C++ name behind a linker symbol."""
 
+def draw_blend(plane: Annotated[NDArray[numpy.uint8], dict(device='cpu')], slots: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)], xs: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], ys: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], keep: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)], add: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
+    """Blend the colour of each pixel's slot over a plane. Releases the GIL."""
+
 def class_map(scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], limit: float, nhwc: bool, map: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], simd: bool = True) -> None:
     """
     Class of each pixel: scores is (C, pixels), or (pixels, C) when nhwc; map is (pixels,). The first of the largest values above limit wins, -1 for none. Releases the GIL.

@@ -368,3 +368,11 @@ def test_specs_made_by_programs_are_checked() -> None:
     source = SourceSpec(uri="a").changed(loop=True)
     assert source.loop
     assert source != SourceSpec(uri="a")
+
+
+def test_a_small_file_cannot_ask_for_more_than_fits(read: Read) -> None:
+    many = ", ".join(f"{n}: [0, 0, 0, 1]" for n in range(2000))
+    aliases = "\n".join("  - *m" for _ in range(1000))
+    text = f"sources: a\nmodels:\n  - &m {{config: b, border-colors: {{{many}}}}}\n{aliases}\n"
+    assert "more than 200000 values" in refusal(read, text)
+    assert "longer than" in refusal(read, f"sources: [rtsp://{'x' * 10000}]\n")

@@ -140,8 +140,8 @@ def test_label_text() -> None:
     assert painter._text(meta.objects, 0).split() == ["car", "0.88"]
     assert painter._text(meta.objects, 1).split() == ["class", "5", "0.88"]
     meta.objects.object_ids[0] = 12
-    assert painter._text(meta.objects, 0).split() == ["car", "12", "0.88"]
-    assert Painter(confidence=False)._text(meta.objects, 0) == "car 12"
+    assert painter._text(meta.objects, 0).split() == ["car", "#12", "0.88"]
+    assert Painter(confidence=False)._text(meta.objects, 0) == "car #12"
     assert Painter(palette="config")._text(meta.objects, 1) == ""
     without = Painter(labels=False).draw(frame, meta).planes[0]
     assert (painter.draw(frame, meta).planes[0] != without).any()

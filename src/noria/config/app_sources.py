@@ -25,6 +25,7 @@ _OTHER_TYPES = {
     7: "there is no audio",
     8: "there is no audio",
 }
+_URIS = "file://..., rtsp://... or a path"
 _NUMBER = re.compile(r"%(0[0-9]{1,2})?[diu]")
 _CAMERA_URI = re.compile(r"(usb|csi):([0-9]{1,4})")
 
@@ -230,6 +231,9 @@ class AppSources:
         if count > MAX_ITEMS or len(self.items) + len(self.copies) + count > MAX_ITEMS:
             document.refuse(line, f"more than {MAX_ITEMS} sources.", f"{MAX_ITEMS} at most")
             return
+        if trouble := uri_trouble(uri):
+            document.refuse(found.line(origin_key), f"uri is not {trouble}.", _URIS)
+            return
         origins["uri"] = found.origin(origin_key)
         for copy in range(count):
             text = _NUMBER.sub(lambda m, n=copy: _numbered(m, n), uri) if kind == 3 else uri  # type: ignore[misc]
@@ -246,7 +250,7 @@ class AppSources:
     def _absolute(self, text: str) -> str:
         trouble = uri_trouble(text)
         if trouble:
-            raise BadValue(trouble, "file://..., rtsp://... or a path")
+            raise BadValue(trouble, _URIS)
         if is_stream(text) or is_camera(text):
             return text
         return absolute_uri(text, self.reader.base)

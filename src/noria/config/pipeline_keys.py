@@ -33,6 +33,10 @@ SINK_KINDS: dict[str, str] = {
     "jsonl": "JSON Lines",
     "coco": "COCO JSON",
     "kitti": "KITTI text files",
+    "kitti-track": "KITTI tracking text files",
+    "masks": "folder of class maps",
+    "parquet": "Parquet table",
+    "arrow": "Arrow table",
     "fake": "nothing is written",
 }
 

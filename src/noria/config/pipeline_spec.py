@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -104,7 +105,9 @@ class _Spec(BaseModel):
         return copy
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.__dict__ == other.__dict__
+        return type(self) is type(other) and all(
+            getattr(self, name) == getattr(other, name) for name in type(self).model_fields
+        )
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -330,14 +333,14 @@ class PipelineSpec(_Spec):
         """How long a batch waits to fill up, in seconds; infinite for "until it is full"."""
         return math.inf if self.batch_timeout_ms < 0 else self.batch_timeout_ms / 1000
 
-    @property
+    @cached_property
     def opened_sources(self) -> tuple[SourceSpec, ...]:
         """The sources to open, each `repeat` 1: a repeated one stands there that many times."""
-        return tuple(
-            source if source.repeat == 1 else source.changed(repeat=1)
-            for source in self.sources
-            for _ in range(source.repeat)
-        )
+        opened: list[SourceSpec] = []
+        for source in self.sources:
+            single = source if source.repeat == 1 else source.changed(repeat=1)
+            opened += [single] * source.repeat
+        return tuple(opened)
 
     def source_index(self, sink: SinkSpec) -> int | None:
         """The place among `opened_sources` that a sink is restricted to; None for all.

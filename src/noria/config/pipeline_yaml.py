@@ -45,6 +45,7 @@ _SINK_PREFIX = re.compile(r"([A-Za-z][A-Za-z0-9_-]+):(?!//)")
 _SINK_ALIASES = {"mp4": "video", "image": "images", "json": "coco", "none": "fake"}
 _MAX_SUGGESTIONS = 50
 _MAX_PROBLEMS = 200
+_MAX_VALUES = 200_000  # with aliases a small file can name more than fits into memory
 
 
 class Parts:
@@ -70,6 +71,7 @@ class _Interpreter:
         self.document = document
         self.parts = parts
         self.unknown = 0
+        self.values = 0
 
     def run(self, tree: MapNode) -> None:
         document = self.document
@@ -96,7 +98,10 @@ class _Interpreter:
                     document.refuse(key.line, "sources has no value.", "a list of sources")
                 continue
             for item in nodes:
-                if len(document.problems) >= _MAX_PROBLEMS:
+                self.values += _size(item)
+                if self.values > _MAX_VALUES:
+                    document.refuse(item.line, f"the file holds more than {_MAX_VALUES} values.")
+                if len(document.problems) >= _MAX_PROBLEMS or self.values > _MAX_VALUES:
                     return
                 self._item(section, item)
         if "sources" not in self.parts.origins:
@@ -220,6 +225,18 @@ class _Interpreter:
             f"one of {', '.join(names)}",
             f"did you mean {near}?" if near else None,
         )
+
+
+def _size(item: Node) -> int:
+    """How many values an item has, as deep as one can be read."""
+    if not isinstance(item, MapNode):
+        return 1
+    sizes = [
+        len(value.pairs) if isinstance(value, MapNode) else len(value.items)
+        for _, value in item.pairs
+        if not isinstance(value, Scalar)
+    ]
+    return 1 + len(item.pairs) + sum(sizes)
 
 
 def read_value(key: Key, node: Node, path: Path) -> Any:

@@ -13,17 +13,18 @@ from urllib.parse import unquote
 from noria.config.document import show
 from noria.config.paths import resolve
 from noria.config.values import BadValue
+from noria.urls import url_name, url_scheme
 
 __all__ = ["absolute_uri", "is_camera", "is_stream", "is_url", "safe_uri", "uri_trouble"]
 
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _CAMERA = re.compile(r"camera:\d+|/dev/video\d+")
+_LONGEST = 8192
 _FILE = re.compile(r"file://(localhost(?=/))?", re.IGNORECASE)
 
 
 def is_url(text: str) -> bool:
     """Whether it is a URL of anything but a file."""
-    return bool(_SCHEME.match(text)) and not _FILE.match(text)
+    return url_scheme(text) not in (None, "file")
 
 
 def is_camera(text: str) -> bool:
@@ -39,6 +40,8 @@ def uri_trouble(text: str) -> str | None:
     """What is wrong with a source's name, to stand behind "is not"; else None."""
     if not text.strip():
         return "a path or URL: it is empty"
+    if len(text) > _LONGEST:
+        return f"usable: it is longer than {_LONGEST} characters"
     if any(c < " " or c == "\x7f" for c in text):
         return "printable: it holds a control character"
     try:
@@ -83,8 +86,4 @@ def _resolved(text: str, config: Path | None) -> str:
 
 def safe_uri(text: str) -> str:
     """A source's name without user, password and query, for messages."""
-    scheme = _SCHEME.match(text)
-    if scheme and not _FILE.match(text):
-        rest = text[scheme.end() :].rpartition("@")[2]
-        text = scheme[0] + re.split(r"[?#]", rest, maxsplit=1)[0]
-    return show(text, limit=200)
+    return show(url_name(text), limit=200)

@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noria.draw.colors import to_yuv, yuv_matrix
+from noria import _native
+from noria.draw.colors import Rgb, to_yuv, yuv_matrix
+from noria.draw.overlays import Overlay
 from noria.draw.text import TextBox
 from noria.media.frame import ColorSpace, Frame, PixelFormat, Plane
-from noria.meta.detections import FloatArray
+from noria.meta.detections import FloatArray, IntArray
 
 __all__ = ["Canvas", "PackedCanvas", "PlanarCanvas", "canvas_for"]
 
-Rgb = tuple[int, int, int]
 Box = tuple[int, int, int, int]
 """left, top, right, bottom in whole pixels of the frame; right and bottom are outside."""
 
@@ -41,6 +42,10 @@ class Canvas(ABC):
     @abstractmethod
     def paste(self, text: TextBox, left: int, top: int) -> None:
         """Put a rendered text at a place with even coordinates."""
+
+    @abstractmethod
+    def blend(self, overlay: Overlay) -> None:
+        """Blend an overlay, all of which is inside the frame."""
 
     @abstractmethod
     def frame(self) -> Frame:
@@ -92,6 +97,14 @@ class PackedCanvas(Canvas):
             area[:] = source
         else:
             area[:] = _mix(area, source, text.alpha[part][:, :, None])
+
+    def blend(self, overlay: Overlay) -> None:
+        x, y = overlay.left, overlay.top
+        area = self._pixels[y : y + len(overlay.ys), x : x + len(overlay.xs)]
+        colors = np.array(overlay.colors, np.uint16)
+        values = np.ascontiguousarray(colors[:, ::-1]) if self._bgr else colors
+        keep, add = _factors(overlay.opacities, values)
+        _native.draw_blend(area, overlay.slots, overlay.xs, overlay.ys, keep, add)
 
     def frame(self) -> Frame:
         return replace(self._frame, planes=(self._pixels,), owner=None)
@@ -149,6 +162,23 @@ class PlanarCanvas(Canvas):
             else:
                 area[:] = _mix(area, colors[i][part], alphas[k][part])
 
+    def blend(self, overlay: Overlay) -> None:
+        colors = [to_yuv(color, self._color) for color in overlay.colors]
+        values = np.array(colors, np.uint16)
+        for i, plane in enumerate(self._planes):
+            k = int(i > 0)
+            x, xs = _every(overlay.left, overlay.xs, k)
+            y, ys = _every(overlay.top, overlay.ys, k)
+            area = plane[y : y + len(ys), x : x + len(xs)]
+            keep, add = _factors(overlay.opacities, values[:, i : i + 1])
+            _native.draw_blend(area, overlay.slots, xs, ys, keep, add)
+
+    def put(self, planes: tuple[Plane, ...], left: int, top: int) -> None:
+        """Copy an I420 picture, all of it inside the frame, to a place with even coordinates."""
+        for i, (plane, part) in enumerate(zip(self._planes, planes, strict=True)):
+            y, x = (top, left) if i == 0 else (top // 2, left // 2)
+            plane[y : y + part.shape[0], x : x + part.shape[1]] = part
+
     def frame(self) -> Frame:
         return replace(
             self._frame,
@@ -193,6 +223,23 @@ def _blend_table(value: int, opacity: int) -> Plane:
     levels = np.arange(256, dtype=np.uint32)
     table: Plane = ((levels * (255 - opacity) + value * opacity + 127) // 255).astype(np.uint8)
     return table
+
+
+def _every(start: int, places: IntArray, halvings: int) -> tuple[int, IntArray]:
+    """First sample of a plane and the place of each; a chroma sample takes its first pixel's."""
+    if not halvings:
+        return start, places
+    samples = np.arange(start // 2, (start + len(places) + 1) // 2)
+    return start // 2, places[np.maximum(2 * samples - start, 0)]
+
+
+def _factors(
+    opacities: tuple[float, ...], values: npt.NDArray[np.uint16]
+) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint16]]:
+    """(K, 1) and (K, C): a value becomes (value * keep + add) / 128."""
+    over = np.rint(np.array(opacities) * 128).astype(np.uint16)[:, None]
+    half = np.where(over > 0, np.uint16(64), np.uint16(0))
+    return 128 - over, over * values + half
 
 
 def _mix(under: Plane, over: Plane, alpha: Plane) -> npt.NDArray[np.uint8]:

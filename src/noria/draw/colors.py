@@ -10,7 +10,7 @@ import numpy as np
 from noria.media.frame import ColorSpace
 from noria.meta.detections import FloatArray
 
-__all__ = ["class_color", "readable_on", "to_yuv", "yuv_matrix"]
+__all__ = ["Rgb", "class_color", "component_color", "readable_on", "to_yuv", "yuv_matrix"]
 
 Rgb = tuple[int, int, int]
 
@@ -45,6 +45,11 @@ def class_color(class_id: int) -> Rgb:
     value = (1.0, 0.95, 0.8)[class_id // 3 % 3]
     r, g, b = colorsys.hsv_to_rgb(hue, saturation, value)
     return round(255 * r), round(255 * g), round(255 * b)
+
+
+def component_color(component_id: int, class_id: int) -> Rgb:
+    """The colour of a class of one model of several: those of the first are `class_color`'s."""
+    return class_color(class_id + 5 * (component_id - 1) if class_id >= 0 else class_id)
 
 
 def readable_on(background: Rgb) -> Rgb:

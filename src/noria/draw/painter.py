@@ -1,25 +1,38 @@
-"""Boxes and labels on frames."""
+"""Objects, masks and class maps on frames."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from functools import cache
+from typing import Any, Literal
 
 import numpy as np
 
 from noria.draw.canvas import Box, Canvas, canvas_for
-from noria.draw.colors import class_color, readable_on
+from noria.draw.colors import component_color, readable_on
+from noria.draw.legend import Legend
+from noria.draw.overlays import class_map_overlay, mask_overlay, polygon_overlay
 from noria.draw.text import TextBox, render_text
 from noria.media.frame import Frame
-from noria.meta import UNTRACKED_OBJECT_ID, ClassStyle, FrameMeta, Objects
+from noria.meta import (
+    UNTRACKED_OBJECT_ID,
+    ClassStyle,
+    FrameMeta,
+    Objects,
+    SegmentationMeta,
+    mask_border_colors,
+)
+from noria.meta.masks import object_mask
 
 __all__ = ["Painter"]
 
-Rgb = tuple[int, int, int]
 PX_PER_PT = 96 / 72
-_DEFAULT_BORDER = ClassStyle().border_color
+MAX_TEXT = 48
 _DEFAULT_STYLE = ClassStyle()
+_DEFAULT_BORDER = _DEFAULT_STYLE.border_color
+_WHOLE_FRAME = -1  # class of a primary classifier's object. Source: spec C.3
+_FRAME_STYLE = ClassStyle(border_width=6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +45,42 @@ class _Look:
     text: TextBox | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Label:
+    """A text and where it goes."""
+
+    text: TextBox
+    left: int
+    top: int
+
+    def hides(self, other: _Label) -> bool:
+        return (
+            self.left < other.left + other.text.width
+            and other.left < self.left + self.text.width
+            and self.top < other.top + other.text.height
+            and other.top < self.top + self.text.height
+        )
+
+
 class Painter:
-    """Draws the objects of a frame on a copy of it.
+    """Draws what is known about a frame on a copy of it.
+
+    From below to above: class maps, instance masks in their object's colour, backgrounds and
+    borders, labels, the legend of the class maps.
 
     Args:
         palette: `auto` gives every class its own colour, unless the config sets a colour for any
-            class; lines and text grow with the frame and the label sits on the box. `config` draws
-            exactly what the metadata say: colours, a 3 pixel border, Serif 11 text on black whose
-            corner is at (left, top - 10) (spec B.7).
+            class; lines and text grow with the frame, the label sits on the box, objects found in
+            others have thin borders. `config` draws exactly what the metadata say: colours, a 3
+            pixel border, Serif 11 text on black whose corner is at (left, top - 10) (spec B.7).
         confidence: add the confidence to the label ("car 0.87").
         labels: draw labels at all.
         scale: factor on line width and text size; None means by frame height for `auto` and 1 for
             `config`.
         font: a font file, instead of the built-in font or the one in the metadata.
+        masks: draw instance masks and class maps.
+        legend: name the classes of class maps with their share of the frame.
+        opacity: of masks and class maps, 0..1.
 
     One painter may be used from several threads.
     """
@@ -57,46 +93,146 @@ class Painter:
         labels: bool = True,
         scale: float | None = None,
         font: str | None = None,
+        masks: bool = True,
+        legend: bool = True,
+        opacity: float = 0.45,
     ) -> None:
         self.palette = palette
         self.confidence = confidence
         self.labels = labels
         self.scale = scale
         self.font = font
+        self.masks = masks
+        self.legend = legend
+        self.opacity = opacity
 
     def draw(self, frame: Frame, meta: FrameMeta) -> Frame:
         """A new frame with the objects drawn: RGB and BGR stay what they are, others become I420.
 
-        Objects are drawn in attach order, in `auto` the most confident last; labels lie above all
-        boxes. `frame` is only read.
+        Objects are drawn in attach order, in `auto` the most confident last and children after all
+        others; labels lie above all boxes. `frame` is only read.
         """
         canvas = canvas_for(frame)
         objects = meta.objects
-        rects = objects.rects
-        if not len(rects):
-            return canvas.frame()
         scale = self._scale(frame.height)
+        legend = Legend()
+        if self.masks and (meta.segmentations or objects.segmentations):
+            self._draw_class_maps(canvas, meta, legend)
+        if len(objects):
+            self._draw_objects(canvas, objects, scale)
+        if self.legend:
+            legend.draw(canvas, max(12, round(12 * PX_PER_PT * scale)), self.font or "")
+        return canvas.frame()
+
+    def _draw_class_maps(self, canvas: Canvas, meta: FrameMeta, legend: Legend) -> None:
+        whole = (0.0, 0.0, float(canvas.width), float(canvas.height))
+        shown: list[tuple[SegmentationMeta, tuple[float, ...]]] = [
+            (found, whole) for found in meta.segmentations
+        ]
+        for index, several in meta.objects.segmentations.items():
+            rect = tuple(meta.objects.rects[index].tolist())
+            shown += [(found, rect) for found in several]
+        for found, (left, top, width, height) in shown:
+            place = (left, top, width, height)
+            overlay = class_map_overlay(found, place, canvas.width, canvas.height, self.opacity)
+            if overlay is not None:
+                canvas.blend(overlay)
+                legend.add(found, overlay)
+
+    def _draw_objects(self, canvas: Canvas, objects: Objects, scale: float) -> None:
+        rects = objects.rects
+        nested = bool((objects.parents >= 0).any())
         order = range(len(objects))
         if self.palette == "auto":
-            order = np.argsort(objects.confidences, kind="stable").tolist()
+            keys = (objects.confidences, objects.parents >= 0) if nested else (objects.confidences,)
+            order = np.lexsort(keys).tolist()
         colored = self.palette == "config" or _has_colors(objects)
-        placed: list[tuple[TextBox, int, int]] = []
+        if self.masks and objects.masks is not None:
+            for i in order:
+                mask = object_mask(objects, i, canvas.width, canvas.height)
+                if mask is not None:
+                    color = self._border(objects, i, colored)[:3]
+                    line = max(1, round(1.5 * scale))
+                    canvas.blend(mask_overlay(mask, color, self.opacity, line))
+        placed: dict[int, _Label] = {}
+        finite: Any = np.isfinite(rects).all(axis=1)
+        stacks: dict[tuple[int, int], int] = {}  # heights of full-frame texts at one place
         for i in order:
-            if not np.isfinite(rects[i]).all():
+            if not finite[i]:
                 continue
             look = self._look(objects, i, scale, colored)
-            box = self._box(rects[i].tolist(), canvas)
-            if box is None:
+            angle = 0.0 if objects.angles is None else float(objects.angles[i])
+            if angle % 360 and math.isfinite(angle):
+                box = self._draw_rotated(canvas, rects[i].tolist(), angle, look)
+            else:
+                box = self._box(rects[i].tolist(), canvas)
+                if box is not None:
+                    if look.fill is not None:
+                        canvas.fill(box, look.fill[:3], look.fill[3])
+                    if look.border_width:
+                        canvas.outline(box, look.border_width, look.border[:3], look.border[3])
+            if look.text is None or box is None:
                 continue
-            if look.fill is not None:
-                canvas.fill(box, look.fill[:3], look.fill[3])
-            if look.border_width:
-                canvas.outline(box, look.border_width, look.border[:3], look.border[3])
-            if look.text is not None:
-                placed.append((look.text, *self._place(look.text, box, canvas)))
-        for text, left, top in placed:
-            canvas.paste(text, left, top)
-        return canvas.frame()
+            label = _Label(look.text, *self._place(look.text, box, canvas))
+            if self.palette == "auto":
+                if objects.class_ids[i] == _WHOLE_FRAME:
+                    place = (label.left, label.top)
+                    label = _Label(look.text, place[0], place[1] + stacks.get(place, 0))
+                    stacks[place] = stacks.get(place, 0) + look.text.height
+                elif nested:
+                    label = self._beside_parent(objects, i, label, box, canvas, placed)
+            placed[i] = label
+        for label in placed.values():
+            canvas.paste(label.text, label.left, label.top)
+
+    def _draw_rotated(
+        self, canvas: Canvas, rect: list[float], angle: float, look: _Look
+    ) -> Box | None:
+        """Draw a rectangle turned clockwise about its middle by `angle` degrees; its bounds."""
+        left, top, width, height = (max(-1e4, min(1e4, v)) for v in rect)
+        if width <= 0 or height <= 0:
+            return None
+        sin, cos = math.sin(math.radians(angle)), math.cos(math.radians(angle))
+        x, y = left + width / 2, top + height / 2
+        size = (canvas.width, canvas.height)
+
+        def corners(inset: float) -> list[tuple[float, float]]:
+            a, b = max(0.0, width / 2 - inset), max(0.0, height / 2 - inset)
+            signs = ((-a, -b), (a, -b), (a, b), (-a, b))
+            return [(x + u * cos - v * sin, y + u * sin + v * cos) for u, v in signs]
+
+        parts = []
+        if look.fill is not None:
+            parts.append(polygon_overlay(corners(0), 0, look.fill[:3], look.fill[3], size))
+        if look.border_width:
+            inset = corners(look.border_width / 2)
+            border = look.border
+            parts.append(polygon_overlay(inset, look.border_width, border[:3], border[3], size))
+        for overlay in parts:
+            if overlay is not None:
+                canvas.blend(overlay)
+        points = corners(0)
+        low = (min(u for u, _ in points), min(v for _, v in points))
+        high = (max(u for u, _ in points), max(v for _, v in points))
+        return self._box([*low, high[0] - low[0], high[1] - low[1]], canvas)
+
+    def _beside_parent(
+        self,
+        objects: Objects,
+        index: int,
+        label: _Label,
+        box: Box,
+        canvas: Canvas,
+        placed: dict[int, _Label],
+    ) -> _Label:
+        """A child's label, below its box if it would hide its parent's."""
+        parent = placed.get(int(objects.parents[index]))
+        if parent is None or not label.hides(parent):
+            return label
+        lower = _Label(label.text, label.left, box[3])
+        if box[3] + label.text.height > canvas.height or lower.hides(parent):
+            return label
+        return lower
 
     def _scale(self, height: int) -> float:
         if self.scale is not None:
@@ -127,15 +263,31 @@ class Painter:
         x = max(0, min(left, (canvas.width - text.width) // 2 * 2))
         return x, min(y, max(0, (canvas.height - text.height) // 2 * 2))
 
+    def _border(self, objects: Objects, index: int, colored: bool) -> tuple[int, int, int, float]:
+        """The colour of an object."""
+        if objects.border_colors is not None:
+            r, g, b, a = own = tuple(objects.border_colors[index].tolist())
+            # Colours that only say that there is a mask change with every frame.
+            if not math.isnan(sum(own)) and (
+                self.palette == "config" or own not in _seeded_colors()
+            ):
+                return _bytes((r, g, b, a))
+        if colored:
+            return _bytes(_style(objects, index).border_color)
+        component = int(objects.component_ids[index])
+        return (*component_color(component, int(objects.class_ids[index])), 1.0)
+
     def _look(self, objects: Objects, index: int, scale: float, colored: bool) -> _Look:
-        class_id = int(objects.class_ids[index])
-        styles = objects.styles.get(int(objects.component_ids[index]), {})
-        style = styles.get(class_id, _DEFAULT_STYLE)
+        style = _style(objects, index)
         exact = self.palette == "config"
-        border = _bytes(style.border_color) if colored else (*class_color(class_id), 1.0)
+        border = self._border(objects, index, colored)
         width = max(1, round(style.border_width * scale))
         if not exact:
-            width = max(2, round(style.border_width * scale / 2) * 2)
+            if objects.parents[index] >= 0:
+                scale *= 0.85  # within another object
+                width = 2
+            else:
+                width = max(2, round(style.border_width * scale / 2) * 2)
         size = max(6 if exact else 11, round(style.font_size * PX_PER_PT * scale))
         text = self._text(objects, index)
         if not text:
@@ -160,16 +312,36 @@ class Painter:
     def _text(self, objects: Objects, index: int) -> str:
         if not self.labels:
             return ""
-        text = objects.label(index)
-        if not text and self.palette == "auto":
-            text = f"class {int(objects.class_ids[index])}"
+        exact = self.palette == "config"
+        text = objects.display_text(index)
+        class_id = int(objects.class_ids[index])
+        if not exact:
+            # Texts of classifiers end with a blank each.
+            text = " ".join(text.split())
+            if len(text) > MAX_TEXT:
+                text = text[: MAX_TEXT - 1] + "…"
+            if not text and class_id != _WHOLE_FRAME:
+                text = f"class {class_id}"
         tracked = int(objects.object_ids[index])
         if text and tracked != UNTRACKED_OBJECT_ID:
-            text += f" {tracked}"
-        if text and self.confidence:
-            gap = " " if self.palette == "config" else "  "  # the small font has narrow blanks
+            text += f" {tracked}" if exact else f" #{tracked}"
+        if text and self.confidence and class_id != _WHOLE_FRAME:
+            gap = " " if exact else "  "  # the small font has narrow blanks
             text += f"{gap}{float(objects.confidences[index]):.2f}"
         return text
+
+
+def _style(objects: Objects, index: int) -> ClassStyle:
+    class_id = int(objects.class_ids[index])
+    default = _FRAME_STYLE if class_id == _WHOLE_FRAME else _DEFAULT_STYLE
+    return objects.styles.get(int(objects.component_ids[index]), {}).get(class_id, default)
+
+
+@cache
+def _seeded_colors() -> frozenset[tuple[float, ...]]:
+    """The colours that masked objects get one after the other. Source: spec C.1."""
+    masks = [np.ones((1, 1), np.float32)] * 2048
+    return frozenset(tuple(color) for color in mask_border_colors(masks).tolist())
 
 
 def _has_colors(objects: Objects) -> bool:

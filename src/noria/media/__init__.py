@@ -1,7 +1,7 @@
 """Pictures in and out: frames, sources, sinks."""
 
 from noria.media.frame import ColorSpace, Frame, PixelFormat
-from noria.media.sinks import SINK_KINDS, Sink, check_sinks, open_sink
+from noria.media.sinks import SINK_KINDS, Sink, check_sinks, expand_sink_path, open_sink
 from noria.media.sources import ArraySource, ReconnectPolicy, Source, open_source
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "Sink",
     "Source",
     "check_sinks",
+    "expand_sink_path",
     "open_sink",
     "open_source",
 ]

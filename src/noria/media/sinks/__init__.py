@@ -12,21 +12,35 @@ from typing import Any
 from noria.errors import MediaError
 from noria.media.names import url_scheme
 from noria.media.sinks.base import Sink
+from noria.media.sinks.class_maps import ClassMapSink
 from noria.media.sinks.coco import CocoSink
 from noria.media.sinks.images import PICTURE_SUFFIXES, ImageSink
 from noria.media.sinks.jsonl import JsonLinesSink
-from noria.media.sinks.kitti import KittiSink
+from noria.media.sinks.kitti import KittiSink, KittiTrackSink
+from noria.media.sinks.naming import (
+    HasName,
+    expand_sink_path,
+    has_placeholder,
+    source_labels,
+)
+from noria.media.sinks.table import ArrowSink, ParquetSink
 from noria.media.sinks.video import VIDEO_FORMATS, VideoSink
 
 __all__ = [
     "SINK_KINDS",
+    "ArrowSink",
+    "ClassMapSink",
     "CocoSink",
     "ImageSink",
     "JsonLinesSink",
     "KittiSink",
+    "KittiTrackSink",
+    "ParquetSink",
     "Sink",
     "VideoSink",
     "check_sinks",
+    "expand_sink_path",
+    "has_placeholder",
     "open_sink",
     "split_spec",
 ]
@@ -37,6 +51,10 @@ SINK_KINDS: dict[str, str] = {
     "jsonl": "JSON Lines, one object per frame (.jsonl, .ndjson; jsonl:- is standard output)",
     "coco": "COCO JSON (.json)",
     "kitti": "KITTI text, one file per frame (kitti:DIR)",
+    "kitti-track": "KITTI tracking text, one file per source (kitti-track:DIR)",
+    "masks": "class maps of segmentation as PNG images (masks:DIR)",
+    "parquet": "Parquet table, one row per object (.parquet)",
+    "arrow": "Arrow table, one row per object (.arrow, .feather)",
 }
 _ALIASES = {"mp4": "video", "image": "images", "json": "coco"}
 _SUFFIXES = {
@@ -45,6 +63,9 @@ _SUFFIXES = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".json": "coco",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
 }
 _MAKERS: dict[str, Callable[..., Sink]] = {
     "video": VideoSink,
@@ -52,7 +73,12 @@ _MAKERS: dict[str, Callable[..., Sink]] = {
     "jsonl": JsonLinesSink,
     "coco": CocoSink,
     "kitti": KittiSink,
+    "kitti-track": KittiTrackSink,
+    "masks": ClassMapSink,
+    "parquet": ParquetSink,
+    "arrow": ArrowSink,
 }
+_FRAME_FILES = frozenset(("images", "coco", "kitti", "kitti-track", "masks"))
 
 
 def split_spec(spec: str) -> tuple[str, Path]:
@@ -128,6 +154,7 @@ def open_sink(
     spec: str,
     *,
     inputs: Sequence[str | Path] = (),
+    sources: Sequence[HasName] = (),
     fps: float | None = None,
     crf: int = 23,
     preset: str = "veryfast",
@@ -138,6 +165,8 @@ def open_sink(
     Args:
         spec: `out.mp4`, `boxes.jsonl`, `pictures/`, `kitti:labels`, …
         inputs: what is read or written already; an output that would overwrite one is refused.
+        sources: all sources whose frames it gets, if they are several: their names stand in the
+            names of files for single frames.
         fps: frame rate of the source, for video.
         crf, preset, threads: of the H.264 encoder.
 
@@ -146,11 +175,14 @@ def open_sink(
 
     Raises:
         MediaError: unknown kind, same as an input, or it cannot be created.
+        MissingExtraError: a package that the kind needs is not installed.
     """
     kind, path = _checked(spec, inputs)
-    options: dict[str, Any] = {"fps": fps, "crf": crf, "preset": preset, "threads": threads}
-    if kind != "video":
-        options = {}
+    options: dict[str, Any] = {}
+    if kind == "video":
+        options = {"fps": fps, "crf": crf, "preset": preset, "threads": threads}
+    elif kind in _FRAME_FILES:
+        options = {"labels": source_labels(sources)}
     return _MAKERS[kind](spec, path, **options)
 
 

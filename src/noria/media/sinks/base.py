@@ -27,7 +27,7 @@ class Sink(ABC):
     Attributes:
         name: what the user gave.
         path: the file or folder that is written.
-        kind: `video`, `images`, `jsonl`, `coco` or `kitti`.
+        kind: one of `SINK_KINDS`.
         needs_pixels: it shows the picture, so give it drawn frames. Others use the frame's number,
             time and source only.
         notices: decisions so far.

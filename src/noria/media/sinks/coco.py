@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 from array import array
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from noria.media.frame import Frame
 from noria.media.sinks.base import Sink, make_folder, renamed_to, write_error
+from noria.media.sinks.extras import classifier_dicts, is_plain, to_json
 from noria.media.sinks.files import create, write_all
-from noria.media.sinks.objects import finite_rows
+from noria.media.sinks.naming import FrameNames
+from noria.media.sinks.objects import Components, Rows, finite_rows
 from noria.media.sources.images import IMAGE_SUFFIXES
-from noria.meta import FrameMeta
+from noria.meta import UNTRACKED_OBJECT_ID, ClassifierMeta, FrameMeta
+from noria.meta.masks import object_mask, rle_encode
 
 __all__ = ["CocoSink"]
 
 _HEAD = b'{"info":{"description":"Detections by Noria"},"licenses":[],\n"annotations":[\n'
 _ANNOTATION = (
     '{"id":%d,"image_id":%d,"category_id":%d,"bbox":[%.3f,%.3f,%.3f,%.3f],'
-    '"area":%.3f,"iscrowd":0,"score":%.6f}'
+    '"area":%.3f,"iscrowd":0,"score":%.6f'
 )
 _CHUNK = 1 << 20
 
@@ -31,12 +35,18 @@ class CocoSink(Sink):
     Annotations go straight to `NAME.part` beside the destination, images to an unnamed file until
     the end, and the finished file is renamed. When the disk is full, as many whole frames are kept
     as fit.
+
+    Args:
+        labels: label of each source by id, if there are several and they are known.
     """
 
     kind = "coco"
 
-    def __init__(self, name: str, path: Path) -> None:
+    def __init__(self, name: str, path: Path, *, labels: Mapping[int, str] | None = None) -> None:
         super().__init__(name, path)
+        self._labels = labels or {}
+        self._frame_names = FrameNames("frame_%06d", labels)
+        self._components = Components()
         make_folder(path.parent, name)
         self._target = renamed_to(path, name, "JSON")
         folder = self._target.parent
@@ -52,38 +62,33 @@ class CocoSink(Sink):
         self._categories: dict[tuple[int, int], int] = {}
         self._owner: dict[int, int] = {}
         self._names: dict[int, str] = {}
+        self._named: set[int] = set()
         self._lost = 0
 
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
         number = self.frames + 1
-        keys, values, lost = finite_rows(meta)
+        rows = finite_rows(meta)
+        self._components.see(meta)
         for component in meta.objects.labels:
             self._name_categories(meta, component)
-        lines: list[str] = []
-        for key, (score, left, top, width, height) in zip(keys, values.tolist(), strict=True):
-            box = (left, top, width, height)
-            category = self._category(key)
-            first = self._annotations + len(lines) + 1
-            lines.append(_ANNOTATION % (first, number, category, *box, width * height, score))
+        image = {
+            "id": number,
+            "file_name": self._file_name(frame, meta),
+            "width": meta.width,
+            "height": meta.height,
+            "source": meta.source,
+            "frame": meta.frame,
+            "pts_ns": meta.pts_ns,
+        }
+        lines = self._annotate(meta, rows, number, image)
         before, images = self._annotation_at[-1], self._image_at[-1]
         text = "".join(
             (",\n" if self._annotations + i else "") + line for i, line in enumerate(lines)
         )
-        data = text.encode()
-        image = json.dumps(
-            {
-                "id": number,
-                "file_name": _file_name(frame, meta),
-                "width": meta.width,
-                "height": meta.height,
-                "source": meta.source,
-                "frame": meta.frame,
-                "pts_ns": meta.pts_ns,
-            },
-            ensure_ascii=False,
-            separators=(",", ":"),
+        data = text.encode("utf-8", "backslashreplace")
+        entry = ((",\n" if self.frames else "") + to_json(image)).encode(
+            "utf-8", "backslashreplace"
         )
-        entry = ((",\n" if self.frames else "") + image).encode("utf-8", "backslashreplace")
         write_all(self._fd, data, size=before)
         try:
             write_all(self._images.fileno(), entry, size=images)
@@ -94,7 +99,51 @@ class CocoSink(Sink):
         self._annotation_at.append(before + len(data))
         self._image_at.append(images + len(entry))
         self._annotations += len(lines)
-        self._lost += lost
+        self._lost += rows.lost
+
+    def _annotate(
+        self, meta: FrameMeta, rows: Rows, number: int, image: dict[str, Any]
+    ) -> list[str]:
+        """The annotations of a frame; what is said about the whole frame goes to `image`."""
+        objects = meta.objects
+        plain = is_plain(objects)
+        lines: list[str] = []
+        ids = [0] * len(objects)  # of annotations, by object
+        for key, index, (score, left, top, width, height) in zip(
+            rows.keys, rows.indices, rows.values.tolist(), strict=True
+        ):
+            if key[1] < 0:  # the full-frame object of a classifier is no box
+                found = classifier_dicts(objects.classifiers.get(index, ()))
+                image["classifiers"] = [*image.get("classifiers", ()), *found]
+                continue
+            first = self._annotations + len(lines) + 1
+            ids[index] = first
+            area, extra = width * height, ""
+            if not plain:
+                more = _extras(meta, index, ids)
+                area = more.pop("area", area)
+                extra = to_json(more)[1:-1]
+            line = _ANNOTATION % (
+                first,
+                number,
+                self._category(key),
+                left,
+                top,
+                width,
+                height,
+                area,
+                score,
+            )
+            lines.append(f"{line},{extra}}}" if extra else f"{line}}}")
+        return lines
+
+    def _file_name(self, frame: Frame, meta: FrameMeta) -> str:
+        """The name of the image file; for video the one that an image folder gives the frame."""
+        path = Path(frame.source)
+        if path.suffix.lower() in IMAGE_SUFFIXES and len(self._labels) < 2:
+            return path.name
+        suffix = path.suffix if path.suffix.lower() in IMAGE_SUFFIXES else ".jpg"
+        return self._frame_names.stem(frame) + suffix
 
     def _category(self, key: tuple[int, int]) -> int:
         """The id of a class: its class id, unless a class of another component has that."""
@@ -112,9 +161,9 @@ class CocoSink(Sink):
 
     def _name_categories(self, meta: FrameMeta, component: int) -> None:
         """All classes of a component, also those never seen."""
-        if (component, -1) in self._categories:
+        if component in self._named:
             return
-        self._categories[component, -1] = -1  # done
+        self._named.add(component)
         for class_id, label in enumerate(meta.objects.labels[component]):
             self._names[self._category((component, class_id))] = label
 
@@ -150,8 +199,9 @@ class CocoSink(Sink):
             chunk = os.read(self._images.fileno(), min(left, _CHUNK))
             write_all(self._fd, chunk)
             left -= len(chunk)
+        several = self._components.several
         categories = ",\n".join(
-            json.dumps({"id": i, "name": n}, ensure_ascii=False, separators=(",", ":"))
+            to_json({"id": i, "name": n} | ({"component_id": self._owner[i]} if several else {}))
             for i, n in sorted(self._names.items())
         )
         end = f'\n],\n"categories":[\n{categories}\n]}}\n'
@@ -163,9 +213,42 @@ class CocoSink(Sink):
         self._part.unlink(missing_ok=True)
 
 
-def _file_name(frame: Frame, meta: FrameMeta) -> str:
-    """The name of the image file; a number for frames of video."""
-    path = Path(frame.source)
-    if path.suffix.lower() in IMAGE_SUFFIXES:
-        return path.name
-    return f"frame_{meta.frame:06d}.jpg"
+def _extras(meta: FrameMeta, index: int, ids: list[int]) -> dict[str, Any]:
+    """What an annotation says beyond class, box and score; `area` replaces that of the box.
+
+    Args:
+        ids: annotation id of the frame's objects so far, 0 for those that have none.
+    """
+    objects = meta.objects
+    extra: dict[str, Any] = {}
+    placed = object_mask(objects, index, meta.width, meta.height)
+    if placed is not None:
+        counts = rle_encode(
+            placed.pixels, left=placed.left, top=placed.top, size=(meta.height, meta.width)
+        )
+        extra["segmentation"] = {"size": [meta.height, meta.width], "counts": counts}
+        extra["area"] = float(placed.area)
+    track = int(objects.object_ids[index])
+    if track != UNTRACKED_OBJECT_ID:
+        extra["track_id"] = track
+    parent = int(objects.parents[index])
+    if parent >= 0 and ids[parent]:
+        extra["parent_id"] = ids[parent]
+    attributes = _attributes(objects.classifiers.get(index, ()))
+    if attributes:
+        extra["attributes"] = attributes
+    return extra
+
+
+def _attributes(metas: Sequence[ClassifierMeta]) -> dict[str, str | int]:
+    """Label, or number of the class, by the name of the classifier."""
+    attributes: dict[str, str | int] = {}
+    for meta in metas:
+        name = meta.classifier_type or f"classifier_{meta.component_id}"
+        several = len(meta.labels) > 1
+        for info in meta.labels:
+            key = f"{name}_{info.attribute}" if several else name
+            if key in attributes:  # two classifiers of one type
+                key = f"{key}_{meta.component_id}"
+            attributes[key] = info.label or int(info.value)
+    return attributes

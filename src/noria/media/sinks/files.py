@@ -9,10 +9,8 @@ import stat
 from pathlib import Path
 
 from noria.errors import MediaError
-from noria.media.frame import Frame
-from noria.media.sources.images import IMAGE_SUFFIXES
 
-__all__ = ["FrameNames", "create", "write_all", "write_file"]
+__all__ = ["create", "write_all", "write_file"]
 
 
 def create(path: Path, name: str) -> int:
@@ -82,33 +80,3 @@ def write_file(path: Path, data: bytes) -> None:
         raise
     finally:
         os.close(fd)
-
-
-class FrameNames:
-    """File names for frames: an image keeps its name, video frames are numbered.
-
-    Args:
-        pattern: for frames of video, with one `%d` directive.
-    """
-
-    def __init__(self, pattern: str) -> None:
-        self._pattern = pattern
-        self._used: set[str] = set()
-        self._first_source: int | None = None
-
-    def stem(self, frame: Frame) -> str:
-        """A name without suffix that no frame had before."""
-        path = Path(frame.source)
-        if path.suffix.lower() in IMAGE_SUFFIXES:
-            stem = path.stem
-        else:
-            stem = self._pattern % frame.frame
-            if self._first_source is None:
-                self._first_source = frame.source_id
-            if frame.source_id != self._first_source:
-                stem = f"source{frame.source_id}_{stem}"
-            return stem  # numbers do not repeat: nothing to remember for long videos
-        if stem in self._used:
-            stem = f"{stem}_{frame.frame:06d}"
-        self._used.add(stem)
-        return stem

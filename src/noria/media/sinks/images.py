@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from noria.errors import MediaError
 from noria.media.frame import Frame, PixelFormat
 from noria.media.pixels import to_rgb
 from noria.media.sinks.base import Sink, make_folder
-from noria.media.sinks.files import FrameNames, write_file
+from noria.media.sinks.files import write_file
+from noria.media.sinks.naming import FrameNames
 from noria.meta import FrameMeta
 
 __all__ = ["PICTURE_SUFFIXES", "ImageSink", "encode_image"]
@@ -41,12 +43,13 @@ class ImageSink(Sink):
     Args:
         path: a folder (`frame_000012.jpg` for video, the name of the image for images), a pattern
             such as `out/%06d.png`, or one file, which takes one frame.
+        labels: label of each source by id, if there are several and they are known.
     """
 
     kind = "images"
     needs_pixels = True
 
-    def __init__(self, name: str, path: Path) -> None:
+    def __init__(self, name: str, path: Path, *, labels: Mapping[int, str] | None = None) -> None:
         super().__init__(name, path)
         self._suffix = path.suffix.lower()
         self._single = False
@@ -63,7 +66,8 @@ class ImageSink(Sink):
         else:
             self._folder, pattern, self._single = path.parent, "frame_%06d", True
         self._pattern = pattern
-        self._names = FrameNames(pattern)
+        self._names = FrameNames(pattern, labels)
+        self._several = len(labels or ()) > 1
         make_folder(self._folder, name)
 
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
@@ -76,7 +80,7 @@ class ImageSink(Sink):
                 )
             target = self.path
         else:
-            if self._numbered and frame.source_id == 0:
+            if self._numbered and frame.source_id == 0 and not self._several:
                 stem = self._pattern % frame.frame
             else:
                 stem = self._names.stem(frame)

@@ -6,21 +6,21 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from noria.errors import MediaError
 from noria.media.frame import Frame
 from noria.media.sinks.base import Sink, make_folder, write_error
+from noria.media.sinks.extras import object_extras, segmentation_dict, to_json
 from noria.media.sinks.files import create, write_all
-from noria.media.sinks.objects import finite_rows, label_of
+from noria.media.sinks.objects import Components, Rows, finite_rows, label_of
 from noria.meta import FrameMeta
 
 __all__ = ["JsonLinesSink", "LineWriter"]
 
 # Thousandths of a pixel, millionths of confidence: finer than any detector, and short lines.
-_NUMBERS = '%.6f,"left":%.3f,"top":%.3f,"width":%.3f,"height":%.3f}'
+_NUMBERS = '%.6f,"left":%.3f,"top":%.3f,"width":%.3f,"height":%.3f'
 
 
 class LineWriter:
@@ -29,30 +29,44 @@ class LineWriter:
     def __init__(self) -> None:
         self._heads: dict[tuple[int, int], str] = {}
         self._labels: dict[int, object] = {}
+        self._components = Components()
 
     def line(self, meta: FrameMeta) -> tuple[str, int]:
         """The line of one frame with its line feed, and how many objects had to be left out."""
-        keys, values, lost = finite_rows(meta)
-        objects = self._objects(meta, keys, values) if keys else ""
+        rows = finite_rows(meta)
+        several = self._components.see(meta)
+        objects = self._objects(meta, rows, several) if rows.keys else ""
         source = json.dumps(meta.source, ensure_ascii=False)
+        maps = ""
+        if meta.segmentations:
+            maps = f',"segmentations":{to_json([segmentation_dict(s) for s in meta.segmentations])}'
         return (
             f'{{"source":{source},"frame":{meta.frame},"pts_ns":{meta.pts_ns},'
-            f'"width":{meta.width},"height":{meta.height},"objects":[{objects}]}}\n'
-        ), lost
+            f'"width":{meta.width},"height":{meta.height},"objects":[{objects}]{maps}}}\n'
+        ), rows.lost
 
-    def _objects(self, meta: FrameMeta, keys: list[tuple[int, int]], values: Any) -> str:
+    def _objects(self, meta: FrameMeta, rows: Rows, several: bool) -> str:
         if self._labels != (labels := meta.objects.labels):
             self._heads.clear()
             self._labels = dict(labels)
-        heads = self._heads
-        for key in keys:
+        heads, values = self._heads, rows.values
+        for key in rows.keys:
             if key not in heads:
                 label = json.dumps(label_of(meta, key), ensure_ascii=False).replace("%", "%%")
-                heads[key] = f'{{"class_id":{key[1]},"label":{label},"confidence":'
+                heads[key] = f'{{"class_id":{key[1]},"label":{label},"confidence":{_NUMBERS}'
         if np.signbit(values).any():  # a minus zero, also one made by rounding, becomes a plain one
             values = np.where(np.abs(values) < 5e-7, 0.0, values)
             values[:, 1:] = np.round(values[:, 1:], 3) + 0.0
-        template = ",".join([heads[key] + _NUMBERS for key in keys])
+        extras = object_extras(meta, rows.kept, components=several)
+        if extras is None:
+            template = "},".join([heads[key] for key in rows.keys]) + "}"
+        else:
+            template = ",".join(
+                [
+                    f"{heads[key]}{extra.replace('%', '%%')}}}"
+                    for key, extra in zip(rows.keys, extras, strict=True)
+                ]
+            )
         return template % tuple(values.ravel().tolist())
 
 

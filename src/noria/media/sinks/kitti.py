@@ -1,48 +1,87 @@
-"""KITTI object labels: one text file per frame. The columns are documented in docs/formats.md."""
+"""KITTI labels: objects of a frame, tracks of a sequence. The columns are in docs/formats.md."""
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from noria.media.frame import Frame
-from noria.media.sinks.base import Sink, make_folder
-from noria.media.sinks.files import FrameNames, write_file
-from noria.media.sinks.objects import finite_rows, label_of
-from noria.meta import FrameMeta
+from noria.media.sinks.base import Sink, make_folder, write_error
+from noria.media.sinks.extras import text_beyond_label
+from noria.media.sinks.files import create, write_all, write_file
+from noria.media.sinks.naming import FrameNames
+from noria.media.sinks.objects import Rows, finite_rows, label_of
+from noria.meta import UNTRACKED_OBJECT_ID, FrameMeta
 
-__all__ = ["KittiSink", "kitti_text"]
+__all__ = ["KittiSink", "KittiTrackSink", "kitti_text", "kitti_track_text"]
 
 # What a picture cannot tell is zero: truncation, occlusion, angle, 3-D size, place and rotation.
-_LINE = "%s 0.00 0 0.00 %.2f %.2f %.2f %.2f 0.00 0.00 0.00 0.00 0.00 0.00 0.00 %.6f\n"
+_BOX = "%.2f %.2f %.2f %.2f 0.00 0.00 0.00 0.00 0.00 0.00 0.00 %.6f\n"
+_LINE = f"%s 0.00 0 0.00 {_BOX}"
+_TRACK_LINE = f"%d %d %s 0 0 0.00 {_BOX}"
+
+
+def _names(meta: FrameMeta, rows: Rows) -> list[str]:
+    """The first column: columns are separated by blanks, so a name has none."""
+    names = []
+    for key, index in zip(rows.keys, rows.indices, strict=True):
+        name = label_of(meta, key)
+        if key[1] < 0:  # the full-frame object of a classifier: what that says
+            name = text_beyond_label(meta.objects, index)
+        names.append(re.sub(r"\s+", "_", name.strip()) or f"class_{key[1]}")
+    return names
 
 
 def kitti_text(meta: FrameMeta) -> tuple[str, int]:
     """The 16 columns of every object, and how many objects had to be left out.
 
-    Blanks in a label become underscores, an unnamed class is `class_N`: columns are separated by
-    blanks. Corners are left, top, right, bottom in frame pixels.
+    Blanks in a label become underscores, an unnamed class is `class_N`. Corners are left, top,
+    right, bottom in frame pixels.
     """
-    keys, values, lost = finite_rows(meta)
-    lines = []
-    for key, (score, left, top, width, height) in zip(keys, values.tolist(), strict=True):
-        name = re.sub(r"\s+", "_", label_of(meta, key).strip()) or f"class_{key[1]}"
-        lines.append(_LINE % (name, left, top, left + width, top + height, score))
-    return "".join(lines), lost
+    rows = finite_rows(meta)
+    lines = [
+        _LINE % (name, left, top, left + width, top + height, score)
+        for name, (score, left, top, width, height) in zip(
+            _names(meta, rows), rows.values.tolist(), strict=True
+        )
+    ]
+    return "".join(lines), rows.lost
+
+
+def kitti_track_text(meta: FrameMeta) -> tuple[str, int]:
+    """The 18 columns of every object: as `kitti_text`, behind frame number and track id.
+
+    An object that is not tracked has the track id -1.
+    """
+    rows = finite_rows(meta)
+    ids = meta.objects.object_ids.tolist()
+    tracks = [-1 if ids[i] == UNTRACKED_OBJECT_ID else ids[i] for i in rows.indices]
+    lines = [
+        _TRACK_LINE % (meta.frame, track, name, left, top, left + width, top + height, score)
+        for name, track, (score, left, top, width, height) in zip(
+            _names(meta, rows), tracks, rows.values.tolist(), strict=True
+        )
+    ]
+    return "".join(lines), rows.lost
 
 
 class KittiSink(Sink):
     """A folder with `000012.txt` for frame 12 of a video, `NAME.txt` for image NAME.
 
     Every frame has a file, an empty one if nothing was found.
+
+    Args:
+        labels: label of each source by id, if there are several and they are known.
     """
 
     kind = "kitti"
 
-    def __init__(self, name: str, path: Path) -> None:
+    def __init__(self, name: str, path: Path, *, labels: Mapping[int, str] | None = None) -> None:
         super().__init__(name, path)
         make_folder(path, name)
-        self._names = FrameNames("%06d")
+        self._names = FrameNames("%06d", labels)
         self._lost = 0
 
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
@@ -54,3 +93,45 @@ class KittiSink(Sink):
     def _finish(self) -> None:
         if self._lost:
             self._notice("warning", f"{self._lost} objects without finite numbers were left out")
+
+
+class KittiTrackSink(Sink):
+    """A folder with one file for each source: `0000.txt` for the source of id 0.
+
+    Args:
+        labels: label of each source by id: with several, they are the names of the files.
+    """
+
+    kind = "kitti-track"
+
+    def __init__(self, name: str, path: Path, *, labels: Mapping[int, str] | None = None) -> None:
+        super().__init__(name, path)
+        make_folder(path, name)
+        self._labels = labels if labels and len(labels) > 1 else {}
+        self._files: dict[int, int] = {}
+        self._sizes: dict[int, int] = {}
+        self._lost = 0
+
+    def _write(self, frame: Frame, meta: FrameMeta) -> None:
+        source = meta.source_id
+        if source not in self._files:
+            stem = self._labels.get(source, f"{source:04d}")
+            self._files[source] = create(self.path / f"{stem}.txt", self.name)
+            self._sizes[source] = 0
+        text, lost = kitti_track_text(meta)
+        data = text.encode("utf-8", "backslashreplace")
+        write_all(self._files[source], data, size=self._sizes[source])
+        self._sizes[source] += len(data)
+        self._lost += lost
+
+    def _finish(self) -> None:
+        if self._lost:
+            self._notice("warning", f"{self._lost} objects without finite numbers were left out")
+        failure: OSError | None = None
+        for fd in self._files.values():
+            try:
+                os.close(fd)
+            except OSError as error:  # network file systems report a full disk here
+                failure = error
+        if failure is not None:
+            raise write_error(self.path, failure, None, self.frames) from failure

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,30 +11,61 @@ import numpy.typing as npt
 
 from noria.meta import FrameMeta
 
-__all__ = ["finite_rows", "label_of"]
+__all__ = ["Components", "Rows", "finite_rows", "label_of"]
 
 
-def finite_rows(meta: FrameMeta) -> tuple[list[tuple[int, int]], npt.NDArray[Any], int]:
-    """The objects that can be written, in attach order.
+@dataclass(slots=True)
+class Rows:
+    """The objects of a frame that can be written, in attach order.
 
-    Returns:
-        (component id, class id) of each; (N, 5) float64 confidence, left, top, width, height in
-        frame pixels; and how many objects were left out for not being finite numbers.
+    Attributes:
+        keys: (component id, class id) of each.
+        values: (N, 5) float64 confidence, left, top, width, height in frame pixels.
+        kept: their indices among the frame's objects; None is all of them.
+        lost: how many were left out for not being finite numbers.
     """
+
+    keys: list[tuple[int, int]]
+    values: npt.NDArray[Any]
+    kept: list[int] | None = None
+    lost: int = 0
+
+    @property
+    def indices(self) -> Sequence[int]:
+        return range(len(self.keys)) if self.kept is None else self.kept
+
+
+def finite_rows(meta: FrameMeta) -> Rows:
+    """The objects of a frame without those whose numbers are not finite."""
     objects = meta.objects
     n = len(objects.rects)
     values = np.empty((n, 5), np.float64)
     if not n:
-        return [], values, 0
+        return Rows([], values)
     values[:, 0] = objects.confidences
     values[:, 1:] = objects.rects
     keys: Any = list(zip(objects.component_ids.tolist(), objects.class_ids.tolist(), strict=True))
     finite = np.isfinite(values)
     if finite.all():
-        return keys, values, 0
+        return Rows(keys, values)
     good: Any = finite.all(axis=1)
-    kept = [key for key, ok in zip(keys, good.tolist(), strict=True) if ok]
-    return kept, values[good], n - len(kept)
+    kept = np.flatnonzero(good).tolist()
+    return Rows([keys[i] for i in kept], values[good], kept, n - len(kept))
+
+
+class Components:
+    """Whether the objects so far come of more than one model."""
+
+    def __init__(self) -> None:
+        self._seen: set[int] = set()
+        self.several = False
+
+    def see(self, meta: FrameMeta) -> bool:
+        """Look at a frame; whether there have been several."""
+        if not self.several:
+            self._seen.update(meta.objects.labels)
+            self.several = len(self._seen) > 1
+        return self.several
 
 
 def label_of(meta: FrameMeta, key: tuple[int, int]) -> str:

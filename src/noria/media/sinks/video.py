@@ -63,6 +63,7 @@ class VideoSink(Sink):
         self._stream: Any = None
         self._fit: Any = None
         self._last_pts: int | None = None
+        self._source_id = 0
         self._broken = False
         self._file: _Output | None = None
 
@@ -110,6 +111,13 @@ class VideoSink(Sink):
             raise MediaError(f"frame {meta.frame} comes after a failure", where=self.name)
         if self._stream is None:
             self._start(frame)
+            self._source_id = frame.source_id
+        elif frame.source_id != self._source_id:
+            self._notice(
+                "warning",
+                "frames of several sources follow each other in one video; with {source} in its"
+                " name, each has its own",
+            )
         picture = self._picture(frame)
         pts = round(frame.pts_ns * _TIME_BASE.denominator / 1e9)
         if self._last_pts is not None and pts <= self._last_pts:

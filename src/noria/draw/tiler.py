@@ -1,0 +1,244 @@
+"""One picture of many sources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from noria.draw.canvas import PlanarCanvas
+from noria.draw.colors import to_yuv
+from noria.draw.merge import Tile, merge_metas
+from noria.draw.text import render_text
+from noria.errors import MediaError
+from noria.media.frame import ColorSpace, Frame, PixelFormat, Plane, plane_shapes
+from noria.media.pixels import is_full, matrix_code, plane_array, to_av
+from noria.meta import FrameMeta
+from noria.notices import Notice, note_once
+
+__all__ = ["Tiler"]
+
+_MAX_SIZE = 16384
+_DARK = (16, 18, 22)
+_INK, _PAPER = (255, 255, 255, 1.0), (0, 0, 0, 0.55)
+
+
+@dataclass(slots=True)
+class _Scaled:
+    """The last picture of a source at the size of its tile."""
+
+    frame: Frame
+    size: tuple[int, int]
+    planes: tuple[Plane, ...]
+
+
+class Tiler:
+    """Puts the latest frames of several sources on one picture, and their objects with them.
+
+    Every source has a cell, in the order of source ids and reading order. Cells are kept: a source
+    that ended leaves its cell dark, so no picture jumps. A frame keeps its shape and is centred in
+    its cell; the original tiler stretches it to the cell, which `stretch` does too.
+
+    Args:
+        rows, columns: of the grid; None is chosen so that the pictures are as large as possible.
+        width, height: size of the composed picture, made even.
+        stretch: fill each cell, changing the shape of the frame.
+        captions: write the name of the source into each cell when there is more than one.
+
+    Attributes:
+        notices: sources that have no cell in a grid of fixed size.
+
+    Raises:
+        MediaError: a size that cannot be.
+
+    For one thread at a time.
+    """
+
+    def __init__(
+        self,
+        rows: int | None = None,
+        columns: int | None = None,
+        width: int = 1280,
+        height: int = 720,
+        *,
+        stretch: bool = False,
+        captions: bool = True,
+    ) -> None:
+        for name, value in (("rows", rows), ("columns", columns)):
+            if value is not None and value < 1:
+                raise MediaError(f"{name}={value}", where="Tiler", expected="at least 1, or None")
+        if not (2 <= width <= _MAX_SIZE and 2 <= height <= _MAX_SIZE):
+            raise MediaError(
+                f"a tiled picture of {width}x{height}",
+                where="Tiler",
+                expected=f"2 to {_MAX_SIZE} pixels each way",
+            )
+        self.rows, self.columns = rows, columns
+        self.width, self.height = width // 2 * 2, height // 2 * 2
+        self.stretch = stretch
+        self.captions = captions
+        self.notices: list[Notice] = []
+        self._sources: list[int] = []
+        self._color: ColorSpace | None = None
+        self._scaled: dict[int, _Scaled] = {}
+        self._scalers: dict[int, Any] = {}
+        self._frames = 0
+        self._pts_ns = -1
+
+    def compose(self, pairs: Sequence[tuple[Frame, FrameMeta]]) -> tuple[Frame, FrameMeta]:
+        """One I420 picture of the given frames, and their metadata in its pixels.
+
+        Args:
+            pairs: the latest frame of each source, plain; they are only read.
+
+        Returns:
+            A new frame, numbered from 0, with the newest time of `pairs`, and a new `FrameMeta` of
+            the source `tiles`: all objects with their rectangles moved, and the class maps of all
+            frames as one of the whole picture for each model. Raw tensors of frames are left out.
+        """
+        pairs = sorted(pairs, key=lambda pair: pair[1].source_id)
+        new = {meta.source_id for _, meta in pairs}.difference(self._sources)
+        if new:
+            self._sources = sorted(new.union(self._sources))
+        if self._color is None and pairs:
+            self._color = _color_of(pairs[0][0])
+        color = self._color or ColorSpace.BT601
+        shape = pairs[0][0].width / pairs[0][0].height if pairs else 16 / 9
+        rows, columns = self.grid(len(self._sources), shape)
+        canvas = PlanarCanvas(self._blank(color))
+        tiles: list[Tile] = []
+        for frame, meta in pairs:
+            cell = self._sources.index(meta.source_id)
+            if cell >= rows * columns:
+                note_once(
+                    self.notices,
+                    "warning",
+                    f"{meta.source} is not shown: the grid has {rows} x {columns} cells only",
+                    "Tiler",
+                )
+                continue
+            tile = self._place(frame, meta, cell, rows, columns)
+            canvas.put(self._scale(frame, meta.source_id, tile, color), tile.left, tile.top)
+            tiles.append(tile)
+        if self.captions and len(self._sources) > 1:
+            for tile in tiles:
+                self._caption(canvas, tile)
+        return self._finish(canvas, tiles)
+
+    def grid(self, count: int, shape: float = 16 / 9) -> tuple[int, int]:
+        """Rows and columns for `count` frames whose width is `shape` times their height."""
+        count = max(1, count)
+        if self.rows and self.columns:
+            return self.rows, self.columns
+        if self.columns:
+            return -(-count // self.columns), self.columns
+        if self.rows:
+            return self.rows, -(-count // self.rows)
+
+        def size(columns: int) -> float:
+            rows = -(-count // columns)
+            return min(self.width / columns, self.height / rows * shape)
+
+        # Of equal sizes, the fewest cells, and rather side by side.
+        columns = max(
+            range(1, count + 1), key=lambda c: (round(size(c), 6), -c * (-(-count // c)), c)
+        )
+        return -(-count // columns), columns
+
+    def _place(self, frame: Frame, meta: FrameMeta, cell: int, rows: int, columns: int) -> Tile:
+        row, column = divmod(cell, columns)
+        x = [self.width * i // columns // 2 * 2 for i in (column, column + 1)]
+        y = [self.height * i // rows // 2 * 2 for i in (row, row + 1)]
+        box = (x[0], y[0], max(2, x[1] - x[0]), max(2, y[1] - y[0]))
+        width, height = box[2], box[3]
+        if not self.stretch:
+            ratio = min(width / frame.width, height / frame.height)
+            width = min(width, max(2, round(frame.width * ratio / 2) * 2))
+            height = min(height, max(2, round(frame.height * ratio / 2) * 2))
+        left = x[0] + (box[2] - width) // 4 * 2
+        top = y[0] + (box[3] - height) // 4 * 2
+        return Tile(meta, left, top, width, height, y[1])
+
+    def _scale(self, frame: Frame, source: int, tile: Tile, color: ColorSpace) -> tuple[Plane, ...]:
+        size = (tile.width, tile.height)
+        last = self._scaled.get(source)
+        if last is not None and last.frame is frame and last.size == size:
+            return last.planes
+        scaler = self._scalers.get(source)
+        if scaler is None:
+            from av.video.reformatter import VideoReformatter
+
+            scaler = self._scalers[source] = VideoReformatter()
+        yuv = frame.format in (PixelFormat.I420, PixelFormat.NV12)
+        own = frame.color if yuv else ColorSpace.BT601_FULL
+        if (
+            frame.format is PixelFormat.I420
+            and size == (frame.width, frame.height)
+            and own == color
+        ):
+            planes = frame.planes
+        else:
+            picture = scaler.reformat(
+                _av_picture(frame),
+                width=size[0],
+                height=size[1],
+                format="yuv420p",
+                src_colorspace=matrix_code(own),
+                dst_colorspace=matrix_code(color),
+                src_color_range=2 if is_full(own) else 1,
+                dst_color_range=2 if is_full(color) else 1,
+                interpolation="BILINEAR",
+            )
+            shapes = plane_shapes(PixelFormat.I420, *size)
+            planes = tuple(plane_array(picture.planes[i], s) for i, s in enumerate(shapes))
+        self._scaled[source] = _Scaled(frame, size, planes)
+        return planes
+
+    def _caption(self, canvas: PlanarCanvas, tile: Tile) -> None:
+        size = max(10, round(self.height / 60))
+        name = tile.meta.source.rstrip("/").rsplit("/", 1)[-1] or f"source {tile.meta.source_id}"
+        longest = max(4, tile.width // size)
+        if len(name) > longest:
+            name = "…" + name[1 - longest :]
+        text = render_text(name, "", size, _INK, _PAPER, 4)
+        if text.width <= tile.width and text.height <= tile.height:
+            bottom = tile.top + tile.height
+            free = bottom + text.height <= tile.cell_bottom
+            canvas.paste(text, tile.left, bottom if free else bottom - text.height)
+
+    def _blank(self, color: ColorSpace) -> Frame:
+        shapes = plane_shapes(PixelFormat.I420, self.width, self.height)
+        values = to_yuv(_DARK, color)
+        planes = tuple(np.full(s, v, np.uint8) for s, v in zip(shapes, values, strict=True))
+        return Frame(planes, PixelFormat.I420, self.width, self.height, color)
+
+    def _finish(self, canvas: PlanarCanvas, tiles: list[Tile]) -> tuple[Frame, FrameMeta]:
+        pts_ns = max([self._pts_ns + 1, *(tile.meta.pts_ns for tile in tiles)])
+        meta = merge_metas(tiles, self.width, self.height)
+        meta.frame, meta.pts_ns = self._frames, pts_ns
+        frame = replace(
+            canvas.frame(), pts_ns=pts_ns, frame=self._frames, source=meta.source, source_id=0
+        )
+        self._frames += 1
+        self._pts_ns = pts_ns
+        return frame, meta
+
+
+def _color_of(frame: Frame) -> ColorSpace:
+    yuv = frame.format in (PixelFormat.I420, PixelFormat.NV12)
+    return frame.color if yuv else ColorSpace.BT601
+
+
+def _av_picture(frame: Frame) -> Any:
+    """The frame for swscale: the decoder's own picture if it is just that, otherwise a copy."""
+    own = frame.owner
+    if frame.format is PixelFormat.I420 and hasattr(own, "planes") and hasattr(own, "reformat"):
+        same = (own.width, own.height) == (frame.width, frame.height) and own.format.name in (
+            "yuv420p",
+            "yuvj420p",
+        )
+        if same and own.planes[0].buffer_ptr == frame.planes[0].ctypes.data:
+            return own
+    return to_av(frame)

@@ -1,0 +1,186 @@
+"""What JSON says about an object beyond its box: only what there is.
+
+The keys are documented in docs/formats.md.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from noria.meta import UNTRACKED_OBJECT_ID, ClassifierMeta, FrameMeta, Objects, SegmentationMeta
+from noria.meta.masks import object_mask, rle_encode
+
+__all__ = [
+    "classifier_dicts",
+    "is_plain",
+    "object_extras",
+    "places_of",
+    "segmentation_dict",
+    "text_beyond_label",
+    "to_json",
+]
+
+_ALL_ONES = b"\xff"  # of -1 and of UNTRACKED_OBJECT_ID, whatever the width
+
+
+def to_json(value: object) -> str:
+    """Compact JSON with text as it is."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def is_plain(objects: Objects) -> bool:
+    """Whether no object has anything beside class, confidence and box; asked every frame."""
+    return not (
+        objects.classifiers
+        or objects.texts
+        or objects.segmentations
+        or objects.masks is not None
+        or objects.angles is not None
+        or objects.object_ids.tobytes().strip(_ALL_ONES)
+        or objects.parents.tobytes().strip(_ALL_ONES)
+    )
+
+
+def places_of(count: int, kept: Sequence[int] | None) -> Sequence[int]:
+    """Where each of `count` objects is among those `kept` (None: all), -1 if it is left out."""
+    if kept is None:
+        return range(count)
+    places = [-1] * count
+    for place, index in enumerate(kept):
+        places[index] = place
+    return places
+
+
+def object_extras(
+    meta: FrameMeta, kept: Sequence[int] | None, *, components: bool
+) -> list[str] | None:
+    """For each object kept, the JSON members behind those every object has, each with its comma.
+
+    Args:
+        meta: the frame.
+        kept: indices of the objects that are written, rising; None is all.
+        components: name the component of each.
+
+    Returns:
+        None if no object has any.
+    """
+    objects = meta.objects
+    if is_plain(objects) and not components:
+        return None
+    indices: Sequence[int] = range(len(objects)) if kept is None else kept
+    parts = [""] * len(indices)
+
+    def add(values: Iterable[str]) -> None:
+        parts[:] = map(str.__add__, parts, values)
+
+    ids = objects.object_ids.tolist()
+    tracked = [ids[i] != UNTRACKED_OBJECT_ID for i in indices]
+    if any(tracked):
+        add([f',"object_id":{ids[i]}' if t else "" for i, t in zip(indices, tracked, strict=True)])
+        if objects.tracker_confidences is not None:
+            scores = objects.tracker_confidences.tolist()
+            add(
+                f',"tracker_confidence":{scores[i]:.6f}' if t and math.isfinite(scores[i]) else ""
+                for i, t in zip(indices, tracked, strict=True)
+            )
+    if components:
+        numbers = objects.component_ids.tolist()
+        add(f',"component_id":{numbers[i]}' for i in indices)
+    if objects.parents.tobytes().strip(_ALL_ONES):
+        places, parents = places_of(len(objects), kept), objects.parents.tolist()
+        found = [places[parents[i]] if parents[i] >= 0 else -1 for i in indices]
+        add(f',"parent":{p}' if p >= 0 else "" for p in found)
+    if objects.angles is not None:
+        angles = objects.angles.tolist()
+        add(
+            f',"angle":{angles[i]:.3f}' if angles[i] and math.isfinite(angles[i]) else ""
+            for i in indices
+        )
+    if objects.texts:
+        add(_member("text", text_beyond_label(objects, i)) for i in indices)
+    if objects.classifiers:
+        said = objects.classifiers
+        add(_member("classifiers", classifier_dicts(said.get(i, ()))) for i in indices)
+    if objects.masks is not None:
+        add(_member("mask", _mask(meta, i)) for i in indices)
+    if objects.segmentations:
+        maps = objects.segmentations
+        add(
+            _member("segmentations", [segmentation_dict(s) for s in maps.get(i, ())])
+            for i in indices
+        )
+    return parts
+
+
+def _member(key: str, value: Any) -> str:
+    return f',"{key}":{to_json(value)}' if value else ""
+
+
+def text_beyond_label(objects: Objects, index: int) -> str:
+    """The display text of an object, blanks tidied; empty if it says no more than the label."""
+    text = objects.texts.get(index)
+    if text is None:
+        return ""
+    text = " ".join(text.split())
+    return "" if text == " ".join(objects.label(index).split()) else text
+
+
+def classifier_dicts(metas: Sequence[ClassifierMeta]) -> list[dict[str, Any]]:
+    """What classifiers said, as plain data: parsers may have left NumPy numbers in it."""
+    return [
+        {
+            "component_id": meta.component_id,
+            **({"type": meta.classifier_type} if meta.classifier_type else {}),
+            "labels": [
+                {
+                    "attribute": int(info.attribute),
+                    "value": int(info.value),
+                    "label": info.label,
+                    "confidence": _number(info.confidence),
+                }
+                for info in meta.labels
+            ],
+        }
+        for meta in metas
+    ]
+
+
+def _number(value: float) -> float | None:
+    value = float(value)
+    return round(value, 6) if math.isfinite(value) else None
+
+
+def _mask(meta: FrameMeta, index: int) -> dict[str, Any] | None:
+    placed = object_mask(meta.objects, index, meta.width, meta.height)
+    if placed is None:
+        return None
+    return {
+        "left": placed.left,
+        "top": placed.top,
+        "size": list(placed.pixels.shape),
+        "counts": rle_encode(placed.pixels),
+    }
+
+
+def segmentation_dict(meta: SegmentationMeta) -> dict[str, Any]:
+    """A class map as counts of the pixels that the picture fills."""
+    left, top, width, height = meta.region or (0, 0, meta.width, meta.height)
+    part = meta.class_map[top : top + height, left : left + width]
+    highest = max(int(part.max(initial=-1)), meta.num_classes - 1)
+    counts = np.bincount(np.maximum(part, -1).ravel() + 1, minlength=highest + 2)[1:].tolist()
+    labels = meta.labels
+    return {
+        "component_id": meta.component_id,
+        "width": int(part.shape[1]),
+        "height": int(part.shape[0]),
+        "classes": [
+            {"class_id": i, "label": labels[i] if i < len(labels) else "", "pixels": n}
+            for i, n in enumerate(counts)
+            if n
+        ],
+    }

@@ -1,0 +1,130 @@
+"""Arrow and Parquet: one row per object. The columns are those of `noria.meta.table`."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from noria.errors import MediaError
+from noria.media.frame import Frame
+from noria.media.sinks.base import Sink, make_folder, renamed_to, write_error
+from noria.media.sinks.files import create
+from noria.meta import FrameMeta
+from noria.meta.table import arrow_schema, to_arrow
+
+__all__ = ["ArrowSink", "ParquetSink"]
+
+MAX_FRAMES, MAX_ROWS = 1024, 16384  # held before they are written: a few MB
+
+
+class _TableSink(Sink):
+    """A table written in pieces; readable once it is finished and renamed from `NAME.part`.
+
+    Raises:
+        MissingExtraError: pyarrow is not installed.
+        MediaError: it cannot be created.
+    """
+
+    def __init__(self, name: str, path: Path) -> None:
+        super().__init__(name, path)
+        self._schema = arrow_schema()
+        make_folder(path.parent, name)
+        self._target = renamed_to(path, name, self.kind)
+        make_folder(self._target.parent, name)
+        self._part = self._target.with_name(self._target.name + ".part")
+        self._file = os.fdopen(create(self._part, name), "wb")
+        self._writer: Any = self._open_writer()
+        self._waiting: list[FrameMeta] = []
+        self._rows = self._lost = 0
+        self._broken = False
+
+    def _open_writer(self) -> Any:
+        raise NotImplementedError
+
+    def _write(self, frame: Frame, meta: FrameMeta) -> None:
+        if self._broken:
+            raise MediaError(f"frame {meta.frame} comes after a failure", where=self.name)
+        light = self._light(meta)
+        if not len(light.objects):
+            return
+        self._waiting.append(light)
+        self._rows += len(light.objects)
+        if self._rows >= MAX_ROWS or len(self._waiting) >= MAX_FRAMES:
+            try:
+                self._flush()
+            except OSError as error:
+                self._broken = True
+                raise write_error(self.path, error, meta.frame, 0) from error
+
+    def _light(self, meta: FrameMeta) -> FrameMeta:
+        """The objects that are written, without what a table has no column for."""
+        objects = copy.copy(meta.objects)
+        objects.masks = objects.angles = objects.border_colors = None
+        objects.segmentations, objects.tensors, objects.user = {}, {}, {}
+        finite = np.isfinite(objects.rects).all(axis=1) & np.isfinite(objects.confidences)
+        if not finite.all():
+            self._lost += int(len(finite) - finite.sum())
+            objects.keep(finite)
+        return FrameMeta(
+            meta.source,
+            meta.source_id,
+            meta.frame,
+            meta.pts_ns,
+            meta.width,
+            meta.height,
+            objects=objects,
+        )
+
+    def _flush(self) -> None:
+        waiting, self._waiting, self._rows = self._waiting, [], 0
+        if waiting:
+            self._writer.write_table(to_arrow(waiting))
+
+    def _finish(self) -> None:
+        if self._lost:
+            self._notice("warning", f"{self._lost} objects without finite numbers were left out")
+        if self._broken:
+            self._give_up()
+            self._notice("warning", "nothing is kept: half a table cannot be read")
+            return
+        try:
+            self._flush()
+            self._writer.close()  # writes the index: without it nothing can be read
+            self._file.close()
+        except OSError as error:
+            self._give_up()
+            raise write_error(self.path, error, None, 0) from error
+        os.replace(self._part, self._target)
+
+    def _give_up(self) -> None:
+        for item in (self._writer, self._file):
+            with contextlib.suppress(OSError):  # what it still holds does not fit either
+                item.close()
+        self._part.unlink(missing_ok=True)
+
+
+class ParquetSink(_TableSink):
+    """A Parquet file, compressed with zstd."""
+
+    kind = "parquet"
+
+    def _open_writer(self) -> Any:
+        import pyarrow.parquet as pq
+
+        return pq.ParquetWriter(self._file, self._schema, compression="zstd")
+
+
+class ArrowSink(_TableSink):
+    """An Arrow IPC file (Feather 2)."""
+
+    kind = "arrow"
+
+    def _open_writer(self) -> Any:
+        import pyarrow
+
+        return pyarrow.ipc.new_file(self._file, self._schema)
