@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterable
+from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from noria.draw import Painter
 from noria.media import Frame, PixelFormat, open_sink, open_source
 from noria.media.pixels import to_rgb
 from noria.media.sinks.jsonl import LineWriter
-from noria.meta import Detections, FrameMeta, Space
+from noria.meta import ClassifierMeta, Detections, FrameMeta, LabelInfo, ObjectMeta, Space
 
 THREADS, FRAMES = 2, 100
 LABELS = ["car", "person", "truck", "bicycle"]
@@ -67,6 +68,14 @@ def rows() -> Iterable[Row]:
                 lambda: [_dumps(m) for m in metas],
             )
         )
+        rich = [_tracked(frame, i) for i, frame in enumerate(frames)]
+        yield _per_frame(
+            compare(
+                "JSON line of 10 tracked, classified objects; json.dumps",
+                lambda: [writer.line(m) for m in rich],
+                lambda: [_dumps(m) for m in rich],
+            )
+        )
 
 
 def _per_frame(row: Row) -> Row:
@@ -107,6 +116,15 @@ def _meta(frame: Frame, index: int) -> FrameMeta:
     meta = FrameMeta(frame.source, 0, frame.frame, frame.pts_ns, frame.width, frame.height)
     found = Detections(boxes, rng.random(10, np.float32), rng.integers(0, 4, 10), space=Space.FRAME)
     meta.objects.append(found, 1, labels=LABELS)
+    return meta
+
+
+def _tracked(frame: Frame, index: int) -> FrameMeta:
+    meta = _meta(frame, index)
+    meta.objects.object_ids[:] = np.arange(1, 11)
+    for i in range(10):
+        found = (LabelInfo(0, 3, 0.75, "red"),)
+        meta.objects.add_classifier(i, ClassifierMeta(2, found, "red ", "color"))
     return meta
 
 
@@ -155,6 +173,24 @@ def _bare_encode(frames: list[Frame], path: Path) -> None:
         out.mux(stream.encode(None))
 
 
+def _more(item: ObjectMeta) -> dict[str, object]:
+    """What a tracked, classified object has beyond the others."""
+    if not item.classifiers:
+        return {}
+    return {
+        "object_id": item.object_id,
+        "text": item.display_text,
+        "classifiers": [
+            {
+                "component_id": c.component_id,
+                "type": c.classifier_type,
+                "labels": [asdict(label) for label in c.labels],
+            }
+            for c in item.classifiers
+        ],
+    }
+
+
 def _dumps(meta: FrameMeta) -> str:
     return json.dumps(
         {
@@ -173,6 +209,7 @@ def _dumps(meta: FrameMeta) -> str:
                     "width": round(item.width, 3),
                     "height": round(item.height, 3),
                 }
+                | _more(item)
                 for item in meta.objects
             ],
         }

@@ -17,6 +17,7 @@ from PIL import Image
 from noria.errors import MediaError
 from noria.media import open_sink
 from noria.media.sinks.class_maps import frame_class_map, palette
+from noria.media.sinks.extras import classifier_dicts
 from noria.media.sinks.jsonl import LineWriter
 from noria.meta import (
     UNTRACKED_OBJECT_ID,
@@ -127,6 +128,28 @@ def test_numbers_that_json_does_not_know(make_meta: MakeMeta) -> None:
     item = lines(meta)[0]["objects"][0]
     assert list(item) == [*PLAIN, "object_id", "classifiers"]
     assert item["classifiers"][0]["labels"][0]["confidence"] is None
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(-5, 300),
+            st.text(max_size=5),
+            st.lists(st.tuples(st.integers(0, 9), st.floats(width=32), st.text(max_size=5))),
+        ),
+        max_size=3,
+    )
+)
+def test_classifiers_in_json_are_those_of_the_objects(said: list[Any]) -> None:
+    metas = [
+        ClassifierMeta(c, tuple(LabelInfo(i, v, s, t) for i, (v, s, t) in enumerate(found)), "", k)
+        for c, k, found in said
+    ]
+    meta = FrameMeta("a", 0, 0, 0, 64, 48)
+    add(meta, 1, (1, 2, 3, 4, 0.5, 0))
+    meta.objects.classifiers[0] = metas
+    line = LineWriter().line(meta)[0].encode("utf-8", "backslashreplace")
+    assert json.loads(line)["objects"][0].get("classifiers", []) == classifier_dicts(metas)
 
 
 def test_angles(make_meta: MakeMeta) -> None:
