@@ -22,10 +22,12 @@ PICTURE = np.zeros((4, 6, 3), np.uint8)
 
 
 class FakeSource:
-    """`count` frames, each after `delay_s`; fails at frame `fail_at`; hangs at `hang_at`."""
+    """`count` frames, each after `delay_s`; fails at frame `fail_at`; hangs at `hang_at`,
+    also when it is closed if it is `stubborn`."""
 
     notices: Sequence[Any] = ()
     fps = 25.0
+    reconnects = 0
 
     def __init__(
         self,
@@ -35,11 +37,13 @@ class FakeSource:
         fail_at: int | None = None,
         delay_s: float = 0.0,
         hang_at: int | None = None,
+        stubborn: bool = False,
         source_id: int = 0,
         name: str = "fake",
     ) -> None:
         self.frames, self.live, self.fail_at, self.delay_s = count, live, fail_at, delay_s
         self.hang_at, self.source_id, self.name = hang_at, source_id, name
+        self.stubborn = stubborn
         self.read = 0
         self.closed = False
         self.freed = threading.Event()
@@ -50,6 +54,8 @@ class FakeSource:
                 raise MediaError("the stream broke", where=self.name)
             if i == self.hang_at:
                 self.freed.wait(20)
+                if self.closed:
+                    return
             if self.delay_s:
                 time.sleep(self.delay_s)
             self.read += 1
@@ -61,6 +67,8 @@ class FakeSource:
 
     def close(self) -> None:
         self.closed = True
+        if not self.stubborn:
+            self.freed.set()
 
 
 def sources(*counts: int, **options: Any) -> list[FakeSource]:

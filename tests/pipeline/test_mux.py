@@ -151,8 +151,9 @@ def test_a_live_source_gives_up_its_oldest_frames() -> None:
     assert (muxer.reports[0].frames, muxer.reports[0].dropped) == (50, 46)
 
 
-def test_a_stop_does_not_wait_for_a_live_source_that_hangs() -> None:
-    source = FakeSource(5, live=True, hang_at=2)
+@pytest.mark.parametrize("how", [{"live": True}, {"live": True, "stubborn": True}, {}])
+def test_a_stop_does_not_wait_for_a_source_that_hangs(how: dict[str, bool]) -> None:
+    source = FakeSource(5, hang_at=2, **how)
     muxer = Muxer([source])  # type: ignore[list-item]
     muxer.start()
     got = []

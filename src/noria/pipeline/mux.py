@@ -21,8 +21,8 @@ __all__ = ["Muxer"]
 
 _MIN_GROUP = 16  # frames handed on together when most of them are skipped by `interval`
 _MIN_ROOM = 2  # frames that wait for each source: one to take, one being decoded meanwhile
-_POLL_S = 0.2  # how soon a stop is seen while live sources give nothing
-_LEAVE_S = 1.0  # how long a live source that hangs may hold up the end
+_POLL_S = 0.2  # how soon a stop is seen while sources give nothing
+_LEAVE_S = 1.0  # how long a source that hangs may hold up the end
 
 
 class _Feed:
@@ -84,6 +84,7 @@ class Muxer:
         self._abandoned = False
         self._over: list[int] = []  # ids of ended sources that no batch has named yet
         self._buffer = 0
+        self._stopped_at: float | None = None
         self.stopping = False  # a plain flag: signal handlers set it
         self.errors: list[Exception] = []
 
@@ -91,7 +92,7 @@ class Muxer:
     def reports(self) -> list[SourceReport]:
         """What each source did so far."""
         for feed in self._feeds:
-            feed.report.reconnects = int(getattr(feed.source, "reconnects", 0))
+            feed.report.reconnects = feed.source.reconnects
         return [feed.report for feed in self._feeds]
 
     @property
@@ -116,10 +117,12 @@ class Muxer:
                 feed.room.notify_all()
 
     def join(self) -> None:
-        """Wait for the threads, but not for a live source that hangs: it ends by itself later."""
+        """Wait for the threads, but not for a live source that does not let itself be closed."""
         deadline = monotonic() + _LEAVE_S
         for feed in self._feeds:
             if feed.thread is not None:
+                if feed.thread.is_alive() and self.stopping:
+                    feed.source.close()
                 feed.thread.join(max(0.0, deadline - monotonic()) if feed.live else None)
 
     # The sources' threads.
@@ -134,7 +137,8 @@ class Muxer:
                 frame = next(frames, None)
                 feed.decode_s += perf_counter() - start
                 if frame is None:
-                    report.state = "ended"
+                    if not self.stopping:
+                        report.state = "ended"
                     break
                 if frame.source_id != source.source_id:
                     frame = replace(frame, source_id=source.source_id)
@@ -227,7 +231,7 @@ class Muxer:
                     picks = self._turns[: self._buffer_size]
                     if all(f.items for f in picks):
                         return picks
-                    self._arrived.wait()
+                    self._arrived.wait(_POLL_S)
                     continue
                 picks = [f for f in self._turns if f.items][: self._buffer_size]
                 lacking = [f for f in self._turns if f.awaited and not f.items]
@@ -245,7 +249,16 @@ class Muxer:
                 self._arrived.wait(min(_POLL_S, deadline - now) if deadline else _POLL_S)
 
     def _drop_ended(self) -> None:
-        """Take sources that have given all out of the rotation; the lock is held."""
+        """Take sources that have given all out of the rotation; the lock is held.
+
+        After a stop, live sources have; one that still owes a frame after a while is closed.
+        """
+        if self.stopping:
+            self._stopped_at = self._stopped_at or monotonic()
+            if monotonic() - self._stopped_at > _LEAVE_S:
+                for feed in self._turns:
+                    if not feed.items and not feed.ended:
+                        feed.source.close()
         over = [f for f in self._turns if not f.items and (f.ended or (self.stopping and f.live))]
         if over:
             for feed in over:

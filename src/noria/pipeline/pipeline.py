@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import partial
 from time import perf_counter
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from weakref import ref
 
 from noria.draw import Painter
@@ -28,8 +28,11 @@ from noria.pipeline.mux import Muxer
 from noria.pipeline.outlet import Composes, Outlet, Route, routes_of
 from noria.pipeline.report import RunReport
 from noria.pipeline.segment import Segment, received, segments_of
-from noria.pipeline.stage import Probe, Stage, Tracks
+from noria.pipeline.stage import Probe, Stage
 from noria.pipeline.tally import Meter, count_objects, fill_report
+
+if TYPE_CHECKING:
+    from noria.track import Tracker
 
 __all__ = ["Pipeline"]
 
@@ -69,7 +72,7 @@ class Pipeline:
     def __init__(
         self,
         sources: Source | Sequence[Source],
-        stages: Any | Sequence[Stage | Tracks | Probe] = (),
+        stages: Any | Sequence[Stage | Tracker | Probe] = (),
         sinks: Sequence[Sink | Route | tuple[Sink, int | None]] = (),
         *,
         painter: Painter | None = None,

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from noria.errors import NoriaError
 from noria.infer.batch import Batch
-from noria.media import Frame
-from noria.meta import FrameMeta
 from noria.notices import Notice
 
 if TYPE_CHECKING:
     from noria.infer.inferencer import StageTimes
+    from noria.track import Tracker
 
-__all__ = ["Probe", "Stage", "Step", "Tracks", "is_stage", "is_tracker", "step_of"]
+__all__ = ["Probe", "Stage", "Step", "is_stage", "is_tracker", "step_of"]
 
 Probe = Callable[[Batch], None]
 
@@ -58,29 +57,12 @@ class Stage(Protocol):
         ...
 
 
-class Tracks(Protocol):
-    """A tracker: changes the metadata of frame after frame, in order."""
-
-    @property
-    def notices(self) -> Sequence[Notice]:
-        """Decisions so far."""
-        ...
-
-    def update(self, frame: Frame, meta: FrameMeta) -> None:
-        """Give the objects of the next frame of a source their ids."""
-        ...
-
-    def end_of_stream(self, source_id: int) -> None:
-        """Forget what is known of a source."""
-        ...
-
-
 def is_stage(item: object) -> TypeGuard[Stage]:
     """Whether it is a model."""
     return hasattr(item, "begin") and hasattr(item, "complete")
 
 
-def is_tracker(item: object) -> TypeGuard[Tracks]:
+def is_tracker(item: object) -> TypeGuard[Tracker]:
     """Whether it is a tracker."""
     return hasattr(item, "update") and hasattr(item, "end_of_stream")
 
@@ -94,7 +76,7 @@ class Step:
         notices: of the tracker.
     """
 
-    def __init__(self, kind: str, work: Probe, tracker: Tracks | None = None) -> None:
+    def __init__(self, kind: str, work: Probe, tracker: Tracker | None = None) -> None:
         self.kind = kind
         self.seconds = 0.0
         self._work = work
@@ -131,7 +113,7 @@ def step_of(item: object) -> Step:
     )
 
 
-def _tracked(tracker: Tracks) -> Probe:
+def _tracked(tracker: Tracker) -> Probe:
     def track(batch: Batch) -> None:
         for frame, meta in zip(batch.frames, batch.metas, strict=True):
             tracker.update(frame, meta)
