@@ -36,23 +36,18 @@ FRAMES = 150
 
 def rows() -> Iterable[Row]:
     with tempfile.TemporaryDirectory() as folder:
-        setup = _setup(Path(folder))
-        if setup is None:
-            print("no real data (NORIA_TEST_DATA): the demo scene is measured instead")
-            scene = ROOT / "examples" / "conveyor"
-            setup = (
-                ModelConfig.load(scene / "config_infer_primary.txt"),
-                scene / "conveyor.mp4",
-            )
-        yield from _against_floor(*setup, Path(folder))
+        yield from _against_floor(*setup(Path(folder)), Path(folder))
     yield from _per_object()
     yield _start_to_first_box()
 
 
-def _setup(folder: Path) -> tuple[ModelConfig, Path] | None:
+def setup(folder: Path) -> tuple[ModelConfig, Path]:
+    """YOLOX-nano and a film of cars, with the engine in `folder`; the demo scene without them."""
     data = data_dir()
     if data is None:
-        return None
+        print("no real data (NORIA_TEST_DATA): the demo scene is measured instead")
+        scene = ROOT / "examples" / "conveyor"
+        return ModelConfig.load(scene / "config_infer_primary.txt"), scene / "conveyor.mp4"
     example = ROOT / "examples" / "yolox"
     text = (example / "config_infer_primary.txt").read_text()
     lines = []
