@@ -82,6 +82,13 @@ def take(source: Source, count: int) -> list[tuple[int, int, tuple[int, int]]]:
     return [(f.frame, f.pts_ns, (f.width, f.height)) for f in frames]
 
 
+def wait_until(done: Callable[[], bool], limit_s: float = 10) -> None:
+    until = time.monotonic() + limit_s
+    while not done():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
 def in_background(work: Callable[[], object]) -> tuple[threading.Thread, list[object]]:
     result: list[object] = []
 
@@ -129,12 +136,12 @@ def test_a_server_that_stops_answering(server: Server) -> None:
         take(source, 5)
         server.signal(signal.SIGSTOP)
         thread, result = in_background(lambda: take(source, 60))
-        time.sleep(1.5)
+        wait_until(lambda: "lost" in repr(source.notices))
         server.signal(signal.SIGCONT)
         thread.join(10)
         assert not thread.is_alive()
     assert isinstance(result[0], list)
-    assert source.reconnects == 1
+    assert source.reconnects >= 1  # a machine under load may lose it again
     assert any("(nothing came for 0.5 s), back after" in n.message for n in source.notices)
 
 
@@ -201,7 +208,7 @@ def test_passwords(
         server.kill()
         server.start("--user", "me:other")
         thread, _ = in_background(lambda: take(source, 60))
-        time.sleep(0.8)
+        wait_until(lambda: "401" in repr(source.notices))
         source.close()
         thread.join(2)
     told = [repr(source), source.name, repr(source.notices), *capfd.readouterr()]
