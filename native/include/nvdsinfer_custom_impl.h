@@ -57,14 +57,16 @@ typedef bool (*NvDsInferParseCustomFunc)(
     const NvDsInferParseDetectionParams &detectionParams,
     std::vector<NvDsInferObjectDetectionInfo> &objectList);
 
-// parse-bbox-instance-mask-func-name
+// parse-bbox-instance-mask-func-name: as above. A mask is made with `new float[]`, or null; the caller
+// deletes it, also when the function returns false.
 typedef bool (*NvDsInferInstanceMaskParseCustomFunc)(
     const std::vector<NvDsInferLayerInfo> &outputLayersInfo,
     const NvDsInferNetworkInfo &networkInfo,
     const NvDsInferParseDetectionParams &detectionParams,
     std::vector<NvDsInferInstanceMaskInfo> &objectList);
 
-// parse-classifier-func-name (the spelling is the original's)
+// parse-classifier-func-name (the spelling is the original's): a label is made with strdup, or null,
+// and set in every attribute; the caller frees it. descString is what is shown.
 typedef bool (*NvDsInferClassiferParseCustomFunc)(
     const std::vector<NvDsInferLayerInfo> &outputLayersInfo,
     const NvDsInferNetworkInfo &networkInfo,
@@ -72,7 +74,8 @@ typedef bool (*NvDsInferClassiferParseCustomFunc)(
     std::vector<NvDsInferAttribute> &attrList,
     std::string &descString);
 
-// parse-segmentation-func-name
+// parse-segmentation-func-name: classificationMap has networkInfo.width * networkInfo.height entries,
+// -1 for no class. classProbabilityMap may be left null or set to an output layer's buffer.
 typedef bool (*NvDsInferSemSegmentationParseCustomFunc)(
     const std::vector<NvDsInferLayerInfo> &outputLayersInfo,
     const NvDsInferNetworkInfo &networkInfo,

@@ -12,12 +12,14 @@ if TYPE_CHECKING:
     from noria.infer.inferencer import Inferencer
     from noria.media import ArraySource, ColorSpace, Frame, PixelFormat, open_sink, open_source
     from noria.meta import (
+        Classification,
         DetectionParams,
         Detections,
         FrameMeta,
         Layer,
         NetworkInfo,
         ObjectMeta,
+        Segmentation,
         Space,
     )
     from noria.notices import Notice
@@ -31,6 +33,7 @@ __version__ = "0.1.0"
 _LAZY = {
     "ArraySource": "noria.media",
     "Batch": "noria.infer.batch",
+    "Classification": "noria.meta",
     "ColorSpace": "noria.media",
     "DetectionParams": "noria.meta",
     "Detections": "noria.meta",
@@ -47,6 +50,7 @@ _LAZY = {
     "PixelFormat": "noria.media",
     "Route": "noria.pipeline.outlet",
     "RunReport": "noria.pipeline.report",
+    "Segmentation": "noria.meta",
     "Space": "noria.meta",
     "open_sink": "noria.media",
     "open_source": "noria.media",
@@ -55,6 +59,7 @@ _LAZY = {
 __all__ = [
     "ArraySource",
     "Batch",
+    "Classification",
     "ColorSpace",
     "DetectionParams",
     "Detections",
@@ -71,6 +76,7 @@ __all__ = [
     "PixelFormat",
     "Route",
     "RunReport",
+    "Segmentation",
     "Space",
     "open_sink",
     "open_source",

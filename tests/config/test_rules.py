@@ -64,7 +64,6 @@ def test_a_config_without_oddities_has_no_notices(load: Load) -> None:
         ("warning", "cluster-mode=0", "NMS with IoU 0.5 and the 20 best"),
         ("warning", "parse-classifier-func-name=F", "it is for network-type 1"),
         ("warning", "network-type=1\nparse-bbox-func-name=F", "it is for network-type 0"),
-        ("warning", "network-type=3\nparse-bbox-instance-mask-func-name=F", "not used without"),
     ],
 )
 def test_told_and_placed(load: Load, level: str, lines: str, words: str) -> None:

@@ -73,6 +73,48 @@ def test_fields_assigned_after_construction_are_checked_again(check: Call, field
         check(result)
 
 
+def masked(*masks: Any) -> Detections:
+    n = len(masks)
+    return Detections([[1, 2, 3, 4]] * n, [0.5] * n, list(range(n)), masks=list(masks))
+
+
+def test_masks_of_sound_results_are_passed_on_untouched(check: Call) -> None:
+    result = masked(np.ones((3, 4)), np.empty((0, 0)))
+    assert check(result) is result
+
+
+def test_masks_with_odd_numbers_are_taken_from_their_objects() -> None:
+    result = masked([[1, np.nan]], [[1, 2]], [[-np.inf]])
+    parser = checked(lambda *_: result, "p")
+    for _ in range(2):
+        found = parser({}, NetworkInfo(1, 1, 1), DetectionParams(3, np.zeros(3, np.float32)))
+        assert found.masks is not None
+        assert [m.shape for m in found.masks] == [(0, 0), (1, 2), (0, 0)]
+    assert result.masks is not None
+    assert result.masks[0].size == 2  # the parser's own list is left alone
+    assert [n.message[:20] for n in parser.notices] == ["2 of 3 masks of a fr"]
+
+
+def test_masks_of_absurd_size_are_refused(check: Call) -> None:
+    with pytest.raises(ParserError, match="the largest of 16,777,217"):
+        check(masked(np.broadcast_to(np.float32(1), (1, (1 << 24) + 1)).view()))
+    big = np.zeros((4096, 4096), np.float32)
+    with pytest.raises(ParserError, match="masks of 285,212,672 pixels"):
+        check(masked(*[big] * 17))
+
+
+def test_masks_assigned_after_construction_are_checked_again(check: Call) -> None:
+    result = masked([[1.0]], [[2.0]])
+    result.masks = [np.ones((2, 2)), np.ones((1, 1), np.uint8)]  # type: ignore[list-item]
+    again = check(result)
+    assert again.masks is not None
+    assert [m.dtype for m in again.masks] == [np.float32] * 2
+    for wrong in ([np.ones((2, 2))], [np.ones(3), np.ones(3)], 5):
+        result.masks = wrong  # type: ignore[assignment]
+        with pytest.raises(ParserError):
+            check(result)
+
+
 @given(
     values=hnp.arrays(
         np.float32,

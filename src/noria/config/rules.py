@@ -123,7 +123,7 @@ def _x5_mean_file_beats_offsets(cfg: ModelConfig) -> Iterator[Remark]:
         yield Remark("warning", ("offsets",), "offsets are not used: mean-file wins")
 
 
-def _x6_functions_need_a_library(cfg: ModelConfig) -> Iterator[Remark]:
+def _x6_functions_of_other_types(cfg: ModelConfig) -> Iterator[Remark]:
     builder = cfg.engine_create_func_name
     if builder and cfg.onnx_file:
         yield Remark(
@@ -141,11 +141,6 @@ def _x6_functions_need_a_library(cfg: ModelConfig) -> Iterator[Remark]:
                 "warning",
                 (name,),
                 f"{key}={function} is not used: it is for network-type {network_type}",
-            )
-        elif cfg.custom_lib_path is None and network_type is not NetworkType.DETECTOR:
-            # which parser a detector gets instead, the choice of the parser says
-            yield Remark(
-                "warning", (name,), f"{key}={function} is not used without custom-lib-path"
             )
 
 
@@ -392,7 +387,7 @@ def _mode_0(cfg: ModelConfig) -> Iterator[Remark]:
 _RULES: tuple[Rule, ...] = (
     _identity,
     _x5_mean_file_beats_offsets,
-    _x6_functions_need_a_library,
+    _x6_functions_of_other_types,
     _x7_padding_needs_letterbox,
     _x8_scale_switches_offsets_off,
     _x9_precision,

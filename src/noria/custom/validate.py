@@ -49,6 +49,8 @@ class CheckedParser(Checked[DetectionParams, Detections]):
                 f"boxes in {result.space} space",
                 "boxes in pixels of the network input (Space.NETWORK, the default)",
             )
+        if not isinstance(result.masks, list | tuple | np.ndarray | None):
+            self.refuse(f"masks of type {type(result.masks).__name__}", "a list of arrays, or None")
         if not _well_formed(result):
             result = Detections(
                 result.boxes, result.scores, result.class_ids, result.masks, result.angles

@@ -119,7 +119,8 @@ class CheckedSegmentation(Checked[SegmentationParams, Segmentation]):
                 f"class {worst} in a class map, num-detected-classes={classes}: such pixels count "
                 "as -1, no class; later frames are treated alike without a further word",
             )
-            class_map = np.where((class_map >= -1) & (class_map < classes), class_map, -1)
+            known = (class_map >= -1) & (class_map < classes)
+            class_map = np.where(known, class_map.astype(np.int64), -1)
         return np.ascontiguousarray(class_map, np.int32)
 
 

@@ -1,0 +1,167 @@
+"""Which parser a config of each network type gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from noria.config import ModelConfig
+from noria.errors import ConfigError, CustomLibraryError
+from noria.infer import parser_choice
+from noria.infer.parser_choice import (
+    Choice,
+    choose_bbox_parser,
+    choose_classifier_parser,
+    choose_instance_parser,
+    choose_segmentation_parser,
+)
+from noria.infer.parsers import (
+    WELL_KNOWN,
+    WELL_KNOWN_CLASSIFIERS,
+    WELL_KNOWN_INSTANCES,
+    WELL_KNOWN_SEGMENTATIONS,
+)
+from noria.infer.segment import Segmenter
+
+PARSER = """
+def my_parser(layers, network, params):
+    return None
+"""
+KINDS = {
+    "bbox": (0, "parse-bbox-func-name", choose_bbox_parser, WELL_KNOWN),
+    "classifier": (
+        1,
+        "parse-classifier-func-name",
+        choose_classifier_parser,
+        WELL_KNOWN_CLASSIFIERS,
+    ),
+    "segmentation": (
+        2,
+        "parse-segmentation-func-name",
+        choose_segmentation_parser,
+        WELL_KNOWN_SEGMENTATIONS,
+    ),
+    "instance": (
+        3,
+        "parse-bbox-instance-mask-func-name",
+        choose_instance_parser,
+        WELL_KNOWN_INSTANCES,
+    ),
+}
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Callable[..., ModelConfig]:
+    def load(kind: str, name: str | None = None, library: str | None = None) -> ModelConfig:
+        number, key, _, _ = KINDS[kind]
+        lines = ["[property]", "onnx-file=m.onnx", f"network-type={number}", "cluster-mode=4"]
+        lines += ["num-detected-classes=2"]
+        lines += [f"{key}={name}"] * bool(name) + [f"custom-lib-path={library}"] * bool(library)
+        (tmp_path / "my.py").write_text(PARSER)
+        path = tmp_path / "config.txt"
+        path.write_text("\n".join(lines) + "\n")
+        return ModelConfig.load(path)
+
+    return load
+
+
+def choose(kind: str, cfg: ModelConfig) -> Choice[Any]:
+    return KINDS[kind][2](cfg)  # type: ignore[no-any-return, operator]
+
+
+def first_known(kind: str) -> str:
+    return sorted(KINDS[kind][3])[0]  # type: ignore[call-overload, no-any-return]
+
+
+Load = Callable[..., ModelConfig]
+
+
+def test_a_function_of_the_library_comes_first(load: Load, kind: str) -> None:
+    choice = choose(kind, load(kind, "my_parser", "my.py"))
+    assert choice.source == "my_parser in my.py"
+    assert choice.library is not None
+    assert choice.notices == []
+    assert choice.parser.where.endswith("my.py: my_parser")
+
+
+def test_a_name_that_the_library_lacks_is_an_error_with_near_names(load: Load, kind: str) -> None:
+    with pytest.raises(CustomLibraryError, match="did you mean my_parser"):
+        choose(kind, load(kind, "my_parsr", "my.py"))
+
+
+@pytest.mark.parametrize("library", ["absent.so", "text.so"])
+def test_a_library_that_cannot_be_loaded(load: Load, kind: str, library: str, tmp_path: Path) -> None:
+    (tmp_path / "text.so").write_text("no library")
+    with pytest.raises((ConfigError, CustomLibraryError), match="no built-in parser MyOwn"):
+        choose(kind, load(kind, "MyOwn", library))
+    name = first_known(kind)
+    choice = choose(kind, load(kind, name, library))
+    assert choice.source == f"built-in {name}"
+    assert choice.parser is KINDS[kind][3][name]  # type: ignore[index]
+    assert [n.level for n in choice.notices] == ["warning"]
+
+
+def test_a_missing_python_file_is_never_replaced(load: Load, kind: str) -> None:
+    with pytest.raises(ConfigError, match=r"absent\.py"):
+        choose(kind, load(kind, first_known(kind), "absent.py"))
+
+
+def test_a_well_known_name_needs_no_library(load: Load, kind: str) -> None:
+    name = first_known(kind)
+    cfg = load(kind, name)
+    choice = choose(kind, cfg)
+    assert choice.source == f"built-in {name}"
+    assert [n.level for n in choice.notices] == ["info"]
+    assert not any("func-name" in n.message for n in cfg.notices)  # one owner of what is said
+
+
+BUILT_IN = {"bbox": "coverage/bbox grid", "classifier": "classifier", "segmentation": "segmentation"}
+
+
+@pytest.mark.parametrize("kind", BUILT_IN)
+def test_without_a_name_the_built_in_parser_is_used(load: Load, kind: str) -> None:
+    choice = choose(kind, load(kind))
+    assert choice.source == f"built-in {BUILT_IN[kind]}"
+    assert choice.notices == []
+    assert (choice.parser is None) == (kind == "classifier")
+    assert choose(kind, load(kind, None, "my.py")).source == choice.source
+
+
+@pytest.mark.parametrize("kind", BUILT_IN)
+def test_an_unknown_name_without_library_has_no_effect_and_is_said(load: Load, kind: str) -> None:
+    cfg = load(kind, "MyOwn")
+    choice = choose(kind, cfg)
+    assert choice.source == f"built-in {BUILT_IN[kind]}"
+    (notice,) = choice.notices
+    assert notice.level == "warning"
+    assert f"{KINDS[kind][1]}=MyOwn has no effect without custom-lib-path" in notice.message
+    assert str(notice).startswith(f"{cfg.path}:6")
+    assert not any("MyOwn" in n.message for n in cfg.notices)
+
+
+def test_instance_segmentation_refuses_to_go_without(load: Load) -> None:
+    with pytest.raises(ConfigError, match="network-type=3 without parse-bbox-instance-mask"):
+        choose_instance_parser(load("instance"))
+    with pytest.raises(ConfigError, match="MyOwn has no effect without custom-lib-path") as caught:
+        choose_instance_parser(load("instance", "MyOwn"))
+    assert first_known("instance") in str(caught.value)
+    with pytest.raises(ConfigError, match="did you mean NvDsInferParseYoloSeg"):
+        choose_instance_parser(load("instance", "NvDsInferParseYoloSeq"))
+
+
+def test_the_generation_of_segmentation(load: Load) -> None:
+    choice = choose_segmentation_parser(load("segmentation"), generation="6.2")
+    assert isinstance(choice.parser, Segmenter)
+    assert choice.parser.generation == "6.2"
+
+
+def test_everything_public_is_listed() -> None:
+    assert all(hasattr(parser_choice, name) for name in parser_choice.__all__)
