@@ -6,11 +6,39 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from noria.engine.session import TensorSpec
-from noria.infer.parsers import anchors, coverage, detr, nms_outputs, rcnn, ssd, yolo
-from noria.infer.parsers.head import Head, LayerLike
-from noria.meta.layers import BoxParser, Layer, NetworkInfo
+from noria.infer.parsers import (
+    anchors,
+    classifiers,
+    coverage,
+    detr,
+    instances,
+    nms_outputs,
+    rcnn,
+    segmentation,
+    ssd,
+    yolo,
+)
+from noria.infer.parsers.head import AnyHead, Head, InstanceHead, LayerLike, SegmentationHead
+from noria.meta.layers import (
+    BoxParser,
+    ClassifierParser,
+    Layer,
+    NetworkInfo,
+    SegmentationParser,
+)
 
-__all__ = ["HEADS", "WELL_KNOWN", "advice", "builtin_parser", "suggest"]
+__all__ = [
+    "HEADS",
+    "INSTANCE_HEADS",
+    "SEGMENTATION_HEADS",
+    "WELL_KNOWN",
+    "WELL_KNOWN_CLASSIFIERS",
+    "WELL_KNOWN_INSTANCES",
+    "WELL_KNOWN_SEGMENTATIONS",
+    "advice",
+    "builtin_parser",
+    "suggest",
+]
 
 HEADS: tuple[Head, ...] = (
     *yolo.HEADS,
@@ -23,8 +51,28 @@ HEADS: tuple[Head, ...] = (
 )
 """All built-in heads; those named earlier are suggested first."""
 
+INSTANCE_HEADS: tuple[InstanceHead, ...] = instances.HEADS
+SEGMENTATION_HEADS: tuple[SegmentationHead, ...] = segmentation.HEADS
+
 WELL_KNOWN: Mapping[str, BoxParser] = MappingProxyType({head.name: head for head in HEADS})
 """Name for `parse-bbox-func-name` -> parser."""
+
+WELL_KNOWN_INSTANCES: Mapping[str, BoxParser] = MappingProxyType(
+    {head.name: head for head in INSTANCE_HEADS}
+)
+"""Name for `parse-bbox-instance-mask-func-name` -> parser."""
+
+WELL_KNOWN_SEGMENTATIONS: Mapping[str, SegmentationParser] = MappingProxyType(
+    {head.name: head for head in SEGMENTATION_HEADS}
+)
+"""Name for `parse-segmentation-func-name` -> parser."""
+
+WELL_KNOWN_CLASSIFIERS: Mapping[str, ClassifierParser] = MappingProxyType(classifiers.PARSERS)
+"""Name for `parse-classifier-func-name` -> parser."""
+
+_HEADS_OF: Mapping[str, Sequence[AnyHead]] = {
+    heads[0].key: heads for heads in (HEADS, INSTANCE_HEADS, SEGMENTATION_HEADS)
+}
 
 
 def builtin_parser(name: str | None) -> BoxParser | None:
@@ -43,6 +91,8 @@ def suggest(
     outputs: Mapping[str, Layer] | Iterable[LayerLike | TensorSpec],
     network: NetworkInfo | None = None,
     num_classes: int | None = None,
+    *,
+    key: str = Head.key,
 ) -> list[str]:
     """Names of the built-in heads whose outputs have these names, kinds and shapes.
 
@@ -50,6 +100,7 @@ def suggest(
         outputs: layers of one batch item, or tensor specs of a session (their axis 0 is the batch).
         network: size of the network input, where known: tells a YOLOX grid from other rows.
         num_classes: `num-detected-classes`, where known: heads with as many classes come first.
+        key: the key that the names shall be for, which says what kind of network it is.
 
     Returns:
         The probable names, best first; when none is probable, the possible ones; else empty.
@@ -58,7 +109,7 @@ def suggest(
     items = [_per_item(x) for x in given]
     ranked = [
         (rank, head.name)
-        for head in HEADS
+        for head in _HEADS_OF[key]
         if head.suggested and (rank := head.rank(items, network, num_classes)) is not None
     ]
     if not ranked:
@@ -81,13 +132,15 @@ def advice(
     layers: Sequence[LayerLike],
     network: NetworkInfo | None,
     num_classes: int | None,
+    *,
+    key: str = Head.key,
     besides: str | None = None,
 ) -> list[str]:
     """Lines for an error: the built-in heads that the outputs look like, if any."""
-    names = [n for n in suggest(layers, network, num_classes) if n != besides][:3]
+    names = [n for n in suggest(layers, network, num_classes, key=key) if n != besides][:3]
     if not names:
         return []
-    by_name = {head.name: head for head in HEADS}
+    by_name = {head.name: head for head in _HEADS_OF[key]}
     return ["these outputs look like:"] + [
-        f"  parse-bbox-func-name={name}   ({by_name[name].summary})" for name in names
+        f"  {key}={name}   ({by_name[name].summary})" for name in names
     ]

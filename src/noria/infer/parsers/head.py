@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,13 +17,33 @@ import numpy.typing as npt
 from noria.errors import ParserError
 from noria.infer.parsers.scan import to_float32
 from noria.meta.detections import Detections
-from noria.meta.layers import DetectionParams, Layer, NetworkInfo
+from noria.meta.layers import (
+    DetectionParams,
+    Layer,
+    NetworkInfo,
+    Segmentation,
+    SegmentationParams,
+)
 
-__all__ = ["Decode", "Dims", "Head", "LayerLike", "Layout", "Out", "Unfit", "layers_text"]
+__all__ = [
+    "AnyHead",
+    "Decode",
+    "Dims",
+    "Head",
+    "InstanceHead",
+    "LayerLike",
+    "Layout",
+    "Out",
+    "SegmentationHead",
+    "Unfit",
+    "layers_text",
+]
 
 Dims = Mapping[str, int]
 Arrays = Sequence[npt.NDArray[Any]]
-Decode = Callable[[Arrays, NetworkInfo, DetectionParams], Detections]
+HeadParams = DetectionParams | SegmentationParams
+# (arrays, network, params of the head's kind) -> the result of its kind
+Decode = Callable[[Arrays, NetworkInfo, Any], Detections | Segmentation]
 Shape = tuple[int | None, ...]
 
 _COCO_CLASSES = 80  # the likely number where none is given
@@ -120,7 +140,7 @@ class Layout:
 
     Attributes:
         outs: the outputs, all by name or all by position.
-        decode: (arrays in the order of `outs`, network, params) -> Detections.
+        decode: (arrays in the order of `outs`, network, params) -> Detections or Segmentation.
         where: a condition on the bound letters, when the shapes alone say too little; it is given
             the network size where that is known.
         likely: a condition that makes the head the probable one, for suggestions; None: outputs
@@ -171,15 +191,16 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
-    """A built-in parser: callable like any `BoxParser`, and able to say what it needs.
+class AnyHead:
+    """What built-in parsers have in common: each is able to say what it needs.
 
     Attributes:
-        name: the name for `parse-bbox-func-name`.
+        name: the name for the configuration.
         summary: one line: boxes, scores, thresholds.
         layouts: arrangements of outputs, tried in order.
         strict_classes: the letter C must equal `num-detected-classes`.
         suggested: may be proposed for outputs that fit; False for twins of another head.
+        key: the key that `name` is for.
     """
 
     name: str
@@ -187,10 +208,9 @@ class Head:
     layouts: tuple[Layout, ...]
     strict_classes: bool = False
     suggested: bool = True
+    key: ClassVar[str]
 
-    def __call__(
-        self, layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
-    ) -> Detections:
+    def decode(self, layers: Mapping[str, Layer], network: NetworkInfo, params: HeadParams) -> Any:
         """Decode one batch item.
 
         Raises:
@@ -211,7 +231,7 @@ class Head:
             raise self.refusal(given, network, params, unfit) from None
 
     def _choose(
-        self, layers: Sequence[LayerLike], network: NetworkInfo, params: DetectionParams
+        self, layers: Sequence[LayerLike], network: NetworkInfo, params: HeadParams
     ) -> tuple[Layout, Found]:
         other: list[int] = []
         for layout in self.layouts:
@@ -268,7 +288,7 @@ class Head:
         self,
         layers: Sequence[LayerLike],
         network: NetworkInfo,
-        params: DetectionParams,
+        params: HeadParams,
         unfit: Unfit,
     ) -> ParserError:
         """The error for `unfit`, with the layers found and the heads that fit them."""
@@ -278,14 +298,49 @@ class Head:
         fix += (
             [unfit.fix]
             if unfit.fix
-            else advice(layers, network, params.num_classes, besides=self.name)
+            else advice(layers, network, params.num_classes, key=self.key, besides=self.name)
         )
         return ParserError(
             unfit.found,
-            where=f"parse-bbox-func-name={self.name}",
+            where=f"{self.key}={self.name}",
             expected=unfit.expected or self.needs,
             fix=fix,
         )
+
+
+class Head(AnyHead):
+    """A built-in parser of detectors, callable like any `BoxParser`."""
+
+    __slots__ = ()
+    key = "parse-bbox-func-name"
+
+    def __call__(
+        self, layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
+    ) -> Detections:
+        """Decode one batch item; see `decode`."""
+        found: Detections = self.decode(layers, network, params)
+        return found
+
+
+class InstanceHead(Head):
+    """A built-in parser whose Detections have masks."""
+
+    __slots__ = ()
+    key = "parse-bbox-instance-mask-func-name"
+
+
+class SegmentationHead(AnyHead):
+    """A built-in parser of class maps, callable like any `SegmentationParser`."""
+
+    __slots__ = ()
+    key = "parse-segmentation-func-name"
+
+    def __call__(
+        self, layers: Mapping[str, Layer], network: NetworkInfo, params: SegmentationParams
+    ) -> Segmentation:
+        """Decode one batch item; see `decode`."""
+        found: Segmentation = self.decode(layers, network, params)
+        return found
 
 
 def _array(out: Out, layer: LayerLike, shape: Shape) -> npt.NDArray[Any]:
