@@ -5,7 +5,7 @@ FUZZ_S ?= 600
 BIN    := $(VENV)/bin
 NATIVE := $(wildcard native/src/*) $(wildcard native/include/*) CMakeLists.txt
 
-.PHONY: help build demo test lint types stubs docs bench fuzz clean
+.PHONY: help build demo test lint types stubs docs schema bench fuzz clean
 help:            ## this list
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -57,6 +57,9 @@ docs: build $(VENV)/.dev      ## documentation, warnings are errors
 
 bench: build $(VENV)/.dev     ## benchmarks: ratios measured side by side
 	$(BIN)/python -m benchmarks
+
+schema: build    ## bring the schema and tables of pipeline files up to date
+	$(BIN)/python -m noria.config.pipeline_schema docs/pipeline-files.md
 
 fuzz: build $(VENV)/.dev      ## fuzz the readers of configs, pipelines and plans, FUZZ_S seconds each
 	$(BIN)/python -m pip --disable-pip-version-check install --quiet atheris

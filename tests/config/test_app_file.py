@@ -90,7 +90,7 @@ def test_ini(app: Callable[[str], PipelineSpec], tmp_path: Path) -> None:
     assert spec.osd.show_ids
     assert [sink.text for sink in spec.sinks] == [
         f"kitti:{tmp_path / 'labels/detector'}",
-        f"kitti:{tmp_path / 'labels/tracked'}",
+        f"kitti-track:{tmp_path / 'labels/tracked'}",
         f"video:{Path('street.mp4').absolute()}",  # to the original this is no path of the file
     ]
     assert spec.sinks[2].source is None  # the tiler's picture

@@ -162,17 +162,16 @@ class _App:
         application = self.found.get("application")
         if application is None:
             return
-        for key, what in (
-            ("gie-kitti-output-dir", "the first model"),
-            ("kitti-track-output-dir", ""),
+        for key, kind in (
+            ("gie-kitti-output-dir", "kitti"),
+            ("kitti-track-output-dir", "kitti-track"),
         ):
             if key in application.values:
                 origin = application.origin(key)
-                values = {"kind": "kitti", "path": application.values[key]}
+                values = {"kind": kind, "path": application.values[key]}
                 self.parts.items["sinks"].append((values, {"kind": origin, "path": origin}))
-                if what:
-                    message = f"{key}: written are the objects as they leave the pipeline"
-                    self.document.remark(application.line(key), message, "info")
+                message = f"{key}: written are the objects as they leave the pipeline"
+                self.document.remark(application.line(key), message, "info")
         if "global-gpu-id" in application.values:
             for values, origins in self.models:
                 if "gpu_id" not in values:

@@ -1,12 +1,14 @@
 """The JSON schema of Noria's pipeline file, for editors and other programs.
 
-Made from the same table that `load_pipeline` reads by. `python -m noria.config.pipeline_schema`
-brings `pipeline.schema.json` beside this module up to date.
+Made from the same table that `load_pipeline` reads by. `make schema` brings `pipeline.schema.json`
+beside this module and the tables of `docs/pipeline-files.md` up to date.
 """
 
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,12 @@ from noria.config.key import Key
 from noria.config.pipeline_keys import COLORS, MAX_ITEMS, SECTIONS, TOP_KEYS, Section
 from noria.config.values import Kind
 
-__all__ = ["SCHEMA_FILE", "markdown_tables", "pipeline_schema"]
+__all__ = ["SCHEMA_FILE", "markdown_tables", "pipeline_schema", "rewritten", "schema_text"]
 
 SCHEMA_FILE = Path(__file__).with_name("pipeline.schema.json")
+
+_BEGIN = "<!-- keys: written by make schema -->"
+_END = "<!-- keys end -->"
 
 Schema = dict[str, Any]
 
@@ -181,5 +186,26 @@ def _row(key: Key, *, required: bool = False) -> str:
     return f"| `{key.name}` | {values} | {default} | {key.meaning} |".replace("\n", " ")
 
 
-if __name__ == "__main__":
+def rewritten(page: str) -> str:
+    """A documentation page with the tables between its marks brought up to date.
+
+    Raises:
+        ValueError: the page has no marks.
+    """
+    head, begin, rest = page.partition(_BEGIN)
+    _, end, tail = rest.partition(_END)
+    if not (begin and end):
+        raise ValueError(f"no {_BEGIN} ... {_END} in the page")
+    return f"{head}{begin}\n\n{markdown_tables()}\n\n{end}{tail}"
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Bring the schema's file up to date, and the pages that are named."""
     SCHEMA_FILE.write_text(schema_text(), encoding="utf-8")
+    for name in arguments:
+        page = Path(name)
+        page.write_text(rewritten(page.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
