@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
-from noria.draw import Painter
+from noria.draw import Painter, Tiler
 from noria.errors import NoriaError
 from noria.media import Frame, PixelFormat
 from noria.meta import FrameMeta
@@ -31,8 +32,8 @@ class FakeTiler:
     def __init__(self) -> None:
         self.rounds: list[list[tuple[int, int]]] = []
 
-    def compose(self, frames: list[tuple[Frame, FrameMeta]]) -> tuple[Frame, FrameMeta]:
-        self.rounds.append([(m.source_id, m.frame) for _, m in frames])
+    def compose(self, pairs: Sequence[tuple[Frame, FrameMeta]]) -> tuple[Frame, FrameMeta]:
+        self.rounds.append([(m.source_id, m.frame) for _, m in pairs])
         number = len(self.rounds) - 1
         picture = np.zeros((4, 6, 3), np.uint8)
         frame = Frame.from_array(picture, PixelFormat.RGB, frame=number, source="tiles")
@@ -109,3 +110,14 @@ def test_routes_that_lead_nowhere_are_refused() -> None:
         run((1, 1), [(FakeSink(name="x.mp4"), 5)])
     with pytest.raises(NoriaError, match=r"x\.mp4: is to be tiled, but there is no tiler"):
         run((1,), [Route(FakeSink(name="x.mp4"), tiled=True)])
+
+
+def test_the_tiler_of_noria_fits() -> None:
+    wall = FakeSink(pixels=True)
+    tiler = Tiler(1, 2, 64, 32)
+    pipeline = Pipeline(sources(2, 2, 2), FakeModel(4), [wall], tiler=tiler)  # type: ignore[arg-type, list-item]
+    report = pipeline.run()
+    assert [(f.width, f.height, f.frame) for f in wall.frames] == [(64, 32, 0), (64, 32, 1)]
+    assert len(wall.got[0].objects) == 2
+    assert any("s12 is not shown" in n.message for n in report.notices)
+    assert report.stages["tile"] > 0

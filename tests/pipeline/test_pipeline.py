@@ -274,6 +274,40 @@ def test_the_report_as_plain_data_keeps_its_keys() -> None:
     assert list(model["seconds"]) == work
 
 
+def test_a_model_may_discard_frames() -> None:
+    """All frames of a batch, too (`stabilize-buffer-count`)."""
+
+    class Discarding(FakeModel):
+        def begin(self, batch: Batch) -> Any:
+            work = super().begin(batch)
+            keep = [i for i, b in enumerate(batch.buffers) if b >= 3]
+            for values in (batch.frames, batch.metas, batch.buffers):
+                values[:] = [values[i] for i in keep]  # type: ignore[index]
+            return batch, [] if len(batch) == 0 else work[1]
+
+    model, sink = Discarding(), FakeSink()
+    report = run(FakeSource(9), [model, FakeModel(component_id=2)], sink)
+    assert [m.frame for m in sink.got] == list(range(3, 9))
+    assert model.open == 0, "each batch is completed"
+    assert report.frames == 9
+
+
+def test_work_that_nobody_wants_is_cancelled() -> None:
+    cancelled: list[int] = []
+
+    class Work(tuple):  # type: ignore[type-arg]
+        def cancel(self) -> None:
+            cancelled.append(self[0].metas[0].frame)
+
+    class Cancelling(FakeModel):
+        def begin(self, batch: Batch) -> Any:
+            return Work(super().begin(batch))
+
+    with pytest.raises(RuntimeError, match="on fire"):
+        run(FakeSource(500), Cancelling(fail_at=30, streams=3))
+    assert cancelled == [31, 32, 33]
+
+
 def test_results_are_told_in_order() -> None:
     told: list[FrameMeta] = []
     run(FakeSource(9), FakeModel(2, streams=2), on_result=told.append)

@@ -12,6 +12,7 @@ from noria.errors import NoriaError
 from noria.infer.batch import Batch
 from noria.media import Frame, Sink
 from noria.meta import FrameMeta
+from noria.notices import Notice
 
 __all__ = ["Composes", "Outlet", "Route", "routes_of"]
 
@@ -19,8 +20,8 @@ __all__ = ["Composes", "Outlet", "Route", "routes_of"]
 class Composes(Protocol):
     """Makes one picture of several."""
 
-    def compose(self, frames: list[tuple[Frame, FrameMeta]]) -> tuple[Frame, FrameMeta]:
-        """One picture of the latest frames of all sources, with their objects moved into it."""
+    def compose(self, pairs: Sequence[tuple[Frame, FrameMeta]]) -> tuple[Frame, FrameMeta]:
+        """One picture of the latest frame of each source, with their objects moved into it."""
         ...
 
 
@@ -147,6 +148,12 @@ class Outlet:
         composed = self._tiler.compose([self._latest[i] for i in sorted(self._latest)])
         self.tile_s += perf_counter() - start
         return composed
+
+    @property
+    def notices(self) -> list[Notice]:
+        """Of the tiler and the sinks."""
+        tiler = getattr(self._tiler, "notices", ())
+        return [*tiler, *(n for sink in self.sinks for n in sink.notices)]
 
     def close(self) -> list[BaseException]:
         """Close every sink; what could not be closed."""

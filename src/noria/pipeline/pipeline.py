@@ -106,7 +106,7 @@ class Pipeline:
             self.sources,
             buffer_size=batch_size,
             fill=fill,
-            interval=int(getattr(config, "interval", 0)),
+            interval=int(getattr(model, "interval", getattr(config, "interval", 0))),
             room=max(queue_size, 2 * fill * streams),
             timeout_s=batch_timeout_s,
             limit=limit,

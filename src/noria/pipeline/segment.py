@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from noria.infer.batch import Batch
@@ -11,6 +12,15 @@ from noria.pipeline.channel import Channel, Closed
 from noria.pipeline.stage import Stage, Step, is_stage, step_of
 
 __all__ = ["Segment", "received", "segments_of"]
+
+
+@dataclass(slots=True)
+class _Running:
+    """A batch, and what the model made of it at its beginning; that may be without frames then."""
+
+    batch: Batch
+    work: Any = None
+    begun: bool = False
 
 
 class Segment:
@@ -48,35 +58,38 @@ class Segment:
         Raises:
             whatever a model or step does; batches before the one that failed are given on first.
         """
-        pending: deque[tuple[Batch, Any]] = deque()
-        for batch in batches:
-            try:
-                begun = self._begin(batch)
-            except BaseException:
-                self._drain(pending, emit, 0)
-                raise
-            pending.append((batch, begun))
-            self._drain(pending, emit, ahead)
-            while pending and not more():
-                self._drain(pending, emit, len(pending) - 1)
-        self._drain(pending, emit, 0)
+        pending: deque[_Running] = deque()
+        try:
+            for batch in batches:
+                try:
+                    running = self._begin(batch)
+                except BaseException:
+                    self._drain(pending, emit, 0)
+                    raise
+                pending.append(running)
+                self._drain(pending, emit, ahead)
+                while pending and not more():
+                    self._drain(pending, emit, len(pending) - 1)
+            self._drain(pending, emit, 0)
+        finally:
+            for running in pending:  # an error, or nobody wants it: what has not started need not
+                getattr(running.work, "cancel", _nothing)()
 
-    def _begin(self, batch: Batch) -> Any:
+    def _begin(self, batch: Batch) -> _Running:
         for step in self.before:
             step(batch)
         if self.stage is not None and batch.frames:
-            return self.stage.begin(batch)
-        return None
+            return _Running(batch, self.stage.begin(batch), begun=True)
+        return _Running(batch)
 
-    def _drain(
-        self, pending: deque[tuple[Batch, Any]], emit: Callable[[Batch], None], left: int
-    ) -> None:
+    def _drain(self, pending: deque[_Running], emit: Callable[[Batch], None], left: int) -> None:
         """Complete the oldest batches until only `left` are under way."""
         while len(pending) > left:
-            batch, begun = pending.popleft()
+            running = pending.popleft()
+            batch = running.batch
             if self.stage is not None:
-                if batch.frames:
-                    self.stage.complete(begun)
+                if running.begun:
+                    self.stage.complete(running.work)
                 for source_id in batch.ended:
                     self.stage.end_of_stream(source_id)
             for step in self.after:
@@ -108,3 +121,7 @@ def received(channel: Channel[Batch]) -> Iterator[Batch]:
         except Closed:
             return
         yield batch
+
+
+def _nothing() -> None:
+    """For work that cannot be given up."""

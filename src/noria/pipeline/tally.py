@@ -98,7 +98,7 @@ def fill_report(
     report.notices = [n for m in meters for n in m.model.notices]
     report.notices += [n for step in steps for n in step.notices]
     report.notices += [n for source in sources for n in source.notices]
-    report.notices += [n for sink in outlet.sinks for n in sink.notices]
+    report.notices += outlet.notices
     for source in report.sources:
         if source.dropped:
             text = f"{source.dropped} frames of the live source were dropped: "
