@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from noria.engine.session import TensorSpec
 from noria.errors import ParserError
-from noria.infer.classify import classify, complete_labels
+from noria.infer.classify import classify, complete_labels, narrow_outputs
 from noria.meta import Classification, ClassifierParams
 
 VALUES = st.sampled_from(
@@ -125,3 +126,16 @@ def test_labels_of_the_built_in_parser_are_complete() -> None:
     params = ClassifierParams(0.0, [["red"]])
     for result in classify({"x": np.float32([[0.9, 0.1], [0.1, 0.9]])}, params):
         assert complete_labels(result, params) == result
+
+
+def test_outputs_of_which_one_value_is_read_are_told() -> None:
+    shapes: dict[str, tuple[int | str, ...]] = {
+        "wide": ("N", 1, 1000),
+        "usual": ("N", 1000, 1, 1),
+        "flat": ("N", 1000),
+        "single": ("N", 1, 1),
+        "line": ("N",),
+    }
+    specs = [TensorSpec(name, np.dtype(np.float32), shape) for name, shape in shapes.items()]
+    (notice,) = narrow_outputs(specs)
+    assert "output wide" in notice.message

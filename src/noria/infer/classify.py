@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from noria.engine.session import TensorSpec
 from noria.errors import ParserError
 from noria.infer.parsers.scan import to_float32
 from noria.meta import Classification, ClassifierParams
+from noria.notices import Notice
 
-__all__ = ["classify", "complete_labels"]
+__all__ = ["classify", "complete_labels", "narrow_outputs"]
 
 Attribute = tuple[int, int, float, str | None]
 
@@ -97,6 +99,24 @@ def _largest(table: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any
         values = table.argmax(axis=1)
         best = table[rows, values]
     return values, best
+
+
+def narrow_outputs(outputs: Sequence[TensorSpec]) -> list[Notice]:
+    """Warnings about outputs of which the built-in parser reads one value, although there are more.
+
+    Of an output (N, 1, C) only the first value counts, as in the original.
+    """
+    return [
+        Notice(
+            "warning",
+            f"the built-in classifier parser reads one value of output {spec}: its first axis "
+            "after the batch counts as the classes; a parser of your own can read all of them",
+        )
+        for spec in outputs
+        if len(spec.shape) > 2
+        and spec.shape[1] == 1
+        and any(isinstance(d, int) and d > 1 for d in spec.shape[2:])
+    ]
 
 
 def complete_labels(
