@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import builtins
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -120,19 +120,17 @@ def test_odd_text_is_no_reason_to_fail(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("package", "extra", "call"), [("pandas", "pandas", to_pandas), ("pyarrow", "arrow", to_arrow)]
+    ("package", "extra", "call"),
+    [
+        ("pandas", "pandas", to_pandas),
+        ("pyarrow", "arrow", to_arrow),
+        ("supervision", "supervision", FrameMeta.to_supervision),
+    ],
 )
 def test_a_missing_package_is_named(
     package: str, extra: str, call: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = builtins.__import__
-
-    def without(name: str, *args: Any, **kwargs: Any) -> Any:
-        if name.split(".")[0] == package:
-            raise ModuleNotFoundError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError, match=rf"pip install 'noria\[{extra}\]'") as caught:
         call(rich_meta())
     assert isinstance(caught.value, NoriaError)

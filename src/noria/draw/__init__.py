@@ -1,7 +1,23 @@
 """Drawing: what is known about frames on them, many sources on one picture, contact sheets."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from noria.draw.contact_sheet import contact_sheet
 from noria.draw.painter import Painter
 from noria.draw.tiler import Tiler
+from noria.media.frame import Frame
+from noria.meta import FrameMeta
 
-__all__ = ["Painter", "Tiler", "contact_sheet"]
+__all__ = ["Painter", "Tiler", "contact_sheet", "show"]
+
+
+def show(frame: Frame, meta: FrameMeta, **options: Any) -> Frame:
+    """The frame with its objects drawn, which a notebook shows as a picture.
+
+    Args:
+        frame, meta: as a pipeline gives them.
+        options: those of `Painter`.
+    """
+    return Painter(**options).draw(frame, meta)

@@ -110,6 +110,12 @@ class Frame:
         size = f"{self.width}x{self.height}"
         return f"Frame({self.format} {size}, frame {self.frame} of {self.source!r})"
 
+    def _repr_png_(self) -> bytes:
+        """The picture for notebooks: PNG, at most 960 pixels wide."""
+        from noria.media.pixels import to_png
+
+        return to_png(self, max_width=960)
+
 
 def plane_shapes(format: PixelFormat, width: int, height: int) -> tuple[tuple[int, ...], ...]:
     """The shape of every plane of a `width` x `height` picture."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from noria.media.frame import ColorSpace, Frame, PixelFormat, Plane
 
-__all__ = ["color_space", "frame_from_av", "to_av", "to_rgb"]
+__all__ = ["color_space", "frame_from_av", "to_av", "to_png", "to_rgb"]
 
 # AVColorSpace codes of the matrices that can be told apart here; everything else is BT.601.
 _BT709, _BT2020 = (1,), (9, 10)
@@ -185,3 +185,18 @@ def to_rgb(frame: Frame) -> Plane:
                 interpolation="BILINEAR",
             )
             return np.ascontiguousarray(_views(rgb, PixelFormat.RGB, frame.width, frame.height)[0])
+
+
+def to_png(frame: Frame, *, max_width: int | None = None) -> bytes:
+    """The picture as an RGB PNG file, made smaller if wider than `max_width` pixels."""
+    from io import BytesIO
+
+    from PIL import Image
+
+    image = Image.fromarray(to_rgb(frame))
+    if max_width is not None and image.width > max_width:
+        height = max(1, round(image.height * max_width / image.width))
+        image = image.resize((max_width, height), Image.Resampling.LANCZOS, reducing_gap=3.0)
+    out = BytesIO()
+    image.save(out, "PNG", compress_level=3)
+    return out.getvalue()

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria.errors import ParserError
+from noria.meta.extras import import_extra
 
 __all__ = ["Detections", "FloatArray", "IntArray", "Space"]
 
@@ -159,7 +160,13 @@ class Detections:
 
     def __repr__(self) -> str:
         classes = np.unique(self.class_ids).tolist()
-        return f"Detections({len(self)} boxes in {self.space} space, classes {classes})"
+        parts = [f"{len(self)} boxes in {self.space} space", f"classes {classes}"]
+        if len(self):
+            parts.append(f"scores {self.scores.min():.2f} to {self.scores.max():.2f}")
+        if self.masks is not None:
+            parts.append(f"{sum(bool(m.size) for m in self.masks)} masks")
+        parts += ["angles"] if self.angles is not None else []
+        return f"Detections({', '.join(parts)})"
 
     def select(self, index: npt.NDArray[Any]) -> Detections:
         """The detections at `index` (integers or a boolean mask), in that order."""
@@ -180,14 +187,9 @@ class Detections:
         """The same boxes as `supervision.Detections` (xyxy), for its annotators and trackers.
 
         Raises:
-            ModuleNotFoundError: the extra `noria[supervision]` is not installed.
+            MissingExtraError: the extra `noria[supervision]` is not installed.
         """
-        try:
-            import supervision
-        except ModuleNotFoundError as error:
-            raise ModuleNotFoundError(
-                "the bridge needs supervision: pip install supervision"
-            ) from error
+        supervision = import_extra("supervision", "supervision")
         corners = self.boxes.copy()
         corners[:, 2:] += corners[:, :2]
         return supervision.Detections(

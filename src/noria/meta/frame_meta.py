@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from noria.meta.detections import Detections, Space
+from noria.meta.extras import import_extra
 from noria.meta.objects import Objects
 from noria.meta.results import SegmentationMeta, TensorOutput
 
 __all__ = ["FrameMeta"]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class FrameMeta:
     """One frame's metadata.
 
@@ -44,3 +47,51 @@ class FrameMeta:
         """All objects as one `Detections` in frame space."""
         o = self.objects
         return Detections(o.rects, o.confidences, o.class_ids, space=Space.FRAME)
+
+    def to_supervision(self) -> Any:
+        """All objects as `supervision.Detections`, for its annotators, zones and metrics.
+
+        Returns:
+            `xyxy` (N, 4) float32 in frame pixels, `confidence`, `class_id`; `tracker_id` if any
+            object is tracked, -1 for those that are not; `mask` (N, height, width) bool if any
+            object has a mask; `data["class_name"]` the labels.
+
+        Raises:
+            MissingExtraError: the extra `noria[supervision]` is not installed.
+        """
+        supervision = import_extra("supervision", "supervision")
+        from noria.meta.masks import object_mask
+
+        o = self.objects
+        corners = o.rects.copy()
+        corners[:, 2:] += corners[:, :2]
+        ids = o.object_ids.astype(np.int64)  # untracked is all ones, which becomes -1
+        masks = None
+        if o.masks is not None and any(mask.size for mask in o.masks):
+            masks = np.zeros((len(o), self.height, self.width), np.bool_)
+            for i in range(len(o)):
+                placed = object_mask(o, i, self.width, self.height)
+                if placed is not None:
+                    h, w = placed.pixels.shape
+                    masks[i, placed.top : placed.top + h, placed.left : placed.left + w] = (
+                        placed.pixels
+                    )
+        return supervision.Detections(
+            xyxy=corners,
+            mask=masks,
+            confidence=o.confidences.copy(),
+            class_id=o.class_ids.astype(int),
+            tracker_id=ids if (ids != -1).any() else None,
+            data={"class_name": np.array([o.label(i) for i in range(len(o))], dtype=np.str_)},
+        )
+
+    def __repr__(self) -> str:
+        from noria.meta.show import frame_line
+
+        return f"FrameMeta({frame_line(self)})"
+
+    def _repr_html_(self) -> str:
+        """A small table of the objects, for notebooks."""
+        from noria.meta.show import frame_html
+
+        return frame_html(self)

@@ -48,6 +48,10 @@ class PlacedMask:
     top: int
     pixels: BoolArray
 
+    def __repr__(self) -> str:
+        h, w = self.pixels.shape
+        return f"PlacedMask({w}x{h} at {self.left},{self.top}, {self.area} pixels)"
+
     @property
     def area(self) -> int:
         """Foreground pixels."""

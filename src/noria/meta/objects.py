@@ -278,7 +278,9 @@ class Objects:
         return (ObjectMeta(self, i) for i in range(len(self)))
 
     def __repr__(self) -> str:
-        return f"Objects({len(self)})"
+        from noria.meta.show import objects_line
+
+        return f"Objects({objects_line(self)})"
 
 
 class ObjectMeta:

@@ -69,6 +69,11 @@ class SegmentationMeta:
     region: tuple[int, int, int, int] | None = None
     labels: Sequence[str] = ()
 
+    def __repr__(self) -> str:
+        size = f"{self.width}x{self.height}"
+        raw = "" if self.probabilities is None else ", with probabilities"
+        return f"SegmentationMeta({size}, {self.num_classes} classes{raw})"
+
     @property
     def width(self) -> int:
         return int(self.class_map.shape[1])
@@ -167,3 +172,8 @@ class InputTensor:
 
     def __post_init__(self) -> None:
         self.data = np.ascontiguousarray(self.data)
+
+    def __repr__(self) -> str:
+        shape = "x".join(map(str, self.data.shape))
+        ids = ", ".join(map(str, self.target_ids))
+        return f"InputTensor({self.name!r}, {self.data.dtype} {shape}, for {ids})"

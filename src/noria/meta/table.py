@@ -31,7 +31,8 @@ from typing import Any
 
 import numpy as np
 
-from noria.errors import MediaError, MissingExtraError
+from noria.errors import MediaError
+from noria.meta.extras import import_extra
 from noria.meta.frame_meta import FrameMeta
 from noria.meta.objects import UNTRACKED_OBJECT_ID, Objects
 
@@ -76,10 +77,7 @@ def to_pandas(metas: FrameMeta | Iterable[FrameMeta]) -> Any:
     Raises:
         MissingExtraError: pandas is not installed.
     """
-    try:
-        import pandas
-    except ModuleNotFoundError as error:
-        raise missing_extra("pandas", "pandas") from error
+    pandas = import_extra("pandas", "pandas")
     columns: dict[str, Any] = _columns(metas)
     for name, values in columns.items():
         if name in _NULLABLE:
@@ -97,7 +95,7 @@ def arrow_schema() -> Any:
     Raises:
         MissingExtraError: pyarrow is not installed.
     """
-    pa = _pyarrow()
+    pa = import_extra("pyarrow", "arrow")
     types: dict[str, Callable[[], Any]] = {
         "string": pa.string,
         "int32": pa.int32,
@@ -119,7 +117,7 @@ def to_arrow(metas: FrameMeta | Iterable[FrameMeta]) -> Any:
     Raises:
         MissingExtraError: pyarrow is not installed.
     """
-    pa = _pyarrow()
+    pa = import_extra("pyarrow", "arrow")
     schema = arrow_schema()
     arrays = [
         pa.array(values, type=schema.field(name).type) for name, values in _columns(metas).items()
@@ -139,9 +137,7 @@ def write_parquet(metas: FrameMeta | Iterable[FrameMeta], path: str | Path) -> P
         MissingExtraError: pyarrow is not installed.
         MediaError: the file cannot be written.
     """
-    _pyarrow()
-    import pyarrow.parquet as pq
-
+    pq = import_extra("pyarrow.parquet", "arrow")
     path = Path(path)
     part = path.with_name(path.name + ".part")
     try:
@@ -164,21 +160,6 @@ def write_parquet(metas: FrameMeta | Iterable[FrameMeta], path: str | Path) -> P
         part.unlink(missing_ok=True)
         raise
     return path
-
-
-def missing_extra(package: str, extra: str) -> MissingExtraError:
-    """The error for an optional package that is not installed."""
-    return MissingExtraError(
-        f"{package} is not installed, and this needs it", fix=f"pip install 'noria[{extra}]'"
-    )
-
-
-def _pyarrow() -> Any:
-    try:
-        import pyarrow
-    except ModuleNotFoundError as error:
-        raise missing_extra("pyarrow", "arrow") from error
-    return pyarrow
 
 
 def _each(metas: FrameMeta | Iterable[FrameMeta]) -> Iterable[FrameMeta]:
