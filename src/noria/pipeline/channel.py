@@ -35,17 +35,6 @@ class Channel(Generic[T]):
             self._items.append(item)
             self._changed.notify_all()
 
-    def offer(self, item: T) -> bool:
-        """Add if there is room; False if there is none. Raises Closed once the reader has left."""
-        with self._changed:
-            if self._abandoned:
-                raise Closed
-            if len(self._items) >= self._size:
-                return False
-            self._items.append(item)
-            self._changed.notify_all()
-            return True
-
     def get(self) -> T:
         """Wait for an item. Raises Closed when the writer has ended and nothing is left."""
         with self._changed:

@@ -169,6 +169,9 @@ class Pipeline:
                 hand_on(batch)
         except Closed:
             pass  # writing failed
+        except KeyboardInterrupt:
+            self.stop()
+            raise
         finally:
             results.abandon()
             if written is not None:
