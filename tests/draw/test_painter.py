@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from noria.config import OsdSpec
 from noria.draw import Painter
 from noria.draw.colors import class_color, to_yuv
 from noria.media import ColorSpace, Frame, PixelFormat
@@ -137,12 +138,12 @@ def test_label_text() -> None:
     frame = frame_of(PixelFormat.RGB, 320, 180)
     meta = meta_of(frame, (50, 60, 100, 80, 0.877, 0), (50, 60, 100, 80, 0.877, 5), labels=["car"])
     painter = Painter()
-    assert painter._text(meta.objects, 0).split() == ["car", "0.88"]
-    assert painter._text(meta.objects, 1).split() == ["class", "5", "0.88"]
+    assert painter.looks.text(meta.objects, 0).split() == ["car", "0.88"]
+    assert painter.looks.text(meta.objects, 1).split() == ["class", "5", "0.88"]
     meta.objects.object_ids[0] = 12
-    assert painter._text(meta.objects, 0).split() == ["car", "#12", "0.88"]
-    assert Painter(confidence=False)._text(meta.objects, 0) == "car #12"
-    assert Painter(palette="config")._text(meta.objects, 1) == ""
+    assert painter.looks.text(meta.objects, 0).split() == ["car", "#12", "0.88"]
+    assert Painter(confidence=False).looks.text(meta.objects, 0) == "car #12"
+    assert Painter(palette="config").looks.text(meta.objects, 1) == ""
     without = Painter(labels=False).draw(frame, meta).planes[0]
     assert (painter.draw(frame, meta).planes[0] != without).any()
 
@@ -191,3 +192,32 @@ def test_transparent_text_background_shows_the_picture() -> None:
     drawn = Painter(palette="config").draw(frame, meta)
     corner = int(drawn.planes[0][40, 40])
     assert abs(corner - (100 + 16) / 2) <= 1
+
+
+def test_options_replace_what_the_metadata_say() -> None:
+    frame = frame_of(PixelFormat.RGB, 200, 100)
+    style = {0: ClassStyle(bg_color=(0, 0, 1, 1))}
+    meta = meta_of(frame, (40, 50, 100, 40, 0.5, 0), labels=["car"], styles=style)
+    meta.objects.object_ids[0] = 4
+    assert Painter(ids=False, confidence=False).looks.text(meta.objects, 0) == "car"
+
+    def drawn(**options: Any) -> Any:
+        return Painter(palette="config", **options).draw(frame, meta).planes[0]
+
+    assert (drawn(border_width=7, labels=False)[70, 40:60] == (255, 0, 0)).all(axis=1).sum() == 7
+    assert (drawn(border_width=0, labels=False)[51:89, 41:139] == (0, 0, 255)).all()
+    assert (drawn(boxes=False, labels=False) == 100).all()
+    assert (drawn(text_bg_color=(0, 1, 0, 1))[40, 40] == (0, 255, 0)).all()
+    rows = [np.ptp(np.nonzero(drawn(boxes=False, text_size=n) != 100)[0]) for n in (8, 16)]
+    assert rows[1] > 1.6 * rows[0]
+
+
+def test_the_osd_of_a_pipeline_file_says_what_is_drawn() -> None:
+    frame = frame_of(PixelFormat.RGB, 200, 100)
+    meta = meta_of(frame, (40, 50, 100, 40, 0.5, 0), labels=["car"])
+    off = Painter.from_spec(OsdSpec(show=False)).draw(frame, meta).planes[0]
+    np.testing.assert_array_equal(off, frame.planes[0])
+    spec = OsdSpec(show_text=False, border_width=4, show_ids=False)
+    expected = Painter(labels=False, border_width=4, ids=False, scale=1).draw(frame, meta)
+    got = Painter.from_spec(spec, scale=1).draw(frame, meta)
+    np.testing.assert_array_equal(got.planes[0], expected.planes[0])

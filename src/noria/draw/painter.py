@@ -4,45 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from noria.draw.canvas import Box, Canvas, canvas_for
-from noria.draw.colors import component_color, readable_on
 from noria.draw.legend import Legend
+from noria.draw.look import PX_PER_PT, WHOLE_FRAME, Look, Looks
 from noria.draw.overlays import class_map_overlay, mask_overlay, polygon_overlay
-from noria.draw.text import TextBox, render_text
+from noria.draw.text import TextBox
 from noria.media.frame import Frame
-from noria.meta import (
-    UNTRACKED_OBJECT_ID,
-    ClassStyle,
-    FrameMeta,
-    Objects,
-    SegmentationMeta,
-    mask_border_colors,
-)
+from noria.meta import FrameMeta, Objects, SegmentationMeta
 from noria.meta.masks import object_mask
+from noria.meta.objects import Rgba
+
+if TYPE_CHECKING:
+    from noria.config import OsdSpec
 
 __all__ = ["Painter"]
-
-PX_PER_PT = 96 / 72
-MAX_TEXT = 48
-_DEFAULT_STYLE = ClassStyle()
-_DEFAULT_BORDER = _DEFAULT_STYLE.border_color
-_WHOLE_FRAME = -1  # class of a primary classifier's object. Source: spec C.3
-_FRAME_STYLE = ClassStyle(border_width=6)
-
-
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """How one object is drawn, in pixels and bytes."""
-
-    border: tuple[int, int, int, float]
-    border_width: int
-    fill: tuple[int, int, int, float] | None
-    text: TextBox | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +58,13 @@ class Painter:
             `config`.
         font: a font file, instead of the built-in font or the one in the metadata.
         masks: draw instance masks and class maps.
+        boxes: draw borders and backgrounds of objects.
+        ids: add the tracking id to the label.
         legend: name the classes of class maps with their share of the frame.
         opacity: of masks and class maps, 0..1.
+        border_width, text_size: in pixels and points, instead of those in the metadata; they grow
+            with the frame like them.
+        text_color, text_bg_color: r, g, b, a in 0..1.
 
     One painter may be used from several threads.
     """
@@ -96,15 +80,46 @@ class Painter:
         masks: bool = True,
         legend: bool = True,
         opacity: float = 0.45,
+        boxes: bool = True,
+        ids: bool = True,
+        border_width: int | None = None,
+        text_size: int | None = None,
+        text_color: Rgba | None = None,
+        text_bg_color: Rgba | None = None,
     ) -> None:
-        self.palette = palette
-        self.confidence = confidence
-        self.labels = labels
+        self.looks = Looks(
+            palette=palette,
+            confidence=confidence,
+            labels=labels,
+            ids=ids,
+            boxes=boxes,
+            font=font,
+            border_width=border_width,
+            text_size=text_size,
+            text_color=text_color,
+            text_bg_color=text_bg_color,
+        )
         self.scale = scale
-        self.font = font
         self.masks = masks
         self.legend = legend
         self.opacity = opacity
+
+    @classmethod
+    def from_spec(cls, spec: OsdSpec, **options: Any) -> Painter:
+        """A painter as the `osd` part of a pipeline file wants it; `options` win over it."""
+        shown = spec.show
+        asked: dict[str, Any] = {
+            "boxes": shown and spec.show_boxes,
+            "labels": shown and spec.show_text,
+            "masks": shown and spec.show_masks,
+            "ids": spec.show_ids,
+            "font": spec.font,
+            "border_width": spec.border_width,
+            "text_size": spec.text_size,
+            "text_color": spec.text_color,
+            "text_bg_color": spec.text_bg_color,
+        }
+        return cls(**(asked | options))
 
     def draw(self, frame: Frame, meta: FrameMeta) -> Frame:
         """A new frame with the objects drawn: RGB and BGR stay what they are, others become I420.
@@ -121,7 +136,7 @@ class Painter:
         if len(objects):
             self._draw_objects(canvas, objects, scale)
         if self.legend:
-            legend.draw(canvas, max(12, round(12 * PX_PER_PT * scale)), self.font or "")
+            legend.draw(canvas, max(12, round(12 * PX_PER_PT * scale)), self.looks.font or "")
         return canvas.frame()
 
     def _draw_class_maps(self, canvas: Canvas, meta: FrameMeta, legend: Legend) -> None:
@@ -143,15 +158,15 @@ class Painter:
         rects = objects.rects
         nested = bool((objects.parents >= 0).any())
         order = range(len(objects))
-        if self.palette == "auto":
+        if self.looks.palette == "auto":
             keys = (objects.confidences, objects.parents >= 0) if nested else (objects.confidences,)
             order = np.lexsort(keys).tolist()
-        colored = self.palette == "config" or _has_colors(objects)
+        colored = self.looks.colored(objects)
         if self.masks and objects.masks is not None:
             for i in order:
                 mask = object_mask(objects, i, canvas.width, canvas.height)
                 if mask is not None:
-                    color = self._border(objects, i, colored)[:3]
+                    color = self.looks.border(objects, i, colored)[:3]
                     line = max(1, round(1.5 * scale))
                     canvas.blend(mask_overlay(mask, color, self.opacity, line))
         placed: dict[int, _Label] = {}
@@ -160,7 +175,7 @@ class Painter:
         for i in order:
             if not finite[i]:
                 continue
-            look = self._look(objects, i, scale, colored)
+            look = self.looks.look(objects, i, scale, colored)
             angle = 0.0 if objects.angles is None else float(objects.angles[i])
             if angle % 360 and math.isfinite(angle):
                 box = self._draw_rotated(canvas, rects[i].tolist(), angle, look)
@@ -174,8 +189,8 @@ class Painter:
             if look.text is None or box is None:
                 continue
             label = _Label(look.text, *self._place(look.text, box, canvas))
-            if self.palette == "auto":
-                if objects.class_ids[i] == _WHOLE_FRAME:
+            if self.looks.palette == "auto":
+                if objects.class_ids[i] == WHOLE_FRAME:
                     place = (label.left, label.top)
                     label = _Label(look.text, place[0], place[1] + stacks.get(place, 0))
                     stacks[place] = stacks.get(place, 0) + look.text.height
@@ -186,7 +201,7 @@ class Painter:
             canvas.paste(label.text, label.left, label.top)
 
     def _draw_rotated(
-        self, canvas: Canvas, rect: list[float], angle: float, look: _Look
+        self, canvas: Canvas, rect: list[float], angle: float, look: Look
     ) -> Box | None:
         """Draw a rectangle turned clockwise about its middle by `angle` degrees; its bounds."""
         left, top, width, height = (max(-1e4, min(1e4, v)) for v in rect)
@@ -238,7 +253,7 @@ class Painter:
         if self.scale is not None:
             return self.scale
         # Metadata sizes are made for 1080p; below about 700 lines text would not be readable.
-        return max(0.65, height / 1080) if self.palette == "auto" else 1.0
+        return max(0.65, height / 1080) if self.looks.palette == "auto" else 1.0
 
     def _box(self, rect: list[float], canvas: Canvas) -> Box | None:
         """Whole pixels of a rectangle; in `auto` even ones, which keeps I420 colours clean."""
@@ -248,7 +263,7 @@ class Painter:
         x1, y1 = min(1e6, left + width), min(1e6, top + height)
         if x1 <= x0 or y1 <= y0:
             return None
-        if self.palette == "config":
+        if self.looks.palette == "config":
             return int(x0), int(y0), math.ceil(x1), math.ceil(y1)
         even = (2 * round(x0 / 2), 2 * round(y0 / 2), 2 * round(x1 / 2), 2 * round(y1 / 2))
         box = (even[0], even[1], max(even[0] + 2, even[2]), max(even[1] + 2, even[3]))
@@ -257,102 +272,8 @@ class Painter:
     def _place(self, text: TextBox, box: Box, canvas: Canvas) -> tuple[int, int]:
         """Left and top of a label, even."""
         left, top = box[0], box[1]
-        if self.palette == "config":
+        if self.looks.palette == "config":
             return max(0, left) // 2 * 2, max(0, top - 10) // 2 * 2
         y = top - text.height if top >= text.height else max(0, top)
         x = max(0, min(left, (canvas.width - text.width) // 2 * 2))
         return x, min(y, max(0, (canvas.height - text.height) // 2 * 2))
-
-    def _border(self, objects: Objects, index: int, colored: bool) -> tuple[int, int, int, float]:
-        """The colour of an object."""
-        if objects.border_colors is not None:
-            r, g, b, a = own = tuple(objects.border_colors[index].tolist())
-            # Colours that only say that there is a mask change with every frame.
-            if not math.isnan(sum(own)) and (
-                self.palette == "config" or own not in _seeded_colors()
-            ):
-                return _bytes((r, g, b, a))
-        if colored:
-            return _bytes(_style(objects, index).border_color)
-        component = int(objects.component_ids[index])
-        return (*component_color(component, int(objects.class_ids[index])), 1.0)
-
-    def _look(self, objects: Objects, index: int, scale: float, colored: bool) -> _Look:
-        style = _style(objects, index)
-        exact = self.palette == "config"
-        border = self._border(objects, index, colored)
-        width = max(1, round(style.border_width * scale))
-        if not exact:
-            if objects.parents[index] >= 0:
-                scale *= 0.85  # within another object
-                width = 2
-            else:
-                width = max(2, round(style.border_width * scale / 2) * 2)
-        size = max(6 if exact else 11, round(style.font_size * PX_PER_PT * scale))
-        text = self._text(objects, index)
-        if not text:
-            box = None
-        elif exact:
-            back = style.text_bg_color
-            box = render_text(
-                text,
-                self.font or style.font,
-                size,
-                _bytes(style.font_color),
-                None if back is None else _bytes(back),
-                2,
-            )
-        else:
-            ink = (*readable_on(border[:3]), 1.0)
-            paper = (*border[:3], 1.0)
-            box = render_text(text, self.font or "", size, ink, paper, max(3, size // 4))
-        fill = None if style.bg_color is None else _bytes(style.bg_color)
-        return _Look(border, width, fill, box)
-
-    def _text(self, objects: Objects, index: int) -> str:
-        if not self.labels:
-            return ""
-        exact = self.palette == "config"
-        text = objects.display_text(index)
-        class_id = int(objects.class_ids[index])
-        if not exact:
-            # Texts of classifiers end with a blank each.
-            text = " ".join(text.split())
-            if len(text) > MAX_TEXT:
-                text = text[: MAX_TEXT - 1] + "…"
-            if not text and class_id != _WHOLE_FRAME:
-                text = f"class {class_id}"
-        tracked = int(objects.object_ids[index])
-        if text and tracked != UNTRACKED_OBJECT_ID:
-            text += f" {tracked}" if exact else f" #{tracked}"
-        if text and self.confidence and class_id != _WHOLE_FRAME:
-            gap = " " if exact else "  "  # the small font has narrow blanks
-            text += f"{gap}{float(objects.confidences[index]):.2f}"
-        return text
-
-
-def _style(objects: Objects, index: int) -> ClassStyle:
-    class_id = int(objects.class_ids[index])
-    default = _FRAME_STYLE if class_id == _WHOLE_FRAME else _DEFAULT_STYLE
-    return objects.styles.get(int(objects.component_ids[index]), {}).get(class_id, default)
-
-
-@cache
-def _seeded_colors() -> frozenset[tuple[float, ...]]:
-    """The colours that masked objects get one after the other. Source: spec C.1."""
-    masks = [np.ones((1, 1), np.float32)] * 2048
-    return frozenset(tuple(color) for color in mask_border_colors(masks).tolist())
-
-
-def _has_colors(objects: Objects) -> bool:
-    """Whether the config set a colour for any class: all-red is what it is without one."""
-    return any(
-        style.border_color != _DEFAULT_BORDER
-        for styles in objects.styles.values()
-        for style in styles.values()
-    )
-
-
-def _bytes(color: tuple[float, float, float, float]) -> tuple[int, int, int, float]:
-    r, g, b = (min(255, max(0, round(255 * c))) for c in color[:3])
-    return r, g, b, min(1.0, max(0.0, color[3]))
