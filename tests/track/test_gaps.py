@@ -13,7 +13,7 @@ from noria.meta import (
     Space,
 )
 from noria.track import open_tracker
-from tests.track.scenes import HEIGHT, PICTURE, WIDTH, ids, meta, track
+from tests.track.scenes import ALL, HEIGHT, PICTURE, WIDTH, ids, meta, track
 
 STYLES = {1: ClassStyle(border_color=(0, 1, 0, 1))}
 
@@ -39,6 +39,26 @@ def test_objects_are_where_they_would_be() -> None:
         assert o.parents.tolist() == [-1, -1]
         assert [v.label for v in o] == ["bag", "tube"]
         assert o[0].style.border_color == (0, 1, 0, 1)
+
+
+@pytest.mark.parametrize("spec", ALL)
+def test_a_film_with_gaps_is_followed_closely(spec: str) -> None:
+    """Whichever tracker: the model runs on every third frame, and dropped frames count."""
+    numbers = [n for n in range(36) if n not in (25, 26, 28)]
+    metas = [
+        meta(n, [[10 + 8 * n, 50, 60, 40]] if n % 3 == 0 else [], inferred=n % 3 == 0)
+        for n in numbers
+    ]
+    got = track(open_tracker(spec), metas)
+    for n, names, m in list(zip(numbers, got, metas, strict=True))[15:]:
+        assert names == [1]
+        assert m.objects.rects[0] == pytest.approx([10 + 8 * n, 50, 60, 40], abs=1)
+
+
+def test_objects_come_back_in_their_order() -> None:
+    boxes = [[400, 50, 40, 30], [20, 300, 30, 40], [200, 20, 30, 40]]
+    got = track(open_tracker("iou"), [meta(0, boxes), meta(1, boxes), meta(2, inferred=False)])
+    assert got[1] == got[2] != sorted(got[1])  # type: ignore[type-var]
 
 
 def test_the_detectors_confidence_stays_and_the_trackers_falls() -> None:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from noria.meta import FrameMeta
-from noria.track import TrackIds, Tracker, open_tracker
-from tests.track.scenes import PICTURE, meta, track
+from noria.track import Tracker, TrackIds, open_tracker
+from tests.track.scenes import ALL, PICTURE, meta, track
 
 A, B = [100, 100, 50, 50], [300, 200, 40, 60]
 
@@ -55,6 +55,28 @@ def test_max_age_is_how_long_a_lost_object_is_remembered(missed: int, same: bool
     assert follow(frames, max_age=5)[-1] == [1 if same else 2]
 
 
+def test_frames_without_inference_age_what_is_lost_and_nothing_else() -> None:
+    def run(max_age: int, seen_before: list[bool]) -> list[list[Any]]:
+        inferred = [True, True, *seen_before, True, True]
+        metas = [
+            meta(i, [A] if i in (0, 1, len(inferred) - 2, len(inferred) - 1) else [], inferred=seen)
+            for i, seen in enumerate(inferred)
+        ]
+        return track(open_tracker("iou", max_age=max_age), metas)
+
+    lost = [True, False, False, False]  # looked for in vain once, then three frames of gap
+    assert run(4, lost)[-1] == [1]
+    assert run(3, lost)[-1] == [2]
+    assert run(0, [False] * 4)[-1] == [1]
+
+
+def test_a_lost_object_keeps_its_size() -> None:
+    """Its front is hidden more and more by something it passes behind, at 10 pixels a frame."""
+    hidden = [[100 + 10 * i, 100, 100 - 10 * max(0, i - 2), 50] for i in range(5)]
+    frames: list[Any] = [[h] for h in hidden] + [[]] * 3 + [[[170, 100, 100, 50]]] * 2
+    assert follow(frames, velocity_gain=1.0, min_iou=0.5)[-1] == [1]
+
+
 def test_a_lost_object_is_expected_where_it_was_going() -> None:
     frames: list[Any] = [[moving(i, 20)] if i < 5 or i > 12 else [] for i in range(15)]
     assert follow(frames)[-1] == [1]
@@ -69,10 +91,11 @@ def test_a_fast_object_is_followed_once_its_velocity_is_known() -> None:
     assert follow(frames, min_iou=0.5, velocity_gain=0.0)[-1] == [None]
 
 
-def test_frames_that_were_dropped_on_the_way_count_for_the_motion() -> None:
-    numbers = [0, 1, 2, 8, 9]
-    metas = [meta(n, [moving(n, 30)]) for n in numbers]
-    assert track(open_tracker("iou"), metas)[-1] == [1]
+@pytest.mark.parametrize("spec", ALL)
+def test_frames_that_were_dropped_on_the_way_count_for_the_motion(spec: str) -> None:
+    numbers = [*range(8), 12, 13]
+    metas = [meta(n, [moving(n, 20)]) for n in numbers]
+    assert track(open_tracker(spec), metas)[-1] == [1]
 
 
 def test_objects_that_cross_keep_their_ids() -> None:
@@ -91,6 +114,9 @@ def test_a_double_starts_no_track() -> None:
     assert follow([[A, near]] * 3, max_new_iou=1.0) == [[None, None], [1, 2], [1, 2]]
     # two that come at once are two; a second one beside a track is a double
     assert follow([[A], *[[A, near]] * 3])[-1] == [1, None]
+    # beside where the track is, not where it was expected
+    jumped = [[120, 100, 50, 50], [122, 100, 50, 50]]
+    assert follow([[A], [A], jumped, jumped], velocity_gain=0.0)[-1] == [1, None]
 
 
 def test_classes_are_kept_apart_unless_told_otherwise() -> None:
@@ -114,8 +140,13 @@ def test_confidence_decides_who_is_tracked_and_who_starts_a_track() -> None:
     weak = [0.4, 0.4, 0.9, 0.9, 0.4]
     extend = open_tracker("iou:min_new_confidence=0.5")
     assert track(extend, metas(weak)) == [[None], [None], [None], [1], [1]]
-    # group rectangles know no confidence and say -0.1
-    assert track(open_tracker("iou"), metas([-0.1, -0.1])) == [[None], [1]]
+
+
+@pytest.mark.parametrize("spec", ALL)
+def test_an_unknown_confidence_is_no_bad_one(spec: str) -> None:
+    """Group rectangles know none and say -0.1."""
+    metas = [meta(i, [A], scores=[-0.1]) for i in range(5)]
+    assert track(open_tracker(spec), metas)[-1] == [1]
 
 
 def test_max_tracks_keeps_the_most_confident() -> None:

@@ -83,7 +83,7 @@ def _value(value: Any, setting: Setting, where: str) -> Any:
         number = _number(value, whole=isinstance(default, int))
         if setting.low <= number <= setting.high:  # never true of NaN
             return number
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # the last of inf as a whole number
         pass
     raise ConfigError(
         f"{setting.name}={value} is not possible", where=where, expected=_expected(setting)

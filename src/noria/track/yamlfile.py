@@ -12,6 +12,7 @@ from noria.errors import ConfigError
 __all__ = ["Entry", "read_entries"]
 
 _LARGEST_BYTES = 1 << 20
+_DEEPEST = 20  # the composer of PyYAML needs stack for each level
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -44,6 +45,7 @@ def read_entries(path: Path) -> dict[str, Entry]:
         data = b"#" + data[1:]
     loader = None
     try:
+        _refuse_bombs(data)
         loader = _Loader(data)
         return _entries(loader, loader.get_single_node(), path)
     except yaml.MarkedYAMLError as error:
@@ -52,11 +54,23 @@ def read_entries(path: Path) -> dict[str, Entry]:
         raise ConfigError(
             f"malformed YAML: {error.problem or error.context}", where=f"{path}{line}"
         ) from None
-    except (yaml.YAMLError, UnicodeError, RecursionError, ValueError) as error:
+    except (yaml.YAMLError, UnicodeError, ValueError) as error:
         raise ConfigError(f"malformed YAML: {str(error)[:200]}", where=str(path)) from None
     finally:
         if loader is not None:
             loader.dispose()
+
+
+def _refuse_bombs(data: bytes) -> None:
+    """Raise for what a small file could blow up with."""
+    depth = 0
+    for event in yaml.parse(data, Loader=_Loader):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            raise yaml.YAMLError(f"nested deeper than {_DEEPEST}")
+        if isinstance(event, yaml.AliasEvent):
+            raise yaml.YAMLError("aliases are not read")
 
 
 def _entries(loader: Any, root: Any, path: Path) -> dict[str, Entry]:
@@ -68,13 +82,20 @@ def _entries(loader: Any, root: Any, path: Path) -> dict[str, Entry]:
         )
     entries: dict[str, Entry] = {}
     for key, value in root.value:
+        _require_text(key, path)
         if isinstance(value, yaml.MappingNode):
             for inner, scalar in value.value:
+                _require_text(inner, path)
                 if not isinstance(scalar, yaml.MappingNode):
                     entries[f"{key.value}.{inner.value}"] = _entry(loader, scalar)
         else:
-            entries[str(key.value)] = _entry(loader, value)
+            entries[key.value] = _entry(loader, value)
     return entries
+
+
+def _require_text(key: Any, path: Path) -> None:
+    if not isinstance(key, yaml.ScalarNode):
+        raise ConfigError("a key is not a text", where=f"{path}:{key.start_mark.line + 1}")
 
 
 def _entry(loader: Any, node: Any) -> Entry:
