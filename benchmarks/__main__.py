@@ -9,7 +9,17 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.table import Table
 
-NAMES = ("preprocess", "crops", "parse", "cluster", "custom", "media", "pipeline", "sources")
+NAMES = (
+    "preprocess",
+    "crops",
+    "parse",
+    "cluster",
+    "custom",
+    "media",
+    "track",
+    "pipeline",
+    "sources",
+)
 
 
 def show(title: str, rows: Iterable[tuple[str, float, float, float]]) -> None:

@@ -86,7 +86,7 @@ def open_tracker(
             read, or a library that is not installed.
     """
     name, values, notices, where = _parse(spec)
-    values |= settings
+    values |= {key.replace("-", "_"): value for key, value in settings.items()}
     for key, given in (
         ("operate_on_gie_id", operate_on_gie_id),
         ("operate_on_class_ids", operate_on_class_ids),
