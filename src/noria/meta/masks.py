@@ -32,6 +32,7 @@ __all__ = [
 
 BoolArray = npt.NDArray[np.bool_]
 _FAR = np.float32(1e30)
+_BAND = 1 << 15  # values
 _MAX_COUNTS = 13  # characters of the longest 64-bit number, 5 bits each
 
 
@@ -211,12 +212,18 @@ def _sample(mask: FloatArray, xs: FloatArray, ys: FloatArray, threshold: float) 
     wide = values[:, low]
     wide += (values[:, high] - wide) * part
     low, high, part = _neighbours(ys, mask.shape[0])
-    tall = wide[low]
-    step = wide[high]
-    step -= tall
-    step *= part[:, None]
-    tall += step
-    return np.asarray(tall > np.float32(threshold))
+    out = np.empty((len(ys), len(xs)), np.bool_)
+    limit = np.float32(threshold)
+    rows = max(1, _BAND // max(1, len(xs)))
+    for start in range(0, len(ys), rows):  # so few at once that they stay in the cache
+        band = slice(start, start + rows)
+        tall = wide[low[band]]
+        step = wide[high[band]]
+        step -= tall
+        step *= part[band, None]
+        tall += step
+        np.greater(tall, limit, out=out[band])
+    return out
 
 
 def _neighbours(places: FloatArray, size: int) -> tuple[Any, Any, FloatArray]:
