@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from noria import Inferencer, Pipeline, open_source
 from noria.meta import UNTRACKED_OBJECT_ID, FrameMeta
 from noria.track import open_tracker
-from tests.track.scenes import ALL, PICTURE, Score, Truth, detections, film, meta, score
+from tests.track.scenes import ALL, PICTURE, TRUTH, Score, Truth, detections, film, meta, score
 
 FRAMES = 130
 
@@ -72,6 +76,23 @@ def test_sources_do_not_disturb_each_other(spec: str) -> None:
     assert [_renamed(metas) for metas in alone] == names
     used = [{i for m in metas for i in m.objects.object_ids.tolist()} for metas in together]
     assert used[0] & used[1] <= {UNTRACKED_OBJECT_ID}
+
+
+def test_the_demos_own_detector_and_a_tracker_follow_the_parcels(tmp_path: Path) -> None:
+    """From the film's pixels, inferring on every third frame."""
+    folder = tmp_path / "conveyor"
+    shutil.copytree(TRUTH.parent, folder)
+    config = folder / "config_infer_primary.txt"
+    config.write_text(config.read_text().replace("interval=0", "interval=2"))
+    detector, source = Inferencer.from_config(config), open_source(str(folder / "conveyor.mp4"))
+    pipeline = Pipeline(source, [detector, open_tracker("iou:match_classes=no")], limit=FRAMES)
+    metas = [m for _, m in pipeline]
+    detector.close()
+    assert [m.inferred for m in metas] == [n % 3 == 0 for n in range(FRAMES)]
+    result = score(film()[:FRAMES], metas)
+    assert result.switches <= 1
+    assert result.mota > 0.9
+    assert result.idf1 > 0.94
 
 
 def _renamed(metas: list[FrameMeta]) -> list[list[int]]:
