@@ -90,7 +90,8 @@ def test_missing_id_is_told(load: Load) -> None:
 
 
 def test_idle_keys_are_told_once_and_together(load: Load) -> None:
-    cfg = load(BASE + SCALE + "workspace-size=10\ntensor-meta-pool-size=4\nclassifier-threshold=0\n")
+    idle = "workspace-size=10\ntensor-meta-pool-size=4\nclassifier-threshold=0\n"
+    cfg = load(BASE + SCALE + idle)
     (message,) = told(cfg)
     assert "workspace-size (line 7)" in message
     assert "tensor-meta-pool-size (line 8)" in message

@@ -58,7 +58,8 @@ def demo(out: Path, limit: int | None, threads: int | None, as_json: bool) -> in
     The scene's files are copied to the output folder, so that its config can be changed and run
     again with the `noria run` line that is printed.
     """
-    from noria.cli.run import execute, print_report
+    from noria.cli.run import execute, print_report, spec_of
+    from noria.pipeline.assembly import RunOptions
 
     scene = out / "scene"
     _copy_scene(scene_dir(), scene)
@@ -66,7 +67,8 @@ def demo(out: Path, limit: int | None, threads: int | None, as_json: bool) -> in
     video, lines = out / "annotated.mp4", out / "detections.jsonl"
     sheet = out / "contact_sheet.png"
     outs = (str(video), str(lines))
-    report = execute(config, str(clip), outs, limit=limit, threads=threads, quiet=as_json)
+    spec = spec_of((str(config), str(clip)), outs)
+    report = execute(spec, RunOptions(limit=limit, threads=threads), quiet=as_json)
     _draw_sheet(video, sheet, report.frames)
     report.outputs.append(str(sheet))
     if as_json:

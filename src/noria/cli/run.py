@@ -1,61 +1,78 @@
-"""`noria run`: a config, a source, outputs."""
+"""`noria run`: sources through models into files."""
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from noria.cli.output import print_json, print_notices, printable, stdout_is_for_results
-from noria.errors import ParserError
+from noria.errors import MediaError, ParserError
 
 if TYPE_CHECKING:
-    from noria.media import Sink
+    from noria.config import PipelineSpec
     from noria.pipeline import Pipeline, RunReport
+    from noria.pipeline.assembly import RunOptions
 
-__all__ = ["execute", "print_report", "run"]
+__all__ = ["execute", "print_report", "run", "spec_of"]
 
-MAX_STREAMS = 4  # each holds the engine's memory for one batch
+CONFIG_SUFFIXES = (".txt", ".yml", ".yaml", ".ini", ".cfg", ".conf")
 
 EPILOG = """\b
-SOURCE is a video file, an image, a folder or glob of images, a URL (rtsp://, http://)
-or a camera (/dev/video0).
+CONFIG… are nvinfer configs in the order in which they run: first those on whole frames, then
+those on the objects found. Or one pipeline file, which names sources, models and outputs:
+Noria's own YAML, or a deepstream-app config.
+
+\b
+SOURCE… are video files, images, folders or globs of images, URLs (rtsp://, http://)
+or cameras (/dev/video0).
 
 \b
 OUT is chosen by its extension, or written as kind:path:
-  out.mp4 .mkv .mov   annotated H.264 video
+  out.mp4 .mkv .mov   annotated H.264 video, several sources as tiles
   out.jsonl           one JSON object per frame
   out.json            COCO
+  out.parquet         one row per object
   images:DIR          annotated pictures
   kitti:DIR           one KITTI text file per frame
+  masks:DIR           class maps of segmentation
+{source} or {id} in OUT makes one output per source: -o '{source}.mp4'
 
 \b
 Examples:
   noria run config_infer_primary.txt video.mp4 -o out.mp4
   noria run config_infer_primary.txt video.mp4 -o out.mp4 -o out.jsonl -o coco:out.json
+  noria run pgie.txt sgie.txt video.mp4 --tracker iou -o out.mp4
+  noria run pgie.txt left.mp4 right.mp4 -o tiles.mp4 -o '{source}.jsonl'
   noria run config_infer_primary.yml 'photos/*.jpg' -o images:drawn --threads 2
   noria run config_infer_primary.txt rtsp://camera/stream --limit 500 -o out.jsonl --json
+  noria run pipeline.yml
 """
 
 
 @click.command(epilog=EPILOG)
-@click.argument("config", type=click.Path(path_type=Path))
-@click.argument("source")
+@click.argument("inputs", nargs=-1, required=True, metavar="CONFIG... SOURCE...")
 @click.option(
     "-o", "--out", "outs", multiple=True, metavar="OUT", help="Where results go; repeatable."
 )
-@click.option("--threads", type=click.IntRange(1, 1024), help="CPU threads of the engine.")
+@click.option(
+    "--tracker",
+    metavar="TRACKER",
+    help="Track objects between the models: iou, a library's (sort, bytetrack, …), with settings "
+    "as iou:max_age=30, or a YAML file. Default: the pipeline file's, else none.",
+)
+@click.option("--threads", type=click.IntRange(1, 1024), help="CPU threads of each engine.")
 @click.option(
     "--streams",
     type=click.IntRange(1, 64),
     help="Batches run at once, sharing the threads. Default: one per thread, at most 4, for "
     "files; 1 for live sources.",
 )
-@click.option("--limit", type=click.IntRange(1), help="Stop after this many frames.")
+@click.option("--limit", type=click.IntRange(1), help="Stop each source after this many frames.")
 @click.option(
     "--abi",
     type=click.Choice(["auto", "24", "28"]),
@@ -66,7 +83,7 @@ Examples:
     type=click.Choice(["9.1", "6.2"]),
     default="9.1",
     show_default=True,
-    help="Whose rules apply to boxes that leave the frame.",
+    help="Whose rules apply where releases differ.",
 )
 @click.option(
     "--palette",
@@ -75,113 +92,171 @@ Examples:
     show_default=True,
     help="Box colours: one per class where the config sets none, or exactly the config's.",
 )
-@click.option("--rebuild", is_flag=True, help="Build the engine even if a valid one is saved.")
+@click.option("--rebuild", is_flag=True, help="Build engines even if valid ones are saved.")
 @click.option("--strict", is_flag=True, help="Treat every warning as an error.")
 @click.option("-q", "--quiet", is_flag=True, help="Only warnings and errors.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON on stdout.")
 def run(
-    config: Path,
-    source: str,
+    inputs: tuple[str, ...],
     outs: tuple[str, ...],
+    tracker: str | None,
     as_json: bool,
     quiet: bool,
+    strict: bool,
     **options: Any,
 ) -> int:
-    """Run CONFIG on SOURCE and write the annotated video and the detections."""
+    """Run models on sources and write annotated videos and what was found."""
+    from noria.pipeline.assembly import RunOptions
+
     if as_json and any(out.endswith(":-") for out in outs):
         raise click.UsageError("--json and -o jsonl:- both write to standard output; choose one")
+    spec = spec_of(inputs, outs, tracker)
     with stdout_is_for_results() if as_json else nullcontext():
-        report = execute(config, source, outs, quiet=quiet or as_json, **options)
+        report = execute(spec, RunOptions(**options), strict=strict, quiet=quiet or as_json)
     if as_json:
         print_json(report.to_dict())
     elif not quiet:
         print_report(report)
-    return 130 if report.interrupted else 0
+    if report.interrupted:
+        return 130
+    failed = any(source.state == "failed" for source in report.sources)
+    return MediaError.exit_code if failed else 0
+
+
+def spec_of(
+    inputs: Sequence[str], outs: Sequence[str] = (), tracker: str | None = None
+) -> PipelineSpec:
+    """The pipeline that a command line means.
+
+    Args:
+        inputs: a pipeline file, maybe sources instead of its own; or configs, then sources.
+        outs: outputs; with a pipeline file they replace its own.
+        tracker: as `open_tracker` takes it; replaces the pipeline file's.
+
+    Raises:
+        click.UsageError: no config or no source is given, or configs and sources are mixed.
+        ConfigError: the pipeline file cannot be read.
+    """
+    from noria.config import (
+        ModelSpec,
+        PipelineSpec,
+        SinkSpec,
+        SourceSpec,
+        TrackerSpec,
+        is_pipeline_file,
+        load_pipeline,
+    )
+    from noria.media.sinks import split_spec
+    from noria.media.sources.images import IMAGE_SUFFIXES
+
+    changes: dict[str, Any] = {}
+    if is_pipeline_file(inputs[0]):
+        spec = load_pipeline(inputs[0])
+        names = inputs[1:]
+        if any(_is_config(name) for name in names):
+            raise click.UsageError(f"{inputs[0]} is a pipeline file; it names its configs itself")
+        models: tuple[ModelSpec, ...] = spec.models
+    else:
+        count = 1 + next(
+            (i for i, name in enumerate(inputs[1:]) if not _is_config(name)), len(inputs) - 1
+        )
+        names = inputs[count:]
+        if not names:
+            raise click.UsageError("Missing argument 'SOURCE...': a video, image, folder or URL.")
+        late = next((name for name in names if _is_config(name)), None)
+        if late is not None:
+            raise click.UsageError(f"{late} stands behind a source; configs come first")
+        models = tuple(ModelSpec(config=Path(name)) for name in inputs[:count])
+        spec = None
+    if len(names) > 1 and all(Path(n).suffix.lower() in IMAGE_SUFFIXES for n in names):
+        raise click.UsageError(
+            f"{len(names)} pictures are given one by one; a pattern must be quoted "
+            "('photos/*.jpg') to be one source, or name their folder"
+        )
+    sources = tuple(map(SourceSpec.given, names))
+    if outs:
+        kinds = (split_spec(out) for out in outs)
+        changes["sinks"] = tuple(SinkSpec(kind=kind, path=path) for kind, path in kinds)
+    if tracker is not None:
+        file = Path(tracker) if tracker.endswith((".yml", ".yaml")) else None
+        name, _, text = tracker.partition(":")
+        settings = dict(item.partition("=")[::2] for item in text.split(",") if item)
+        changes["tracker"] = (
+            TrackerSpec(config=file) if file else TrackerSpec(name=name, settings=settings)
+        )
+    if spec is None:
+        return PipelineSpec(sources=sources, models=models, **changes)
+    if sources:
+        changes["sources"] = sources
+    return spec.changed(**changes) if changes else spec
+
+
+def _is_config(name: str) -> bool:
+    """Whether an argument is one more config and not a source."""
+    return name.lower().endswith(CONFIG_SUFFIXES)
 
 
 def execute(
-    config: Path,
-    source: str,
-    outs: tuple[str, ...],
+    spec: PipelineSpec,
+    options: RunOptions | None = None,
     *,
-    threads: int | None = None,
-    streams: int | None = None,
-    limit: int | None = None,
-    abi: str | None = None,
-    generation: Literal["9.1", "6.2"] = "9.1",
-    palette: Literal["auto", "config"] = "auto",
-    rebuild: bool = False,
     strict: bool = False,
     quiet: bool = False,
 ) -> RunReport:
     """Set a pipeline up, run it with progress, and print its notices once.
 
     Raises:
-        NoriaError: from any stage; ParserError if no frame's outputs could be parsed.
+        NoriaError: from any stage; ParserError if nothing that a model put out could be parsed.
     """
     from noria.cli.progress import RunProgress
-    from noria.config import ModelConfig
-    from noria.draw import Painter
-    from noria.infer.inferencer import Inferencer, usable_cores
-    from noria.media import check_sinks, open_sink, open_source
-    from noria.notices import refuse_warnings
-    from noria.pipeline import Pipeline
+    from noria.notices import Notice, refuse_warnings
+    from noria.pipeline.assembly import assemble
 
-    cfg = ModelConfig.load(config)
-    inputs: list[str | Path] = [source, config, *(v for _, v in cfg if isinstance(v, Path))]
-    check_sinks(outs, inputs)  # before anything is built, or an older output replaced
-    with RunProgress(enabled=not quiet) as progress:
-        progress.stage("opening source")
-        frames = open_source(source)
-        progress.stage("loading or building engine")
-        inferencer = Inferencer.from_config(
-            cfg,
-            threads=threads,
-            streams=streams or (1 if frames.live else min(threads or usable_cores(), MAX_STREAMS)),
-            abi=abi,
-            rebuild=rebuild,
-            generation=generation,
-        )
-        said = [*inferencer.notices, *frames.notices]
+    said: list[Notice] = []
+
+    def ready(notices: list[Notice]) -> None:
+        said.extend(notices)
         print_notices(said, quiet=quiet)
         if strict:
             refuse_warnings(said)
-        sinks: list[Sink] = []
-        try:
-            for out in outs:
-                taken = [*inputs, *(s.path for s in sinks)]
-                taken += [inferencer.engine_path] if inferencer.engine_path else []
-                sinks.append(open_sink(out, inputs=taken, fps=frames.fps))
-        except BaseException:
-            for sink in sinks:
-                sink.abort("another output could not be opened")
-            frames.close()
-            raise
-        pipeline = Pipeline(
-            frames,
-            inferencer,
-            sinks,
-            painter=Painter(palette=palette),
-            limit=limit,
+
+    with RunProgress(enabled=not quiet) as progress:
+        made = assemble(
+            spec,
+            options,
+            on_stage=progress.stage,
+            on_ready=ready,
             on_result=lambda _: progress.step(),
         )
-        total = frames.frames if limit is None else min(limit, frames.frames or limit)
-        progress.stage("running", total=total)
-        with _finish_on_signal(pipeline):
-            report = pipeline.run()
+        progress.stage("running", total=_total(made.pipeline, options))
+        try:
+            with _finish_on_signal(made.pipeline):
+                report = made.pipeline.run()
+        finally:
+            made.close()
     late = [n for n in report.notices if n not in said]
     print_notices(late, quiet=quiet)
-    inferencer.close()
     if strict:
         refuse_warnings(late)
     broken = [m for m in report.models if m.inferred and m.failed == m.inferred]
     if broken:
         raise ParserError(
             f"none of the {broken[0].inferred} outputs of {broken[0].name} could be parsed",
-            where=str(config),
             fix="the warning above says why; noria show CONFIG lists what the model outputs",
         )
     return report
+
+
+def _total(pipeline: Pipeline, options: RunOptions | None) -> int | None:
+    """Frames to come, if every source knows."""
+    limit = None if options is None else options.limit
+    total = 0
+    for source in pipeline.sources:
+        count = limit if source.frames is None else min(source.frames, limit or source.frames)
+        if count is None:
+            return None
+        total += count
+    return total
 
 
 def print_report(report: RunReport) -> None:
@@ -192,9 +267,15 @@ def print_report(report: RunReport) -> None:
         found += f", and {more} more kinds"
     state = "stopped after" if report.interrupted else "done:"
     click.echo(f"{state} {report.frames} frames in {report.seconds:.1f} s ({report.fps:.1f} fps)")
+    if len(report.sources) > 1:
+        for source in report.sources:
+            text = f"  {source.source_id}: {source.name}: {source.frames} frames, {source.state}"
+            click.echo(printable(text + (f", {source.dropped} dropped" if source.dropped else "")))
     click.echo(printable(f"found {found}"))
-    if report.failed_frames:
-        click.echo(f"{report.failed_frames} of {report.inferred} frames could not be parsed")
+    for model in report.models:
+        if model.failed:
+            what = f"{model.failed} of {model.inferred} outputs of {model.name}"
+            click.echo(printable(f"{what} could not be parsed"))
     for output in report.outputs:
         click.echo(printable(f"wrote {output}"))
 

@@ -138,6 +138,11 @@ class SourceSpec(_Spec):
     reconnect_attempts: int | None = None
     camera_id: int | None = None
 
+    @classmethod
+    def given(cls, uri: str) -> SourceSpec:
+        """A source as a command line gives it: any path that the system knows, kept as it is."""
+        return cls.model_construct(uri=uri)
+
     @property
     def label(self) -> str:
         """Its name, or its uri without user, password and query."""

@@ -123,6 +123,7 @@ class Inferencer:
         self._files = TensorFiles(model.config, model.network)
         self._workers: ThreadPoolExecutor | None = None
         self._buffers = 0
+        self._last_buffer = -1
         self._discard = model.config.stabilize_buffer_count
         self._discarding: int | None = None
         self._unfinished: deque[Future[Arrays | None]] = deque()  # of an asynchronous classifier
@@ -347,6 +348,9 @@ class Inferencer:
         turns = [False] * len(batch)
         discarded: list[int] = []
         for number, places in batch.by_buffer():
+            if number < self._last_buffer:  # another run has begun
+                self._buffers, self._discard = 0, self.config.stabilize_buffer_count
+            self._last_buffer = number
             if self._discard or number == self._discarding:
                 if number != self._discarding:
                     self._discard -= 1

@@ -14,6 +14,7 @@ from noria.config.enums import NetworkType, ProcessMode
 from noria.errors import EngineError
 from noria.infer.attach import Generation
 from noria.infer.checks import label_notices, require_runnable, skipped_files
+from noria.infer.classify import narrow_outputs
 from noria.infer.extra_inputs import initialize_extra_inputs
 from noria.infer.labels import Labels, load_labels
 from noria.infer.parser_choice import (
@@ -121,6 +122,8 @@ class Model:
                 notices += preprocessor.notices
             if choice is not None and choice.parser is parse_coverage_bbox:
                 require_grid_outputs(cfg, session.outputs)
+            if cfg.network_type is NetworkType.CLASSIFIER and choice and choice.parser is None:
+                notices += narrow_outputs(session.outputs)
             selector = None
             if cfg.process_mode is ProcessMode.SECONDARY and not cfg.input_tensor_from_meta:
                 selector = Selector(cfg, generation=options.generation)

@@ -1,0 +1,287 @@
+"""From what a pipeline file or a command line says to a `Pipeline` that is ready to run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from noria.config import ModelConfig
+from noria.config.enums import ProcessMode
+from noria.config.pipeline_spec import PipelineSpec, SourceSpec
+from noria.draw import Painter
+from noria.draw.tiler import Tiler
+from noria.infer.attach import Generation
+from noria.infer.inferencer import Inferencer, usable_cores
+from noria.media import (
+    Frame,
+    ReconnectPolicy,
+    Sink,
+    Source,
+    check_sinks,
+    expand_sink_path,
+    open_sink,
+    open_source,
+)
+from noria.media.sinks import has_placeholder
+from noria.media.sources.stepped import SteppedSource
+from noria.meta import FrameMeta
+from noria.notices import Notice
+from noria.pipeline.outlet import Route
+from noria.pipeline.pipeline import Pipeline
+from noria.track import Tracker, open_tracker
+
+__all__ = ["Assembly", "RunOptions", "assemble"]
+
+MAX_STREAMS = 4  # each holds the engine's memory for one batch
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How a pipeline runs, beside what its files say.
+
+    Attributes:
+        threads: CPU threads of each engine; None is one per core.
+        streams: batches each engine runs at once; None is one per thread, at most 4, for files and
+            1 for live sources.
+        abi: box layout of C++ parsers; None takes each config's.
+        generation: whose rules apply where they differ.
+        palette: colours of the painter.
+        rebuild: build engines even if valid ones are saved.
+        limit: frames of each source.
+    """
+
+    threads: int | None = None
+    streams: int | None = None
+    abi: str | None = None
+    generation: Generation = "9.1"
+    palette: Literal["auto", "config"] = "auto"
+    rebuild: bool = False
+    limit: int | None = None
+
+
+@dataclass(slots=True)
+class Assembly:
+    """Everything of a run that has to be closed or told.
+
+    Attributes:
+        pipeline: ready to run.
+        inferencers: in the order they run.
+        notices: what was decided so far.
+    """
+
+    pipeline: Pipeline
+    inferencers: list[Inferencer]
+    notices: list[Notice] = field(default_factory=list)
+
+    def close(self) -> None:
+        """Release the engines."""
+        for inferencer in self.inferencers:
+            inferencer.close()
+
+
+def assemble(
+    spec: PipelineSpec,
+    options: RunOptions | None = None,
+    *,
+    on_stage: Callable[[str], None] = lambda _: None,
+    on_ready: Callable[[list[Notice]], None] = lambda _: None,
+    on_result: Callable[[FrameMeta], None] | None = None,
+) -> Assembly:
+    """Open sources, load models and tracker, open sinks, in this order.
+
+    Outputs are checked by name before anything is opened, and created last, when nothing else can
+    fail. Primary models come first, then the tracker, then secondary ones.
+
+    Args:
+        on_stage: told what is being done.
+        on_ready: told everything decided, before an output is created; may raise to refuse.
+        on_result: called with each frame's metadata, in order.
+
+    Raises:
+        NoriaError: whatever is wrong, with nothing left open or half-written.
+    """
+    options = options or RunOptions()
+    configs, notices = _configs(spec)
+    inputs = _inputs(spec, configs)
+    check_sinks([s.text for s in spec.sinks if s.text and not has_placeholder(s.text)], inputs)
+    notices = [*spec.notices, *notices]
+    with ExitStack() as undo:
+        on_stage("opening source")
+        sources: list[Source] = []
+        for number, source_spec in enumerate(spec.opened_sources):
+            sources.append(undo.enter_context(_open(source_spec, number)))
+        inferencers = []
+        for cfg in configs:
+            on_stage(f"loading or building engine: {cfg.path.name}")
+            live = any(s.live for s in sources)
+            inferencers.append(undo.enter_context(_inferencer(cfg, options, live)))
+        tracker = _tracker(spec)
+        stages = _in_order(inferencers, tracker)
+        painter: Any = _Undrawn()
+        if spec.osd.show:
+            painter = Painter.from_spec(spec.osd, palette=options.palette)
+        for part in (*inferencers, *sources, *([tracker] if tracker else ())):
+            notices += part.notices
+        on_ready(notices)
+        routes = _routes(spec, sources, [*inputs, *_engines(inferencers)], undo)
+        several = len(sources) > 1
+        tiler = None
+        if several and any(r.tiled for r in routes):
+            tiling = spec.tiler
+            tiler = Tiler() if tiling is None else Tiler(
+                tiling.rows, tiling.columns, tiling.width, tiling.height
+            )  # fmt: skip
+        pipeline = Pipeline(
+            sources,
+            stages,
+            routes,
+            painter=painter,
+            limit=options.limit,
+            on_result=on_result,
+            batch_timeout_s=spec.batch_timeout_s,
+            batch_size=spec.batch_size,
+            tiler=tiler,
+        )
+        undo.pop_all()
+    return Assembly(pipeline, inferencers, notices)
+
+
+def _configs(spec: PipelineSpec) -> tuple[list[ModelConfig], list[Notice]]:
+    """The models' configs, each with an id of its own as far as the files leave that open."""
+    configs = [model.load() for model in spec.models]
+    taken = [cfg.gie_unique_id for cfg in configs]
+    notices = []
+    free = (i for i in range(1, 1000) if i not in taken)
+    for place, cfg in enumerate(configs):
+        if cfg.gie_unique_id is None:
+            number = next(free)
+            configs[place] = cfg.with_overrides(gie_unique_id=number)
+            text = f"gie-unique-id is absent: {number} is used"
+            notices.append(Notice("info", text, str(cfg.path)))
+    for number in {n for n in taken if n is not None and taken.count(n) > 1}:
+        names = [cfg.path.name for cfg in configs if cfg.gie_unique_id == number]
+        text = (
+            f"gie-unique-id={number} in {' and '.join(names)}: their results cannot be told apart"
+        )
+        notices.append(Notice("warning", text, str(spec.path)))
+    for cfg in configs[:1]:
+        if cfg.process_mode is ProcessMode.SECONDARY and not cfg.input_tensor_from_meta:
+            text = "process-mode=2, and no model before it finds objects: nothing is inferred"
+            notices.append(Notice("warning", text, str(cfg.origin("process_mode"))))
+    return configs, notices
+
+
+def _inputs(spec: PipelineSpec, configs: Sequence[ModelConfig]) -> list[str | Path]:
+    """Everything the run reads: no output may overwrite it."""
+    read: list[str | Path] = [spec.path, *(s.uri for s in spec.sources)]
+    for cfg in configs:
+        read += [cfg.path, *(value for _, value in cfg if isinstance(value, Path))]
+    return read
+
+
+def _engines(inferencers: Sequence[Inferencer]) -> list[Path]:
+    return [i.engine_path for i in inferencers if i.engine_path is not None]
+
+
+def _open(spec: SourceSpec, number: int) -> Source:
+    options: dict[str, Any] = {"live": spec.live, "fps": spec.fps}
+    if spec.rtp_protocol in ("tcp", "udp"):
+        options["transport"] = spec.rtp_protocol
+    if spec.latency_ms is not None:
+        options["latency_s"] = spec.latency_ms / 1000
+    if spec.reconnect_interval_s is not None or spec.reconnect_attempts is not None:
+        every = spec.reconnect_interval_s or ReconnectPolicy().first_s
+        most = max(every, ReconnectPolicy().max_s)
+        attempts = spec.reconnect_attempts
+        attempts = None if attempts is None or attempts < 0 else attempts
+        options["reconnect"] = ReconnectPolicy(every, most, attempts)
+    again = partial(open_source, spec.uri, source_id=number, **options)
+    source = again()
+    if spec.name:
+        source.name = spec.name
+    if spec.loop or spec.drop_frame_interval:
+        loops = spec.loop and not source.live
+        return SteppedSource(
+            source, reopen=again if loops else None, step=max(1, spec.drop_frame_interval)
+        )
+    return source
+
+
+def _inferencer(cfg: ModelConfig, options: RunOptions, live: bool) -> Inferencer:
+    streams = options.streams
+    if streams is None:
+        streams = 1 if live else min(options.threads or usable_cores(), MAX_STREAMS)
+    return Inferencer.from_config(
+        cfg,
+        threads=options.threads,
+        streams=streams,
+        abi=options.abi,
+        rebuild=options.rebuild,
+        generation=options.generation,
+    )
+
+
+def _tracker(spec: PipelineSpec) -> Tracker | None:
+    if spec.tracker is None:
+        return None
+    return open_tracker(spec.tracker.config or spec.tracker.text, **spec.tracker.options)
+
+
+def _in_order(inferencers: Sequence[Inferencer], tracker: Tracker | None) -> list[Any]:
+    """Models as given; the tracker behind the last primary one."""
+    stages: list[Any] = list(inferencers)
+    if tracker is not None:
+        primaries = [i for i, model in enumerate(inferencers) if not model.secondary]
+        stages.insert(primaries[-1] + 1 if primaries else 0, tracker)
+    return stages
+
+
+class _Undrawn:
+    """Pictures as they come."""
+
+    def draw(self, frame: Frame, meta: FrameMeta) -> Frame:
+        return frame
+
+
+def _routes(
+    spec: PipelineSpec, sources: Sequence[Source], taken: Sequence[str | Path], undo: ExitStack
+) -> list[Route]:
+    """Open the sinks; each is finished early if a later one cannot be opened."""
+    routes: list[Route] = []
+    inputs = list(taken)
+    fps = next((s.fps for s in sources if s.fps), None)
+    several = len(sources) > 1
+
+    def add(text: str, only: int | None, rate: float | None) -> Sink:
+        sink = open_sink(text, inputs=inputs, fps=rate, sources=sources if only is None else ())
+        undo.callback(_abort, sink)
+        inputs.append(sink.path)
+        tiled = several and only is None and sink.needs_pixels
+        if spec.tiler is None and sink.kind != "video":
+            tiled = False  # folders of pictures hold those of every source
+        routes.append(Route(sink, only, tiled))
+        return sink
+
+    for sink_spec in spec.sinks:
+        text = sink_spec.text
+        if text is None:
+            continue
+        only = None
+        if sink_spec.source is not None:
+            only = spec.source_index(sink_spec)
+        if has_placeholder(text):
+            for source in sources if only is None else [sources[only]]:
+                expanded = expand_sink_path(text, source, sources)
+                add(expanded, source.source_id, source.fps)
+        else:
+            add(text, only, fps if only is None else sources[only].fps)
+    return routes
+
+
+def _abort(sink: Sink) -> None:
+    with suppress(Exception):
+        sink.abort("the run could not start")
