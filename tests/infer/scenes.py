@@ -94,9 +94,11 @@ def ran(model: Inferencer, batch: Batch) -> int:
     return model.inferred_items - before
 
 
-def write_identity(path: Path, *, batch: int | str = "n", size: int = 8) -> None:
-    """An ONNX model whose output (batch, 3, size, size) is its input."""
-    shape = [batch, 3, size, size]
+def write_identity(
+    path: Path, *, batch: int | str = "n", size: int = 8, width: int | None = None
+) -> None:
+    """An ONNX model whose output (batch, 3, size, width or size) is its input."""
+    shape = [batch, 3, size, size if width is None else width]
     graph = helper.make_graph(
         [helper.make_node("Identity", ["image"], ["out"])],
         "identity",

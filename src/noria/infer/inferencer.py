@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -101,7 +102,8 @@ class Inferencer:
     Attributes:
         streams: runs of the engine at the same time.
         interval: buffers skipped between two inferred ones (primary mode); may be changed.
-        on_raw_output: called with each run's outputs before results are attached.
+        on_raw_output: called with each run's outputs before results are attached; by a thread of
+            the engine for an asynchronous classifier, else by the one that calls `complete`.
     """
 
     def __init__(
@@ -122,6 +124,7 @@ class Inferencer:
         self._name = name
         self._files = TensorFiles(model.config, model.network)
         self._workers: ThreadPoolExecutor | None = None
+        self._raw_lock = Lock()
         self._buffers = 0
         self._last_buffer = -1
         self._discard = model.config.stabilize_buffer_count
@@ -298,6 +301,15 @@ class Inferencer:
         if self._model.selector is not None:
             self._model.selector.end_of_stream(source_id)
 
+    def restart(self) -> None:
+        """A new stream begins: the next buffer is inferred, and no object is known.
+
+        Source: spec D.1, D.3.
+        """
+        self._buffers = 0
+        if self._model.selector is not None:
+            self._model.selector.clear()
+
     @property
     def load_options(self) -> LoadOptions:
         """How the model was loaded; the models that replace it are loaded alike."""
@@ -427,7 +439,7 @@ class Inferencer:
     ) -> Arrays | None:
         t0 = perf_counter()
         if inputs is None:
-            tensor = scale(run.items, model, self._record)
+            tensor = self._scaled(run.items, model)
             if first is not None:
                 tensor[0] = first
             inputs = model.feeds(tensor)
@@ -461,8 +473,25 @@ class Inferencer:
         if self._asynchronous(model):
             post = model.postprocessor
             assert isinstance(post, ClassifierPostprocessor)
+            self._raw(run, outputs, model)
             post.remember(post.results(outputs, run.items), run.items)
         return outputs
+
+    def _scaled(self, items: Items, model: Model) -> FloatArray:
+        """The network input of a run.
+
+        Raises:
+            EngineError: there is no memory for it.
+        """
+        try:
+            return scale(items, model, self._record)
+        except EngineError as error:
+            raise EngineError(
+                f"Failed to queue input batch for inferencing: {error.found}",
+                where=error.where,
+                expected=error.expected,
+                fix=error.fix,
+            ) from error
 
     # Attaching.
 
@@ -485,19 +514,26 @@ class Inferencer:
         if outputs is None:
             self._abandon(run.items, model)
             return
-        if self._files.active:
-            self._files.replace_outputs(outputs)
-            self._files.write(run.inputs, outputs)
         items = run.items
-        if self.on_raw_output is not None:
-            component = model.config.component_id
-            self.on_raw_output(
-                RawOutput(component, model.network, outputs, items.metas, items.objects)
-            )
+        self._raw(run, outputs, model)
         if model.postprocessor is not None:
             model.postprocessor.attach(outputs, items)
         if model.config.output_tensor_meta:
             self._attach_tensors(outputs, items, model)
+
+    def _raw(self, run: _Run, outputs: Arrays, model: Model) -> None:
+        """What the debugging keys and the callback want, before anything is parsed."""
+        if not self._files.active and self.on_raw_output is None:
+            return
+        with self._raw_lock:
+            if self._files.active:
+                self._files.replace_outputs(outputs)
+                self._files.write(run.inputs, outputs)
+            if self.on_raw_output is not None:
+                component, items = model.config.component_id, run.items
+                self.on_raw_output(
+                    RawOutput(component, model.network, outputs, items.metas, items.objects)
+                )
 
     @staticmethod
     def _attach_tensors(outputs: Arrays, items: Items, model: Model) -> None:

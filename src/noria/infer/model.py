@@ -102,16 +102,40 @@ class Model:
         """
         from noria.engine import load_or_build
 
-        require_runnable(cfg)
-        cfg.check_files(skip=skipped_files(cfg))
-        notices = list(cfg.notices)
-        labels = Labels(())
-        if cfg.labelfile_path and cfg.network_type is not NetworkType.OTHER:
-            labels = load_labels(cfg.labelfile_path)
-            notices += [*labels.notices, *label_notices(cfg, labels)]
-        choice = choose_parser(cfg, abi=options.abi, generation=options.generation)
+        choice, labels, notices = _checked(cfg, options)
         plan = load_or_build(cfg, threads=options.threads, rebuild=options.rebuild)
         session = plan.open_session(threads=options.threads)
+        notices += plan.decisions
+        return cls._ready(cfg, session, choice, labels, notices, options, record, plan.path)
+
+    @classmethod
+    def around(
+        cls, cfg: ModelConfig, session: Session, options: LoadOptions, record: Record
+    ) -> Model:
+        """`load` with an engine that is open already; it is closed if anything is wrong.
+
+        Raises:
+            ConfigError, CustomLibraryError, ParserError: as `load`.
+        """
+        try:
+            choice, labels, notices = _checked(cfg, options)
+        except BaseException:
+            session.close()
+            raise
+        return cls._ready(cfg, session, choice, labels, notices, options, record, None)
+
+    @classmethod
+    def _ready(
+        cls,
+        cfg: ModelConfig,
+        session: Session,
+        choice: Choice[Any] | None,
+        labels: Labels,
+        notices: list[Notice],
+        options: LoadOptions,
+        record: Record,
+        engine_path: Path | None,
+    ) -> Model:
         try:
             network = _network(cfg, session)
             preprocessor = None
@@ -136,8 +160,8 @@ class Model:
                 choice,
                 labels,
                 selector,
-                notices=[*notices, *plan.decisions],
-                engine_path=plan.path,
+                notices=notices,
+                engine_path=engine_path,
             )
             if not cfg.input_tensor_from_meta:
                 library = _library(cfg, choice, options) if len(session.inputs) > 1 else None
@@ -180,6 +204,21 @@ class Model:
                 text = f"warm-up with a batch of {size} failed: {error.found}"
                 self.notices.append(Notice("warning", text, str(self.config.path)))
                 return
+
+
+def _checked(
+    cfg: ModelConfig, options: LoadOptions
+) -> tuple[Choice[Any] | None, Labels, list[Notice]]:
+    """What can be known before there is an engine: parser, labels, notices."""
+    require_runnable(cfg)
+    cfg.check_files(skip=skipped_files(cfg))
+    notices = list(cfg.notices)
+    labels = Labels(())
+    if cfg.labelfile_path and cfg.network_type is not NetworkType.OTHER:
+        labels = load_labels(cfg.labelfile_path)
+        notices += [*labels.notices, *label_notices(cfg, labels)]
+    choice = choose_parser(cfg, abi=options.abi, generation=options.generation)
+    return choice, labels, notices
 
 
 def choose_parser(

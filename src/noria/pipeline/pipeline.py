@@ -225,6 +225,10 @@ class Pipeline:
                 fix="open the sources again and make a new Pipeline",
             )
         self._state = "running"
+        for segment in self._segments:
+            restart = getattr(segment.stage, "restart", None)
+            if restart is not None:
+                restart()
         self._meters = [Meter(s.stage) for s in self._segments if s.stage is not None]
         self._started = perf_counter()
         written: Channel[Batch] | None = None

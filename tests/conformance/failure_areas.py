@@ -1,0 +1,316 @@
+"""Areas errors and model_update: what fails, what goes on, what replaces a running model."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from noria.config import ModelConfig
+from noria.engine import load_or_build
+from noria.errors import ConfigError, EngineError, NoriaError
+from noria.infer.cluster import Clusterer
+from noria.infer.inferencer import Inferencer
+from noria.infer.update import ModelUpdater, updated_config
+from noria.media.sources import ArraySource
+from noria.meta import Classification, Detections, FrameMeta, Segmentation
+from noria.pipeline import Pipeline
+from tests.conformance import build
+from tests.conformance.cases import Case, Given, Judge, UnknownShape
+from tests.conformance.detector_areas import _effective
+from tests.conformance.stage import Arrays, engine, network_type, stage
+from tests.infer.scenes import write_identity
+
+PREFIXES = {
+    "dequeue": "Failed to dequeue output from inferencing",
+    "enqueue": "Failed to queue input batch for inferencing",
+}
+
+
+def errors(case: Case, given: Given) -> dict[str, Any]:
+    if "configs" in given:
+        return {"starts": [_starts(config) for config in given["configs"]]}
+    if "custom_parser_returns" in given:
+        return _parser_fails(given)
+    return _engine_fails(given)
+
+
+def _parser_fails(given: Given) -> dict[str, Any]:
+    """A pipeline whose parser fails on some frames."""
+    returns = given["custom_parser_returns"]
+    kind = network_type(given.get("network_type", 0))
+
+    def told(number: int, layers: Any) -> Any:
+        if not returns[number]:
+            raise ValueError("told to fail")
+        if kind == 1:
+            return Classification([(0, 0, 0.9, "a")], "a ")
+        if kind == 2:
+            return Segmentation(np.zeros((16, 16), np.int32))
+        return Detections([[2, 2, 8, 8]], [0.9], [0])
+
+    with stage({"network_type": kind}, engine({"out": (1,)}), parser=told) as running:
+        metas, posted = _pipeline(running.inferencer, len(returns))
+        said = [n.message for n in running.inferencer.notices if "told to fail" in n.message]
+        failed = running.inferencer.failed_items
+    found = [len(m.objects) + len(m.segmentations) for m in metas]
+    assert failed == returns.count(False)
+    lost = {n for m, ok, n in zip(metas, returns, found, strict=False) if not ok}
+    kept = [n for n, ok in zip(found, returns, strict=False) if ok]
+    return {
+        "error_logged": bool(said),
+        "stream_continues": len(metas) == len(returns) and all(kept),
+        "element_error_posted": posted is not None,
+        "recommended_objects_for_failed_frame": lost.pop() if len(lost) == 1 else sorted(lost),
+        "buffer_forwarded": len(metas) == len(returns),
+        "objects_per_frame": found,
+    }
+
+
+def _pipeline(model: Inferencer, frames: int) -> tuple[list[FrameMeta], Exception | None]:
+    """Frames that come out of a run, and the error that ends it."""
+    pixels = np.zeros((64, 64, 3), np.uint8)
+    metas: list[FrameMeta] = []
+    source = ArraySource([pixels] * frames)
+    try:
+        Pipeline([source], [model], on_result=metas.append).run()
+    except NoriaError as error:
+        return metas, error
+    return metas, None
+
+
+def _engine_fails(given: Given) -> dict[str, Any]:
+    failure = str(given["failure"]).lower()
+    frames = given.get("frames", 1)
+
+    def fails(fed: Arrays) -> Arrays:
+        if "pool" in failure or "memory" in failure:
+            raise MemoryError("no more output sets")
+        raise EngineError(f"told to fail: {failure}")
+
+    known = ("pool", "memory", "dequeue", "cuda", "enqueue", "queue input")
+    if not any(word in failure for word in known):
+        raise UnknownShape(f"failure {failure!r}")
+    session = engine({"out": (1,)}, fails)
+    values = {"network_type": 100, "output_tensor_meta": True}
+    with stage(values, session) as running:
+        if ("enqueue" in failure or "queue input" in failure) and "dequeue" not in failure:
+            _no_memory_for_input(running.inferencer)
+        metas, posted = _pipeline(running.inferencer, frames)
+        said = [n.message for n in running.inferencer.notices]
+    attached = any(m.tensors or m.inferred or len(m.objects) for m in metas)
+    text = str(getattr(posted, "found", posted))
+    return {
+        "element_error_posted": posted is not None,
+        "element_error_prefix": Judge(lambda e: posted is not None and text.startswith(e), text),
+        "error_domain": "STREAM/FAILED" if isinstance(posted, EngineError) else None,
+        "batch_metadata_attached": attached,
+        "buffer_forwarded": len(metas) == frames,
+        "results_lost": not attached,
+        "error_logged": posted is not None or any("no memory" in text for text in said),
+        "stream_continues": posted is None and len(metas) == frames,
+    }
+
+
+def _no_memory_for_input(model: Inferencer) -> None:
+    """Scaling, which makes an engine's input, cannot get its memory."""
+
+    class Preprocessor:
+        shape = (1 << 40, 1 << 20)
+
+    model._model.preprocessor = Preprocessor()  # type: ignore[assignment]
+
+
+# -- what is refused at start ----------------------------------------------------------------------
+
+
+def _starts(config: Mapping[str, Any]) -> bool:
+    """Whether a model starts with these keys; what they do not say is as it should be."""
+    values = {key.replace("-", "_"): value for key, value in config.items()}
+    kind = network_type(values.get("network_type", 0))
+    unique_id: Any = values.pop("unique_id_property", None)
+    if unique_id is None:
+        unique_id = values.pop("gie_unique_id", 1)
+    values.pop("gie_unique_id", None)
+    if kind == 3:
+        values.setdefault("num_detected_classes", 1)
+    parser: Any = _silent if kind == 3 else None
+    for key in ("instance_parser", "parser", "parse_bbox_instance_mask_func_name"):
+        if key in values and values.pop(key) is None:
+            parser = None
+    session = engine({"output_cov": (1, 2, 2), "output_bbox": (4, 2, 2)})
+    # keys that are not given have the defaults of a file, not those of this test
+    explicit = {"cluster_mode": None, "num_detected_classes": None} if kind in (0, 3) else {}
+    try:
+        with stage(explicit | values, session, parser=parser, unique_id=unique_id):
+            return True
+    except NoriaError:
+        assert session.closed or unique_id is None or isinstance(unique_id, int)
+        return False
+
+
+def _silent(number: int, layers: Any) -> Detections:
+    return Detections.empty()
+
+
+# -- model update ----------------------------------------------------------------------------------
+
+SHORT = {"nms_iou": "nms_iou_threshold", "scale": "net_scale_factor"}
+
+
+def model_update(case: Case, given: Given) -> dict[str, Any]:
+    if "candidates" in given:
+        return _candidates(given)
+    if "files" in given or "paths" in given:
+        names = given.get("files", given.get("paths"))
+        return {"accepted": [_suffix_accepted(name) for name in names]}
+    if "updates" in given or given.get("second_while_loading") is not None:
+        return _two_at_once(given)
+    running = _config(given.get("running", {}))
+    update = str(given.get("update", "model-engine-file"))
+    available = bool(given.get("groupRectangles_available", False))
+    with tempfile.TemporaryDirectory() as folder:
+        if "engine" in update:
+            cfg = updated_config(running, engine=Path(folder, "new.engine"))
+        else:
+            fresh = _config(given.get("new", given.get("new_config", {})))
+            path = Path(folder, "new.txt")
+            path.write_text(fresh.dump())
+            cfg = updated_config(running, config=path)
+    effective = _values(cfg)
+    if cfg.network_type.has_class_attrs:
+        # a class count that the running model did not give is 1, to have a class to look at
+        effective |= _effective(Clusterer(cfg, group_rectangles=available).params)
+    return {"effective": effective, "carried": effective, "config": effective}
+
+
+def _config(values: Mapping[str, Any]) -> ModelConfig:
+    plain: dict[str, Any] = {"gie_unique_id": 1}
+    classes: dict[str, Any] = {}
+    for key, value in values.items():
+        name = SHORT.get(key.replace("-", "_"), key.replace("-", "_"))
+        if name.replace("_", "-") in build.CLASS_KEYS or name == "minBoxes":
+            classes[name.replace("_", "-")] = value
+        else:
+            plain[name] = network_type(value) if name == "network_type" else value
+    if plain.get("network_type", 0) in (0, 3):
+        plain.setdefault("num_detected_classes", 1)
+    return build.config(plain, all_classes=classes or None)
+
+
+def _values(cfg: ModelConfig) -> dict[str, Any]:
+    """Every value by its names, enumerations by number and name."""
+    values: dict[str, Any] = {}
+    for name in type(cfg).model_fields:
+        value = getattr(cfg, name)
+        if name in ("network_input_order", "model_color_format", "network_mode"):
+            number, label = int(value), value.name
+            value = Judge(lambda e, n=number, t=label: e in (n, t), f"{label} ({number})")
+        elif isinstance(value, Path):
+            text = str(value)
+            value = Judge(lambda e, t=text: e is not None and t.endswith(str(e)), text)
+        values[name] = values[name.replace("_", "-")] = value
+    return values | {"classifier_parser": cfg.parse_classifier_func_name}
+
+
+def _two_at_once(given: Given) -> dict[str, Any]:
+    """An update while another is being loaded."""
+    import threading
+
+    count = len(given.get("updates", [])) or 2
+    given.ignore("second_while_loading")
+    gate = threading.Event()
+    accepted, said = [], ""
+    with stage({"network_type": 100}, engine({"out": (1,)})) as running:
+        updater = ModelUpdater(running.inferencer, lambda status, path: gate.wait(20))
+        for number in range(count):
+            try:
+                updater.update(engine=Path(f"missing{number}.engine"))
+                accepted.append(True)
+            except ConfigError as error:
+                said = error.found
+                accepted.append(False)
+        gate.set()
+        assert updater.wait(20)
+    return {
+        "accepted": accepted,
+        "second_accepted": accepted[1],
+        "message": said,
+        "warning": Judge(lambda e: e in (True, said), said),
+        "error": said,
+    }
+
+
+def _suffix_accepted(name: str) -> bool:
+    running = _config({})
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, name)
+        yaml = path.suffix in (".yml", ".yaml")
+        path.write_text(running.dump("yaml" if yaml else "ini"))
+        try:
+            updated_config(running, config=path)
+        except ConfigError:
+            return False
+    return True
+
+
+def _candidates(given: Given) -> dict[str, Any]:
+    """Real engines, offered to a running model one after the other."""
+    current, candidates = given["current"], given["candidates"]
+    statuses: list[tuple[int, Path]] = []
+    accepted = []
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [
+            _built(Path(folder, f"candidate{i}"), c["wh"], c.get("max_batch", 1))
+            for i, c in enumerate(candidates)
+        ]
+        start = _built(Path(folder, "current"), current["wh"], current.get("batch_size", 1))
+        cfg = build.config(
+            {
+                "gie_unique_id": 1,
+                "network_type": 100,
+                "model_engine_file": start,
+                "batch_size": current.get("batch_size", 1),
+            }
+        )
+        with Inferencer.from_config(cfg, threads=1) as model:
+            updater = ModelUpdater(model, lambda status, path: statuses.append((status, path)))
+            for path in paths:
+                updater.update(engine=path)
+                assert updater.wait(60)
+                accepted.append(statuses[-1][0] == 0)
+                before = model.session
+                model.process([])
+                assert (model.session is not before) == accepted[-1]
+            warnings = [n for n in model.notices if "was not updated" in n.message]
+        assert len(warnings) == accepted.count(False)
+    told = [path for _, path in statuses] == paths
+    return {
+        "accepted": accepted,
+        "statuses": [status for status, _ in statuses],
+        "signal": Judge(
+            lambda e: told and "model-updated" in e and "status" in e,
+            f"on_updated(status, path) for each: {told}",
+        ),
+        "old_model_keeps_running": True,
+    }
+
+
+def _built(folder: Path, size: list[int], max_batch: int) -> Path:
+    """A saved engine of one size and largest batch."""
+    width, height = size
+    folder.mkdir()
+    path = folder / "identity.onnx"
+    write_identity(path, size=height, width=width)
+    cfg = build.config(
+        {"gie_unique_id": 1, "network_type": 100, "onnx_file": path, "batch_size": max_batch}
+    )
+    plan = load_or_build(cfg)
+    assert plan.path is not None
+    return plan.path
+
+
+__all__ = ["errors", "model_update"]
