@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.conformance import oracle_stages
 from tests.infer import oracle_cluster
 
 f32 = np.float32
@@ -199,12 +200,20 @@ def expect(area: str, given: dict[str, Any], generation: str) -> dict[str, Any] 
         return clustering(given)
     if area == "detector.coordinates":
         return coordinates(given, generation)
+    if area == "classifier":
+        return oracle_stages.classifier(given, generation)
+    if area == "instance_segmentation" and "objects_with_mask_in_frame" in given:
+        return masks(given)
     makers = {
         "preprocess.geometry": geometry,
         "preprocess.normalise": normalise,
         "preprocess.layout": layout,
         "detector.builtin_parser": builtin_parser,
         "labels": labels,
-        "instance_segmentation": masks,
+        "segmentation": oracle_stages.segmentation,
+        "secondary": oracle_stages.secondary,
+        "scheduling": oracle_stages.scheduling,
+        "tensor_meta": oracle_stages.tensor_meta,
+        "tensor_input": oracle_stages.tensor_input,
     }
     return makers[area](given) if area in makers else None

@@ -12,7 +12,7 @@ import numpy as np
 
 from noria.infer.batch import Batch
 from noria.infer.selection import Selector
-from noria.meta import Classification, FrameMeta
+from noria.meta import Classification, ClassifierMeta, FrameMeta, LabelInfo
 from tests.conformance.cases import Case, Given, UnknownShape
 from tests.conformance.stage import (
     UNTRACKED,
@@ -80,10 +80,13 @@ def secondary(case: Case, given: Given) -> dict[str, Any]:
     mode = given.get("mode")
     if mode is None and "classifier_async_mode" in given:
         mode = "async" if given["classifier_async_mode"] else "sync"
+    own_id = given.get("unique_id", 99)
+    if "entries" in given:
+        values |= {"network_type": network_type(kind or "classifier")}
+        return _kept_entries(case, given, values, own_id)
     texts = _texts(given)
     objects = list(_things(given))
     events = _events(given, objects)
-    own_id = given.get("unique_id", 99)
 
     def play(network: Any, *, asynchronous: bool) -> Seen:
         settings = values | {
@@ -136,6 +139,40 @@ def _told(given: Given, seen: Seen, as_event: bool) -> dict[str, Any]:
 
 def _frames(things: Sequence[Thing]) -> list[int]:
     return list(dict.fromkeys(thing.frame for thing in things))
+
+
+def _kept_entries(
+    case: Case, given: Given, values: Mapping[str, Any], own_id: int
+) -> dict[str, Any]:
+    """Which tracked objects are still known after so many buffers."""
+    given.ignore("tracked")
+    buffers = given.get("buffers", given.get("current_frame"))
+    last: dict[int, list[Mapping[str, Any]]] = {}
+    for entry in given["entries"]:
+        seen_at = entry.get("last_seen_frame", entry.get("last_accessed", entry.get("f", 0)))
+        last.setdefault(seen_at, []).append(entry)
+    with _stage(case, values, own_id) as running:
+        selector = Selector(running.cfg, generation=case.generation)  # type: ignore[arg-type]
+        for number in range(buffers):
+            selector.next_buffer()
+            (meta,) = Batch.of([picture(frame=number)]).metas
+            here = last.get(number, ())
+            put(meta, [[0, 0, 16, 16]] * len(here), object_ids=[e["id"] for e in here])
+            selection = selector.select(meta)
+            done = [not here[i].get("under_inference", False) for i in selection.infer.tolist()]
+            for place, finished in enumerate(done):
+                if finished:
+                    selector.store_many(selection, [_said("red ")], place)
+        selector.next_buffer()
+        for entry in given["entries"]:
+            selector.store(0, entry["id"], _said("red "))
+        names = [entry["id"] for entry in given["entries"]]
+        kept = [name for name in names if selector.cached(0, name) is not None]
+    return {"kept": kept, "removed": [name for name in names if name not in kept]}
+
+
+def _said(text: str) -> ClassifierMeta:
+    return ClassifierMeta(1, (LabelInfo(0, 0, 0.9, text.strip()),), text)
 
 
 # -- what a case says about objects ----------------------------------------------------------------
