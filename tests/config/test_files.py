@@ -125,7 +125,9 @@ def test_an_engine_is_enough(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("gpu-id=0", "expected onnx-file"),
-        ("model-file=a\nproto-file=b", "model-file cannot be built yet: export the model to ONNX"),
+        ("model-file=a", r"model-file needs proto-file \(Caffe\) or custom-network-config"),
+        ("proto-file=a", "proto-file needs model-file"),
+        ("tlt-encoded-model=a\ntlt-model-key=k", "only NVIDIA's library reads it: export"),
         ("model-engine-file=x.engine", "x.engine is not there either"),
     ],
 )

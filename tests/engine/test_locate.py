@@ -324,11 +324,13 @@ def test_dla_is_a_warning(config):
 
 
 def test_no_model_at_all_lists_what_is_given(tmp_path):
-    with pytest.raises(EngineError, match="neither onnx-file"):
+    with pytest.raises(EngineError, match="neither a model"):
         load_or_build(ModelConfig())
-    with pytest.raises(EngineError, match=r"uff-file=.*m\.uff") as caught:
-        load_or_build(ModelConfig(uff_file=tmp_path / "m.uff"))
-    assert "onnx-file=" in str(caught.value)
+    with pytest.raises(EngineError, match=r"model-file=.*m\.caffemodel") as caught:
+        load_or_build(ModelConfig(model_file=tmp_path / "m.caffemodel"))
+    assert "proto-file" in str(caught.value)
+    with pytest.raises(EngineError, match=r"(?s)tlt-encoded-model=.*encrypted.*export it to ONNX"):
+        load_or_build(ModelConfig(tlt_encoded_model=tmp_path / "m.etlt", tlt_model_key="k"))
 
 
 def test_a_config_that_does_not_fit_is_refused_before_and_after_the_build(config, model_path):

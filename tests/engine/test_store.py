@@ -35,13 +35,13 @@ store.os.fsync = stuck
 SLOW_BUILD = (
     """
 import time
-import noria.engine.locate as locate
-real = locate.network_from_onnx
+import noria.network.onnx_file as onnx_file
+real = onnx_file.network_from_onnx
 def slow(path):
     print("building", flush=True)
     time.sleep(1.5)
     return real(path)
-locate.network_from_onnx = slow
+onnx_file.network_from_onnx = slow
 """
     + BUILD
 )

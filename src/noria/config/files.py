@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from noria.config.document import show
 from noria.config.enums import NetworkType
 from noria.config.keys import PROPERTY_KEYS
+from noria.config.model_files import model_paths
 from noria.config.paths import missing_hints
 from noria.errors import ConfigError
 
@@ -18,23 +19,30 @@ if TYPE_CHECKING:
 
 __all__ = ["missing_file", "missing_files"]
 
-_OTHER_MODELS = ("tlt-encoded-model", "model-file", "uff-file", "engine-create-func-name")
+_PARTS = {
+    "tlt-encoded-model": "is encrypted, only NVIDIA's library reads it: export the model to ONNX",
+    "model-file": "needs proto-file (Caffe) or custom-network-config (Darknet)",
+    "proto-file": "needs model-file, the Caffe weights",
+    "custom-network-config": "needs model-file, the Darknet weights",
+    "engine-create-func-name": "builds TensorRT engines: name the model as onnx-file",
+}
 
 
 def missing_files(cfg: ModelConfig, skip: Collection[str] = ()) -> list[ConfigError]:
     """One error for each file that a run needs and that is not there.
 
     Needed are the label file (not for network-type 100), the custom library, the mean file, and a
-    model: `onnx-file`, unless the engine of `model-engine-file` exists. `skip` names keys whose
-    files are not looked for.
+    model (see `model_paths`), unless the engine of `model-engine-file` exists. `skip` names keys
+    whose files are not looked for.
     """
     problems = []
     engine = cfg.model_engine_file
     if engine is None or not os.path.isfile(engine):
-        if cfg.onnx_file is None:
+        files = model_paths(cfg)
+        if not files:
             problems.append(_no_model(cfg))
-        else:
-            problems += _missing(cfg, "onnx-file", cfg.onnx_file)
+        for key, path in files.items():
+            problems += [] if key in skip else _missing(cfg, key, path)
     problems += _missing(cfg, "mean-file", cfg.mean_file)
     if "custom-lib-path" not in skip:
         problems += _missing(cfg, "custom-lib-path", cfg.custom_lib_path)
@@ -64,18 +72,17 @@ def missing_file(cfg: ModelConfig, key: str, path: Path) -> ConfigError:
 
 def _no_model(cfg: ModelConfig) -> ConfigError:
     engine = cfg.model_engine_file
-    others = [
-        name
-        for name in _OTHER_MODELS
+    fix = [
+        f"{name} {words}"
+        for name, words in _PARTS.items()
         if (field := PROPERTY_KEYS[name].field) and getattr(cfg, field)
     ]
-    fix = ["relative paths start at the folder of the config file"]
-    if others:
-        fix = [f"{' and '.join(others)} cannot be built yet: export the model to ONNX"]
+    fix = fix or ["relative paths start at the folder of the config file"]
     if engine is not None:
         fix.append(f"the engine {show(str(engine), limit=None)} is not there either")
     where = _place(cfg, "model-engine-file") if engine else show(str(cfg.path), limit=None)
-    return ConfigError("the config names no model.", where=where, expected="onnx-file=...", fix=fix)
+    expected = "onnx-file=..., or the keys of a Caffe, UFF or Darknet model"
+    return ConfigError("the config names no model.", where=where, expected=expected, fix=fix)
 
 
 def _place(cfg: ModelConfig, key: str) -> str:

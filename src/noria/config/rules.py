@@ -179,12 +179,13 @@ def _x10_x11_other_models(cfg: ModelConfig) -> Iterator[Remark]:
         yield Remark(
             "warning", ("tlt_encoded_model",), "tlt-encoded-model needs tlt-model-key", False
         )
-    if bool(cfg.model_file) != bool(cfg.proto_file):
+    darknet = cfg.custom_network_config and cfg.model_file
+    if bool(cfg.model_file) != bool(cfg.proto_file) and not darknet:
         here, there = (
             ("model_file", "proto_file") if cfg.model_file else ("proto_file", "model_file")
         )
         yield Remark("warning", (here,), f"{_names([here])} needs {_names([there])}", False)
-    caffe = cfg.model_file and cfg.proto_file
+    caffe = cfg.model_file and cfg.proto_file and not darknet
     if (caffe or cfg.uff_file) and not cfg.output_blob_names:
         field = "model_file" if caffe else "uff_file"
         yield Remark("warning", (field,), f"{_names([field])} needs output-blob-names", False)

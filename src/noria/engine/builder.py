@@ -211,7 +211,13 @@ def _model_record(network: Network, model: bytes) -> ModelRecord:
     if network.path is None:
         digest = hashlib.sha256(model).hexdigest()
         return ModelRecord(name="network", size_bytes=len(model), sha256=digest)
-    return fingerprint_files(network.path, network.external_locations, sha256=network.sha256)
+    return fingerprint_files(
+        network.path,
+        network.external_locations,
+        companions=network.made_from,
+        recipe=network.recipe,
+        sha256=network.sha256,
+    )
 
 
 def _header(*, inputs: list[TensorSpec], outputs: list[TensorSpec], **values: Any) -> PlanHeader:

@@ -7,6 +7,7 @@ import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from noria.engine.plan_header import FileRecord, ModelRecord
 from noria.errors import ModelError
@@ -16,11 +17,18 @@ __all__ = ["fingerprint_files", "what_changed"]
 
 
 def fingerprint_files(
-    model: Path, external: Mapping[str, Path], *, sha256: str | None = None
+    model: Path,
+    external: Mapping[str, Path],
+    *,
+    companions: Mapping[str, Path] = MappingProxyType({}),
+    recipe: str = "",
+    sha256: str | None = None,
 ) -> ModelRecord:
     """Names, sizes and hashes of a model and its external data (location -> file).
 
     Args:
+        companions: further files of the model, by the key that names them.
+        recipe: what else the network depends on.
         sha256: hash of the model file's bytes as they were read, if known.
 
     Raises:
@@ -31,10 +39,9 @@ def fingerprint_files(
             name=_text(model.name),
             size_bytes=model.stat().st_size,
             sha256=sha256 or _hash(model),
-            external=tuple(
-                FileRecord(name=_text(name), size_bytes=path.stat().st_size, sha256=_hash(path))
-                for name, path in external.items()
-            ),
+            external=_records(external),
+            companions=_records(companions),
+            recipe=recipe,
         )
     except OSError as error:
         raise ModelError(
@@ -42,7 +49,16 @@ def fingerprint_files(
         ) from error
 
 
-def what_changed(record: ModelRecord, model: Path) -> str | None:
+def _records(files: Mapping[str, Path]) -> tuple[FileRecord, ...]:
+    return tuple(
+        FileRecord(name=_text(name), size_bytes=path.stat().st_size, sha256=_hash(path))
+        for name, path in files.items()
+    )
+
+
+def what_changed(
+    record: ModelRecord, model: Path, companions: Mapping[str, Path] = MappingProxyType({})
+) -> str | None:
     """What differs between `model` with its data and what `record` says; None if nothing.
 
     Renaming is no change. Sizes are compared first, so that hashing is only done where it decides.
@@ -54,6 +70,9 @@ def what_changed(record: ModelRecord, model: Path) -> str | None:
         except ModelError as error:
             return error.found
         files.append((path, part, f"external data {part.name!r}"))
+    if {part.name for part in record.companions} != companions.keys():
+        return "built from other files"
+    files += [(companions[part.name], part, part.name) for part in record.companions]
     for path, part, words in files:
         try:
             if not path.is_file():

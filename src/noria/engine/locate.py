@@ -5,18 +5,19 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from noria.config.enums import NetworkMode, TensorOrder
+from noria.config.model_files import ModelKind, model_kind, unused_model_keys
 from noria.engine.backends import DEFAULT_BACKEND, get_backend
 from noria.engine.builder import BuildOptions, build, supported_precision
 from noria.engine.fingerprint import what_changed
 from noria.engine.image_input import Dims, complete_infer_dims, network_dims
+from noria.engine.model_source import ModelSource, model_source
 from noria.engine.plan import Plan, is_plan_file
 from noria.engine.plan_header import Precision
 from noria.engine.store import locked
 from noria.errors import EngineError
-from noria.network.onnx_file import network_from_onnx
 from noria.network.tensor_spec import TensorSpec
 from noria.notices import Notice
 
@@ -25,6 +26,12 @@ if TYPE_CHECKING:
 
 __all__ = ["engine_path", "load_or_build"]
 
+_NAMES: dict[ModelKind, str] = {
+    "onnx": "onnx-file",
+    "caffe": "model-file with proto-file (Caffe)",
+    "darknet": "model-file with custom-network-config (Darknet)",
+    "uff": "uff-file",
+}
 _PRECISIONS: dict[NetworkMode, Precision] = {
     NetworkMode.FP32: "fp32",
     NetworkMode.INT8: "int8",
@@ -47,12 +54,17 @@ def _beside(model: Path, batch: int, precision: str) -> Path:
 class _Wanted:
     """What a plan must be to serve a config."""
 
-    model: Path | None
+    source: ModelSource | None
     batch: int
     precision: Precision
     infer_dims: Dims | None
     order: TensorOrder
     runtime: str = DEFAULT_BACKEND
+
+    @property
+    def model(self) -> Path | None:
+        """The file that engines are named after."""
+        return None if self.source is None else self.source.model
 
     def why_not(self, plan: Plan) -> str | None:
         """The first reason why `plan` does not serve; None if it does. Source: spec D.7."""
@@ -65,8 +77,11 @@ class _Wanted:
             return f"batch {header.max_batch} ≠ {self.batch}"
         if self.infer_dims is not None and (have := self._dims(plan)) != self.infer_dims:
             return f"infer-dims {_text(have)} ≠ {_text(self.infer_dims)}"
-        if self.model is not None and self.model.exists():
-            if changed := what_changed(header.model, self.model):
+        if self.source is not None and self.source.model.exists():
+            if header.model.recipe != self.source.recipe:
+                return f"built with {header.model.recipe} ≠ {self.source.recipe}"
+            source = self.source
+            if changed := what_changed(header.model, source.model, source.companions):
                 return changed
             version = get_backend(self.runtime).version()
             if header.runtime.version != version:
@@ -92,7 +107,7 @@ def load_or_build(cfg: ModelConfig, *, threads: int | None = None, rebuild: bool
         rebuild: build even if a valid plan exists.
 
     Raises:
-        ModelError: the model file cannot be read, see `network_from_onnx`.
+        ModelError: the model's files cannot be read, see the importer of their format.
         EngineError: no usable model or engine is given; the model cannot be run.
         ConfigError: the config does not fit the model, see `network_dims`.
     """
@@ -105,8 +120,10 @@ def load_or_build(cfg: ModelConfig, *, threads: int | None = None, rebuild: bool
     if cfg.enable_dla:
         dla = Notice("warning", "enable-dla: there is no DLA here, the CPU computes")
         notes.append(_at_key(cfg, dla, "enable_dla"))
+    source = model_source(cfg)
+    _note_unused_models(cfg, notes)
     wanted = _Wanted(
-        model=cfg.onnx_file,
+        source=source,
         batch=cfg.batch_size,
         precision=precision,
         infer_dims=complete_infer_dims(cfg.infer_dims),
@@ -195,7 +212,7 @@ def _targets(cfg: ModelConfig, wanted: _Wanted) -> tuple[Path, Path]:
 def _build_and_keep(
     cfg: ModelConfig, wanted: _Wanted, notes: list[Notice], *, threads: int | None, rebuild: bool
 ) -> Plan:
-    if wanted.model is None:
+    if wanted.source is None or wanted.model is None:
         raise _no_model(cfg)
     target = _free_target(cfg, wanted, notes)
     with locked(target) if target else nullcontext(False) as held:
@@ -206,7 +223,7 @@ def _build_and_keep(
                 _check_picture(plan.inputs[0], cfg)
                 _note_found(plan, wanted, notes)
                 return plan
-        network = network_from_onnx(wanted.model)
+        network = wanted.source.network()
         _check_picture(network.inputs[0], cfg)
         options = BuildOptions(
             max_batch=wanted.batch,
@@ -248,19 +265,37 @@ def _no_model(cfg: ModelConfig) -> EngineError:
     others = {
         "tlt-encoded-model": cfg.tlt_encoded_model,
         "model-file": cfg.model_file,
-        "uff-file": cfg.uff_file,
+        "proto-file": cfg.proto_file,
+        "custom-network-config": cfg.custom_network_config,
         "engine-create-func-name": cfg.engine_create_func_name,
     }
     given = [f"{key}={value}" for key, value in others.items() if value]
-    found = "neither onnx-file nor a usable model-engine-file is given"
+    found = "neither a model nor a usable model-engine-file is given"
+    fix = []
     if given:
         found += f"; {', '.join(given)} cannot be built from"
+        fix = [
+            "Caffe needs model-file and proto-file, Darknet model-file and custom-network-config"
+        ]
+    if cfg.tlt_encoded_model:
+        fix = [
+            "an encoded TLT or TAO model (.etlt, .tlt) is encrypted and read by NVIDIA's library "
+            "alone: export it to ONNX with TAO (5.0 and later do), or decode it with TAO's tools"
+        ]
     return EngineError(
         found,
         where=str(cfg.path),
-        expected="onnx-file=<model.onnx>",
-        fix="export the model to ONNX" if given else (),
+        expected="onnx-file=<model.onnx>, or the keys of a Caffe, UFF or Darknet model",
+        fix=fix,
     )
+
+
+def _note_unused_models(cfg: ModelConfig, notes: list[Notice]) -> None:
+    kind = model_kind(cfg)
+    for key in unused_model_keys(cfg) if kind else ():
+        level: Literal["warning", "info"] = "warning" if key == "tlt-encoded-model" else "info"
+        text = f"{key} is not used: the model is {_NAMES[kind]}" if kind else ""
+        notes.append(_at_key(cfg, Notice(level, text), key.replace("-", "_")))
 
 
 def _check_picture(spec: TensorSpec, cfg: ModelConfig) -> None:

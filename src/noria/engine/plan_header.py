@@ -46,9 +46,17 @@ class FileRecord(_Record):
 
 
 class ModelRecord(FileRecord):
-    """The model file, and the external data it names."""
+    """The model file, and what else went into the network.
+
+    Attributes:
+        external: the external data that the model file names.
+        companions: further files, by the config key that names them.
+        recipe: what else the network depends on, such as the outputs that were asked for.
+    """
 
     external: tuple[FileRecord, ...] = ()
+    companions: tuple[FileRecord, ...] = ()
+    recipe: Text = ""
 
 
 class RuntimeRecord(_Record):

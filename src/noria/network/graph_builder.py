@@ -31,6 +31,9 @@ BATCH = -1
 MAX_ELEMENTS = 2**28
 """Most elements of one tensor, for one item of a batch: 1 GiB. More is a mistake or an attack."""
 
+MAX_FIXED_ELEMENTS = 2**24
+"""The same for what does not depend on the input: runtimes compute it when they load the model."""
+
 
 def size(shape: Shape) -> int:
     """Elements of a tensor; negative if that is a multiple of the batch."""
@@ -45,16 +48,28 @@ def shape_text(shape: Shape) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """A tensor in the making: the graph's value, its shape, its content if that is constant."""
+    """A tensor in the making: the graph's value, its shape, its content if that is constant.
+
+    `fixed`: it does not depend on the network's input.
+    """
 
     value: ir.Value
     shape: Shape
     array: npt.NDArray[Any] | None = None
+    fixed: bool = False
 
     @property
     def rank(self) -> int:
         """Number of axes, the batch included."""
         return len(self.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Element type."""
+        if self.array is not None:
+            return self.array.dtype
+        assert self.value.dtype is not None
+        return np.dtype(self.value.dtype.numpy())
 
 
 class GraphBuilder:
@@ -100,7 +115,7 @@ class GraphBuilder:
             return self._small[key]
         full = self._unique(f"{self.label}/{name}" if name else f"{self.label}/constant")
         value = ir.val(full, const_value=ir.tensor(data, name=full))
-        blob = Blob(value, data.shape, data)
+        blob = Blob(value, data.shape, data, fixed=True)
         if key is not None:
             self._small[key] = blob
         return blob
@@ -131,28 +146,29 @@ class GraphBuilder:
         """
         import onnx_ir as ir
 
+        fixed = all(b is None or b.fixed for b in inputs)
         for shape, _ in outputs:
             if shape is not None:
-                self.check_shape(shape)
+                self.check_shape(shape, MAX_FIXED_ELEMENTS if fixed else MAX_ELEMENTS)
         name = self._unique(f"{self.label}/{op}")
-        blobs = [self._blob(f"{name}:{i}", s, d) for i, (s, d) in enumerate(outputs)]
+        blobs = [self._blob(f"{name}:{i}", s, d, fixed) for i, (s, d) in enumerate(outputs)]
         values = [b.value if b is not None else None for b in inputs]
         node = ir.node(op, values, attributes, outputs=[b.value for b in blobs], name=name)
         self._nodes.append(node)
         return blobs
 
-    def check_shape(self, shape: Shape) -> None:
+    def check_shape(self, shape: Shape, most: int = MAX_ELEMENTS) -> None:
         """Refuse a shape that cannot be meant.
 
         Raises:
-            ModelError: an empty axis, or more than `MAX_ELEMENTS` elements for one item.
+            ModelError: an empty axis, or more than `most` elements for one item.
         """
         if any(d == 0 for d in shape):
             raise self.error(f"the result would be empty: {shape_text(shape)}")
-        if abs(size(shape)) > MAX_ELEMENTS:
+        if abs(size(shape)) > most:
             raise self.error(
                 f"the result would have {abs(size(shape))} elements: {shape_text(shape)}",
-                expected=f"at most {MAX_ELEMENTS}",
+                expected=f"at most {most}",
             )
 
     def reshape(self, blob: Blob, shape: Shape) -> Blob:
@@ -175,7 +191,7 @@ class GraphBuilder:
             for i, d in enumerate(shape)
         ]
         inputs = [blob, self.constant(target, np.int64)]
-        return self.node("Reshape", inputs, shape, dtype=_dtype(blob))
+        return self.node("Reshape", inputs, shape, dtype=blob.dtype)
 
     def transpose(self, blob: Blob, order: Sequence[int]) -> Blob:
         """Axes in another order."""
@@ -184,13 +200,13 @@ class GraphBuilder:
         if blob.array is not None:
             return self.constant(blob.array.transpose(order), blob.array.dtype)
         shape = tuple(blob.shape[i] for i in order)
-        return self.node("Transpose", [blob], shape, dtype=_dtype(blob), perm=list(order))
+        return self.node("Transpose", [blob], shape, dtype=blob.dtype, perm=list(order))
 
     def slice(self, blob: Blob, axis: int, start: int, end: int) -> Blob:
         """Elements `start` to `end` of one axis."""
         bounds = [self.constant([n], np.int64) for n in (start, end, axis)]
         shape = (*blob.shape[:axis], end - start, *blob.shape[axis + 1 :])
-        return self.node("Slice", [blob, *bounds], shape, dtype=_dtype(blob))
+        return self.node("Slice", [blob, *bounds], shape, dtype=blob.dtype)
 
     def filled(self, lengths: Blob, value: float, shape: Shape | None) -> Blob:
         """A float32 tensor of `lengths` (an int64 tensor) elements along its axes, all `value`."""
@@ -209,7 +225,7 @@ class GraphBuilder:
         taken = any(blob.value is v for v in self._outputs)
         made_here = blob.value.producer() is not None
         if taken or not made_here:
-            blob = self.node("Identity", [blob], blob.shape, dtype=_dtype(blob))
+            blob = self.node("Identity", [blob], blob.shape, dtype=blob.dtype)
         blob.value.name = name
         self._outputs.append(blob.value)
 
@@ -241,24 +257,17 @@ class GraphBuilder:
         )
         return ir.Model(graph, ir_version=_IR_VERSION, producer_name=self._producer)
 
-    def _blob(self, name: str, shape: Shape | None, dtype: Any) -> Blob:
+    def _blob(self, name: str, shape: Shape | None, dtype: Any, fixed: bool = False) -> Blob:
         import onnx_ir as ir
 
         if shape is None:
             kind = ir.TensorType(ir.DataType.from_numpy(np.dtype(dtype)))
-            return Blob(ir.Value(name=name, type=kind), ())
+            return Blob(ir.Value(name=name, type=kind), (), fixed=fixed)
         axes = [None if d < -1 else "batch" if d == -1 else d for d in shape]
         kind = ir.TensorType(ir.DataType.from_numpy(np.dtype(dtype)))
-        return Blob(ir.Value(name=name, shape=ir.Shape(axes), type=kind), shape)
+        return Blob(ir.Value(name=name, shape=ir.Shape(axes), type=kind), shape, fixed=fixed)
 
     def _unique(self, name: str) -> str:
         count = self._names.get(name, 0)
         self._names[name] = count + 1
         return name if count == 0 else f"{name}_{count}"
-
-
-def _dtype(blob: Blob) -> Any:
-    if blob.array is not None:
-        return blob.array.dtype
-    assert blob.value.dtype is not None
-    return blob.value.dtype.numpy()

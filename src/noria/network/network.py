@@ -74,7 +74,8 @@ class Network:
         external_locations: files with external data: location as the model writes it -> file.
 
     Attributes:
-        made_from: further files that an importer read: what they are -> file.
+        made_from: further files that an importer read, by the config key that names them.
+        recipe: what else an importer was told, in words; another recipe is another network.
 
     Raises:
         ModelError: no inputs or outputs, or one that is not a tensor.
@@ -95,6 +96,7 @@ class Network:
         self.sha256 = sha256
         self.external_locations = external_locations
         self.made_from: Mapping[str, Path] = MappingProxyType({})
+        self.recipe = ""
         self._strip_initializer_inputs()
         for kind, values in (("inputs", model.graph.inputs), ("outputs", model.graph.outputs)):
             if not values:

@@ -214,7 +214,7 @@ def test_files(tmp_path):
     weights.write_bytes(caffemodel({"conv": [W, B]}))
     network = network_from_caffe(text, str(weights))
     assert network.path == weights
-    assert network.made_from == {"prototxt": text}
+    assert network.made_from == {"proto-file": text}
     with pytest.raises(ModelError, match="looks like a Caffe model"):
         network_from_caffe(weights, weights)
     with pytest.raises(ModelError, match=r"(?s)looks like a Caffe network text.*caffemodel"):

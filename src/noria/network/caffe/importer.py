@@ -50,7 +50,7 @@ def network_from_caffe(
     network = network_from_caffe_bytes(
         text, weights, text_path, path, outputs=outputs, input_dims=input_dims
     )
-    network.made_from = {"prototxt": text_path}
+    network.made_from = {"proto-file": text_path}
     network.size_bytes = len(text) + len(weights)
     network.sha256 = sha256_of(weights)
     return network

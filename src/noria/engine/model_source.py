@@ -1,0 +1,108 @@
+"""The model that a config names, of whatever format, and how it becomes a network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from noria.config.model_files import ModelKind, model_kind, model_paths
+from noria.engine.image_input import Dims, complete_infer_dims
+from noria.network.network import Network
+
+if TYPE_CHECKING:
+    from noria.config.model_config import ModelConfig
+
+__all__ = ["ModelSource", "model_source"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSource:
+    """Files of a model and what its importer is told.
+
+    Attributes:
+        kind: the format.
+        model: the file that engines are named after.
+        companions: further files, by the key that names them.
+        recipe: what the importer is told, in words: plans remember it.
+    """
+
+    kind: ModelKind
+    model: Path
+    companions: Mapping[str, Path] = field(default_factory=dict)
+    outputs: tuple[str, ...] = ()
+    dims: Dims | None = None
+    uff_input: str | None = None
+    uff_order: int = 0
+
+    @property
+    def recipe(self) -> str:
+        parts = []
+        if self.kind == "uff":
+            parts.append(f"uff-input-blob-name={self.uff_input} uff-input-order={self.uff_order}")
+        if self.kind in ("caffe", "uff"):
+            parts.append(f"output-blob-names={';'.join(self.outputs)}")
+        if self.kind != "onnx":
+            dims = ";".join(map(str, self.dims)) if self.dims else ""
+            parts.append(f"infer-dims={dims}")
+        return " ".join(parts)[:4096]
+
+    def network(self) -> Network:
+        """Read the files.
+
+        Raises:
+            ModelError: as the importer of the format.
+        """
+        network = self._network()
+        network.recipe = self.recipe
+        return network
+
+    def _network(self) -> Network:
+        if self.kind == "caffe":
+            from noria.network.caffe import network_from_caffe
+
+            return network_from_caffe(
+                self.companions["proto-file"],
+                self.model,
+                outputs=self.outputs,
+                input_dims=self.dims,
+            )
+        if self.kind == "uff":
+            from noria.network.uff import network_from_uff
+
+            return network_from_uff(
+                self.model,
+                input_name=self.uff_input,
+                input_dims=self.dims,
+                input_order=("NCHW", "NHWC", "NC")[self.uff_order],
+                outputs=self.outputs,
+            )
+        if self.kind == "darknet":
+            from noria.network.darknet import network_from_darknet
+
+            cfg = self.companions["custom-network-config"]
+            return network_from_darknet(cfg, self.model, input_dims=self.dims)
+        from noria.network.onnx_file import network_from_onnx
+
+        return network_from_onnx(self.model)
+
+
+def model_source(cfg: ModelConfig) -> ModelSource | None:
+    """The model that `cfg` names; None if it names none that can be read.
+
+    Source: config facts 5.1, see `noria.config.model_files.model_kind`.
+    """
+    kind = model_kind(cfg)
+    if kind is None:
+        return None
+    model, *others = model_paths(cfg).items()
+    return ModelSource(
+        kind=kind,
+        model=model[1],
+        companions=dict(others),
+        outputs=cfg.output_blob_names if kind in ("caffe", "uff") else (),
+        dims=complete_infer_dims(cfg.infer_dims),
+        uff_input=cfg.uff_input_blob_name,
+        uff_order=int(cfg.uff_input_order),
+    )

@@ -1,0 +1,115 @@
+"""What a layer's lowering sees: its section, the layers before it, the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noria.errors import ModelError
+from noria.network.darknet.cfg import Section
+from noria.network.darknet.weights import Weights
+from noria.network.graph_builder import Blob, GraphBuilder, Shape
+
+__all__ = ["Lower", "Lowering", "activate"]
+
+
+class Lowering:
+    """One layer on its way into the graph.
+
+    Attributes:
+        section: what the text says.
+        x: the output of the layer before.
+        before: outputs of all layers before; None where one has none (a head).
+        graph: where nodes go.
+        weights: the numbers that come next.
+        size: height and width of the network's input.
+        heads: decoded boxes, to which heads add theirs.
+    """
+
+    def __init__(
+        self,
+        section: Section,
+        before: Sequence[Blob | None],
+        x: Blob,
+        graph: GraphBuilder,
+        weights: Weights,
+        size: tuple[int, int],
+        heads: list[Blob],
+    ) -> None:
+        self.section = section
+        self.before = before
+        self.x = x
+        self.graph = graph
+        self.weights = weights
+        self.size = size
+        self.heads = heads
+
+    def error(
+        self, found: str, *, expected: str | None = None, fix: str | None = None
+    ) -> ModelError:
+        """An error about this layer."""
+        return self.graph.error(found, expected=expected, fix=fix)
+
+    def picture(self) -> Blob:
+        """The input, which must have channels, height and width."""
+        if self.x.rank != 4:
+            raise self.error("its input has no height and width")
+        return self.x
+
+    def layer(self, number: int, key: str) -> Blob:
+        """The output of another layer; negative numbers count back from this one."""
+        index = number if number >= 0 else self.section.index + number
+        if not 0 <= index < self.section.index:
+            raise self.section.error(key, f"{key}: there is no layer {number} before this one",
+                                     f"0 to {self.section.index - 1}, or -1 and below")  # fmt: skip
+        blob = self.before[index]
+        if blob is None:
+            raise self.section.error(key, f"{key}: layer {index} is a head and gives nothing on")
+        return blob
+
+    def take(self, name: str, *shape: int) -> npt.NDArray[np.float32]:
+        """The next numbers of the weights file."""
+        return self.weights.take(shape, name, self.section.where)
+
+    def op(self, name: str, inputs: Sequence[Blob | None], shape: Shape, **attributes: Any) -> Blob:
+        """A node with one output."""
+        return self.graph.node(name, inputs, shape, **attributes)
+
+    def same(self, name: str, *inputs: Blob, **attributes: Any) -> Blob:
+        """A node whose output is shaped like its first input."""
+        return self.graph.node(name, inputs, inputs[0].shape, **attributes)
+
+    def constant(self, array: npt.ArrayLike, dtype: Any = np.float32, name: str = "") -> Blob:
+        """A constant tensor."""
+        return self.graph.constant(array, dtype, name)
+
+
+Lower = Callable[[Lowering], Blob | None]
+"""Makes the nodes of a layer and returns its output; None for heads."""
+
+_PLAIN = {"elu": "Elu", "logistic": "Sigmoid", "relu": "Relu", "selu": "Selu",
+          "sigmoid": "Sigmoid", "softplus": "Softplus", "tanh": "Tanh"}  # fmt: skip
+_LINEAR = ("", "linear", "none")
+_KNOWN = sorted([*_PLAIN, *_LINEAR[1:], "leaky", "mish", "relu6", "silu", "swish", "hardtan"])
+
+
+def activate(ctx: Lowering, x: Blob, default: str = "linear") -> Blob:
+    """The layer's activation on `x`."""
+    name = ctx.section.text("activation", default).lower()
+    if name in _LINEAR:
+        return x
+    if name in _PLAIN:
+        return ctx.same(_PLAIN[name], x)
+    if name == "leaky":
+        return ctx.same("LeakyRelu", x, alpha=0.1)
+    if name == "mish":
+        return ctx.same("Mul", x, ctx.same("Tanh", ctx.same("Softplus", x)))
+    if name in ("silu", "swish"):
+        return ctx.same("Mul", x, ctx.same("Sigmoid", x))
+    if name in ("relu6", "hardtan"):
+        low, high = (0.0, 6.0) if name == "relu6" else (-1.0, 1.0)
+        return ctx.same("Clip", x, ctx.constant(low), ctx.constant(high))
+    raise ctx.section.error("activation", f"activation={name[:60]}", f"one of {', '.join(_KNOWN)}")

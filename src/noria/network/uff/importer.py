@@ -1,0 +1,225 @@
+"""A UFF graph made into a `Network`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from noria.errors import ModelError
+from noria.network.graph_builder import BATCH, Blob, GraphBuilder, shape_text
+from noria.network.model_bytes import read_model_file, sha256_of
+from noria.network.network import Network
+from noria.network.uff.lowering import Lowering, Turns, permutation
+from noria.network.uff.ops import LOWERINGS
+from noria.network.uff.proto import WHAT, Node, Uff, read_uff
+
+if TYPE_CHECKING:
+    import onnx_ir as ir
+
+__all__ = ["network_from_uff", "network_from_uff_bytes"]
+
+InputOrder = Literal["NCHW", "NHWC", "NC"]
+_MAX_SIDE = 2**16
+
+
+def network_from_uff(
+    path: str | Path,
+    input_name: str | None = None,
+    input_dims: Sequence[int] | None = None,
+    input_order: InputOrder = "NCHW",
+    outputs: Sequence[str] = (),
+) -> Network:
+    """Read a UFF file.
+
+    The network's input is (batch, channels, height, width) float32 whatever order the graph works
+    in; it is turned where the graph wants it otherwise.
+
+    Args:
+        path: the file.
+        input_name: the input node; None: the only one.
+        input_dims: channels, height, width; None: those in the file.
+        input_order: the order the graph expects. NCHW also serves graphs that say themselves, by
+            their input's shape or the nodes that read it, that they want NHWC. NC: one axis of
+            channels * height * width.
+        outputs: names of nodes to give out, in this order; empty: those the file marks.
+
+    Raises:
+        ModelError: unreadable or damaged file; names that are not there; unknown operations and
+            plugins, with their fields; shapes that do not fit.
+    """
+    path = Path(path)
+    data = read_model_file(path, WHAT)
+    network = network_from_uff_bytes(data, path, input_name, input_dims, input_order, outputs)
+    network.size_bytes = len(data)
+    network.sha256 = sha256_of(data)
+    return network
+
+
+def network_from_uff_bytes(
+    data: bytes,
+    path: Path,
+    input_name: str | None = None,
+    input_dims: Sequence[int] | None = None,
+    input_order: InputOrder = "NCHW",
+    outputs: Sequence[str] = (),
+) -> Network:
+    """`network_from_uff` for the bytes of a file.
+
+    Raises:
+        ModelError: as `network_from_uff`.
+    """
+    importer = _Importer(read_uff(data, path), str(path))
+    importer.choose_input(input_name, input_dims, input_order)
+    return Network(importer.model(outputs), path=path)
+
+
+class _Importer:
+    def __init__(self, uff: Uff, where: str) -> None:
+        self.nodes = uff.nodes
+        self.where = where
+        self.graph = GraphBuilder("uff", producer="noria: UFF")
+        self.turns = Turns(self.graph)
+        self.blobs: dict[str, Blob] = {}
+
+    def error(self, found: str, **more: str) -> ModelError:
+        return ModelError(found, where=self.where, **more)
+
+    def choose_input(self, name: str | None, dims: Sequence[int] | None, order: InputOrder) -> None:
+        known = [node.name for node in self.nodes.values() if node.operation == "Input"]
+        if name is None and len(known) == 1:
+            name = known[0]
+        if name not in known:
+            found = "the input is not named" if name is None else f"no input is called {name!r}"
+            raise self.error(
+                found,
+                expected=f"one of {', '.join(map(repr, known)) or 'none: the graph has no input'}",
+                fix="uff-input-blob-name names it",
+            )
+        node = self.nodes[name]
+        self.graph.where, self.graph.label = self._where(node), name
+        declared = node.fields.get("shape")
+        inner = list(declared)[1:] if isinstance(declared, list) else []
+        last = order == "NHWC" or (order == "NCHW" and self._channels_last(node, inner, dims))
+        if dims is None:
+            full = len(inner) == 3 and all(isinstance(d, int) and d > 0 for d in inner)
+            if not full:
+                raise self.graph.error(
+                    f"the file gives the input the shape {inner}",
+                    expected="three known lengths",
+                    fix="set infer-dims=<channels>;<height>;<width>",
+                )
+            dims = (inner[2], inner[0], inner[1]) if last else tuple(inner)
+        if len(dims) != 3 or any(not 1 <= d <= _MAX_SIDE for d in dims):
+            raise self.graph.error(f"input dims {tuple(dims)}", expected="channels, height, width")
+        shape = (BATCH, *dims)
+        self.graph.check_shape(shape)
+        blob = self.graph.input(name, shape)
+        if order == "NC":
+            blob = self.graph.reshape(blob, (BATCH, prod(dims)))
+        elif last:
+            blob = self.turns.turn(blob, (0, 2, 3, 1))
+        self.blobs[name] = blob
+
+    def _channels_last(self, node: Node, inner: list[int], dims: Sequence[int] | None) -> bool:
+        """Whether a graph whose input is called NCHW wants NHWC all the same."""
+        if dims is not None and len(dims) == 3 and len(inner) == 3:
+            c, h, w = dims
+            fits = [all(a in (b, -1) for a, b in zip(inner, order, strict=True))
+                    for order in ((c, h, w), (h, w, c))]  # fmt: skip
+            if fits[0] != fits[1]:
+                return fits[1]
+        for reader in self.nodes.values():
+            codes = reader.fields.get("inputs_orders")
+            if node.name in reader.inputs and isinstance(codes, list) and codes:
+                return permutation(codes[0], 4) == (0, 2, 3, 1)
+        return len(inner) == 3 and inner[2] in (1, 3, 4) and inner[0] not in (1, 3, 4)
+
+    def model(self, outputs: Sequence[str]) -> ir.Model:
+        marked = [n.inputs[0] for n in self.nodes.values() if n.operation == "MarkOutput"
+                  and n.inputs]  # fmt: skip
+        names = list(dict.fromkeys(outputs or marked))
+        if not names:
+            raise self.error("the file marks no output", expected="output-blob-names")
+        found = [(name, self._find(name, None)) for name in names]
+        for _, node in found:
+            self._lower_all(node)
+        self.graph.where = self.where
+        for name, node in found:
+            blob = self.blobs[node.name]
+            if blob.fixed or blob.shape[:1] == ():
+                raise self.error(f"the output {name!r} does not depend on the input")
+            self.graph.output(name, blob)
+        return self.graph.finish()
+
+    def _find(self, name: str, reader: Node | None) -> Node:
+        plain = name.removeprefix("^")
+        for key in (plain, plain.removesuffix(":0")):
+            if key in self.nodes:
+                return self.nodes[key]
+        close = get_close_matches(plain, self.nodes, 3) or list(self.nodes)[:5]
+        where = self.where if reader is None else self._where(reader)
+        raise ModelError(
+            f"there is no node {name!r}",
+            where=where,
+            expected=f"one of {', '.join(map(repr, close))}",
+        )
+
+    def _lower_all(self, last: Node) -> None:
+        """What `last` needs, inputs first; without recursion: chains may be long."""
+        open_nodes: set[str] = set()
+        stack = [last]
+        while stack:
+            node = stack[-1]
+            if node.name in self.blobs:
+                stack.pop()
+                continue
+            inputs = [self._find(name, node) for name in node.inputs]
+            missing = [n for n in inputs if n.name not in self.blobs]
+            if not missing:
+                self._lower(node, [self.blobs[n.name] for n in inputs])
+                stack.pop()
+                continue
+            if node.name in open_nodes:
+                raise ModelError("the node depends on itself", where=self._where(node))
+            open_nodes.add(node.name)
+            stack += missing
+
+    def _lower(self, node: Node, inputs: list[Blob]) -> None:
+        self.graph.where, self.graph.label = self._where(node), node.name
+        make = LOWERINGS.get(node.operation)
+        if make is None:
+            raise self._unknown(node, inputs)
+        if node.operation != "Const" and not inputs:
+            raise self.graph.error("the node has no inputs")
+        self.blobs[node.name] = make(Lowering(node, inputs, self.graph, self.turns))
+
+    def _unknown(self, node: Node, inputs: list[Blob]) -> ModelError:
+        if node.operation == "Input":
+            return self.graph.error(
+                "this is a second input", expected="one input, which uff-input-blob-name names"
+            )
+        if not node.operation.startswith("_"):
+            known = ", ".join(sorted(LOWERINGS))
+            return self.graph.error(
+                f"the operation {node.operation!r} is not known", expected=f"one of {known}"
+            )
+        shapes = "; ".join(shape_text(b.shape) for b in inputs)
+        fields = ", ".join(f"{k}={_short(v)}" for k, v in node.fields.items())
+        return self.graph.error(
+            f"the plugin {node.operation[1:]!r} is not available: it gets {shapes}; "
+            f"its fields are {fields or 'none'}",
+            fix="give out the nodes before it (output-blob-names): a parser may do that step",
+        )
+
+    def _where(self, node: Node) -> str:
+        return f"{self.where}, node {node.name!r} ({node.operation})"
+
+
+def _short(value: object) -> str:
+    if isinstance(value, memoryview):
+        return f"{len(value)} bytes"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
