@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from noria.config.document import show
 from noria.config.enums import ClusterMode, ColorFormat, NetworkMode, NetworkType, ProcessMode
 from noria.config.keys import PROPERTY_KEYS
+from noria.config.model_files import model_kind
 from noria.notices import Notice
 
 if TYPE_CHECKING:
@@ -125,11 +126,13 @@ def _x5_mean_file_beats_offsets(cfg: ModelConfig) -> Iterator[Remark]:
 
 def _x6_functions_of_other_types(cfg: ModelConfig) -> Iterator[Remark]:
     builder = cfg.engine_create_func_name
-    if builder and cfg.onnx_file:
+    kind = model_kind(cfg)
+    if builder and kind:
+        used = {"onnx": "onnx-file", "uff": "uff-file"}.get(kind, "model-file")
         yield Remark(
             "info",
             ("engine_create_func_name",),
-            f"engine-create-func-name={builder} is not called: onnx-file is used",
+            f"engine-create-func-name={builder} is not called: {used} is used",
         )
     for name, network_type in _FUNCTIONS.items():
         function = getattr(cfg, name)

@@ -78,9 +78,9 @@ class _Wanted:
         if self.infer_dims is not None and (have := self._dims(plan)) != self.infer_dims:
             return f"infer-dims {_text(have)} ≠ {_text(self.infer_dims)}"
         if self.source is not None and self.source.model.exists():
-            if header.model.recipe != self.source.recipe:
-                return f"built with {header.model.recipe} ≠ {self.source.recipe}"
             source = self.source
+            if told := source.told_otherwise(header.model.recipe):
+                return told
             if changed := what_changed(header.model, source.model, source.companions):
                 return changed
             version = get_backend(self.runtime).version()

@@ -25,7 +25,7 @@ class ModelSource:
         kind: the format.
         model: the file that engines are named after.
         companions: further files, by the key that names them.
-        recipe: what the importer is told, in words: plans remember it.
+        recipe: what the importer is told, a line each: plans remember it.
     """
 
     kind: ModelKind
@@ -40,13 +40,22 @@ class ModelSource:
     def recipe(self) -> str:
         parts = []
         if self.kind == "uff":
-            parts.append(f"uff-input-blob-name={self.uff_input} uff-input-order={self.uff_order}")
+            parts.append(f"uff-input-blob-name={self.uff_input or ''}")
+            parts.append(f"uff-input-order={self.uff_order}")
         if self.kind in ("caffe", "uff"):
             parts.append(f"output-blob-names={';'.join(self.outputs)}")
         if self.kind != "onnx":
             dims = ";".join(map(str, self.dims)) if self.dims else ""
             parts.append(f"infer-dims={dims}")
-        return " ".join(parts)[:4096]
+        return "\n".join(parts)[:4096]
+
+    def told_otherwise(self, recipe: str) -> str | None:
+        """What another recipe says that this one does not; None if they are the same."""
+        if recipe == self.recipe:
+            return None
+        there, here = recipe.split("\n"), self.recipe.split("\n")
+        differ = [(a, b) for a, b in zip(there, here, strict=False) if a != b]
+        return "; ".join(f"{a} ≠ {b.partition('=')[2]}" for a, b in differ) or "other keys"
 
     def network(self) -> Network:
         """Read the files.

@@ -7,14 +7,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from noria.config import ModelConfig
+from noria.config.model_files import model_paths
 from noria.engine import network_dims
+from noria.engine.model_source import model_source
 from noria.errors import NoriaError
 from noria.infer.checks import label_notices, require_runnable, skipped_files
 from noria.infer.labels import load_labels
 from noria.infer.model import choose_parser
 from noria.infer.parser_choice import require_grid_outputs
 from noria.infer.parsers import parse_coverage_bbox
-from noria.network import Network, network_from_onnx
+from noria.network import Network
 from noria.notices import Notice
 
 __all__ = ["DryRun", "dry_run"]
@@ -56,14 +58,15 @@ def dry_run(cfg: ModelConfig) -> DryRun:
     with collected():
         require_runnable(cfg)
     with collected():
-        cfg.check_files(skip=(*skipped_files(cfg), "onnx-file"))
+        cfg.check_files(skip=(*skipped_files(cfg), *model_paths(cfg)))
     if cfg.labelfile_path and cfg.labelfile_path.is_file():
         with collected():
             labels = load_labels(cfg.labelfile_path)
             done.notices += [*labels.notices, *label_notices(cfg, labels)]
-    if cfg.onnx_file:
+    source = model_source(cfg)
+    if source is not None:
         with collected():
-            done.network = network_from_onnx(cfg.onnx_file)
+            done.network = source.network()
     if done.network is not None and done.network.inputs:
         with collected():
             if not cfg.input_tensor_from_meta:
