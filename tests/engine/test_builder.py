@@ -35,6 +35,31 @@ def test_free_axes_of_an_nhwc_model_take_infer_dims_in_chw_order(tmp_path):
     assert plan.inputs[0].shape == (None, 8, 10, 3)
 
 
+def test_axes_of_minus_one_are_free(tmp_path):
+    plan = built(picture_model((-1, 3, -1, -1)), tmp_path, max_batch=2, infer_dims=(3, 4, 6))
+    assert plan.inputs[0].shape == (None, 3, 4, 6)
+    with plan.open_session() as session:
+        x = np.ones((2, 3, 4, 6), np.float32)
+        assert session.run({"x": x})["doubled"].shape == (2, 3, 4, 6)
+
+
+def test_one_name_for_axes_of_two_sizes_says_nothing_about_outputs(tmp_path):
+    """Paddle's exporter calls height and width "?" alike; here the height of `y` is found late."""
+    model = model_of(
+        [
+            helper.make_node("ReduceMax", ["x"], ["most"], axes=[0, 1, 3], keepdims=0),
+            helper.make_node("Greater", ["most", "limit"], ["bright"]),
+            helper.make_node("Compress", ["x", "bright"], ["y"], axis=2),
+        ],
+        [helper.make_tensor_value_info("x", FLOAT, ["n", 3, "?", "?"])],
+        [helper.make_tensor_value_info("y", FLOAT, ["n", 3, "?", "?"])],
+        [helper.make_tensor("limit", FLOAT, [], [0.5])],
+    )
+    plan = built(model, tmp_path, infer_dims=(3, 4, 6))
+    assert plan.inputs[0].shape == (None, 3, 4, 6)
+    assert plan.outputs[0].shape[2] not in (4, 6)
+
+
 @pytest.mark.parametrize("dims", [None, (3, 0, 10)])
 def test_free_axes_without_infer_dims_are_named(tmp_path, dims):
     with pytest.raises(EngineError, match=r"leaves free: height \(h\), width") as caught:

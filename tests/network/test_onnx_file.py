@@ -39,6 +39,18 @@ def test_a_free_axis_without_a_name_is_none(tmp_path):
     assert "?, 3" in str(network.inputs[0])
 
 
+def test_axes_of_minus_one_are_free(tmp_path):
+    """As Paddle's exporter writes them."""
+    model = picture_model((-1, 3, -1, 6))
+    model.graph.value_info.append(helper.make_tensor_value_info("xf", FLOAT, [-1, 3, -1, 6]))
+    network = network_from_onnx(save(model, tmp_path / "m.onnx"))
+    assert network.inputs[0].shape == (None, 3, None, 6)
+    assert [s.shape for s in network.outputs] == [(None, 3, None, 6), (None,)]
+    graph = network.to_proto().graph
+    values = [*graph.input, *graph.output, *graph.value_info]
+    assert all(d.dim_value >= 0 for v in values for d in v.type.tensor_type.shape.dim)
+
+
 def test_initialisers_listed_as_inputs_are_taken_off(tmp_path):
     model = picture_model(list_weight_as_input=True)
     model.ir_version = 3

@@ -165,16 +165,18 @@ def _model_bytes(network: Network, shape: tuple[int | None, ...], where: str) ->
     proto = network.to_proto()
     graph = proto.graph
     replaced: dict[str, int] = {}
+    ambiguous: set[str] = set()  # Paddle's exporter calls every free axis "?"
     axes = graph.input[0].type.tensor_type.shape.dim
     batch_name = axes[0].dim_param
     for axis, value in zip(list(axes)[1:], shape[1:], strict=True):
-        if axis.dim_param and axis.dim_param != batch_name and value is not None:
-            replaced[axis.dim_param] = value
+        name = axis.dim_param
+        if name and name != batch_name and value and replaced.setdefault(name, value) != value:
+            ambiguous.add(name)
         axis.dim_value = value or 0
     # the same name means the same number, wherever it stands
     for info in [*graph.output, *graph.value_info]:
         for axis in info.type.tensor_type.shape.dim:
-            if axis.dim_param in replaced:
+            if axis.dim_param in replaced and axis.dim_param not in ambiguous:
                 axis.dim_value = replaced[axis.dim_param]
     try:
         return bytes(proto.SerializeToString(deterministic=True))

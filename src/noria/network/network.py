@@ -98,6 +98,7 @@ class Network:
         self.made_from: Mapping[str, Path] = MappingProxyType({})
         self.recipe = ""
         self._strip_initializer_inputs()
+        self._free_negative_axes()
         for kind, values in (("inputs", model.graph.inputs), ("outputs", model.graph.outputs)):
             if not values:
                 raise ModelError(f"the graph has no {kind}", where=self._where())
@@ -112,6 +113,17 @@ class Network:
         if len(kept) != len(graph.inputs):
             graph.inputs[:] = kept
             self.model.ir_version = max(self.model.ir_version, 4)  # before 4 they must be inputs
+
+    def _free_negative_axes(self) -> None:
+        # Paddle's exporter writes -1 for an axis that is free.
+        import onnx_ir as ir
+
+        graph = self.model.graph
+        inner = (v for node in graph for v in node.outputs)
+        for value in (*graph.inputs, *graph.outputs, *inner):
+            shape = value.shape
+            if shape is not None and any(isinstance(d, int) and d < 0 for d in shape):
+                value.shape = ir.Shape([None if isinstance(d, int) and d < 0 else d for d in shape])
 
     def _where(self) -> str | None:
         return str(self.path) if self.path else None
