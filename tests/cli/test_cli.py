@@ -278,6 +278,7 @@ def test_show_says_which_parser_decodes_and_why_a_run_would_be_refused(
     good = noria("show", mean_config())
     assert good.returncode == 0, good.stderr
     assert "parser: parse in mean_parser.py" in good.stdout
+    assert "built-in parsers that fit" in good.stdout
     config = mean_config(
         labelfile_path="label.txt", custom_lib_path=None, parse_bbox_func_name="NoriaParseYoloXX"
     )
@@ -287,6 +288,13 @@ def test_show_says_which_parser_decodes_and_why_a_run_would_be_refused(
     assert "near it" in bad.stderr
     assert "labels.txt" in bad.stderr
     assert "did you mean NoriaParseYoloX" in bad.stderr
+
+
+def test_show_suggests_parsers_of_boxes_for_detectors_only(mean_config: Config) -> None:
+    classifier = mean_config(network_type=1, custom_lib_path=None, parse_bbox_func_name=None)
+    done = noria("show", classifier)
+    assert "outputs: " in done.stdout
+    assert "built-in parsers that fit" not in done.stdout
 
 
 def test_show_model_and_engine(mean_config: Config) -> None:

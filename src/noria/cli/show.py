@@ -73,6 +73,7 @@ def _engine(path: Path) -> dict[str, Any]:
 
 def _show_config(path: Path, set_only: bool, as_json: bool) -> int:
     from noria.config import ModelConfig
+    from noria.config.enums import NetworkType
     from noria.infer.dry_run import dry_run
     from noria.infer.parsers import suggest
 
@@ -83,7 +84,8 @@ def _show_config(path: Path, set_only: bool, as_json: bool) -> int:
     if checked.network is not None:
         facts["inputs"] = [str(s) for s in checked.network.inputs]
         facts["outputs"] = [str(s) for s in checked.network.outputs]
-        facts["built-in parsers that fit"] = suggest(checked.network.outputs)
+        if cfg.network_type is NetworkType.DETECTOR:
+            facts["built-in parsers that fit"] = suggest(checked.network.outputs)
     facts["parser"] = [checked.parser] if checked.parser else []
     if as_json:
         print_json(
