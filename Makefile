@@ -23,7 +23,7 @@ $(VENV)/.ready: pyproject.toml
 $(VENV)/.dev: $(VENV)/.ready
 	@echo "installing the test tools"
 	@$(BIN)/python -m pip --disable-pip-version-check install --quiet --group dev
-	@$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --group tracking
+	@$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --group tracking --group ocr
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.ready $(NATIVE) pyproject.toml
