@@ -31,6 +31,7 @@ from tests.conformance.cases import UnknownShape
 
 Arrays = dict[str, np.ndarray]
 UNTRACKED = UNTRACKED_OBJECT_ID
+UPSTREAM = 900  # component of the objects that stages find
 
 FUNCTIONS = {
     0: "parse_bbox_func_name",
@@ -239,7 +240,7 @@ def put(
         np.zeros(count, np.int32),
         space=Space.FRAME,
     )
-    meta.objects.append(blank, 1, labels=[label] if label is not None else ())
+    meta.objects.append(blank, UPSTREAM, labels=[label] if label is not None else ())
     if not count:
         return
     meta.objects.rects[:] = np.array(rects, np.float32)

@@ -13,9 +13,10 @@ from tests.conformance.cases import OWN_CASES, Case, UnknownShape, load_cases
 from tests.conformance.regenerate import differences
 from tests.conformance.test_conformance import AREAS, run
 from tests.conformance.unseen import PAIR, UNSEEN
+from tests.conformance.unseen_stages import UNSEEN_STAGES
 
 
-@pytest.mark.parametrize("case", UNSEEN, ids=lambda case: case.area)
+@pytest.mark.parametrize("case", [*UNSEEN, *UNSEEN_STAGES], ids=lambda case: case.area)
 def test_unseen_cases_run(case: Case) -> None:
     run(case)
 
