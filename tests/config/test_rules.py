@@ -42,12 +42,16 @@ def test_a_config_without_oddities_has_no_notices(load: Load) -> None:
         ("warning", "uff-file=u", "needs uff-input-blob-name"),
         ("warning", "network-type=3", "needs cluster-mode=4"),  # X12
         ("warning", "output-instance-mask=1", "needs cluster-mode=4"),
-        ("warning", "use-dla-core=1", "without enable-dla"),  # X13
+        ("info", "use-dla-core=1", "without enable-dla"),  # X13
         ("warning", "classifier-async-mode=1", "without network-type=1"),  # X14
         ("warning", "network-input-order=1", "needs infer-dims"),  # X15
-        ("warning", "input-tensor-from-meta=1\noffsets=1;2;3", "would not use offsets"),  # X16
-        ("warning", "auto-inc-mem=0\noutput-tensor-meta=1", "can stall"),  # X17
-        ("warning", "disable-output-host-copy=1", "host memory"),  # X18
+        (
+            "warning",  # X16
+            "input-tensor-from-meta=1\noffsets=1;2;3",
+            "not used with input-tensor-from-meta=1: offsets",
+        ),
+        ("info", "auto-inc-mem=0\noutput-tensor-meta=1", "can stall"),  # X17
+        ("info", "disable-output-host-copy=1", "outputs lie in main memory"),  # X18
         ("warning", "operate-on-gie-id=1", "is process-mode=2 missing"),  # X19
         ("warning", "operate-on-class-ids=1", "write filter-out-class-ids"),
         ("warning", "process-mode=2\ninterval=1", "interval is not used"),
@@ -90,12 +94,28 @@ def test_missing_id_is_told(load: Load) -> None:
 
 
 def test_idle_keys_are_told_once_and_together(load: Load) -> None:
-    idle = "workspace-size=10\ntensor-meta-pool-size=4\nclassifier-threshold=0\n"
+    idle = "output-io-formats=a:fp32:chw\nint8-calib-file=c\nclassifier-threshold=0\n"
     cfg = load(BASE + SCALE + idle)
-    (message,) = told(cfg)
-    assert "workspace-size (line 7)" in message
-    assert "tensor-meta-pool-size (line 8)" in message
-    assert "classifier-threshold" not in message  # its default: nothing was asked for
+    (notice,) = cfg.notices
+    assert notice.level == "warning"
+    assert "output-io-formats (line 7)" in notice.message
+    assert "int8-calib-file (line 8)" in notice.message
+    assert "classifier-threshold" not in notice.message  # its default: nothing was asked for
+
+
+def test_keys_that_do_not_apply_say_why(load: Load) -> None:
+    cfg = load(BASE + SCALE + "workspace-size=10\ntensor-meta-pool-size=4\nauto-inc-mem=1\n")
+    assert [n.level for n in cfg.notices] == ["info", "info"]
+    first, second = cfg.notices
+    assert "workspace-size has no effect: the runtime takes the memory it needs" in first.message
+    assert str(first.where).endswith("model.txt:7")
+    assert "there is no pool" in second.message
+
+
+def test_what_a_tensor_of_the_caller_makes_useless_is_said_once(load: Load) -> None:
+    cfg = load(BASE + SCALE + "input-tensor-from-meta=1\ninterval=2\nscaling-compute-hw=1\n")
+    (notice,) = cfg.notices
+    assert "net-scale-factor, scaling-compute-hw, interval" in notice.message
 
 
 SAMPLE = {

@@ -62,7 +62,10 @@ def classifier(given: dict[str, Any], generation: str) -> dict[str, Any]:
             "border_width": 6,
             "display_text": " " + text,
         }
-    return {
+    told: dict[str, Any] = {}
+    if "classifier_type" in given:
+        told["classifier_type"] = given["classifier_type"]
+    return told | {
         "attributes": [
             {"attribute_index": a, "value": v, "confidence": c, "label": label}
             for a, v, c, label in found
@@ -72,8 +75,10 @@ def classifier(given: dict[str, Any], generation: str) -> dict[str, Any]:
     }
 
 
-def segmentation(given: dict[str, Any]) -> dict[str, Any]:
+def segmentation(given: dict[str, Any]) -> dict[str, Any] | None:
     """Spec C.2."""
+    if "custom_class_map" in given:
+        return None
     if "output_chw" in given:
         classes, height, width = given["output_chw"]
         if classes != given["num_detected_classes"]:

@@ -38,6 +38,7 @@ class Key:
         loose: its YAML form reads a leading decimal number and ignores what follows.
         acts: Noria acts on it today.
         acts_for: the only values it acts on so far, for choices; empty: all.
+        reason: why it has nothing to act on here, to stand behind "NAME has no effect: ".
         legacy: what to write instead, for keys kept for old files.
         field: name in `ModelConfig` or `ClassAttrs`; None for legacy keys without one.
         extension: Noria's own key, unknown to the original.
@@ -61,6 +62,7 @@ class Key:
     loose: bool = False
     acts: bool = False
     acts_for: tuple[int, ...] = ()
+    reason: str | None = None
     legacy: str | None = None
     field: str | None = None
     extension: bool = False

@@ -119,7 +119,7 @@ def markdown_table(group: str) -> str:
         if key.legacy:
             does = "converted" if key.acts else "reported"
         else:
-            does = "acts" if key.acts else "reads"
+            does = "acts" if key.acts else "not applicable" if key.reason else "not yet"
         if key.acts_for:
             does = f"acts on {', '.join(map(str, key.acts_for))}"
         values = key.expected().removeprefix("one of ")

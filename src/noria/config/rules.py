@@ -60,8 +60,8 @@ def rule_notices(cfg: ModelConfig) -> tuple[Notice, ...]:
     """All findings about a config, those about single keys that Noria does not act on included."""
     remarks = [remark for rule in _RULES for remark in rule(cfg)]
     told = {name for remark in remarks if remark.complete for name in remark.fields}
-    idle = list(_idle(cfg, told))
-    return tuple(_notice(cfg, remark) for remark in [*remarks, *idle])
+    single = [*_idle(cfg, told), *_inapplicable(cfg, told)]
+    return tuple(_notice(cfg, remark) for remark in [*remarks, *single])
 
 
 def _notice(cfg: ModelConfig, remark: Remark) -> Notice:
@@ -91,7 +91,7 @@ def _idle(cfg: ModelConfig, told: set[str]) -> Iterator[Remark]:
     idle = [
         name
         for name, key in _BY_FIELD.items()
-        if name not in told and _given(cfg, name) and not _acts(cfg, name)
+        if name not in told and _given(cfg, name) and not _acts(cfg, name) and not key.reason
     ]
     if idle:
         places = []
@@ -103,6 +103,13 @@ def _idle(cfg: ModelConfig, told: set[str]) -> Iterator[Remark]:
         if len(idle) > 1:
             message = message.replace("on it", "on them")
         yield Remark("warning", tuple(idle), message)
+
+
+def _inapplicable(cfg: ModelConfig, told: set[str]) -> Iterator[Remark]:
+    """Keys that have nothing to act on here, and why."""
+    for name, key in _BY_FIELD.items():
+        if key.reason and name not in told and _given(cfg, name):
+            yield Remark("info", (name,), f"{key.name} has no effect: {key.reason}")
 
 
 def _acts(cfg: ModelConfig, name: str) -> bool:
@@ -219,7 +226,9 @@ def _x12_masks_need_mode_4(cfg: ModelConfig) -> Iterator[Remark]:
 def _x13_dla(cfg: ModelConfig) -> Iterator[Remark]:
     if _given(cfg, "use_dla_core") and not cfg.enable_dla:
         yield Remark(
-            "warning", ("use_dla_core",), "use-dla-core has no effect without enable-dla=1"
+            "info",
+            ("use_dla_core",),
+            "use-dla-core has no effect without enable-dla=1; no DLA is driven anyway",
         )
 
 
@@ -245,33 +254,35 @@ def _x15_nhwc_needs_dims(cfg: ModelConfig) -> Iterator[Remark]:
 
 
 def _x16_tensor_input(cfg: ModelConfig) -> Iterator[Remark]:
-    useless = [name for name in _PREPROCESSING if _given(cfg, name)]
-    if cfg.input_tensor_from_meta:
-        message = (
-            "input-tensor-from-meta is read, and Noria does not take tensors from upstream yet"
+    useless = tuple(name for name in _PREPROCESSING if _given(cfg, name))
+    if cfg.input_tensor_from_meta and useless:
+        yield Remark(
+            "warning",
+            ("input_tensor_from_meta", *useless),
+            f"not used with input-tensor-from-meta=1: {_names(useless)}; whoever makes the tensors "
+            "scales, and chooses the frames",
         )
-        if useless:
-            message += f"; the original would not use {_names(useless)}, Noria does"
-        yield Remark("warning", ("input_tensor_from_meta",), message)
 
 
 def _x17_pool(cfg: ModelConfig) -> Iterator[Remark]:
     if not cfg.auto_inc_mem and cfg.output_tensor_meta:
+        reason = _BY_FIELD["auto_inc_mem"].reason
         yield Remark(
-            "warning",
+            "info",
             ("auto_inc_mem",),
-            "auto-inc-mem=0 with output-tensor-meta=1 can stall the original",
-            False,
+            f"auto-inc-mem has no effect: {reason} (the original can stall with auto-inc-mem=0 and "
+            "output-tensor-meta=1)",
         )
 
 
 def _x18_host_copy(cfg: ModelConfig) -> Iterator[Remark]:
     if cfg.disable_output_host_copy:
+        reason = _BY_FIELD["disable_output_host_copy"].reason
         yield Remark(
-            "warning",
+            "info",
             ("disable_output_host_copy",),
-            "disable-output-host-copy=1 is read and not acted on: parsers get host memory here "
-            "(in the original they need to read GPU memory)",
+            f"disable-output-host-copy has no effect: {reason} (in the original a parser has to "
+            "read GPU memory)",
         )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from noria.media.frame import Frame
 from noria.meta import FrameMeta, InputTensor
@@ -56,6 +57,24 @@ class Batch:
     def of(cls, frames: Sequence[Frame], *, buffer: int = 0) -> Batch:
         """A batch of frames about which nothing is known yet, all in one buffer."""
         return cls(list(frames), [frame_meta(f) for f in frames], [buffer] * len(frames))
+
+    def drop(self, places: Collection[int]) -> None:
+        """Take frames out, with their metadata and the tensors that show any of them.
+
+        Args:
+            places: in the batch. Other tensors follow their frames to the new places.
+        """
+        kept = [i for i in range(len(self)) if i not in places]
+        self.tensors[:] = [
+            t for t in self.tensors if not any(roi.frame_index in places for roi in t.rois)
+        ]
+        regions = {id(roi): roi for t in self.tensors for roi in t.rois}  # tensors may share them
+        moved = {old: new for new, old in enumerate(kept)}
+        for roi in regions.values():
+            roi.frame_index = moved.get(roi.frame_index, roi.frame_index)
+        columns: tuple[list[Any], ...] = (self.frames, self.metas, self.buffers)
+        for values in columns:
+            values[:] = [values[i] for i in kept]
 
     def by_buffer(self) -> Iterator[tuple[int, list[int]]]:
         """The number of each buffer, in order, with the places of its frames in the batch."""

@@ -374,9 +374,8 @@ class Inferencer:
             for place in places:
                 turns[place] = turn
         if discarded:
-            columns: tuple[list[Any], ...] = (batch.frames, batch.metas, batch.buffers, turns)
-            for values in columns:
-                values[:] = [v for i, v in enumerate(values) if i not in discarded]
+            batch.drop(discarded)
+            turns = [turn for i, turn in enumerate(turns) if i not in discarded]
         return turns
 
     def _begin_objects(self, pending: Pending, selector: Selector) -> None:

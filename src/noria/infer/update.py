@@ -153,8 +153,11 @@ class ModelUpdater:
                 running, config=path if is_config else None, engine=None if is_config else path
             )
             self._inferencer.replace(self._accepted(cfg))
-        except NoriaError as error:
+        except Exception as cause:  # whatever it is: the old model runs on, and somebody is told
             status = 1
+            error = cause
+            if not isinstance(error, NoriaError):
+                error = EngineError(f"loading failed: {type(cause).__name__}: {cause}")
             self.errors.append(error)
             self._inferencer.warn(f"the model was not updated: {error}", str(path))
         if self._on_updated is not None:

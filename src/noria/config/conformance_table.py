@@ -1,0 +1,220 @@
+"""How close Noria is to the original, and which conformance cases prove it.
+
+Ids are those of the conformance cases (`tests/conformance/cases.json`, which numbers its cases as the
+public case list does); what no case can show, a file of tests does. `python -m
+noria.config.conformance docs/conformance.md` writes the page; a test compares both.
+"""
+
+# ruff: noqa: E501 (tables: one key or behaviour per line)
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+__all__ = ["APPROXIMATE", "BEHAVIOURS", "PROOFS", "REMARKS", "Behaviour", "Level"]
+
+Level = Literal["exact", "approximate", "deviates", "not applicable", "not yet"]
+
+# What a key does somewhat differently here.
+APPROXIMATE: dict[str, str] = {
+    "model-file": "the layers of common networks and of SSD; layers that need a plugin come later",
+    "proto-file": "the layers of common networks and of SSD; layers that need a plugin come later",
+    "uff-file": "the nodes of common networks; nodes that need a plugin come later",
+    "custom-network-config": "Darknet networks, without a library; other texts need engine-create-func-name",
+    "gpu-id": "a part of the engine file's name; models run on the CPU",
+    "model-engine-file": "engines are Noria's own; a TensorRT engine is told and the model is built instead",
+    "network-mode": "a part of the engine file's name; the CPU runs FP32, with a notice",
+    "custom-lib-path": "parsers and the input initialiser of C++ libraries, and Python modules; engine creation and plugins come later",
+    "scaling-filter": "samplers follow A.3 of the facts; the original's are not published, 5-tap to \"nicest\" are VIC's alone",
+    "warmup-engine": "runs on zeros, once for each batch size",
+    "dump-output-tensor": "an output smaller than the input is written whole; the original reads past its end",
+    "overwrite-output-tensor": "whole tensors of the output's own size are read",
+    "op-tensor-files": "whole tensors of the output's own size are read",
+}
+
+# What is worth saying about a key that is exact.
+REMARKS: dict[str, str] = {
+    "gie-unique-id": "the command line takes 1 where it is absent; the API refuses",
+    "interval": "each buffer of a file counts, also where several share a run",
+    "batch-size": "several whole buffers of files may share a run; results are the same",
+    "cluster-mode": "modes 1 and 3 follow the published twin of a closed library",
+    "classifier-async-mode": "which later frame has the first label depends on the engine's speed, as in the original",
+    "model-color-format": "YUV becomes RGB by the standard matrix of the picture's tag",
+    "labelfile-path": "bytes that are not UTF-8 become U+FFFD",
+    "ip-tensor-file": "a file at its end is an error",
+}
+
+# Key -> ids of cases, or files of tests.
+PROOFS: dict[str, tuple[str, ...]] = {
+    "gie-unique-id": ("ERR-005", "TEN-002", "TEN-005"),
+    "process-mode": ("CLS-011", "CLS-012", "SEC-001", "SCH-005"),
+    "interval": ("SCH-001", "SCH-002", "SCH-003", "SCH-006"),
+    "gpu-id": ("tests/engine/test_locate.py",),
+    "batch-size": ("SCH-004", "SCH-005", "TEN-004", "OTA-003"),
+    "network-type": ("SEC-008", "ERR-005"),
+    "is-classifier": ("tests/config/test_reading.py",),
+    "model-engine-file": ("OTA-002", "tests/engine/test_locate.py"),
+    "onnx-file": ("SCH-007",),
+    "model-file": ("tests/network/test_configs.py",),
+    "proto-file": ("tests/network/test_configs.py",),
+    "uff-file": ("tests/network/test_configs.py",),
+    "uff-input-blob-name": ("tests/network/test_configs.py",),
+    "uff-input-order": ("tests/network/test_configs.py",),
+    "custom-network-config": ("tests/network/test_configs.py",),
+    "uff-input-dims": ("tests/config/test_reading.py",),
+    "input-dims": ("tests/config/test_reading.py",),
+    "output-blob-names": ("tests/engine/test_locate.py", "tests/infer/test_dump.py"),
+    "custom-lib-path": ("SCH-008", "ERR-001", "CLS-014", "SEG-006", "INS-001", "tests/infer/test_custom_lib_abi.py"),
+    "custom-lib-abi": ("tests/infer/test_custom_lib_abi.py", "tests/custom/test_box_layout.py"),
+    "network-mode": ("tests/engine/test_locate.py",),
+    "infer-dims": ("PRE-028", "OTA-001"),
+    "warmup-engine": ("tests/infer/test_scheduling_keys.py",),
+    "stabilize-buffer-count": ("SCH-006", "tests/infer/test_scheduling_keys.py"),
+    "model-color-format": ("PRE-020", "PRE-021", "PRE-023", "PRE-029"),
+    "net-scale-factor": ("PRE-020", "PRE-021", "PRE-022"),
+    "offsets": ("PRE-021", "PRE-022", "PRE-027"),
+    "mean-file": ("PRE-023", "PRE-026"),
+    "network-input-order": ("PRE-025", "PRE-028"),
+    "maintain-aspect-ratio": ("PRE-002", "PRE-004", "CRD-002", "CRD-013"),
+    "symmetric-padding": ("PRE-004", "CRD-002", "CRD-013"),
+    "scaling-filter": ("tests/infer/test_preprocess.py",),
+    "input-tensor-from-meta": ("SCH-002", "TEN-004", "TEN-005", "TEN-006", "tests/infer/test_tensor_input.py"),
+    "labelfile-path": ("MET-005", "CLS-001", "CLS-004", "CLS-007"),
+    "num-detected-classes": ("PAR-007", "THR-001", "SEG-004"),
+    "parse-bbox-func-name": ("SCH-008", "ERR-001"),
+    "parse-bbox-instance-mask-func-name": ("INS-001", "INS-003", "ERR-005"),
+    "parse-classifier-func-name": ("CLS-013", "CLS-014", "CLS-015"),
+    "parse-segmentation-func-name": ("SEG-006",),
+    "cluster-mode": ("GRP-001", "DBS-001", "NMS-001", "HYB-001", "NON-001", "ERR-005", "OTA-001"),
+    "enable-dbscan": ("tests/config/test_reading.py",),
+    "filter-out-class-ids": ("CRD-101",),
+    "crop-objects-to-roi-boundary": ("CRD-011", "CRD-013", "CRD-015"),
+    "output-instance-mask": ("INS-001", "INS-002", "MET-007", "ERR-005"),
+    "classifier-threshold": ("CLS-001", "CLS-002", "CLS-005"),
+    "classifier-async-mode": ("SEC-011",),
+    "classifier-type": ("CLS-017",),
+    "segmentation-threshold": ("SEG-001", "INS-001"),
+    "segmentation-output-order": ("SEG-001", "SEG-002"),
+    "operate-on-gie-id": ("SEC-001", "SEC-002"),
+    "operate-on-class-ids": ("SEC-001", "SEC-002"),
+    "input-object-min-width": ("SEC-004", "SEC-012"),
+    "input-object-min-height": ("SEC-004",),
+    "input-object-max-width": ("SEC-004",),
+    "input-object-max-height": ("SEC-004",),
+    "secondary-reinfer-interval": ("SEC-006", "SEC-008", "SEC-010", "SEC-013"),
+    "output-tensor-meta": ("TEN-002", "tests/infer/test_tensor_output.py"),
+    "raw-output-file-write": ("tests/infer/test_dump.py",),
+    "dump-input-tensor": ("tests/infer/test_dump.py",),
+    "dump-output-tensor": ("tests/infer/test_dump.py",),
+    "overwrite-input-tensor": ("tests/infer/test_dump.py",),
+    "ip-tensor-file": ("tests/infer/test_dump.py",),
+    "overwrite-output-tensor": ("tests/infer/test_dump.py",),
+    "op-tensor-files": ("tests/infer/test_dump.py",),
+    # per class
+    "threshold": ("tests/config/test_reading.py",),
+    "pre-cluster-threshold": ("THR-001", "THR-002"),
+    "post-cluster-threshold": ("NMS-007", "HYB-003", "DBS-009", "NON-001"),
+    "nms-iou-threshold": ("NMS-001", "NMS-002", "NMS-004"),
+    "topk": ("NMS-008", "NMS-009", "NON-001", "DBS-009", "INS-003"),
+    "eps": ("GRP-006", "DBS-001", "HYB-001"),
+    "group-threshold": ("GRP-004", "GRP-006", "GRP-007"),
+    "minBoxes": ("DBS-001", "DBS-002", "HYB-001"),
+    "dbscan-min-score": ("DBS-007",),
+    "roi-top-offset": ("CRD-015", "CRD-022"),
+    "roi-bottom-offset": ("CRD-017", "CRD-027"),
+    "detected-min-w": ("CRD-018",),
+    "detected-min-h": ("CRD-018", "CRD-029"),
+    "detected-max-w": ("CRD-019",),
+    "detected-max-h": ("CRD-102",),
+    "border-color": ("MET-101",),
+    "bg-color": ("MET-101",),
+}  # fmt: skip
+
+
+class Behaviour(NamedTuple):
+    """One rule of the original: its section in the facts, how close Noria is, what proves it."""
+
+    section: str
+    rule: str
+    level: Level
+    how: str
+    proofs: tuple[str, ...]
+
+
+BEHAVIOURS: tuple[Behaviour, ...] = (
+    Behaviour("A.2", "Crops start at even pixels rounded up, sizes are even rounded down", "exact", "", ("PRE-001", "PRE-005", "PRE-007", "PRE-008")),
+    Behaviour("A.2", "A crop without area is not inferred", "exact", "the recommended rule: skipped, told once", ("PRE-010", "SEC-003")),
+    Behaviour("A.3", "Scaling and colour conversion", "approximate", "the original's are closed: standard matrices, half-pixel centres", ("tests/infer/test_preprocess.py",)),
+    Behaviour("A.4", "Mean, scale, channel order", "exact", "", ("PRE-020", "PRE-021", "PRE-022", "PRE-023")),
+    Behaviour("A.4", "Which mean files are accepted", "exact", "text mean files (P3) are refused", ("PRE-026",)),
+    Behaviour("A.5", "Layout of the input; NHWC needs infer-dims", "exact", "", ("PRE-025", "PRE-028", "PRE-029")),
+    Behaviour("A.6", "Tensors of the caller: chosen by target and input name", "exact", "", ("TEN-005",)),
+    Behaviour("A.6", "Tensors of the caller: cut by batch-size", "exact", "", ("TEN-004",)),
+    Behaviour("A.6", "Tensors of one id are one inference; the regions are those of the first", "exact", "the recommended rule", ("TEN-006",)),
+    Behaviour("A.6", "Rows that do not fit the regions, tensors that differ in rows", "exact", "refused", ("tests/infer/test_tensor_input.py",)),
+    Behaviour("A.6", "Results of a region: objects to the frame, all else to the region", "exact", "", ("CRD-023", "CRD-024", "CRD-026", "tests/infer/test_tensor_input.py")),
+    Behaviour("A.6", "A type that differs from the input's", "deviates", "refused, or converted from float32; the original does not notice", ("tests/infer/test_tensor_input.py",)),
+    Behaviour("B.1", "Coverage and box grid", "exact", "", ("PAR-003", "PAR-004", "PAR-005", "PAR-006", "PAR-007", "PAR-008", "PAR-009")),
+    Behaviour("B.2", "A parser is called once an item, in order", "exact", "also a Python one", ("SCH-008",)),
+    Behaviour("B.2", "Pre-cluster filter: equality stays", "exact", "", ("THR-001", "THR-002")),
+    Behaviour("B.3", "Mode 0 runs as NMS in default builds", "exact", "", ("OTA-001",)),
+    Behaviour("B.3", "Mode 0 with OpenCV", "exact", "on request only", ("GRP-001", "GRP-004", "GRP-005", "GRP-006", "GRP-007")),
+    Behaviour("B.3", "No clustering: topk alone", "exact", "", ("NON-001", "NON-003")),
+    Behaviour("B.4", "NMS", "exact", "", ("NMS-001", "NMS-002", "NMS-004", "NMS-005", "NMS-007", "NMS-008", "NMS-009", "NMS-010", "NMS-011")),
+    Behaviour("B.5", "DBSCAN", "exact", "as in its published twin", ("DBS-001", "DBS-002", "DBS-004", "DBS-005", "DBS-007", "DBS-008", "DBS-009", "DBS-010")),
+    Behaviour("B.5", "Hybrid", "exact", "", ("HYB-001", "HYB-003")),
+    Behaviour("B.6", "Boxes to the frame, filters, drops", "exact", "", ("CRD-001", "CRD-002", "CRD-028", "CRD-007", "CRD-009", "CRD-010", "CRD-013", "CRD-019", "CRD-030")),
+    Behaviour("B.6", "Rules of generation 6.2", "exact", "with generation=\"6.2\"", ("CRD-005", "CRD-006")),
+    Behaviour("B.6", "Children of a secondary detector", "exact", "", ("CRD-021", "CRD-022")),
+    Behaviour("B.7", "What an object carries", "exact", "", ("MET-001", "MET-004", "MET-006")),
+    Behaviour("B.8", "Label files", "exact", "", ("MET-005",)),
+    Behaviour("C.1", "Masks are copied, not resized or clipped; their threshold", "exact", "", ("INS-001", "INS-002")),
+    Behaviour("C.1", "Colours of masked objects", "exact", "", ("MET-007",)),
+    Behaviour("C.1", "Instance segmentation is not clustered; topk applies", "exact", "", ("INS-003", "ERR-005")),
+    Behaviour("C.2", "Class of a pixel: strict threshold, lowest class of equals", "exact", "", ("SEG-001", "SEG-002", "SEG-003")),
+    Behaviour("C.2", "Number of classes and types are checked", "exact", "", ("SEG-004",)),
+    Behaviour("C.2", "Size of the class map", "exact", "", ("SEG-005",)),
+    Behaviour("C.2", "A custom parser's class map", "exact", "", ("SEG-006",)),
+    Behaviour("C.3", "Built-in classifier", "exact", "", ("CLS-001", "CLS-002", "CLS-003", "CLS-004", "CLS-005", "CLS-008", "CLS-016")),
+    Behaviour("C.3", "Nothing is attached without a text", "exact", "told when the label file looks wrong", ("CLS-006", "CLS-007", "CLS-013")),
+    Behaviour("C.3", "Labels that a custom parser leaves out", "exact", "", ("CLS-014", "CLS-015")),
+    Behaviour("C.3", "Display text", "exact", "", ("CLS-009", "CLS-010")),
+    Behaviour("C.3", "Whole frames get an object of class -1", "exact", "", ("CLS-011", "CLS-012")),
+    Behaviour("C.4", "Network type 100 attaches nothing but tensors", "exact", "", ("TEN-002",)),
+    Behaviour("C.4", "Where an item's data lies; element sizes", "approximate", "views on the batch's outputs in main memory; there is no device pointer", ("TEN-001", "TEN-003")),
+    Behaviour("C.4", "Outputs live as long as somebody holds them", "deviates", "no pool is drained by holding them", ("tests/infer/test_tensor_output.py",)),
+    Behaviour("C.5", "Raw files and callback", "exact", "inputs of type 100 are left out, as recommended", ("tests/infer/test_dump.py",)),
+    Behaviour("D.1", "Interval counts buffers; the end of the stream starts it again", "exact", "", ("SCH-001", "SCH-003")),
+    Behaviour("D.1", "Interval is for whole frames only", "exact", "", ("SCH-002",)),
+    Behaviour("D.1", "The first buffers are dropped", "exact", "", ("SCH-006",)),
+    Behaviour("D.2", "Frames of a buffer in runs", "exact", "", ("SCH-004",)),
+    Behaviour("D.2", "Objects of all frames of a buffer in runs", "exact", "", ("SCH-005",)),
+    Behaviour("D.2", "Engines of a fixed batch", "exact", "", ("SCH-007",)),
+    Behaviour("D.3", "Which objects are inferred on", "exact", "", ("SEC-001", "SEC-002", "SEC-003", "SEC-004")),
+    Behaviour("D.3", "When a tracked object is inferred on again", "exact", "", ("SEC-005", "SEC-006", "SEC-007", "SEC-008")),
+    Behaviour("D.3", "Results that are remembered", "exact", "", ("SEC-010", "SEC-012", "SEC-013", "SEC-016")),
+    Behaviour("D.3", "When objects are forgotten", "exact", "", ("SEC-014", "SEC-015")),
+    Behaviour("D.3", "A model does not look at its own objects", "exact", "the recommended rule", ("tests/infer/test_selection.py",)),
+    Behaviour("D.4", "Asynchronous classifiers", "exact", "", ("SEC-009", "SEC-011", "tests/infer/test_selection.py")),
+    Behaviour("D.5", "Order, end of stream", "exact", "", ("tests/pipeline/test_many_sources.py",)),
+    Behaviour("D.6", "A parser that fails costs one item its results", "exact", "the recommended rule, told at most five times", ("ERR-001",)),
+    Behaviour("D.6", "An engine that fails", "approximate", "the message is the original's; the run ends with it, as sample applications do", ("ERR-002", "ERR-003")),
+    Behaviour("D.6", "No memory for outputs", "exact", "the batch goes on without results, told once", ("ERR-004",)),
+    Behaviour("D.6", "What is refused at start", "exact", "", ("ERR-005",)),
+    Behaviour("D.7", "Warm-up", "approximate", "on zeros", ("tests/infer/test_scheduling_keys.py",)),
+    Behaviour("D.7", "Further inputs are filled once by the custom library", "exact", "in tensor mode they come from the caller", ("tests/infer/test_extra_inputs.py",)),
+    Behaviour("D.8", "Update by an engine", "exact", "", ("OTA-001", "OTA-002")),
+    Behaviour("D.8", "Update by a config", "exact", "names end in .txt, .yml or .yaml", ("OTA-003", "OTA-005")),
+    Behaviour("D.8", "One update at a time; each outcome is signalled", "exact", "", ("OTA-002", "OTA-004")),
+    Behaviour("D.8", "No frame is lost, tracked objects are forgotten", "exact", "also in tensor mode, where the original hangs", ("SEC-015", "tests/infer/test_update.py")),
+    Behaviour("App. 2", "Crops that begin outside the frame", "deviates", "they begin at 0", ("tests/infer/test_crops.py",)),
+    Behaviour("App. 2", "Crops that reach out of the frame", "deviates", "the nearest pixel inside, ratios as computed; entirely outside: skipped", ("tests/infer/test_crops.py",)),
+    Behaviour("App. 2", "Inputs of other types than float32", "deviates", "computed in float32, rounded, saturated", ("tests/engine/test_plan_session.py",)),
+    Behaviour("App. 2", "num-detected-classes 0 with NMS", "deviates", "no objects", ("tests/infer/test_clusterer.py",)),
+    Behaviour("App. 2", "Class -1 and operate-on-class-ids", "deviates", "not contained", ("SEC-001",)),
+    Behaviour("App. 2", "Rotation after grouping", "deviates", "0", ("tests/infer/test_clusterer.py",)),
+    Behaviour("App. 2", "An output of another size than the network's input", "deviates", "class maps have the output's size, told once", ("tests/infer/test_segment.py",)),
+    Behaviour("App. 2", "Text above the frame", "deviates", "at 0", ("MET-006",)),
+    Behaviour("App. 2", "A classifier on a region without an object, process-mode 2", "deviates", "as with process-mode 1", ("tests/infer/test_tensor_input.py",)),
+    Behaviour("E.3", "Pools of buffers", "not applicable", "queues of the pipeline are bounded instead", ("tests/pipeline/test_pipeline.py",)),
+)  # fmt: skip

@@ -1,0 +1,227 @@
+"""Another model in place of the running one, while pictures flow."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from noria.config import ModelConfig
+from noria.engine import load_or_build
+from noria.errors import ConfigError
+from noria.infer.inferencer import Inferencer
+from noria.infer.update import ModelUpdater
+from noria.media import ArraySource
+from noria.meta import FrameMeta, InputTensor, Roi
+from noria.pipeline import Pipeline
+from tests.infer.models import node, write_config, write_model
+from tests.infer.scenes import Batch, batch_of, classifier, picture, ran, texts
+
+Config = Callable[..., Path]
+
+
+def gain_model(folder: Path, gain: float, *, size: int = 16, batch: int = 2) -> Path:
+    """A config of network-type 100 whose output is the picture's mean times `gain`."""
+    folder.mkdir()
+    nodes = [
+        node("ReduceMean", ["image"], ["mean"], axes=[1, 2, 3], keepdims=0),
+        node("Mul", ["mean", "gain"], ["out"]),
+    ]
+    constants = {"gain": np.array([gain], np.float32)}
+    write_model(
+        folder / "m.onnx", nodes, {"image": ["n", 3, size, size]}, {"out": ["n"]}, constants
+    )
+    return write_config(
+        folder, onnx_file="m.onnx", network_type=100, output_tensor_meta=1, batch_size=batch
+    )
+
+
+def engine_of(config: Path) -> Path:
+    """The saved engine of a config, in a folder without its model."""
+    plan = load_or_build(ModelConfig.load(config), threads=1)
+    assert plan.path is not None
+    alone = config.parent / "alone"
+    alone.mkdir()
+    return Path(shutil.copy(plan.path, alone / "new.engine"))
+
+
+class Told:
+    """What on_updated was called with."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[int, Path]] = []
+
+    def __call__(self, status: int, path: Path) -> None:
+        self.calls.append((status, path))
+
+
+def test_no_frame_of_a_pipeline_is_lost(tmp_path: Path) -> None:
+    """Updates are started by a probe; each frame has one result, of the old model or the new."""
+    first = gain_model(tmp_path / "a", 1)
+    second = engine_of(gain_model(tmp_path / "b", 2))
+    third = gain_model(tmp_path / "c", 3)
+    told = Told()
+    metas: list[FrameMeta] = []
+    frames = [np.full((20, 20, 3), 10, np.uint8)] * 60
+    with Inferencer.from_config(first, threads=1, streams=2) as model:
+        updater = ModelUpdater(model, told)
+
+        def probe(batch: Batch) -> None:
+            for frame in batch.frames:
+                if frame.frame == 20:
+                    updater.update(engine=second)
+                elif frame.frame == 40:
+                    updater.update(config=third)
+                if frame.frame in (21, 41):
+                    updater.wait(20)
+
+        report = Pipeline([ArraySource(frames)], [probe, model], on_result=metas.append).run()
+        assert model.inferred_items == 60
+    assert told.calls == [(0, second), (0, third)]
+    assert updater.errors == []
+    assert [m.frame for m in metas] == list(range(60))
+    assert report.frames == 60
+    values = [round(float(m.tensors[0]["out"].item())) for m in metas]
+    assert [len(m.tensors) for m in metas] == [1] * 60
+    assert values == sorted(values)
+    assert set(values) == {10, 20, 30}
+    assert values[19] == 10
+    assert values[24] == 20
+    assert values[44] == 30
+
+
+@pytest.mark.parametrize("spoil", ["size", "batch", "file", "suffix", "text"])
+def test_what_does_not_fit_keeps_the_old_model(tmp_path: Path, spoil: str) -> None:
+    config = gain_model(tmp_path / "a", 1)
+    words = {
+        "size": "32x32 pixels",
+        "batch": "batch",
+        "file": "is not there either",
+        "suffix": "is not a config for an update",
+        "text": "is not key=value",
+    }[spoil]
+    told = Told()
+    with Inferencer.from_config(config, threads=1) as model:
+        updater = ModelUpdater(model, told)
+        if spoil == "size":
+            path = engine_of(gain_model(tmp_path / "b", 2, size=32))
+            updater.update(engine=path)
+        elif spoil == "batch":
+            path = engine_of(gain_model(tmp_path / "b", 2, batch=1))
+            updater.update(engine=path)
+        elif spoil == "file":
+            path = tmp_path / "none.engine"
+            updater.update(engine=path)
+        else:
+            path = tmp_path / ("new.conf" if spoil == "suffix" else "new.txt")
+            path.write_text("nothing\n")
+            updater.update(config=path)
+        assert updater.wait(20)
+        session = model.session
+        (meta,) = model.process([picture([])])
+        assert model.session is session
+        (warning,) = [n for n in model.notices if "was not updated" in n.message]
+    assert float(meta.tensors[0]["out"].item()) == pytest.approx(60)
+    ((status, told_path),) = told.calls
+    assert (status != 0, told_path) == (True, path)
+    (error,) = updater.errors
+    assert str(error) in warning.message
+    assert re.search(words, str(error))
+
+
+def test_one_update_at_a_time(tmp_path: Path) -> None:
+    config = gain_model(tmp_path / "a", 1)
+    gate = threading.Event()
+    with Inferencer.from_config(config, threads=1) as model:
+        updater = ModelUpdater(model, lambda status, path: gate.wait(10))
+        updater.update(config=config)
+        with pytest.raises(ConfigError, match="Trying to update model too frequently"):
+            updater.update(config=config)
+        assert not updater.wait(0.01)
+        gate.set()
+        assert updater.wait(20)
+        updater.update(config=config)
+        assert updater.wait(20)
+        for wrong in ({}, {"config": config, "engine": config}):
+            with pytest.raises(ConfigError, match="a config or an engine"):
+                updater.update(**wrong)
+
+
+def test_a_crash_while_loading_is_told_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config, told = gain_model(tmp_path / "a", 1), Told()
+    with Inferencer.from_config(config, threads=1) as model:
+        updater = ModelUpdater(model, told)
+
+        def crash(*args: object) -> None:
+            raise MemoryError("two models do not fit")
+
+        monkeypatch.setattr("noria.infer.update.Model.load", crash)
+        updater.update(config=config)
+        assert updater.wait(20)
+        assert float(model.process([picture([])])[0].tensors[0]["out"].item()) == pytest.approx(60)
+    assert told.calls == [(1, config)]
+    assert "two models do not fit" in str(updater.errors[0])
+
+
+def test_tracked_objects_are_forgotten(mean_config: Config) -> None:
+    config = classifier(mean_config)
+    red = [("red", (10, 10, 40, 40))]
+    with Inferencer.from_config(config) as model:
+        assert ran(model, batch_of([red], number=0, ids=[7])) == 1
+        assert ran(model, batch_of([red], number=1, ids=[7])) == 0
+        updater = ModelUpdater(model)
+        updater.update(config=config)
+        assert updater.wait(20)
+        batch = batch_of([red], number=2, ids=[7])
+        assert ran(model, batch) == 1
+        assert texts(batch) == [["thing red "]]
+        assert ran(model, batch_of([red], number=3, ids=[7])) == 0
+
+
+def test_what_is_under_way_finishes_with_the_old_model(tmp_path: Path) -> None:
+    first, second = gain_model(tmp_path / "a", 1), gain_model(tmp_path / "b", 2)
+    with Inferencer.from_config(first, threads=1) as model:
+        old = model.begin(Batch.of([picture([], number=0)]))
+        updater = ModelUpdater(model)
+        updater.update(config=second)
+        assert updater.wait(20)
+        new = model.begin(Batch.of([picture([], number=1)], buffer=1))
+        for pending in (old, new):
+            model.complete(pending)
+        values = [float(p.batch.metas[0].tensors[0]["out"].item()) for p in (old, new)]
+    assert values == [pytest.approx(60), pytest.approx(120)]
+
+
+def test_models_that_take_tensors_of_the_caller(mean_config: Config) -> None:
+    """The original hangs. Source: spec D.8."""
+    config = mean_config(input_tensor_from_meta=1)
+    with Inferencer.from_config(config) as model:
+        updater = ModelUpdater(model)
+        for number in range(2):
+            batch = Batch.of([picture([], number=number)])
+            data = np.full((1, 3, 32, 32), 0.5, np.float32)
+            batch.tensors.append(InputTensor("image", data, [Roi(0, 0, 0, 32, 32)], [1]))
+            model.process(batch)
+            assert len(batch.metas[0].objects) == 1
+            updater.update(config=config)
+            assert updater.wait(20)
+        assert updater.errors == []
+
+
+def test_keys_of_the_element_are_not_read_again(tmp_path: Path) -> None:
+    first, second = gain_model(tmp_path / "a", 1), gain_model(tmp_path / "b", 2)
+    second.write_text(second.read_text() + "interval=3\noutput-tensor-meta=0\ngie-unique-id=9\n")
+    with Inferencer.from_config(first, threads=1) as model:
+        updater = ModelUpdater(model)
+        updater.update(config=second)
+        assert updater.wait(20)
+        metas = [model.process([picture([], number=i)])[0] for i in range(3)]
+        assert model.interval == 0
+    values = [float(m.tensors[0]["out"].item()) for m in metas]
+    assert values == [pytest.approx(120)] * 3
+    assert [m.tensors[0].component_id for m in metas] == [1, 1, 1]
