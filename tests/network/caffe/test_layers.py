@@ -173,6 +173,8 @@ ELEMENTWISE = [
     ("Interp", "interp_param { zoom_factor: 2 }", X, slow.interp(X, 11, 13)),
     ("Interp", "interp_param { shrink_factor: 2 pad_end: -1 }", X,
      slow.interp(X[:, :, :-1, :-1], 3, 3)),
+    ("Interp", "interp_param { height: 7 width: 9 }", X, slow.interp(X, 7, 9)),
+    ("Interp", "interp_param { height: 5 width: 4 }", X, slow.interp(X, 5, 4)),
     ("Upsample", "upsample_param { scale: 3 }", X, X.repeat(3, 2).repeat(3, 3)),
 ]  # fmt: skip
 

@@ -79,9 +79,9 @@ def _resize(ctx: Lowering, x: Blob, sides: list[int], **how: str) -> Blob:
 
 
 def _reaching(length: int, wanted: int, scale: float) -> float:
-    """A float32 scale with floor(length * scale) equal to `wanted`."""
+    """A float32 scale with floor(length * scale) equal to `wanted`, in either precision."""
     value = np.float32(scale)
-    while int(np.floor(np.float32(length) * value)) < wanted:
+    while int(length * float(value)) < wanted or int(np.float32(length) * value) < wanted:
         value = np.nextafter(value, np.float32(np.inf))
     return float(value)
 

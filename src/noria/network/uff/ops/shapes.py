@@ -168,6 +168,8 @@ def _strided_slice(ctx: Lowering) -> Blob:
             squeezed.append(i)
         cuts.append(cut)
         shape[i] = len(range(*cut.indices(ctx.x.shape[i])))
+    if 0 in shape:
+        raise ctx.error(f"nothing of {shape_text(ctx.x.shape)} is left between its bounds")
     kept = tuple(d for i, d in enumerate(shape) if i not in squeezed)
     if ctx.x.array is not None and ctx.folds(kept):
         return _folded(ctx, ctx.x.array[tuple(cuts)].reshape(kept))
