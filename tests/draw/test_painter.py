@@ -215,9 +215,15 @@ def test_options_replace_what_the_metadata_say() -> None:
 def test_the_osd_of_a_pipeline_file_says_what_is_drawn() -> None:
     frame = frame_of(PixelFormat.RGB, 200, 100)
     meta = meta_of(frame, (40, 50, 100, 40, 0.5, 0), labels=["car"])
+    meta.objects.object_ids[0] = 4
     off = Painter.from_spec(OsdSpec(show=False)).draw(frame, meta).planes[0]
     np.testing.assert_array_equal(off, frame.planes[0])
-    spec = OsdSpec(show_text=False, border_width=4, show_ids=False)
-    expected = Painter(labels=False, border_width=4, ids=False, scale=1).draw(frame, meta)
-    got = Painter.from_spec(spec, scale=1).draw(frame, meta)
-    np.testing.assert_array_equal(got.planes[0], expected.planes[0])
+    for spec, options in (
+        (OsdSpec(show_text=False, border_width=4), {"labels": False, "border_width": 4}),
+        (OsdSpec(show_ids=False), {"ids": False}),
+        (OsdSpec(show_confidence=False), {"confidence": False}),
+    ):
+        expected = Painter(**options, scale=1).draw(frame, meta).planes[0]
+        got = Painter.from_spec(spec, scale=1).draw(frame, meta).planes[0]
+        np.testing.assert_array_equal(got, expected)
+        assert (got != Painter(scale=1).draw(frame, meta).planes[0]).any()

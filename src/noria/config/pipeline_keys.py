@@ -171,6 +171,7 @@ OSD = Section(
         _key("show-text", _FLAG, "draw labels", True),
         _key("show-masks", _FLAG, "draw masks", True),
         _key("show-ids", _FLAG, "tracking ids in labels", True),
+        _key("show-confidence", _FLAG, "confidences in labels", True),
         _key("border-width", _INT, "line width in pixels; without it, by the picture's height", low=0, high=255),
         _key("text-size", _INT, "text height in points; without it, by the picture's height", low=1, high=255),
         _key("text-color", meaning="r, g, b, a of labels, each 0 to 1", **_COLOR),

@@ -262,6 +262,7 @@ class OsdSpec(_Spec):
     show_text: bool = True
     show_masks: bool = True
     show_ids: bool = True
+    show_confidence: bool = True
     border_width: int | None = None
     text_size: int | None = None
     text_color: _RGBA | None = None

@@ -113,6 +113,7 @@ class Painter:
             "labels": shown and spec.show_text,
             "masks": shown and spec.show_masks,
             "ids": spec.show_ids,
+            "confidence": spec.show_confidence,
             "font": spec.font,
             "border_width": spec.border_width,
             "text_size": spec.text_size,
