@@ -6,11 +6,15 @@ import os
 import shlex
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from noria.cli.output import print_json
 from noria.errors import MediaError
+
+if TYPE_CHECKING:
+    from noria.config import PipelineSpec
 
 __all__ = ["demo", "scene_dir"]
 
@@ -53,31 +57,47 @@ def scene_dir() -> Path:
 @click.option("--threads", type=click.IntRange(1, 1024), help="CPU threads of the engine.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def demo(out: Path, limit: int | None, threads: int | None, as_json: bool) -> int:
-    """Run the whole pipeline on the demo scene.
+    """Find parcels on a film, follow them, and read their codes.
 
-    The scene's files are copied to the output folder, so that its config can be changed and run
-    again with the `noria run` line that is printed.
+    A detector, a tracker and a classifier, as the scene's pipeline.yml names them. The scene's
+    files are copied to the output folder, so that they can be changed and run again with the
+    `noria run` lines that are printed.
     """
     from noria.cli.run import execute, print_report, spec_of
     from noria.pipeline.assembly import RunOptions
 
     scene = out / "scene"
     _copy_scene(scene_dir(), scene)
-    config, clip = scene / "config_infer_primary.txt", scene / "conveyor.mp4"
-    video, lines = out / "annotated.mp4", out / "detections.jsonl"
+    pipeline = scene / "pipeline.yml"
+    video, lines = out / "annotated.mp4", out / "found.jsonl"
     sheet = out / "contact_sheet.png"
-    outs = (str(video), str(lines))
-    spec = spec_of((str(config), str(clip)), outs)
+    spec = spec_of((str(pipeline),), (str(video), str(lines)))
     report = execute(spec, RunOptions(limit=limit, threads=threads), quiet=as_json)
     _draw_sheet(video, sheet, report.frames)
-    report.outputs.append(str(sheet))
+    report.outputs.append(str(sheet.resolve()))
     if as_json:
         print_json(report.to_dict())
     else:
         print_report(report)
-        click.echo("\nthe same by hand, with a config you can change:")
-        click.echo("  " + shlex.join(["noria", "run", str(config), str(clip), "-o", str(video)]))
+        click.echo("\nthe same by hand, with files you can change:")
+        click.echo("  " + shlex.join(["noria", "run", str(pipeline), "-o", str(video)]))
+        click.echo("or with everything on the command line:")
+        click.echo("  " + shlex.join(_command(spec, video)))
     return 130 if report.interrupted else 0
+
+
+def _command(spec: PipelineSpec, video: Path) -> list[str]:
+    """The `noria run` line without a pipeline file."""
+    words = ["noria", "run", *(_shown(model.config) for model in spec.models)]
+    words += [_shown(Path(source.uri)) for source in spec.sources]
+    if spec.tracker is not None:
+        words += ["--tracker", str(spec.tracker.text)]
+    return [*words, "-o", str(video)]
+
+
+def _shown(path: Path) -> str:
+    """A path as short as it can be written here."""
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def _draw_sheet(video: Path, sheet: Path, count: int) -> None:
