@@ -14,7 +14,18 @@ import noria
 SOURCE = Path(noria.__file__).parent
 
 # A folder never imports, at module level, from a later stop on the data's way.
-ORDER = ["errors", "notices", "meta", "config", "network", "engine", "media", "custom", "infer"]
+ORDER = [
+    "errors",
+    "notices",
+    "urls",
+    "meta",
+    "config",
+    "network",
+    "engine",
+    "media",
+    "custom",
+    "infer",
+]
 ORDER += ["track", "draw", "pipeline", "diagnose", "trt", "cli"]
 
 

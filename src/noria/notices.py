@@ -1,19 +1,24 @@
 """Decisions worth telling: fallbacks, overrides, rebuilds, ignored keys.
 
 They are data on the result they belong to (`ModelConfig.notices`, `Plan.decisions`,
-`CustomLibrary.decisions`, `Inferencer.notices`), printed once by the command line.
+`CustomLibrary.decisions`, `Inferencer.notices`, `Pipeline.notices`), printed once by the command
+line. `open_pipeline` passes the warnings among them to Python's `warnings`, as `NoriaWarning`.
 `--strict` turns warnings into errors.
 """
 
 from __future__ import annotations
 
+import os
+import sys
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from noria.errors import StrictError
 
-__all__ = ["Level", "Notice", "note_once", "refuse_warnings"]
+__all__ = ["Level", "NoriaWarning", "Notice", "note_once", "refuse_warnings", "warn_of"]
 
 Level = Literal["info", "warning"]
 
@@ -32,6 +37,10 @@ class Notice:
 
     def __str__(self) -> str:
         return f"{self.where}: {self.message}" if self.where else self.message
+
+
+class NoriaWarning(UserWarning):
+    """A notice of level `warning`, where Python's `warnings` show it."""
 
 
 def note_once(notices: list[Notice], level: Level, message: str, where: str | None = None) -> None:
@@ -53,3 +62,19 @@ def refuse_warnings(notices: Iterable[Notice]) -> None:
             f"--strict refuses {len(warnings)} warning(s)",
             fix=[*warnings, "mend them, or run without --strict"],
         )
+
+
+def warn_of(notices: Iterable[Notice]) -> None:
+    """Show the warnings among `notices` as `NoriaWarning`, at the line that called noria.
+
+    Raises:
+        NoriaWarning: the filters of `warnings` make errors of them.
+    """
+    package = f"{Path(__file__).parent}{os.sep}"
+    level, frame = 1, sys._getframe()
+    while frame is not None and frame.f_code.co_filename.startswith(package):
+        level += 1
+        frame = frame.f_back  # type: ignore[assignment]
+    for notice in notices:
+        if notice.level == "warning":
+            warnings.warn(str(notice), NoriaWarning, stacklevel=level)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noria.cli.output import print_json, print_notices, printable, stdout_is_for_results
-from noria.errors import MediaError, ParserError
+from noria.errors import MediaError
 
 if TYPE_CHECKING:
     from noria.config import PipelineSpec
@@ -137,58 +137,30 @@ def spec_of(
         click.UsageError: no config or no source is given, or configs and sources are mixed.
         ConfigError: the pipeline file cannot be read.
     """
-    from noria.config import (
-        ModelSpec,
-        PipelineSpec,
-        SinkSpec,
-        SourceSpec,
-        TrackerSpec,
-        is_pipeline_file,
-        load_pipeline,
-    )
-    from noria.media.sinks import split_spec
+    from noria.config import is_pipeline_file, load_pipeline
     from noria.media.sources.images import IMAGE_SUFFIXES
+    from noria.pipeline.opening import pipeline_spec
 
-    changes: dict[str, Any] = {}
     if is_pipeline_file(inputs[0]):
-        spec = load_pipeline(inputs[0])
-        names = inputs[1:]
+        spec, configs, names = load_pipeline(inputs[0]), None, inputs[1:]
         if any(_is_config(name) for name in names):
             raise click.UsageError(f"{inputs[0]} is a pipeline file; it names its configs itself")
-        models: tuple[ModelSpec, ...] = spec.models
     else:
         count = 1 + next(
             (i for i, name in enumerate(inputs[1:]) if not _is_config(name)), len(inputs) - 1
         )
-        names = inputs[count:]
+        spec, configs, names = None, inputs[:count], inputs[count:]
         if not names:
             raise click.UsageError("Missing argument 'SOURCE...': a video, image, folder or URL.")
         late = next((name for name in names if _is_config(name)), None)
         if late is not None:
             raise click.UsageError(f"{late} stands behind a source; configs come first")
-        models = tuple(ModelSpec(config=Path(name)) for name in inputs[:count])
-        spec = None
     if len(names) > 1 and all(Path(n).suffix.lower() in IMAGE_SUFFIXES for n in names):
         raise click.UsageError(
             f"{len(names)} pictures are given one by one; a pattern must be quoted "
             "('photos/*.jpg') to be one source, or name their folder"
         )
-    sources = tuple(map(SourceSpec.given, names))
-    if outs:
-        kinds = (split_spec(out) for out in outs)
-        changes["sinks"] = tuple(SinkSpec(kind=kind, path=path) for kind, path in kinds)
-    if tracker is not None:
-        file = Path(tracker) if tracker.endswith((".yml", ".yaml")) else None
-        name, _, text = tracker.partition(":")
-        settings = dict(item.partition("=")[::2] for item in text.split(",") if item)
-        changes["tracker"] = (
-            TrackerSpec(config=file) if file else TrackerSpec(name=name, settings=settings)
-        )
-    if spec is None:
-        return PipelineSpec(sources=sources, models=models, **changes)
-    if sources:
-        changes["sources"] = sources
-    return spec.changed(**changes) if changes else spec
+    return pipeline_spec(spec, configs=configs, sources=names, outputs=outs, tracker=tracker)
 
 
 def _is_config(name: str) -> bool:
@@ -210,7 +182,7 @@ def execute(
     """
     from noria.cli.progress import RunProgress
     from noria.notices import Notice, refuse_warnings
-    from noria.pipeline.assembly import assemble
+    from noria.pipeline.assembly import assemble, unparsed
 
     said: list[Notice] = []
 
@@ -238,12 +210,9 @@ def execute(
     print_notices(late, quiet=quiet)
     if strict:
         refuse_warnings(late)
-    broken = [m for m in report.models if m.inferred and m.failed == m.inferred]
-    if broken:
-        raise ParserError(
-            f"none of the {broken[0].inferred} outputs of {broken[0].name} could be parsed",
-            fix="the warning above says why; noria show CONFIG lists what the model outputs",
-        )
+    error = unparsed(report)
+    if error is not None:
+        raise error
     return report
 
 

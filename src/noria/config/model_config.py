@@ -329,6 +329,12 @@ class ModelConfig(BaseModel):
         """Every value in use with its origin, in the order of the documentation."""
         return [EffectiveValue(*row) for row in effective(self)]
 
+    def _repr_html_(self) -> str:
+        """The values that are not defaults, with their origins, for notebooks."""
+        from noria.config.show import config_html
+
+        return config_html(self)
+
     def __repr__(self) -> str:
         model = self.onnx_file or self.model_engine_file
         return (

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
@@ -17,29 +16,29 @@ import numpy.typing as npt
 from noria.config.enums import NetworkType, ProcessMode
 from noria.errors import EngineError
 from noria.infer.attach import Generation
-from noria.infer.batch import Batch
+from noria.infer.batch import Batch, frame_meta
 from noria.infer.dump import TensorFiles
 from noria.infer.gather import frame_runs, object_runs
-from noria.infer.items import Items, layers_of
+from noria.infer.items import Items
 from noria.infer.model import LoadOptions, Model
 from noria.infer.parser_choice import Choice
+from noria.infer.pending import Arrays, Pending, RawOutput, Run, attach_tensors
 from noria.infer.postprocess.classifier import ClassifierPostprocessor, attach_cached
 from noria.infer.record import Record, StageTimes
 from noria.infer.scale import scale
-from noria.infer.selection import Selection, Selector
+from noria.infer.selection import Selector
 from noria.infer.tensor_input import tensor_chunks
-from noria.media.frame import Frame
-from noria.meta import FrameMeta, NetworkInfo, TensorOutput
+from noria.media.frame import Frame, PixelFormat
+from noria.meta import FrameMeta, NetworkInfo
 from noria.meta.detections import FloatArray
 from noria.notices import Notice
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig
     from noria.engine.session import Session
+    from noria.infer.update import ModelUpdater
 
 __all__ = ["Inferencer", "Pending", "RawOutput", "StageTimes", "usable_cores"]
-
-Arrays = dict[str, npt.NDArray[Any]]
 
 _ASYNC_BATCHES = 3  # images waiting for an asynchronous classifier. Source: spec E.3
 
@@ -47,49 +46,6 @@ _ASYNC_BATCHES = 3  # images waiting for an asynchronous classifier. Source: spe
 def usable_cores() -> int:
     """Cores this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@dataclass(frozen=True, slots=True)
-class RawOutput:
-    """What the raw output callback gets for each run of the engine. Source: spec C.5.
-
-    Attributes:
-        component_id: `gie-unique-id` of the model.
-        network: size of its input.
-        outputs: name -> (N, ...) array, binding order.
-        metas: the frame of each of the N items.
-        objects: the object of each item, or None for whole frames.
-    """
-
-    component_id: int
-    network: NetworkInfo
-    outputs: Mapping[str, npt.NDArray[Any]]
-    metas: Sequence[FrameMeta]
-    objects: Sequence[int] | None
-
-
-@dataclass(slots=True)
-class _Run:
-    """One run of the engine: what it is about and where its outputs will be."""
-
-    items: Items
-    future: Future[Arrays | None]
-    inputs: Arrays = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class Pending:
-    """A batch on its way through the engine."""
-
-    batch: Batch
-    model: Model
-    runs: list[_Run] = field(default_factory=list)
-    cached: list[tuple[int, FrameMeta, Selection]] = field(default_factory=list)
-
-    def cancel(self) -> None:
-        """Give up what has not started yet."""
-        for run in self.runs:
-            run.future.cancel()
 
 
 class Inferencer:
@@ -131,6 +87,7 @@ class Inferencer:
         self._discarding: int | None = None
         self._unfinished: deque[Future[Arrays | None]] = deque()  # of an asynchronous classifier
         self._next: Model | None = None
+        self._updater: ModelUpdater | None = None
         self._in_flight: Counter[int] = Counter()  # batches between begin and complete, per model
         self._replaced: list[Model] = []
 
@@ -253,12 +210,50 @@ class Inferencer:
             self.end_of_stream(source_id)
         return batch.metas
 
+    def __call__(
+        self,
+        picture: Frame | npt.NDArray[Any] | str | Path,
+        meta: FrameMeta | None = None,
+        *,
+        format: PixelFormat | str = PixelFormat.BGR,
+    ) -> FrameMeta:
+        """One picture from start to end; `interval` and `stabilize-buffer-count` skip nothing.
+
+            meta = detector(picture)
+            reader(picture, meta)  # a secondary model, on what was found
+
+        Args:
+            picture: a `Frame`, an array (h, w, 3) uint8, or (h, w) for gray, or the path of an
+                image or video, of which the first frame is taken.
+            meta: what is known of it already; results are added to it.
+            format: of an array: `bgr` as OpenCV has it, `rgb` or `gray`.
+
+        Raises:
+            MediaError: it is no picture.
+            EngineError: the engine failed; or the model works on objects and there is no `meta`.
+        """
+        from noria.media import as_frame
+
+        if meta is None and self.secondary and not self.config.input_tensor_from_meta:
+            raise EngineError(
+                "this model works on objects that another one found (process-mode=2)",
+                where=str(self.config.path),
+                fix="meta = detector(picture); model(picture, meta)",
+            )
+        frame = as_frame(picture, format)
+        meta = frame_meta(frame) if meta is None else meta
+        self.complete(self._begin(Batch([frame], [meta], [0]), lambda _: [True]))
+        return meta
+
     def begin(self, batch: Batch) -> Pending:
         """Choose what to infer on and hand it to the engine's threads, without waiting for them.
 
         Raises:
             EngineError: tensors of the caller do not fit; an asynchronous run failed.
         """
+        return self._begin(batch, self._turns)
+
+    def _begin(self, batch: Batch, choose: Callable[[Batch], list[bool]]) -> Pending:
         if self._next is not None:
             self._exchange()
         model = self._model
@@ -266,7 +261,7 @@ class Inferencer:
         with self._record.lock:
             self._in_flight[id(model)] += 1
         start = perf_counter()
-        turns = self._turns(batch)
+        turns = choose(batch)
         if model.preprocessor is None:
             self._begin_tensors(pending)
         elif model.selector is not None:
@@ -328,6 +323,33 @@ class Inferencer:
         """Change to another model before the next batch; batches on their way keep the old one."""
         self._next = model
 
+    def update_model(
+        self,
+        *,
+        config: str | Path | None = None,
+        engine: str | Path | None = None,
+        on_updated: Callable[[int, Path], None] | None = None,
+    ) -> ModelUpdater:
+        """Load another model beside the running one; it takes over between two batches.
+
+        Args:
+            config, engine: one of both: the new config, or an engine for the running config.
+            on_updated: called with (status, path) when it is loaded; 0 is success. After a
+                failure the old model keeps running, with a warning among the notices.
+
+        Returns:
+            The updater; its `wait()` waits for the loading.
+
+        Raises:
+            ConfigError: an update is under way already, or not exactly one file is given.
+        """
+        from noria.infer.update import ModelUpdater
+
+        if self._updater is None:
+            self._updater = ModelUpdater(self)
+        self._updater.update(config=config, engine=engine, on_updated=on_updated)
+        return self._updater
+
     def close(self) -> None:
         """Release the engine; runs under way finish first."""
         if self._workers is not None:
@@ -349,6 +371,12 @@ class Inferencer:
             f"Inferencer({self.config.path.name}, {net.width}x{net.height}x{net.channels}, "
             f"batch {self.config.batch_size}, {parser})"
         )
+
+    def _repr_html_(self) -> str:
+        """What goes in and out, the parser, and what was decided, for notebooks."""
+        from noria.infer.show import inferencer_html
+
+        return inferencer_html(self)
 
     # What is inferred on.
 
@@ -410,7 +438,7 @@ class Inferencer:
         first = None
         if self._files.replaces_input and model.preprocessor is not None:
             first = self._files.replacement(model.preprocessor.shape)
-        run = _Run(items, Future())
+        run = Run(items, Future())
         run.future = self._workers.submit(self._execute, model, run, inputs, first)
         pending.runs.append(run)
         if self._asynchronous(model):
@@ -432,7 +460,7 @@ class Inferencer:
     def _execute(
         self,
         model: Model,
-        run: _Run,
+        run: Run,
         inputs: Arrays | None,
         first: FloatArray | None,
     ) -> Arrays | None:
@@ -504,7 +532,7 @@ class Inferencer:
         for _, meta, selection in items.cached:
             attach_cached(model.selector, meta, selection)
 
-    def _complete_run(self, run: _Run, model: Model) -> None:
+    def _complete_run(self, run: Run, model: Model) -> None:
         try:
             outputs = run.future.result()
         except BaseException:
@@ -518,9 +546,9 @@ class Inferencer:
         if model.postprocessor is not None:
             model.postprocessor.attach(outputs, items)
         if model.config.output_tensor_meta:
-            self._attach_tensors(outputs, items, model)
+            attach_tensors(outputs, items, model)
 
-    def _raw(self, run: _Run, outputs: Arrays, model: Model) -> None:
+    def _raw(self, run: Run, outputs: Arrays, model: Model) -> None:
         """What the debugging keys and the callback want, before anything is parsed."""
         if not self._files.active and self.on_raw_output is None:
             return
@@ -533,32 +561,6 @@ class Inferencer:
                 self.on_raw_output(
                     RawOutput(component, model.network, outputs, items.metas, items.objects)
                 )
-
-    @staticmethod
-    def _attach_tensors(outputs: Arrays, items: Items, model: Model) -> None:
-        """One record per item after all other results. Source: spec C.4."""
-        cfg = model.config
-        for i, meta in enumerate(items.metas):
-            result = TensorOutput(
-                cfg.component_id,
-                layers_of(outputs, i),
-                model.network,
-                cfg.maintain_aspect_ratio,
-                cfg.symmetric_padding,
-                i,
-                outputs,
-            )
-            shown = items.object_of(i)
-            if items.rois is not None:
-                roi = items.rois[i]
-                roi.tensors.append(result)
-                meta.user.append(roi)
-                if shown >= 0:
-                    meta.objects.user.setdefault(shown, []).append(roi)
-            elif shown >= 0:
-                meta.objects.tensors.setdefault(shown, []).append(result)
-            else:
-                meta.tensors.append(result)
 
     def _exchange(self) -> None:
         """Take the waiting model; runs of the old one finish with it."""

@@ -117,8 +117,18 @@ class ModelUpdater:
         self._thread: threading.Thread | None = None
         self.errors: list[NoriaError] = []
 
-    def update(self, *, config: str | Path | None = None, engine: str | Path | None = None) -> None:
+    def update(
+        self,
+        *,
+        config: str | Path | None = None,
+        engine: str | Path | None = None,
+        on_updated: Callable[[int, Path], None] | None = None,
+    ) -> None:
         """Start loading; the new model takes over before the next batch after it is ready.
+
+        Args:
+            config, engine: one of both.
+            on_updated: for this attempt, instead of that of the updater.
 
         Raises:
             ConfigError: an update is under way already, or not exactly one file is given.
@@ -134,7 +144,10 @@ class ModelUpdater:
             raise ConfigError("an update needs a config or an engine", expected="one of the two")
         is_config = config is not None
         self._thread = threading.Thread(
-            target=self._load, args=(paths[0], is_config), name="noria-model-load", daemon=True
+            target=self._load,
+            args=(paths[0], is_config, on_updated or self._on_updated),
+            name="noria-model-load",
+            daemon=True,
         )
         self._thread.start()
 
@@ -145,7 +158,9 @@ class ModelUpdater:
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
-    def _load(self, path: Path, is_config: bool) -> None:
+    def _load(
+        self, path: Path, is_config: bool, on_updated: Callable[[int, Path], None] | None
+    ) -> None:
         status = 0
         try:
             running = self._inferencer.config
@@ -160,8 +175,8 @@ class ModelUpdater:
                 error = EngineError(f"loading failed: {type(cause).__name__}: {cause}")
             self.errors.append(error)
             self._inferencer.warn(f"the model was not updated: {error}", str(path))
-        if self._on_updated is not None:
-            self._on_updated(status, path)
+        if on_updated is not None:
+            on_updated(status, path)
 
     def _accepted(self, cfg: ModelConfig) -> Model:
         """The loaded model, if its batch and input size fit the running one.

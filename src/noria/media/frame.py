@@ -110,6 +110,16 @@ class Frame:
         size = f"{self.width}x{self.height}"
         return f"Frame({self.format} {size}, frame {self.frame} of {self.source!r})"
 
+    def to_rgb(self) -> Plane:
+        """The picture as (h, w, 3) uint8 RGB, as Pillow and Matplotlib have it."""
+        from noria.media.pixels import to_rgb
+
+        return to_rgb(self)
+
+    def to_bgr(self) -> Plane:
+        """The picture as (h, w, 3) uint8 BGR, as OpenCV has it."""
+        return np.ascontiguousarray(self.to_rgb()[:, :, ::-1])
+
     def _repr_png_(self) -> bytes:
         """The picture for notebooks: PNG, at most 960 pixels wide."""
         from noria.media.pixels import to_png

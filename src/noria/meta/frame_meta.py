@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from noria.meta.detections import Detections, Space
 from noria.meta.extras import import_extra
-from noria.meta.objects import Objects
+from noria.meta.objects import ObjectMeta, Objects
 from noria.meta.results import SegmentationMeta, TensorOutput
 
 __all__ = ["FrameMeta"]
@@ -60,8 +61,6 @@ class FrameMeta:
             MissingExtraError: the extra `noria[supervision]` is not installed.
         """
         supervision = import_extra("supervision", "supervision")
-        from noria.meta.masks import object_mask
-
         o = self.objects
         corners = o.rects.copy()
         corners[:, 2:] += corners[:, :2]
@@ -69,13 +68,10 @@ class FrameMeta:
         masks = None
         if o.masks is not None and any(mask.size for mask in o.masks):
             masks = np.zeros((len(o), self.height, self.width), np.bool_)
-            for i in range(len(o)):
-                placed = object_mask(o, i, self.width, self.height)
-                if placed is not None:
-                    h, w = placed.pixels.shape
-                    masks[i, placed.top : placed.top + h, placed.left : placed.left + w] = (
-                        placed.pixels
-                    )
+            for obj in o:
+                mask = self.pixel_mask(obj)
+                if mask is not None:
+                    masks[obj.index] = mask
         return supervision.Detections(
             xyxy=corners,
             mask=masks,
@@ -84,6 +80,22 @@ class FrameMeta:
             tracker_id=ids if (ids != -1).any() else None,
             data={"class_name": np.array([o.label(i) for i in range(len(o))], dtype=np.str_)},
         )
+
+    def pixel_mask(self, obj: ObjectMeta) -> npt.NDArray[np.bool_] | None:
+        """Which pixels of the frame an object covers, or None if it has no mask.
+
+        Returns:
+            (height, width) bool, False outside the object's box.
+        """
+        from noria.meta.masks import object_mask
+
+        placed = object_mask(self.objects, obj.index, self.width, self.height)
+        if placed is None:
+            return None
+        h, w = placed.pixels.shape
+        mask = np.zeros((self.height, self.width), np.bool_)
+        mask[placed.top : placed.top + h, placed.left : placed.left + w] = placed.pixels
+        return mask
 
     def __repr__(self) -> str:
         from noria.meta.show import frame_line

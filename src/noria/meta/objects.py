@@ -220,11 +220,68 @@ class Objects:
         self.object_ids = join(self.object_ids, np.full(n, UNTRACKED_OBJECT_ID, np.uint64))
         self.parents = join(self.parents, np.full(n, parent, np.int32))
 
-    def keep(self, index: npt.NDArray[Any]) -> None:
-        """Keep only the objects at `index` (rising integers or a boolean mask), in that order.
+    def add(
+        self,
+        left: float,
+        top: float,
+        width: float,
+        height: float,
+        *,
+        class_id: int | None = None,
+        confidence: float = 1.0,
+        label: str = "",
+        component_id: int = 0,
+        parent: ObjectMeta | None = None,
+    ) -> ObjectMeta:
+        """Add one object by hand, untracked.
+
+        Args:
+            left, top, width, height: in frame pixels.
+            class_id: its class; None is the class that is called `label`, a new one if none is, or
+                0 without a label.
+            label: name of the class, for this frame.
+            component_id: whose object it is: the `gie-unique-id` of a model, so that trackers and
+                secondary models take it for one of its objects; 0 is nobody's.
+            parent: the object it is a part of.
+
+        Raises:
+            ValueError: the class has another name already, or the parent is of another frame.
+        """
+        if parent is not None and parent._objects is not self:
+            raise ValueError("the parent is an object of another frame")
+        names = self.labels.get(component_id, ())
+        if class_id is None:
+            class_id = 0
+            if label:
+                class_id = names.index(label) if label in names else len(names)
+        if label:
+            names = _named(names, class_id, label)
+        box = Detections(
+            np.array([[left, top, width, height]], np.float32),
+            np.array([confidence], np.float32),
+            np.array([class_id], np.int32),
+            space=Space.FRAME,
+        )
+        self.append(
+            box,
+            component_id,
+            labels=names,
+            styles=self.styles.get(component_id),
+            mask_threshold=self.mask_thresholds.get(component_id, 0.0),
+            parent=-1 if parent is None else parent.index,
+        )
+        return ObjectMeta(self, len(self) - 1)
+
+    def keep(self, index: npt.NDArray[Any] | Callable[[ObjectMeta], bool]) -> None:
+        """Keep only some objects, in their order.
 
         Children of a removed object have no parent afterwards. Views made before are void.
+
+        Args:
+            index: rising integers, a boolean mask, or a function that is asked for each object.
         """
+        if callable(index):
+            index = np.array([bool(index(obj)) for obj in self], np.bool_)
         kept = np.arange(len(self))[index]
         place = np.full(len(self) + 1, -1, np.int32)  # the last is for parent -1
         place[kept] = np.arange(len(kept), dtype=np.int32)
@@ -281,6 +338,20 @@ class Objects:
         from noria.meta.show import objects_line
 
         return f"Objects({objects_line(self)})"
+
+
+def _named(names: Sequence[str], class_id: int, label: str) -> Sequence[str]:
+    """`names` with that of one class; the sequence itself is not changed."""
+    if class_id < 0:
+        raise ValueError(f"class {class_id} cannot have a name")
+    known = names[class_id] if class_id < len(names) else ""
+    if known and known != label:
+        raise ValueError(f"class {class_id} is {known!r}, it cannot be {label!r} too")
+    if known:
+        return names
+    longer = [*names, *[""] * (class_id + 1 - len(names))]
+    longer[class_id] = label
+    return longer
 
 
 class ObjectMeta:
@@ -344,6 +415,15 @@ class ObjectMeta:
         self._objects.rects[self.index, 3] = value
 
     @property
+    def rect(self) -> tuple[float, float, float, float]:
+        """left, top, width, height in frame pixels."""
+        return self.left, self.top, self.width, self.height
+
+    @rect.setter
+    def rect(self, value: Sequence[float]) -> None:
+        self._objects.rects[self.index] = value
+
+    @property
     def class_id(self) -> int:
         return int(self._objects.class_ids[self.index])
 
@@ -370,6 +450,11 @@ class ObjectMeta:
     @object_id.setter
     def object_id(self, value: int) -> None:
         self._objects.object_ids[self.index] = value
+
+    @property
+    def track_id(self) -> int | None:
+        """`object_id`, or None for an object that is not tracked."""
+        return None if self.object_id == UNTRACKED_OBJECT_ID else self.object_id
 
     @property
     def display_text(self) -> str | None:

@@ -1,5 +1,8 @@
 """Objects of many frames as one table: rows, pandas, Arrow, Parquet.
 
+Each function takes the metadata of one frame or of any number, read once; pairs of a frame and its
+metadata are taken too, so a `Pipeline` is.
+
 One row for each object, in the order of the frames and of attachment; frames without objects give
 no rows. The columns, always all of them and in this order:
 
@@ -60,18 +63,20 @@ COLUMNS: dict[str, str] = {
 }
 """Name -> type of every column."""
 
+Metas = FrameMeta | Iterable[FrameMeta] | Iterable[tuple[Any, FrameMeta]]
+
 _NULLABLE = {"parent": "Int32", "object_id": "UInt64"}
 _ROWS_PER_GROUP = 65536
 
 
-def to_rows(metas: FrameMeta | Iterable[FrameMeta]) -> list[dict[str, Any]]:
+def to_rows(metas: Metas) -> list[dict[str, Any]]:
     """One dict of plain Python values for each object; null is None. See the module for columns."""
     columns = {name: _plain(values) for name, values in _columns(metas).items()}
     names = tuple(columns)
     return [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def to_pandas(metas: FrameMeta | Iterable[FrameMeta]) -> Any:
+def to_pandas(metas: Metas) -> Any:
     """A `pandas.DataFrame`; `parent` and `object_id` are nullable integers.
 
     Raises:
@@ -111,7 +116,7 @@ def arrow_schema() -> Any:
     return pa.schema(fields)
 
 
-def to_arrow(metas: FrameMeta | Iterable[FrameMeta]) -> Any:
+def to_arrow(metas: Metas) -> Any:
     """A `pyarrow.Table` with the schema `arrow_schema()`.
 
     Raises:
@@ -125,7 +130,7 @@ def to_arrow(metas: FrameMeta | Iterable[FrameMeta]) -> Any:
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def write_parquet(metas: FrameMeta | Iterable[FrameMeta], path: str | Path) -> Path:
+def write_parquet(metas: Metas, path: str | Path) -> Path:
     """Write a Parquet file (zstd), as `metas` come: memory stays flat for any number of frames.
 
     A file that cannot be finished is removed; one that stood there is kept until then.
@@ -162,8 +167,10 @@ def write_parquet(metas: FrameMeta | Iterable[FrameMeta], path: str | Path) -> P
     return path
 
 
-def _each(metas: FrameMeta | Iterable[FrameMeta]) -> Iterable[FrameMeta]:
-    return (metas,) if isinstance(metas, FrameMeta) else metas
+def _each(metas: Metas) -> Iterable[FrameMeta]:
+    if isinstance(metas, FrameMeta):
+        return (metas,)
+    return (item[1] if isinstance(item, tuple) else item for item in metas)
 
 
 def _plain(values: Any) -> list[Any]:
@@ -171,7 +178,7 @@ def _plain(values: Any) -> list[Any]:
     return plain
 
 
-def _columns(metas: FrameMeta | Iterable[FrameMeta]) -> dict[str, Any]:
+def _columns(metas: Metas) -> dict[str, Any]:
     """Name -> array or list, all of one length."""
     full = [m for m in _each(metas) if len(m.objects)]
     counts = [len(m.objects) for m in full]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,6 +14,7 @@ from noria.config.enums import ProcessMode
 from noria.config.pipeline_spec import PipelineSpec, SourceSpec
 from noria.draw import Painter
 from noria.draw.tiler import Tiler
+from noria.errors import ParserError
 from noria.infer.attach import Generation
 from noria.infer.inferencer import Inferencer, usable_cores
 from noria.media import (
@@ -32,9 +33,11 @@ from noria.meta import FrameMeta
 from noria.notices import Notice
 from noria.pipeline.outlet import Route
 from noria.pipeline.pipeline import Pipeline
+from noria.pipeline.report import RunReport
+from noria.pipeline.stage import is_stage
 from noria.track import Tracker, open_tracker
 
-__all__ = ["Assembly", "RunOptions", "assemble"]
+__all__ = ["Assembly", "RunOptions", "assemble", "unparsed"]
 
 MAX_STREAMS = 4  # each holds the engine's memory for one batch
 
@@ -74,38 +77,49 @@ class Assembly:
     """
 
     pipeline: Pipeline
-    inferencers: list[Inferencer]
+    inferencers: list[Any]
     notices: list[Notice] = field(default_factory=list)
 
     def close(self) -> None:
-        """Release the engines."""
-        for inferencer in self.inferencers:
-            inferencer.close()
+        """Release the engines, and everything else if it has not run."""
+        self.pipeline.close()
 
 
 def assemble(
     spec: PipelineSpec,
     options: RunOptions | None = None,
     *,
+    stages: Sequence[Any] | None = None,
+    opened: Mapping[int, Source] | None = None,
+    sinks: Sequence[Sink | Route] = (),
+    painter: Any = None,
     on_stage: Callable[[str], None] = lambda _: None,
     on_ready: Callable[[list[Notice]], None] = lambda _: None,
     on_result: Callable[[FrameMeta], None] | None = None,
+    kind: type[Pipeline] = Pipeline,
 ) -> Assembly:
     """Open sources, load models and tracker, open sinks, in this order.
 
     Outputs are checked by name before anything is opened, and created last, when nothing else can
-    fail. Primary models come first, then the tracker, then secondary ones.
+    fail. The tracker comes behind the last primary model.
 
     Args:
+        stages: what runs instead of the models of `spec`, in order: configs, opened models,
+            trackers, probes.
+        opened: sources that stand for those of `spec`, by place; closed by the pipeline.
+        sinks: more outputs, opened already.
+        painter: draws instead of what `spec.osd` says.
         on_stage: told what is being done.
         on_ready: told everything decided, before an output is created; may raise to refuse.
         on_result: called with each frame's metadata, in order.
+        kind: what to make.
 
     Raises:
         NoriaError: whatever is wrong, with nothing left open or half-written.
     """
-    options = options or RunOptions()
-    configs, notices = _configs(spec)
+    options, opened = options or RunOptions(), opened or {}
+    items, notices = _numbered(spec.load_models() if stages is None else stages, str(spec.path))
+    configs = [item for item in items if isinstance(item, ModelConfig)]
     inputs = _inputs(spec, configs)
     check_sinks([s.text for s in spec.sinks if s.text and not has_placeholder(s.text)], inputs)
     notices = [*spec.notices, *notices]
@@ -113,21 +127,34 @@ def assemble(
         on_stage("opening source")
         sources: list[Source] = []
         for number, source_spec in enumerate(spec.opened_sources):
-            sources.append(undo.enter_context(_open(source_spec, number)))
-        inferencers = []
-        for cfg in configs:
-            on_stage(f"loading or building engine: {cfg.path.name}")
-            live = any(s.live for s in sources)
-            inferencers.append(undo.enter_context(_inferencer(cfg, options, live)))
+            if number in opened:
+                sources.append(opened[number])
+                sources[-1].source_id = number
+            else:
+                sources.append(undo.enter_context(_open(source_spec, number)))
+        own: list[Any] = []
+        for place, item in enumerate(items):
+            if isinstance(item, ModelConfig):
+                on_stage(f"loading or building engine: {item.path.name}")
+                live = any(s.live for s in sources)
+                items[place] = undo.enter_context(_inferencer(item, options, live))
+                own.append(items[place])
+        inferencers = [item for item in items if is_stage(item)]
         tracker = _tracker(spec)
-        stages = _in_order(inferencers, tracker)
-        painter: Any = _Undrawn()
-        if spec.osd.show:
-            painter = Painter.from_spec(spec.osd, palette=options.palette)
-        for part in (*inferencers, *sources, *([tracker] if tracker else ())):
-            notices += part.notices
+        if tracker is not None:
+            own.append(tracker)
+            primaries = [i for i, s in enumerate(items) if is_stage(s) and not _secondary(s)]
+            items.insert(primaries[-1] + 1 if primaries else 0, tracker)
+        if painter is None:
+            painter = _Undrawn()
+            if spec.osd.show:
+                painter = Painter.from_spec(spec.osd, palette=options.palette)
+        for part in (*items, *sources):
+            notices += getattr(part, "notices", ())
+        notices = list(dict.fromkeys(notices))
         on_ready(notices)
-        routes = _routes(spec, sources, [*inputs, *_engines(inferencers)], undo)
+        engines = [path for i in inferencers if (path := getattr(i, "engine_path", None))]
+        routes = _routes(spec, sources, [*inputs, *engines], undo)
         several = len(sources) > 1
         tiler = None
         if several and any(r.tiled for r in routes):
@@ -135,44 +162,66 @@ def assemble(
             tiler = Tiler() if tiling is None else Tiler(
                 tiling.rows, tiling.columns, tiling.width, tiling.height
             )  # fmt: skip
-        pipeline = Pipeline(
+        pipeline = kind(
             sources,
-            stages,
-            routes,
+            items,
+            [*routes, *sinks],
             painter=painter,
             limit=options.limit,
             on_result=on_result,
             batch_timeout_s=spec.batch_timeout_s,
             batch_size=spec.batch_size,
             tiler=tiler,
+            owned=own,
+            notices=notices,
         )
         undo.pop_all()
     return Assembly(pipeline, inferencers, notices)
 
 
-def _configs(spec: PipelineSpec) -> tuple[list[ModelConfig], list[Notice]]:
-    """The models' configs, each with an id of its own as far as the files leave that open."""
-    configs = [model.load() for model in spec.models]
-    taken = [cfg.gie_unique_id for cfg in configs]
-    notices = []
-    free = (i for i in range(1, 1000) if i not in taken)
-    for place, cfg in enumerate(configs):
-        if cfg.gie_unique_id is None:
+def unparsed(report: RunReport) -> ParserError | None:
+    """The error of a run in which nothing that a model put out could be parsed."""
+    broken = [m for m in report.models if m.inferred and m.failed == m.inferred]
+    if not broken:
+        return None
+    return ParserError(
+        f"none of the {broken[0].inferred} outputs of {broken[0].name} could be parsed",
+        fix="the warning above says why; noria show CONFIG lists what the model outputs",
+    )
+
+
+def _secondary(stage: Any) -> bool:
+    return bool(getattr(stage, "secondary", False))
+
+
+def _numbered(stages: Sequence[Any], where: str) -> tuple[list[Any], list[Notice]]:
+    """The stages, each config with an id of its own as far as the files leave that open."""
+    items, notices = list(stages), []
+    named: dict[int, list[str]] = {}
+    for item in items:
+        cfg = item if isinstance(item, ModelConfig) else getattr(item, "config", None)
+        if isinstance(cfg, ModelConfig):
+            fixed = cfg.gie_unique_id if cfg is item else cfg.component_id
+            if fixed is not None:
+                named.setdefault(fixed, []).append(cfg.path.name)
+    free = (i for i in range(1, 1000) if i not in named)
+    for place, cfg in enumerate(items):
+        if isinstance(cfg, ModelConfig) and cfg.gie_unique_id is None:
             number = next(free)
-            configs[place] = cfg.with_overrides(gie_unique_id=number)
+            items[place] = cfg.with_overrides(gie_unique_id=number)
             text = f"gie-unique-id is absent: {number} is used"
             notices.append(Notice("info", text, str(cfg.path)))
-    for number in {n for n in taken if n is not None and taken.count(n) > 1}:
-        names = [cfg.path.name for cfg in configs if cfg.gie_unique_id == number]
-        text = (
-            f"gie-unique-id={number} in {' and '.join(names)}: their results cannot be told apart"
-        )
-        notices.append(Notice("warning", text, str(spec.path)))
-    for cfg in configs[:1]:
+    for number, names in named.items():
+        if len(names) > 1:
+            text = f"gie-unique-id={number} in {' and '.join(names)}: their results cannot be told"
+            notices.append(Notice("warning", f"{text} apart", where))
+    for cfg in items[:1]:
+        if not isinstance(cfg, ModelConfig):
+            continue
         if cfg.process_mode is ProcessMode.SECONDARY and not cfg.input_tensor_from_meta:
             text = "process-mode=2, and no model before it finds objects: nothing is inferred"
             notices.append(Notice("warning", text, str(cfg.origin("process_mode"))))
-    return configs, notices
+    return items, notices
 
 
 def _inputs(spec: PipelineSpec, configs: Sequence[ModelConfig]) -> list[str | Path]:
@@ -181,10 +230,6 @@ def _inputs(spec: PipelineSpec, configs: Sequence[ModelConfig]) -> list[str | Pa
     for cfg in configs:
         read += [cfg.path, *(value for _, value in cfg if isinstance(value, Path))]
     return read
-
-
-def _engines(inferencers: Sequence[Inferencer]) -> list[Path]:
-    return [i.engine_path for i in inferencers if i.engine_path is not None]
 
 
 def _open(spec: SourceSpec, number: int) -> Source:
@@ -229,15 +274,6 @@ def _tracker(spec: PipelineSpec) -> Tracker | None:
     if spec.tracker is None:
         return None
     return open_tracker(spec.tracker.config or spec.tracker.text, **spec.tracker.options)
-
-
-def _in_order(inferencers: Sequence[Inferencer], tracker: Tracker | None) -> list[Any]:
-    """Models as given; the tracker behind the last primary one."""
-    stages: list[Any] = list(inferencers)
-    if tracker is not None:
-        primaries = [i for i, model in enumerate(inferencers) if not model.secondary]
-        stages.insert(primaries[-1] + 1 if primaries else 0, tracker)
-    return stages
 
 
 class _Undrawn:

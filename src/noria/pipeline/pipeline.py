@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import partial
 from time import perf_counter
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 from weakref import ref
 
 from noria.draw import Painter
@@ -23,6 +23,7 @@ from noria.errors import NoriaError
 from noria.infer.batch import Batch
 from noria.media import Frame, Sink, Source
 from noria.meta import FrameMeta
+from noria.notices import Notice
 from noria.pipeline.channel import Channel, Closed
 from noria.pipeline.mux import Muxer
 from noria.pipeline.outlet import Composes, Outlet, Route, routes_of
@@ -34,7 +35,13 @@ from noria.pipeline.tally import Meter, count_objects, fill_report
 if TYPE_CHECKING:
     from noria.track import Tracker
 
-__all__ = ["Pipeline"]
+__all__ = ["Pipeline", "SupportsClose"]
+
+
+class SupportsClose(Protocol):
+    """Something to be closed."""
+
+    def close(self) -> None: ...
 
 
 class Pipeline:
@@ -55,6 +62,8 @@ class Pipeline:
             other sources.
         batch_size: frames in a buffer at most, each of another source; None is one of each.
         tiler: composes one picture of all sources for the sinks that show pixels.
+        owned: what else is closed at the end: engines and trackers that nobody else uses.
+        notices: what was decided while its parts were opened.
 
     A pipeline runs once, by `run` or by a loop over it:
 
@@ -82,6 +91,8 @@ class Pipeline:
         batch_timeout_s: float = 0.04,
         batch_size: int | None = None,
         tiler: Composes | None = None,
+        owned: Sequence[SupportsClose] = (),
+        notices: Sequence[Notice] = (),
     ) -> None:
         self.sources = list(sources) if isinstance(sources, Sequence) else [sources]
         self.stages = list(stages) if isinstance(stages, Sequence) else [stages]
@@ -91,6 +102,8 @@ class Pipeline:
         if len({s.source_id for s in self.sources}) < len(self.sources):
             for number, source in enumerate(self.sources):
                 source.source_id = number
+        self._owned = list(owned)
+        self._decided = list(notices)
         self._segments = segments_of(self.stages)
         self._outlet = Outlet(
             routes_of(sinks),
@@ -119,6 +132,29 @@ class Pipeline:
         self._started = 0.0
         many = len(self.sources) > 1
         self.report = RunReport(f"{len(self.sources)} sources" if many else self.sources[0].name)
+
+    @property
+    def sinks(self) -> list[Sink]:
+        """Where results go."""
+        return list(self._outlet.sinks)
+
+    @property
+    def state(self) -> str:
+        """`new`, `running` or `done`."""
+        return self._state
+
+    @property
+    def models(self) -> list[Any]:
+        """The models among the stages, in their order."""
+        return [s.stage for s in self._segments if s.stage is not None]
+
+    @property
+    def notices(self) -> list[Notice]:
+        """What was decided so far, each once: while opening, and by every part."""
+        found = list(self._decided)
+        for part in (*self.stages, *self.sources, self._outlet):
+            found += getattr(part, "notices", ())
+        return list(dict.fromkeys([*found, *self.report.notices]))
 
     def stop(self) -> None:
         """Read no further frame; what was read is finished and written. Safe in signal handlers."""
@@ -188,10 +224,19 @@ class Pipeline:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop a loop over it; close sources and sinks if nothing has.
+        """Close it.
 
         Raises:
             NoriaError: an error of the run that nobody has been told yet.
+        """
+        self.close()
+        if error is None:
+            self._raise()
+
+    def close(self) -> None:
+        """Stop a loop over it; close sources, sinks and what it owns, if nothing has.
+
+        A run ends with this by itself: it is for a pipeline that shall not run.
         """
         loop = None if self._loop is None else self._loop()
         if loop is not None:
@@ -202,12 +247,22 @@ class Pipeline:
                 source.close()
             for failed in self._outlet.close():
                 self._error = self._error or failed
-        if error is None:
-            self._raise()
+            self._close_owned()
+
+    def _close_owned(self) -> None:
+        while self._owned:
+            self._owned.pop().close()
 
     def __repr__(self) -> str:
-        stages = ", ".join(type(s).__name__ for s in self.stages) or "no stages"
-        return f"Pipeline({self.report.source}: {stages}; {len(self._outlet.sinks)} sinks)"
+        from noria.pipeline.show import pipeline_line
+
+        return f"Pipeline({pipeline_line(self)})"
+
+    def _repr_html_(self) -> str:
+        """What it consists of and what was decided, for notebooks."""
+        from noria.pipeline.show import pipeline_html
+
+        return pipeline_html(self)
 
     # The threads. Each tells its neighbours when it leaves: what is already on its way downstream
     # is still finished, and nothing upstream waits for a thread that is gone.
@@ -314,6 +369,8 @@ class Pipeline:
         steps = [step for s in self._segments for step in (*s.before, *s.after)]
         self.report.seconds = perf_counter() - self._started
         fill_report(self.report, self.sources, self._mux, self._meters, steps, self._outlet)
+        self.report.notices = list(dict.fromkeys([*self._decided, *self.report.notices]))
+        self._close_owned()
 
     def _raise(self) -> None:
         """Raise the error of the run, once."""

@@ -149,6 +149,12 @@ class RunReport:
         parts += ["interrupted"] if self.interrupted else []
         return f"RunReport({', '.join(parts)})"
 
+    def _repr_html_(self) -> str:
+        """Sources, models, objects and notices, for notebooks."""
+        from noria.pipeline.show import report_html
+
+        return report_html(self)
+
 
 def _rounded(seconds: dict[str, float]) -> dict[str, float]:
     return {name: round(value, 3) for name, value in seconds.items()}

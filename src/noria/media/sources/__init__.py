@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from noria.errors import MediaError
 from noria.media.names import nearest_file, url_name, url_scheme
-from noria.media.sources.arrays import ArraySource
+from noria.media.sources.arrays import ArraySource, as_frame
 from noria.media.sources.base import Source
 from noria.media.sources.images import IMAGE_SUFFIXES, ImageSource, natural_key
 from noria.media.sources.reconnect import ReconnectPolicy
@@ -26,6 +26,7 @@ __all__ = [
     "Source",
     "StreamSource",
     "VideoSource",
+    "as_frame",
     "open_source",
 ]
 

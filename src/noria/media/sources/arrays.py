@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence, Sized
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from noria.errors import MediaError
 from noria.media.frame import Frame, PixelFormat
 from noria.media.sources.base import Source
 
-__all__ = ["ArraySource"]
+__all__ = ["ArraySource", "as_frame"]
 
 _STEP_FPS = 25.0
 _FORMATS = (PixelFormat.BGR, PixelFormat.RGB, PixelFormat.GRAY)
@@ -90,6 +91,14 @@ class ArraySource(Source):
                 frame, frame=number, pts_ns=pts_ns, source=self.name, source_id=self.source_id
             )
 
+    def frame_of(self, item: Any) -> Frame:
+        """One item as a frame of its own.
+
+        Raises:
+            MediaError: it is no picture.
+        """
+        return replace(self._frame(item, 0), source=self.name)
+
     def _frame(self, item: Any, number: int) -> Frame:
         if isinstance(item, Frame):
             return item
@@ -108,6 +117,29 @@ class ArraySource(Source):
                 fix=_hint(item, gray),
             )
         return Frame.from_array(item, self._format)
+
+
+def as_frame(picture: Any, format: PixelFormat | str = PixelFormat.BGR) -> Frame:
+    """One picture from what a program has.
+
+    Args:
+        picture: a `Frame`, an array as `ArraySource` takes it, or the path of an image or video,
+            of which the first frame is taken.
+        format: of an array.
+
+    Raises:
+        MediaError: it is no picture.
+    """
+    if isinstance(picture, Frame):
+        return picture
+    if isinstance(picture, (str, Path)):
+        from noria.media.sources import open_source
+
+        with open_source(str(picture)) as source:
+            for frame in source:
+                return frame
+        raise MediaError("there is no picture in it", where=str(picture))
+    return ArraySource((), name="picture", format=format).frame_of(picture)
 
 
 def _conversion(item: Any) -> str | None:

@@ -1,0 +1,89 @@
+"""A batch on its way through the engine, and what is told of its raw outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy.typing as npt
+
+from noria.infer.batch import Batch
+from noria.infer.items import Items, layers_of
+from noria.infer.model import Model
+from noria.infer.selection import Selection
+from noria.meta import FrameMeta, NetworkInfo, TensorOutput
+
+__all__ = ["Arrays", "Pending", "RawOutput", "Run", "attach_tensors"]
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class RawOutput:
+    """What the raw output callback gets for each run of the engine. Source: spec C.5.
+
+    Attributes:
+        component_id: `gie-unique-id` of the model.
+        network: size of its input.
+        outputs: name -> (N, ...) array, binding order.
+        metas: the frame of each of the N items.
+        objects: the object of each item, or None for whole frames.
+    """
+
+    component_id: int
+    network: NetworkInfo
+    outputs: Mapping[str, npt.NDArray[Any]]
+    metas: Sequence[FrameMeta]
+    objects: Sequence[int] | None
+
+
+@dataclass(slots=True)
+class Run:
+    """One run of the engine: what it is about and where its outputs will be."""
+
+    items: Items
+    future: Future[Arrays | None]
+    inputs: Arrays = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Pending:
+    """A batch on its way through the engine."""
+
+    batch: Batch
+    model: Model
+    runs: list[Run] = field(default_factory=list)
+    cached: list[tuple[int, FrameMeta, Selection]] = field(default_factory=list)
+
+    def cancel(self) -> None:
+        """Give up what has not started yet."""
+        for run in self.runs:
+            run.future.cancel()
+
+
+def attach_tensors(outputs: Arrays, items: Items, model: Model) -> None:
+    """One record per item after all other results. Source: spec C.4."""
+    cfg = model.config
+    for i, meta in enumerate(items.metas):
+        result = TensorOutput(
+            cfg.component_id,
+            layers_of(outputs, i),
+            model.network,
+            cfg.maintain_aspect_ratio,
+            cfg.symmetric_padding,
+            i,
+            outputs,
+        )
+        shown = items.object_of(i)
+        if items.rois is not None:
+            roi = items.rois[i]
+            roi.tensors.append(result)
+            meta.user.append(roi)
+            if shown >= 0:
+                meta.objects.user.setdefault(shown, []).append(roi)
+        elif shown >= 0:
+            meta.objects.tensors.setdefault(shown, []).append(result)
+        else:
+            meta.tensors.append(result)

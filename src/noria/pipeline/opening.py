@@ -1,0 +1,241 @@
+"""A whole pipeline in one call: what `noria run` is on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from noria.config import ModelConfig, is_pipeline_file, load_pipeline
+from noria.config.pipeline_spec import (
+    ModelSpec,
+    PipelineSpec,
+    SinkSpec,
+    SourceSpec,
+    TrackerSpec,
+)
+from noria.errors import NoriaError
+from noria.infer.attach import Generation
+from noria.media import Sink, Source
+from noria.media.sinks import split_spec
+from noria.media.sources.images import IMAGE_SUFFIXES
+from noria.meta import FrameMeta
+from noria.notices import Notice, refuse_warnings, warn_of
+from noria.pipeline.assembly import RunOptions, assemble, unparsed
+from noria.pipeline.outlet import Route
+from noria.pipeline.pipeline import Pipeline
+from noria.pipeline.stage import is_stage, is_tracker
+
+if TYPE_CHECKING:
+    from noria.draw import Painter
+    from noria.infer.inferencer import Inferencer
+    from noria.pipeline.stage import Probe
+    from noria.track import Tracker
+
+__all__ = ["open_pipeline", "pipeline_spec"]
+
+_WHERE = "open_pipeline"
+
+
+def pipeline_spec(
+    base: PipelineSpec | None = None,
+    *,
+    configs: Sequence[str | Path] | None = None,
+    sources: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    tracker: str | None = None,
+) -> PipelineSpec:
+    """A pipeline from words, as a command line has them; what is given replaces that of `base`.
+
+    Args:
+        configs: paths of nvinfer configs, in the order in which they run.
+        sources: as `open_source` takes them.
+        outputs: paths or `kind:path`, as `open_sink` takes them.
+        tracker: as `open_tracker` takes it.
+
+    Raises:
+        ConfigError: there is no source.
+    """
+    changes: dict[str, Any] = {}
+    if configs is not None:
+        changes["models"] = tuple(ModelSpec(config=Path(name)) for name in configs)
+    if sources:
+        changes["sources"] = tuple(map(SourceSpec.given, sources))
+    if outputs:
+        kinds = (split_spec(out) for out in outputs)
+        changes["sinks"] = tuple(SinkSpec(kind=kind, path=path) for kind, path in kinds)
+    if tracker is not None:
+        changes["tracker"] = _tracker_spec(tracker)
+    if base is None:
+        return PipelineSpec(**{"sources": (), **changes})
+    return base.changed(**changes) if changes else base
+
+
+def _tracker_spec(text: str) -> TrackerSpec:
+    if text.endswith((".yml", ".yaml")):
+        return TrackerSpec(config=Path(text))
+    name, _, rest = text.partition(":")
+    settings = dict(item.partition("=")[::2] for item in rest.split(",") if item)
+    return TrackerSpec(name=name, settings=settings)
+
+
+def open_pipeline(
+    *stages: str | PathLike[str] | PipelineSpec | ModelConfig | Inferencer | Tracker | Probe,
+    sources: str | PathLike[str] | Source | Sequence[str | PathLike[str] | Source] = (),
+    tracker: str | PathLike[str] | Tracker | None = None,
+    outputs: str | PathLike[str] | Sink | Sequence[str | PathLike[str] | Sink | Route] = (),
+    limit: int | None = None,
+    on_result: Callable[[FrameMeta], None] | None = None,
+    painter: Painter | None = None,
+    threads: int | None = None,
+    streams: int | None = None,
+    abi: str | None = None,
+    generation: Generation = "9.1",
+    palette: Literal["auto", "config"] = "auto",
+    rebuild: bool = False,
+    strict: bool = False,
+) -> Pipeline:
+    """Open everything that `noria run` would, by the same rules, and give the pipeline.
+
+        with noria.open_pipeline("pgie.txt", sources="video.mp4", tracker="iou") as pipeline:
+            for frame, meta in pipeline:
+                print(meta)
+
+    The pipeline closes what was opened here when it ends. Warnings, and only they, are shown by
+    Python's `warnings` as `NoriaWarning`: those of the opening now, those of the run at its end;
+    `pipeline.notices` has everything.
+
+    Args:
+        stages: in the order in which they run: paths of nvinfer configs, `ModelConfig`s, opened
+            models and trackers, and probes: functions that are called with each `Batch`. Or, in the
+            first place, a pipeline file or `PipelineSpec`; then only probes may follow.
+        sources: video files, images, folders or patterns of images, URLs, cameras, or opened
+            sources such as `ArraySource`. Those of a pipeline file are replaced.
+        tracker: as `open_tracker` takes it, or an opened one; it works behind the last primary
+            model, before the probes that follow there.
+        outputs: paths or `kind:path`; `{source}` and `{id}` in them make one for each source.
+            Opened sinks are taken too.
+        limit: frames of each source.
+        on_result: called with each frame's metadata, in order, when all stages are done with it.
+        painter: draws for the outputs that show pixels.
+        threads, streams, abi, generation, palette, rebuild: as `noria run` has them.
+        strict: refuse warnings of the opening, before an output is created.
+
+    Raises:
+        NoriaError: whatever is wrong, with nothing left open or half-written.
+        StrictError: `strict`, and there was a warning.
+    """
+    base, items = _stages(stages)
+    given = [s if isinstance(s, Source) else fspath(s) for s in _listed(sources)]
+    outs = _listed(outputs)
+    if not given and base is None:
+        fix = 'sources="video.mp4"; for pictures in memory sources=noria.ArraySource(pictures)'
+        raise NoriaError("there is no source", where=_WHERE, fix=fix)
+    if tracker is not None and is_tracker(tracker):
+        items, named = _tracked(items, tracker), None
+    else:
+        named = None if tracker is None else fspath(tracker)  # type: ignore[arg-type]
+    spec = pipeline_spec(
+        base,
+        sources=[s.name if isinstance(s, Source) else s for s in given],
+        outputs=[fspath(out) for out in outs if isinstance(out, (str, PathLike))],
+        tracker=named,
+    )
+
+    def ready(notices: list[Notice]) -> None:
+        notices += _pictures_one_by_one(given)
+        if strict:
+            refuse_warnings(notices)
+        warn_of(notices)
+
+    made = assemble(
+        spec,
+        RunOptions(threads, streams, abi, generation, palette, rebuild, limit),
+        stages=items,
+        opened={i: s for i, s in enumerate(given) if isinstance(s, Source)},
+        sinks=[out for out in outs if not isinstance(out, (str, PathLike))],
+        painter=painter,
+        on_ready=ready,
+        on_result=on_result,
+        kind=_Opened,
+    )
+    return made.pipeline
+
+
+class _Opened(Pipeline):
+    """A pipeline whose maker gave its parts away: it tells what they have to say at the end."""
+
+    def _finish(self) -> None:
+        super()._finish()
+        if self._error is None:
+            self._error = unparsed(self.report)
+        try:
+            warn_of([n for n in self.report.notices if n not in self._decided])
+        except Warning as warning:  # the filters of `warnings` make errors of them
+            self._error = self._error or warning
+
+
+def _listed(items: Any) -> list[Any]:
+    """One thing or several as a list; arrays are not what is meant."""
+    if isinstance(items, (str, PathLike, Source, Sink, Route)):
+        return [items]
+    found = list(items) if isinstance(items, Iterable) and not hasattr(items, "dtype") else [items]
+    for item in found:
+        if not isinstance(item, (str, PathLike, Source, Sink, Route)):
+            raise NoriaError(
+                f"{type(item).__name__} is neither a source nor an output",
+                where=_WHERE,
+                expected="a path, a URL, or something opened",
+                fix="pictures in memory: sources=noria.ArraySource(pictures)",
+            )
+    return found
+
+
+def _stages(stages: Sequence[Any]) -> tuple[PipelineSpec | None, list[Any]]:
+    """The pipeline file in the first place, if it is one, and all stages with configs loaded."""
+    base: PipelineSpec | None = None
+    items: list[Any] = []
+    for place, stage in enumerate(stages):
+        if isinstance(stage, (str, PathLike)):
+            path = Path(stage)
+            if place == 0 and path.is_file() and is_pipeline_file(path):
+                base = load_pipeline(path)
+            else:
+                items.append(ModelSpec(config=path).load())
+        elif isinstance(stage, PipelineSpec) and place == 0:
+            base = stage
+        else:
+            items.append(stage)
+    if base is None:
+        return None, items
+    if any(isinstance(item, ModelConfig) or is_stage(item) for item in items):
+        raise NoriaError(
+            "a pipeline file names its models itself",
+            where=_WHERE,
+            expected="nothing but probes behind it",
+        )
+    return base, [*base.load_models(), *items]
+
+
+def _tracked(items: list[Any], tracker: Any) -> list[Any]:
+    """With the tracker behind the last primary model."""
+    places = [
+        i
+        for i, item in enumerate(items)
+        if (isinstance(item, ModelConfig) and item.process_mode.name == "PRIMARY")
+        or (is_stage(item) and not getattr(item, "secondary", False))
+    ]
+    at = places[-1] + 1 if places else 0
+    return [*items[:at], tracker, *items[at:]]
+
+
+def _pictures_one_by_one(given: Sequence[str | Source]) -> list[Notice]:
+    pictures = [s for s in given if isinstance(s, str) and Path(s).suffix.lower() in IMAGE_SUFFIXES]
+    if len(pictures) < 2:
+        return []
+    text = (
+        f"each of {len(pictures)} pictures is a source of its own; "
+        "a folder or a pattern (photos/*.jpg) makes one source of them"
+    )
+    return [Notice("warning", text, _WHERE)]

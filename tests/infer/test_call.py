@@ -1,0 +1,121 @@
+"""A model called with a picture, and exchanged while it is there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import noria
+from noria.errors import ConfigError, EngineError, MediaError
+
+Config = Callable[..., Path]
+
+
+def red(value: int) -> np.ndarray:  # type: ignore[type-arg]
+    picture = np.zeros((48, 64, 3), np.uint8)
+    picture[..., 0] = value
+    return picture
+
+
+def test_arrays_frames_and_files_give_the_same(mean_config: Config, tmp_path: Path) -> None:
+    Image.fromarray(red(51)).save(tmp_path / "red.png")
+    with noria.Inferencer.from_config(mean_config()) as model:
+        frame = noria.Frame.from_array(red(51), noria.PixelFormat.RGB)
+        metas = [
+            model(red(51), format="rgb"),
+            model(np.ascontiguousarray(red(51)[:, :, ::-1])),
+            model(frame),
+            model(tmp_path / "red.png"),
+            model(str(tmp_path / "red.png")),
+        ]
+    for meta in metas:
+        assert (meta.width, meta.height, meta.inferred) == (64, 48, True)
+        assert meta.objects[0].confidence == pytest.approx(0.2, abs=1e-4)
+        assert meta.objects[0].rect == (16, 12, 32, 24)
+
+
+def test_keys_of_streams_skip_no_picture(mean_config: Config) -> None:
+    config = mean_config(interval=3, stabilize_buffer_count=2)
+    with noria.Inferencer.from_config(config) as model:
+        assert [len(model(red(200), format="rgb").objects) for _ in range(5)] == [1] * 5
+
+
+def test_a_secondary_model_works_on_what_was_found(mean_config: Config) -> None:
+    first = noria.Inferencer.from_config(mean_config())
+    second = noria.Inferencer.from_config(
+        noria.ModelConfig.load(mean_config(process_mode=2, gie_unique_id=2))
+    )
+    with first, second:
+        meta = first(red(51), format="rgb")
+        assert second(red(51), meta, format="rgb") is meta
+        assert [(o.component_id, o.parent is None) for o in meta.objects] == [(1, True), (2, False)]
+        with pytest.raises(EngineError, match="meta = detector"):
+            second(red(51))
+
+
+@pytest.mark.parametrize(
+    ("picture", "words"),
+    [
+        (np.zeros((3, 48, 64), np.uint8), "transpose"),
+        (np.zeros((48, 64, 3)), "astype"),
+        ([[1]], "not an array"),
+        ("gone.png", "no such file"),
+    ],
+)
+def test_what_is_no_picture_is_refused(mean_config: Config, picture: object, words: str) -> None:
+    with (
+        noria.Inferencer.from_config(mean_config()) as model,
+        pytest.raises(MediaError, match=words),
+    ):
+        model(picture)  # type: ignore[arg-type]
+
+
+def test_a_model_is_exchanged_between_two_batches(mean_config: Config, tmp_path: Path) -> None:
+    config = mean_config()
+    half = tmp_path / "half.txt"
+    half.write_text(config.read_text().replace("0.00392156862745098", "0.00196078431372549"))
+    told: list[tuple[int, Path]] = []
+    with noria.Inferencer.from_config(config) as model:
+        assert model(red(255), format="rgb").objects[0].confidence == pytest.approx(1)
+        updater = model.update_model(config=half, on_updated=lambda *a: told.append(a))
+        assert updater.wait(30)
+        assert model(red(255), format="rgb").objects[0].confidence == pytest.approx(0.5, abs=1e-3)
+        assert told == [(0, half)]
+        assert model.update_model(config=tmp_path / "gone.txt").wait(30)
+        assert model(red(255), format="rgb").objects[0].confidence == pytest.approx(0.5, abs=1e-3)
+        assert any("was not updated" in n.message for n in model.notices)
+        assert len(told) == 1
+        with pytest.raises(ConfigError, match="config or an engine"):
+            model.update_model()
+
+
+def test_a_model_is_exchanged_in_a_running_pipeline(mean_config: Config, tmp_path: Path) -> None:
+    config = mean_config()
+    half = tmp_path / "half.txt"
+    half.write_text(config.read_text().replace("0.00392156862745098", "0.00196078431372549"))
+
+    def pictures():  # type: ignore[no-untyped-def]
+        deadline = time.monotonic() + 30
+        while not done and time.monotonic() < deadline:
+            time.sleep(0.002)
+            yield red(255)
+
+    done: list[bool] = []
+    source = noria.ArraySource(pictures(), format="rgb")
+    pipeline = noria.open_pipeline(config, sources=source)
+    seen = []
+    for frame, meta in pipeline:
+        seen.append(round(meta.objects[0].confidence, 2))
+        if frame.frame == 5:
+            pipeline.models[0].update_model(config=half)
+        if seen[-1] == 0.5:
+            done.append(True)
+    assert seen[:6] == [1.0] * 6
+    assert seen[-1] == 0.5
+    assert sorted(seen, reverse=True) == seen  # from one to the other, once
+    assert pipeline.report.frames == len(seen)

@@ -1,0 +1,230 @@
+"""`open_pipeline`: the whole of `noria run` in one call."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import noria
+from noria.errors import ConfigError, MediaError, NoriaError, ParserError, StrictError
+
+Config = Callable[..., Path]
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    for i in range(3):
+        picture = np.zeros((48, 64, 3), np.uint8)
+        picture[..., 0] = 85 * (i + 1)
+        Image.fromarray(picture).save(folder / f"p{i}.png")
+    return folder
+
+
+def secondary(config: Path) -> Path:
+    """A second config of the same model, on the objects of the first."""
+    path = config.with_name("second.txt")
+    text = config.read_text().replace("gie-unique-id=1", "gie-unique-id=2\nprocess-mode=2")
+    path.write_text(text)
+    return path
+
+
+def test_a_loop_sees_tracked_objects_and_files_are_written(
+    mean_config: Config, photos: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "o.jsonl"
+    pipeline = noria.open_pipeline(
+        mean_config(), sources=photos, tracker="iou:min_hits=1", outputs=[out]
+    )
+    seen = [
+        (frame.frame, obj.label, obj.track_id) for frame, meta in pipeline for obj in meta.objects
+    ]
+    assert seen == [(0, "thing", 1), (1, "thing", 1), (2, "thing", 1)]
+    assert len(out.read_text().splitlines()) == 3
+    assert pipeline.report.outputs == [str(out)]
+
+
+def test_it_closes_the_engines_it_opened_and_no_others(mean_config: Config, photos: Path) -> None:
+    config = mean_config()
+    own = noria.open_pipeline(config, sources=photos)
+    own.run()
+    with pytest.raises(NoriaError, match="closed"):
+        own.models[0]("photos" and photos / "p0.png")
+    with noria.Inferencer.from_config(config) as model:
+        noria.open_pipeline(model, sources=photos).run()
+        assert len(model(photos / "p0.png").objects) == 1
+
+
+def test_a_pipeline_that_never_runs_is_closed_by_with(mean_config: Config, photos: Path) -> None:
+    with noria.open_pipeline(mean_config(), sources=photos) as pipeline:
+        model = pipeline.models[0]
+    assert pipeline.state == "done"
+    with pytest.raises(NoriaError, match="closed"):
+        model(photos / "p0.png")
+
+
+def test_probes_stand_where_they_are_given(mean_config: Config, photos: Path) -> None:
+    config = mean_config()
+    seen: list[tuple[str, int]] = []
+
+    def before(batch: noria.Batch) -> None:
+        seen.extend(("before", len(meta.objects)) for meta in batch.metas)
+
+    def between(batch: noria.Batch) -> None:
+        seen.extend(("between", len(meta.objects)) for meta in batch.metas)
+
+    pipeline = noria.open_pipeline(
+        before, config, between, secondary(config), sources=photos, limit=1
+    )
+    ((_, meta),) = pipeline
+    assert seen == [("before", 0), ("between", 1)]
+    assert [obj.component_id for obj in meta.objects] == [1, 2]
+    assert meta.objects[1].parent == meta.objects[0]
+
+
+def test_a_tracker_comes_behind_the_last_primary_model(mean_config: Config, photos: Path) -> None:
+    config = mean_config()
+    for tracker in ("iou", noria.open_tracker("iou")):
+        pipeline = noria.open_pipeline(config, secondary(config), sources=photos, tracker=tracker)
+        names = [getattr(stage, "name", None) for stage in pipeline.stages]
+        assert names == ["config.txt", "iou", "second.txt"]
+        pipeline.close()
+
+
+def test_configs_changed_by_a_program_and_pictures_in_memory(mean_config: Config) -> None:
+    config = noria.ModelConfig.load(mean_config()).with_overrides(interval=1)
+    pictures = noria.ArraySource([np.full((48, 64, 3), 99, np.uint8)] * 4)
+    found = [len(meta.objects) for _, meta in noria.open_pipeline(config, sources=pictures)]
+    assert found == [1, 0, 1, 0]
+
+
+def test_several_sources_in_memory_are_numbered(mean_config: Config, photos: Path) -> None:
+    black = noria.ArraySource([np.zeros((48, 64, 3), np.uint8)] * 2, name="black")
+    pipeline = noria.open_pipeline(mean_config(), sources=[photos, black])
+    frames = [(frame.source_id, frame.source.rpartition("/")[2]) for frame, _ in pipeline]
+    assert sorted(set(frames))[-1] == (1, "black")
+    assert [s.frames for s in pipeline.report.sources] == [3, 2]
+
+
+def test_a_pipeline_file_runs_and_is_changed_by_what_is_given(
+    mean_config: Config, photos: Path, tmp_path: Path
+) -> None:
+    config = mean_config()
+    file = tmp_path / "pipeline.yml"
+    file.write_text(
+        f"sources: [gone.mp4]\nmodels: [{config.name}]\ntracker: iou\nsinks: ['o.jsonl']\n"
+    )
+    counts: list[int] = []
+    pipeline = noria.open_pipeline(
+        file, lambda batch: counts.append(len(batch)), sources=photos, limit=2
+    )
+    report = pipeline.run()
+    assert (report.frames, sum(counts)) == (2, 2)
+    lines = [json.loads(line) for line in (tmp_path / "o.jsonl").read_text().splitlines()]
+    assert len(lines) == 2
+    with pytest.raises(NoriaError, match="names its models itself"):
+        noria.open_pipeline(file, config, sources=photos)
+
+
+def test_a_spec_made_by_a_program_runs(mean_config: Config, photos: Path) -> None:
+    spec = noria.PipelineSpec(
+        sources=(noria.SourceSpec(uri=str(photos)),),
+        models=(noria.ModelSpec(config=mean_config()),),
+    )
+    assert noria.open_pipeline(spec).run().objects == {"thing": 3}
+
+
+def test_warnings_are_shown_once_at_the_callers_line(mean_config: Config, photos: Path) -> None:
+    config = mean_config(network_mode=2)
+    with pytest.warns(noria.NoriaWarning, match="network-mode") as caught:
+        pipeline = noria.open_pipeline(config, sources=photos)
+    assert {w.filename for w in caught} == {__file__}
+    assert len({str(w.message) for w in caught}) == len(caught)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pipeline.run()  # what was told is not told again
+    told = [n for n in pipeline.report.notices if "network-mode" in n.message]
+    assert len(told) == len(set(told)) > 0
+    assert set(pipeline.notices) == set(pipeline.report.notices)
+
+
+def test_a_failed_source_is_a_warning_at_the_end(mean_config: Config, photos: Path) -> None:
+    def broken() -> Any:
+        yield np.zeros((48, 64, 3), np.uint8)
+        yield "no picture"
+
+    sources = [photos, noria.ArraySource(broken(), name="broken")]
+    pipeline = noria.open_pipeline(mean_config(), sources=sources)
+    with pytest.warns(noria.NoriaWarning, match=r"broken: failed after 1 frame"):
+        report = pipeline.run()
+    assert [s.state for s in report.sources] == ["ended", "failed"]
+    again = [photos, noria.ArraySource(broken(), name="broken")]
+    pipeline = noria.open_pipeline(mean_config(), sources=again)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(noria.NoriaWarning, match="broken"):
+            list(pipeline)
+    assert pipeline.state == "done"
+
+
+def test_strict_refuses_before_an_output_is_created(
+    mean_config: Config, photos: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "o.jsonl"
+    with pytest.raises(StrictError, match="network-mode"):
+        noria.open_pipeline(mean_config(network_mode=2), sources=photos, outputs=out, strict=True)
+    assert not out.exists()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(noria.NoriaWarning, match="network-mode"):
+            noria.open_pipeline(mean_config(network_mode=2), sources=photos, outputs=out)
+    assert not out.exists()
+
+
+def test_a_parser_that_always_fails_is_an_error(mean_config: Config) -> None:
+    config = mean_config(parse_bbox_func_name="fails_on_black")
+    black = noria.ArraySource([np.zeros((48, 64, 3), np.uint8)] * 2)
+    pipeline = noria.open_pipeline(config, sources=black)
+    with (
+        pytest.warns(noria.NoriaWarning, match="nothing to see"),
+        pytest.raises(ParserError, match="none of the 2 outputs"),
+    ):
+        pipeline.run()
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "words"),
+    [
+        ({"sources": ()}, NoriaError, "there is no source"),
+        ({"sources": "gone.mp4"}, MediaError, "gone.mp4"),
+        ({"sources": [np.zeros((4, 4, 3), np.uint8)]}, NoriaError, "ArraySource"),
+        ({"sources": np.zeros((4, 4, 3), np.uint8)}, NoriaError, "ArraySource"),
+        ({"outputs": "o.xyz"}, MediaError, "jsonl"),
+        ({"tracker": "oiu"}, ConfigError, "iou"),
+    ],
+)
+def test_what_is_wrong_is_said(
+    mean_config: Config, photos: Path, changes: dict[str, Any], error: type, words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        noria.open_pipeline(mean_config(), **{"sources": photos, **changes})
+
+
+def test_a_config_that_is_gone_and_a_stage_that_is_none(photos: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no such config"):
+        noria.open_pipeline(tmp_path / "gone.txt", sources=photos)
+    with pytest.raises(NoriaError, match="cannot stand"):
+        noria.open_pipeline(42, sources=photos)  # type: ignore[arg-type]
+
+
+def test_pictures_one_by_one_are_probably_a_mistake(mean_config: Config, photos: Path) -> None:
+    with pytest.warns(noria.NoriaWarning, match="each of 3 pictures"):
+        noria.open_pipeline(mean_config(), sources=sorted(photos.iterdir())).close()
