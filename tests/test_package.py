@@ -14,19 +14,8 @@ import noria
 SOURCE = Path(noria.__file__).parent
 
 # A folder never imports, at module level, from a later stop on the data's way.
-ORDER = [
-    "errors",
-    "notices",
-    "urls",
-    "meta",
-    "config",
-    "network",
-    "engine",
-    "media",
-    "custom",
-    "infer",
-]
-ORDER += ["track", "draw", "pipeline", "diagnose", "trt", "cli"]
+ORDER = ["errors", "notices", "urls", "meta", "config", "network", "engine", "media", "custom"]
+ORDER += ["infer", "track", "draw", "pipeline", "diagnose", "trt", "cli"]
 
 
 @pytest.mark.parametrize("name", noria.__all__)

@@ -44,9 +44,7 @@ def test_a_loop_sees_tracked_objects_and_files_are_written(
     pipeline = noria.open_pipeline(
         mean_config(), sources=photos, tracker="iou:min_hits=1", outputs=[out]
     )
-    seen = [
-        (frame.frame, obj.label, obj.track_id) for frame, meta in pipeline for obj in meta.objects
-    ]
+    seen = [(f.frame, obj.label, obj.track_id) for f, meta in pipeline for obj in meta.objects]
     assert seen == [(0, "thing", 1), (1, "thing", 1), (2, "thing", 1)]
     assert len(out.read_text().splitlines()) == 3
     assert pipeline.report.outputs == [str(out)]
@@ -57,7 +55,7 @@ def test_it_closes_the_engines_it_opened_and_no_others(mean_config: Config, phot
     own = noria.open_pipeline(config, sources=photos)
     own.run()
     with pytest.raises(NoriaError, match="closed"):
-        own.models[0]("photos" and photos / "p0.png")
+        own.models[0](photos / "p0.png")
     with noria.Inferencer.from_config(config) as model:
         noria.open_pipeline(model, sources=photos).run()
         assert len(model(photos / "p0.png").objects) == 1
