@@ -19,6 +19,7 @@ NAMES = (
     "track",
     "pipeline",
     "sources",
+    "secondary",
 )
 
 

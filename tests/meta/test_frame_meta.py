@@ -10,9 +10,11 @@ import pytest
 
 from noria.meta import (
     UNTRACKED_OBJECT_ID,
+    ClassifierMeta,
     ClassStyle,
     Detections,
     FrameMeta,
+    LabelInfo,
     Objects,
     Space,
     mask_border_colors,
@@ -140,3 +142,25 @@ def test_a_frame_gives_its_objects_as_detections() -> None:
     everything = frame.to_detections()
     assert everything.space is Space.FRAME
     assert everything.class_ids.tolist() == [0, 1, 2]
+
+
+def test_many_classifications_at_once_are_those_one_by_one() -> None:
+    def objects() -> Objects:
+        made = Objects()
+        boxes = np.ones((4, 4), np.float32)
+        classes = np.array([0, 1, 7, -1])
+        made.append(Detections(boxes, np.ones(4), classes, space=Space.FRAME), 1, labels=["a", "b"])
+        made.append(Detections(boxes, np.ones(4), classes, space=Space.FRAME), 2, labels=["c"])
+        made.texts[5] = "changed"
+        return made
+
+    says = [ClassifierMeta(3, (LabelInfo(0, i, 0.5, f"v{i}"),), f"v{i} ") for i in range(8)]
+    rounds = [([0, 2, 3, 5, 6], [says[0], None, *says[1:4]]), ([0, 1, 2], says[4:7]), ([], [])]
+    at_once, one_by_one = objects(), objects()
+    for indices, metas in rounds:
+        at_once.add_classifiers(indices, metas)
+        for index, meta in zip(indices, metas, strict=True):
+            if meta is not None:
+                one_by_one.add_classifier(index, meta)
+    assert at_once.classifiers == one_by_one.classifiers
+    assert at_once.texts == one_by_one.texts

@@ -15,7 +15,7 @@ from noria.infer.parsers.scan import to_float32
 from noria.meta import Classification, ClassifierParams
 from noria.notices import Notice
 
-__all__ = ["classify", "complete_labels", "narrow_outputs"]
+__all__ = ["Attribute", "attributes_and_texts", "classify", "complete_labels", "narrow_outputs"]
 
 Attribute = tuple[int, int, float, str | None]
 
@@ -41,6 +41,17 @@ def classify(
         ParserError: a layer does not hold floating point numbers.
     Source: spec C.3.
     """
+    return list(map(Classification, *attributes_and_texts(outputs, params)))
+
+
+def attributes_and_texts(
+    outputs: Mapping[str, npt.NDArray[Any]], params: ClassifierParams
+) -> tuple[Iterable[list[Attribute]], Iterable[str]]:
+    """What `classify` puts into its N classifications, for N objects too many to make two of.
+
+    Raises:
+        ParserError: a layer does not hold floating point numbers.
+    """
     limit = max(np.float32(params.threshold), np.float32(0))
     layers = [
         _winners(name, index, data, limit, params)
@@ -52,7 +63,7 @@ def classify(
     )
     if not all(complete for _, _, complete in layers):
         items = ([attribute for attribute in item if attribute[1] >= 0] for item in items)
-    return list(map(Classification, items, texts))
+    return items, texts
 
 
 def _winners(

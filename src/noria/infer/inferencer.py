@@ -286,9 +286,11 @@ class Inferencer:
             except BaseException:
                 pending.cancel()
                 raise
+        start = perf_counter()
         for _, meta, selection in pending.cached:
             assert model.selector is not None
             attach_cached(model.selector, meta, selection)
+        self._record.times.attach_s += perf_counter() - start
         self._release(model)
 
     def end_of_stream(self, source_id: int) -> None:

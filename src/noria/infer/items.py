@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +53,13 @@ class Items:
 
     def __len__(self) -> int:
         return len(self.metas)
+
+    def by_frame(self) -> Iterator[tuple[int, int]]:
+        """Chosen objects, one frame after the other: the first of its items, and one past them."""
+        end = 0
+        for _, _, count in self.parts:
+            start, end = end, end + count
+            yield start, end
 
     def object_of(self, index: int) -> int:
         """The object that item `index` shows, -1 for none."""

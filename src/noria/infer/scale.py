@@ -52,11 +52,6 @@ def scale(items: Items, model: Model, record: Record) -> FloatArray:
 
 def _scale_objects(pre: Preprocessor, items: Items, rects: FloatArray, tensor: FloatArray) -> None:
     """Crops of one frame after the other."""
-    start = 0
-    while start < len(items):
-        frame = items.frames[start]
-        end = start + 1
-        while end < len(items) and items.frames[end] is frame:
-            end += 1
-        items.crops.append(pre.crops(frame, rects[start:end], tensor[start:end]))
-        start = end
+    for start, end in items.by_frame():
+        crops = pre.crops(items.frames[start], rects[start:end], tensor[start:end])
+        items.crops.append(crops)

@@ -306,6 +306,29 @@ class Objects:
             text = self.label(index)
         self.texts[index] = f"{text} {meta.text}" if text else meta.text
 
+    def add_classifiers(
+        self, indices: Sequence[int], metas: Sequence[ClassifierMeta | None]
+    ) -> None:
+        """`add_classifier` for many objects at once; None adds nothing."""
+        names = self.labels
+        found, texts = self.classifiers, self.texts
+        components = self.component_ids[indices].tolist()
+        class_ids = self.class_ids[indices].tolist()
+        for index, meta, component, class_id in zip(
+            indices, metas, components, class_ids, strict=True
+        ):
+            if meta is None:
+                continue
+            if index in found:
+                found[index].append(meta)
+            else:
+                found[index] = [meta]
+            text = texts.get(index)
+            if text is None:
+                own = names.get(component, ())
+                text = own[class_id] if 0 <= class_id < len(own) else ""
+            texts[index] = f"{text} {meta.text}" if text else meta.text
+
     def label(self, index: int) -> str:
         """The full label of object `index`, empty if its class has no name."""
         names = self.labels.get(int(self.component_ids[index]), ())

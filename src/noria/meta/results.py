@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +15,7 @@ from noria.meta.layers import Layer, NetworkInfo
 __all__ = ["ClassifierMeta", "InputTensor", "LabelInfo", "Roi", "SegmentationMeta", "TensorOutput"]
 
 
-@dataclass(frozen=True, slots=True)
-class LabelInfo:
+class LabelInfo(NamedTuple):
     """One attribute that a classifier found.
 
     Attributes:
@@ -32,8 +31,7 @@ class LabelInfo:
     label: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ClassifierMeta:
+class ClassifierMeta(NamedTuple):
     """What one classifier says about one object, frame or region. Source: spec C.3.
 
     Attributes:

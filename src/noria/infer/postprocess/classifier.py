@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from noria.errors import ParserError
 from noria.infer.attach import Generation
-from noria.infer.classify import classify, complete_labels
+from noria.infer.classify import Attribute, attributes_and_texts, complete_labels
 from noria.infer.items import Items, layers_of
 from noria.infer.record import Record
 from noria.infer.selection import Selection, Selector
@@ -40,10 +40,7 @@ _FULL_FRAME_STYLES = {FULL_FRAME_CLASS: ClassStyle(border_width=6)}
 
 def attach_cached(selector: Selector, meta: FrameMeta, selection: Selection) -> None:
     """Give the objects of a frame that are not inferred on now what is remembered of them."""
-    results = selector.cached_many(selection)
-    for index, result in zip(selection.cached.tolist(), results, strict=True):
-        if result is not None:
-            meta.objects.add_classifier(index, result)
+    meta.objects.add_classifiers(selection.cached.tolist(), selector.cached_many(selection))
 
 
 class ClassifierPostprocessor:
@@ -81,14 +78,10 @@ class ClassifierPostprocessor:
         results = self.results(outputs, items)
         t1 = perf_counter()
         self.remember(results, items)
-        for i, (meta, valid) in enumerate(zip(items.metas, items.valid(), strict=True)):
-            if not valid:
-                continue
-            if self._generation != "6.2":
-                meta.inferred = True
-            result = results[i]
-            if result is not None:
-                self._attach_one(result, items, i, meta)
+        if items.objects is not None and items.rois is None:
+            self._attach_objects(results, items)
+        else:
+            self._attach_others(results, items)
         times.parse_s += t1 - t0
         times.attach_s += perf_counter() - t1
 
@@ -97,11 +90,30 @@ class ClassifierPostprocessor:
     ) -> list[ClassifierMeta | None]:
         """What is to be attached to each item: None where no attribute or no text was found."""
         valid = items.valid()
+        attributes: Iterable[Sequence[Attribute]]
+        texts: Iterable[str]
         if self._parser is None:
-            found = self._built_in(outputs, items)
+            try:
+                attributes, texts = attributes_and_texts(outputs, self._params)
+            except ParserError as error:
+                for meta in items.metas:
+                    self._record.parser_failed(error, meta)
+                return [None] * len(items)
         else:
             found = [self._parse(outputs, items, i) for i in range(len(items))]
-        return [self._meta(c) if ok else None for c, ok in zip(found, valid, strict=True)]
+            attributes, texts = [c.attributes for c in found], [c.text for c in found]
+        component, kind = self._component_id, self._type
+        return [
+            ClassifierMeta(
+                component,
+                tuple([LabelInfo(a, v, c, name or "") for a, v, c, name in infos]),
+                text,
+                kind,
+            )
+            if ok and infos and text
+            else None
+            for infos, text, ok in zip(attributes, texts, valid, strict=True)
+        ]
 
     def remember(self, results: Sequence[ClassifierMeta | None], items: Items) -> None:
         """Replace what is remembered of tracked objects, also by an empty result.
@@ -121,14 +133,6 @@ class ClassifierPostprocessor:
         for _, meta, selection in waiting:
             attach_cached(self._selector, meta, selection)
 
-    def _built_in(self, outputs: dict[str, npt.NDArray[Any]], items: Items) -> list[Classification]:
-        try:
-            return classify(outputs, self._params)
-        except ParserError as error:
-            for meta in items.metas:
-                self._record.parser_failed(error, meta)
-            return [Classification()] * len(items)
-
     def _parse(
         self, outputs: dict[str, npt.NDArray[Any]], items: Items, index: int
     ) -> Classification:
@@ -142,11 +146,26 @@ class ClassifierPostprocessor:
             return Classification()
         return complete_labels(found, self._params, self._generation)
 
-    def _meta(self, found: Classification) -> ClassifierMeta | None:
-        if not found.attributes or not found.text:
-            return None
-        labels = tuple([LabelInfo(a, v, c, name or "") for a, v, c, name in found.attributes])
-        return ClassifierMeta(self._component_id, labels, found.text, self._type)
+    def _attach_objects(self, results: Sequence[ClassifierMeta | None], items: Items) -> None:
+        """Results of objects, one frame after the other."""
+        assert items.objects is not None
+        valid = items.valid()
+        for start, end in items.by_frame():
+            meta = items.metas[start]
+            if self._generation != "6.2" and any(valid[start:end]):
+                meta.inferred = True
+            meta.objects.add_classifiers(items.objects[start:end], results[start:end])
+
+    def _attach_others(self, results: Sequence[ClassifierMeta | None], items: Items) -> None:
+        """Results of whole frames, and of regions that the caller prepared."""
+        for i, (meta, valid) in enumerate(zip(items.metas, items.valid(), strict=True)):
+            if not valid:
+                continue
+            if self._generation != "6.2":
+                meta.inferred = True
+            result = results[i]
+            if result is not None:
+                self._attach_one(result, items, i, meta)
 
     def _attach_one(
         self, result: ClassifierMeta, items: Items, index: int, meta: FrameMeta
