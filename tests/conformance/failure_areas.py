@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from noria.config import ModelConfig
 from noria.engine import load_or_build
 from noria.errors import ConfigError, EngineError, NoriaError
+from noria.infer.batch import Batch
 from noria.infer.cluster import Clusterer
 from noria.infer.inferencer import Inferencer
 from noria.infer.update import ModelUpdater, updated_config
@@ -21,7 +23,7 @@ from noria.pipeline import Pipeline
 from tests.conformance import build
 from tests.conformance.cases import Case, Given, Judge, UnknownShape
 from tests.conformance.detector_areas import _effective
-from tests.conformance.stage import Arrays, engine, network_type, stage
+from tests.conformance.stage import Arrays, Stage, engine, network_type, picture, stage
 from tests.infer.scenes import write_identity
 
 PREFIXES = {
@@ -101,6 +103,8 @@ def _engine_fails(given: Given) -> dict[str, Any]:
             _no_memory_for_input(running.inferencer)
         metas, posted = _pipeline(running.inferencer, frames)
         said = [n.message for n in running.inferencer.notices]
+    with stage(values, engine({"out": (1,)}, fails)) as running:
+        forwarded = len(metas) == frames or _survives(running, frames)
     attached = any(m.tensors or m.inferred or len(m.objects) for m in metas)
     text = str(getattr(posted, "found", posted))
     return {
@@ -108,11 +112,22 @@ def _engine_fails(given: Given) -> dict[str, Any]:
         "element_error_prefix": Judge(lambda e: posted is not None and text.startswith(e), text),
         "error_domain": "STREAM/FAILED" if isinstance(posted, EngineError) else None,
         "batch_metadata_attached": attached,
-        "buffer_forwarded": len(metas) == frames,
+        "buffer_forwarded": forwarded,
         "results_lost": not attached,
         "error_logged": posted is not None or any("no memory" in text for text in said),
         "stream_continues": posted is None and len(metas) == frames,
     }
+
+
+def _survives(running: Stage, frames: int) -> bool:
+    """Whether an application that goes on after the error still has the buffer, and the next."""
+    batch = Batch.of([picture(source=i) for i in range(frames)])
+    with suppress(EngineError):
+        running.inferencer.process(batch)
+    running.engine.answer = lambda fed: {"out": np.zeros((len(fed["image"]), 1), np.float32)}
+    later = Batch.of([picture(frame=1, source=i) for i in range(frames)], buffer=1)
+    running.inferencer.process(later)
+    return len(batch.frames) == len(batch.metas) == frames and all(m.tensors for m in later.metas)
 
 
 def _no_memory_for_input(model: Inferencer) -> None:
@@ -138,7 +153,8 @@ def _starts(config: Mapping[str, Any]) -> bool:
     if kind == 3:
         values.setdefault("num_detected_classes", 1)
     parser: Any = _silent if kind == 3 else None
-    for key in ("instance_parser", "parser", "parse_bbox_instance_mask_func_name"):
+    names = ("instance_parser", "parser", "custom_lib_path", "parse_bbox_instance_mask_func_name")
+    for key in names:
         if key in values and values.pop(key) is None:
             parser = None
     session = engine({"output_cov": (1, 2, 2), "output_bbox": (4, 2, 2)})
@@ -158,14 +174,17 @@ def _silent(number: int, layers: Any) -> Detections:
 
 # -- model update ----------------------------------------------------------------------------------
 
+NEW = ("new", "new_config", "new_file", "file", "config")
 SHORT = {"nms_iou": "nms_iou_threshold", "scale": "net_scale_factor"}
 
 
 def model_update(case: Case, given: Given) -> dict[str, Any]:
     if "candidates" in given:
         return _candidates(given)
-    if "files" in given or "paths" in given:
+    if any(key in given for key in ("files", "paths", "suffixes")):
         names = given.get("files", given.get("paths"))
+        if names is None:
+            names = [f"new{suffix}" for suffix in given["suffixes"]]
         return {"accepted": [_suffix_accepted(name) for name in names]}
     if "updates" in given or given.get("second_while_loading") is not None:
         return _two_at_once(given)
@@ -176,7 +195,7 @@ def model_update(case: Case, given: Given) -> dict[str, Any]:
         if "engine" in update:
             cfg = updated_config(running, engine=Path(folder, "new.engine"))
         else:
-            fresh = _config(given.get("new", given.get("new_config", {})))
+            fresh = _config(next((given[key] for key in NEW if key in given), {}))
             path = Path(folder, "new.txt")
             path.write_text(fresh.dump())
             cfg = updated_config(running, config=path)

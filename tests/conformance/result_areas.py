@@ -63,6 +63,8 @@ def classifier(case: Case, given: Given) -> dict[str, Any]:
     assert not [a for a in shown.classifiers if not a.labels or not a.text]
     actual["meta_attached"] = bool(shown.classifiers)
     object_ = _shown(shown)
+    text = actual["display_text"]
+    whole = object_ | {"display_text": text, "text": text}
     if shown.classifiers:
         record = shown.classifiers[-1]
         assert record.text == last.text, "what is attached is what was found"
@@ -71,18 +73,25 @@ def classifier(case: Case, given: Given) -> dict[str, Any]:
                 "label_id": i.attribute,
                 "result_class_id": i.value,
                 "result_prob": i.confidence,
-                "result_label": i.label.encode()[:127].decode(errors="ignore"),
+                "result_label": _short(i.label),
             }
             for i in record.labels
         ]
         actual |= {
             "label_infos": infos,
+            "result_label_length": len(_short(record.labels[0].label).encode()),
+            "label_string_length": len(record.text.encode()),
             "classifier_type": record.classifier_type,
             "unique_component_id": record.component_id,
             "component_id": record.component_id,
             "classifier_records": len(shown.classifiers),
         }
-    return object_ | actual | {"object": object_ | {"display_text": actual["display_text"]}}
+    return object_ | actual | {"text": text, "object": whole, "new_object": whole}
+
+
+def _short(label: str) -> str:
+    """A label as the original's record holds it: at most 127 bytes. Source: spec C.3."""
+    return label.encode()[:127].decode(errors="ignore")
 
 
 def _classifiers(given: Given) -> list[tuple[Any, str] | None]:
@@ -103,6 +112,8 @@ def _classify(
 ) -> Classification:
     threshold = given.get("threshold", given.get("classifier_threshold", 0.0))
     records = given.get("labels", [])
+    if "label_length" in given:
+        records = [["x" * given["label_length"]]]
     text = "".join(";".join(record) + "\n" for record in records)
     params = ClassifierParams(threshold, tuple(tuple(r) for r in records))
     values = {
@@ -155,6 +166,8 @@ def _outputs(given: Given) -> dict[str, np.ndarray]:
     if "output_flat" in given:
         dims = given["output_dims"]
         return {"out0": np.array(given["output_flat"], np.float32).reshape(1, *dims)}
+    if "outputs" not in given and "label_length" in given:
+        return {"out0": np.ones((1, 1), np.float32)}
     return {f"out{i}": np.array([row], np.float32) for i, row in enumerate(given["outputs"])}
 
 
@@ -162,19 +175,21 @@ def _shown(shown: ObjectMeta) -> dict[str, Any]:
     rect = build.rect([shown.left, shown.top, shown.width, shown.height])
     untracked = shown.object_id == 2**64 - 1
     style = shown.style
+    values = list(rect.values())
     return {
         "class_id": shown.class_id,
         "object_id": Judge(
             lambda e: (untracked and e == "untracked") or _number(shown.object_id).accepts(e),
             "untracked" if untracked else hex(shown.object_id),
         ),
-        "rect": rect,
-        "rect_ltwh": list(rect.values()),
+        "rect": Judge(lambda e: e in (rect, values), repr(rect)),
+        "rect_ltwh": values,
         "border_width": style.border_width,
         "border_color": list(style.border_color),
         "has_bg_color": int(style.bg_color is not None),
         "obj_label": shown.label,
         "component_id": shown.component_id,
+        "unique_component_id": shown.component_id,
         "font": style.font,
         "font_size": style.font_size,
     }
@@ -283,7 +298,9 @@ def _output_size(given: Given, order: str) -> tuple[int, int, int]:
     elif "output_hwc" in given:
         height, width, classes = given["output_hwc"]
     else:
-        classes, height, width = given["classes"], given["height"], given["width"]
+        size = given.get("output_wh", given.get("network_wh", [2, 2]))
+        classes = given.get("classes", given.get("num_detected_classes", 2))
+        width, height = given.get("width", size[0]), given.get("height", size[1])
     return classes, height, width
 
 
@@ -416,6 +433,10 @@ def _attached_tensors(case: Case, given: Given) -> dict[str, Any]:
     kind = given.get("network_type", 100)
     layers = given.get("output_layers", ["out"])
     ignored = given.get("input_layers", ["image"])
+    if "bindings" in given:
+        bound = given["bindings"]
+        inputs = [b["name"] for b in bound if b.get("is_input", b.get("input", False))]
+        layers, ignored = [b["name"] for b in bound if b["name"] not in inputs], inputs
     regions = mode in ("tensor", "tensor_meta", "tensor_input")
     shown = bool(given.get("roi_is_object", False)) or mode in ("secondary", 2)
     values = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -66,6 +66,7 @@ class Seen:
     inferred: list[Thing]
     labelled: list[Thing]
     texts: dict[int, str]
+    warnings: list[str] = field(default_factory=list)
 
 
 def secondary(case: Case, given: Given) -> dict[str, Any]:
@@ -87,13 +88,15 @@ def secondary(case: Case, given: Given) -> dict[str, Any]:
     texts = _texts(given)
     objects = list(_things(given))
     events = _events(given, objects)
+    times = given.get("pts_seconds", given.get("pts_s"))
 
     def play(network: Any, *, asynchronous: bool) -> Seen:
         settings = values | {
             "network_type": network_type(network),
             "classifier_async_mode": asynchronous,
         }
-        return _play(case, settings, events, texts, own_id, latency if asynchronous else 0)
+        late = latency if asynchronous else 0
+        return _play(case, settings, events, texts, own_id, late, times)
 
     seen = play(kind or "classifier", asynchronous=mode == "async")
     as_event = "events" in given
@@ -114,6 +117,8 @@ def secondary(case: Case, given: Given) -> dict[str, Any]:
         selector = Selector(s.cfg, generation=case.generation)  # type: ignore[arg-type]
         passed = np.flatnonzero(selector.passes_size(rects)).tolist()
     actual["passes_size_filter"] = [objects[i].name for i in passed]
+    for key in ("rejected", "skipped", "not_inferred"):
+        actual[key] = [o.name for o in objects if o.name not in actual["inferred"]]
     return actual
 
 
@@ -134,6 +139,7 @@ def _told(given: Given, seen: Seen, as_event: bool) -> dict[str, Any]:
         "labels": [seen.texts.get(n, "") for n in sorted(seen.texts)],
         "label_at": {str(n): text for n, text in seen.texts.items()},
         "inferences": len(seen.inferred),
+        "warnings": len(seen.warnings),
     }
 
 
@@ -234,7 +240,8 @@ def _frame_list(given: Given) -> list[dict[str, Any]]:
     if isinstance(frames, int):
         return [{"f": n} for n in range(frames)]
     if isinstance(frames, list) and frames and all(isinstance(f, int) for f in frames):
-        numbers = range(frames[0], frames[1] + 1) if len(frames) == 2 else frames
+        rising = len(frames) == 2 and frames[0] < frames[1]
+        numbers = range(frames[0], frames[1] + 1) if rising else frames
         return [{"f": n} for n in numbers]
     if isinstance(frames, list) and all(isinstance(f, Mapping) for f in frames):
         return [dict(f) for f in frames]
@@ -298,6 +305,7 @@ def _play(
     texts: dict[int, str] | str,
     own_id: int,
     latency: int,
+    times: Sequence[float] | None,
 ) -> Seen:
     gate = threading.Semaphore(0) if values["classifier_async_mode"] else None
 
@@ -312,6 +320,8 @@ def _play(
     session = engine({"out": (1,)}, gate=gate)
     with _stage(case, values, own_id, session=session, parser=answers) as running:
         waiting: list[tuple[int, Any]] = []
+        played = 0
+        known = len(running.inferencer.notices)
         try:
             for event in events:
                 if isinstance(event, str):
@@ -321,6 +331,10 @@ def _play(
                 while waiting and (number - waiting[0][0] >= latency or len(waiting) >= WAITING):
                     _release(gate, waiting.pop(0)[1])
                 batch = _batch(event)
+                if times is not None:
+                    for meta in batch.metas:
+                        meta.pts_ns = round(times[played] * 1e9)
+                played += 1
                 before = running.inferencer.begin(batch) if gate is not None else None
                 if before is None:
                     running.process(batch)
@@ -331,6 +345,8 @@ def _play(
                 chosen = _submitted(running, batch, before)
                 seen.inferred += [t for i, t in _placed(event) if i in chosen]
                 _labels(event, batch, seen)
+            told = running.inferencer.notices[known:]
+            seen.warnings += [n.message for n in told if n.level == "warning"]
         finally:
             for _, pending in waiting:
                 _release(gate, pending)

@@ -87,6 +87,11 @@ UNSEEN_STAGES = [
         {"outputs": [[0.1, 0.6]], "labels": [["a", "b"]], "object_display_text": "car"},
         {"display_text": "car b "},
     ),
+    case(
+        "classifier",
+        {"label_length": 200},
+        {"result_label_length": 127, "label_string_length": 201, "meta_attached": True},
+    ),
     # class maps
     case(
         "segmentation",
@@ -127,6 +132,7 @@ UNSEEN_STAGES = [
             "threshold": 0.0,
         },
     ),
+    case("segmentation", {"output_type": "INT32"}, {"parse": "fails"}),
     # masks
     case(
         "instance_segmentation",
@@ -195,6 +201,21 @@ UNSEEN_STAGES = [
         {"secondary_reinfer_interval": 1, "results": ["a ", "b "], "frames": [0, 3]},
         {"inferred_at": [0, 2], "labels": ["a ", "a ", "b ", "b "]},
     ),
+    case(
+        "secondary",
+        {"secondary_reinfer_interval": 5, "frames": [100, 3]},
+        {"inferred_at": [100, 3]},
+    ),
+    case(
+        "secondary",
+        {
+            "mode": "async",
+            "tracked": False,
+            "frames": [0, 3],
+            "pts_seconds": [0, 10, 299, 300],
+        },
+        {"warnings": 2, "inferred_at": []},
+    ),
     # schedules
     oracle_case("scheduling", {"interval": 1, "buffers": 5}),
     oracle_case("scheduling", {"stabilize_buffer_count": 9, "buffers": 3}),
@@ -220,6 +241,16 @@ UNSEEN_STAGES = [
         {"inference_batches": [2, 1], "parser_calls": 3, "calls_per_inference_batch": [2, 1]},
     ),
     oracle_case("scheduling", {"engine_min_batch": 2, "items": 1}),
+    case(
+        "scheduling",
+        {"interval": 2, "events": ["b0", "b1", "EOS", "b2"]},
+        {"inferred": ["b0", "b2"]},
+    ),
+    case(
+        "scheduling",
+        {"interval": 1, "batch_size": 2, "frames_per_buffer": 3, "buffers": 3},
+        {"inferred": [0, 2], "inference_batches": [[2, 1], [], [2, 1]]},
+    ),
     # raw tensors
     oracle_case(
         "tensor_meta",
@@ -271,7 +302,17 @@ UNSEEN_STAGES = [
         },
         {"element_error_posted": True, "used": []},
     ),
+    case(
+        "tensor_meta",
+        {"bindings": [{"name": "x", "is_input": True}, {"name": "b"}, {"name": "a"}]},
+        {"layers": ["b", "a"], "num_output_layers": 2},
+    ),
     # errors
+    case(
+        "errors",
+        {"failure": "enqueue"},
+        {"element_error_posted": True, "buffer_forwarded": True, "stream_continues": False},
+    ),
     case(
         "errors",
         {"custom_parser_returns": [True, False], "network_type": "classifier"},
@@ -298,6 +339,7 @@ UNSEEN_STAGES = [
         {"starts": [False, True, False, True, False, False]},
     ),
     # updates
+    case("model_update", {"suffixes": [".yml", ".ini"]}, {"accepted": [True, False]}),
     case(
         "model_update",
         {

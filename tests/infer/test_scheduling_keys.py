@@ -81,6 +81,20 @@ def test_frames_of_one_buffer_are_dropped_together(mean_config: Config) -> None:
     assert len(batch.frames) == len(batch.buffers) == 2
 
 
+def test_plain_frames_are_a_buffer_each_time(mean_config: Config) -> None:
+    config = mean_config(stabilize_buffer_count=2, interval=1)
+    with Inferencer.from_config(config) as model:
+        metas = [model.process([picture([], number=i)]) for i in range(6)]
+    assert [[m.inferred for m in found] for found in metas] == [
+        [],
+        [],
+        [True],
+        [False],
+        [True],
+        [False],
+    ]
+
+
 def test_tensors_of_dropped_frames_are_dropped_too(mean_config: Config) -> None:
     config = mean_config(stabilize_buffer_count=1, input_tensor_from_meta=1)
     frames = [picture([], number=i) for i in range(2)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 
 from noria.config import ModelConfig
 from noria.engine import load_or_build
-from noria.errors import ConfigError
+from noria.errors import ConfigError, EngineError
 from noria.infer.inferencer import Inferencer
 from noria.infer.update import ModelUpdater
 from noria.media import ArraySource
@@ -145,8 +146,14 @@ def test_one_update_at_a_time(tmp_path: Path) -> None:
         assert not updater.wait(0.01)
         gate.set()
         assert updater.wait(20)
+        # loaded, but no batch has come since
         updater.update(config=config)
         assert updater.wait(20)
+        assert "Trying to update model too frequently" in str(updater.errors[0])
+        model.process([picture([])])
+        updater.update(config=config)
+        assert updater.wait(20)
+        assert len(updater.errors) == 1
         for wrong in ({}, {"config": config, "engine": config}):
             with pytest.raises(ConfigError, match="a config or an engine"):
                 updater.update(**wrong)
@@ -195,6 +202,52 @@ def test_what_is_under_way_finishes_with_the_old_model(tmp_path: Path) -> None:
             model.complete(pending)
         values = [float(p.batch.metas[0].tensors[0]["out"].item()) for p in (old, new)]
     assert values == [pytest.approx(60), pytest.approx(120)]
+
+
+def test_an_asynchronous_classifier_is_flushed_first(mean_config: Config) -> None:
+    config = classifier(mean_config, classifier_async_mode=1)
+    red = [("red", (10, 10, 40, 40))]
+    with Inferencer.from_config(config) as model:
+        old = model.session
+        run = old.run
+        old.run = lambda inputs: (time.sleep(0.2), run(inputs))[1]  # type: ignore[method-assign]
+        for number in range(2):
+            model.process(batch_of([red], number=number, ids=[number]))
+        updater = ModelUpdater(model)
+        updater.update(config=config)
+        assert updater.wait(20)
+        model.process(batch_of([red], number=2, ids=[9]))
+        assert model.session is not old
+        assert model.inferred_items >= 2, "what the old model had begun is done"
+        with pytest.raises(EngineError, match="closed"):
+            run({"image": np.zeros((1, 3, 32, 32), np.float32)})
+
+
+def test_every_session_is_closed(tmp_path: Path) -> None:
+    """Also that of a model whose turn never came, and after an error."""
+    config = gain_model(tmp_path / "a", 1)
+    sessions = []
+    with Inferencer.from_config(config, threads=1) as model:
+        sessions.append(model.session)
+        updater = ModelUpdater(model)
+        model.session.run = failing  # type: ignore[method-assign]
+        with pytest.raises(EngineError, match="Failed to dequeue"):
+            model.process([picture([])])
+        for _ in range(2):
+            updater.update(config=config)
+            assert updater.wait(20)
+            sessions.append(model._next.session)  # type: ignore[union-attr]
+            if len(sessions) == 2:
+                model.process([picture([])])
+    for session in sessions:
+        if session.run is not failing:
+            with pytest.raises(EngineError, match="closed"):
+                session.run({"image": np.zeros((1, 3, 16, 16), np.float32)})
+    assert sessions[0]._runner is None  # type: ignore[attr-defined]
+
+
+def failing(inputs: object) -> dict[str, np.ndarray]:
+    raise EngineError("told to fail")
 
 
 def test_models_that_take_tensors_of_the_caller(mean_config: Config) -> None:

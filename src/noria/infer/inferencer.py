@@ -22,7 +22,7 @@ from noria.infer.gather import frame_runs, object_runs
 from noria.infer.items import Items
 from noria.infer.model import LoadOptions, Model
 from noria.infer.parser_choice import Choice
-from noria.infer.pending import Arrays, Pending, RawOutput, Run, attach_tensors
+from noria.infer.pending import Arrays, Pending, RawOutput, Run, abandon, attach_tensors
 from noria.infer.postprocess.classifier import ClassifierPostprocessor, attach_cached
 from noria.infer.record import Record, StageTimes
 from noria.infer.scale import scale
@@ -204,7 +204,8 @@ class Inferencer:
             The frames' metadata, which is the batch's. Frames that `stabilize-buffer-count`
             discards are not among them.
         """
-        batch = frames if isinstance(frames, Batch) else Batch.of(frames, buffer=self._buffers)
+        following = self._last_buffer + 1
+        batch = frames if isinstance(frames, Batch) else Batch.of(frames, buffer=following)
         self.complete(self.begin(batch))
         for source_id in batch.ended:
             self.end_of_stream(source_id)
@@ -261,14 +262,19 @@ class Inferencer:
         with self._record.lock:
             self._in_flight[id(model)] += 1
         start = perf_counter()
-        turns = choose(batch)
-        if model.preprocessor is None:
-            self._begin_tensors(pending)
-        elif model.selector is not None:
-            self._begin_objects(pending, model.selector)
-        else:
-            for items in frame_runs(batch, turns, model.config.batch_size):
-                self._submit(pending, items)
+        try:
+            turns = choose(batch)
+            if model.preprocessor is None:
+                self._begin_tensors(pending)
+            elif model.selector is not None:
+                self._begin_objects(pending, model.selector)
+            else:
+                for items in frame_runs(batch, turns, model.config.batch_size):
+                    self._submit(pending, items)
+        except BaseException:
+            pending.cancel()
+            self._release(model)
+            raise
         self._record.times.select_s += perf_counter() - start
         return pending
 
@@ -279,19 +285,20 @@ class Inferencer:
             EngineError: the engine failed; nothing more of this batch is attached.
         """
         model = pending.model
-        if not self._asynchronous(model):
-            try:
-                for run in pending.runs:
-                    self._complete_run(run, model)
-            except BaseException:
-                pending.cancel()
-                raise
-        start = perf_counter()
-        for _, meta, selection in pending.cached:
-            assert model.selector is not None
-            attach_cached(model.selector, meta, selection)
-        self._record.times.attach_s += perf_counter() - start
-        self._release(model)
+        waiting = deque(() if self._asynchronous(model) else pending.runs)
+        try:
+            while waiting:
+                self._complete_run(waiting.popleft(), model)
+            start = perf_counter()
+            for _, meta, selection in pending.cached:
+                assert model.selector is not None
+                attach_cached(model.selector, meta, selection)
+            self._record.times.attach_s += perf_counter() - start
+        finally:
+            for run in waiting:  # an earlier one failed
+                run.future.cancel()
+                abandon(run.items, model)
+            self._release(model)
 
     def end_of_stream(self, source_id: int) -> None:
         """A source has ended: forget what is known of its objects. Source: spec D.3."""
@@ -322,7 +329,13 @@ class Inferencer:
         self._record.warn(text, where)
 
     def replace(self, model: Model) -> None:
-        """Change to another model before the next batch; batches on their way keep the old one."""
+        """Change to another model before the next batch; batches on their way keep the old one.
+
+        Raises:
+            EngineError: another one is waiting already. Source: spec D.8.
+        """
+        if self._next is not None:
+            raise EngineError("Trying to update model too frequently", where=str(model.config.path))
         self._next = model
 
     def update_model(
@@ -358,7 +371,9 @@ class Inferencer:
             self._workers.shutdown(cancel_futures=True)
             self._workers = None
         self._files.close()
-        self.session.close()
+        for model in (*self._replaced, self._model, self._next):
+            if model is not None:
+                model.session.close()
 
     def __enter__(self) -> Inferencer:
         return self
@@ -499,9 +514,8 @@ class Inferencer:
             self.times.preprocess_s += t1 - t0
             self.times.infer_s += t2 - t1
             self._record.inferred_items += len(run.items)
-        if self._asynchronous(model):
-            post = model.postprocessor
-            assert isinstance(post, ClassifierPostprocessor)
+        post = model.postprocessor
+        if self._asynchronous(model) and isinstance(post, ClassifierPostprocessor):
             self._raw(run, outputs, model)
             post.remember(post.results(outputs, run.items), run.items)
         return outputs
@@ -524,24 +538,14 @@ class Inferencer:
 
     # Attaching.
 
-    @staticmethod
-    def _abandon(items: Items, model: Model) -> None:
-        """The results of a run are lost: what was remembered before stays."""
-        if model.selector is None:
-            return
-        for selection, first, count in items.parts:
-            model.selector.abandon(selection, first, count)
-        for _, meta, selection in items.cached:
-            attach_cached(model.selector, meta, selection)
-
     def _complete_run(self, run: Run, model: Model) -> None:
         try:
             outputs = run.future.result()
         except BaseException:
-            self._abandon(run.items, model)
+            abandon(run.items, model)
             raise
         if outputs is None:
-            self._abandon(run.items, model)
+            abandon(run.items, model)
             return
         items = run.items
         self._raw(run, outputs, model)
@@ -566,6 +570,8 @@ class Inferencer:
 
     def _exchange(self) -> None:
         """Take the waiting model; runs of the old one finish with it."""
+        while self._unfinished:
+            self._unfinished.popleft().result()
         model, self._next = self._next, None
         assert model is not None
         old, self._model = self._model, model

@@ -12,10 +12,11 @@ import numpy.typing as npt
 from noria.infer.batch import Batch
 from noria.infer.items import Items, layers_of
 from noria.infer.model import Model
+from noria.infer.postprocess.classifier import attach_cached
 from noria.infer.selection import Selection
 from noria.meta import FrameMeta, NetworkInfo, TensorOutput
 
-__all__ = ["Arrays", "Pending", "RawOutput", "Run", "attach_tensors"]
+__all__ = ["Arrays", "Pending", "RawOutput", "Run", "abandon", "attach_tensors"]
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -87,3 +88,13 @@ def attach_tensors(outputs: Arrays, items: Items, model: Model) -> None:
             meta.objects.tensors.setdefault(shown, []).append(result)
         else:
             meta.tensors.append(result)
+
+
+def abandon(items: Items, model: Model) -> None:
+    """The results of a run are lost: what was remembered before stays."""
+    if model.selector is None:
+        return
+    for selection, first, count in items.parts:
+        model.selector.abandon(selection, first, count)
+    for _, meta, selection in items.cached:
+        attach_cached(model.selector, meta, selection)

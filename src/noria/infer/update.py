@@ -167,7 +167,12 @@ class ModelUpdater:
             cfg = updated_config(
                 running, config=path if is_config else None, engine=None if is_config else path
             )
-            self._inferencer.replace(self._accepted(cfg))
+            model = self._accepted(cfg)
+            try:
+                self._inferencer.replace(model)
+            except EngineError:
+                model.session.close()
+                raise
         except Exception as cause:  # whatever it is: the old model runs on, and somebody is told
             status = 1
             error = cause
