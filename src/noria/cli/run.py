@@ -150,6 +150,9 @@ def spec_of(
             (i for i, name in enumerate(inputs[1:]) if not _is_config(name)), len(inputs) - 1
         )
         spec, configs, names = None, inputs[:count], inputs[count:]
+        if not _is_config(inputs[0]) and any(map(_is_config, inputs[1:])):
+            text = f"{inputs[0]} stands where a config should; configs come first"
+            raise click.UsageError(text)
         if not names:
             raise click.UsageError("Missing argument 'SOURCE...': a video, image, folder or URL.")
         late = next((name for name in names if _is_config(name)), None)

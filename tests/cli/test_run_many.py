@@ -1,0 +1,290 @@
+"""`noria run` with several models, trackers, sources, and with pipeline files."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+from PIL import Image
+
+from noria.media import open_source
+
+Config = Callable[..., Path]
+
+
+def noria(*args: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "noria", *map(str, args)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        timeout=120,
+        check=False,
+    )
+
+
+def pictures(folder: Path, count: int, value: int) -> Path:
+    folder.mkdir()
+    for i in range(count):
+        Image.new("RGB", (64, 48), (value, 0, 0)).save(folder / f"{i}.png")
+    return folder
+
+
+def records(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.fixture
+def scene(mean_config: Config, tmp_path: Path) -> Path:
+    """pgie.txt, sgie.txt (also on its objects) and the sources left/ (4 frames), right/ (3)."""
+    config = mean_config()
+    config.rename(tmp_path / "pgie.txt")
+    text = (tmp_path / "pgie.txt").read_text()
+    (tmp_path / "sgie.txt").write_text(
+        text.replace("gie-unique-id=1", "gie-unique-id=2\nprocess-mode=2\noperate-on-gie-id=1")
+    )
+    pictures(tmp_path / "left", 4, 255)
+    pictures(tmp_path / "right", 3, 128)
+    return tmp_path
+
+
+def test_two_models_two_sources_a_tracker_and_all_kinds_of_outputs(scene: Path) -> None:
+    done = noria(
+        "run", "pgie.txt", "sgie.txt", "left", "right", "--tracker", "iou:min_hits=1",
+        "-o", "all.jsonl", "-o", "{source}.jsonl", "-o", "n{id}.json", "-o", "tiles.mp4", cwd=scene,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = records(scene / "all.jsonl")
+    assert len(found) == 7
+    for name, count in (("left", 4), ("right", 3)):
+        own = [r for r in found if r["source"].startswith(name)]
+        assert [r["frame"] for r in own] == list(range(count))
+        assert own == records(scene / f"{name}.jsonl")
+        assert len({r["objects"][0]["object_id"] for r in own}) == 1
+        first, second = own[0]["objects"]
+        assert (first["component_id"], second["component_id"]) == (1, 2)
+        assert second["parent"] == 0
+    ids = {r["objects"][0]["object_id"] for r in found}
+    assert len(ids) == 2  # never the same in two sources
+    assert [len(json.loads((scene / f"n{i}.json").read_text())["images"]) for i in (0, 1)] == [4, 3]
+    with av.open(str(scene / "tiles.mp4")) as video:
+        frames = list(video.decode(video=0))
+    assert len(frames) == 4  # one for each buffer
+    assert (frames[0].width, frames[0].height) == (1280, 720)
+    assert "7 frames" in done.stdout
+    assert "0: left: 4 frames, ended" in done.stdout
+    assert "1: right: 3 frames, ended" in done.stdout
+
+
+def test_sources_of_one_name_get_outputs_of_their_own(scene: Path) -> None:
+    done = noria("run", "pgie.txt", "left", "left", "-o", "{source}.jsonl", cwd=scene)
+    assert done.returncode == 0, done.stderr
+    written = sorted(p.name for p in scene.glob("*.jsonl"))
+    assert len(written) == 2
+    assert [len(records(scene / name)) for name in written] == [4, 4]
+
+
+def test_a_pipeline_file_and_what_replaces_it(scene: Path) -> None:
+    (scene / "pipeline.yml").write_text(
+        "sources: [left, {uri: right, name: 'the right one'}]\nmodels: [pgie.txt]\n"
+        "tracker: iou:min_hits=1\nsinks: [all.jsonl]\n"
+    )
+    done = noria("run", "pipeline.yml", cwd=scene)
+    assert done.returncode == 0, done.stderr
+    assert len(records(scene / "all.jsonl")) == 7
+    assert "1: the right one: 3 frames, ended" in done.stdout
+    done = noria("run", "pipeline.yml", "left", "-o", "only.jsonl", "--limit", 2, cwd=scene)
+    assert done.returncode == 0, done.stderr
+    assert len(records(scene / "only.jsonl")) == 2
+    assert len(records(scene / "all.jsonl")) == 7
+    refused = noria("run", "pipeline.yml", "sgie.txt", "left", cwd=scene)
+    assert refused.returncode == 2
+    assert "names its configs itself" in refused.stderr
+
+
+def test_what_is_wrong_in_a_pipeline_file_is_named_with_its_line(scene: Path) -> None:
+    (scene / "pipeline.yml").write_text("sources: [left]\nmodels: [pgie.txt]\ntraker: iou\n")
+    done = noria("run", "pipeline.yml", cwd=scene)
+    assert done.returncode == 3
+    assert "pipeline.yml:3" in done.stderr
+    assert "tracker" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.fixture
+def app(scene: Path) -> Path:
+    """A deepstream-app config of the scene; one source is a video."""
+    command = ["-o", scene / "clip.mp4", "--limit", 5]
+    assert noria("run", "pgie.txt", "left", *command, cwd=scene).returncode == 0
+    path = scene / "app.txt"
+    path.write_text(
+        "[application]\nenable-perf-measurement=1\n"
+        "[source0]\nenable=1\ntype=3\nuri=file://clip.mp4\nnum-sources=2\n"
+        "[sink0]\nenable=1\ntype=3\noutput-file=out.mp4\ncodec=1\n"
+        "[sink1]\nenable=1\ntype=2\n"
+        "[tiled-display]\nenable=1\nrows=1\ncolumns=2\nwidth=320\nheight=120\n"
+        "[osd]\nenable=1\nborder-width=2\n"
+        "[streammux]\nbatch-size=2\nwidth=64\nheight=48\n"
+        "[primary-gie]\nenable=1\nconfig-file=pgie.txt\n"
+        "[secondary-gie0]\nenable=1\nconfig-file=sgie.txt\ngie-unique-id=5\noperate-on-gie-id=1\n"
+    )
+    return path
+
+
+def test_a_deepstream_app_config_runs_and_names_what_does_not_apply(app: Path) -> None:
+    done = noria("run", app, "--json", cwd=app.parent)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert [s["frames"] for s in report["sources"]] == [4, 4]
+    assert [m["component_id"] for m in report["models"]] == [1, 5]
+    told = " ".join(n["message"] for n in report["notices"])
+    assert "sink1" in told or "type=2" in told
+    with av.open(report["outputs"][0]) as video:
+        assert [(f.width, f.height) for f in video.decode(video=0)] == [(320, 120)] * 4
+
+
+def test_a_bad_source_beside_a_good_one_is_told_at_the_end(scene: Path) -> None:
+    (scene / "right" / "1.png").write_bytes(b"not a picture at all")
+    (scene / "bad.mp4").write_bytes(b"\0\0\0\x18ftypmp42" + bytes(3000))
+    out = scene / "all.jsonl"
+    at_once = noria("run", "pgie.txt", "left", "bad.mp4", "-o", out, cwd=scene)
+    assert at_once.returncode == 6
+    assert "bad.mp4" in at_once.stderr
+    assert not out.exists()  # a source that cannot be opened stops the run before it begins
+
+
+def test_a_source_that_breaks_off_does_not_disturb_the_others(scene: Path) -> None:
+    fifo = scene / "pipe.mkv"
+    os.mkfifo(fifo)
+    made = noria("run", "pgie.txt", "right", "-o", "right.mkv", cwd=scene)
+    assert made.returncode == 0, made.stderr
+    whole = (scene / "right.mkv").read_bytes()
+    out = scene / "all.jsonl"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "noria", "run", "pgie.txt", "left", "pipe.mkv", "-o", str(out)],
+        cwd=scene,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with open(fifo, "wb") as pipe:
+        pipe.write(b"\x00garbage" * 2000 + whole[:50])
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 6, stderr
+    assert "Traceback" not in stderr
+    assert "pipe.mkv" in stderr
+    assert "0: left: 4 frames, ended" in stdout
+    assert "1: pipe.mkv: 0 frames, failed" in stdout
+    assert [r["source"] for r in records(out)] == [f"left/{i}.png" for i in range(4)]
+
+
+def test_an_unquoted_pattern_is_explained(scene: Path) -> None:
+    names = sorted(p.relative_to(scene) for p in (scene / "left").iterdir())
+    done = noria("run", "pgie.txt", *names, cwd=scene)
+    assert done.returncode == 2
+    assert "4 pictures" in done.stderr
+    assert "quoted" in done.stderr
+    assert noria("run", "pgie.txt", names[0], "-q", cwd=scene).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["pgie.txt", "sgie.txt"], "SOURCE"),
+        (["pgie.txt", "left", "sgie.txt"], "sgie.txt stands behind a source"),
+        (["left", "pgie.txt"], "left stands where a config should"),
+    ],
+)
+def test_arguments_in_the_wrong_order(scene: Path, args: list[str], words: str) -> None:
+    done = noria("run", *args, cwd=scene)
+    assert done.returncode in (2, 3)
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_unknown_tracker_or_setting_names_those_there_are(scene: Path) -> None:
+    for tracker, words in (("ious", "did you mean iou"), ("iou:max_agee=3", "max_age")):
+        done = noria("run", "pgie.txt", "left", "--tracker", tracker, "-o", "a.jsonl", cwd=scene)
+        assert done.returncode == 3, done.stderr
+        assert words in done.stderr
+        assert not (scene / "a.jsonl").exists()
+
+
+def test_strict_refuses_what_cannot_be_told_apart(scene: Path) -> None:
+    (scene / "sgie.txt").write_text((scene / "sgie.txt").read_text().replace("id=2", "id=1"))
+    args = ["run", "pgie.txt", "sgie.txt", "left", "-o", "a.jsonl"]
+    done = noria(*args, "--strict", cwd=scene)
+    assert done.returncode == 7
+    assert "cannot be told apart" in done.stderr
+    assert not (scene / "a.jsonl").exists()
+    done = noria(*args, cwd=scene)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("cannot be told apart") == 1
+
+
+def test_json_names_sources_models_and_every_notice_once(scene: Path) -> None:
+    done = noria(
+        "run", "pgie.txt", "sgie.txt", "left", "right", "--tracker", "iou", "--json", cwd=scene
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert [(s["name"], s["frames"], s["state"]) for s in report["sources"]] == [
+        ("left", 4, "ended"),
+        ("right", 3, "ended"),
+    ]
+    assert [m["inferred"] for m in report["models"]] == [7, 7]
+    notices = [(n["level"], n["message"], n["where"]) for n in report["notices"]]
+    assert len(notices) == len(set(notices)) > 0
+
+
+def test_interrupt_finishes_the_files_of_all_sources(scene: Path) -> None:
+    for name in ("a", "b"):
+        (scene / name).mkdir()
+        for i in range(3000):
+            (scene / name / f"{i}.png").symlink_to(scene / "left" / "0.png")
+    outs = ["-o", "{source}.jsonl", "-o", "all.jsonl", "-o", "tiles.mp4", "-o", "{source}.mp4"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "noria", "run", "pgie.txt", "a", "b", *outs],
+        cwd=scene,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    watched = scene / "a.jsonl"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (watched.exists() and watched.stat().st_size > 2000):
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr
+    assert "stopped after" in stdout
+    counts = {name: len(records(scene / f"{name}.jsonl")) for name in ("a", "b")}
+    assert all(0 < count < 3000 for count in counts.values())
+    assert len(records(scene / "all.jsonl")) == sum(counts.values())
+    for name, count in counts.items():
+        with open_source(str(scene / f"{name}.mp4")) as video:
+            assert sum(1 for _ in video) == count
+    with open_source(str(scene / "tiles.mp4")) as video:
+        assert sum(1 for _ in video) == max(counts.values())
+
+
+def test_outputs_are_the_same_as_in_runs_of_their_own(scene: Path) -> None:
+    rng = np.random.default_rng(1)
+    for name in ("left", "right"):
+        for path in (scene / name).iterdir():
+            Image.fromarray(rng.integers(100, 255, (48, 64, 3), np.uint8)).save(path)
+    both = noria("run", "pgie.txt", "left", "right", "-o", "{source}.jsonl", cwd=scene)
+    assert both.returncode == 0
+    for name in ("left", "right"):
+        assert noria("run", "pgie.txt", name, "-o", "alone.jsonl", cwd=scene).returncode == 0
+        assert (scene / "alone.jsonl").read_text() == (scene / f"{name}.jsonl").read_text()
