@@ -153,14 +153,47 @@ def test_a_deepstream_app_config_runs_and_names_what_does_not_apply(app: Path) -
         assert [(f.width, f.height) for f in video.decode(video=0)] == [(320, 120)] * 4
 
 
-def test_a_bad_source_beside_a_good_one_is_told_at_the_end(scene: Path) -> None:
-    (scene / "right" / "1.png").write_bytes(b"not a picture at all")
-    (scene / "bad.mp4").write_bytes(b"\0\0\0\x18ftypmp42" + bytes(3000))
-    out = scene / "all.jsonl"
-    at_once = noria("run", "pgie.txt", "left", "bad.mp4", "-o", out, cwd=scene)
-    assert at_once.returncode == 6
-    assert "bad.mp4" in at_once.stderr
-    assert not out.exists()  # a source that cannot be opened stops the run before it begins
+def test_a_bad_source_beside_a_good_one_is_told_and_left(scene: Path) -> None:
+    made = noria("run", "pgie.txt", "right", "-o", "whole.mp4", "-q", cwd=scene)
+    assert made.returncode == 0, made.stderr
+    whole = (scene / "whole.mp4").read_bytes()
+    (scene / "cut.mp4").write_bytes(whole[: len(whole) // 2])
+    (scene / "garbage.mp4").write_bytes(b"\0\0\0\x18ftypmp42" + bytes(3000))
+    sources = ["left", "cut.mp4", "garbage.mp4", "rtsp://u:secret@127.0.0.1:9/x", "whole.mp4"]
+    (scene / "pipeline.yml").write_text(
+        f"sources: [left, cut.mp4, garbage.mp4, {{uri: '{sources[3]}', reconnect-attempts: 1,"
+        " reconnect-interval-s: 0.1}, whole.mp4]\n"
+        "models: [pgie.txt]\nsinks: [all.jsonl, '{id}.jsonl', tiles.mp4, 'images:drawn']\n"
+    )
+    done = noria("run", "pipeline.yml", "--json", cwd=scene)
+    assert done.returncode == 6, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "secret" not in done.stderr + done.stdout
+    for name in ("cut.mp4", "garbage.mp4", "127.0.0.1:9/x"):
+        assert sum(f"{name}: failed after" in n for n in done.stderr.splitlines()) == 1
+    report = json.loads(done.stdout)
+    states = [(s["frames"], s["state"]) for s in report["sources"]]
+    assert states == [(4, "ended"), (0, "failed"), (0, "failed"), (0, "failed"), (3, "ended")]
+    assert len(records(scene / "all.jsonl")) == 7
+    assert [len(records(scene / f"{i}.jsonl")) for i in (0, 4)] == [4, 3]
+    strict = noria("run", "pipeline.yml", "--strict", cwd=scene)
+    assert strict.returncode == 7
+
+
+def test_sources_that_are_not_there_are_refused_at_once(scene: Path) -> None:
+    for name in ("gone.mp4", "gone*.png"):
+        done = noria("run", "pgie.txt", "left", name, "-o", "all.jsonl", cwd=scene)
+        assert done.returncode == 6
+        assert name in done.stderr
+        assert not (scene / "all.jsonl").exists()
+
+
+def test_only_bad_sources_are_an_error(scene: Path) -> None:
+    (scene / "bad.mp4").write_bytes(bytes(3000))
+    done = noria("run", "pgie.txt", "bad.mp4", "bad.mp4", "-o", "all.jsonl", cwd=scene)
+    assert done.returncode == 6
+    assert done.stderr.startswith("error: ")
+    assert not (scene / "all.jsonl").exists()
 
 
 def test_a_source_that_breaks_off_does_not_disturb_the_others(scene: Path) -> None:

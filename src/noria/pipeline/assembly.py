@@ -14,7 +14,7 @@ from noria.config.enums import ProcessMode
 from noria.config.pipeline_spec import PipelineSpec, SourceSpec
 from noria.draw import Painter
 from noria.draw.tiler import Tiler
-from noria.errors import ParserError
+from noria.errors import MediaError, ParserError
 from noria.infer.attach import Generation
 from noria.infer.inferencer import Inferencer, usable_cores
 from noria.media import (
@@ -28,6 +28,7 @@ from noria.media import (
     open_source,
 )
 from noria.media.sinks import has_placeholder
+from noria.media.sources.failed import FailedSource
 from noria.media.sources.stepped import SteppedSource
 from noria.meta import FrameMeta
 from noria.notices import Notice
@@ -126,12 +127,15 @@ def assemble(
     with ExitStack() as undo:
         on_stage("opening source")
         sources: list[Source] = []
+        several = len(spec.opened_sources) > 1
         for number, source_spec in enumerate(spec.opened_sources):
             if number in opened:
                 sources.append(opened[number])
                 sources[-1].source_id = number
             else:
-                sources.append(undo.enter_context(_open(source_spec, number)))
+                sources.append(undo.enter_context(_open(source_spec, number, several)))
+        if all(isinstance(s, FailedSource) for s in sources):
+            next(sources[0])  # raises
         own: list[Any] = []
         for place, item in enumerate(items):
             if isinstance(item, ModelConfig):
@@ -155,7 +159,6 @@ def assemble(
         on_ready(notices)
         engines = [path for i in inferencers if (path := getattr(i, "engine_path", None))]
         routes = _routes(spec, sources, [*inputs, *engines], undo)
-        several = len(sources) > 1
         tiler = None
         if several and any(r.tiled for r in routes):
             tiling = spec.tiler
@@ -232,18 +235,34 @@ def _inputs(spec: PipelineSpec, configs: Sequence[ModelConfig]) -> list[str | Pa
     return read
 
 
-def _open(spec: SourceSpec, number: int) -> Source:
+def _open(spec: SourceSpec, number: int, several: bool) -> Source:
+    """A source of a run.
+
+    Beside others, a stream that is not there yet is waited for while they run, and a file that is
+    damaged fails in its turn.
+
+    Raises:
+        MediaError: there is no such file, or it cannot be opened and is the only source.
+    """
+    try:
+        return _opened(spec, number, several)
+    except MediaError as error:
+        if not several or not (spec.is_stream or Path(spec.uri).exists()):
+            raise
+        return FailedSource(error, spec.label, number)
+
+
+def _opened(spec: SourceSpec, number: int, several: bool) -> Source:
     options: dict[str, Any] = {"live": spec.live, "fps": spec.fps}
     if spec.rtp_protocol in ("tcp", "udp"):
         options["transport"] = spec.rtp_protocol
     if spec.latency_ms is not None:
         options["latency_s"] = spec.latency_ms / 1000
-    if spec.reconnect_interval_s is not None or spec.reconnect_attempts is not None:
-        every = spec.reconnect_interval_s or ReconnectPolicy().first_s
-        most = max(every, ReconnectPolicy().max_s)
-        attempts = spec.reconnect_attempts
-        attempts = None if attempts is None or attempts < 0 else attempts
-        options["reconnect"] = ReconnectPolicy(every, most, attempts)
+    every = spec.reconnect_interval_s or ReconnectPolicy().first_s
+    most = max(every, ReconnectPolicy().max_s)
+    attempts = spec.reconnect_attempts
+    attempts = None if attempts is None or attempts < 0 else attempts
+    options["reconnect"] = ReconnectPolicy(every, most, attempts, from_start=several)
     again = partial(open_source, spec.uri, source_id=number, **options)
     source = again()
     if spec.name:

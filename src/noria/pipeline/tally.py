@@ -105,7 +105,8 @@ def fill_report(
             text += "they came faster than they could be processed"
             report.notices.append(Notice("warning", text, where=source.name))
         if source.error and len(report.sources) > 1:
-            text = f"failed after {source.frames} frames: {source.error}"
+            what = source.error.removeprefix(f"{source.name}: ")
+            text = f"failed after {source.frames} frames: {what}"
             report.notices.append(Notice("warning", text, where=source.name))
 
 
