@@ -59,6 +59,9 @@ def test_it_reads_the_codes_of_the_parcels_it_follows(
     read = {max(t, key=lambda text: t[text]).split(" ")[-1] for t in texts.values()}
     assert len(codes) >= 4
     assert codes <= read
+    said = next(line for line in done.stdout.splitlines() if line.startswith("read "))
+    assert codes <= set(said.split())
+    assert set(said.split(": ")[1].split()) <= {a["code"] for a in truth}
 
 
 def test_it_makes_a_film_and_a_contact_sheet(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +27,7 @@ Examples:
 """
 
 _SHEET_FRAMES = 9
+_CHARACTERS = 4  # of a code
 
 
 def scene_dir() -> Path:
@@ -79,11 +82,26 @@ def demo(out: Path, limit: int | None, threads: int | None, as_json: bool) -> in
         print_json(report.to_dict())
     else:
         print_report(report)
+        codes = _codes(lines)
+        click.echo(f"read {len(codes)} codes: {' '.join(codes)}" if codes else "read no codes")
         click.echo("\nthe same by hand, with files you can change:")
         click.echo("  " + shlex.join(["noria", "run", str(pipeline), "-o", str(video)]))
         click.echo("or with everything on the command line:")
         click.echo("  " + shlex.join(_command(spec, video)))
     return 130 if report.interrupted else 0
+
+
+def _codes(lines: Path) -> list[str]:
+    """The complete code that each tracked parcel had most often, in the order of their ids."""
+    said: dict[int, Counter[str]] = {}
+    with lines.open() as frames:
+        for frame in map(json.loads, frames):
+            for thing in frame["objects"]:
+                for result in thing.get("classifiers", ()):
+                    if "object_id" in thing and len(result["labels"]) == _CHARACTERS:
+                        code = "".join(label["label"] for label in result["labels"])
+                        said.setdefault(thing["object_id"], Counter())[code] += 1
+    return [codes.most_common(1)[0][0] for _, codes in sorted(said.items())]
 
 
 def _command(spec: PipelineSpec, video: Path) -> list[str]:
