@@ -20,10 +20,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from noria import ArraySource, Inferencer, Pipeline
-from noria.config import load_pipeline
+from noria import ArraySource, open_pipeline
 from noria.meta import UNTRACKED_OBJECT_ID, ClassifierParams, FrameMeta, Layer, NetworkInfo
-from noria.track import open_tracker
 
 FOLDER = Path(__file__).parents[2] / "examples" / "conveyor"
 sys.path.insert(0, str(FOLDER))
@@ -33,7 +31,7 @@ from conveyor_scene import ALPHABET, CODE_LENGTH, FPS, Scene, Truth  # noqa: E40
 from conveyor_training.films import TEST_SEEDS  # noqa: E402
 
 SEEDS = range(400, 404)
-FIRST, FRAMES = 20, 120
+FIRST, FRAMES = 20, 100
 LEAST_FRAMES = 10
 LOOKS = 5
 """The reader looks at a tracked parcel at least every so many frames."""
@@ -99,10 +97,6 @@ def films(tmp_path_factory: pytest.TempPathFactory) -> list[Film]:
     """All seeds as the sources of one pipeline, as `pipeline.yml` describes it."""
     folder = tmp_path_factory.mktemp("readout") / "conveyor"
     shutil.copytree(FOLDER, folder, ignore=shutil.ignore_patterns("*.engine*"))
-    spec = load_pipeline(folder / "pipeline.yml")
-    detector, reader = (Inferencer.from_config(m.load(), threads=1) for m in spec.models)
-    assert spec.tracker is not None
-    tracker = open_tracker(spec.tracker.text)
     truths: list[list[list[Truth]]] = [[] for _ in SEEDS]
     sources = [
         ArraySource(pictures(seed, truths[i]), fps=FPS, format="rgb", name=f"seed {seed}")
@@ -110,14 +104,16 @@ def films(tmp_path_factory: pytest.TempPathFactory) -> list[Film]:
     ]
     results = [Film() for _ in SEEDS]
     recent: dict[tuple[int, int], list[tuple[float, ...]]] = defaultdict(list)
-    with detector, reader:
-        for _, meta in Pipeline(sources, [detector, tracker, reader]):
-            source = meta.source_id
-            for truth, index in matches(truths[source][meta.frame], meta):
-                looks = recent[source, truth.parcel]
-                looks.append(truth.character_visible)
-                del looks[:-LOOKS]
-                note(results[source], truth, meta, index, looks)
+    pipeline = open_pipeline(
+        folder / "pipeline.yml", sources=sources, outputs=folder / "found.jsonl", threads=1
+    )
+    for _, meta in pipeline:
+        source = meta.source_id
+        for truth, index in matches(truths[source][meta.frame], meta):
+            looks = recent[source, truth.parcel]
+            looks.append(truth.character_visible)
+            del looks[:-LOOKS]
+            note(results[source], truth, meta, index, looks)
     assert all(len(t) == FRAMES for t in truths)
     return results
 
