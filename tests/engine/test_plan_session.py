@@ -95,9 +95,9 @@ class Spy:
     def __init__(self, runner, runs):
         self.runner, self.runs = runner, runs
 
-    def run(self, feeds):
+    def run(self, feeds, *, to_host=True):
         self.runs.append(len(feeds["x"]))
-        return self.runner.run(feeds)
+        return self.runner.run(feeds, to_host=to_host)
 
     def close(self):
         self.runner.close()

@@ -19,11 +19,19 @@ Examples:
 
 @click.command(epilog=EPILOG)
 @click.argument("config", type=click.Path(path_type=Path))
+@click.option("--backend", metavar="NAME", help="The runtime: onnxruntime or openvino.")
 @click.option("--rebuild", is_flag=True, help="Build even if a valid engine is saved.")
 @click.option("--threads", type=click.IntRange(1, 1024), help="CPU threads of the engine.")
 @click.option("--strict", is_flag=True, help="Treat every warning as an error.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def build(config: Path, rebuild: bool, threads: int | None, strict: bool, as_json: bool) -> None:
+def build(
+    config: Path,
+    backend: str | None,
+    rebuild: bool,
+    threads: int | None,
+    strict: bool,
+    as_json: bool,
+) -> None:
     """Build the engine of CONFIG and save it beside the model.
 
     A valid saved engine is kept; otherwise the reason for building is said.
@@ -35,7 +43,7 @@ def build(config: Path, rebuild: bool, threads: int | None, strict: bool, as_jso
     cfg = ModelConfig.load(config)
     if strict:
         refuse_warnings(cfg.notices)
-    plan = load_or_build(cfg, threads=threads, rebuild=rebuild)
+    plan = load_or_build(cfg, threads=threads, rebuild=rebuild, backend=backend)
     if strict:
         refuse_warnings(plan.decisions)
     if as_json:

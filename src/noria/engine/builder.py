@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,7 +42,7 @@ class BuildOptions:
         infer_dims: channels, height, width for a model that leaves them free.
         input_order: order of the axes of the picture input.
         runtime: name of the backend.
-        threads: for the session that the build opens; `Plan.open_session` hands it out.
+        threads, streams: for the session that the build opens; `Plan.open_session` hands it out.
     """
 
     max_batch: int = 1
@@ -52,6 +51,7 @@ class BuildOptions:
     input_order: TensorOrder = TensorOrder.NCHW
     runtime: str = DEFAULT_BACKEND
     threads: int | None = None
+    streams: int = 1
 
 
 def supported_precision(asked: Precision, runtime: str) -> tuple[Precision, Notice | None]:
@@ -95,7 +95,7 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
     backend = get_backend(options.runtime)
     model = _model_bytes(network, shape, where)
     started = time.perf_counter()
-    run_options = RunOptions(options.threads)
+    run_options = RunOptions(options.threads, options.streams, max_batch=options.max_batch)
     runner = _open(backend, model, run_options, network, where)
     tactic = TacticRecord(
         runtime=backend.name,
@@ -112,8 +112,8 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
         infer_dims=complete_infer_dims(options.infer_dims),
         model=_model_record(network, model),
         inputs=[
-            TensorSpec(image.name, runner.inputs[0].dtype, tuple(shape)),
-            *_extra_inputs(network, runner.inputs, shape, where),
+            TensorSpec(image.name, image.dtype, tuple(shape)),
+            *_extra_inputs(network, shape, where),
         ],
         outputs=list(runner.outputs),
         tactics=(tactic,),
@@ -122,17 +122,15 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
     )
     plan = Plan(header, {MODEL_BLOB: model})
     plan.threads = options.threads
-    plan.keep_ready(run_options, PlanSession(runner, header, where=where))
+    plan.keep_ready(PlanSession(runner, header, where=where, options=run_options))
     return plan
 
 
-def _extra_inputs(
-    network: Network, runner_inputs: Sequence[TensorSpec], image: tuple[int | None, ...], where: str
-) -> list[TensorSpec]:
+def _extra_inputs(network: Network, image: tuple[int | None, ...], where: str) -> list[TensorSpec]:
     """Inputs beside the picture: a free first axis is the batch, all others must be fixed."""
     named = dict(zip(network.inputs[0].shape, image, strict=True))  # free axes that got a number
     specs = []
-    for spec, runs in zip(network.inputs[1:], runner_inputs[1:], strict=True):
+    for spec in network.inputs[1:]:
         axes = [d if isinstance(d, int) else named.get(d) for d in spec.shape]
         if any(d is None for d in axes[1:]):
             raise EngineError(
@@ -140,7 +138,7 @@ def _extra_inputs(
                 where=where,
                 fix="export the model with fixed axes for its further inputs",
             )
-        specs.append(TensorSpec(spec.name, runs.dtype, tuple(axes)))
+        specs.append(TensorSpec(spec.name, spec.dtype, tuple(axes)))
     return specs
 
 

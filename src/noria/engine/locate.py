@@ -59,7 +59,7 @@ class _Wanted:
     precision: Precision
     infer_dims: Dims | None
     order: TensorOrder
-    runtime: str = DEFAULT_BACKEND
+    runtime: str | None = None  # whatever an engine was built for
 
     @property
     def model(self) -> Path | None:
@@ -69,8 +69,12 @@ class _Wanted:
     def why_not(self, plan: Plan) -> str | None:
         """The first reason why `plan` does not serve; None if it does. Source: spec D.7."""
         header = plan.header
-        if header.runtime.name != self.runtime:
+        if self.runtime not in (None, header.runtime.name):
             return f"built for {header.runtime.name}, not {self.runtime}"
+        try:
+            version = get_backend(header.runtime.name).version()
+        except EngineError as error:
+            return f"built for {header.runtime.name}: {error.found}"
         if header.precision != self.precision:
             return f"{header.precision} ≠ {self.precision}"
         if header.max_batch < self.batch:
@@ -83,9 +87,8 @@ class _Wanted:
                 return told
             if changed := what_changed(header.model, source.model, source.companions):
                 return changed
-            version = get_backend(self.runtime).version()
             if header.runtime.version != version:
-                return f"{self.runtime} {header.runtime.version} ≠ {version}"
+                return f"{header.runtime.name} {header.runtime.version} ≠ {version}"
         return None
 
     def _dims(self, plan: Plan) -> tuple[object, ...]:
@@ -95,7 +98,14 @@ class _Wanted:
         return axes
 
 
-def load_or_build(cfg: ModelConfig, *, threads: int | None = None, rebuild: bool = False) -> Plan:
+def load_or_build(
+    cfg: ModelConfig,
+    *,
+    threads: int | None = None,
+    streams: int = 1,
+    rebuild: bool = False,
+    backend: str | None = None,
+) -> Plan:
     """The plan for a config: loaded where a valid one is found, else built and saved.
 
     Looked for at `model-engine-file`, then under the automatic name beside the model. Everything
@@ -104,6 +114,8 @@ def load_or_build(cfg: ModelConfig, *, threads: int | None = None, rebuild: bool
     Args:
         cfg: the config; its `infer-dims`, colour format and offsets must fit the model.
         threads: default of `Plan.open_session`.
+        streams: how many runs at once the session of a new plan is made ready for.
+        backend: the runtime to use; None takes a saved plan of any, and builds for the default.
         rebuild: build even if a valid plan exists.
 
     Raises:
@@ -112,7 +124,9 @@ def load_or_build(cfg: ModelConfig, *, threads: int | None = None, rebuild: bool
         ConfigError: the config does not fit the model, see `network_dims`.
     """
     asked = _PRECISIONS[cfg.network_mode]
-    precision, notice = supported_precision(asked, DEFAULT_BACKEND)
+    if backend is not None:
+        get_backend(backend)  # unknown, or not installed: told before anything else
+    precision, notice = supported_precision(asked, backend or DEFAULT_BACKEND)
     notes = []
     if notice:
         text = f"network-mode={int(cfg.network_mode)}: {notice.message}"
@@ -128,10 +142,13 @@ def load_or_build(cfg: ModelConfig, *, threads: int | None = None, rebuild: bool
         precision=precision,
         infer_dims=complete_infer_dims(cfg.infer_dims),
         order=cfg.network_input_order,
+        runtime=backend,
     )
     plan = None if rebuild else _find(cfg, wanted, notes)
     if plan is None:
-        plan = _build_and_keep(cfg, wanted, notes, threads=threads, rebuild=rebuild)
+        plan = _build_and_keep(
+            cfg, wanted, notes, threads=threads, streams=streams, rebuild=rebuild
+        )
     else:
         _check_picture(plan.inputs[0], cfg)
     plan.threads = threads
@@ -210,7 +227,13 @@ def _targets(cfg: ModelConfig, wanted: _Wanted) -> tuple[Path, Path]:
 
 
 def _build_and_keep(
-    cfg: ModelConfig, wanted: _Wanted, notes: list[Notice], *, threads: int | None, rebuild: bool
+    cfg: ModelConfig,
+    wanted: _Wanted,
+    notes: list[Notice],
+    *,
+    threads: int | None,
+    streams: int,
+    rebuild: bool,
 ) -> Plan:
     if wanted.source is None or wanted.model is None:
         raise _no_model(cfg)
@@ -230,8 +253,9 @@ def _build_and_keep(
             precision=wanted.precision,
             infer_dims=wanted.infer_dims,
             input_order=wanted.order,
-            runtime=wanted.runtime,
+            runtime=wanted.runtime or DEFAULT_BACKEND,
             threads=threads,
+            streams=streams,
         )
         plan = build(network, options)
         if target is None:

@@ -81,7 +81,7 @@ class Plan:
         self.path = path
         self.decisions: list[Notice] = [record.notice for record in header.decisions]
         self.threads: int | None = None
-        self._ready: tuple[RunOptions, PlanSession] | None = None
+        self._ready: PlanSession | None = None
 
     @property
     def inputs(self) -> tuple[TensorSpec, ...]:
@@ -93,30 +93,44 @@ class Plan:
         """Output bindings in order."""
         return tuple(record.spec for record in self.header.outputs)
 
-    def open_session(self, *, threads: int | None = None, spinning: bool = False) -> PlanSession:
+    def open_session(
+        self, *, threads: int | None = None, streams: int = 1, spinning: bool = False
+    ) -> PlanSession:
         """Get the plan ready to run.
 
         Args:
             threads: threads of one run; None: `Plan.threads`, and if that is None, every core.
-            spinning: see `noria.engine.backends.RunOptions`.
+            streams, spinning: see `noria.engine.backends.RunOptions`.
 
         Raises:
             EngineError: the runtime is missing or refuses the model.
         """
         from noria.engine.plan_session import PlanSession
 
-        options = RunOptions(self.threads if threads is None else threads, spinning)
+        options = self.run_options(threads=threads, streams=streams, spinning=spinning)
         ready, self._ready = self._ready, None
         if ready is not None:
-            if ready[0] == options:
-                return ready[1]
-            ready[1].close()
+            if ready.options == options:
+                return ready
+            ready.close()
         runner = get_backend(self.header.runtime.name).open(self.blobs[MODEL_BLOB], options)
-        return PlanSession(runner, self.header, where=str(self.path or self.header.model.name))
+        where = str(self.path or self.header.model.name)
+        return PlanSession(runner, self.header, where=where, options=options)
 
-    def keep_ready(self, options: RunOptions, session: PlanSession) -> None:
-        """Hand `session` out at the next `open_session` with the same options."""
-        self._ready = (options, session)
+    def run_options(
+        self, *, threads: int | None = None, streams: int = 1, spinning: bool = False
+    ) -> RunOptions:
+        """What `open_session` with the same arguments hands to the runtime."""
+        return RunOptions(
+            threads=self.threads if threads is None else threads,
+            streams=streams,
+            spinning=spinning,
+            max_batch=self.header.max_batch,
+        )
+
+    def keep_ready(self, session: PlanSession) -> None:
+        """Hand `session` out at the next `open_session` with the options it was opened with."""
+        self._ready = session
 
     def describe(self) -> PlanSummary:
         """Plain facts about the plan, for people."""

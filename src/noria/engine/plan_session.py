@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from noria.engine.backends import Runner
+from noria.engine.backends import Runner, RunOptions
 from noria.engine.plan_header import PlanHeader
+from noria.engine.tensors import Tensor, device_of
 from noria.errors import EngineError
 from noria.network.tensor_spec import TensorSpec
 
@@ -31,9 +32,20 @@ class PlanSession:
         max_batch: most items of one run.
         fixed_batch: items of one run of the runtime, if the model fixes them. Fewer are padded,
             more are run in several goes. Source: spec A.5, D.2.
+        device: where tensors may live that are taken as they are: `cpu`, or `cuda:0`.
+        options: threads and streams it was opened with.
     """
 
-    def __init__(self, runner: Runner, header: PlanHeader, *, where: str) -> None:
+    def __init__(
+        self,
+        runner: Runner,
+        header: PlanHeader,
+        *,
+        where: str,
+        options: RunOptions | None = None,
+    ) -> None:
+        self.options = options or RunOptions()
+        self.device = runner.device
         self.inputs: tuple[TensorSpec, ...] = tuple(record.spec for record in header.inputs)
         self.outputs: tuple[TensorSpec, ...] = runner.outputs
         self.max_batch = header.max_batch
@@ -49,16 +61,20 @@ class PlanSession:
         self._lock = threading.Lock()
         self._executor: ThreadPoolExecutor | None = None
 
-    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    def run(self, inputs: Mapping[str, Tensor], *, to_host: bool = True) -> dict[str, Any]:
         """Run one batch of 1 to `max_batch` items.
 
         Args:
             inputs: one array per input, (items, …), of the declared type or float32; an input
-                beside the first whose axes are all fixed is the same for every batch size.
+                beside the first whose axes are all fixed is the same for every batch size. A
+                tensor that lives on `device` (anything that speaks DLPack) is taken without a
+                copy; it must have the declared type, be C-contiguous, and make a whole run.
+            to_host: give arrays. Otherwise outputs are tensors on `device`, which speak DLPack;
+                they are arrays too where that is the CPU.
 
         Returns:
             One new array per output in binding order, (items, …); an output whose only axis is
-            the batch is (items, 1).
+            the batch is (items, 1), or (items,) where it stays on a device.
 
         Raises:
             EngineError: an input is missing, unknown, or of the wrong shape or type; an output is
@@ -70,7 +86,13 @@ class PlanSession:
         feeds, items = self._checked(inputs)
         size = self.fixed_batch
         if size is None or size == items:
-            return self._named(self._run(runner, feeds), items, items)
+            return self._named(self._run(runner, feeds, to_host), items, items)
+        if not to_host or not all(isinstance(a, np.ndarray) for a in feeds.values()):
+            raise EngineError(
+                f"a batch of {items} on {self.device}; the model fixes its batch at {size}",
+                where=self._where,
+                expected=f"{size} items: only arrays on the host are cut and padded",
+            )
         parts = []
         for start in range(0, items, size):
             real = min(size, items - start)
@@ -83,9 +105,11 @@ class PlanSession:
             return parts[0]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
-    def _run(self, runner: Runner, feeds: Mapping[str, Array]) -> list[Array]:
+    def _run(
+        self, runner: Runner, feeds: Mapping[str, Any], to_host: bool = True
+    ) -> Sequence[Array]:
         try:
-            return runner.run(feeds)
+            return runner.run(feeds, to_host=to_host)
         except EngineError as error:
             if error.where:
                 raise
@@ -93,7 +117,9 @@ class PlanSession:
                 error.found, where=self._where, expected=error.expected, fix=error.fix
             ) from error
 
-    def submit(self, inputs: Mapping[str, Array]) -> Future[dict[str, Array]]:
+    def submit(
+        self, inputs: Mapping[str, Tensor], *, to_host: bool = True
+    ) -> Future[dict[str, Any]]:
         """`run` in a thread of the session, one after the other in the order of submission.
 
         The arrays must stay unchanged until the future is done.
@@ -106,7 +132,7 @@ class PlanSession:
                 raise EngineError("the session is closed", where=self._where)
             if self._executor is None:
                 self._executor = ThreadPoolExecutor(1, thread_name_prefix="noria-engine")
-            return self._executor.submit(self.run, inputs)
+            return self._executor.submit(self.run, inputs, to_host=to_host)
 
     def close(self) -> None:
         """Release the runtime's memory; runs under way finish, queued ones are cancelled."""
@@ -127,7 +153,7 @@ class PlanSession:
     def __repr__(self) -> str:
         return f"PlanSession({self._where}: {', '.join(map(str, self.inputs))})"
 
-    def _checked(self, inputs: Mapping[str, Array]) -> tuple[dict[str, Array], int]:
+    def _checked(self, inputs: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
         if inputs.keys() != self._by_name.keys():
             missing = [n for n in self._by_name if n not in inputs]
             extra = [n for n in inputs if n not in self._by_name]
@@ -139,16 +165,20 @@ class PlanSession:
         feeds = {}
         items = -1
         for name, spec in self._by_name.items():
-            array = np.asarray(inputs[name])
+            array = inputs[name]
+            if not isinstance(array, np.ndarray):
+                array = self._placed(name, array)
             batched = name in self.batched_inputs
-            fits = array.ndim == len(spec.shape) and all(
+            shape = tuple(array.shape)
+            fits = len(shape) == len(spec.shape) and all(
                 not isinstance(want, int) or want == have
-                for want, have in zip(spec.shape[batched:], array.shape[batched:], strict=True)
+                for want, have in zip(spec.shape[batched:], shape[batched:], strict=True)
             )
-            if not fits or (batched and items >= 0 and len(array) != items):
+            if not fits or (batched and items >= 0 and shape[0] != items):
                 self._refuse_shape(spec, array, items if batched else None)
-            items = len(array) if batched else items
-            feeds[name] = _converted(array, spec, self._where)
+            items = shape[0] if batched else items
+            on_host = isinstance(array, np.ndarray)
+            feeds[name] = _converted(array, spec, self._where) if on_host else array
         if not 1 <= items <= self.max_batch:
             raise EngineError(
                 f"a batch of {items}",
@@ -158,7 +188,21 @@ class PlanSession:
             )
         return feeds, items
 
-    def _refuse_shape(self, spec: TensorSpec, array: Array, items: int | None) -> None:
+    def _placed(self, name: str, tensor: Any) -> Any:
+        """`tensor` as it is, if it lives on the session's device; as an array if on the host."""
+        device = device_of(tensor)
+        if device == "cpu":
+            return np.asarray(tensor)
+        if device != self.device:
+            raise EngineError(
+                f"input {name!r} is on {device}",
+                where=self._where,
+                expected=f"on {self.device}" + ("" if self.device == "cpu" else ", or the host"),
+                fix="copy it to the host first" if self.device == "cpu" else (),
+            )
+        return tensor
+
+    def _refuse_shape(self, spec: TensorSpec, array: Any, items: int | None) -> None:
         axes = ["?" if d is None else str(d) for d in spec.shape]
         if items is not None:
             axes[:1] = [str(items) if items >= 0 else f"1..{self.max_batch}"]
@@ -169,10 +213,10 @@ class PlanSession:
             expected=want,
         )
 
-    def _named(self, arrays: list[Array], size: int, real: int) -> dict[str, Array]:
+    def _named(self, arrays: Sequence[Any], size: int, real: int) -> dict[str, Any]:
         named = {}
         for spec, array in zip(self.outputs, arrays, strict=True):
-            if array.ndim == 0 or len(array) != size:
+            if not array.shape or array.shape[0] != size:
                 raise EngineError(
                     f"output {spec.name!r} has shape {'x'.join(map(str, array.shape)) or 'scalar'}"
                     f" for a batch of {size}: its first axis is not the batch",
@@ -180,8 +224,10 @@ class PlanSession:
                     fix="export the model with batch-first outputs; "
                     "NMS inside the model must keep a fixed number of boxes per item",
                 )
-            array = array[:real]
-            named[spec.name] = array.reshape(real, 1) if array.ndim == 1 else array
+            if isinstance(array, np.ndarray):
+                array = array[:real]
+                array = array.reshape(real, 1) if array.ndim == 1 else array
+            named[spec.name] = array
         return named
 
 

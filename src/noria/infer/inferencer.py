@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from noria.config.enums import NetworkType, ProcessMode
+from noria.engine.machine import usable_cores
 from noria.errors import EngineError
 from noria.infer.attach import Generation
 from noria.infer.batch import Batch, frame_meta
@@ -38,14 +38,9 @@ if TYPE_CHECKING:
     from noria.engine.session import Session
     from noria.infer.update import ModelUpdater
 
-__all__ = ["Inferencer", "Pending", "RawOutput", "StageTimes", "usable_cores"]
+__all__ = ["Inferencer", "Pending", "RawOutput", "StageTimes"]
 
 _ASYNC_BATCHES = 3  # images waiting for an asynchronous classifier. Source: spec E.3
-
-
-def usable_cores() -> int:
-    """Cores this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Inferencer:
@@ -128,7 +123,7 @@ class Inferencer:
             cfg = cfg.with_overrides(gie_unique_id=unique_id)
         if streams > 1:
             threads = max(1, (threads or usable_cores()) // streams)
-        options = LoadOptions(threads, abi, rebuild, generation)
+        options = LoadOptions(threads, abi, rebuild, generation, streams)
         record = Record()
         model = Model.load(cfg, options, record)
         try:

@@ -50,6 +50,7 @@ class LoadOptions:
 
     Attributes:
         threads: CPU threads of one run of the engine; None is one per core.
+        streams: runs of the engine at the same time.
         abi: box layout of a C++ parser; None takes the config's.
         rebuild: build the engine even if a valid one is saved.
         generation: whose rules apply where they differ.
@@ -59,6 +60,7 @@ class LoadOptions:
     abi: str | None = None
     rebuild: bool = False
     generation: Generation = "9.1"
+    streams: int = 1
 
 
 @dataclass(slots=True)
@@ -103,8 +105,9 @@ class Model:
         from noria.engine import load_or_build
 
         choice, labels, notices = _checked(cfg, options)
-        plan = load_or_build(cfg, threads=options.threads, rebuild=options.rebuild)
-        session = plan.open_session(threads=options.threads)
+        threads, streams = options.threads, options.streams
+        plan = load_or_build(cfg, threads=threads, streams=streams, rebuild=options.rebuild)
+        session = plan.open_session(threads=threads, streams=streams)
         notices += plan.decisions
         return cls._ready(cfg, session, choice, labels, notices, options, record, plan.path)
 

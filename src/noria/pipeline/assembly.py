@@ -14,9 +14,10 @@ from noria.config.enums import ProcessMode
 from noria.config.pipeline_spec import PipelineSpec, SourceSpec
 from noria.draw import Painter
 from noria.draw.tiler import Tiler
+from noria.engine.machine import usable_cores
 from noria.errors import MediaError, ParserError
 from noria.infer.attach import Generation
-from noria.infer.inferencer import Inferencer, usable_cores
+from noria.infer.inferencer import Inferencer
 from noria.media import (
     Frame,
     ReconnectPolicy,

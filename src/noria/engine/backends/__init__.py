@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+import importlib.util
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, Literal, Protocol, cast
 
-import numpy.typing as npt
-
+from noria.engine.tensors import Tensor
 from noria.errors import EngineError
 from noria.network.tensor_spec import TensorSpec
 
-__all__ = ["BACKENDS", "DEFAULT_BACKEND", "Backend", "RunOptions", "Runner", "get_backend"]
+__all__ = [
+    "BACKENDS",
+    "DEFAULT_BACKEND",
+    "Backend",
+    "Optimization",
+    "RunOptions",
+    "Runner",
+    "get_backend",
+    "installed_backends",
+]
+
+Optimization = Literal["none", "basic", "extended", "all"]
+"""How far a runtime may rewrite the graph before it runs: not at all; what is equal to the last
+bit; fused operators; also other memory layouts of tensors and weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,23 +33,41 @@ class RunOptions:
     """How a plan is run; nothing of it is part of the plan.
 
     Attributes:
-        threads: threads of one run; None lets the runtime take every core.
+        threads: threads of one run; None shares every core among the streams.
+        streams: runs at the same time that the runtime is made ready for. More may be asked for:
+            they wait, or share the threads.
         spinning: idle threads wait busily for the next operator. Faster on a machine of one's
             own; takes time from decoding and parsing when cores are few.
+        optimization: how far the graph may be rewritten.
+        max_batch: most items of one run, where the model leaves them free; None is unknown. Some
+            runtimes are faster with the batch they know.
     """
 
     threads: int | None = None
+    streams: int = 1
     spinning: bool = False
+    optimization: Optimization = "all"
+    max_batch: int | None = None
 
 
 class Runner(Protocol):
-    """A loaded model: fixed names and types in, arrays out. `run` is thread-safe."""
+    """A loaded model: fixed names and types in, tensors out. `run` is thread-safe.
+
+    Attributes:
+        inputs, outputs: bindings in the model's order.
+        device: where tensors live that it takes and gives without a copy: `cpu`, or `cuda:0`.
+    """
 
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
+    device: str
 
-    def run(self, feeds: Mapping[str, npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
-        """All outputs, in binding order; new arrays at each run.
+    def run(self, feeds: Mapping[str, Tensor], *, to_host: bool = True) -> Sequence[Any]:
+        """All outputs, in binding order; new ones at each run.
+
+        Args:
+            feeds: arrays, or tensors on `device`.
+            to_host: give arrays. Otherwise tensors stay where they were computed.
 
         Raises:
             EngineError: the runtime failed.
@@ -57,18 +88,28 @@ class Backend(Protocol):
         """Version of the runtime, as it says itself."""
         ...
 
+    def why_not(self) -> str | None:
+        """Why nothing can run with it on this machine (a device is missing); None if it can."""
+        ...
+
     def open(self, model: bytes, options: RunOptions) -> Runner:
         """Load an ONNX model (one message, all weights inside).
 
         Raises:
-            EngineError: the runtime refuses the model.
+            EngineError: the runtime refuses the model, or cannot run here.
         """
         ...
 
 
 DEFAULT_BACKEND = "onnxruntime"
-BACKENDS = {"onnxruntime": "noria.engine.backends.onnxruntime"}
+BACKENDS = {
+    "onnxruntime": "noria.engine.backends.onnxruntime",
+    "openvino": "noria.engine.backends.openvino",
+}
 """Backend name -> module with an object `backend`; imported on first use."""
+
+_PACKAGES = {"openvino": ("openvino", "noria[openvino]")}
+"""Backend name -> package that it imports, what to install; for those that are not always there."""
 
 
 def get_backend(name: str) -> Backend:
@@ -84,6 +125,22 @@ def get_backend(name: str) -> Backend:
     try:
         return cast(Backend, importlib.import_module(BACKENDS[name]).backend)
     except ImportError as error:
+        install = _PACKAGES.get(name, ("", name))[1]
         raise EngineError(
-            f"the runtime {name} cannot be loaded: {error}", fix=f"pip install {name}"
+            f"the runtime {name} cannot be loaded: {error}", fix=f"pip install '{install}'"
         ) from error
+
+
+def installed_backends() -> list[str]:
+    """Names of the backends that can run on this machine; the default one first."""
+    usable = []
+    for name in sorted(BACKENDS, key=lambda n: n != DEFAULT_BACKEND):
+        package = _PACKAGES.get(name, (None,))[0]
+        if package is not None and importlib.util.find_spec(package) is None:
+            continue
+        try:
+            if get_backend(name).why_not() is None:
+                usable.append(name)
+        except EngineError:  # installed, but broken: whoever asks for it by name is told
+            continue
+    return usable

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import onnxruntime as ort
 
 from noria.engine.backends import RunOptions
+from noria.engine.machine import usable_cores
 from noria.errors import EngineError
 from noria.network.tensor_spec import TensorSpec
 
@@ -30,6 +31,12 @@ _TYPES = {
     "tensor(uint64)": np.uint64,
     "tensor(bool)": np.bool_,
 }
+_OPTIMIZATIONS = {
+    "none": ort.GraphOptimizationLevel.ORT_DISABLE_ALL,
+    "basic": ort.GraphOptimizationLevel.ORT_ENABLE_BASIC,
+    "extended": ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED,
+    "all": ort.GraphOptimizationLevel.ORT_ENABLE_ALL,
+}
 _SILENT = 4  # fatal only: what matters arrives as an exception, which noria words
 # Where ONNX Runtime's messages name the node: while running, while loading, no kernel, no schema.
 _NODE = (
@@ -42,12 +49,16 @@ _UNREGISTERED = re.compile(r"(\S+\(-?\d+\)) is not a registered function/op")
 
 
 class OnnxRuntimeRunner:
-    """An `InferenceSession` on the CPU."""
+    """An `InferenceSession` on the CPU; streams share its threads."""
+
+    device = "cpu"
 
     def __init__(self, model: bytes, options: RunOptions) -> None:
         settings = ort.SessionOptions()
         settings.log_severity_level = _SILENT
-        settings.intra_op_num_threads = options.threads or 0
+        shared = usable_cores() // options.streams if options.streams > 1 else 0
+        settings.intra_op_num_threads = options.threads or shared
+        settings.graph_optimization_level = _OPTIMIZATIONS[options.optimization]
         settings.inter_op_num_threads = 1
         settings.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
         spin = "1" if options.spinning else "0"
@@ -63,7 +74,9 @@ class OnnxRuntimeRunner:
         self.outputs = tuple(_spec(arg) for arg in session.get_outputs())
         self._names = [spec.name for spec in self.outputs]
 
-    def run(self, feeds: Mapping[str, npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
+    def run(
+        self, feeds: Mapping[str, npt.NDArray[Any]], *, to_host: bool = True
+    ) -> list[npt.NDArray[Any]]:
         session = self._session
         if session is None:
             raise EngineError("the session is closed")
@@ -115,6 +128,9 @@ class OnnxRuntimeBackend:
 
     def version(self) -> str:
         return str(ort.__version__)
+
+    def why_not(self) -> str | None:
+        return None
 
     def open(self, model: bytes, options: RunOptions) -> OnnxRuntimeRunner:
         return OnnxRuntimeRunner(model, options)

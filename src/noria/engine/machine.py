@@ -1,0 +1,56 @@
+"""What the machine is, as far as it decides how fast something runs."""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import dataclass
+
+__all__ = ["Machine", "this_machine", "usable_cores"]
+
+# fmt: off
+_SPEED_FLAGS = frozenset((
+    "avx", "avx2", "fma", "f16c", "avx512f", "avx512_vnni", "avx_vnni", "avx512_bf16", "amx_int8",
+    "amx_bf16", "asimd", "asimddp", "asimdhp", "sve", "bf16", "i8mm",
+))
+# fmt: on
+
+
+def usable_cores() -> int:
+    """Cores this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Model name of the processor and the cores this process may use."""
+
+    cpu: str
+    cores: int
+
+    def __str__(self) -> str:
+        return f"{self.cpu}, {self.cores} core{'' if self.cores == 1 else 's'}"
+
+
+def this_machine() -> Machine:
+    """The machine this process runs on."""
+    return Machine(_cpu_name(), usable_cores())
+
+
+def _cpu_name() -> str:
+    """Model name with the instruction sets that decide speed: virtual machines share names."""
+    name, sets = "", ""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            for line in file:
+                key, _, value = line.partition(":")
+                if key.strip() == "model name" and not name:
+                    name = " ".join(value.split())
+                elif key.strip() in ("flags", "Features"):
+                    have = set(value.split())
+                    sets = " ".join(sorted(have & _SPEED_FLAGS))
+                    break
+    except OSError:
+        pass
+    name = name or platform.processor() or platform.machine() or "unknown processor"
+    return f"{name} ({sets})" if sets else name
