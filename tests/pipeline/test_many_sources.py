@@ -73,8 +73,8 @@ def test_one_dying_and_one_garbage_do_not_stop_the_rest() -> None:
     assert report.frames == sum(expected)
     assert report.source == "8 sources"
     assert [(n.level, str(n)) for n in report.notices] == [
-        ("warning", "s12: failed after 25 frames: s12: the stream broke"),
-        ("warning", "s15: failed after 0 frames: s15: the stream broke"),
+        ("warning", "s12: failed after 25 frames: the stream broke"),
+        ("warning", "s15: failed after 0 frames: the stream broke"),
     ]
     assert repr(report).endswith("128 objects, 2 sources failed)")
 

@@ -1,0 +1,189 @@
+"""The numbered examples run, and do what they say."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from noria import open_source
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+HERE = ("01_ten_lines", "02_probes", "04_many_sources", "05_own_frames", "06_tensors")
+HERE += ("07_update_model",)
+
+
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy to run in: nothing is written into the checkout, engines are built once."""
+    folder = tmp_path_factory.mktemp("examples")
+    for name in ("conveyor", *HERE):
+        ignored = shutil.ignore_patterns("*.engine", "__pycache__", "out")
+        shutil.copytree(EXAMPLES / name, folder / name, ignore=ignored)
+    return folder
+
+
+def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, *(["-m"] if words[0] == "noria" else []), *words]
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_every_numbered_example_has_a_readme_with_a_command() -> None:
+    for folder in EXAMPLES.glob("[0-9]*"):
+        text = (folder / "README.md").read_text()
+        assert re.search(r"^# ", text), folder
+        assert re.search(r"^    \S", text, re.M), folder
+
+
+def shown(cell: str, names: dict[str, Any]) -> object:
+    """Run a cell as a notebook does: the value of its last expression is shown."""
+    tree = ast.parse(cell)
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, "cell", "exec"), names)
+    if last is None:
+        return None
+    assert isinstance(last, ast.Expr)
+    return eval(compile(ast.Expression(last.value), "cell", "eval"), names)
+
+
+def test_ten_lines_in_a_notebook(
+    examples: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(examples / "01_ten_lines")
+    notebook = json.loads(Path("ten_lines.ipynb").read_text())
+    assert notebook["nbformat"] == 4
+    cells = ["".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "code"]
+    assert all(not c.get("outputs") for c in notebook["cells"])
+    names: dict[str, Any] = {}
+    results = [shown(cell, names) for cell in cells]
+    report, meta, picture = results[:3]
+    assert "<table>" in report._repr_html_()  # type: ignore[attr-defined]
+    assert "60 frames" in repr(report)
+    assert "<table>" in meta._repr_html_()  # type: ignore[attr-defined]
+    assert picture._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined]
+    said = capsys.readouterr().out.splitlines()
+    assert len(said) > len(names["meta"].objects) > 3
+    assert all(line.split()[0].isdigit() for line in said[: len(names["meta"].objects)])
+    truth = json.loads((examples / "conveyor" / "truth.json").read_text())
+    codes = {a["code"] for a in truth["annotations"]}
+    read = [code for _, code in names["codes"].values()]
+    assert len(read) >= 3
+    assert set(read) <= codes
+    with open_source("parcels.mp4") as video:
+        assert sum(1 for _ in video) == 60
+
+
+def test_probes_count_what_crosses_the_line(examples: Path) -> None:
+    folder = examples / "02_probes"
+    done = run(folder, "count_crossings.py", "crossings.jsonl")
+    assert done.returncode == 0, done.stderr
+    counted = {line.split()[1]: int(line.split()[0]) for line in done.stdout.splitlines()}
+    truth = json.loads((examples / "conveyor" / "truth.json").read_text())
+    names = {c["id"]: c["name"] for c in truth["categories"]}
+    paths: dict[int, list[tuple[int, float, float]]] = {}
+    kinds: dict[int, str] = {}
+    for a in truth["annotations"]:
+        centre = a["bbox"][0] + a["bbox"][2] / 2
+        paths.setdefault(a["track_id"], []).append((a["image_id"], centre, a["bbox"][2]))
+        kinds[a["track_id"]] = names[a["category_id"]]
+    crossed: dict[str, int] = {}
+    for parcel, path in paths.items():
+        wide = [centre for _, centre, width in sorted(path) if width >= 60]
+        if wide and min(wide) < 420 <= wide[-1]:
+            crossed[kinds[parcel]] = crossed.get(kinds[parcel], 0) + 1
+    assert counted == crossed
+    records = lines(folder / "crossings.jsonl")
+    assert len(records) == 250
+    for record in records:
+        made = [o for o in record["objects"] if o["component_id"] == 0]
+        assert [(o["label"], o["left"]) for o in made] == [("line", 420)]
+        assert all(o["width"] >= 55 for o in record["objects"] if o["component_id"] == 1)
+    texts = [o.get("text", "") for r in records for o in r["objects"]]
+    assert f"crossed: {sum(counted.values())}" in texts
+    assert any(re.fullmatch(r"\w+ no\. 1", text) for text in texts)
+
+
+def test_many_sources_go_on_without_the_broken_ones(examples: Path) -> None:
+    folder = examples / "04_many_sources"
+    clip = (examples / "conveyor" / "conveyor.mp4").read_bytes()
+    (folder / "cut_off.mp4").write_bytes(clip[:300_000])
+    done = run(folder, "noria", "run", "pipeline.yml", "--json")
+    assert done.returncode == 6, done.stderr
+    whole, half, cut, gate = json.loads(done.stdout)["sources"]
+    assert (whole["frames"], whole["state"]) == (250, "ended")
+    assert (half["name"], half["frames"], half["state"]) == ("every second frame", 125, "ended")
+    assert 20 < cut["frames"] < 250
+    assert (gate["frames"], gate["state"]) == (0, "failed")
+    found = [lines(folder / "out" / f"source{i}.jsonl") for i in range(4)]
+    assert [len(f) for f in found] == [250, 125, cut["frames"], 0]
+    ids = [{o["object_id"] for r in f for o in r["objects"] if "object_id" in o} for f in found]
+    assert ids[0]
+    assert not ids[0] & ids[1]
+    assert not ids[0] & ids[2]
+    with open_source(str(folder / "out" / "tiles.mp4")) as video:
+        assert (video.width, video.height) == (960, 576)
+        assert sum(1 for _ in video) == 250
+
+
+def test_own_frames(examples: Path) -> None:
+    done = run(examples / "05_own_frames", "own_frames.py")
+    assert done.returncode == 0, done.stderr
+    said = done.stdout.splitlines()
+    assert "7 objects" in said[0]
+    assert said[1].split() == ["7"] * 10
+    assert "picture 0: Objects(" in said[2]
+    assert re.match(r"RunReport\(\d+ frames of belt", said[-1])
+
+
+def test_own_decoding_finds_what_the_parser_finds(examples: Path) -> None:
+    folder = examples / "06_tensors"
+    done = run(folder, "decode.py", "decoded.jsonl")
+    assert done.returncode == 0, done.stderr
+    scene = examples / "conveyor"
+    parsed = run(
+        scene, "noria", "run", "config_infer_primary.txt", "conveyor.mp4", "--limit", "40",
+        "-o", str(folder / "parsed.jsonl"), "-q",
+    )  # fmt: skip
+    assert parsed.returncode == 0, parsed.stderr
+    same = total = 0
+    for ours, theirs in zip(
+        lines(folder / "decoded.jsonl"), lines(folder / "parsed.jsonl"), strict=True
+    ):
+        for a in theirs["objects"]:
+            if a["confidence"] < 0.6:
+                continue
+            total += 1
+            same += any(
+                b["label"] == a["label"]
+                and all(abs(a[k] - b[k]) < 6 for k in ("left", "top", "width", "height"))
+                for b in ours["objects"]
+            )
+    assert total > 200
+    assert same / total > 0.95
+
+
+def test_a_model_is_exchanged_without_losing_a_frame(examples: Path) -> None:
+    code = "import update_model as u; seen = u.main(); print(len(seen), [n for n, _ in seen] =="
+    done = run(examples / "07_update_model", "-c", f"{code} list(range(120)))")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["config_infer_update.txt: takes over", "120 True"]
+    done = run(examples / "07_update_model", "update_model.py")
+    assert done.returncode == 0, done.stderr
+    starts = [line for line in done.stdout.splitlines() if line.startswith("from frame")]
+    assert len(starts) == 2, done.stdout
+    assert "envelope" in starts[0]
+    assert "Umschlag" in starts[1]
+    assert int(starts[1].split()[2]) > 20
