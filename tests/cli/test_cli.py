@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.cli.processes import started
+
 Config = Callable[..., Path]
 
 
@@ -240,12 +242,7 @@ def test_interrupt_finishes_the_files(
         (folder / f"{i}.png").symlink_to(tmp_path / "one.png")
     picture.save(tmp_path / "one.png")
     lines, video = tmp_path / "o.jsonl", tmp_path / "o.mp4"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "noria", "run", config, folder, "-o", lines, "-o", video],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = started("run", config, folder, "-o", lines, "-o", video)
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not (lines.exists() and lines.stat().st_size > 2000):
         time.sleep(0.02)

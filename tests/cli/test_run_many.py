@@ -18,6 +18,7 @@ import pytest
 from PIL import Image
 
 from noria.media import open_source
+from tests.cli.processes import started
 
 Config = Callable[..., Path]
 
@@ -286,13 +287,7 @@ def test_interrupt_finishes_the_files_of_all_sources(scene: Path) -> None:
         for i in range(3000):
             (scene / name / f"{i}.png").symlink_to(scene / "left" / "0.png")
     outs = ["-o", "{source}.jsonl", "-o", "all.jsonl", "-o", "tiles.mp4", "-o", "{source}.mp4"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "noria", "run", "pgie.txt", "a", "b", *outs],
-        cwd=scene,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = started("run", "pgie.txt", "a", "b", *outs, cwd=scene)
     watched = scene / "a.jsonl"
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not (watched.exists() and watched.stat().st_size > 2000):

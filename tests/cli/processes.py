@@ -1,0 +1,29 @@
+"""Starting `noria` so that a test can interrupt it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+
+def started(*args: object, cwd: Path | None = None) -> subprocess.Popen[str]:
+    """`noria` with the usual signals, even where the tests themselves run with some ignored.
+
+    A shell starts jobs in the background with SIGINT ignored, `nohup` those with SIGHUP ignored,
+    and children inherit that.
+    """
+
+    def usual_signals() -> None:
+        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE):
+            signal.signal(number, signal.SIG_DFL)
+
+    return subprocess.Popen(
+        [sys.executable, "-m", "noria", *map(str, args)],
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=usual_signals,
+    )
