@@ -1,28 +1,62 @@
-"""The Python of the page on pipelines runs, from top to bottom."""
+"""The Python of the pages on Python runs, from top to bottom; the reference names everything."""
 
 from __future__ import annotations
 
+import inspect
 import re
 import shutil
+import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import noria
+
 ROOT = Path(__file__).parents[2]
+
+
+def run(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Run the Python of a page in a copy of the demo scene."""
+    shutil.copytree(ROOT / "examples" / "conveyor", folder / "conveyor")
+    monkeypatch.chdir(folder / "conveyor")
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.S)
+    assert len(blocks) >= 5
+    names: dict[str, Any] = {}
+    for block in blocks:
+        exec(compile(block, page, "exec"), names)
+    names["detector"].close()
+    return names
+
+
+def test_the_page_on_python_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        names = run("docs/python.md", tmp_path, monkeypatch)
+    names["reader"].close()
+    said = capsys.readouterr().out
+    assert "FrameMeta(frame 39 of 'conveyor.mp4'" in said
+    assert "5 frames of shades" in said
+    assert "(6, 24, 40) ['scores', 'distances']" in said
+    assert "10 frames of 2 sources" in said
+    for path in ("out.mp4", "out.jsonl", "changed.mp4"):
+        assert Path(path).stat().st_size > 1000
+
+
+def test_the_reference_names_everything_public() -> None:
+    text = (ROOT / "docs" / "reference.md").read_text()
+    listed = set(re.findall(r"auto\w+:: noria\.(\w+)$", text, re.M))
+    public = {n for n in noria.__all__ if not inspect.ismodule(getattr(noria, n))}
+    assert public - listed <= {"NoriaError"}  # that comes with all errors
+    assert listed - public <= {"errors"}
 
 
 def test_the_page_on_pipelines_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copytree(ROOT / "examples" / "conveyor", tmp_path / "conveyor")
-    monkeypatch.chdir(tmp_path / "conveyor")
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/pipelines.md").read_text(), re.S)
-    assert len(blocks) >= 5
-    names: dict[str, Any] = {}
-    for block in blocks:
-        exec(compile(block, "docs/pipelines.md", "exec"), names)
-    names["detector"].close()
+    run("docs/pipelines.md", tmp_path, monkeypatch)
     said = capsys.readouterr().out
     assert "RunReport(20 frames of conveyor.mp4" in said
     assert "shades 4 800000000" in said

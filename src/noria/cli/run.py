@@ -23,13 +23,14 @@ __all__ = ["execute", "print_report", "run", "spec_of"]
 CONFIG_SUFFIXES = (".txt", ".yml", ".yaml", ".ini", ".cfg", ".conf")
 
 EPILOG = """\b
-CONFIG… are nvinfer configs in the order in which they run: first those on whole frames, then
-those on the objects found. Or one pipeline file, which names sources, models and outputs:
-Noria's own YAML, or a deepstream-app config.
+CONFIG is an nvinfer config, INI or YAML. Several run one after the other: first those on
+whole frames, then those on the objects found. Or it is a pipeline file, which names sources,
+models and outputs itself: Noria's own YAML, or a deepstream-app config.
 
 \b
-SOURCE… are video files, images, folders or globs of images, URLs (rtsp://, http://)
-or cameras (/dev/video0).
+SOURCE is a video file, an image, a folder, a quoted pattern ('photos/*.jpg'), a URL
+(rtsp://, http://) or a camera (/dev/video0). Several run side by side; one that fails does
+not disturb the others (exit code 6).
 
 \b
 OUT is chosen by its extension, or written as kind:path:
@@ -37,10 +38,10 @@ OUT is chosen by its extension, or written as kind:path:
   out.jsonl           one JSON object per frame
   out.json            COCO
   out.parquet         one row per object
-  images:DIR          annotated pictures
+  images:DIR          annotated pictures, one per frame
   kitti:DIR           one KITTI text file per frame
   masks:DIR           class maps of segmentation
-{source} or {id} in OUT makes one output per source: -o '{source}.mp4'
+With {source} or {id} in it there is one for each source: -o '{source}.mp4'
 
 \b
 Examples:
@@ -57,22 +58,32 @@ Examples:
 @click.command(epilog=EPILOG)
 @click.argument("inputs", nargs=-1, required=True, metavar="CONFIG... SOURCE...")
 @click.option(
-    "-o", "--out", "outs", multiple=True, metavar="OUT", help="Where results go; repeatable."
+    "-o",
+    "--out",
+    "outs",
+    multiple=True,
+    metavar="OUT",
+    help="Where results go (below); repeatable.",
 )
 @click.option(
     "--tracker",
     metavar="TRACKER",
-    help="Track objects between the models: iou, a library's (sort, bytetrack, …), with settings "
-    "as iou:max_age=30, or a YAML file. Default: the pipeline file's, else none.",
+    help="Follow objects from frame to frame: iou, sort, bytetrack, ocsort or cbiou, with settings "
+    "like iou:max_age=30, or a YAML file. Default: none, or the pipeline file's.",
 )
-@click.option("--threads", type=click.IntRange(1, 1024), help="CPU threads of each engine.")
+@click.option(
+    "--threads", type=click.IntRange(1, 1024), metavar="N", help="CPU threads of each engine."
+)
 @click.option(
     "--streams",
     type=click.IntRange(1, 64),
-    help="Batches run at once, sharing the threads. Default: one per thread, at most 4, for "
-    "files; 1 for live sources.",
+    metavar="N",
+    help="Batches run at once, sharing the threads. Default: one per thread, at most 4, or 1 for "
+    "live sources.",
 )
-@click.option("--limit", type=click.IntRange(1), help="Stop each source after this many frames.")
+@click.option(
+    "--limit", type=click.IntRange(1), metavar="N", help="Stop each source after this many frames."
+)
 @click.option(
     "--abi",
     type=click.Choice(["auto", "24", "28"]),
