@@ -94,7 +94,12 @@ def fill_report(
     report.models = [m.report() for m in meters]
     report.failed_frames = report.models[0].failed if report.models else 0
     report.stages = _seconds(report, mux, steps, outlet)
-    report.outputs = [str(sink.path) for sink in outlet.sinks]
+    report.outputs = [
+        # a video without frames is not written
+        str(sink.path)
+        for sink in outlet.sinks
+        if getattr(sink, "kind", "") != "video" or sink.frames
+    ]
     report.notices = [n for m in meters for n in m.model.notices]
     report.notices += [n for step in steps for n in step.notices]
     report.notices += [n for source in sources for n in source.notices]

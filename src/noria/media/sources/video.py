@@ -12,6 +12,8 @@ from noria.media.sources.decoded import DecodedSource, pick_stream, reason_of
 
 __all__ = ["VideoSource"]
 
+_WHOLE = 0.9  # of the frames that a length promises: rates vary, and sound may be longer
+
 
 class VideoSource(DecodedSource):
     """Frames of the first video stream of a file, decoded by FFmpeg.
@@ -104,6 +106,9 @@ class VideoSource(DecodedSource):
         super()._finished()
         if self._expected and given < self._expected:
             self._notice("warning", f"ended early, at frame {self.given} of {self._expected}")
+        elif not self._expected and self.frames and self.given < _WHOLE * self.frames:
+            text = f"gave {self.given} frames where its length promises about {self.frames}"
+            self._notice("warning", f"{text}: it may be cut off")
         if _size(self._path) > self._size:
             self._notice(
                 "warning", "the file grew while it was read: what came later may be missing"
