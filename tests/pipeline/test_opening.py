@@ -69,6 +69,28 @@ def test_a_pipeline_that_never_runs_is_closed_by_with(mean_config: Config, photo
         model(photos / "p0.png")
 
 
+def test_leaving_the_loop_closes_everything(
+    mean_config: Config, photos: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "o.jsonl"
+    pipeline = noria.open_pipeline(mean_config(), sources=photos, outputs=out)
+    for frame, _ in pipeline:
+        if frame.frame == 1:
+            break
+    assert pipeline.state == "done"
+    assert len(out.read_text().splitlines()) == 2
+    with pytest.raises(NoriaError, match="closed"):
+        pipeline.models[0](photos / "p0.png")
+    pipeline.close()  # once more is nothing
+    with pytest.raises(NoriaError, match="has run already"):
+        pipeline.run()
+
+
+def test_tables_are_made_of_a_pipeline(mean_config: Config, photos: Path) -> None:
+    rows = noria.table.to_rows(noria.open_pipeline(mean_config(), sources=photos))
+    assert [(row["frame"], row["label"]) for row in rows] == [(i, "thing") for i in range(3)]
+
+
 def test_probes_stand_where_they_are_given(mean_config: Config, photos: Path) -> None:
     config = mean_config()
     seen: list[tuple[str, int]] = []

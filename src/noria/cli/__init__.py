@@ -17,7 +17,7 @@ __all__ = ["main"]
 
 # Subcommand -> one-line help; `noria --help` must not import what it lists.
 _COMMANDS = {
-    "run": "Run a config on a source and write video and detections.",
+    "run": "Run models on sources and write videos and what was found.",
     "build": "Build the engine of a config ahead of time.",
     "show": "Show a config with origins, a model, or an engine.",
     "demo": "Run the whole pipeline on the demo scene.",
@@ -28,6 +28,7 @@ EPILOG = """\b
 Examples:
   noria demo
   noria run config_infer_primary.txt video.mp4 -o out.mp4 -o out.jsonl
+  noria run pgie.txt sgie.txt left.mp4 right.mp4 --tracker iou -o tiles.mp4
   noria show config_infer_primary.txt
   noria build config_infer_primary.txt
 
