@@ -61,9 +61,9 @@ bench: build $(VENV)/.dev     ## benchmarks: ratios measured side by side
 schema: build    ## bring the schema and tables of pipeline files up to date
 	$(BIN)/python -m noria.config.pipeline_schema docs/pipeline-files.md
 
-fuzz: build $(VENV)/.dev      ## fuzz the readers of configs, pipelines and plans, FUZZ_S seconds each
+fuzz: build $(VENV)/.dev      ## fuzz the readers of configs, pipelines, plans and calibration tables, FUZZ_S seconds each
 	$(BIN)/python -m pip --disable-pip-version-check install --quiet atheris
-	for reader in config pipeline plan; do \
+	for reader in config pipeline plan calibration; do \
 	  mkdir -p build/fuzz/$$reader && $(BIN)/python tests/fuzz/fuzz_$$reader.py \
 	  -max_total_time=$(FUZZ_S) -max_len=4096 -artifact_prefix=build/fuzz/ \
 	  build/fuzz/$$reader tests/fuzz/seeds/$$reader || exit 1; done

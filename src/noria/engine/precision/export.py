@@ -1,0 +1,224 @@
+"""A network in the precision asked for, all of it written in the graph.
+
+TensorRT 11 knows no precision flags: types come from the network. The graphs made here say
+everything, so the same file builds on TensorRT 10 and 11 and runs on ONNX Runtime and OpenVINO.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from noria.engine.precision.half import HalfReport, to_half
+from noria.engine.precision.prepare import Proto, fold_batch_norms, prepare
+from noria.engine.precision.qdq import MIN_OPSET, Layout, QdqReport, to_qdq
+from noria.engine.store import write_atomically
+from noria.errors import EngineError
+from noria.network.network import Network
+from noria.notices import Notice
+
+if TYPE_CHECKING:
+    from noria.config.model_config import ModelConfig
+
+__all__ = ["ExportPrecision", "Exported", "activation_names", "export", "export_onnx"]
+
+ExportPrecision = Literal["fp32", "fp16", "bf16", "int8", "best"]
+
+# Convolutions know BF16 from opset 22 on, Q/DQ pairs FP16 from 19 on.
+_OPSETS = {"fp32": 0, "fp16": 0, "bf16": 22, "int8": MIN_OPSET, "best": 19}
+_NAMED = 5
+
+
+@dataclass(slots=True)
+class Exported:
+    """A network and what was done to it.
+
+    Attributes:
+        network: the graph in the new precision; its inputs and outputs keep names and types.
+        precision: what was asked for.
+        converted: nodes that compute in the lower precision.
+        kept: node -> reason of nodes that stay FP32 (`best`: that stay out of INT8).
+        missing: tensors that need a scale and have none in the table.
+        unused: tensors that the table names and the graph lacks.
+        notices: the same in words.
+    """
+
+    network: Network
+    precision: ExportPrecision
+    converted: tuple[str, ...] = ()
+    kept: Mapping[str, str] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
+    notices: list[Notice] = field(default_factory=list)
+
+    def to_bytes(self) -> bytes:
+        """The ONNX message, weights inside."""
+        return bytes(self.network.to_proto().SerializeToString(deterministic=True))
+
+
+def export(
+    network: Network,
+    precision: ExportPrecision,
+    scales: Mapping[str, float] | None = None,
+    *,
+    keep: Collection[str] = (),
+    layout: Layout = "inputs",
+) -> Exported:
+    """Write a precision into a network's graph; the given network is not changed.
+
+    Args:
+        network: FP32.
+        precision: `int8` is INT8 with FP32 around it, `best` INT8 with FP16 around it.
+        scales: activation -> scale, as in a calibration table; needed for int8 and best, and
+            telling which activations leave the range of FP16.
+        keep: names of nodes to leave in FP32.
+        layout: see `to_qdq`.
+
+    Raises:
+        EngineError: int8 without a scale that fits; `keep` names a node that is not there.
+        ModelError: the model cannot be written, or not be brought to the opset it takes.
+    """
+    where = str(network.path) if network.path else None
+    proto = prepare(network.to_proto(), opset=_OPSETS[precision], where=where)
+    _check_names(proto, keep, where)
+    if precision == "fp32":
+        return Exported(_network(proto, network), precision)
+    scales = scales or {}
+    done = Exported(network, precision)
+    halves: HalfReport | None = None
+    if precision in ("int8", "best"):
+        if not any(s > 0 for s in scales.values()):
+            raise EngineError(
+                f"{precision} needs the scales of activations",
+                where=where,
+                fix="noria calibrate CONFIG --images DIR writes them; int8-calib-file names them",
+            )
+        activations = set(activation_names(proto))
+        folded = fold_batch_norms(proto)
+        if folded:
+            text = f"{folded} batch normalisation(s) folded into the convolutions before them"
+            done.notices.append(Notice("info", text, where))
+        done.unused = tuple(name for name in scales if name not in activations)
+        proto, report = to_qdq(proto, scales, keep=keep, layout=layout)
+        _tell_int8(done, report, len(scales), where)
+    if precision in ("fp16", "bf16", "best"):
+        ranges = {name: 127 * scale for name, scale in scales.items()}
+        proto = prepare(proto)
+        halves = to_half(proto, "bf16" if precision == "bf16" else "fp16", keep=keep, ranges=ranges)
+        _tell_half(done, halves, where)
+    done.network = _network(proto, network)
+    return done
+
+
+def activation_names(proto: Proto) -> list[str]:
+    """Float tensors of a prepared model that are no weights, inputs first, in the graph's order."""
+    from onnx import TensorProto
+
+    graph = proto.graph
+    weights = {t.name for t in graph.initializer}
+    types = {
+        v.name: v.type.tensor_type.elem_type
+        for v in (*graph.input, *graph.value_info, *graph.output)
+    }
+    names = [v.name for v in graph.input]
+    names += [name for node in graph.node for name in node.output]
+    return [n for n in names if n and n not in weights and types.get(n) == TensorProto.FLOAT]
+
+
+def export_onnx(
+    cfg: ModelConfig, path: str | Path, precision: ExportPrecision, *, keep: Collection[str] = ()
+) -> Exported:
+    """Write the model of a config as ONNX in a precision; scales come from its `int8-calib-file`.
+
+    Raises:
+        EngineError: the config names no model; int8 without a usable `int8-calib-file`; the file
+            cannot be written.
+        ModelError: the model cannot be read or written.
+    """
+    from noria.engine.model_source import model_source
+    from noria.engine.precision.cache import CalibrationTable
+
+    source = model_source(cfg)
+    if source is None:
+        raise EngineError(
+            "the config names no model that can be read",
+            where=str(cfg.path),
+            expected="onnx-file=<model.onnx>, or the keys of a Caffe, UFF or Darknet model",
+        )
+    scales: Mapping[str, float] = {}
+    table = cfg.int8_calib_file
+    needed = precision in ("int8", "best")
+    if table is not None and (needed or (precision == "fp16" and table.is_file())):
+        scales = CalibrationTable.load(table).calibrated
+    done = export(source.network(), precision, scales, keep=keep)
+    try:
+        write_atomically(Path(path), [done.to_bytes()])
+    except (OSError, ValueError) as error:
+        said = getattr(error, "strerror", None) or str(error)
+        raise EngineError(f"the model cannot be written: {said}", where=str(path)) from error
+    return done
+
+
+def _check_names(proto: Proto, keep: Collection[str], where: str | None) -> None:
+    there = {node.name for node in proto.graph.node}
+    if unknown := [name for name in keep if name not in there]:
+        from difflib import get_close_matches
+
+        near = get_close_matches(unknown[0], there, n=3)
+        raise EngineError(
+            f"the graph has no node {unknown[0]!r} to keep in FP32",
+            where=where,
+            fix=f"near it: {', '.join(near)}" if near else (),
+        )
+
+
+def _network(proto: Proto, old: Network) -> Network:
+    import onnx_ir as ir
+
+    made = Network(
+        ir.from_proto(proto),
+        path=old.path,
+        size_bytes=old.size_bytes,
+        sha256=old.sha256,
+        external_locations=old.external_locations,
+    )
+    made.made_from, made.recipe = old.made_from, old.recipe
+    return made
+
+
+def _tell_int8(done: Exported, report: QdqReport, entries: int, where: str | None) -> None:
+    done.converted, done.kept = tuple(report.converted), dict(report.kept)
+    done.missing = tuple(report.missing)
+    total = len(report.converted) + len(report.kept)
+    text = f"{len(report.converted)} of {total} layers with weights compute in INT8"
+    done.notices.append(Notice("info", text, where))
+    if report.missing:
+        text = f"no scale for {len(report.missing)} tensor(s) of the graph: {_some(report.missing)}"
+        done.notices.append(Notice("warning", f"{text}; what they feed stays FP32", where))
+    if done.unused:
+        text = f"{len(done.unused)} of {entries} calibrated tensors are not in the graph"
+        level: Literal["info", "warning"] = "warning" if report.missing else "info"
+        done.notices.append(Notice(level, f"{text}: {_some(done.unused)}", where))
+
+
+def _tell_half(done: Exported, report: HalfReport, where: str | None) -> None:
+    word = "BF16" if done.precision == "bf16" else "FP16"
+    if done.precision != "best":
+        done.converted, done.kept = tuple(report.converted), dict(report.kept)
+    text = f"{len(report.converted)} nodes compute in {word}"
+    if report.kept:
+        text += f", {len(report.kept)} stay FP32"
+        reasons = [f"{name}: {why}" for name, why in report.kept.items()]
+        text += f" ({'; '.join(reasons[:_NAMED])}{'; …' if len(reasons) > _NAMED else ''})"
+    done.notices.append(Notice("info", text, where))
+    lost = {name: share for name, share in report.vanished.items() if share > 0.01}
+    if lost:
+        text = f"more than 1 % of the values of {len(lost)} weight(s) become 0 in {word}"
+        done.notices.append(Notice("info", f"{text}: {_some(list(lost))}", where))
+
+
+def _some(names: Collection[str]) -> str:
+    first = ", ".join(repr(n) for n in list(names)[:_NAMED])
+    return f"{first}, …" if len(names) > _NAMED else first

@@ -1,0 +1,228 @@
+"""INT8, explicit in the graph: QuantizeLinear and DequantizeLinear around what computes in INT8.
+
+TensorRT's rules: activations symmetric with one scale per tensor, weights symmetric with one scale
+per output channel, zero points 0, biases in floating point. Quantised are the inputs of layers
+with weights (Conv, ConvTranspose, Gemm, MatMul); what follows them up to the next such layer is
+left to the runtime to fuse. The pairs are inserted by ONNX Runtime's quantisation tools.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from noria.engine.precision.prepare import Proto, sort_nodes
+from noria.errors import EngineError
+
+__all__ = ["MIN_OPSET", "WEIGHTED", "Layout", "QdqReport", "to_qdq"]
+
+MIN_OPSET = 13  # scales per channel
+WEIGHTED = ("Conv", "ConvTranspose", "Gemm", "MatMul")
+_WEIGHT_INPUT = 1
+
+Layout = Literal["inputs", "all"]
+
+
+@dataclass(slots=True)
+class QdqReport:
+    """What became of the layers with weights.
+
+    Attributes:
+        converted: names of nodes that compute in INT8.
+        kept: name -> reason of nodes with weights that do not.
+        missing: tensors that need a scale and have none.
+    """
+
+    converted: list[str] = field(default_factory=list)
+    kept: dict[str, str] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+
+
+def to_qdq(
+    proto: Proto,
+    scales: Mapping[str, float],
+    *,
+    keep: Collection[str] = (),
+    layout: Layout = "inputs",
+) -> tuple[Proto, QdqReport]:
+    """A prepared model with Q/DQ pairs.
+
+    Args:
+        proto: from `prepare`, of opset 13 or newer.
+        scales: activation -> scale; 0 counts as none.
+        keep: names of nodes to leave as they are.
+        layout: `inputs` quantises what goes into layers with weights, as TensorRT and OpenVINO
+            want it; `all` every tensor with a scale, so that runtimes which compute whole chains
+            in INT8, such as ONNX Runtime, find a pair on each side.
+
+    Raises:
+        EngineError: the tools refuse the model; nothing is left to quantise.
+    """
+    report = QdqReport()
+    weights = {t.name: t for t in proto.graph.initializer}
+    chosen = []
+    for node in proto.graph.node:
+        if node.op_type not in WEIGHTED or node.domain not in ("", "ai.onnx"):
+            continue
+        why = _why_not(node, weights, scales, keep)
+        if why is None:
+            chosen.append(node.name)
+        else:
+            report.kept[node.name] = why
+            if why == _NO_SCALE and node.input[0] not in report.missing:
+                report.missing.append(node.input[0])
+    if not chosen:
+        reasons = "; ".join(f"{name}: {why}" for name, why in list(report.kept.items())[:3])
+        raise EngineError(
+            "no layer can be quantised",
+            expected="at least one convolution or matrix product with weights and a scale",
+            fix=[reasons] if reasons else (),
+        )
+    report.converted = chosen
+    return _insert(proto, scales, chosen, keep, layout), report
+
+
+_NO_SCALE = "its input has no scale"
+
+
+def _why_not(
+    node: Any, weights: Mapping[str, Any], scales: Mapping[str, float], keep: Collection[str]
+) -> str | None:
+    from onnx import TensorProto
+
+    if node.name in keep:
+        return "asked for"
+    if len(node.input) <= _WEIGHT_INPUT or node.input[_WEIGHT_INPUT] not in weights:
+        return "its weights are computed"
+    weight = weights[node.input[_WEIGHT_INPUT]]
+    if weight.data_type != TensorProto.FLOAT:
+        return "its weights are not FP32"
+    if node.op_type == "MatMul" and len(weight.dims) != 2:
+        return "its weights are no matrix"
+    if node.input[0] in weights:
+        return "its input is constant"
+    if not scales.get(node.input[0], 0.0) > 0:
+        return _NO_SCALE
+    return None
+
+
+def _insert(
+    proto: Proto,
+    scales: Mapping[str, float],
+    chosen: list[str],
+    keep: Collection[str],
+    layout: Layout,
+) -> Proto:
+    import onnx
+
+    given = {name: scale for name, scale in scales.items() if scale > 0}
+    weighted = set(chosen)
+    nodes, operators = chosen, list(WEIGHTED)
+    options: dict[str, Any] = {
+        "ActivationSymmetric": True,
+        "WeightSymmetric": True,
+        "QuantizeBias": layout == "all",
+        "QDQKeepRemovableActivations": True,
+        "OpTypesToExcludeOutputQuantization": operators if layout == "inputs" else [],
+    }
+    if layout == "all":
+        left = {n.name for n in proto.graph.node if n.op_type in WEIGHTED} - weighted
+        nodes = [
+            n.name
+            for n in proto.graph.node
+            if n.name not in left and n.name not in keep and _all_scaled(n, proto, given)
+        ]
+        operators = sorted({n.op_type for n in proto.graph.node if n.name in set(nodes)})
+    made = onnx.ModelProto()
+    made.CopyFrom(proto)
+    try:
+        with _quiet():
+            made = _quantised(made, given, nodes, operators, options)
+    except Exception as error:  # the tools raise whatever an odd graph makes them raise
+        said = (str(error) or type(error).__name__).splitlines()[0][:300]
+        raise EngineError(f"the quantisation tools refuse the model: {said}") from error
+    return made
+
+
+def _all_scaled(node: Any, proto: Proto, scales: Mapping[str, float]) -> bool:
+    """Whether a node's float activations all have scales, its output included."""
+    return node.op_type in _CHAINED and all(
+        name in scales for name in (*node.input[:1], *node.output[:1])
+    )
+
+
+# What ONNX Runtime computes in INT8 between layers with weights.
+_CHAINED = frozenset(
+    {
+        *WEIGHTED, "Add", "Mul", "Sigmoid", "Relu", "LeakyRelu", "Clip", "Concat", "MaxPool",
+        "AveragePool", "GlobalAveragePool", "Resize", "Slice", "Split", "Transpose", "Reshape",
+        "Flatten", "Squeeze", "Unsqueeze", "Pad",
+    }
+)  # fmt: skip
+
+
+def _quantised(
+    proto: Proto,
+    scales: Mapping[str, float],
+    nodes: list[str],
+    operators: list[str],
+    options: dict[str, Any],
+) -> Proto:
+    # The tools ship with ONNX Runtime; nothing is run here.
+    from onnxruntime.quantization import QuantType
+    from onnxruntime.quantization.calibrate import CalibrationMethod, TensorData, TensorsData
+    from onnxruntime.quantization.qdq_quantizer import QDQQuantizer
+
+    ranges = {
+        name: TensorData(lowest=np.float32(-127 * s), highest=np.float32(127 * s))
+        for name, s in scales.items()
+    }
+    overrides = {
+        name: [
+            {
+                "quant_type": QuantType.QInt8,
+                "scale": np.array(s, np.float32),
+                "zero_point": np.array(0, np.int8),
+            }
+        ]
+        for name, s in scales.items()
+    }
+    quantizer = QDQQuantizer(
+        proto,
+        per_channel=True,
+        reduce_range=False,
+        weight_qType=QuantType.QInt8,
+        activation_qType=QuantType.QInt8,
+        tensors_range=TensorsData(CalibrationMethod.MinMax, ranges),
+        nodes_to_quantize=nodes,
+        nodes_to_exclude=[],
+        op_types_to_quantize=operators,
+        extra_options={**options, "TensorQuantOverrides": overrides},
+    )
+    quantizer.quantize_model()
+    made = quantizer.model.model
+    sort_nodes(made.graph)
+    return made
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep what the tools say through the root logger from whoever configured no logging."""
+    root = logging.getLogger()
+    handler = logging.NullHandler()  # or logging.warning() would install one of its own
+
+    def silent(record: logging.LogRecord) -> bool:
+        return "onnxruntime" not in record.pathname
+
+    root.addHandler(handler)
+    root.addFilter(silent)
+    try:
+        yield
+    finally:
+        root.removeFilter(silent)
+        root.removeHandler(handler)
