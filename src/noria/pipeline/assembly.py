@@ -231,6 +231,8 @@ def _numbered(stages: Sequence[Any], where: str) -> tuple[list[Any], list[Notice
 def _inputs(spec: PipelineSpec, configs: Sequence[ModelConfig]) -> list[str | Path]:
     """Everything the run reads: no output may overwrite it."""
     read: list[str | Path] = [spec.path, *(s.uri for s in spec.sources)]
+    if spec.tracker is not None and spec.tracker.config is not None:
+        read.append(spec.tracker.config)
     for cfg in configs:
         read += [cfg.path, *(value for _, value in cfg if isinstance(value, Path))]
     return read
@@ -313,7 +315,11 @@ def _routes(
     several = len(sources) > 1
 
     def add(text: str, only: int | None, rate: float | None) -> Sink:
-        sink = open_sink(text, inputs=inputs, fps=rate, sources=sources if only is None else ())
+        files = [file for source in sources for file in getattr(source, "files", ())]
+        images = [file for file in files if text.endswith(file.name)]
+        sink = open_sink(
+            text, inputs=[*inputs, *images], fps=rate, sources=sources if only is None else ()
+        )
         undo.callback(_abort, sink)
         inputs.append(sink.path)
         tiled = several and only is None and sink.needs_pixels

@@ -190,4 +190,12 @@ def _same(a: Path, b: Path) -> bool:
     try:
         return a.samefile(b)
     except (OSError, ValueError):  # one of them is missing, or a URL
-        return a.absolute() == b.absolute()
+        return _real(a) == _real(b)
+
+
+def _real(path: Path) -> str:
+    """Where a path will lead once the folders on its way are made."""
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError):
+        return os.path.abspath(path)

@@ -137,6 +137,21 @@ def write_error(
     return MediaError(found, where=str(path), fix=fix)
 
 
+def spare_source(target: Path, frame: Frame, name: str) -> None:
+    """Refuse to write over the image that a frame was read from.
+
+    Raises:
+        MediaError: `target` is that image.
+    """
+    source = Path(frame.source)
+    if target.exists() and source.exists() and target.samefile(source):
+        raise MediaError(
+            f"{target} is the image being read; it would be overwritten",
+            where=name,
+            fix="write to another folder",
+        )
+
+
 def make_folder(folder: Path, name: str) -> None:
     """Create an output folder with its parents and check that it can be written to.
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria.media.frame import Frame
-from noria.media.sinks.base import Sink, make_folder
+from noria.media.sinks.base import Sink, make_folder, spare_source
 from noria.media.sinks.files import write_file
 from noria.media.sinks.naming import FrameNames
 from noria.meta import FrameMeta, SegmentationMeta
@@ -91,7 +91,9 @@ class ClassMapSink(Sink):
             if component not in self._classes:
                 self._classes[component] = (found.num_classes, list(found.labels))
             suffix = "" if component == self._first else f"_{component}"
-            write_file(self.path / f"{stem}{suffix}.png", self._png(found, meta))
+            target = self.path / f"{stem}{suffix}.png"
+            spare_source(target, frame, self.name)
+            write_file(target, self._png(found, meta))
 
     def _png(self, found: SegmentationMeta, meta: FrameMeta) -> bytes:
         from PIL import Image

@@ -10,7 +10,7 @@ from pathlib import Path
 from noria.errors import MediaError
 from noria.media.frame import Frame, PixelFormat
 from noria.media.pixels import to_rgb
-from noria.media.sinks.base import Sink, make_folder
+from noria.media.sinks.base import Sink, make_folder, spare_source
 from noria.media.sinks.files import write_file
 from noria.media.sinks.naming import FrameNames
 from noria.meta import FrameMeta
@@ -85,13 +85,7 @@ class ImageSink(Sink):
             else:
                 stem = self._names.stem(frame)
             target = self._folder / f"{stem}{self._suffix}"
-        source = Path(frame.source)
-        if target.exists() and source.exists() and target.samefile(source):
-            raise MediaError(
-                f"{target} is the image being read; it would be overwritten",
-                where=self.name,
-                fix="write to another folder",
-            )
+        spare_source(target, frame, self.name)
         write_file(target, encode_image(frame, self._suffix))
 
     def _finish(self) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -32,6 +33,7 @@ class Source(ABC):
         notices: decisions and damage so far; grows while reading.
         skipped: frames that could not be decoded and were left out so far.
         reconnects: how often a lost connection came back so far.
+        files: the images of a folder or pattern.
     """
 
     def __init__(self, name: str, source_id: int = 0) -> None:
@@ -45,6 +47,7 @@ class Source(ABC):
         self.notices: list[Notice] = []
         self.skipped = 0
         self.reconnects = 0
+        self.files: Sequence[Path] = ()
         self._generator: Generator[Frame, None, None] | None = None
         self._closing = threading.Event()
         self._reading = threading.Lock()  # held by whoever is inside the generator

@@ -91,21 +91,21 @@ class ImageSource(Source):
         self, paths: Sequence[Path], name: str, *, source_id: int = 0, fps: float | None = None
     ) -> None:
         super().__init__(name, source_id)
-        self._paths = list(paths)
-        self.frames = len(self._paths)
-        self.fps = fps or (25.0 if len(self._paths) > 1 else None)
+        self.files = tuple(paths)
+        self.frames = len(self.files)
+        self.fps = fps or (25.0 if len(self.files) > 1 else None)
         self.width, self.height = self._first_size()
 
     def _first_size(self) -> tuple[int, int]:
         from PIL import Image
 
-        for path in self._paths:
+        for path in self.files:
             try:
                 with Image.open(path) as image:
                     swap = image.getexif().get(0x0112, 1) in (5, 6, 7, 8)
                     return image.size[::-1] if swap else image.size
             except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
-                if len(self._paths) == 1:
+                if len(self.files) == 1:
                     read_image(path, self.name)  # says what is wrong
         return 0, 0
 
@@ -113,11 +113,11 @@ class ImageSource(Source):
         number = 0
         broken: list[str] = []
         step_ns = 1e9 / (self.fps or 25.0)
-        for path in self._paths:
+        for path in self.files:
             try:
                 pixels = read_image(path)
             except MediaError as error:
-                if len(self._paths) == 1:
+                if len(self.files) == 1:
                     raise
                 self.skipped += 1
                 broken.append(f"{path.name} ({error.found})")

@@ -30,7 +30,7 @@ class SteppedSource(Source):
         self.fps = None if source.fps is None else source.fps / step
         looped = reopen is not None
         self.frames = None if source.frames is None or looped else -(-source.frames // step)
-        self.notices = source.notices
+        self.notices, self.files = source.notices, source.files
         self._source = source
         self._reopen = reopen
         self._step = step
