@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import noria
@@ -24,6 +24,9 @@ from noria.engine.plan_header import (
     TensorRecord,
 )
 from noria.engine.plan_session import PlanSession
+from noria.engine.sample_inputs import sample_inputs
+from noria.engine.tactic import Tactic
+from noria.engine.tune import Progress, TuneOptions, tune
 from noria.errors import EngineError, ModelError
 from noria.network.network import Network
 from noria.network.tensor_spec import TensorSpec
@@ -41,17 +44,25 @@ class BuildOptions:
         precision: what to compute in, if the runtime can.
         infer_dims: channels, height, width for a model that leaves them free.
         input_order: order of the axes of the picture input.
-        runtime: name of the backend.
+        runtime: name of the backend; None is the default one, or with `tuning` all that are there.
         threads, streams: for the session that the build opens; `Plan.open_session` hands it out.
+        tactic: the way to run it, pinned; goes before `runtime`.
+        tuning: find the best tactic, see `noria.engine.tune`; not with `tactic`.
+        picture_range: least and greatest value of the pictures that tuning runs on.
+        progress: told how tuning goes.
     """
 
     max_batch: int = 1
     precision: Precision = "fp32"
     infer_dims: Dims | None = None
     input_order: TensorOrder = TensorOrder.NCHW
-    runtime: str = DEFAULT_BACKEND
+    runtime: str | None = None
     threads: int | None = None
-    streams: int = 1
+    streams: int | None = None
+    tactic: Tactic | None = None
+    tuning: TuneOptions | None = None
+    picture_range: tuple[float, float] = (0.0, 1.0)
+    progress: Progress | None = None
 
 
 def supported_precision(asked: Precision, runtime: str) -> tuple[Precision, Notice | None]:
@@ -80,7 +91,8 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
     image = network.inputs[0]
     shape = resolve_shape(image, options.infer_dims, options.input_order, where=where)
     decisions = []
-    precision, notice = supported_precision(options.precision, options.runtime)
+    tactic = options.tactic or Tactic(options.runtime or DEFAULT_BACKEND)
+    precision, notice = supported_precision(options.precision, tactic.runtime)
     if notice:
         decisions.append(notice)
     fixed_batch = shape[0]
@@ -92,17 +104,53 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
         )
     if fixed_batch is not None and fixed_batch != options.max_batch:
         decisions.append(_batch_notice(fixed_batch, options.max_batch, network))
-    backend = get_backend(options.runtime)
+    get_backend(tactic.runtime)  # not installed: told before anything long begins
     model = _model_bytes(network, shape, where)
+    inputs = [
+        TensorSpec(image.name, image.dtype, tuple(shape)),
+        *_extra_inputs(network, shape, where),
+    ]
+    tuning = None
+    tries: tuple[TacticRecord, ...] = ()
+    if options.tuning is not None and options.tactic is None:
+        asked = options.tuning
+        if options.runtime is not None:
+            asked = replace(asked, runtimes=[options.runtime])
+        items = fixed_batch or options.max_batch
+        low, high = options.picture_range
+        tuned = tune(
+            model,
+            inputs,
+            sample_inputs(inputs, items, low=low, high=high),
+            items=items,
+            precision=precision,
+            options=asked,
+            progress=options.progress,
+        )
+        decisions += tuned.notices(asked)
+        if tuned.tactic is not None:
+            tactic, tuning, tries = tuned.tactic, tuned.summary(asked, items), tuned.records
+    backend = get_backend(tactic.runtime)
     started = time.perf_counter()
-    run_options = RunOptions(options.threads, options.streams, max_batch=options.max_batch)
+    run_options = tactic.run_options(options.max_batch)
+    if options.threads is not None or options.streams is not None:
+        run_options = replace(
+            run_options, threads=options.threads, streams=options.streams or 1, spinning=False
+        )
     runner = _open(backend, model, run_options, network, where)
-    tactic = TacticRecord(
-        runtime=backend.name,
-        precision=precision,
-        load_s=round(time.perf_counter() - started, 4),
-        chosen=True,
-    )
+    if not tries:
+        chosen = TacticRecord(
+            runtime=backend.name,
+            version=backend.version(),
+            precision=precision,
+            threads=tactic.threads,
+            streams=tactic.streams,
+            optimization=tactic.optimization,
+            spinning=tactic.spinning,
+            load_s=round(time.perf_counter() - started, 4),
+            chosen=True,
+        )
+        tries = (chosen,)
     header = _header(
         noria=noria.__version__,
         runtime=RuntimeRecord(name=backend.name, version=backend.version()),
@@ -111,12 +159,10 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
         fixed_batch=fixed_batch,
         infer_dims=complete_infer_dims(options.infer_dims),
         model=_model_record(network, model),
-        inputs=[
-            TensorSpec(image.name, image.dtype, tuple(shape)),
-            *_extra_inputs(network, shape, where),
-        ],
+        inputs=inputs,
         outputs=list(runner.outputs),
-        tactics=(tactic,),
+        tactics=tries,
+        tuning=tuning,
         decisions=tuple(DecisionRecord.of(n) for n in decisions),
         blobs=(blob_record(MODEL_BLOB, model),),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -13,10 +13,14 @@ from noria.engine.backends import DEFAULT_BACKEND, get_backend
 from noria.engine.builder import BuildOptions, build, supported_precision
 from noria.engine.fingerprint import what_changed
 from noria.engine.image_input import Dims, complete_infer_dims, network_dims
+from noria.engine.machine import Machine, this_machine, usable_cores
 from noria.engine.model_source import ModelSource, model_source
 from noria.engine.plan import Plan, is_plan_file
-from noria.engine.plan_header import Precision
+from noria.engine.plan_header import Precision, TuningRecord
+from noria.engine.sample_inputs import picture_range
 from noria.engine.store import locked
+from noria.engine.tactic import Tactic
+from noria.engine.tune import Progress, TuneOptions
 from noria.errors import EngineError
 from noria.network.tensor_spec import TensorSpec
 from noria.notices import Notice
@@ -60,6 +64,8 @@ class _Wanted:
     infer_dims: Dims | None
     order: TensorOrder
     runtime: str | None = None  # whatever an engine was built for
+    tactic: Tactic | None = None  # the same
+    tuning: TuneOptions | None = None
 
     @property
     def model(self) -> Path | None:
@@ -75,6 +81,10 @@ class _Wanted:
             version = get_backend(header.runtime.name).version()
         except EngineError as error:
             return f"built for {header.runtime.name}: {error.found}"
+        if self.tactic is not None and (plan.tactic is None or plan.tactic.tactic != self.tactic):
+            return f"runs as {plan.tactic.tactic if plan.tactic else 'it likes'}, not {self.tactic}"
+        if self.tuning is not None and (untuned := self._why_untuned(header.tuning)):
+            return untuned
         if header.precision != self.precision:
             return f"{header.precision} ≠ {self.precision}"
         if header.max_batch < self.batch:
@@ -91,6 +101,16 @@ class _Wanted:
                 return f"{header.runtime.name} {header.runtime.version} ≠ {version}"
         return None
 
+    def _why_untuned(self, tuning: TuningRecord | None) -> str | None:
+        if tuning is None:
+            return "not tuned"
+        if self.tuning is not None and tuning.objective != self.tuning.objective:
+            return f"tuned for {tuning.objective}, not {self.tuning.objective}"
+        here = this_machine()
+        if (tuning.machine, tuning.cores) != (here.cpu, here.cores):
+            return f"tuned on {Machine(tuning.machine, tuning.cores)}"
+        return None
+
     def _dims(self, plan: Plan) -> tuple[object, ...]:
         axes = plan.inputs[0].shape[1:]
         if len(axes) == 3 and self.order is TensorOrder.NHWC:
@@ -102,9 +122,12 @@ def load_or_build(
     cfg: ModelConfig,
     *,
     threads: int | None = None,
-    streams: int = 1,
+    streams: int | None = None,
     rebuild: bool = False,
     backend: str | None = None,
+    tactic: Tactic | None = None,
+    tuning: TuneOptions | None = None,
+    progress: Progress | None = None,
 ) -> Plan:
     """The plan for a config: loaded where a valid one is found, else built and saved.
 
@@ -117,6 +140,9 @@ def load_or_build(
         streams: how many runs at once the session of a new plan is made ready for.
         backend: the runtime to use; None takes a saved plan of any, and builds for the default.
         rebuild: build even if a valid plan exists.
+        tactic: the way to run it; a saved plan must be run that way.
+        tuning: a saved plan must be tuned for this objective on this machine; a new one is.
+        progress: told how tuning goes.
 
     Raises:
         ModelError: the model's files cannot be read, see the importer of their format.
@@ -124,6 +150,12 @@ def load_or_build(
         ConfigError: the config does not fit the model, see `network_dims`.
     """
     asked = _PRECISIONS[cfg.network_mode]
+    if tactic is not None:
+        if backend not in (None, tactic.runtime):
+            raise EngineError(f"tactic {tactic} is not one of {backend}")
+        if tuning is not None:
+            raise EngineError(f"tactic {tactic} is given: there is nothing to tune")
+        backend = tactic.runtime
     if backend is not None:
         get_backend(backend)  # unknown, or not installed: told before anything else
     precision, notice = supported_precision(asked, backend or DEFAULT_BACKEND)
@@ -143,11 +175,17 @@ def load_or_build(
         infer_dims=complete_infer_dims(cfg.infer_dims),
         order=cfg.network_input_order,
         runtime=backend,
+        tactic=tactic,
+        tuning=tuning,
     )
     plan = None if rebuild else _find(cfg, wanted, notes)
     if plan is None:
         plan = _build_and_keep(
-            cfg, wanted, notes, threads=threads, streams=streams, rebuild=rebuild
+            cfg,
+            wanted,
+            notes,
+            BuildOptions(threads=threads, streams=streams, progress=progress),
+            rebuild=rebuild,
         )
     else:
         _check_picture(plan.inputs[0], cfg)
@@ -201,6 +239,10 @@ def _try(path: Path, wanted: _Wanted) -> tuple[Plan | None, str]:
 
 def _note_found(plan: Plan, wanted: _Wanted, notes: list[Notice]) -> None:
     where = str(plan.path)
+    tuning = plan.header.tuning
+    if tuning is not None and not plan.decides_sharing:
+        text = f"tuned on {tuning.cores} cores, here are {usable_cores()}: its threads are not used"
+        notes.append(Notice("info", text, where))
     if wanted.model is not None and not wanted.model.exists():
         text = f"loaded; {wanted.model.name} is not there to compare it with"
         notes.append(Notice("info", text, where))
@@ -230,9 +272,8 @@ def _build_and_keep(
     cfg: ModelConfig,
     wanted: _Wanted,
     notes: list[Notice],
+    options: BuildOptions,
     *,
-    threads: int | None,
-    streams: int,
     rebuild: bool,
 ) -> Plan:
     if wanted.source is None or wanted.model is None:
@@ -248,14 +289,16 @@ def _build_and_keep(
                 return plan
         network = wanted.source.network()
         _check_picture(network.inputs[0], cfg)
-        options = BuildOptions(
+        options = replace(
+            options,
             max_batch=wanted.batch,
             precision=wanted.precision,
             infer_dims=wanted.infer_dims,
             input_order=wanted.order,
-            runtime=wanted.runtime or DEFAULT_BACKEND,
-            threads=threads,
-            streams=streams,
+            runtime=wanted.runtime,
+            tactic=wanted.tactic,
+            tuning=wanted.tuning,
+            picture_range=picture_range(cfg),
         )
         plan = build(network, options)
         if target is None:

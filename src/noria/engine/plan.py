@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from noria.engine.backends import RunOptions, get_backend
-from noria.engine.plan_header import BlobRecord, PlanHeader
+from noria.engine.machine import usable_cores
+from noria.engine.plan_header import BlobRecord, PlanHeader, TacticRecord
 from noria.engine.store import locked, write_atomically
 from noria.errors import EngineError
 from noria.network.sniff import HEAD_BYTES, PLAN_MAGIC, is_tensorrt_engine, looks_like
@@ -93,14 +94,25 @@ class Plan:
         """Output bindings in order."""
         return tuple(record.spec for record in self.header.outputs)
 
+    @property
+    def tactic(self) -> TacticRecord | None:
+        """The way this plan is run."""
+        return next((t for t in self.header.tactics if t.chosen), None)
+
     def open_session(
-        self, *, threads: int | None = None, streams: int = 1, spinning: bool = False
+        self,
+        *,
+        threads: int | None = None,
+        streams: int | None = None,
+        spinning: bool | None = None,
     ) -> PlanSession:
         """Get the plan ready to run.
 
         Args:
-            threads: threads of one run; None: `Plan.threads`, and if that is None, every core.
-            streams, spinning: see `noria.engine.backends.RunOptions`.
+            threads: threads of one run; None: `Plan.threads`, else what tuning found best on this
+                machine, else every core.
+            streams, spinning: see `noria.engine.backends.RunOptions`; None: what tuning found
+                best, else one, without.
 
         Raises:
             EngineError: the runtime is missing or refuses the model.
@@ -118,15 +130,34 @@ class Plan:
         return PlanSession(runner, self.header, where=where, options=options)
 
     def run_options(
-        self, *, threads: int | None = None, streams: int = 1, spinning: bool = False
+        self,
+        *,
+        threads: int | None = None,
+        streams: int | None = None,
+        spinning: bool | None = None,
     ) -> RunOptions:
         """What `open_session` with the same arguments hands to the runtime."""
+        tactic = self.tactic
+        threads = self.threads if threads is None else threads
+        if threads is None and streams is None and self.decides_sharing and tactic is not None:
+            threads, streams = tactic.threads, tactic.streams
+            spinning = tactic.spinning if spinning is None else spinning
         return RunOptions(
-            threads=self.threads if threads is None else threads,
-            streams=streams,
-            spinning=spinning,
+            threads=threads,
+            streams=streams or 1,
+            spinning=bool(spinning),
+            optimization=tactic.optimization if tactic is not None else "all",
             max_batch=self.header.max_batch,
         )
+
+    @property
+    def decides_sharing(self) -> bool:
+        """The plan says how many threads and streams are best: pinned, or tuned on as many cores
+        as there are here."""
+        tactic, tuning = self.tactic, self.header.tuning
+        if tactic is None or (tactic.threads is None and tactic.streams is None):
+            return False
+        return tuning is None or tuning.cores == usable_cores()
 
     def keep_ready(self, session: PlanSession) -> None:
         """Hand `session` out at the next `open_session` with the options it was opened with."""

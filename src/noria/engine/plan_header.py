@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from noria.engine.tactic import Tactic
 from noria.network.tensor_spec import TensorSpec
 from noria.notices import Notice
 
@@ -21,6 +22,7 @@ __all__ = [
     "RuntimeRecord",
     "TacticRecord",
     "TensorRecord",
+    "TuningRecord",
 ]
 
 MAX_BATCH = 1024  # Source: config facts 2.1, batch-size
@@ -30,6 +32,9 @@ Text = Annotated[str, Field(max_length=4096)]
 Name = Annotated[str, Field(min_length=1, max_length=4096)]
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Bytes = Annotated[int, Field(ge=0, lt=2**63)]
+Count = Annotated[int, Field(ge=1, le=65536)]
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Outcome = Literal["built", "measured", "ok", "wrong", "failed", "crashed", "hung", "untried"]
 Dim = Annotated[int, Field(ge=0, lt=2**31)]
 
 
@@ -86,12 +91,63 @@ class TensorRecord(_Record):
 
 
 class TacticRecord(_Record):
-    """One way of running that was tried. `load_s`: seconds to get ready, `chosen`: it won."""
+    """One way of running, and what came of trying it.
+
+    Attributes:
+        runtime, version: the backend.
+        threads, streams: of one run, and runs at once; null leaves them to whoever runs the plan.
+        optimization: how far the runtime may rewrite the graph.
+        spinning: idle threads wait busily.
+        load_s: seconds to get ready; null if it never was.
+        latency_ms: median time of one run, with `streams` of them at once.
+        items_per_s: throughput, likewise.
+        error: greatest difference from the reference, relative to each output's greatest value.
+        outcome: `measured` in turns with the other best ones; `ok`: measured once, and left behind;
+            `wrong` results; `failed` with an error; `crashed` or `hung` in its process; `untried`
+            for lack of time; `built`: loaded, not timed.
+        note: what was wrong.
+        chosen: the plan is run this way.
+    """
 
     runtime: Name
+    version: Text = ""
     precision: Precision
-    load_s: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    threads: Count | None = None
+    streams: Count | None = None
+    optimization: Literal["none", "basic", "extended", "all"] = "all"
+    spinning: bool = False
+    load_s: Seconds | None
+    latency_ms: Seconds | None = None
+    items_per_s: Seconds | None = None
+    error: Seconds | None = None
+    outcome: Outcome = "built"
+    note: Text = ""
     chosen: bool
+
+    @property
+    def tactic(self) -> Tactic:
+        """The way of running that this is about."""
+        return Tactic(self.runtime, self.threads, self.streams, self.optimization, self.spinning)
+
+
+class TuningRecord(_Record):
+    """How the tactics were compared.
+
+    Attributes:
+        objective: what was to be best.
+        items: batch of each run.
+        machine, cores: where it was done.
+        budget_s, spent_s: time given and taken.
+        cached: the times are those of an earlier build of the same model on this machine.
+    """
+
+    objective: Literal["throughput", "latency"]
+    items: Annotated[int, Field(ge=1, le=MAX_BATCH)]
+    machine: Text
+    cores: Count
+    budget_s: Seconds
+    spent_s: Seconds
+    cached: bool
 
 
 class PluginRecord(_Record):
@@ -139,7 +195,8 @@ class PlanHeader(_Record):
         infer_dims: channels, height, width it was built for; null: the model's own.
         model: the files that went in.
         inputs, outputs: bindings in order. Axis 0 is the batch.
-        tactics: ways of running that were tried.
+        tactics: ways of running that were tried; the plan is run as the chosen one says.
+        tuning: how they were compared; null if nothing was measured.
         plugins: layers that plugins compute.
         decisions: what the build decided.
         blobs: what follows the header; `model` is the ONNX message, all weights inside.
@@ -155,6 +212,7 @@ class PlanHeader(_Record):
     inputs: Annotated[tuple[TensorRecord, ...], Field(min_length=1)]
     outputs: Annotated[tuple[TensorRecord, ...], Field(min_length=1)]
     tactics: tuple[TacticRecord, ...] = ()
+    tuning: TuningRecord | None = None
     plugins: tuple[PluginRecord, ...] = ()
     decisions: tuple[DecisionRecord, ...] = ()
     blobs: Annotated[tuple[BlobRecord, ...], Field(min_length=1)]

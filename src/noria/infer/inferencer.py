@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
@@ -92,7 +93,7 @@ class Inferencer:
         config: ModelConfig | str | Path,
         *,
         threads: int | None = None,
-        streams: int = 1,
+        streams: int | None = 1,
         abi: str | None = None,
         rebuild: bool = False,
         generation: Generation = "9.1",
@@ -105,7 +106,8 @@ class Inferencer:
             config: a loaded config, or the path of an INI or YAML nvinfer config.
             threads: CPU threads of the engine; None is one per core.
             streams: batches that run at once, sharing the threads. Two batches on one thread each
-                finish sooner than one after the other on two.
+                finish sooner than one after the other on two. None is what the engine was tuned
+                for, unless `threads` is given; else one per thread, at most 4.
             abi: box layout of a C++ parser, `auto`, `24` or `28` bytes; None takes the config's.
             rebuild: build the engine even if a valid one is saved.
             generation: `9.1` or `6.2`, whose rules apply where they differ.
@@ -121,11 +123,15 @@ class Inferencer:
         cfg = config if isinstance(config, ModelConfig) else ModelConfig.load(config)
         if unique_id is not None:
             cfg = cfg.with_overrides(gie_unique_id=unique_id)
-        if streams > 1:
+        if streams is not None and streams > 1:
             threads = max(1, (threads or usable_cores()) // streams)
         options = LoadOptions(threads, abi, rebuild, generation, streams)
         record = Record()
         model = Model.load(cfg, options, record)
+        if streams is None:
+            opened = model.session.options
+            streams = opened.streams
+            options = replace(options, threads=opened.threads, streams=streams)
         try:
             return cls(model, record, options=options, streams=streams, name=name)
         except BaseException:

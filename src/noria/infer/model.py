@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria.config.enums import NetworkType, ProcessMode
+from noria.engine.machine import usable_cores
 from noria.errors import EngineError
 from noria.infer.attach import Generation
 from noria.infer.checks import label_notices, require_runnable, skipped_files
@@ -39,9 +40,12 @@ from noria.notices import Notice
 if TYPE_CHECKING:
     from noria.config import ModelConfig
     from noria.custom import CustomLibrary
+    from noria.engine.plan import Plan
     from noria.engine.session import Session
 
 __all__ = ["LoadOptions", "Model", "choose_parser"]
+
+MAX_STREAMS = 4  # each holds the engine's memory for one batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,8 @@ class LoadOptions:
 
     Attributes:
         threads: CPU threads of one run of the engine; None is one per core.
-        streams: runs of the engine at the same time.
+        streams: runs of the engine at the same time; None is what the engine was tuned for, else
+            one per thread, at most 4, sharing the threads.
         abi: box layout of a C++ parser; None takes the config's.
         rebuild: build the engine even if a valid one is saved.
         generation: whose rules apply where they differ.
@@ -60,7 +65,7 @@ class LoadOptions:
     abi: str | None = None
     rebuild: bool = False
     generation: Generation = "9.1"
-    streams: int = 1
+    streams: int | None = 1
 
 
 @dataclass(slots=True)
@@ -102,12 +107,9 @@ class Model:
             ConfigError, ModelError, EngineError, CustomLibraryError, ParserError: whatever is
                 wrong, before the first frame.
         """
-        from noria.engine import load_or_build
 
         choice, labels, notices = _checked(cfg, options)
-        threads, streams = options.threads, options.streams
-        plan = load_or_build(cfg, threads=threads, streams=streams, rebuild=options.rebuild)
-        session = plan.open_session(threads=threads, streams=streams)
+        session, plan = _open(cfg, options)
         notices += plan.decisions
         return cls._ready(cfg, session, choice, labels, notices, options, record, plan.path)
 
@@ -311,3 +313,19 @@ def _postprocessor(
         generation=generation,
         record=record,
     )
+
+
+def _open(cfg: ModelConfig, options: LoadOptions) -> tuple[Session, Plan]:
+    from noria.engine import load_or_build
+
+    threads, streams = options.threads, options.streams
+    free = threads is None and streams is None
+    if streams is None:
+        total = threads or usable_cores()
+        streams = min(total, MAX_STREAMS)
+        threads = max(1, total // streams)
+    plan = load_or_build(cfg, threads=threads, streams=streams, rebuild=options.rebuild)
+    if free and plan.decides_sharing:
+        plan.threads = None
+        return plan.open_session(), plan
+    return plan.open_session(threads=threads, streams=streams), plan

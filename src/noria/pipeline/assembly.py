@@ -14,7 +14,6 @@ from noria.config.enums import ProcessMode
 from noria.config.pipeline_spec import PipelineSpec, SourceSpec
 from noria.draw import Painter
 from noria.draw.tiler import Tiler
-from noria.engine.machine import usable_cores
 from noria.errors import MediaError, ParserError
 from noria.infer.attach import Generation
 from noria.infer.inferencer import Inferencer
@@ -41,8 +40,6 @@ from noria.track import Tracker, open_tracker
 
 __all__ = ["Assembly", "RunOptions", "assemble", "unparsed"]
 
-MAX_STREAMS = 4  # each holds the engine's memory for one batch
-
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
@@ -50,8 +47,8 @@ class RunOptions:
 
     Attributes:
         threads: CPU threads of each engine; None is one per core.
-        streams: batches each engine runs at once; None is one per thread, at most 4, for files and
-            1 for live sources.
+        streams: batches each engine runs at once; None is what it was tuned for, else one per
+            thread, at most 4, for files and 1 for live sources.
         abi: box layout of C++ parsers; None takes each config's.
         generation: whose rules apply where they differ.
         palette: colours of the painter.
@@ -279,9 +276,7 @@ def _opened(spec: SourceSpec, number: int, several: bool) -> Source:
 
 
 def _inferencer(cfg: ModelConfig, options: RunOptions, live: bool) -> Inferencer:
-    streams = options.streams
-    if streams is None:
-        streams = 1 if live else min(options.threads or usable_cores(), MAX_STREAMS)
+    streams = 1 if live and options.streams is None else options.streams
     return Inferencer.from_config(
         cfg,
         threads=options.threads,

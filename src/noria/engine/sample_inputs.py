@@ -1,0 +1,56 @@
+"""Inputs to try an engine with: noise of the right shapes, types and range; the same each time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noria.network.tensor_spec import TensorSpec
+
+if TYPE_CHECKING:
+    from noria.config.model_config import ModelConfig
+
+__all__ = ["picture_range", "sample_inputs"]
+
+
+def sample_inputs(
+    inputs: Sequence[TensorSpec],
+    items: int,
+    *,
+    low: float = 0.0,
+    high: float = 1.0,
+    seed: int = 0,
+) -> dict[str, npt.NDArray[Any]]:
+    """One batch: the first input uniform in low … high, of integer types 0 … 255 as far as the type
+    goes; further inputs 0 … 1, integers 1.
+
+    Args:
+        inputs: all axes fixed but the batch.
+        items: the batch.
+    """
+    rng = np.random.default_rng(seed)
+    feeds: dict[str, npt.NDArray[Any]] = {}
+    for number, spec in enumerate(inputs):
+        shape = [d if isinstance(d, int) else items for d in spec.shape]
+        if spec.dtype.kind == "f":
+            bounds = (low, high) if number == 0 else (0.0, 1.0)
+            array = rng.random(shape, np.float32) * np.float32(bounds[1] - bounds[0])
+            feeds[spec.name] = (array + np.float32(bounds[0])).astype(spec.dtype, copy=False)
+        elif number == 0 and spec.dtype.kind in "iu":
+            top = min(255, int(np.iinfo(spec.dtype).max))
+            feeds[spec.name] = rng.integers(0, top, shape, dtype=spec.dtype, endpoint=True)
+        else:
+            feeds[spec.name] = np.ones(shape, spec.dtype)
+    return feeds
+
+
+def picture_range(cfg: ModelConfig) -> tuple[float, float]:
+    """Least and greatest value that pre-processing makes. Source: spec A.4."""
+    if cfg.net_scale_factor <= 0:
+        return 0.0, 255.0
+    offsets = cfg.offsets or ((128.0,) if cfg.mean_file else (0.0,))
+    scale = cfg.net_scale_factor
+    return scale * (0 - max(offsets)), scale * (255 - min(offsets))

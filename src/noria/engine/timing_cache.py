@@ -1,0 +1,119 @@
+"""What tuning measured, kept so that the next build of the same model needs no measuring.
+
+One small JSON file per question: model, shapes, objective, precision, machine, versions of the
+runtimes. Anything else that could change the answer is a different question.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from noria.engine.machine import Machine
+from noria.engine.plan_header import TacticRecord
+from noria.engine.store import write_atomically
+from noria.network.tensor_spec import TensorSpec
+
+__all__ = ["TimingCache", "TimingEntry", "default_folder", "question"]
+
+_VERSION = 1  # of what is measured, and how: raised when old times do not compare any more
+_MAX_BYTES = 1 << 20
+
+
+class TimingEntry(BaseModel):
+    """One tuning.
+
+    Attributes:
+        question: what was asked, for people.
+        tactics: all tries; one of them is chosen.
+        spent_s: time it took.
+        complete: every candidate was tried; otherwise a larger budget may find a better one.
+        budget_s: the time it was given.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    question: dict[str, str]
+    tactics: Annotated[tuple[TacticRecord, ...], Field(min_length=1, max_length=1000)]
+    spent_s: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    budget_s: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    complete: bool
+
+
+def default_folder() -> Path:
+    """`$NORIA_TIMING_CACHE`, else `noria/timings` in the user's cache folder (XDG)."""
+    if named := os.environ.get("NORIA_TIMING_CACHE"):
+        return Path(named)
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(base) / "noria" / "timings"
+
+
+def question(
+    *,
+    model_sha256: str,
+    inputs: Sequence[TensorSpec],
+    items: int,
+    objective: str,
+    precision: str,
+    machine: Machine,
+    runtimes: Mapping[str, str],
+    tactics: Sequence[object],
+) -> dict[str, str]:
+    """What is asked of the cache.
+
+    Args:
+        model_sha256: of the ONNX message the runtimes are given, weights inside.
+        inputs, items: shapes, and the batch of a run.
+        runtimes: name -> version of those that take part.
+        tactics: the candidates.
+    """
+    return {
+        "version": str(_VERSION),
+        "model": model_sha256,
+        "inputs": "; ".join(map(str, inputs)),
+        "items": str(items),
+        "objective": objective,
+        "precision": precision,
+        "machine": str(machine),
+        "runtimes": ", ".join(f"{name} {version}" for name, version in sorted(runtimes.items())),
+        "tactics": " ".join(map(str, tactics)),
+    }
+
+
+class TimingCache:
+    """A folder of answers. Failing to read or write one is never an error: it is measured again."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder or default_folder()
+
+    def path(self, asked: Mapping[str, str]) -> Path:
+        """The file that answers."""
+        text = json.dumps(asked, sort_keys=True).encode()
+        return self.folder / f"{hashlib.sha256(text).hexdigest()[:32]}.json"
+
+    def get(self, asked: Mapping[str, str], *, budget_s: float) -> TimingEntry | None:
+        """The answer, if there is a whole one, or one that was given as much time."""
+        try:
+            with open(self.path(asked), "rb") as file:
+                data = file.read(_MAX_BYTES + 1)
+            entry = TimingEntry.model_validate_json(data)
+        except (OSError, ValidationError):
+            return None
+        chosen = sum(t.chosen for t in entry.tactics)
+        if entry.question != dict(asked) or chosen != 1:
+            return None
+        return entry if entry.complete or entry.budget_s >= budget_s else None
+
+    def put(self, entry: TimingEntry) -> None:
+        """Keep an answer, whole or not at all."""
+        path = self.path(entry.question)
+        with suppress(OSError):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, [entry.model_dump_json(indent=1).encode()])

@@ -1,0 +1,188 @@
+"""The child process in which tactics are tried: what crashes here takes nothing else with it.
+
+Messages in both directions: a JSON object and arrays, see `send`. The first one brings the model
+and the inputs; each later one asks for one thing and is answered by one message.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import struct
+import sys
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from time import perf_counter
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["SIZES", "main", "measure", "receive", "send"]
+
+SIZES = struct.Struct("<QQQ")
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+def send(
+    pipe: IO[bytes], message: Mapping[str, Any], arrays: Arrays | None = None, raw: bytes = b""
+) -> None:
+    """Write one message: sizes, JSON, arrays, other bytes."""
+    text = json.dumps(message).encode()
+    packed = io.BytesIO()
+    if arrays:
+        # names may be anything, also what no archive would take
+        np.savez(packed, allow_pickle=False, **{f"a{i}": a for i, a in enumerate(arrays.values())})
+        text = json.dumps({**message, "names": list(arrays)}).encode()
+    data = packed.getbuffer()
+    pipe.write(SIZES.pack(len(text), len(data), len(raw)))
+    for part in (text, data, raw):
+        pipe.write(part)
+    pipe.flush()
+
+
+def receive(pipe: IO[bytes]) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], bytes]:
+    """Read one message.
+
+    Raises:
+        EOFError: the other side has closed.
+    """
+    head = pipe.read(SIZES.size)
+    if len(head) < SIZES.size:
+        raise EOFError
+    text, data, raw = SIZES.unpack(head)
+    message = json.loads(_read(pipe, text))
+    arrays = {}
+    if packed := _read(pipe, data):
+        with np.load(io.BytesIO(packed), allow_pickle=False) as file:
+            arrays = {name: file[f"a{i}"] for i, name in enumerate(message.pop("names"))}
+    return message, arrays, _read(pipe, raw)
+
+
+def _read(pipe: IO[bytes], size: int) -> bytes:
+    data = pipe.read(size)
+    if len(data) < size:
+        raise EOFError
+    return data
+
+
+def measure(
+    runner: Any, feeds: Arrays, *, streams: int, window_s: float, at_least: int
+) -> dict[str, float]:
+    """Run in `streams` threads for `window_s`, each `at_least` so many times.
+
+    Returns:
+        latency_ms: median time of a run. best_ms: least. runs_per_s: of all threads; their rates
+        are added up, so that it does not matter which one ends last.
+    """
+    times: list[list[float]] = [[] for _ in range(streams)]
+    failed: list[BaseException] = []
+    together = threading.Barrier(streams)
+
+    def work(mine: list[float]) -> None:
+        try:
+            together.wait()
+            begun = now = perf_counter()
+            while len(mine) < at_least or now - begun < window_s:
+                runner.run(feeds)
+                after = perf_counter()
+                mine.append(after - now)
+                now = after
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(mine,)) for mine in times[1:]]
+    for thread in threads:
+        thread.start()
+    work(times[0])
+    for thread in threads:
+        thread.join()
+    if failed:
+        raise failed[0]
+    return {
+        "latency_ms": float(np.median(np.concatenate(times))) * 1e3,
+        "best_ms": min(map(min, times)) * 1e3,
+        "runs_per_s": sum(len(mine) / sum(mine) for mine in times),
+    }
+
+
+class _Bench:
+    """Runners by tactic, over one model and one batch of inputs."""
+
+    def __init__(self, model: bytes, feeds: Arrays, max_batch: int) -> None:
+        self._model, self._feeds, self._max_batch = model, feeds, max_batch
+        self._runners: dict[str, Any] = {}
+
+    def answer(self, asked: Mapping[str, Any]) -> tuple[dict[str, Any], Arrays]:
+        from noria.engine.backends import get_backend
+        from noria.engine.tactic import Tactic
+
+        key = asked["tactic"]
+        if asked["do"] == "drop":
+            self._runners.pop(key).close()
+            return {}, {}
+        told: dict[str, Any] = {}
+        outputs: Arrays = {}
+        tactic = Tactic.parse(key)
+        if key not in self._runners:
+            backend = get_backend(tactic.runtime)
+            start = perf_counter()
+            self._runners[key] = backend.open(self._model, tactic.run_options(self._max_batch))
+            told = {"load_s": perf_counter() - start}
+            if not asked.get("outputs"):
+                self._runners[key].run(self._feeds)  # the first run is never like the others
+        runner = self._runners[key]
+        if asked.get("outputs"):
+            arrays = runner.run(self._feeds)
+            outputs = {s.name: np.asarray(a) for s, a in zip(runner.outputs, arrays, strict=True)}
+        if asked.get("window_s") is not None:
+            told |= measure(
+                runner,
+                self._feeds,
+                streams=tactic.streams or 1,
+                window_s=asked["window_s"],
+                at_least=asked["at_least"],
+            )
+        return told, outputs
+
+
+def main() -> None:
+    """Answer until the parent closes the pipe."""
+    _die_with_parent()
+    # what runtimes print to standard output must not get between the messages
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    requests = sys.stdin.buffer
+    first, feeds, model = receive(requests)
+    sys.path[:] = first["path"]
+    from noria.engine.backends import BACKENDS
+    from noria.errors import NoriaError
+
+    BACKENDS.update(first["backends"])
+    bench = _Bench(model, feeds, first["max_batch"])
+    with suppress(EOFError, BrokenPipeError):
+        while True:
+            asked, _, _ = receive(requests)
+            try:
+                told, outputs = bench.answer(asked)
+            except NoriaError as error:
+                send(answers, {"error": error.found, "where": error.where})
+            except (MemoryError, RuntimeError, ValueError, TypeError) as error:
+                send(answers, {"error": f"{type(error).__name__}: {error}", "where": None})
+            else:
+                send(answers, told, outputs)
+
+
+def _die_with_parent() -> None:
+    """Ask the kernel to end this process when the parent is killed: it may hang in a runtime."""
+    import ctypes
+    import signal
+
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,463 @@
+"""Tuning: only right results win, the budget is kept, and known answers are not measured again."""
+
+import json
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from noria.engine import BuildOptions, Plan, build, load_or_build
+from noria.engine import tune as module
+from noria.engine.agreement import difference
+from noria.engine.backends import BACKENDS, installed_backends
+from noria.engine.sample_inputs import picture_range, sample_inputs
+from noria.engine.tactic import Tactic, candidates
+from noria.engine.tune import TuneOptions, tune
+from noria.errors import EngineError
+from noria.network import network_from_onnx
+from noria.network.tensor_spec import TensorSpec
+
+ROOT = Path(__file__).parents[2]
+FAKES = [
+    "slow",
+    "quick",
+    "wrong",
+    "nan",
+    "crash",
+    "quits",
+    "hang",
+    "later_crash",
+    "raises",
+    "noisy",
+]
+
+
+@pytest.fixture(autouse=True)
+def fakes(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(ROOT))
+    monkeypatch.setenv("NORIA_TIMING_CACHE", str(tmp_path / "timings"))
+    monkeypatch.setattr(module, "_TRIAL_WINDOW_S", 0.02)
+    monkeypatch.setattr(module, "_ROUND_WINDOW_S", 0.03)
+    for name in FAKES:
+        monkeypatch.setitem(BACKENDS, name, f"tests.engine.fakes.{name}")
+
+
+@pytest.fixture
+def network(model_path):
+    return network_from_onnx(model_path)
+
+
+def tuned(network, *runtimes, budget_s=20.0, **options):
+    tactics = [Tactic(name, 1, 1) for name in runtimes]
+    tuning = TuneOptions(budget_s=budget_s, tactics=tactics, **options)
+    return build(network, BuildOptions(max_batch=2, tuning=tuning))
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Fakes load at once: what is silent for a second has hung."""
+    monkeypatch.setattr(module, "_LEAST_TIMEOUT_S", 1.5)
+
+
+def outcomes(plan):
+    return {t.runtime: t.outcome for t in plan.header.tactics}
+
+
+def test_the_quickest_right_one_wins(network):
+    plan = tuned(network, "slow", "wrong", "quick", "nan")
+    assert plan.header.runtime.name == "quick"
+    assert plan.header.tuning.cached is False
+    tries = {t.runtime: t for t in plan.header.tactics}
+    assert tries["wrong"].outcome == tries["nan"].outcome == "wrong"
+    assert "'doubled'" in tries["wrong"].note
+    assert [name for name, t in tries.items() if t.chosen] == ["quick"]
+    assert tries["quick"].outcome == "measured"
+    assert 5 <= tries["quick"].latency_ms < 20 <= tries["slow"].latency_ms
+    assert tries["quick"].items_per_s == pytest.approx(2e3 / tries["quick"].latency_ms, rel=0.3)
+    assert any("skipped, wrong" in str(n) for n in plan.decisions)
+    with plan.open_session() as session:
+        x = np.ones((1, 3, 4, 6), np.float32)
+        assert (session.run({"x": x})["doubled"] == 2).all()
+
+
+def test_what_crashes_or_fails_is_reported_and_skipped(network):
+    plan = tuned(network, "crash", "quits", "raises", "quick", "slow")
+    assert plan.header.runtime.name == "quick"
+    notes = {t.runtime: (t.outcome, t.note) for t in plan.header.tactics}
+    assert notes["crash"] == ("crashed", "killed by SIGSEGV")
+    assert notes["quits"] == ("crashed", "ended with exit status 3")
+    assert notes["raises"] == ("failed", "node 'double': no kernel for Mul")
+    said = [str(n) for n in plan.decisions]
+    assert any("crash:threads=1,streams=1 skipped, crashed: killed by SIGSEGV" in s for s in said)
+
+
+def test_what_hangs_does_not_take_the_budget(network, impatient):
+    start = time.monotonic()
+    plan = tuned(network, "quick", "hang", "slow", budget_s=15.0)
+    assert time.monotonic() - start < 17
+    assert plan.header.runtime.name == "quick"
+    assert outcomes(plan)["hang"] == "hung"
+    assert outcomes(plan)["slow"] in ("ok", "measured")
+
+
+def test_what_dies_while_the_best_are_compared_does_not_win(network):
+    plan = tuned(network, "quick", "later_crash")
+    assert plan.header.runtime.name == "quick"
+    assert outcomes(plan)["later_crash"] == "crashed"
+
+
+def test_a_runtime_that_prints_does_no_harm(network, capfd):
+    assert outcomes(tuned(network, "noisy"))["noisy"] == "measured"
+    assert "hello" not in capfd.readouterr().out
+
+
+def test_if_nothing_is_right_the_default_is_used_and_said(network):
+    plan = tuned(network, "wrong", "crash")
+    assert plan.header.runtime.name == "onnxruntime"
+    assert plan.header.tuning is None
+    assert plan.decisions[0].level == "warning"
+    assert "not tuned" in plan.decisions[0].message
+
+
+@pytest.mark.parametrize("budget_s", [0.001, 3.0])
+def test_the_budget_is_kept(network, budget_s):
+    start = time.monotonic()
+    plan = tuned(network, "slow", "quick", "hang", "noisy", budget_s=budget_s)
+    assert time.monotonic() - start < budget_s + 2
+    if plan.header.tuning is None:
+        assert "not tuned" in plan.decisions[0].message
+    else:
+        assert plan.header.runtime.name in ("slow", "quick", "noisy")
+
+
+def test_what_there_was_no_time_for_is_said(network):
+    plan = tuned(network, "quick", "hang", "slow", budget_s=2.5)
+    assert outcomes(plan)["slow"] == "untried"
+    assert any("not tried for lack of time" in n.message for n in plan.decisions)
+
+
+def test_latency_and_throughput_are_different_questions(network):
+    """Eight runs at once of a runtime that sleeps: eight times the items, the same time each."""
+    tactics = [Tactic("slow", 1, 8), Tactic("quick", 1, 1)]
+    for objective, best in (("throughput", "slow"), ("latency", "quick")):
+        tuning = TuneOptions(budget_s=20, tactics=tactics, objective=objective)
+        plan = build(network, BuildOptions(max_batch=1, tuning=tuning))
+        assert (plan.header.tuning.objective, plan.tactic.runtime) == (objective, best)
+
+
+def test_progress_rises_to_its_end_and_may_interrupt(network):
+    told = []
+    tuning = TuneOptions(budget_s=20, tactics=[Tactic("quick", 1, 1), Tactic("slow", 1, 1)])
+    progress = lambda *step: told.append(step)  # noqa: E731
+    build(network, BuildOptions(tuning=tuning, progress=progress))
+    assert [done for done, _, _ in told] == sorted(done for done, _, _ in told)
+    assert all(done <= total for done, total, _ in told)
+    assert any("quick" in text for _, _, text in told)
+
+    def stop(done, total, text):
+        if done > 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build(network, BuildOptions(max_batch=2, tuning=tuning, progress=stop))
+
+
+# The timing cache.
+
+
+def test_the_next_build_measures_nothing(network):
+    first = tuned(network, "slow", "quick")
+    start = time.monotonic()
+    second = tuned(network, "slow", "quick")
+    assert time.monotonic() - start < 1
+    assert second.header.tuning.cached
+    assert second.header.tactics == first.header.tactics
+    assert any("known from the timing cache" in n.message for n in second.decisions)
+
+
+def test_unless_it_is_told_to(network):
+    tuned(network, "quick")
+    assert not tuned(network, "quick", use_cache=False).header.tuning.cached
+
+
+def questions(tmp_path):
+    return [json.loads(p.read_text())["question"] for p in (tmp_path / "timings").glob("*.json")]
+
+
+def test_another_model_batch_runtime_version_or_machine_is_measured_again(
+    network, tmp_path, monkeypatch
+):
+    from tests.network.onnx_models import picture_model, save
+
+    tuned(network, "quick")
+    other = network_from_onnx(save(picture_model(scale=3.0), tmp_path / "o.onnx"))
+    assert not tuned(other, "quick").header.tuning.cached
+    tuning = TuneOptions(budget_s=9, tactics=[Tactic("quick", 1, 1)])
+    assert not build(network, BuildOptions(max_batch=4, tuning=tuning)).header.tuning.cached
+    assert not tuned(network, "quick", objective="latency").header.tuning.cached
+    from tests.engine.fakes import quick
+
+    with monkeypatch.context() as patched:
+        patched.setattr(quick.backend, "_version", "2")
+        assert not tuned(network, "quick").header.tuning.cached
+    machine = module.this_machine()
+    monkeypatch.setattr(
+        module, "this_machine", lambda: type(machine)(machine.cpu, machine.cores + 1)
+    )
+    assert not tuned(network, "quick").header.tuning.cached
+    assert len(questions(tmp_path)) == 6
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda p: p.write_bytes(b""),
+        lambda p: p.write_bytes(p.read_bytes()[:-40]),
+        lambda p: p.write_text("[]"),
+        lambda p: p.write_text(p.read_text().replace('"chosen": true', '"chosen": false')),
+        lambda p: p.write_text(p.read_text().replace('"items": "2"', '"items": "3"')),
+        lambda p: (p.unlink(), p.mkdir()),
+    ],
+)
+def test_a_damaged_entry_is_measured_again(network, tmp_path, spoil):
+    tuned(network, "quick")
+    (entry,) = (tmp_path / "timings").glob("*.json")
+    spoil(entry)
+    assert not tuned(network, "quick").header.tuning.cached
+
+
+def test_no_cache_folder_is_no_error(network, tmp_path):
+    (tmp_path / "file").write_text("")
+    plan = tuned(network, "quick", cache=tmp_path / "file" / "timings")
+    assert plan.header.runtime.name == "quick"
+
+
+def test_an_answer_for_lack_of_time_serves_no_larger_budget(network, impatient):
+    short = tuned(network, "quick", "hang", "slow", budget_s=2.0)
+    assert outcomes(short)["slow"] == "untried"
+    assert tuned(network, "quick", "hang", "slow", budget_s=2.0).header.tuning.cached
+    assert not tuned(network, "quick", "hang", "slow", budget_s=15).header.tuning.cached
+
+
+def test_two_processes_tune_once(model_path, tmp_path):
+    code = textwrap.dedent(f"""
+        import sys; sys.path.insert(0, {str(ROOT)!r})
+        from noria.engine import BuildOptions, build
+        from noria.engine.backends import BACKENDS
+        from noria.engine.tactic import Tactic
+        from noria.engine.tune import TuneOptions
+        from noria.network import network_from_onnx
+        for name in ("slow", "quick"):
+            BACKENDS[name] = f"tests.engine.fakes.{{name}}"
+        options = TuneOptions(tactics=[Tactic("slow", 1, 1), Tactic("quick", 1, 1)], budget_s=20)
+        plan = build(network_from_onnx({str(model_path)!r}), BuildOptions(tuning=options))
+        print(plan.header.runtime.name, plan.header.tuning.cached)
+    """)
+    running = [
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    said = sorted(process.communicate(timeout=60)[0].split()[-2:] for process in running)
+    assert said == [["quick", "False"], ["quick", "True"]]
+
+
+def test_a_killed_tuner_leaves_no_process_and_no_lock(model_path, tmp_path):
+    code = textwrap.dedent(f"""
+        import sys; sys.path.insert(0, {str(ROOT)!r})
+        from noria.engine import BuildOptions, build
+        from noria.engine.backends import BACKENDS
+        from noria.engine.tactic import Tactic
+        from noria.engine.tune import TuneOptions
+        from noria.network import network_from_onnx
+        BACKENDS["hang"] = "tests.engine.fakes.hang"
+        options = TuneOptions(tactics=[Tactic("hang", 1, 1)], budget_s=300)
+        say = lambda done, total, text: print(text, flush=True)
+        build(network_from_onnx({str(model_path)!r}), BuildOptions(tuning=options, progress=say))
+    """)
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    while "hang" not in process.stdout.readline():
+        pass
+    time.sleep(0.5)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    if not children.exists():
+        process.kill()
+        pytest.skip("this kernel does not list children")
+    (child,) = children.read_text().split()
+    process.kill()
+    process.communicate()
+    deadline = time.monotonic() + 5
+    while Path(f"/proc/{child}").exists() and time.monotonic() < deadline:
+        if Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+            break
+        time.sleep(0.05)
+    else:
+        assert not Path(f"/proc/{child}").exists()
+    tuned_after = tuned(network_from_onnx(model_path), "quick", cache=tmp_path / "timings")
+    assert tuned_after.header.runtime.name == "quick"
+
+
+# Plans.
+
+
+def test_a_tuned_plan_is_kept_and_run_as_tuned(config, model_path):
+    cfg = config()
+    tuning = TuneOptions(budget_s=10, tactics=[Tactic("quick", 1, 2)])
+    built = load_or_build(cfg, tuning=tuning)
+    loaded = Plan.load(built.path)
+    assert loaded.header.tactics == built.header.tactics
+    for plan in (built, loaded, load_or_build(cfg), load_or_build(cfg, tuning=tuning)):
+        assert (plan.run_options().threads, plan.run_options().streams) == (1, 2)
+        assert plan.run_options(threads=3).streams == 1
+    assert any("loaded" in n.message for n in load_or_build(cfg, tuning=tuning).decisions)
+
+
+def test_an_untuned_plan_is_tuned_when_asked(config):
+    cfg = config()
+    load_or_build(cfg)
+    tuning = TuneOptions(budget_s=10, tactics=[Tactic("quick", 1, 1)])
+    plan = load_or_build(cfg, tuning=tuning)
+    assert plan.header.runtime.name == "quick"
+    assert "engine not used: not tuned" in str(plan.decisions[0])
+    other = load_or_build(
+        cfg, tuning=TuneOptions(budget_s=10, tactics=tuning.tactics, objective="latency")
+    )
+    assert "tuned for throughput, not latency" in str(other.decisions[0])
+
+
+def test_a_plan_tuned_on_other_cores_shares_as_it_likes(config, monkeypatch):
+    from noria.engine import locate
+    from noria.engine import plan as module
+
+    cfg = config()
+    load_or_build(cfg, tuning=TuneOptions(budget_s=10, tactics=[Tactic("quick", 1, 2)]))
+    monkeypatch.setattr(module, "usable_cores", lambda: 96)
+    monkeypatch.setattr(locate, "usable_cores", lambda: 96)
+    plan = load_or_build(cfg)
+    assert plan.run_options().threads is None
+    assert any("here are 96" in n.message for n in plan.decisions)
+
+
+def test_a_pinned_tactic_is_kept(config):
+    cfg = config()
+    tactic = Tactic.parse("onnxruntime:threads=1,streams=2,optimization=basic")
+    plan = load_or_build(cfg, tactic=tactic)
+    options = plan.run_options()
+    assert (options.threads, options.streams, options.optimization) == (1, 2, "basic")
+    assert load_or_build(cfg, tactic=tactic).decisions[0].message == "loaded"
+    assert load_or_build(cfg).run_options() == options
+    again = load_or_build(cfg, tactic=Tactic("onnxruntime", 2, 1))
+    assert "runs as onnxruntime:threads=1" in str(again.decisions[0])
+    with pytest.raises(EngineError, match="not one of openvino"):
+        load_or_build(cfg, tactic=tactic, backend="openvino")
+    with pytest.raises(EngineError, match="nothing to tune"):
+        load_or_build(cfg, tactic=tactic, tuning=TuneOptions())
+
+
+def test_all_real_runtimes_take_part(network):
+    real = [n for n in installed_backends() if n not in FAKES]
+    plan = build(network, BuildOptions(tuning=TuneOptions(budget_s=60, runtimes=real)))
+    assert {t.runtime for t in plan.header.tactics} == set(real)
+    assert {t.outcome for t in plan.header.tactics} <= {"ok", "measured"}
+
+
+# Tactics as text.
+
+
+@pytest.mark.parametrize("objective", ["throughput", "latency"])
+@pytest.mark.parametrize("cores", [1, 2, 6, 64])
+def test_every_candidate_reads_back(cores, objective):
+    tactics = candidates(["onnxruntime", "openvino"], cores, objective)
+    assert len(set(tactics)) == len(tactics) <= 24
+    for tactic in tactics:
+        assert Tactic.parse(str(tactic)) == tactic
+        assert tactic.threads * tactic.streams <= cores
+        assert objective == "throughput" or tactic.streams == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tvm", "onnxruntime:", "onnxruntime:threads=0", "onnxruntime:threads=2000",
+        "onnxruntime:threads", "onnxruntime:speed=9", "onnxruntime:optimization=most",
+        "onnxruntime:spinning=2", "onnxruntime:threads=²",
+    ],
+)  # fmt: skip
+def test_tactics_that_are_none(text):
+    if text == "onnxruntime:":
+        assert Tactic.parse(text) == Tactic()
+        return
+    with pytest.raises(EngineError, match="tactic"):
+        Tactic.parse(text)
+
+
+# What counts as the same result.
+
+
+def test_rounding_is_the_same_result():
+    reference = {"y": np.linspace(-100, 100, 1000, dtype=np.float32)}
+    assert difference({"y": reference["y"] * np.float32(1 + 5e-4)}, reference)[1] is None
+    error, wrong = difference({"y": reference["y"] + np.float32(0.05)}, reference)
+    assert error == pytest.approx(5e-4, rel=0.01)
+    assert wrong is not None
+
+
+@pytest.mark.parametrize(
+    ("ours", "reference"),
+    [
+        ({}, {"y": np.zeros(3, np.float32)}),
+        ({"y": np.zeros(4, np.float32)}, {"y": np.zeros(3, np.float32)}),
+        ({"y": np.zeros(3, np.float16)}, {"y": np.zeros(3, np.float32)}),
+        ({"y": np.array([np.nan], np.float32)}, {"y": np.array([1], np.float32)}),
+        ({"y": np.array([1], np.float32)}, {"y": np.array([np.inf], np.float32)}),
+        ({"y": np.array([-np.inf], np.float32)}, {"y": np.array([np.inf], np.float32)}),
+        ({"y": np.array([1, 2])}, {"y": np.array([1, 3])}),
+        ({"y": np.array([True])}, {"y": np.array([False])}),
+    ],
+)
+def test_what_is_not_the_same_result(ours, reference):
+    assert difference(ours, reference)[1] is not None
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array([np.nan, np.inf, 1], np.float32), np.zeros((0, 4), np.float32),
+        np.zeros(3, np.float32), np.arange(2000), np.array([True]), np.float32(3),
+    ],
+)  # fmt: skip
+def test_equal_is_the_same_result(array):
+    assert difference({"y": np.asarray(array)}, {"y": np.asarray(array)}) == (0.0, None)
+
+
+def test_inputs_have_the_declared_shapes_types_and_range():
+    specs = [
+        TensorSpec("x", np.dtype(np.float32), (None, 3, 4, 6)),
+        TensorSpec("scale", np.dtype(np.float32), (None, 2)),
+        TensorSpec("n", np.dtype(np.int64), (1,)),
+    ]
+    feeds = sample_inputs(specs, 5, low=-2, high=2)
+    assert [a.shape for a in feeds.values()] == [(5, 3, 4, 6), (5, 2), (1,)]
+    assert [a.dtype for a in feeds.values()] == [s.dtype for s in specs]
+    assert -2 <= feeds["x"].min() < -1.5
+    assert 1.5 < feeds["x"].max() <= 2
+    for kind in (np.uint8, np.int8, np.uint64, np.float16):
+        pixels = sample_inputs([TensorSpec("x", np.dtype(kind), (1, 500))], 1, high=255)["x"]
+        assert pixels.dtype == kind
+        assert pixels.max() > 100
+
+
+def test_range_of_pixels_is_what_preprocessing_makes(config):
+    assert picture_range(config()) == (0, 255)
+    low, high = picture_range(config(net_scale_factor=0.0078125, offsets=(127, 127, 120)))
+    assert (low, high) == (pytest.approx(-127 / 128), pytest.approx(135 / 128))
+    assert picture_range(config(net_scale_factor=-1.0, offsets=(127, 127, 127))) == (0, 255)
+
+
+def test_tuning_needs_a_runtime(network):
+    with pytest.raises(EngineError, match="no runtime is called 'tvm'"):
+        tune(b"", [], {}, items=1, options=TuneOptions(tactics=[Tactic("tvm")]))
