@@ -364,6 +364,35 @@ def test_lines_to_a_closed_standard_output_are_refused(mean_config: Config, phot
     assert "standard output is closed" in done.stderr
 
 
+@pytest.mark.parametrize("pipeline_file", [False, True])
+def test_lines_on_standard_output_are_nothing_but_lines(
+    mean_config: Config, photos: Path, tmp_path: Path, pipeline_file: bool
+) -> None:
+    """Neither the report nor what a parser prints comes between them."""
+    config = mean_config()
+    parser = config.parent / "mean_parser.py"
+    noisy = "import os\nprint('imported')\n" + parser.read_text()
+    parser.write_text(
+        noisy.replace('"""One box', 'print("x"); os.write(1, b"y\\n")\n    """One box')
+    )
+    args: list[object] = [config, photos, "-o", "jsonl:-"]
+    if pipeline_file:
+        args = [tmp_path / "pipe.yml"]
+        text = f"sources: [{photos}]\nmodels: [{config}]\nsinks: ['jsonl:-']\n"
+        (tmp_path / "pipe.yml").write_text(text)
+    done = noria("run", *args)
+    assert done.returncode == 0, done.stderr
+    assert [json.loads(line)["frame"] for line in done.stdout.splitlines()] == [0, 1, 2]
+    for word in ("imported", "x\n", "y\n", "done: 3 frames"):
+        assert word in done.stderr
+    if pipeline_file:
+        done = noria("run", *args, "--json")
+        assert done.returncode == 2
+        assert "choose one" in done.stderr
+    shown = noria("show", config, "--json")
+    assert json.loads(shown.stdout)["problems"] == []
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "latin1", "utf-8"])
 def test_labels_that_do_not_fit_the_locale(
     mean_config: Config, photos: Path, encoding: str

@@ -46,12 +46,19 @@ def print_notices(notices: Iterable[Notice], *, quiet: bool = False) -> None:
 
 @contextmanager
 def stdout_is_for_results() -> Iterator[None]:
-    """What parsers print meanwhile, in Python or C++, goes to stderr: results stay one document."""
+    """Everything else that is printed meanwhile goes to stderr, also by parsers in Python or C++.
+
+    JSON Lines for `-` still go to stdout.
+    """
     import ctypes
 
+    from noria.media.sinks.jsonl import standard_output_is
+
     try:
-        real = os.dup(1)
-    except OSError:  # closed: nothing to keep clean
+        real = -1 if sys.stdout is None else os.dup(1)
+    except OSError:
+        real = -1
+    if real < 0:  # closed: nothing to keep clean
         yield
         return
     libc = ctypes.CDLL(None)
@@ -59,7 +66,8 @@ def stdout_is_for_results() -> Iterator[None]:
         sys.stdout.flush()
         with suppress(OSError):  # stderr may be closed
             os.dup2(2, 1)
-        yield
+        with standard_output_is(real):
+            yield
     finally:
         with suppress(OSError, ValueError):
             sys.stdout.flush()

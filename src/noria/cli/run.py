@@ -119,15 +119,19 @@ def run(
     """Run models on sources and write annotated videos and what was found."""
     from noria.pipeline.assembly import RunOptions
 
+    clash = "--json and -o jsonl:- both write to standard output; choose one"
     if as_json and any(out.endswith(":-") for out in outs):
-        raise click.UsageError("--json and -o jsonl:- both write to standard output; choose one")
+        raise click.UsageError(clash)
     spec = spec_of(inputs, outs, tracker)
-    with stdout_is_for_results() if as_json else nullcontext():
+    lines = any(sink.text is not None and sink.text.endswith(":-") for sink in spec.sinks)
+    if as_json and lines:
+        raise click.UsageError(clash)
+    with stdout_is_for_results() if as_json or lines else nullcontext():
         report = execute(spec, RunOptions(**options), strict=strict, quiet=quiet or as_json)
+        if not (quiet or as_json):
+            print_report(report)
     if as_json:
         print_json(report.to_dict())
-    elif not quiet:
-        print_report(report)
     if report.interrupted:
         return 130
     failed = any(source.state == "failed" for source in report.sources)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
-from noria.cli.output import print_json, print_notices, printable
+from noria.cli.output import print_json, print_notices, printable, stdout_is_for_results
 from noria.errors import ConfigError
 
 __all__ = ["show"]
@@ -79,7 +80,8 @@ def _show_config(path: Path, set_only: bool, as_json: bool) -> int:
 
     cfg = ModelConfig.load(path)
     rows = [r for r in cfg.effective() if not set_only or r[3] != "default"]
-    checked = dry_run(cfg)
+    with stdout_is_for_results() if as_json else nullcontext():
+        checked = dry_run(cfg)
     facts: dict[str, list[str]] = {}
     if checked.network is not None:
         facts["inputs"] = [str(s) for s in checked.network.inputs]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +19,7 @@ from noria.media.sinks.files import create, write_all
 from noria.media.sinks.objects import Components, Rows, finite_rows, label_of
 from noria.meta import FrameMeta
 
-__all__ = ["JsonLinesSink", "LineWriter"]
+__all__ = ["JsonLinesSink", "LineWriter", "standard_output_is"]
 
 # Thousandths of a pixel, millionths of confidence: finer than any detector, and short lines.
 _NUMBERS = '%.6f,"left":%.3f,"top":%.3f,"width":%.3f,"height":%.3f'
@@ -70,6 +72,20 @@ class LineWriter:
         return template % tuple(values.ravel().tolist())
 
 
+_stdout: int | None = None
+
+
+@contextmanager
+def standard_output_is(fd: int) -> Iterator[None]:
+    """Meanwhile lines for `-` go to the descriptor `fd`, and standard output is free for talk."""
+    global _stdout
+    before, _stdout = _stdout, fd
+    try:
+        yield
+    finally:
+        _stdout = before
+
+
 class JsonLinesSink(Sink):
     """Writes each line whole and at once, so readers may follow the file while it grows.
 
@@ -86,6 +102,9 @@ class JsonLinesSink(Sink):
         self._lost = 0
         self._own = str(path) != "-"
         if not self._own:
+            if _stdout is not None:
+                self._fd = _stdout
+                return
             if sys.stdout is None:  # started with >&-
                 raise MediaError("standard output is closed", where=name)
             sys.stdout.flush()
