@@ -47,11 +47,20 @@ def photos(tmp_path: Path) -> Path:
 def test_help_shows_commands_examples_and_exit_codes() -> None:
     done = noria("--help")
     assert done.returncode == 0
-    for word in ("run", "build", "show", "demo", "completion", "Examples:", "Exit codes:"):
+    for word in (
+        "run",
+        "build",
+        "calibrate",
+        "show",
+        "demo",
+        "completion",
+        "Examples:",
+        "Exit codes:",
+    ):
         assert word in done.stdout
 
 
-@pytest.mark.parametrize("command", ["run", "build", "show", "demo", "completion"])
+@pytest.mark.parametrize("command", ["run", "build", "calibrate", "show", "demo", "completion"])
 def test_every_command_has_help_with_an_example(command: str) -> None:
     done = noria(command, "--help")
     assert done.returncode == 0

@@ -19,6 +19,7 @@ __all__ = ["main"]
 _COMMANDS = {
     "run": "Run models on sources and write videos and what was found.",
     "build": "Build the engine of a config ahead of time.",
+    "calibrate": "Find the INT8 scales of a model from pictures.",
     "show": "Show a config with origins, a model, or an engine.",
     "demo": "Run the whole pipeline on the demo scene.",
     "completion": "Print the shell completion script.",

@@ -1,0 +1,195 @@
+"""Running a network to see what values its activations take."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noria.engine.backends import DEFAULT_BACKEND, RunOptions, get_backend
+from noria.engine.precision.export import activation_names
+from noria.engine.precision.histogram import BINS, Histogram, Method, clip_at
+from noria.engine.precision.prepare import Proto, prepare
+from noria.engine.store import write_atomically
+from noria.errors import EngineError
+from noria.network.network import Network
+
+__all__ = ["ActivationRunner", "Collector"]
+
+_STATE_VERSION = 1
+_MAX_STATE_BYTES = 2**31
+
+
+class ActivationRunner:
+    """A network that puts out its float activations, too.
+
+    Attributes:
+        names: of the activations, inputs first, in the graph's order.
+        batch: items of one run if the model fixes them, else None.
+        input_name: the picture input.
+    """
+
+    def __init__(
+        self, network: Network, *, names: Iterable[str] | None = None, threads: int | None = None
+    ) -> None:
+        """Open it.
+
+        Args:
+            names: activations to put out; all by default.
+
+        Raises:
+            EngineError: the runtime refuses the model, or the model has further inputs.
+        """
+        where = str(network.path) if network.path else None
+        if len(network.inputs) > 1:
+            extra = ", ".join(spec.name for spec in network.inputs[1:])
+            raise EngineError(
+                f"the model has inputs beside the picture ({extra})",
+                where=where,
+                expected="one input: only such models are calibrated",
+                fix="make these inputs constants (initialisers) of the model",
+            )
+        proto = prepare(network.to_proto(), where=where)
+        self.names = activation_names(proto) if names is None else list(names)
+        shape = network.inputs[0].shape
+        self.batch = shape[0] if shape and isinstance(shape[0], int) else None
+        self.input_name = network.inputs[0].name
+        _put_out(proto, self.names)
+        backend = get_backend(DEFAULT_BACKEND)
+        self._runner = backend.open(proto.SerializeToString(), RunOptions(threads))
+        self._outputs = [spec.name for spec in self._runner.outputs]
+
+    def run(self, pictures: npt.NDArray[np.float32]) -> dict[str, npt.NDArray[Any]]:
+        """All activations of a batch by name.
+
+        Raises:
+            EngineError: the runtime failed.
+        """
+        feeds = {self.input_name: pictures}
+        made = dict(zip(self._outputs, self._runner.run(feeds), strict=True)) | feeds
+        return {name: made[name] for name in self.names}
+
+    def close(self) -> None:
+        """Release the runtime's memory."""
+        self._runner.close()
+
+
+def _put_out(proto: Proto, names: Iterable[str]) -> None:
+    from onnx import TensorProto, helper
+
+    graph = proto.graph
+    there = {value.name for value in (*graph.input, *graph.output)}
+    for name in names:
+        if name not in there:
+            graph.output.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, None))
+
+
+class Collector:
+    """Histograms of a network's activations, saved and continued.
+
+    Attributes:
+        histograms: activation -> what was seen of it.
+        frames: pictures seen.
+        whole: False while, or after an interruption in which, a batch is counted in part.
+    """
+
+    def __init__(self, runner: ActivationRunner, fingerprint: str) -> None:
+        """Start with nothing seen.
+
+        Args:
+            fingerprint: of everything that decides what is seen; a saved state of another one is
+                not continued.
+        """
+        self.runner = runner
+        self.histograms = {name: Histogram() for name in runner.names}
+        self.frames = 0
+        self.whole = True
+        text = json.dumps([_STATE_VERSION, BINS, fingerprint, runner.names])
+        self._key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def add(self, pictures: npt.NDArray[np.float32], count: int | None = None) -> None:
+        """See one batch, (n, …); `count` of them are new pictures, all by default.
+
+        Raises:
+            EngineError: the runtime failed; nothing of the batch is counted then.
+        """
+        activations = self.runner.run(pictures)
+        self.whole = False
+        for name, values in activations.items():
+            self.histograms[name].add(values)
+        self.frames += len(pictures) if count is None else count
+        self.whole = True
+
+    def scales(self, method: Method, percentile: float = 99.99) -> dict[str, float]:
+        """Activation -> scale; 0 where only zeros were seen."""
+        return {
+            name: clip_at(histogram, method, percentile) / 127
+            for name, histogram in self.histograms.items()
+        }
+
+    def save(self, path: Path) -> None:
+        """Keep what was seen so far, whole or not at all.
+
+        Raises:
+            EngineError: it cannot be written.
+        """
+        seen = list(self.histograms.values())
+        made = io.BytesIO()
+        np.savez_compressed(
+            made,
+            key=np.array(self._key),
+            frames=np.array(self.frames),
+            counts=np.stack([h.counts for h in seen]),
+            tops=np.array([[h.top, h.largest] for h in seen], np.float64),
+            rest=np.array([[h.zeros, h.odd] for h in seen], np.int64),
+        )
+        try:
+            write_atomically(path, [made.getbuffer()])
+        except OSError as error:
+            raise EngineError(
+                f"the state of the calibration cannot be written: {error.strerror or error}",
+                where=str(path),
+            ) from error
+
+    def load(self, path: Path) -> str | None:
+        """Go on from a saved state; says why not, if not."""
+        try:
+            if path.stat().st_size > _MAX_STATE_BYTES:
+                return "it is too large"
+            with np.load(path, allow_pickle=False) as state:
+                return self._restore({name: state[name] for name in _PARTS})
+        except KeyError as error:
+            return f"it has no {error}"
+        except (OSError, ValueError, EOFError, zipfile.BadZipFile, NotImplementedError) as error:
+            return f"it cannot be read ({str(error) or type(error).__name__})"
+
+    def _restore(self, state: Mapping[str, npt.NDArray[Any]]) -> str | None:
+        count = len(self.histograms)
+        shapes = {"key": (), "frames": (), "counts": (count, BINS), "tops": (count, 2)}
+        if str(state["key"]) != self._key:
+            return "it is of another model, config, source or version"
+        for name, shape in (shapes | {"rest": (count, 2)}).items():
+            if state[name].shape != shape:
+                return f"its {name} have the shape {state[name].shape}"
+        counts, rest, frames = (state[n].astype(np.int64) for n in ("counts", "rest", "frames"))
+        tops = state["tops"].astype(np.float64)
+        if min(counts.min(initial=0), rest.min(initial=0), int(frames)) < 0:
+            return "it counts below 0"
+        if not (np.isfinite(tops).all() and (tops >= 0).all()):
+            return "its ranges are no numbers"
+        for i, histogram in enumerate(self.histograms.values()):
+            histogram.counts = counts[i]
+            histogram.top, histogram.largest = map(float, tops[i])
+            histogram.zeros, histogram.odd = map(int, rest[i])
+        self.frames = int(frames)
+        return None
+
+
+_PARTS = ("key", "frames", "counts", "tops", "rest")

@@ -1,0 +1,204 @@
+"""Calibration of a config: what is seen, resumed bit for bit, refused with words."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+
+from noria.cli import main
+from noria.config import ModelConfig
+from noria.engine.precision import CalibrationTable
+from noria.engine.precision.collect import ActivationRunner, Collector
+from noria.errors import EngineError, MediaError
+from noria.infer.calibration import calibrate, calibration_path, select_frames
+from noria.network import network_from_onnx
+from tests.engine.precision.graphs import small_net
+
+SCENE = Path(__file__).parents[2] / "examples" / "conveyor"
+
+
+@pytest.fixture
+def config(mean_config, tmp_path):
+    """A config of the small net on 8x8 pictures, and a folder of 20 pictures."""
+    path = mean_config(width=8, height=8)
+    onnx.save(small_net(), tmp_path / "mean.onnx")
+    rng = np.random.default_rng(0)
+    (tmp_path / "pictures").mkdir()
+    for i in range(20):
+        pixels = rng.integers(0, 200 + i, (12, 16, 3), np.uint8)
+        Image.fromarray(pixels).save(tmp_path / "pictures" / f"{i}.png")
+    return ModelConfig.load(path)
+
+
+def test_minmax_is_the_largest_value_that_the_config_shows(config, tmp_path):
+    pictures = str(tmp_path / "pictures")
+    report = calibrate(config, [pictures], method="minmax")
+    assert report.path == tmp_path / "mean.onnx.calib"
+    assert report.frames == 20
+    network = network_from_onnx(tmp_path / "mean.onnx")
+    runner = ActivationRunner(network)
+    assert list(report.table.scales) == runner.names
+    from noria.infer.preprocess import Preprocessor
+    from noria.media import open_source
+
+    shown = Preprocessor.from_config(config, 8, 8, 3)
+    largest = dict.fromkeys(runner.names, 0.0)
+    for frame in open_source(pictures):
+        batch = shown.empty(1)
+        shown(frame, batch[0])
+        for name, values in runner.run(batch).items():
+            largest[name] = max(largest[name], float(np.abs(values).max()))
+    for name, scale in report.table.scales.items():
+        assert scale == pytest.approx(largest[name] / 127, rel=1e-5)
+    assert report.table.scales["image"] * 127 <= 1.0
+    assert CalibrationTable.load(report.path).to_bytes() == report.table.to_bytes()
+
+
+@pytest.mark.parametrize("method", ["entropy", "percentile"])
+def test_methods_clip_below_the_largest(config, tmp_path, method):
+    pictures = [str(tmp_path / "pictures")]
+    widest = calibrate(config, pictures, method="minmax", cache=tmp_path / "a").table.scales
+    made = calibrate(
+        config, pictures, method=method, percentile=95.0, cache=tmp_path / "b"
+    ).table.scales
+    assert all(0 < made[n] <= widest[n] * 1.0001 for n in widest)
+    if method == "percentile":
+        assert made["r1"] < 0.9 * widest["r1"]
+
+
+@pytest.mark.parametrize("batch_size", [1, 3])
+def test_an_interrupted_run_goes_on_and_ends_the_same(config, tmp_path, batch_size, monkeypatch):
+    cfg = config.with_overrides(batch_size=batch_size)
+    pictures = [str(tmp_path / "pictures")]
+    whole = calibrate(cfg, pictures, cache=tmp_path / "whole").table
+    seen = []
+
+    def interrupt() -> None:
+        seen.append(1)
+        if len(seen) == 11:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        calibrate(cfg, pictures, cache=tmp_path / "cut", on_frame=interrupt)
+    assert not (tmp_path / "cut").exists()
+    assert (tmp_path / "cut.partial").exists()
+    report = calibrate(cfg, pictures, cache=tmp_path / "cut")
+    assert 9 <= report.resumed <= 11
+    assert report.frames == 20
+    assert report.table.to_bytes() == whole.to_bytes()
+    assert not (tmp_path / "cut.partial").exists()
+    assert any("goes on after" in n.message for n in report.notices)
+
+
+@pytest.mark.parametrize("damage", ["other config", "bytes", "cut", "negative"])
+def test_a_state_that_does_not_fit_is_told_and_left(config, tmp_path, damage):
+    pictures = [str(tmp_path / "pictures")]
+    count = iter(range(100))
+
+    def interrupt() -> None:
+        if next(count) == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        calibrate(config, pictures, cache=tmp_path / "t", on_frame=interrupt)
+    state = tmp_path / "t.partial"
+    cfg = config
+    if damage == "other config":
+        cfg = config.with_overrides(net_scale_factor=0.5)
+    elif damage == "bytes":
+        state.write_bytes(b"no archive")
+    elif damage == "cut":
+        state.write_bytes(state.read_bytes()[:500])
+    else:
+        with np.load(state) as saved:
+            parts = {name: saved[name] for name in saved.files}
+        parts["frames"] = np.array(-3)
+        with open(state, "wb") as file:
+            np.savez(file, **parts)
+    report = calibrate(cfg, pictures, cache=tmp_path / "t")
+    assert report.resumed == 0
+    assert report.frames == 20
+    assert any("not continued" in n.message for n in report.notices)
+
+
+def test_a_batch_counted_in_part_is_never_saved(config, tmp_path, monkeypatch):
+    """An interruption while histograms are counted must not count a batch twice later."""
+    original = Collector.add
+    calls = []
+
+    def broken(self, pictures, count=None):
+        calls.append(1)
+        if len(calls) == 4:
+            self.whole = False
+            raise KeyboardInterrupt
+        original(self, pictures, count)
+
+    monkeypatch.setattr(Collector, "add", broken)
+    with pytest.raises(KeyboardInterrupt):
+        calibrate(config, [str(tmp_path / "pictures")], cache=tmp_path / "t")
+    assert not (tmp_path / "t.partial").exists()
+
+
+def test_a_model_with_a_fixed_batch(config, tmp_path):
+    proto = small_net()
+    pictures = [str(tmp_path / "pictures")]
+    free = calibrate(config, pictures, method="minmax", cache=tmp_path / "a").table
+    proto.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 8
+    for value in proto.graph.output:
+        value.type.tensor_type.shape.dim[0].dim_value = 8
+    onnx.save(proto, tmp_path / "mean.onnx")
+    report = calibrate(config, pictures, method="minmax", cache=tmp_path / "b")
+    assert report.frames == 20
+    for name, scale in free.scales.items():
+        assert report.table.scales[name] == pytest.approx(scale, rel=1e-5)
+
+
+def test_frames_are_spread_evenly(tmp_path):
+    for i in range(10):
+        Image.new("RGB", (8, 8), (i, 0, 0)).save(tmp_path / f"{i}.png")
+    chosen, notices = select_frames([str(tmp_path)], 5)
+    assert [int(i * chosen[0].step) for i in range(chosen[0].frames)] == [0, 2, 4, 6, 8]
+    assert not notices
+    chosen, notices = select_frames([str(tmp_path), str(tmp_path)], 30)
+    assert [c.frames for c in chosen] == [10, 10]
+    assert "10 frames, 15" in notices[0].message
+
+
+def test_what_is_there_is_not_overwritten(config, tmp_path):
+    (tmp_path / "t").write_text("precious")
+    pictures = [str(tmp_path / "pictures")]
+    with pytest.raises(EngineError, match="--overwrite"):
+        calibrate(config, pictures, cache=tmp_path / "t")
+    assert (tmp_path / "t").read_text() == "precious"
+    calibrate(config, pictures, cache=tmp_path / "t", overwrite=True)
+    assert (tmp_path / "t").read_text().startswith("TRT-100300-EntropyCalibration2\nimage: ")
+
+
+def test_no_such_source_and_no_model(config, tmp_path):
+    with pytest.raises(MediaError):
+        calibrate(config, [str(tmp_path / "none")])
+    calib = tmp_path / "named.calib"
+    assert calibration_path(config.with_overrides(int8_calib_file=calib)) == calib
+
+
+def test_the_command(tmp_path):
+    for name in ("config_infer_primary.txt", "detector.onnx", "labels.txt", "conveyor.mp4"):
+        shutil.copy(SCENE / name, tmp_path)
+    config = str(tmp_path / "config_infer_primary.txt")
+    words = ["calibrate", config, "--video", str(tmp_path / "conveyor.mp4"), "--frames", "3"]
+    result = CliRunner().invoke(main, [*words, "--tensorrt", "8.6.1"], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.strip() == str(tmp_path / "detector.onnx.calib")
+    assert "int8-calib-file=detector.onnx.calib" in result.stderr
+    table = CalibrationTable.load(tmp_path / "detector.onnx.calib")
+    assert table.header == "TRT-8601-EntropyCalibration2"
+    assert table.scales["picture"] == pytest.approx(1 / 127, rel=0.02)
+    assert {"scores", "distances"} <= set(table.scales)
+    again = CliRunner().invoke(main, words)
+    assert again.exit_code == 4
+    assert "--overwrite" in again.output
+    assert CliRunner().invoke(main, ["calibrate", config]).exit_code == 2
