@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from noria.config import ModelConfig
-from noria.config.enums import ProcessMode
 from noria.config.pipeline_spec import PipelineSpec, SourceSpec
 from noria.draw import Painter
 from noria.draw.tiler import Tiler
@@ -32,6 +31,7 @@ from noria.media.sources.failed import FailedSource
 from noria.media.sources.stepped import SteppedSource
 from noria.meta import FrameMeta
 from noria.notices import Notice
+from noria.pipeline.order import idle_models
 from noria.pipeline.outlet import Route
 from noria.pipeline.pipeline import Pipeline
 from noria.pipeline.report import RunReport
@@ -117,7 +117,8 @@ def assemble(
         NoriaError: whatever is wrong, with nothing left open or half-written.
     """
     options, opened = options or RunOptions(), opened or {}
-    items, notices = _numbered(spec.load_models() if stages is None else stages, str(spec.path))
+    where = str(spec.path) if spec.path.exists() else None
+    items, notices = _numbered(spec.load_models() if stages is None else stages, where)
     configs = [item for item in items if isinstance(item, ModelConfig)]
     inputs = _inputs(spec, configs)
     check_sinks([s.text for s in spec.sinks if s.text and not has_placeholder(s.text)], inputs)
@@ -195,7 +196,7 @@ def _secondary(stage: Any) -> bool:
     return bool(getattr(stage, "secondary", False))
 
 
-def _numbered(stages: Sequence[Any], where: str) -> tuple[list[Any], list[Notice]]:
+def _numbered(stages: Sequence[Any], where: str | None) -> tuple[list[Any], list[Notice]]:
     """The stages, each config with an id of its own as far as the files leave that open."""
     items, notices = list(stages), []
     named: dict[int, list[str]] = {}
@@ -216,12 +217,7 @@ def _numbered(stages: Sequence[Any], where: str) -> tuple[list[Any], list[Notice
         if len(names) > 1:
             text = f"gie-unique-id={number} in {' and '.join(names)}: their results cannot be told"
             notices.append(Notice("warning", f"{text} apart", where))
-    for cfg in items[:1]:
-        if not isinstance(cfg, ModelConfig):
-            continue
-        if cfg.process_mode is ProcessMode.SECONDARY and not cfg.input_tensor_from_meta:
-            text = "process-mode=2, and no model before it finds objects: nothing is inferred"
-            notices.append(Notice("warning", text, str(cfg.origin("process_mode"))))
+    notices += idle_models(items)
     return items, notices
 
 

@@ -1,0 +1,61 @@
+"""Which secondary models have nothing to work on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from noria.config import ModelConfig
+from noria.pipeline.order import idle_models
+from noria.track import open_tracker
+
+
+def model(number: int, kind: int = 0, **keys: Any) -> ModelConfig:
+    return ModelConfig(gie_unique_id=number, network_type=kind, **keys)
+
+
+def secondary(number: int, kind: int = 1, on: int = -1, **keys: Any) -> ModelConfig:
+    return model(number, kind, process_mode=2, operate_on_gie_id=on, **keys)
+
+
+DETECTOR = model(1)
+
+
+@pytest.mark.parametrize(
+    ("stages", "words"),
+    [
+        ([DETECTOR, secondary(2)], []),
+        ([DETECTOR, secondary(2, on=1)], []),
+        ([DETECTOR, secondary(2, on=7)], ["operate-on-gie-id=7"]),
+        ([DETECTOR, secondary(2, on=2)], ["operate-on-gie-id=2"]),
+        ([DETECTOR, secondary(2, 0, on=1), secondary(3, on=2)], []),
+        ([DETECTOR, secondary(3, on=2), secondary(2, 0, on=1)], ["operate-on-gie-id=2"]),
+        ([DETECTOR, secondary(2), secondary(3, on=2)], ["operate-on-gie-id=2"]),
+        ([secondary(2), DETECTOR], ["no model before it finds objects"]),
+        ([secondary(2), secondary(3)], ["no model before it finds objects"] * 2),
+        ([DETECTOR, secondary(1, 0)], ["no model before it finds objects"]),
+        ([DETECTOR, secondary(1, 1)], []),
+        ([model(1, 1), secondary(2, on=1)], []),
+        ([model(1, 2), secondary(2)], ["no model before it finds objects"]),
+        ([model(1, 100), lambda batch: None, secondary(2, on=9)], []),
+        ([secondary(2, input_tensor_from_meta=True)], []),
+        ([DETECTOR, open_tracker("iou"), secondary(2, on=4)], ["operate-on-gie-id=4"]),
+        ([], []),
+    ],
+)
+def test_models_without_objects_are_told(stages: list[Any], words: list[str]) -> None:
+    found = idle_models(stages)
+    assert len(found) == len(words)
+    for notice, text in zip(found, words, strict=True):
+        assert notice.level == "warning"
+        assert text in notice.message
+        assert "nothing is inferred" in notice.message
+
+
+def test_it_says_where(tmp_path: Path) -> None:
+    path = tmp_path / "second.txt"
+    path.write_text("[property]\ngie-unique-id=2\nprocess-mode=2\noperate-on-gie-id=5\n")
+    (notice,) = idle_models([DETECTOR, ModelConfig.load(path)])
+    assert notice.where == f"{path}:4"
