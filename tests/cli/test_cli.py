@@ -51,6 +51,7 @@ def test_help_shows_commands_examples_and_exit_codes() -> None:
         "run",
         "build",
         "calibrate",
+        "bench",
         "show",
         "demo",
         "completion",
@@ -60,7 +61,9 @@ def test_help_shows_commands_examples_and_exit_codes() -> None:
         assert word in done.stdout
 
 
-@pytest.mark.parametrize("command", ["run", "build", "calibrate", "show", "demo", "completion"])
+@pytest.mark.parametrize(
+    "command", ["run", "build", "calibrate", "bench", "show", "demo", "completion"]
+)
 def test_every_command_has_help_with_an_example(command: str) -> None:
     done = noria(command, "--help")
     assert done.returncode == 0

@@ -20,6 +20,7 @@ _COMMANDS = {
     "run": "Run models on sources and write videos and what was found.",
     "build": "Build the engine of a config ahead of time.",
     "calibrate": "Find the INT8 scales of a model from pictures.",
+    "bench": "Time engines, side by side.",
     "show": "Show a config with origins, a model, or an engine.",
     "demo": "Run the whole pipeline on the demo scene.",
     "completion": "Print the shell completion script.",

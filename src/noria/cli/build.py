@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
 import click
 
@@ -13,13 +14,31 @@ __all__ = ["build"]
 EPILOG = """\b
 Examples:
   noria build config_infer_primary.txt
+  noria build config_infer_primary.txt --tune
+  noria build config_infer_primary.txt --tune 20 --tune-for latency
+  noria build config_infer_primary.txt --backend openvino
   noria build config_infer_primary.txt --rebuild --threads 2
 """
+_DEFAULT_BUDGET = "60"
 
 
 @click.command(epilog=EPILOG)
 @click.argument("config", type=click.Path(path_type=Path))
 @click.option("--backend", metavar="NAME", help="The runtime: onnxruntime or openvino.")
+@click.option(
+    "--tune", is_flag=False, flag_value=_DEFAULT_BUDGET, type=click.FloatRange(0.1, 86400),
+    metavar="[SECONDS]",
+    help=f"Find the fastest way to run it on this machine, in {_DEFAULT_BUDGET} s or as given.",
+)  # fmt: skip
+@click.option(
+    "--tune-for", type=click.Choice(["throughput", "latency"]), default="throughput",
+    show_default=True, help="What is to be best.",
+)  # fmt: skip
+@click.option("--timing-cache", type=click.Path(path_type=Path), metavar="FOLDER",
+              help="Where times are kept. Default: the user's cache folder.")  # fmt: skip
+@click.option("--retime", is_flag=True, help="Measure even what the timing cache knows.")
+@click.option("--tactic", metavar="TACTIC",
+              help="Pin the way to run it, as onnxruntime:threads=1,streams=2.")  # fmt: skip
 @click.option("--rebuild", is_flag=True, help="Build even if a valid engine is saved.")
 @click.option("--threads", type=click.IntRange(1, 1024), help="CPU threads of the engine.")
 @click.option("--strict", is_flag=True, help="Treat every warning as an error.")
@@ -27,6 +46,11 @@ Examples:
 def build(
     config: Path,
     backend: str | None,
+    tune: float | None,
+    tune_for: str,
+    timing_cache: Path | None,
+    retime: bool,
+    tactic: str | None,
     rebuild: bool,
     threads: int | None,
     strict: bool,
@@ -34,22 +58,48 @@ def build(
 ) -> None:
     """Build the engine of CONFIG and save it beside the model.
 
-    A valid saved engine is kept; otherwise the reason for building is said.
+    A valid saved engine is kept; otherwise the reason for building is said. noria run uses the
+    engine as it was tuned or pinned.
     """
+    from noria.cli.progress import RunProgress
     from noria.config import ModelConfig
     from noria.engine import load_or_build
+    from noria.engine.tactic import Objective, Tactic
+    from noria.engine.tune import TuneOptions
     from noria.notices import refuse_warnings
 
+    if tune is None and (retime or timing_cache):
+        raise click.UsageError("--retime and --timing-cache need --tune")
+    if tune is not None and tactic:
+        raise click.UsageError("--tactic pins what --tune would find; choose one")
     cfg = ModelConfig.load(config)
     if strict:
         refuse_warnings(cfg.notices)
-    plan = load_or_build(cfg, threads=threads, rebuild=rebuild, backend=backend)
+    tuning = None
+    if tune is not None:
+        tuning = TuneOptions(
+            budget_s=tune,
+            objective=cast(Objective, tune_for),
+            cache=timing_cache,
+            use_cache=not retime,
+        )
+    with RunProgress(enabled=not as_json and tuning is not None, unit="steps") as progress:
+        plan = load_or_build(
+            cfg,
+            threads=threads,
+            rebuild=rebuild or retime,
+            backend=backend,
+            tactic=None if tactic is None else Tactic.parse(tactic),
+            tuning=tuning,
+            progress=progress.at,
+        )
     if strict:
         refuse_warnings(plan.decisions)
     if as_json:
         print_json(
             {
                 "engine": None if plan.path is None else str(plan.path),
+                "tactics": tactic_rows(plan),
                 "notices": [
                     {"level": n.level, "message": n.message, "where": n.where}
                     for n in [*cfg.notices, *plan.decisions]
@@ -59,3 +109,8 @@ def build(
         return
     print_notices([*cfg.notices, *plan.decisions])
     click.echo(plan.path or "the engine could not be saved; it is built anew at every start")
+
+
+def tactic_rows(plan: Any) -> list[dict[str, Any]]:
+    """The tactics of a plan as JSON data."""
+    return [{"tactic": str(t.tactic), **t.model_dump()} for t in plan.header.tactics]

@@ -25,19 +25,26 @@ _MIN_STEP_S = 0.1  # redraw at most ten times a second: the pipeline has better 
 
 
 class _FramesColumn(ProgressColumn):
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self._unit = unit
+
     def render(self, task: Task) -> Text:
         if not task.completed:
             return Text("")
         total = f"/{int(task.total)}" if task.total else ""
         speed = task.finished_speed or task.speed
-        fps = f"  {speed:.1f} fps" if speed else ""
-        return Text(f"{int(task.completed)}{total} frames{fps}")
+        fps = f"  {speed:.1f} fps" if speed and self._unit == "frames" else ""
+        return Text(f"{int(task.completed)}{total} {self._unit}{fps}")
 
 
 class RunProgress:
-    """A context manager; `step()` counts a frame, `stage(text)` says what is going on."""
+    """A context manager; `step()` counts a frame, `stage(text)` says what is going on.
 
-    def __init__(self, *, enabled: bool) -> None:
+    `unit` names what is counted, if not frames.
+    """
+
+    def __init__(self, *, enabled: bool, unit: str = "frames") -> None:
         screen = console(stderr=True)
         self._on = enabled and screen.is_terminal
         self._frames = 0
@@ -46,7 +53,7 @@ class RunProgress:
             SpinnerColumn(),
             TextColumn("{task.description}"),
             BarColumn(),
-            _FramesColumn(),
+            _FramesColumn(unit),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
             console=screen,
@@ -58,6 +65,10 @@ class RunProgress:
     def stage(self, text: str, total: int | None = None) -> None:
         """Say what is being done, and of how many frames."""
         self._bar.update(self._task, description=text, total=total)
+
+    def at(self, done: int, total: int, text: str) -> None:
+        """So much of the whole is done, and this is next."""
+        self._bar.update(self._task, description=text, total=total, completed=done)
 
     def step(self) -> None:
         """One more frame has its result."""

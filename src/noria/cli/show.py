@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from noria.cli.output import print_json, print_notices, printable, stdout_is_for_results
+from noria.cli.output import console, print_json, print_notices, printable, stdout_is_for_results
 from noria.errors import ConfigError
 
 __all__ = ["show"]
@@ -46,8 +46,11 @@ def show(file: Path, set_only: bool, as_json: bool) -> int:
         return _show_config(file, set_only, as_json)
     if as_json:
         print_json(data)
-    else:
-        _print_fields(data)
+        return 0
+    tactics, tuning = data.pop("tactics", []), data.pop("tuning", None)
+    _print_fields(data)
+    if tuning is not None:
+        _print_tactics(tactics, tuning)
     return 0
 
 
@@ -65,10 +68,15 @@ def _model(path: Path) -> dict[str, Any]:
 
 
 def _engine(path: Path) -> dict[str, Any]:
+    from noria.cli.build import tactic_rows
     from noria.engine import Plan
 
-    data = _plain(Plan.load(path).describe())
+    plan = Plan.load(path)
+    data = _plain(plan.describe())
     assert isinstance(data, dict)
+    data["tactics"] = tactic_rows(plan)
+    tuning = plan.header.tuning
+    data["tuning"] = None if tuning is None else tuning.model_dump()
     return data
 
 
@@ -131,6 +139,31 @@ def _print_values(rows: Sequence[tuple[str, str, str, str]], path: str) -> None:
             click.echo(f"[{g}]")
             group = g
         click.echo(printable(f"  {key:<{wide}}  {value:<{values}}  {origin}".rstrip()))
+
+
+def _print_tactics(tactics: Sequence[dict[str, Any]], tuning: dict[str, Any]) -> None:
+    """All tries of a tuning, the best first."""
+    from rich.table import Table
+
+    by = "items_per_s" if tuning["objective"] == "throughput" else "latency_ms"
+    sign = -1 if by == "items_per_s" else 1
+    rows = sorted(tactics, key=lambda t: (not t["chosen"], t[by] is None, sign * (t[by] or 0)))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    heads = ("", "tactic", "outcome", "items/s", "ms a run", "difference", "load s", "")
+    for head in heads:
+        table.add_column(head, justify="right" if "s" in head and head != "outcome" else "left")
+    for row in rows:
+        numbers = (row["items_per_s"], row["latency_ms"], row["error"], row["load_s"])
+        table.add_row(
+            "*" if row["chosen"] else "", row["tactic"], row["outcome"],
+            *("" if n is None else f"{n:.4g}" for n in numbers), printable(row["note"]),
+        )  # fmt: skip
+    where = f"{tuning['machine']}, {tuning['cores']} cores"
+    click.echo(printable(
+        f"tuned for {tuning['objective']}, batch {tuning['items']}, on {where}, in "
+        f"{tuning['spent_s']:.1f} s" + (" (timing cache)" if tuning["cached"] else "")
+    ))  # fmt: skip
+    console().print(table)
 
 
 def _plain(value: Any) -> Any:

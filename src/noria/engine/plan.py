@@ -26,6 +26,7 @@ from noria.engine.backends import RunOptions, get_backend
 from noria.engine.machine import usable_cores
 from noria.engine.plan_header import BlobRecord, PlanHeader, TacticRecord
 from noria.engine.store import locked, write_atomically
+from noria.engine.tactic import Tactic
 from noria.errors import EngineError
 from noria.network.sniff import HEAD_BYTES, PLAN_MAGIC, is_tensorrt_engine, looks_like
 from noria.network.tensor_spec import TensorSpec
@@ -52,6 +53,7 @@ class PlanSummary:
     format_version: int
     noria: str
     runtime: str
+    tactic: str
     precision: str
     max_batch: int
     fixed_batch: int | None
@@ -105,6 +107,7 @@ class Plan:
         threads: int | None = None,
         streams: int | None = None,
         spinning: bool | None = None,
+        tactic: Tactic | None = None,
     ) -> PlanSession:
         """Get the plan ready to run.
 
@@ -113,19 +116,24 @@ class Plan:
                 machine, else every core.
             streams, spinning: see `noria.engine.backends.RunOptions`; None: what tuning found
                 best, else one, without.
+            tactic: run it this way, whatever it was built for; decides all of the above.
 
         Raises:
             EngineError: the runtime is missing or refuses the model.
         """
         from noria.engine.plan_session import PlanSession
 
-        options = self.run_options(threads=threads, streams=streams, spinning=spinning)
+        runtime = self.header.runtime.name
+        if tactic is None:
+            options = self.run_options(threads=threads, streams=streams, spinning=spinning)
+        else:
+            runtime, options = tactic.runtime, tactic.run_options(self.header.max_batch)
         ready, self._ready = self._ready, None
         if ready is not None:
-            if ready.options == options:
+            if ready.options == options and runtime == self.header.runtime.name:
                 return ready
             ready.close()
-        runner = get_backend(self.header.runtime.name).open(self.blobs[MODEL_BLOB], options)
+        runner = get_backend(runtime).open(self.blobs[MODEL_BLOB], options)
         where = str(self.path or self.header.model.name)
         return PlanSession(runner, self.header, where=where, options=options)
 
@@ -171,6 +179,7 @@ class Plan:
             format_version=FORMAT_VERSION,
             noria=header.noria,
             runtime=f"{header.runtime.name} {header.runtime.version}",
+            tactic=str(self.tactic.tactic) if self.tactic else header.runtime.name,
             precision=header.precision,
             max_batch=header.max_batch,
             fixed_batch=header.fixed_batch,

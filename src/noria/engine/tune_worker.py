@@ -11,7 +11,6 @@ import json
 import os
 import struct
 import sys
-import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from time import perf_counter
@@ -20,7 +19,9 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["SIZES", "main", "measure", "receive", "send"]
+from noria.engine.measure import measure
+
+__all__ = ["SIZES", "main", "receive", "send"]
 
 SIZES = struct.Struct("<QQQ")
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -68,46 +69,6 @@ def _read(pipe: IO[bytes], size: int) -> bytes:
     return data
 
 
-def measure(
-    runner: Any, feeds: Arrays, *, streams: int, window_s: float, at_least: int
-) -> dict[str, float]:
-    """Run in `streams` threads for `window_s`, each `at_least` so many times.
-
-    Returns:
-        latency_ms: median time of a run. best_ms: least. runs_per_s: of all threads; their rates
-        are added up, so that it does not matter which one ends last.
-    """
-    times: list[list[float]] = [[] for _ in range(streams)]
-    failed: list[BaseException] = []
-    together = threading.Barrier(streams)
-
-    def work(mine: list[float]) -> None:
-        try:
-            together.wait()
-            begun = now = perf_counter()
-            while len(mine) < at_least or now - begun < window_s:
-                runner.run(feeds)
-                after = perf_counter()
-                mine.append(after - now)
-                now = after
-        except BaseException as error:
-            failed.append(error)
-
-    threads = [threading.Thread(target=work, args=(mine,)) for mine in times[1:]]
-    for thread in threads:
-        thread.start()
-    work(times[0])
-    for thread in threads:
-        thread.join()
-    if failed:
-        raise failed[0]
-    return {
-        "latency_ms": float(np.median(np.concatenate(times))) * 1e3,
-        "best_ms": min(map(min, times)) * 1e3,
-        "runs_per_s": sum(len(mine) / sum(mine) for mine in times),
-    }
-
-
 class _Bench:
     """Runners by tactic, over one model and one batch of inputs."""
 
@@ -138,13 +99,15 @@ class _Bench:
             arrays = runner.run(self._feeds)
             outputs = {s.name: np.asarray(a) for s, a in zip(runner.outputs, arrays, strict=True)}
         if asked.get("window_s") is not None:
-            told |= measure(
-                runner,
-                self._feeds,
+            times = measure(
+                lambda: runner.run(self._feeds),
                 streams=tactic.streams or 1,
                 window_s=asked["window_s"],
                 at_least=asked["at_least"],
             )
+            told["latency_ms"] = float(np.median(np.concatenate(times))) * 1e3
+            told["best_ms"] = min(map(min, times)) * 1e3
+            told["runs_per_s"] = sum(len(mine) / sum(mine) for mine in times)
         return told, outputs
 
 

@@ -1,0 +1,120 @@
+"""`noria build` with its options, `noria bench`, and what `noria show` says of engines."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Config = Callable[..., Path]
+
+
+@pytest.fixture
+def noria(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs the command with a timing cache of its own."""
+
+    def run(*args: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "noria", *map(str, args)],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            env={**os.environ, "NORIA_TIMING_CACHE": str(tmp_path / "timings")},
+        )
+
+    return run
+
+
+Noria = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def test_tuning_is_shown_and_known_the_next_time(mean_config: Config, noria: Noria) -> None:
+    config = mean_config()
+    done = noria("build", config, "--tune", "20")
+    assert done.returncode == 0, done.stderr
+    assert "tuned for throughput: " in done.stderr
+    engine = Path(done.stdout.strip())
+    again = noria("build", config, "--tune", "20", "--rebuild", "--json")
+    told = json.loads(again.stdout)
+    assert any("known from the timing cache" in n["message"] for n in told["notices"])
+    assert sum(t["chosen"] for t in told["tactics"]) == 1
+    assert len(told["tactics"]) >= 2
+
+    shown = noria("show", engine)
+    assert "tuned for throughput, batch 1, on " in shown.stdout
+    for tactic in told["tactics"]:
+        assert tactic["tactic"] in shown.stdout
+    assert shown.stdout.count("\n*") == 1
+    data = json.loads(noria("show", engine, "--json").stdout)
+    assert data["tuning"]["cached"]
+    assert data["tactic"] == next(t["tactic"] for t in data["tactics"] if t["chosen"])
+
+
+def test_a_pinned_tactic_is_shown(mean_config: Config, noria: Noria) -> None:
+    tactic = "onnxruntime:threads=1,streams=2,optimization=basic"
+    done = noria("build", mean_config(), "--tactic", tactic)
+    assert done.returncode == 0, done.stderr
+    assert tactic in noria("show", done.stdout.strip()).stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (["--backend", "tvm"], 4, "no runtime is called 'tvm'"),
+        (["--tactic", "onnxruntime:speed=9"], 4, "'speed=9'"),
+        (["--tactic", "onnxruntime", "--tune"], 2, "choose one"),
+        (["--retime"], 2, "need --tune"),
+        (["--tune", "0"], 2, "0.1<=x"),
+    ],
+)
+def test_wrong_options_are_named(
+    mean_config: Config, noria: Noria, options: list[str], code: int, words: str
+) -> None:
+    done = noria("build", mean_config(), *options)
+    assert done.returncode == code, done.stderr
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_bench_of_a_config_tells_stages(mean_config: Config, noria: Noria) -> None:
+    done = noria("bench", mean_config(batch_size=2), "--duration", "0.3")
+    assert done.returncode == 0, done.stderr
+    for word in ("items/s", "99% ms", "config.txt", "preprocess", "infer", "attach"):
+        assert word in done.stdout
+
+
+def test_bench_compares_engines_and_tactics(mean_config: Config, noria: Noria) -> None:
+    config = mean_config(batch_size=2)
+    engine = noria("build", config).stdout.strip()
+    tactics = ["--tactic", "onnxruntime", "--tactic", "onnxruntime:threads=1,streams=2"]
+    done = noria("bench", config, engine, *tactics, "--no-stages", "--duration", "0.3", "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["stages_ms_per_frame"] == {}
+    assert [(r["streams"], r["items"]) for r in told["engines"]] == [(1, 2), (2, 2)] * 2
+    for row in told["engines"]:
+        assert 0 < row["min_ms"] <= row["percentiles_ms"]["50"] <= row["percentiles_ms"]["99"]
+        assert row["percentiles_ms"]["99"] <= row["max_ms"]
+        assert row["items_per_s"] > 0
+        assert row["runs"] >= 3
+
+
+def test_bench_refuses_what_the_engine_does_not_take(mean_config: Config, noria: Noria) -> None:
+    done = noria("bench", mean_config(), "--batch", "8", "--no-stages")
+    assert done.returncode == 4
+    assert "a batch of 8" in done.stderr
+    assert noria("bench", mean_config(), "--tactic", "x", "--threads", "1").returncode == 2
+    assert noria("bench").returncode == 2
+    assert noria("bench", "nothing.engine").returncode == 4
+
+
+def test_a_model_on_objects_has_no_stages(mean_config: Config, noria: Noria) -> None:
+    done = noria("bench", mean_config(process_mode=2), "--duration", "0.3", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["stages_ms_per_frame"] == {}
