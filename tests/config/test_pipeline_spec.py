@@ -278,6 +278,7 @@ def test_an_alias_of_a_mapping_stands_for_it(read: Read) -> None:
         ("a.yaml", "models: [x]\nsources: {", "pipeline"),
         ("a.yml", "property:\n  gpu-id: 0\n", "model"),
         ("a.yml", "streammux:\n  batch-size: 1\nsource:\n  csv-file-path: x\n", "app"),
+        ("a.yml", "source: [x]\nmodels: [y]\n", "pipeline"),
         ("a.yml", "- sources\n", None),
         ("a.yml", "anything: {sources: 1}\n", None),
         ("a.txt", "# c\n[source0]\nenable=1\n", "app"),

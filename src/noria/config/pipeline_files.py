@@ -25,8 +25,9 @@ _APP = re.compile(
     r"application|tiled-display|source(-list|-attr-all|[0-9]+)?|sink[0-9]+|osd|streammux"
     r"|primary-gie|secondary-gie[0-9]*|tracker|tests"
 )
+# `source` alone beside one of our keys is `sources` without its s
 _APP_SURE = re.compile(
-    r"application|tiled-display|source(-list|-attr-all|[0-9]+)?|sink[0-9]+|streammux|primary-gie"
+    r"application|tiled-display|source(-list|-attr-all|[0-9]+)|sink[0-9]+|streammux|primary-gie"
 )
 _GROUP = re.compile(rb"^[ \t\f\r]*\[([^\[\]\x00-\x1f\x7f]+)\][ \t\r]*$", re.MULTILINE)
 
