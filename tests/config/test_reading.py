@@ -116,6 +116,7 @@ def test_a_bad_class_count_is_one_error(load: Load) -> None:
         ("[Property]\ngpu-id=0", "small letters"),
         ("[ property ]\ngpu-id=0", "without blanks"),
         ("[application]\na=1\n[primary-gie]\n", "application's file"),
+        ("[sources]\na=1\n", "this is a pipeline file"),
     ],
 )
 def test_no_property_group(load: Load, text: str, words: str) -> None:

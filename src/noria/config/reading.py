@@ -94,6 +94,9 @@ def read_bytes(path: Path) -> bytes:
             f"the file is larger than {MAX_BYTES >> 20} MiB.",
             where=where,
             expected="a config file, which is a few KiB of text",
+            fix="this is a model: write a config that names it with onnx-file="
+            if path.suffix.lower() == ".onnx"
+            else None,
         )
     return data
 
@@ -405,5 +408,7 @@ class _Interpreter:
             fix = f"[{show(near[0])}] is another name: write it in small letters, without blanks"
         elif {"application", "primary-gie"} & set(names):
             fix = "this is an application's file: give the one its config-file key names"
+        elif {"sources", "models", "sinks"} & set(names):
+            fix = "this is a pipeline file: noria run takes it; give a config that it names"
         line = document.groups[near[0]].line if near else 1
         document.refuse(line, "the file has no group [property].", "a line [property]", fix)
