@@ -38,7 +38,7 @@ def require_runnable(cfg: ModelConfig) -> None:
         )
     if cfg.cluster_mode is not ClusterMode.NONE:
         mode = f"cluster-mode={int(cfg.cluster_mode)}"
-        where = str(cfg.origin("cluster_mode"))
+        where = cfg.origin("cluster_mode").where or str(cfg.path)
         if cfg.network_type is NetworkType.INSTANCE_SEGMENTATION:
             raise ConfigError(
                 f"{mode} with network-type=3 (instance segmentation)",

@@ -222,7 +222,8 @@ def _from_library(
             raise type(error)(
                 error.found, where=error.where, expected=error.expected, fix=[*error.fix, hint]
             ) from error
-        text = f"{error.found}; noria's built-in parser {name} decodes the outputs instead"
+        found = error.found.removesuffix(".")
+        text = f"{found}; noria's built-in parser {name} decodes the outputs instead"
         return Choice(
             kind.known[name], f"built-in {name}", notices=[Notice("warning", text, where)]
         )

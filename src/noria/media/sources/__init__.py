@@ -163,7 +163,7 @@ def _images(
             f"{what} {len(files)} file{'s' * (len(files) != 1)}, none of them an image",
             where=name,
             expected="images (" + ", ".join(sorted(s[1:] for s in IMAGE_SUFFIXES)) + ")",
-            fix="to read videos, name one video file",
+            fix="a video is a source of its own: name each one, a pattern without quotes does",
         )
     images.sort(key=lambda p: (str(p.parent), natural_key(p)))
     source = ImageSource(images, name, source_id=source_id, fps=fps)
