@@ -8,9 +8,7 @@ from hypothesis.extra import numpy as hnp
 
 from noria.engine.precision.histogram import BINS, Histogram, _least_divergence, clip_at
 
-floats = hnp.arrays(
-    np.float32, st.integers(1, 40), elements=st.floats(width=32, allow_nan=True)
-)
+floats = hnp.arrays(np.float32, st.integers(1, 40), elements=st.floats(width=32, allow_nan=True))
 
 
 @given(st.lists(floats, min_size=1, max_size=5), st.randoms())
