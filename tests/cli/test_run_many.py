@@ -316,3 +316,18 @@ def test_outputs_are_the_same_as_in_runs_of_their_own(scene: Path) -> None:
     for name in ("left", "right"):
         assert noria("run", "pgie.txt", name, "-o", "alone.jsonl", cwd=scene).returncode == 0
         assert (scene / "alone.jsonl").read_text() == (scene / f"{name}.jsonl").read_text()
+
+
+def test_a_stream_that_is_away_is_told_while_the_run_waits_for_it(scene: Path) -> None:
+    (scene / "pipeline.yml").write_text(
+        "sources:\n  - left\n  - {uri: 'rtsp://127.0.0.1:1/x', reconnect-interval-s: 60}\n"
+        "models: pgie.txt\n"
+    )
+    process = started("run", "pipeline.yml", cwd=scene)
+    assert process.stderr is not None
+    told = next(line for line in process.stderr if "is not back yet" in line)
+    process.send_signal(signal.SIGINT)
+    _, rest = process.communicate(timeout=60)
+    assert told.startswith("warning: rtsp://127.0.0.1:1/x: there was no connection")
+    assert process.returncode == 130, rest
+    assert rest.count("not back after") == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["execute", "print_report", "run", "spec_of"]
 
+_LOOK_S = 0.5  # how often a run looks for streams that went away
 CONFIG_SUFFIXES = (".txt", ".yml", ".yaml", ".ini", ".cfg", ".conf")
 
 EPILOG = """\b
@@ -220,7 +222,7 @@ def execute(
         )
         progress.stage("running", total=_total(made.pipeline, options))
         try:
-            with _finish_on_signal(made.pipeline):
+            with _finish_on_signal(made.pipeline), _tell_losses(made.pipeline):
                 report = made.pipeline.run()
         finally:
             made.close()
@@ -244,6 +246,34 @@ def _total(pipeline: Pipeline, options: RunOptions | None) -> int | None:
             return None
         total += count
     return total
+
+
+@contextmanager
+def _tell_losses(pipeline: Pipeline) -> Iterator[None]:
+    """Tell that a stream is away while it is: the run may wait for it without end.
+
+    Its notice, which says how that ended, is printed with the others.
+    """
+    from noria.media.sources.reconnect import AWAY
+
+    over = threading.Event()
+    told: set[tuple[int, int]] = set()
+
+    def watch() -> None:
+        while not over.wait(_LOOK_S):
+            for number, source in enumerate(pipeline.sources):
+                for place, notice in enumerate(list(source.notices)):
+                    if AWAY in notice.message and (number, place) not in told:
+                        told.add((number, place))
+                        print_notices([notice])
+
+    watcher = threading.Thread(target=watch, name="noria-losses", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
 
 
 def print_report(report: RunReport) -> None:

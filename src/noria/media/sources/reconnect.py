@@ -8,9 +8,10 @@ from time import monotonic
 
 from noria.notices import Notice
 
-__all__ = ["Losses", "ReconnectPolicy"]
+__all__ = ["AWAY", "Losses", "ReconnectPolicy"]
 
 MAX_TOLD = 20  # losses with a notice of their own
+AWAY = "is not back yet"  # in the notice of a loss for as long as it lasts
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +88,12 @@ class Losses:
         self._since = monotonic()
         what = f"the connection was lost at frame {frame}" if frame else "there was no connection"
         self._what = f"{what} ({cause})"
-        self._tell("and is not back yet")
+        self._tell(f"and {AWAY}")
 
     def tried(self, cause: str) -> None:
         """One try was in vain."""
         self._last_try = f" (last try: {cause})"
-        self._tell(f"and is not back yet{self._last_try}")
+        self._tell(f"and {AWAY}{self._last_try}")
 
     def back(self) -> None:
         """Frames come again."""
