@@ -38,6 +38,7 @@ build: $(VENV)/.built  ## set up .venv and compile the native core
 
 demo: build      ## run the pipeline on the demo scene and say where the results are
 	$(BIN)/noria demo
+	@command -v noria >/dev/null || echo "(before that: . $(BIN)/activate)"
 
 test: build $(VENV)/.dev      ## the whole test suite
 	$(BIN)/python -m pytest -q
