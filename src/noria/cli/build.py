@@ -24,7 +24,11 @@ _DEFAULT_BUDGET = "60"
 
 @click.command(epilog=EPILOG)
 @click.argument("config", type=click.Path(path_type=Path))
-@click.option("--backend", metavar="NAME", help="The runtime: onnxruntime or openvino.")
+@click.option(
+    "--backend",
+    metavar="NAME",
+    help="The runtime: onnxruntime, openvino, onnxruntime-cuda or tensorrt.",
+)
 @click.option(
     "--tune", is_flag=False, flag_value=_DEFAULT_BUDGET, type=click.FloatRange(0.1, 86400),
     metavar="[SECONDS]",

@@ -9,10 +9,17 @@ from typing import Any
 
 import noria
 from noria.config.enums import TensorOrder
-from noria.engine.backends import DEFAULT_BACKEND, Backend, RunOptions, get_backend
+from noria.engine.backends import (
+    DEFAULT_BACKEND,
+    Backend,
+    CompilingBackend,
+    Runner,
+    RunOptions,
+    get_backend,
+)
 from noria.engine.fingerprint import fingerprint_files
 from noria.engine.image_input import Dims, complete_infer_dims, resolve_shape
-from noria.engine.plan import MODEL_BLOB, Plan, blob_record
+from noria.engine.plan import COMPILED_BLOB, MODEL_BLOB, Plan, blob_record
 from noria.engine.plan_header import (
     MAX_BATCH,
     DecisionRecord,
@@ -137,7 +144,10 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
         run_options = replace(
             run_options, threads=options.threads, streams=options.streams or 1, spinning=False
         )
-    runner = _open(backend, model, run_options, network, where)
+    runner, blobs = _open(backend, model, run_options, network, where)
+    if runner is None:
+        cannot = f"built, but {backend.name} cannot run here: {backend.why_not()}"
+        decisions.append(Notice("warning", cannot))
     if not tries:
         chosen = TacticRecord(
             runtime=backend.name,
@@ -160,15 +170,16 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
         infer_dims=complete_infer_dims(options.infer_dims),
         model=_model_record(network, model),
         inputs=inputs,
-        outputs=list(runner.outputs),
+        outputs=list(network.outputs if runner is None else runner.outputs),
         tactics=tries,
         tuning=tuning,
         decisions=tuple(DecisionRecord.of(n) for n in decisions),
-        blobs=(blob_record(MODEL_BLOB, model),),
+        blobs=tuple(blob_record(name, blob) for name, blob in blobs.items()),
     )
-    plan = Plan(header, {MODEL_BLOB: model})
+    plan = Plan(header, blobs)
     plan.threads = options.threads
-    plan.keep_ready(PlanSession(runner, header, where=where, options=run_options))
+    if runner is not None:
+        plan.keep_ready(PlanSession(runner, header, where=where, options=run_options))
     return plan
 
 
@@ -229,9 +240,18 @@ def _model_bytes(network: Network, shape: tuple[int | None, ...], where: str) ->
                          where=where) from error  # fmt: skip
 
 
-def _open(backend: Backend, model: bytes, options: RunOptions, network: Network, where: str) -> Any:
+def _open(
+    backend: Backend, model: bytes, options: RunOptions, network: Network, where: str
+) -> tuple[Runner | None, dict[str, bytes]]:
+    """The runner, unless the runtime can build here but not run; and what the plan keeps."""
+    blobs = {MODEL_BLOB: model}
     try:
-        return backend.open(model, options)
+        if not isinstance(backend, CompilingBackend):
+            return backend.open(model, options), blobs
+        blobs[COMPILED_BLOB] = backend.compile(model, options)
+        if backend.why_not():
+            return None, blobs
+        return backend.open(model, options, blobs[COMPILED_BLOB]), blobs
     except EngineError as error:
         unknown = network.unknown_operators()
         if unknown:

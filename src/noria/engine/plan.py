@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from noria.engine.backends import RunOptions, get_backend
+from noria.engine.backends import CompilingBackend, RunOptions, get_backend
 from noria.engine.machine import usable_cores
 from noria.engine.plan_header import BlobRecord, PlanHeader, TacticRecord
 from noria.engine.store import locked, write_atomically
@@ -35,10 +35,12 @@ from noria.notices import Notice
 if TYPE_CHECKING:
     from noria.engine.plan_session import PlanSession
 
-__all__ = ["FORMAT_VERSION", "MODEL_BLOB", "Plan", "PlanSummary", "is_plan_file"]
+__all__ = ["COMPILED_BLOB", "FORMAT_VERSION", "MODEL_BLOB", "Plan", "PlanSummary", "is_plan_file"]
 
 FORMAT_VERSION = 1
 MODEL_BLOB = "model"
+COMPILED_BLOB = "compiled"
+"""What a runtime made of the model; see `noria.engine.backends.CompilingBackend`."""
 MAX_HEADER_BYTES = 16 * 2**20
 MAX_PLAN_BYTES = 2**32  # a model ends at 2 GiB
 _PREFIX = struct.Struct("<8sIIQ32s")
@@ -133,7 +135,12 @@ class Plan:
             if ready.options == options and runtime == self.header.runtime.name:
                 return ready
             ready.close()
-        runner = get_backend(runtime).open(self.blobs[MODEL_BLOB], options)
+        backend = get_backend(runtime)
+        compiled = self.blobs.get(COMPILED_BLOB) if runtime == self.header.runtime.name else None
+        if compiled is not None and isinstance(backend, CompilingBackend):
+            runner = backend.open(self.blobs[MODEL_BLOB], options, compiled)
+        else:
+            runner = backend.open(self.blobs[MODEL_BLOB], options)
         where = str(self.path or self.header.model.name)
         return PlanSession(runner, self.header, where=where, options=options)
 

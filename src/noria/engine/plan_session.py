@@ -192,7 +192,8 @@ class PlanSession:
         """`tensor` as it is, if it lives on the session's device; as an array if on the host."""
         device = device_of(tensor)
         if device == "cpu":
-            return np.asarray(tensor)
+            dlpack_only = hasattr(tensor, "__dlpack__") and not hasattr(tensor, "__array__")
+            return np.from_dlpack(tensor) if dlpack_only else np.asarray(tensor)
         if device != self.device:
             raise EngineError(
                 f"input {name!r} is on {device}",

@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Literal, Protocol, cast, runtime_checkable
 
 from noria.engine.tensors import Tensor
 from noria.errors import EngineError
@@ -16,6 +16,7 @@ __all__ = [
     "BACKENDS",
     "DEFAULT_BACKEND",
     "Backend",
+    "CompilingBackend",
     "Optimization",
     "RunOptions",
     "Runner",
@@ -101,15 +102,36 @@ class Backend(Protocol):
         ...
 
 
+@runtime_checkable
+class CompilingBackend(Backend, Protocol):
+    """A runtime that makes something of a model that is worth keeping."""
+
+    def compile(self, model: bytes, options: RunOptions) -> bytes:
+        """What `open` takes as `compiled`. May be possible where nothing can run.
+
+        Raises:
+            EngineError: the runtime refuses the model.
+        """
+        ...
+
+    def open(self, model: bytes, options: RunOptions, compiled: bytes | None = None) -> Runner: ...
+
+
 DEFAULT_BACKEND = "onnxruntime"
 BACKENDS = {
     "onnxruntime": "noria.engine.backends.onnxruntime",
+    "onnxruntime-cuda": "noria.engine.backends.onnxruntime_cuda",
     "openvino": "noria.engine.backends.openvino",
+    "tensorrt": "noria.engine.backends.tensorrt",
 }
 """Backend name -> module with an object `backend`; imported on first use."""
 
-_PACKAGES = {"openvino": ("openvino", "noria[openvino]")}
-"""Backend name -> package that it imports, what to install; for those that are not always there."""
+_PACKAGES = {
+    "openvino": (("openvino",), "noria[openvino]"),
+    "tensorrt": (("tensorrt", "tensorrt_rtx"), "noria[tensorrt]"),
+}
+"""Backend name -> packages of which it imports one, what to install; for those that are not always
+there."""
 
 
 def get_backend(name: str) -> Backend:
@@ -125,7 +147,7 @@ def get_backend(name: str) -> Backend:
     try:
         return cast(Backend, importlib.import_module(BACKENDS[name]).backend)
     except ImportError as error:
-        install = _PACKAGES.get(name, ("", name))[1]
+        install = _PACKAGES.get(name, ((), name))[1]
         raise EngineError(
             f"the runtime {name} cannot be loaded: {error}", fix=f"pip install '{install}'"
         ) from error
@@ -135,8 +157,8 @@ def installed_backends() -> list[str]:
     """Names of the backends that can run on this machine; the default one first."""
     usable = []
     for name in sorted(BACKENDS, key=lambda n: n != DEFAULT_BACKEND):
-        package = _PACKAGES.get(name, (None,))[0]
-        if package is not None and importlib.util.find_spec(package) is None:
+        packages = _PACKAGES.get(name, ((), ""))[0]
+        if packages and not any(importlib.util.find_spec(p) for p in packages):
             continue
         try:
             if get_backend(name).why_not() is None:

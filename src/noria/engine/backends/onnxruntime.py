@@ -15,7 +15,7 @@ from noria.engine.machine import usable_cores
 from noria.errors import EngineError
 from noria.network.tensor_spec import TensorSpec
 
-__all__ = ["backend"]
+__all__ = ["SILENT", "backend", "session_options", "spec", "worded"]
 
 _TYPES = {
     "tensor(float)": np.float32,
@@ -37,7 +37,7 @@ _OPTIMIZATIONS = {
     "extended": ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED,
     "all": ort.GraphOptimizationLevel.ORT_ENABLE_ALL,
 }
-_SILENT = 4  # fatal only: what matters arrives as an exception, which noria words
+SILENT = 4  # fatal only: what matters arrives as an exception, which noria words
 # Where ONNX Runtime's messages name the node: while running, while loading, no kernel, no schema.
 _NODE = (
     re.compile(r"running (?P<op>\w+) node\. Name:'(?P<node>[^']*)'"),
@@ -54,24 +54,16 @@ class OnnxRuntimeRunner:
     device = "cpu"
 
     def __init__(self, model: bytes, options: RunOptions) -> None:
-        settings = ort.SessionOptions()
-        settings.log_severity_level = _SILENT
-        shared = usable_cores() // options.streams if options.streams > 1 else 0
-        settings.intra_op_num_threads = options.threads or shared
-        settings.graph_optimization_level = _OPTIMIZATIONS[options.optimization]
-        settings.inter_op_num_threads = 1
-        settings.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
-        spin = "1" if options.spinning else "0"
-        settings.add_session_config_entry("session.intra_op.allow_spinning", spin)
+        settings = session_options(options)
         try:
             session = ort.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
         except Exception as error:  # the binding's exception types share no base of their own
-            raise _worded(error, "refuses the model") from error
+            raise worded(error, "refuses the model") from error
         self._session: Any = session
         self._run_options = ort.RunOptions()
-        self._run_options.log_severity_level = _SILENT
-        self.inputs = tuple(_spec(arg) for arg in session.get_inputs())
-        self.outputs = tuple(_spec(arg) for arg in session.get_outputs())
+        self._run_options.log_severity_level = SILENT
+        self.inputs = tuple(spec(arg) for arg in session.get_inputs())
+        self.outputs = tuple(spec(arg) for arg in session.get_outputs())
         self._names = [spec.name for spec in self.outputs]
 
     def run(
@@ -85,14 +77,29 @@ class OnnxRuntimeRunner:
                 self._names, dict(feeds), self._run_options
             )
         except Exception as error:
-            raise _worded(error, "failed") from error
+            raise worded(error, "failed") from error
         return outputs
 
     def close(self) -> None:
         self._session = None
 
 
-def _spec(arg: Any) -> TensorSpec:
+def session_options(options: RunOptions) -> Any:
+    """ONNX Runtime's settings for `options`."""
+    settings = ort.SessionOptions()
+    settings.log_severity_level = SILENT
+    shared = usable_cores() // options.streams if options.streams > 1 else 0
+    settings.intra_op_num_threads = options.threads or shared
+    settings.graph_optimization_level = _OPTIMIZATIONS[options.optimization]
+    settings.inter_op_num_threads = 1
+    settings.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
+    spin = "1" if options.spinning else "0"
+    settings.add_session_config_entry("session.intra_op.allow_spinning", spin)
+    return settings
+
+
+def spec(arg: Any) -> TensorSpec:
+    """An input or output as ONNX Runtime describes it."""
     if arg.type not in _TYPES:
         raise EngineError(
             f"{arg.name!r} is a {arg.type}",
@@ -102,7 +109,8 @@ def _spec(arg: Any) -> TensorSpec:
     return TensorSpec(arg.name, np.dtype(_TYPES[arg.type]), tuple(arg.shape))
 
 
-def _worded(error: Exception, what: str) -> EngineError:
+def worded(error: Exception, what: str) -> EngineError:
+    """What ONNX Runtime said, with the node it is about and without its own source's names."""
     text = " ".join(str(error).split())
     text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : (\w+) : ", "", text)
     where = None

@@ -1,0 +1,295 @@
+"""NVIDIA's driver through ctypes, as far as engines need it: memory, streams, DLPack.
+
+The driver (libcuda) is there wherever a GPU is; nothing has to be installed for it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from ctypes import (
+    CFUNCTYPE,
+    POINTER,
+    PYFUNCTYPE,
+    Structure,
+    byref,
+    c_char_p,
+    c_int,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_uint,
+    c_uint8,
+    c_uint16,
+    c_uint64,
+    c_void_p,
+    cast,
+    py_object,
+)
+from functools import cache
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noria.errors import EngineError
+
+__all__ = ["CudaTensor", "Imported", "Stream", "why_no_gpu"]
+
+DEVICE_KIND = 2  # kDLCUDA
+
+
+class _Driver:
+    """The primary context of the first visible GPU."""
+
+    def __init__(self) -> None:
+        try:
+            self.library = ctypes.CDLL("libcuda.so.1")
+        except OSError as error:
+            raise EngineError("there is no NVIDIA driver (libcuda.so.1)") from error
+        count, device, context = c_int(), c_int(), c_void_p()
+        self.call("cuInit", c_uint(0))
+        self.call("cuDeviceGetCount", byref(count))
+        if count.value == 0:
+            raise EngineError("there is no NVIDIA GPU")
+        self.call("cuDeviceGet", byref(device), c_int(0))
+        self.call("cuDevicePrimaryCtxRetain", byref(context), device)
+        self._context = context
+
+    def call(self, name: str, *arguments: Any) -> None:
+        status = getattr(self.library, name)(*arguments)
+        if status:
+            text = c_char_p()
+            self.library.cuGetErrorString(status, byref(text))
+            said = text.value.decode() if text.value else f"error {status}"
+            raise EngineError(f"{name}: {said}")
+
+    def enter(self) -> None:
+        """Make the context that of the calling thread."""
+        self.call("cuCtxSetCurrent", self._context)
+
+
+@cache
+def _open() -> _Driver | str:
+    try:
+        return _Driver()
+    except EngineError as error:
+        return error.found
+
+
+def driver() -> _Driver:
+    """The driver, its context current in the calling thread.
+
+    Raises:
+        EngineError: there is no GPU.
+    """
+    found = _open()
+    if isinstance(found, str):
+        raise EngineError(found)
+    found.enter()
+    return found
+
+
+def why_no_gpu() -> str | None:
+    """Why there is no GPU to use, or None."""
+    found = _open()
+    return found if isinstance(found, str) else None
+
+
+class Memory:
+    """Device memory, freed with the object."""
+
+    def __init__(self, size_bytes: int) -> None:
+        self._driver = driver()
+        pointer = c_void_p()
+        self._driver.call("cuMemAlloc_v2", byref(pointer), c_size_t(max(1, size_bytes)))
+        self.pointer: int = pointer.value or 0
+        self.size_bytes = size_bytes
+
+    def __del__(self) -> None:
+        if getattr(self, "pointer", 0):
+            self._driver.enter()
+            self._driver.library.cuMemFree_v2(c_void_p(self.pointer))
+
+
+class Stream:
+    """A queue of work on the GPU."""
+
+    def __init__(self) -> None:
+        self._driver = driver()
+        handle = c_void_p()
+        self._driver.call("cuStreamCreate", byref(handle), c_uint(0))
+        self.handle: int = handle.value or 0
+
+    def upload(self, array: npt.NDArray[Any], pointer: int) -> None:
+        """Copy a C-contiguous array to the device; it must stay until the stream is waited for."""
+        self._driver.call(
+            "cuMemcpyHtoDAsync_v2", c_void_p(pointer), c_void_p(array.ctypes.data),
+            c_size_t(array.nbytes), c_void_p(self.handle),
+        )  # fmt: skip
+
+    def download(self, pointer: int, array: npt.NDArray[Any]) -> None:
+        """Copy from the device into a C-contiguous array."""
+        self._driver.call(
+            "cuMemcpyDtoHAsync_v2", c_void_p(array.ctypes.data), c_void_p(pointer),
+            c_size_t(array.nbytes), c_void_p(self.handle),
+        )  # fmt: skip
+
+    def wait(self) -> None:
+        """Until all that was queued is done."""
+        self._driver.call("cuStreamSynchronize", c_void_p(self.handle))
+
+    def __del__(self) -> None:
+        if getattr(self, "handle", 0):
+            self._driver.enter()
+            self._driver.library.cuStreamDestroy_v2(c_void_p(self.handle))
+
+
+# DLPack 0.x, its C structures. Source: dlpack.h.
+
+
+class _Device(Structure):
+    _fields_ = (("kind", c_int32), ("number", c_int32))
+
+
+class _Type(Structure):
+    _fields_ = (("code", c_uint8), ("bits", c_uint8), ("lanes", c_uint16))
+
+
+class _Tensor(Structure):
+    _fields_ = (
+        ("data", c_void_p),
+        ("device", _Device),
+        ("ndim", c_int32),
+        ("dtype", _Type),
+        ("shape", POINTER(c_int64)),
+        ("strides", POINTER(c_int64)),
+        ("byte_offset", c_uint64),
+    )
+
+
+class _Managed(Structure):
+    pass
+
+
+_Deleter = CFUNCTYPE(None, POINTER(_Managed))
+_Managed._fields_ = (("tensor", _Tensor), ("context", c_void_p), ("deleter", _Deleter))
+
+_CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
+_KINDS = {code: kind for kind, code in _CODES.items()}
+_NAME = b"dltensor"
+_python = ctypes.pythonapi
+_python.PyCapsule_New.restype = py_object
+_python.PyCapsule_New.argtypes = (c_void_p, c_char_p, c_void_p)
+_python.PyCapsule_GetPointer.restype = c_void_p
+_python.PyCapsule_GetPointer.argtypes = (py_object, c_char_p)
+_raw_pointer = PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", _python))
+_is_valid = PYFUNCTYPE(c_int, c_void_p, c_char_p)(("PyCapsule_IsValid", _python))
+
+_lent: dict[int, Any] = {}  # address of a _Managed -> what it needs alive
+
+
+def _give_back(managed: Any) -> None:
+    _lent.pop(ctypes.addressof(managed.contents), None)
+
+
+def _drop_unused(capsule: int) -> None:
+    """A capsule that nobody took gives its tensor back itself."""
+    if _is_valid(capsule, _NAME):
+        _lent.pop(_raw_pointer(capsule, _NAME), None)
+
+
+_GIVE_BACK = _Deleter(_give_back)
+_DROP_UNUSED = PYFUNCTYPE(None, c_void_p)(_drop_unused)
+
+
+class CudaTensor:
+    """A C-contiguous tensor on the GPU; speaks DLPack and `__cuda_array_interface__`.
+
+    What is in it is complete: nothing has to be waited for.
+    """
+
+    def __init__(self, shape: Sequence[int], dtype: np.dtype[Any]) -> None:
+        self.shape = tuple(shape)
+        self.dtype = dtype
+        self.nbytes = prod(self.shape) * dtype.itemsize
+        self.memory = Memory(self.nbytes)
+
+    @property
+    def pointer(self) -> int:
+        """Device address."""
+        return self.memory.pointer
+
+    def numpy(self) -> npt.NDArray[Any]:
+        """A copy on the host."""
+        array = np.empty(self.shape, self.dtype)
+        stream = Stream()
+        stream.download(self.pointer, array)
+        stream.wait()
+        return array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        array = self.numpy()
+        return array if dtype is None else array.astype(dtype)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.pointer, False),
+            "version": 2,
+        }
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (DEVICE_KIND, 0)
+
+    def __dlpack__(self, **_: Any) -> Any:
+        managed = _Managed()
+        shape = (c_int64 * len(self.shape))(*self.shape)
+        tensor = managed.tensor
+        tensor.data = self.pointer
+        tensor.device = _Device(*self.__dlpack_device__())
+        tensor.ndim = len(self.shape)
+        tensor.dtype = _Type(_CODES[self.dtype.kind], self.dtype.itemsize * 8, 1)
+        tensor.shape = cast(shape, POINTER(c_int64))
+        managed.deleter = _GIVE_BACK
+        address = ctypes.addressof(managed)
+        _lent[address] = (managed, shape, self.memory)
+        return _python.PyCapsule_New(address, _NAME, cast(_DROP_UNUSED, c_void_p))
+
+    def __repr__(self) -> str:
+        return f"CudaTensor({self.dtype}{list(self.shape)} on cuda:0)"
+
+
+class Imported:
+    """Someone's tensor on this GPU, by DLPack; borrowed as long as this object lives.
+
+    Args:
+        stream: the queue it will be read in: what is still being written is waited for there.
+
+    Raises:
+        EngineError: not C-contiguous, or of a type that has no name in NumPy.
+    """
+
+    def __init__(self, tensor: Any, stream: Stream) -> None:
+        self._capsule = tensor.__dlpack__(stream=stream.handle)
+        address = _python.PyCapsule_GetPointer(self._capsule, _NAME)
+        view = cast(address, POINTER(_Managed)).contents.tensor
+        self.shape = tuple(view.shape[i] for i in range(view.ndim))
+        kind = _KINDS.get(view.dtype.code)
+        if kind is None or view.dtype.lanes != 1 or view.dtype.bits % 8:
+            raise EngineError(f"a tensor of DLPack type {view.dtype.code}, {view.dtype.bits} bits")
+        size = view.dtype.bits // 8
+        self.dtype = np.dtype("?" if kind == "b" else f"{kind}{size}")
+        if view.strides and prod(self.shape) > 1:
+            step = 1
+            for axis in reversed(range(view.ndim)):
+                if self.shape[axis] > 1 and view.strides[axis] != step:
+                    raise EngineError(
+                        f"a tensor of shape {self.shape} whose strides are not C-contiguous",
+                        fix="make it contiguous first",
+                    )
+                step *= self.shape[axis]
+        self.pointer: int = (view.data or 0) + view.byte_offset

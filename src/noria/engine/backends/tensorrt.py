@@ -1,0 +1,250 @@
+"""TensorRT on an NVIDIA GPU: the packages `tensorrt` 8.5 to 11, and `tensorrt_rtx`.
+
+Extra: `tensorrt`.
+
+TensorRT-RTX builds its engines without a GPU, and finishes them for the GPU it then runs on;
+TensorRT builds on the GPU it is for. Source: TensorRT facts 1, 3, 4.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noria.engine.backends import RunOptions
+from noria.engine.backends.cuda import CudaTensor, Imported, Stream, driver, why_no_gpu
+from noria.errors import EngineError
+from noria.network.tensor_spec import TensorSpec
+
+try:
+    import tensorrt as trt
+except ImportError:
+    import tensorrt_rtx as trt
+
+__all__ = ["backend"]
+
+_MODULE = str(trt.__name__).split(".")[0]
+
+
+class _Log(trt.ILogger):  # type: ignore[misc]
+    """Keeps what went wrong for the error that follows; says nothing by itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.errors: list[str] = []
+
+    def log(self, severity: Any, message: str) -> None:
+        if severity <= trt.ILogger.ERROR and len(self.errors) < 20:
+            self.errors.append(" ".join(str(message).split()))
+
+
+_log = _Log()  # one for the process: TensorRT keeps the first it is given
+_log_lock = threading.Lock()
+
+
+def _said(fallback: str) -> str:
+    return "; ".join(_log.errors[:3])[:500] or fallback
+
+
+def _compile(model: bytes, options: RunOptions) -> bytes:
+    """The engine's bytes."""
+    _log.errors.clear()
+    builder = trt.Builder(_log)
+    if builder is None:
+        raise EngineError(f"{_MODULE} cannot build here: {_said('no builder')}")
+    flags = 0
+    # types come from the graph where that can be asked for: later versions know nothing else
+    for name in ("EXPLICIT_BATCH", "STRONGLY_TYPED"):
+        if (flag := getattr(trt.NetworkDefinitionCreationFlag, name, None)) is not None:
+            flags |= 1 << int(flag)
+    network = builder.create_network(flags)
+    parser = trt.OnnxParser(network, _log)
+    if not parser.parse(model):
+        raise _unparsed(parser)
+    config = builder.create_builder_config()
+    if hasattr(trt.BuilderFlag, "TF32"):
+        config.clear_flag(trt.BuilderFlag.TF32)  # fp32 is fp32
+    profile = builder.create_optimization_profile()
+    free = False
+    most = options.max_batch or 1
+    for i in range(network.num_inputs):
+        tensor = network.get_input(i)
+        shape = tuple(tensor.shape)
+        if any(d < 0 for d in shape):
+            free = True
+            one, many = ((n, *shape[1:]) for n in (1, most))
+            profile.set_shape(tensor.name, one, many, many)
+    if free:
+        config.add_optimization_profile(profile)
+    built = builder.build_serialized_network(network, config)
+    if built is None:
+        raise EngineError(f"{_MODULE} refuses the model: {_said('it does not say why')}")
+    return bytes(built)
+
+
+def _unparsed(parser: Any) -> EngineError:
+    told, where = [], None
+    for i in range(min(parser.num_errors, 3)):
+        error = parser.get_error(i)
+        if where is None and hasattr(error, "node_name") and error.node_operator():
+            where = f"node {error.node_name()!r} ({error.node_operator()})"
+        told.append(" ".join(str(error.desc()).split()))
+    return EngineError(f"{_MODULE} refuses the model: {'; '.join(told)[:500]}", where=where)
+
+
+class _Lane:
+    """One execution context with its stream and buffers: one run at a time."""
+
+    def __init__(self, engine: Any) -> None:
+        self.stream = Stream()
+        self.context = engine.create_execution_context()
+        if self.context is None:
+            raise EngineError(f"{_MODULE}: {_said('no execution context')}")
+        self.buffers: dict[str, CudaTensor] = {}
+
+    def buffer(self, name: str, shape: Sequence[int], dtype: np.dtype[Any]) -> CudaTensor:
+        """Memory for a tensor, kept for the next run of the same shape."""
+        have = self.buffers.get(name)
+        if have is None or have.shape != tuple(shape) or have.dtype != dtype:
+            have = self.buffers[name] = CudaTensor(shape, dtype)
+        return have
+
+
+class TensorRtRunner:
+    """An engine with a pool of execution contexts."""
+
+    device = "cuda:0"
+
+    def __init__(self, data: bytes) -> None:
+        driver()
+        _log.errors.clear()
+        self._runtime = trt.Runtime(_log)
+        engine = self._runtime.deserialize_cuda_engine(data)
+        if engine is None:
+            raise EngineError(f"{_MODULE} cannot load the engine: {_said('it does not say why')}")
+        self._engine: Any = engine
+        names = [engine.get_tensor_name(i) for i in range(engine.num_io_tensors)]
+        mode = trt.TensorIOMode.INPUT
+        inputs = [n for n in names if engine.get_tensor_mode(n) == mode]
+        self.inputs = tuple(self._spec(name) for name in inputs)
+        self.outputs = tuple(self._spec(name) for name in names if name not in inputs)
+        self._idle: deque[_Lane] = deque()
+
+    def _spec(self, name: str) -> TensorSpec:
+        kind = self._engine.get_tensor_dtype(name)
+        try:
+            dtype = np.dtype(trt.nptype(kind))
+        except TypeError as error:
+            raise EngineError(
+                f"{name!r} is a tensor of {kind}, which NumPy does not know"
+            ) from error
+        shape = tuple(self._engine.get_tensor_shape(name))
+        return TensorSpec(name, dtype, tuple(None if d < 0 else d for d in shape))
+
+    def run(self, feeds: Mapping[str, Any], *, to_host: bool = True) -> Sequence[Any]:
+        if self._engine is None:
+            raise EngineError("the session is closed")
+        driver()
+        try:
+            lane = self._idle.pop()
+        except IndexError:  # more runs at once than ever before
+            lane = _Lane(self._engine)
+        try:
+            return self._run(lane, feeds, to_host)
+        finally:
+            self._idle.append(lane)
+
+    def _run(self, lane: _Lane, feeds: Mapping[str, Any], to_host: bool) -> Sequence[Any]:
+        context, stream = lane.context, lane.stream
+        borrowed: list[object] = []  # alive until the stream is done
+        for spec in self.inputs:
+            value = feeds[spec.name]
+            tensor: CudaTensor | Imported
+            if isinstance(value, np.ndarray):
+                array = np.ascontiguousarray(value, spec.dtype)
+                tensor = lane.buffer(spec.name, array.shape, spec.dtype)
+                stream.upload(array, tensor.pointer)
+                borrowed.append(array)
+            else:
+                tensor = Imported(value, stream)
+                if tensor.dtype != spec.dtype:
+                    raise EngineError(
+                        f"input {spec.name!r} is {tensor.dtype.name}", expected=spec.dtype.name
+                    )
+            borrowed.append(tensor)
+            if not context.set_input_shape(spec.name, tensor.shape):
+                raise EngineError(f"{_MODULE} refuses {spec.name!r} of shape {tensor.shape}")
+            context.set_tensor_address(spec.name, tensor.pointer)
+        results: list[CudaTensor] = []
+        for spec in self.outputs:
+            shape = tuple(context.get_tensor_shape(spec.name))
+            if any(d < 0 for d in shape):
+                raise EngineError(
+                    f"the shape of output {spec.name!r} depends on the data",
+                    fix="export the model with outputs of fixed size",
+                )
+            kept = lane.buffer(spec.name, shape, spec.dtype) if to_host else None
+            result = kept or CudaTensor(shape, spec.dtype)
+            context.set_tensor_address(spec.name, result.pointer)
+            results.append(result)
+        if not context.execute_async_v3(stream.handle):
+            raise EngineError(f"{_MODULE} failed: {_said('it does not say why')}")
+        arrays: list[npt.NDArray[Any]] = []
+        if to_host:
+            for result in results:
+                host = np.empty(result.shape, result.dtype)
+                stream.download(result.pointer, host)
+                arrays.append(host)
+        stream.wait()
+        return arrays if to_host else results
+
+    def close(self) -> None:
+        self._engine = None
+        self._idle.clear()
+
+
+class TensorRtBackend:
+    """See module."""
+
+    name = "tensorrt"
+
+    def version(self) -> str:
+        return f"{_MODULE} {trt.__version__}"
+
+    def why_not(self) -> str | None:
+        return why_no_gpu()
+
+    def compile(self, model: bytes, options: RunOptions) -> bytes:
+        """The engine to keep in the plan. TensorRT-RTX needs no GPU for it.
+
+        Raises:
+            EngineError: the model is refused; or TensorRT is asked for an engine without a GPU.
+        """
+        if _MODULE == "tensorrt" and (reason := self.why_not()):
+            raise EngineError(
+                f"tensorrt cannot build here: {reason}",
+                fix="tensorrt_rtx builds without a GPU: pip install tensorrt_rtx",
+            )
+        with _log_lock:
+            return _compile(model, options)
+
+    def open(
+        self, model: bytes, options: RunOptions, compiled: bytes | None = None
+    ) -> TensorRtRunner:
+        """Load `compiled`; without it, compile first."""
+        if reason := self.why_not():
+            raise EngineError(
+                f"tensorrt cannot run here: {reason}",
+                fix="build for the CPU: noria build CONFIG --backend onnxruntime",
+            )
+        if compiled is None:
+            compiled = self.compile(model, options)
+        return TensorRtRunner(compiled)
+
+
+backend = TensorRtBackend()

@@ -1,0 +1,304 @@
+"""Backends for GPUs, as far as a machine without one can tell; with one, they run."""
+
+import ctypes
+
+import numpy as np
+import onnxruntime as ort
+import pytest
+
+from noria.engine import BuildOptions, Plan, build
+from noria.engine.backends import RunOptions, cuda, get_backend, installed_backends
+from noria.engine.backends import onnxruntime_cuda as ort_cuda
+from noria.engine.plan import COMPILED_BLOB
+from noria.engine.plan_session import PlanSession
+from noria.errors import EngineError
+from noria.network import network_from_onnx
+from tests.engine.test_backends import convolutions, pictures
+from tests.network.onnx_models import save
+
+NO_GPU = cuda.why_no_gpu()
+without_gpu = pytest.mark.skipif(NO_GPU is None, reason="there is a GPU")
+
+
+@without_gpu
+def test_without_a_gpu_they_say_so_and_take_no_part():
+    assert not {"onnxruntime-cuda", "tensorrt"} & set(installed_backends())
+    with pytest.raises(EngineError, match="onnxruntime-cuda cannot run here: ") as caught:
+        get_backend("onnxruntime-cuda").open(b"", RunOptions())
+    assert "onnxruntime-gpu" in str(caught.value)
+
+
+class FakeBinding:
+    """Notes what was bound where, and computes on the CPU."""
+
+    def __init__(self, session, log):
+        self.session, self.log = session, log
+        self.feeds, self.outputs = {}, []
+
+    def bind_cpu_input(self, name, array):
+        self.log.append(("host input", name))
+        self.feeds[name] = array
+
+    def bind_ortvalue_input(self, name, value):
+        self.log.append(("device input", name, value.data_ptr()))
+        self.feeds[name] = value.numpy()
+
+    def bind_output(self, name, device, number):
+        self.log.append(("output", name, device, number))
+        self.outputs.append(name)
+
+    def synchronize_inputs(self):
+        self.log.append("inputs waited for")
+
+    def synchronize_outputs(self):
+        self.log.append("outputs waited for")
+
+    def get_outputs(self):
+        return [ort.OrtValue.ortvalue_from_numpy(a) for a in self.results]
+
+
+class FakeSession:
+    """An `InferenceSession` that says it is on the GPU."""
+
+    def __init__(self, model, settings, providers):
+        FakeSession.providers = providers
+        self._real = ort.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
+        self.get_inputs, self.get_outputs = self._real.get_inputs, self._real.get_outputs
+        self.log = []
+
+    def get_providers(self):
+        return [FakeSession.providers[0][0], "CPUExecutionProvider"]
+
+    def io_binding(self):
+        return FakeBinding(self, self.log)
+
+    def run_with_iobinding(self, binding, run_options):
+        self.log.append("run")
+        binding.results = self._real.run(binding.outputs, binding.feeds, run_options)
+
+
+@pytest.fixture
+def fake_ort(monkeypatch):
+    """onnxruntime-cuda as if there were a GPU."""
+
+    class Fake:
+        __version__ = ort.__version__
+        InferenceSession = FakeSession
+        OrtValue = ort.OrtValue
+        RunOptions = ort.RunOptions
+
+        @staticmethod
+        def get_available_providers():
+            return ["CUDAExecutionProvider", "CPUExecutionProvider"]
+
+    monkeypatch.setattr(ort_cuda, "ort", Fake)
+    monkeypatch.setattr(ort_cuda, "why_no_gpu", lambda: None)
+
+
+class OnGpu:
+    """A tensor that says it is on the GPU, and is not."""
+
+    def __init__(self, array, device=(2, 0)):
+        self._array, self._device = array, device
+        self.shape, self.dtype = array.shape, array.dtype
+
+    def __dlpack__(self, **_):
+        return self._array.__dlpack__()
+
+    def __dlpack_device__(self):
+        return self._device
+
+
+def opened(folder, **options):
+    network = network_from_onnx(save(convolutions(), folder / "m.onnx"))
+    return build(network, BuildOptions(max_batch=4, runtime="onnxruntime-cuda", **options))
+
+
+def test_device_tensors_are_bound_where_they_are(fake_ort, tmp_path):
+    x = pictures(2)
+    expected = get_backend("onnxruntime").open(
+        convolutions().SerializeToString(), RunOptions()
+    ).run({"x": x})  # fmt: skip
+    with opened(tmp_path).open_session() as session:
+        assert isinstance(session, PlanSession)
+        assert session.device == "cuda:0"
+        log = session._runner._session.log
+
+        outputs = session.run({"x": x})
+        assert log[0] == ("host input", "x")
+        assert ("output", "y", "cpu", 0) in log
+        np.testing.assert_allclose(outputs["y"], expected[0], rtol=1e-5, atol=1e-6)
+
+        log.clear()
+        tensor = OnGpu(x)
+        outputs = session.run({"x": tensor}, to_host=False)
+        assert log[0] == ("device input", "x", x.ctypes.data)  # the same memory: not a copy
+        assert {("output", "y", "cuda", 0), ("output", "p", "cuda", 0)} <= set(log)
+        assert log.index("inputs waited for") < log.index("run") < log.index("outputs waited for")
+        assert outputs["y"].shape == (2, 8, 8, 12)
+        np.testing.assert_allclose(np.from_dlpack(outputs["y"]), expected[0], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(np.asarray(outputs["p"]), expected[1], rtol=1e-5, atol=1e-6)
+
+        later = session.submit({"x": tensor}, to_host=False).result(30)
+        assert later["p"].shape == (2, 8)
+    options = FakeSession.providers[0][1]
+    assert options["use_tf32"] == 0
+
+
+def test_tensors_elsewhere_and_of_the_wrong_shape_are_refused(fake_ort, tmp_path):
+    with opened(tmp_path).open_session() as session:
+        with pytest.raises(EngineError, match="input 'x' is on cuda:1"):
+            session.run({"x": OnGpu(pictures(1), (2, 1))})
+        with pytest.raises(EngineError, match="has shape 1x3x4x4"):
+            session.run({"x": OnGpu(np.zeros((1, 3, 4, 4), np.float32))})
+        host = session.run({"x": OnGpu(pictures(1), (3, 0))})  # pinned memory is the host's
+        assert isinstance(host["y"], np.ndarray)
+
+
+@pytest.mark.parametrize("backend", ["onnxruntime", "openvino"])
+def test_a_cpu_engine_refuses_device_tensors(backend, tmp_path):
+    if backend not in installed_backends():
+        pytest.skip("not installed")
+    network = network_from_onnx(save(convolutions(), tmp_path / "m.onnx"))
+    with build(network, BuildOptions(runtime=backend)).open_session() as session:
+        with pytest.raises(EngineError, match="input 'x' is on cuda:0") as caught:
+            session.run({"x": OnGpu(pictures(1))})
+        assert "copy it to the host" in str(caught.value)
+        outputs = session.run({"x": pictures(1)}, to_host=False)
+        assert isinstance(outputs["y"], np.ndarray)
+
+
+def test_a_silent_fall_back_to_the_cpu_is_refused(fake_ort, monkeypatch, tmp_path):
+    monkeypatch.setattr(FakeSession, "get_providers", lambda self: ["CPUExecutionProvider"])
+    with pytest.raises(EngineError, match="cannot use the GPU"):
+        opened(tmp_path)
+
+
+# DLPack by ctypes. Host memory stands in for the GPU's: it is never looked at.
+
+
+class FakeStream:
+    handle = 7
+
+
+class FakeMemory:
+    def __init__(self, size_bytes):
+        self.array = np.zeros(size_bytes, np.uint8)
+        self.pointer = self.array.ctypes.data
+
+
+@pytest.mark.parametrize("kind", ["float32", "float16", "int64", "uint8", "bool"])
+@pytest.mark.parametrize("shape", [(2, 3, 4), (1,), (), (0, 3)])
+def test_tensors_go_out_and_come_in(monkeypatch, kind, shape):
+    monkeypatch.setattr(cuda, "Memory", FakeMemory)
+    tensor = cuda.CudaTensor(shape, np.dtype(kind))
+    assert tensor.__dlpack_device__() == (2, 0)
+    taken = cuda.Imported(tensor, FakeStream())
+    assert (taken.shape, taken.dtype, taken.pointer) == (shape, np.dtype(kind), tensor.pointer)
+    assert len(cuda._lent) == 1
+    del taken  # an unused capsule gives back what it holds
+    assert not cuda._lent
+    interface = tensor.__cuda_array_interface__
+    assert interface["data"][0] == tensor.pointer
+    assert interface["shape"] == shape
+
+
+def test_a_capsule_that_was_taken_is_given_back_by_its_deleter(monkeypatch):
+    monkeypatch.setattr(cuda, "Memory", FakeMemory)
+    monkeypatch.setattr(cuda, "DEVICE_KIND", 1)  # so that NumPy takes it
+    array = np.from_dlpack(cuda.CudaTensor((2, 2), np.dtype(np.float32)))
+    assert np.array_equal(array, np.zeros((2, 2)))
+    assert len(cuda._lent) == 1
+    del array
+    assert not cuda._lent
+
+
+class Strided:
+    def __init__(self, array):
+        self._array = array
+
+    def __dlpack__(self, stream):
+        assert stream == 7
+        return self._array.__dlpack__()
+
+
+def test_tensors_that_are_not_contiguous_are_refused():
+    grid = np.zeros((4, 6), np.float32)
+    assert cuda.Imported(Strided(grid), FakeStream()).pointer == grid.ctypes.data
+    part = grid[2:]
+    assert cuda.Imported(Strided(part), FakeStream()).pointer == part.ctypes.data
+    with pytest.raises(EngineError, match="not C-contiguous"):
+        cuda.Imported(Strided(grid[:, ::2]), FakeStream())
+    with pytest.raises(EngineError, match="not C-contiguous"):
+        cuda.Imported(Strided(grid.T), FakeStream())
+    with pytest.raises(EngineError, match="DLPack type"):
+        cuda.Imported(Strided(np.zeros(2, np.complex64)), FakeStream())
+
+
+def test_the_structures_have_the_sizes_of_the_header():
+    assert ctypes.sizeof(cuda._Tensor) == 48
+    assert ctypes.sizeof(cuda._Managed) == 64
+
+
+# TensorRT, where it is installed.
+
+
+@pytest.fixture
+def tensorrt():
+    try:
+        return get_backend("tensorrt")
+    except EngineError as error:
+        pytest.skip(str(error))
+
+
+def test_tensorrt_builds_and_keeps_its_engine(tensorrt, tmp_path, data_dir):
+    if NO_GPU and not tensorrt.version().startswith("tensorrt_rtx"):
+        pytest.skip("TensorRT builds on a GPU only")
+    for path in (
+        save(convolutions(), tmp_path / "m.onnx"),
+        data_dir / "models" / "version-RFB-320.onnx",
+        data_dir / "models" / "yolox_nano.onnx",
+    ):
+        plan = build(network_from_onnx(path), BuildOptions(max_batch=4, runtime="tensorrt"))
+        plan.save(tmp_path / "m.engine")
+        loaded = Plan.load(tmp_path / "m.engine")
+        assert loaded.blobs[COMPILED_BLOB] == plan.blobs[COMPILED_BLOB]
+        assert loaded.header.runtime.name == "tensorrt"
+        if NO_GPU:
+            assert "cannot run here" in plan.decisions[-1].message
+            with pytest.raises(EngineError, match="tensorrt cannot run here: "):
+                loaded.open_session()
+
+
+def test_tensorrt_names_what_it_does_not_know(tensorrt, tmp_path):
+    from onnx import helper
+
+    from tests.network.onnx_models import model_of
+
+    model = model_of(
+        [helper.make_node("Unheard", ["x"], ["y"], "odd", domain="custom")],
+        [helper.make_tensor_value_info("x", 1, ["n", 3, 4, 6])],
+        [helper.make_tensor_value_info("y", 1, ["n", 3, 4, 6])],
+        domains=["custom"],
+    )
+    network = network_from_onnx(save(model, tmp_path / "m.onnx"))
+    with pytest.raises(EngineError, match="Unheard"):
+        build(network, BuildOptions(runtime="tensorrt"))
+
+
+@pytest.mark.skipif(NO_GPU is not None, reason=NO_GPU or "")
+@pytest.mark.parametrize("name", ["tensorrt", "onnxruntime-cuda"])
+def test_on_a_gpu_they_agree_with_the_cpu(name):
+    if name not in installed_backends():
+        pytest.skip("not installed")
+    model = convolutions().SerializeToString()
+    expected = get_backend("onnxruntime").open(model, RunOptions(optimization="none"))
+    runner = get_backend(name).open(model, RunOptions(max_batch=4))
+    for count in (4, 1, 3):
+        feeds = {"x": pictures(count)}
+        reference = expected.run(feeds)
+        kept = runner.run(feeds, to_host=False)
+        again = runner.run(feeds)
+        for ours, device, theirs in zip(again, kept, reference, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=1e-4)
+            assert np.array_equal(np.asarray(device), ours)
