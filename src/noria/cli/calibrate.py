@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from noria.cli.output import print_json, print_notices
+from noria.cli.output import print_json, print_notices, printable
+
+if TYPE_CHECKING:
+    from noria.diagnose.sensitivity import SensitivityReport
+    from noria.engine.precision.cache import CalibrationTable
+    from noria.infer.calibration import CalibrationReport
+    from noria.notices import Notice
 
 __all__ = ["calibrate"]
+
+_SHOWN = 20
 
 EPILOG = """\b
 Examples:
   noria calibrate config_infer_primary.txt --images photos/
   noria calibrate config_infer_primary.txt --video road.mp4 --frames 300
   noria calibrate config_infer_primary.txt --video road.mp4 --method minmax --cache minmax.calib
+  noria calibrate config_infer_primary.txt --video road.mp4 --sensitivity
+  noria calibrate config_infer_primary.txt --images val/ --truth val.json --sensitivity
 """
 
 
@@ -58,6 +69,24 @@ Examples:
     metavar="VERSION",
     help="TensorRT release that the first line names; TensorRT takes tables of its own only.",
 )
+@click.option(
+    "--sensitivity",
+    is_flag=True,
+    help="Rank the layers by what INT8 costs, and find those to keep in FP32. A table that is "
+    "there is used as it is.",
+)
+@click.option(
+    "--truth",
+    type=click.Path(path_type=Path),
+    metavar="JSON",
+    help="COCO JSON of the pictures: the loss is mAP50-95. Default: FP32 is the truth.",
+)
+@click.option(
+    "--max-loss",
+    type=click.FloatRange(0, 100),
+    metavar="POINTS",
+    help="What INT8 may lose. Default: 1 point of mAP50-95, or 5 % of FP32's boxes.",
+)
 @click.option("--overwrite", is_flag=True, help="Replace a table that is there.")
 @click.option("--restart", is_flag=True, help="Forget what an interrupted run has seen.")
 @click.option("--threads", type=click.IntRange(1, 1024), help="CPU threads of the engine.")
@@ -73,6 +102,9 @@ def calibrate(
     percentile: float,
     cache: Path | None,
     tensorrt: str,
+    sensitivity: bool,
+    truth: Path | None,
+    max_loss: float | None,
     overwrite: bool,
     restart: bool,
     threads: int | None,
@@ -87,54 +119,118 @@ def calibrate(
     """
     from noria.cli.progress import RunProgress
     from noria.config import ModelConfig
-    from noria.engine.precision.cache import table_header
+    from noria.engine.precision.cache import CalibrationTable, table_header
     from noria.infer.calibration import calibrate as find_scales
+    from noria.infer.calibration import calibration_path
     from noria.notices import refuse_warnings
 
     sources = [*images, *video]
     if not sources:
         raise click.UsageError("Missing option '--images' or '--video': pictures to learn from.")
+    if not sensitivity and (truth is not None or max_loss is not None):
+        raise click.UsageError("--truth and --max-loss belong to --sensitivity")
     header = table_header(tensorrt)
     cfg = ModelConfig.load(config)
     if strict:
         refuse_warnings(cfg.notices)
+    path = cache or calibration_path(cfg)
+    report: CalibrationReport | None = None
+    found: SensitivityReport | None = None
     with RunProgress(enabled=not quiet and not as_json) as progress:
-        report = find_scales(
-            cfg,
-            sources,
-            frames=frames,
-            method=method,  # type: ignore[arg-type]
-            percentile=percentile,
-            cache=cache,
-            header=header,
-            overwrite=overwrite,
-            restart=restart,
-            threads=threads,
-            on_stage=progress.stage,
-            on_frame=progress.step,
-        )
-    notices = [*cfg.notices, *report.notices]
+        if sensitivity and path.exists() and not overwrite:
+            table = CalibrationTable.load(path)
+        else:
+            report = find_scales(
+                cfg,
+                sources,
+                frames=frames,
+                method=method,  # type: ignore[arg-type]
+                percentile=percentile,
+                cache=path,
+                header=header,
+                overwrite=overwrite,
+                restart=restart,
+                threads=threads,
+                on_stage=progress.stage,
+                on_frame=progress.step,
+            )
+            table = report.table
+        if sensitivity:
+            from noria.diagnose.sensitivity import sensitivity as rank
+
+            found = rank(
+                cfg,
+                sources,
+                table.calibrated,
+                frames=frames,
+                truth=truth,
+                max_loss=max_loss,
+                threads=threads,
+                on_stage=progress.stage,
+                on_step=progress.step,
+            )
+    told = [*(report.notices if report else ()), *(found.notices if found else ())]
+    notices = [*cfg.notices, *told]
     print_notices(notices, quiet=quiet or as_json)
     if strict:
-        refuse_warnings(report.notices)
+        refuse_warnings(told)
     if as_json:
-        print_json(
-            {
-                "table": str(report.path),
-                "header": report.table.header,
-                "method": report.method,
-                "frames": report.frames,
-                "resumed": report.resumed,
-                "tensors": len(report.table.scales),
-                "notices": [
-                    {"level": n.level, "message": n.message, "where": n.where} for n in notices
-                ],
-            }
-        )
+        print_json(_as_json(table, path, report, found, notices))
         return
     if not quiet:
         named = cfg.int8_calib_file
-        if named is None or named.resolve() != report.path.resolve():
-            click.echo(f"to use it: int8-calib-file={report.path.name} in {cfg.path}", err=True)
-        click.echo(f"{len(report.table.scales)} tensors from {report.frames} frames", err=True)
-    click.echo(str(report.path))
+        if named is None or named.resolve() != path.resolve():
+            click.echo(f"to use it: int8-calib-file={path.name} in {cfg.path}", err=True)
+        seen = f" from {report.frames} frames" if report else ", as they were"
+        click.echo(f"{len(table.scales)} tensors{seen}", err=True)
+    click.echo(str(path))
+    if found is not None:
+        _print_sensitivity(found)
+
+
+def _print_sensitivity(found: SensitivityReport) -> None:
+    click.echo(f"{'layer':40} {'operator':14} signal to noise")
+    for layer in found.layers[:_SHOWN]:
+        click.echo(printable(f"{layer.name:40} {layer.operator:14} {layer.decibels:8.1f} dB"))
+    if len(found.layers) > _SHOWN:
+        click.echo(f"and {len(found.layers) - _SHOWN} more, less noisy")
+    if found.reference is None:
+        return
+    click.echo(f"FP32: {found.reference:.2f} points of {found.measure}")
+    for step in found.steps:
+        click.echo(f"INT8, {step.kept} layers in FP32: {step.quality:.2f}")
+    if not found.reached:
+        click.echo("the loss is larger than allowed with all layers in FP32", err=True)
+    elif found.kept:
+        click.echo("keep the worst layers in FP32 with this line of the config:", err=True)
+        click.echo(printable(found.line))
+
+
+def _as_json(
+    table: CalibrationTable,
+    path: Path,
+    report: CalibrationReport | None,
+    found: SensitivityReport | None,
+    notices: list[Notice],
+) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "table": str(path),
+        "header": table.header,
+        "tensors": len(table.scales),
+        "notices": [{"level": n.level, "message": n.message, "where": n.where} for n in notices],
+    }
+    if report is not None:
+        made |= {"method": report.method, "frames": report.frames, "resumed": report.resumed}
+    if found is not None:
+        made["sensitivity"] = {
+            "measure": found.measure,
+            "fp32": found.reference,
+            "steps": [{"kept": s.kept, "quality": s.quality} for s in found.steps],
+            "kept": list(found.kept),
+            "reached": found.reached,
+            "layers": [
+                {"name": x.name, "operator": x.operator, "db": round(x.decibels, 2)}
+                for x in found.layers
+            ],
+        }
+    return made

@@ -29,7 +29,14 @@ if TYPE_CHECKING:
     from noria.config import ModelConfig
     from noria.network.network import Network
 
-__all__ = ["CalibrationReport", "Selected", "calibrate", "calibration_path", "select_frames"]
+__all__ = [
+    "CalibrationReport",
+    "Selected",
+    "calibrate",
+    "calibration_path",
+    "select_frames",
+    "selected_frames",
+]
 
 DEFAULT_FRAMES = 200
 _MOST_IN_A_BATCH = 8
@@ -186,7 +193,7 @@ def _collect(
     batch = preprocessor.empty(size)
     filled, saved = 0, time.monotonic()
     try:
-        for frame in _frames(chosen, skip=collector.frames):
+        for frame in selected_frames(chosen, skip=collector.frames):
             preprocessor(frame, batch[filled])
             filled += 1
             if filled == size:
@@ -207,7 +214,12 @@ def _collect(
         raise
 
 
-def _frames(chosen: Sequence[Selected], skip: int) -> Iterator[Frame]:
+def selected_frames(chosen: Sequence[Selected], skip: int = 0) -> Iterator[Frame]:
+    """The frames that were chosen, in order, without the first `skip`.
+
+    Raises:
+        MediaError: a source cannot be read.
+    """
     for item in chosen:
         if skip >= item.frames:
             skip -= item.frames

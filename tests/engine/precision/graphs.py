@@ -75,7 +75,7 @@ def run(data: bytes, feeds: dict[str, np.ndarray], outputs: list[str] | None = N
 
 def ranges_of(proto: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> dict[str, float]:
     """Largest absolute value of every float activation."""
-    from noria.engine.precision.export import activation_names
+    from noria.engine.precision.explicit import activation_names
     from noria.engine.precision.prepare import prepare
 
     grown = prepare(proto)

@@ -88,6 +88,23 @@ def test_kept_nodes_and_missing_scales(scales):
     assert conv1.input[0] == "image"
 
 
+def test_only_layers_with_weights_see_quantised_tensors(scales):
+    """r1 feeds a quantised convolution, feeds an Add, and is an output."""
+    proto = small_net()
+    proto.graph.output.append(onnx.helper.make_tensor_value_info("r1", 1, None))
+    made = onnx.load_from_string(export(network_of(proto), "int8", scales).to_bytes())
+    onnx.checker.check_model(made, full_check=True)
+    add = next(n for n in made.graph.node if n.op_type == "Add")
+    assert add.input[0] == "r1"
+    relu = next(n for n in made.graph.node if n.op_type == "Relu")
+    assert relu.output[0] == "r1"
+    # its own convolution kept in FP32, the output is FP32's to the last bits
+    kept = export(network_of(proto), "int8", scales, keep=["conv1"])
+    a = run(proto.SerializeToString(), {"image": IMAGE}, ["r1"])[0]
+    b = run(kept.to_bytes(), {"image": IMAGE}, ["r1"])[0]
+    assert sqnr(a, b) > 100
+
+
 def test_best_is_int8_with_fp16_around(scales):
     proto = small_net()
     done = export(network_of(proto), "best", scales)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from noria.engine.precision.cache import CalibrationTable
-    from noria.engine.precision.export import Exported, export, export_onnx
+    from noria.engine.precision.explicit import Exported, export, export_onnx
 
 _LAZY = {
     "CalibrationTable": "cache",
-    "Exported": "export",
-    "export": "export",
-    "export_onnx": "export",
+    "Exported": "explicit",
+    "export": "explicit",
+    "export_onnx": "explicit",
 }
 
 __all__ = ["CalibrationTable", "Exported", "export", "export_onnx"]

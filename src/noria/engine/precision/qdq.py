@@ -146,7 +146,35 @@ def _insert(
     except Exception as error:  # the tools raise whatever an odd graph makes them raise
         said = (str(error) or type(error).__name__).splitlines()[0][:300]
         raise EngineError(f"the quantisation tools refuse the model: {said}") from error
+    if layout == "inputs":
+        _only_for(made.graph, weighted)
+    sort_nodes(made.graph)
     return made
+
+
+def _only_for(graph: Any, chosen: Collection[str]) -> None:
+    """Let what is not chosen, and the model's outputs, take tensors as they were.
+
+    The tools put a pair behind a tensor for everyone who takes it.
+    """
+    outputs = {value.name for value in graph.output}
+    quantized = {n.output[0]: n.input[0] for n in graph.node if n.op_type == "QuantizeLinear"}
+    before = {
+        node.output[0]: quantized[node.input[0]]
+        for node in graph.node
+        if node.op_type == "DequantizeLinear" and node.input[0] in quantized
+    }
+    # the tools give an output's name to the end of its pair; now it goes back to the tensor
+    back = {old: name for name, old in before.items() if name in outputs}
+    ends = {name: f"{name}_dequantized" for name in back.values()}
+    for node in graph.node:
+        pair = node.op_type in ("QuantizeLinear", "DequantizeLinear")
+        for index, name in enumerate(node.input):
+            if name in before and not pair and node.name not in chosen:
+                name = before[name]
+            node.input[index] = back.get(name) or ends.get(name, name)
+        for index, name in enumerate(node.output):
+            node.output[index] = back.get(name) or ends.get(name, name)
 
 
 def _all_scaled(node: Any, proto: Proto, scales: Mapping[str, float]) -> bool:
@@ -205,9 +233,7 @@ def _quantised(
         extra_options={**options, "TensorQuantOverrides": overrides},
     )
     quantizer.quantize_model()
-    made = quantizer.model.model
-    sort_nodes(made.graph)
-    return made
+    return quantizer.model.model
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from noria.notices import Notice
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
 
-__all__ = ["ExportPrecision", "Exported", "activation_names", "export", "export_onnx"]
+__all__ = ["ExportPrecision", "Exported", "activation_names", "as_network", "export", "export_onnx"]
 
 ExportPrecision = Literal["fp32", "fp16", "bf16", "int8", "best"]
 
@@ -65,6 +65,7 @@ def export(
     *,
     keep: Collection[str] = (),
     layout: Layout = "inputs",
+    skip_unknown: bool = False,
 ) -> Exported:
     """Write a precision into a network's graph; the given network is not changed.
 
@@ -75,6 +76,7 @@ def export(
             telling which activations leave the range of FP16.
         keep: names of nodes to leave in FP32.
         layout: see `to_qdq`.
+        skip_unknown: names in `keep` that are not in the graph are told instead of refused.
 
     Raises:
         EngineError: int8 without a scale that fits; `keep` names a node that is not there.
@@ -82,11 +84,12 @@ def export(
     """
     where = str(network.path) if network.path else None
     proto = prepare(network.to_proto(), opset=_OPSETS[precision], where=where)
-    _check_names(proto, keep, where)
-    if precision == "fp32":
-        return Exported(_network(proto, network), precision)
-    scales = scales or {}
     done = Exported(network, precision)
+    _check_names(proto, keep, where, done.notices if skip_unknown else None)
+    if precision == "fp32":
+        done.network = as_network(proto, network)
+        return done
+    scales = scales or {}
     halves: HalfReport | None = None
     if precision in ("int8", "best"):
         if not any(s > 0 for s in scales.values()):
@@ -108,7 +111,7 @@ def export(
         proto = prepare(proto)
         halves = to_half(proto, "bf16" if precision == "bf16" else "fp16", keep=keep, ranges=ranges)
         _tell_half(done, halves, where)
-    done.network = _network(proto, network)
+    done.network = as_network(proto, network)
     return done
 
 
@@ -130,15 +133,20 @@ def activation_names(proto: Proto) -> list[str]:
 def export_onnx(
     cfg: ModelConfig, path: str | Path, precision: ExportPrecision, *, keep: Collection[str] = ()
 ) -> Exported:
-    """Write the model of a config as ONNX in a precision; scales come from its `int8-calib-file`.
+    """Write the model of a config as ONNX in a precision.
+
+    Scales come from the config's `int8-calib-file`. Layers that its `layer-device-precision` pins
+    to fp32 stay FP32, as do those of `keep`; other pins are told.
 
     Raises:
+        ConfigError: a bad item in `layer-device-precision`.
         EngineError: the config names no model; int8 without a usable `int8-calib-file`; the file
             cannot be written.
         ModelError: the model cannot be read or written.
     """
     from noria.engine.model_source import model_source
     from noria.engine.precision.cache import CalibrationTable
+    from noria.engine.precision.layer_precision import layer_precisions
 
     source = model_source(cfg)
     if source is None:
@@ -152,7 +160,15 @@ def export_onnx(
     needed = precision in ("int8", "best")
     if table is not None and (needed or (precision == "fp16" and table.is_file())):
         scales = CalibrationTable.load(table).calibrated
-    done = export(source.network(), precision, scales, keep=keep)
+    pins = layer_precisions(cfg)
+    network = source.network()
+    if keep:
+        _check_names(prepare(network.to_proto()), keep, str(cfg.path), None)
+    pinned = [name for name, wanted in pins.items() if wanted == "fp32"]
+    done = export(network, precision, scales, keep=[*keep, *pinned], skip_unknown=True)
+    if others := [name for name, wanted in pins.items() if wanted not in ("fp32", precision)]:
+        text = f"layer-device-precision pins to FP32 only here, not {_some(others)}"
+        done.notices.append(Notice("warning", text, str(cfg.path)))
     try:
         write_atomically(Path(path), [done.to_bytes()])
     except (OSError, ValueError) as error:
@@ -161,9 +177,15 @@ def export_onnx(
     return done
 
 
-def _check_names(proto: Proto, keep: Collection[str], where: str | None) -> None:
+def _check_names(
+    proto: Proto, keep: Collection[str], where: str | None, told: list[Notice] | None
+) -> None:
     there = {node.name for node in proto.graph.node}
-    if unknown := [name for name in keep if name not in there]:
+    unknown = [name for name in keep if name not in there]
+    if unknown and told is not None:
+        text = f"to be kept in FP32, but not in the graph: {_some(unknown)}"
+        told.append(Notice("warning", text, where))
+    elif unknown:
         from difflib import get_close_matches
 
         near = get_close_matches(unknown[0], there, n=3)
@@ -174,7 +196,8 @@ def _check_names(proto: Proto, keep: Collection[str], where: str | None) -> None
         )
 
 
-def _network(proto: Proto, old: Network) -> Network:
+def as_network(proto: Proto, old: Network) -> Network:
+    """The network of a changed graph, still known by the files of the old one."""
     import onnx_ir as ir
 
     made = Network(
