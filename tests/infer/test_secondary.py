@@ -265,3 +265,29 @@ def test_many_objects_keep_their_order(mean_config: Config) -> None:
         batch = batch_of([patches])
         model.process(batch)
     assert texts(batch) == [[f"thing {c} " for c in colors]]
+
+
+def test_what_came_out_of_each_step_is_counted(mean_config: Config) -> None:
+    with Inferencer.from_config(classifier(mean_config)) as model:
+        model.process(batch_of([[RED, ("dark", (70, 70, 20, 20))]]))
+        assert model.results == {"labelled": 1}
+    with Inferencer.from_config(mean_config(filter_out_class_ids="0")) as model:
+        whole = (0, 0, 160, 120)
+        model.process([picture([("red", whole)]), picture([("dark", whole)])])
+        assert model.results == {"parsed": 2, "clustered": 1, "attached": 0}
+
+
+def test_boxes_of_classes_that_the_config_does_not_have_are_told(mean_config: Config) -> None:
+    config = mean_config(parse_bbox_func_name="seventh")
+    library = config.parent / "mean_parser.py"
+    library.write_text(
+        library.read_text()
+        + "\ndef seventh(layers, network, params):\n"
+        + "    return Detections([[0, 0, 8, 8], [4, 4, 8, 8]], [1, 1], [0, 7])\n"
+    )
+    with Inferencer.from_config(config) as model:
+        (meta, _) = model.process([picture([]), picture([])])
+        said = [n.message for n in model.notices if "num-detected-classes=1" in n.message]
+    assert len(meta.objects) == 1
+    assert len(said) == 1
+    assert "class 7" in said[0]

@@ -288,8 +288,12 @@ def print_report(report: RunReport) -> None:
         for source in report.sources:
             text = f"  {source.source_id}: {source.name}: {source.frames} frames, {source.state}"
             click.echo(printable(text + (f", {source.dropped} dropped" if source.dropped else "")))
-    click.echo(printable(f"found {found}"))
+    maps = any(m.results.get("class_maps") for m in report.models)
+    if report.objects or not maps:
+        click.echo(printable(f"found {found}"))
     for model in report.models:
+        if len(report.models) > 1 or not report.objects:
+            click.echo(printable(f"  {model}"))
         if model.failed:
             what = f"{model.failed} of {model.inferred} outputs of {model.name}"
             click.echo(printable(f"{what} could not be parsed"))

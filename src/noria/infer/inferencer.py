@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -149,11 +149,6 @@ class Inferencer:
         return self._name or self.config.path.name
 
     @property
-    def session(self) -> Session:
-        """The engine."""
-        return self._model.session
-
-    @property
     def network(self) -> NetworkInfo:
         """Size of the network input in pixels."""
         return self._model.network
@@ -187,6 +182,16 @@ class Inferencer:
     def inferred_items(self) -> int:
         """Frames, objects or regions that went through the engine."""
         return self._record.inferred_items
+
+    @property
+    def session(self) -> Session:
+        """The engine."""
+        return self._model.session
+
+    @property
+    def results(self) -> Mapping[str, int]:
+        """How many came out of each step, see `Record`."""
+        return self._record.results
 
     @property
     def failed_items(self) -> int:
@@ -396,8 +401,6 @@ class Inferencer:
 
         return inferencer_html(self)
 
-    # What is inferred on.
-
     def _turns(self, batch: Batch) -> list[bool]:
         """Whether each frame's buffer is inferred; discards the first buffers if asked to.
 
@@ -473,8 +476,6 @@ class Inferencer:
             model.config.network_type is NetworkType.CLASSIFIER
         )  # fmt: skip
 
-    # In the engine's threads.
-
     def _execute(
         self,
         model: Model,
@@ -536,8 +537,6 @@ class Inferencer:
                 expected=error.expected,
                 fix=error.fix,
             ) from error
-
-    # Attaching.
 
     def _complete_run(self, run: Run, model: Model) -> None:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from dataclasses import dataclass, field
 
 from noria.errors import ParserError
@@ -35,12 +36,15 @@ class Record:
         notices: decisions and damage so far.
         inferred_items: frames, objects or regions that went through the engine.
         failed_items: those among them whose outputs the parser could not read.
+        results: how many results came out of each step: boxes `parsed`, `clustered`, `attached`;
+            items `labelled`; `class_maps`.
     """
 
     times: StageTimes = field(default_factory=StageTimes)
     notices: list[Notice] = field(default_factory=list)
     inferred_items: int = 0
     failed_items: int = 0
+    results: Counter[str] = field(default_factory=Counter)
     lock: threading.Lock = field(default_factory=threading.Lock)
     _parse_errors: set[str] = field(default_factory=set)
 

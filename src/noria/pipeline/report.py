@@ -58,6 +58,8 @@ class ModelReport:
         inferred: items that went through the engine: frames, objects or regions.
         failed: items whose outputs could not be parsed.
         seconds: time spent, by kind of work (`preprocess`, `infer`, `parse`, …).
+        results: what came out of each step: boxes `parsed`, left after thresholds and clustering
+            (`clustered`) and after filters (`attached`); items `labelled`; `class_maps`.
     """
 
     name: str
@@ -65,6 +67,19 @@ class ModelReport:
     inferred: int = 0
     failed: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
+    results: dict[str, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        parts = [f"{self.inferred} inferred"]
+        if (parsed := self.results.get("parsed")) is not None:
+            parts.append(f"{parsed} boxes parsed")
+            parts.append(f"{self.results['clustered']} left by thresholds and clustering")
+            parts.append(f"{self.results['attached']} by filters")
+        if (labelled := self.results.get("labelled")) is not None:
+            parts.append(f"{labelled} labelled")
+        if (maps := self.results.get("class_maps")) is not None:
+            parts.append(f"{maps} class maps")
+        return f"{self.name}: {', '.join(parts)}"
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -72,6 +87,7 @@ class ModelReport:
             "component_id": self.component_id,
             "inferred": self.inferred,
             "failed": self.failed,
+            "results": dict(self.results),
             "seconds": _rounded(self.seconds),
         }
 

@@ -29,6 +29,7 @@ class Meter:
     def __init__(self, model: Stage) -> None:
         self.model = model
         self._before = self._read()
+        self._results = dict(getattr(model, "results", {}))
 
     def _read(self) -> tuple[int, int, dict[str, float]]:
         times = self.model.times
@@ -46,6 +47,7 @@ class Meter:
             inferred - before[0],
             failed - before[1],
             {kind: value - before[2].get(kind, 0.0) for kind, value in seconds.items()},
+            {k: n - self._results.get(k, 0) for k, n in getattr(self.model, "results", {}).items()},
         )
 
 

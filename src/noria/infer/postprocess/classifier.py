@@ -85,6 +85,7 @@ class ClassifierPostprocessor:
         times = self._record.times
         t0 = perf_counter()
         results = self.results(outputs, items)
+        self._record.results["labelled"] += len(results) - results.count(None)
         t1 = perf_counter()
         self.remember(results, items)
         if items.objects is not None and items.rois is None:

@@ -55,10 +55,11 @@ class DetectorPostprocessor:
             tuple(labels),
         )
         self._unjudged = True
+        self._classes_fit = True
 
     def attach(self, outputs: dict[str, npt.NDArray[Any]], items: Items) -> None:
         """See `Postprocessor.attach`."""
-        times = self._record.times
+        times, results = self._record.times, self._record.results
         for i, (meta, valid) in enumerate(zip(items.metas, items.valid(), strict=True)):
             if not valid:
                 continue
@@ -67,7 +68,7 @@ class DetectorPostprocessor:
             t1 = perf_counter()
             kept = self._clusterer(detections).detections
             t2 = perf_counter()
-            self._attacher(
+            attached = self._attacher(
                 kept,
                 items.transform(i),
                 meta,
@@ -75,6 +76,9 @@ class DetectorPostprocessor:
                 parent=items.parent_rect(i),
                 parent_index=items.object_of(i),
             )
+            results["parsed"] += len(detections)
+            results["clustered"] += len(kept)
+            results["attached"] += len(attached.kept)
             times.parse_s += t1 - t0
             times.cluster_s += t2 - t1
             times.attach_s += perf_counter() - t2
@@ -85,8 +89,14 @@ class DetectorPostprocessor:
         except ParserError as error:
             self._record.parser_failed(error, meta)
             return Detections.empty()
-        if self._unjudged and len(found):
-            self._judge_scale(found)
+        if len(found):
+            if self._unjudged:
+                self._judge_scale(found)
+            if self._classes_fit and int(found.class_ids.max()) >= self._params.num_classes > 0:
+                self._classes_fit = False
+                text = f"boxes of class {int(found.class_ids.max())} and others outside 0 to"
+                text += f" {self._params.num_classes - 1} are dropped: num-detected-classes="
+                self._record.warn(f"{text}{self._params.num_classes}", self._source)
         return found
 
     def _judge_scale(self, found: Detections) -> None:

@@ -62,6 +62,7 @@ class SegmentationPostprocessor:
                 self._record.parser_failed(error, meta)
                 continue
             t1 = perf_counter()
+            self._record.results["class_maps"] += 1
             result = self._meta(found, items.transform(i))
             if items.rois is not None:
                 items.rois[i].segmentations.append(result)
