@@ -85,6 +85,7 @@ def fake_ort(monkeypatch):
         __version__ = ort.__version__
         InferenceSession = FakeSession
         OrtValue = ort.OrtValue
+        set_default_logger_severity = staticmethod(lambda level: None)
         RunOptions = ort.RunOptions
 
         @staticmethod

@@ -33,6 +33,7 @@ FAKES = [
     "later_crash",
     "raises",
     "noisy",
+    "lucky",
 ]
 
 
@@ -82,6 +83,11 @@ def test_the_quickest_right_one_wins(network):
     with plan.open_session() as session:
         x = np.ones((1, 3, 4, 6), np.float32)
         assert (session.run({"x": x})["doubled"] == 2).all()
+
+
+def test_single_lucky_runs_do_not_win(network):
+    for order in (("lucky", "quick"), ("quick", "lucky")):
+        assert tuned(network, *order, use_cache=False).header.runtime.name == "quick"
 
 
 def test_what_crashes_or_fails_is_reported_and_skipped(network):

@@ -38,7 +38,7 @@ Progress = Callable[[int, int, str], None]
 """Called with steps done, steps in all, and what is being done."""
 
 _TRIAL_SHARE = 0.6  # of the budget; the rest is for measuring the best ones in turns
-_TRIAL_WINDOW_S = 0.15
+_TRIAL_WINDOWS, _TRIAL_WINDOW_S = 3, 0.06
 _ROUND_WINDOW_S = 0.25
 _AT_LEAST = 3  # runs of each thread in a window
 _FINALISTS = 4
@@ -135,11 +135,10 @@ class _Try:
     error: float | None = None
     latencies_ms: list[float] = field(default_factory=list)
     rates: list[float] = field(default_factory=list)  # items per second
-    best_ms: float = 0.0  # least time of a run in the trial
 
     def promise(self, objective: Objective) -> float:
-        """Cost at best: noise only adds, and a trial is too short to tell it apart."""
-        return self.best_ms / (1 if objective == "latency" else self.tactic.streams or 1)
+        """Cost in the best window: noise only adds, and a trial is too short to tell it apart."""
+        return min(self.costs(objective))
 
     def cost(self, objective: Objective) -> float:
         """What is to be small; the median of the rounds."""
@@ -323,7 +322,8 @@ class _Contest:
             attempt.load_s = told["load_s"]
             attempt.error, wrong = difference(outputs, self._reference)
             if wrong is None:
-                self._measure(attempt, deadline - monotonic(), _TRIAL_WINDOW_S)
+                for _ in range(_TRIAL_WINDOWS):
+                    self._measure(attempt, deadline - monotonic(), _TRIAL_WINDOW_S)
                 attempt.outcome = "ok"
             else:
                 attempt.outcome, attempt.note = "wrong", wrong
@@ -342,7 +342,6 @@ class _Contest:
             window_s=window_s,
             at_least=_AT_LEAST,
         )
-        attempt.best_ms = attempt.best_ms or told["best_ms"]
         attempt.latencies_ms.append(told["latency_ms"])
         attempt.rates.append(told["runs_per_s"] * self._items)
 
@@ -362,7 +361,7 @@ class _Contest:
         for number in range(_MAX_ROUNDS):
             shift = number % len(left)
             for attempt in left[shift:] + left[:shift]:
-                expected = first[id(attempt)][0][0] / 1e3 * _AT_LEAST + _ROUND_WINDOW_S
+                expected = max(first[id(attempt)][0]) / 1e3 * _AT_LEAST + _ROUND_WINDOW_S
                 if expected + (0 if number else attempt.load_s or 0) > self._left():
                     return self._settle(first)
                 self._tell(f"comparing {attempt.tactic}", number)

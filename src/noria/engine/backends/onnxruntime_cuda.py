@@ -56,6 +56,9 @@ class CudaRunner:
     device = "cuda:0"
 
     def __init__(self, model: bytes, options: RunOptions) -> None:
+        ort.set_default_logger_severity(SILENT)  # it warns of what it does not need
+        if hasattr(ort, "preload_dlls"):  # CUDA and cuDNN as pip installs them are on no path
+            ort.preload_dlls()
         provider = (_PROVIDER, {"device_id": _DEVICE[1], "use_tf32": 0})  # fp32 is fp32
         try:
             session = ort.InferenceSession(model, session_options(options), providers=[provider])
