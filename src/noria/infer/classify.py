@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, Literal
 
@@ -12,10 +13,10 @@ import numpy.typing as npt
 from noria.engine.session import TensorSpec
 from noria.errors import ParserError
 from noria.infer.parsers.scan import to_float32
-from noria.meta import Classification, ClassifierParams
+from noria.meta import Classification, ClassifierMeta, ClassifierParams, LabelInfo
 from noria.notices import Notice
 
-__all__ = ["Attribute", "attributes_and_texts", "classify", "complete_labels", "narrow_outputs"]
+__all__ = ["Attribute", "BuiltinClassifier", "classify", "complete_labels", "narrow_outputs"]
 
 Attribute = tuple[int, int, float, str | None]
 
@@ -41,63 +42,120 @@ def classify(
         ParserError: a layer does not hold floating point numbers.
     Source: spec C.3.
     """
-    return list(map(Classification, *attributes_and_texts(outputs, params)))
-
-
-def attributes_and_texts(
-    outputs: Mapping[str, npt.NDArray[Any]], params: ClassifierParams
-) -> tuple[Iterable[list[Attribute]], Iterable[str]]:
-    """What `classify` puts into its N classifications, for N objects too many to make two of.
-
-    Raises:
-        ParserError: a layer does not hold floating point numbers.
-    """
-    limit = max(np.float32(params.threshold), np.float32(0))
-    layers = [
-        _winners(name, index, data, limit, params)
-        for index, (name, data) in enumerate(outputs.items())
+    layers = BuiltinClassifier(params).winners(outputs)
+    items = zip(*(layer.attributes() for layer in layers), strict=True)
+    texts = zip(*(layer.texts for layer in layers), strict=True)
+    return [
+        Classification([a for a in attributes if a[1] >= 0], "".join(text))
+        for attributes, text in zip(items, texts, strict=True)
     ]
-    texts = map("".join, zip(*(texts for _, texts, _ in layers), strict=True))
-    items: Iterable[list[Attribute]] = map(
-        list, zip(*(found for found, _, _ in layers), strict=True)
-    )
-    if not all(complete for _, _, complete in layers):
-        items = ([attribute for attribute in item if attribute[1] >= 0] for item in items)
-    return items, texts
 
 
-def _winners(
-    name: str,
-    index: int,
-    data: npt.NDArray[Any],
-    limit: np.float32,
-    params: ClassifierParams,
-) -> tuple[list[Attribute], list[str], bool]:
-    """(attribute, text) of each item for one layer, value -1 for none; whether there is no none."""
-    if data.dtype.kind != "f":
-        raise ParserError(
-            f"output {name} is {data.dtype}",
-            where="built-in classifier parser",
-            expected="probabilities as floating point numbers",
-            fix="decode it in a parser of your own: parse-classifier-func-name, custom-lib-path",
-        )
-    items = len(data)
-    classes = data.shape[1] if data.ndim > 1 else 1
-    if not data.size:
-        return [(index, -1, 0.0, None)] * items, [""] * items, False
-    table = to_float32(data.reshape(items, -1)[:, :classes])
-    values, best = _largest(table)
-    wins = best > limit
-    complete = bool(wins.all())
-    if not complete:
-        values[~wins] = -1
-    # The last entry, [-1], is that of no class.
-    names = [*(params.label(index, value) for value in range(classes)), None]
-    texts = [f"{label} " if label is not None else "" for label in names]
-    numbers = values.tolist()
-    labels = map(names.__getitem__, numbers)
-    found = list(zip(repeat(index), numbers, best.tolist(), labels, strict=False))
-    return found, list(map(texts.__getitem__, numbers)), complete
+@dataclass(frozen=True, slots=True)
+class Winners:
+    """What one layer says about each item: lists of N; value -1, text "" where nothing wins.
+
+    Attributes:
+        names: name of each value, None if it has none; the last, [-1], is that of no value.
+        complete: there is no item without a winner.
+    """
+
+    index: int
+    values: list[int]
+    confidences: list[float]
+    names: list[str | None]
+    texts: list[str]
+    complete: bool
+
+    def attributes(self) -> Iterator[Attribute]:
+        labels = map(self.names.__getitem__, self.values)
+        return zip(repeat(self.index), self.values, self.confidences, labels, strict=False)
+
+    def label_infos(self) -> Iterator[LabelInfo]:
+        """The attributes as metadata has them, where a value without a name has the name ""."""
+        names = [name or "" for name in self.names]
+        labels = map(names.__getitem__, self.values)
+        infos = zip(repeat(self.index), self.values, self.confidences, labels, strict=False)
+        return map(tuple.__new__, repeat(LabelInfo), infos)
+
+
+class BuiltinClassifier:
+    """`classify` with the same parameters for every batch, straight to metadata.
+
+    A batch may hold a thousand objects: their tuples are made without their constructors, which
+    take twice the time, and without a loop in Python.
+    """
+
+    def __init__(self, params: ClassifierParams) -> None:
+        self._params = params
+        self._limit = max(np.float32(params.threshold), np.float32(0))
+        self._names: dict[tuple[int, int], list[str | None]] = {}
+
+    def metas(
+        self, outputs: Mapping[str, npt.NDArray[Any]], component_id: int, kind: str
+    ) -> list[ClassifierMeta | None]:
+        """What is to be attached to each of N items, None where no attribute or text was found.
+
+        Raises:
+            ParserError: a layer does not hold floating point numbers.
+        """
+        layers = self.winners(outputs)
+        texts = layers[0].texts
+        if len(layers) > 1:
+            texts = list(map("".join, zip(*(layer.texts for layer in layers), strict=True)))
+        infos: Iterable[tuple[LabelInfo, ...]]
+        infos = zip(*(layer.label_infos() for layer in layers), strict=True)
+        if not all(layer.complete for layer in layers):
+            infos = (tuple(info for info in item if info[1] >= 0) for item in infos)
+        fields = zip(repeat(component_id), infos, texts, repeat(kind), strict=False)
+        metas: list[ClassifierMeta | None]
+        metas = list(map(tuple.__new__, repeat(ClassifierMeta), fields))
+        if not all(texts):  # an attribute without a name alone is not attached
+            metas = [meta if text else None for meta, text in zip(metas, texts, strict=True)]
+        return metas
+
+    def winners(self, outputs: Mapping[str, npt.NDArray[Any]]) -> list[Winners]:
+        """The winners of each layer.
+
+        Raises:
+            ParserError: a layer does not hold floating point numbers.
+        """
+        return [self._winners(i, name, data) for i, (name, data) in enumerate(outputs.items())]
+
+    def _winners(self, index: int, name: str, data: npt.NDArray[Any]) -> Winners:
+        if data.dtype.kind != "f":
+            raise ParserError(
+                f"output {name} is {data.dtype}",
+                where="built-in classifier parser",
+                expected="probabilities as floating point numbers",
+                fix="decode it in a parser of your own: parse-classifier-func-name, "
+                "custom-lib-path",
+            )
+        items = len(data)
+        classes = data.shape[1] if data.ndim > 1 else 1
+        if not data.size:
+            return Winners(index, [-1] * items, [0.0] * items, [None], [""] * items, False)
+        table = to_float32(data.reshape(items, -1)[:, :classes])
+        values, best = _largest(table)
+        wins = best > self._limit
+        complete = bool(wins.all())
+        if not complete:
+            values[~wins] = -1
+        names = self._names_of(index, classes)
+        texts = [f"{label} " if label is not None else "" for label in names]
+        numbers = values.tolist()
+        found = list(map(texts.__getitem__, numbers))
+        return Winners(index, numbers, best.tolist(), names, found, complete)
+
+    def _names_of(self, index: int, classes: int) -> list[str | None]:
+        names = self._names.get((index, classes))
+        if names is None:
+            label = self._params.label
+            names = self._names[index, classes] = [
+                *(label(index, value) for value in range(classes)),
+                None,
+            ]
+        return names
 
 
 def _largest(table: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from noria.errors import ParserError
 from noria.infer.attach import Generation
-from noria.infer.classify import Attribute, attributes_and_texts, complete_labels
+from noria.infer.classify import Attribute, BuiltinClassifier, complete_labels
 from noria.infer.items import Items, layers_of
 from noria.infer.record import Record
 from noria.infer.selection import Selection, Selector
@@ -38,13 +38,8 @@ FULL_FRAME_CLASS = -1
 _FULL_FRAME_STYLES = {FULL_FRAME_CLASS: ClassStyle(border_width=6)}
 
 
-_new = tuple.__new__  # half the time of their constructors, which is much for each of many objects
-
-
 def _label_info(attribute: Attribute) -> LabelInfo:
-    if attribute[3] is None:
-        return LabelInfo(*attribute[:3])
-    return _new(LabelInfo, attribute)
+    return LabelInfo(*attribute[:3], attribute[3] or "")
 
 
 def attach_cached(selector: Selector, meta: FrameMeta, selection: Selection) -> None:
@@ -76,6 +71,7 @@ class ClassifierPostprocessor:
         self._network = network
         self._parser = parser
         self._params = params
+        self._builtin = BuiltinClassifier(params)
         self._selector = selector
         self._generation = generation
         self._record = record
@@ -100,24 +96,23 @@ class ClassifierPostprocessor:
     ) -> list[ClassifierMeta | None]:
         """What is to be attached to each item: None where no attribute or no text was found."""
         valid = items.valid()
-        attributes: Iterable[Sequence[Attribute]]
-        texts: Iterable[str]
+        component, kind = self._component_id, self._type
         if self._parser is None:
             try:
-                attributes, texts = attributes_and_texts(outputs, self._params)
+                metas = self._builtin.metas(outputs, component, kind)
             except ParserError as error:
                 for meta in items.metas:
                     self._record.parser_failed(error, meta)
                 return [None] * len(items)
-        else:
-            found = [self._parse(outputs, items, i) for i in range(len(items))]
-            attributes, texts = [c.attributes for c in found], [c.text for c in found]
-        component, kind = self._component_id, self._type
+            if not all(valid):
+                metas = [meta if ok else None for meta, ok in zip(metas, valid, strict=True)]
+            return metas
+        found = [self._parse(outputs, items, i) for i in range(len(items))]
         return [
-            _new(ClassifierMeta, (component, tuple(map(_label_info, infos)), text, kind))
-            if ok and infos and text
+            ClassifierMeta(component, tuple(map(_label_info, c.attributes)), c.text, kind)
+            if ok and c.attributes and c.text
             else None
-            for infos, text, ok in zip(attributes, texts, valid, strict=True)
+            for c, ok in zip(found, valid, strict=True)
         ]
 
     def remember(self, results: Sequence[ClassifierMeta | None], items: Items) -> None:
