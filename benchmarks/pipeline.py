@@ -6,6 +6,7 @@ are medians per frame.
 
 from __future__ import annotations
 
+import shutil
 import statistics
 import subprocess
 import sys
@@ -54,7 +55,9 @@ def setup(folder: Path) -> tuple[ModelConfig, Path]:
     for line in text.splitlines():
         key = line.split("=", 1)[0]
         if key == "onnx-file":
-            line = f"onnx-file={data / 'models' / 'yolox_nano.onnx'}"
+            # a copy: engines of other batch sizes are saved beside the model
+            model = shutil.copy(data / "models" / "yolox_nano.onnx", folder)
+            line = f"onnx-file={model}"
         elif key in ("labelfile-path", "custom-lib-path"):
             line = f"{key}={example / Path(line.split('=', 1)[1]).name}"
         elif key == "model-engine-file":
