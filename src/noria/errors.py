@@ -18,6 +18,7 @@ __all__ = [
     "ModelError",
     "NoriaError",
     "ParserError",
+    "PluginError",
     "StrictError",
 ]
 
@@ -72,6 +73,12 @@ class EngineError(NoriaError):
     """A plan cannot be built, read or run."""
 
     exit_code = 4
+
+
+class PluginError(EngineError):
+    """A plugin failed, returned what it may not, or is not there."""
+
+    exit_code = 5
 
 
 class CustomLibraryError(NoriaError):

@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib
-import importlib.util
 import inspect
-import os
-import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from importlib.machinery import SourceFileLoader
+from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Literal
 
 from noria.custom.inputs import (
@@ -23,15 +14,13 @@ from noria.custom.inputs import (
     checked_initializer,
 )
 from noria.custom.names import missing_name_hints
-from noria.custom.user_code import describe
 from noria.custom.validate import CheckedParser
 from noria.custom.validate_maps import CheckedClassifier, CheckedSegmentation
 from noria.errors import CustomLibraryError
 from noria.notices import Notice
+from noria.user_module import import_file
 
 __all__ = ["PythonLibrary"]
-
-_importing = threading.RLock()  # sys.path and sys.modules are everybody's
 
 
 class PythonLibrary:
@@ -50,7 +39,7 @@ class PythonLibrary:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.decisions: list[Notice] = []
-        self._module = _import_file(path)
+        self._module = import_file(path)
 
     def __repr__(self) -> str:
         return f"PythonLibrary({str(self.path)!r})"
@@ -162,94 +151,3 @@ def _signature_error(function: Callable[..., Any]) -> str | None:
         name = getattr(function, "__name__", type(function).__name__)
         return f"{name}{signature} cannot be called with three arguments: {error}"
     return None
-
-
-def _import_file(path: Path) -> ModuleType:
-    digest = hashlib.sha1(str(path).encode(), usedforsecurity=False).hexdigest()[:10]
-    name = f"noria_user_{path.stem}_{digest}"
-    loader = SourceFileLoader(name, str(path))
-    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    with _importing, _siblings_importable(path.parent):
-        before = sys.modules.get(name)
-        sys.modules[name] = module  # dataclasses and pickle look their module up
-        try:
-            # Not exec_module: a cached .pyc is taken for current if the file was changed within a
-            # second without changing its length.
-            code = loader.source_to_code(loader.get_data(str(path)), str(path))
-            exec(code, module.__dict__)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            if before is None:
-                sys.modules.pop(name, None)
-            else:
-                sys.modules[name] = before
-            raise _import_failed(error, path) from error
-    return module
-
-
-def _import_failed(error: BaseException, path: Path) -> CustomLibraryError:
-    found, line, trail = describe(error, path.parent)
-    if isinstance(error, SystemExit):
-        found = f"the module ended the program while it was imported (exit code {error.code})"
-    fix = trail
-    if isinstance(error, ModuleNotFoundError) and error.name:
-        fix = [
-            *trail,
-            f"{error.name} is neither beside {path.name} nor installed for {sys.executable}",
-        ]
-    return CustomLibraryError(found, where=line or str(path), fix=fix)
-
-
-@contextmanager
-def _siblings_importable(folder: Path) -> Iterator[None]:
-    """`folder` first on the import path; its modules do not stay in `sys.modules`.
-
-    The working directory stays what it was, too: outputs are named relative to it.
-    """
-    siblings = _sibling_names(folder)
-    hidden = {
-        name: module
-        for name, module in sys.modules.items()
-        if name.partition(".")[0] in siblings and not _is_below(module, folder)
-    }
-    for name in hidden:
-        del sys.modules[name]
-    before = set(sys.modules)
-    sys.path.insert(0, str(folder))
-    importlib.invalidate_caches()
-    here = _working_directory()
-    try:
-        yield
-    finally:
-        if here is not None and here != _working_directory():
-            with suppress(OSError):
-                os.chdir(here)
-        if str(folder) in sys.path:
-            sys.path.remove(str(folder))
-        for name in set(sys.modules) - before:
-            if name.partition(".")[0] in siblings:
-                del sys.modules[name]
-        sys.modules.update(hidden)
-
-
-def _working_directory() -> str | None:
-    try:
-        return os.getcwd()
-    except OSError:  # it was removed
-        return None
-
-
-def _sibling_names(folder: Path) -> set[str]:
-    """Modules and packages directly in `folder` that could be meant by an import there."""
-    names = {p.stem for p in folder.glob("*.py")} | {
-        p.parent.name for p in folder.glob("*/__init__.py")
-    }
-    return names - set(sys.stdlib_module_names) - {__name__.partition(".")[0], "__main__"}
-
-
-def _is_below(module: ModuleType, folder: Path) -> bool:
-    file = getattr(module, "__file__", None)
-    return file is not None and Path(file).is_relative_to(folder)

@@ -1,0 +1,66 @@
+"""Layers that a runtime does not know: classes to write them, the registry, their life cycle."""
+
+from noria.plugins.base import IPluginV2, IPluginV2DynamicExt, IPluginV2Ext, IPluginV2IOExt
+from noria.plugins.creators import IPluginCreator, IPluginCreatorInterface, IPluginCreatorV3One
+from noria.plugins.expressions import DimsExprs, IDimensionExpr, IExprBuilder
+from noria.plugins.memory import address_of, array_at
+from noria.plugins.registry import PluginRegistry, get_plugin_registry
+from noria.plugins.trace import Tracer
+from noria.plugins.types import (
+    DataType,
+    DimensionOperation,
+    Dims,
+    DynamicPluginTensorDesc,
+    PluginCapabilityType,
+    PluginField,
+    PluginFieldCollection,
+    PluginFieldType,
+    PluginTensorDesc,
+    TensorFormat,
+    TensorRTPhase,
+)
+from noria.plugins.v3 import (
+    IPluginResource,
+    IPluginResourceContext,
+    IPluginV3,
+    IPluginV3OneBuild,
+    IPluginV3OneBuildV2,
+    IPluginV3OneCore,
+    IPluginV3OneRuntime,
+)
+
+__all__ = [
+    "DataType",
+    "DimensionOperation",
+    "Dims",
+    "DimsExprs",
+    "DynamicPluginTensorDesc",
+    "IDimensionExpr",
+    "IExprBuilder",
+    "IPluginCreator",
+    "IPluginCreatorInterface",
+    "IPluginCreatorV3One",
+    "IPluginResource",
+    "IPluginResourceContext",
+    "IPluginV2",
+    "IPluginV2DynamicExt",
+    "IPluginV2Ext",
+    "IPluginV2IOExt",
+    "IPluginV3",
+    "IPluginV3OneBuild",
+    "IPluginV3OneBuildV2",
+    "IPluginV3OneCore",
+    "IPluginV3OneRuntime",
+    "PluginCapabilityType",
+    "PluginField",
+    "PluginFieldCollection",
+    "PluginFieldType",
+    "PluginRegistry",
+    "PluginTensorDesc",
+    "TensorFormat",
+    "TensorRTPhase",
+    "Tracer",
+    "address_of",
+    "array_at",
+    "get_plugin_registry",
+]

@@ -1,0 +1,240 @@
+"""The classes of the version-2 line, to be subclassed.
+
+Methods are called in the order of the life cycle (see docs/plugins.md). Pointers are integers:
+addresses of host memory, which `noria.plugins.array_at` views as arrays. A method that fails
+raises; where the original returns a status, anything but 0 or None is a failure as well.
+
+The first four classes differ in what they are told of batch and types:
+
+- `IPluginV2`, `IPluginV2Ext`, `IPluginV2IOExt` see shapes without the batch, which comes apart;
+- `IPluginV2DynamicExt` sees whole shapes, symbolic ones while the network is described.
+
+Source: tensorrt-plugins spec 1, 2.1 to 2.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from noria.plugins.dims import Dims
+from noria.plugins.expressions import DimsExprs, IExprBuilder
+from noria.plugins.types import (
+    DataType,
+    DynamicPluginTensorDesc,
+    PluginTensorDesc,
+    TensorFormat,
+)
+
+__all__ = ["IPluginV2", "IPluginV2DynamicExt", "IPluginV2Ext", "IPluginV2IOExt", "missing"]
+
+TENSORRT_VERSION = 8601
+
+
+def missing(plugin: object, method: str) -> NotImplementedError:
+    """The error for a method that a subclass must have."""
+    return NotImplementedError(f"class {type(plugin).__name__} has no method {method}")
+
+
+class _Plugin:
+    """What all plugins of the version-2 line share.
+
+    Attributes:
+        num_outputs: number of outputs, > 0.
+        plugin_type, plugin_version, plugin_namespace: what its creator is found by. Strings of less
+            than 1024 bytes.
+    """
+
+    GENERATION = 0
+    num_outputs: int
+    plugin_type: str
+    plugin_version: str
+    plugin_namespace: str = ""
+
+    def __init__(self) -> None:
+        """Subclasses call it first, as in the original."""
+
+    @property
+    def tensorrt_version(self) -> int:
+        """Generation of the interface in the top byte, version of TensorRT below."""
+        return self.GENERATION << 24 | TENSORRT_VERSION
+
+    def clone(self) -> Any:
+        """A new object with the same parameters and namespace, usable as it is."""
+        raise missing(self, "clone")
+
+    def initialize(self) -> int | None:
+        """Acquire what running needs; once for each instance of an engine."""
+        return 0
+
+    def terminate(self) -> None:
+        """Release what `initialize` acquired."""
+
+    def destroy(self) -> None:
+        """The object is not used any more."""
+
+    def serialize(self) -> bytes:
+        """What `deserialize_plugin` of the creator makes the plugin from."""
+        raise missing(self, "serialize")
+
+
+class IPluginV2(_Plugin):
+    """One type and format for all inputs and outputs; networks with implicit batch only."""
+
+    def get_output_shape(self, index: int, input_shapes: Sequence[Dims]) -> Sequence[int]:
+        """Shape of output `index`, without the batch."""
+        raise missing(self, "get_output_shape")
+
+    def supports_format(self, dtype: DataType, format: TensorFormat) -> bool:
+        """Whether all tensors may be `dtype` in `format`; true at least for FLOAT and LINEAR."""
+        return dtype == DataType.FLOAT and format == TensorFormat.LINEAR
+
+    def configure_with_format(
+        self,
+        input_shapes: Sequence[Dims],
+        output_shapes: Sequence[Dims],
+        dtype: DataType,
+        format: TensorFormat,
+        max_batch_size: int,
+    ) -> None:
+        """What was chosen; comes before `initialize`."""
+
+    def get_workspace_size(self, max_batch_size: int) -> int:
+        """Bytes of scratch memory for `max_batch_size` items."""
+        return 0
+
+    def execute_async(
+        self,
+        batch_size: int,
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        workspace: int,
+        stream_handle: int,
+    ) -> int | None:
+        """Compute `batch_size` items; 0 or None is success."""
+        raise missing(self, "execute_async")
+
+    @property
+    def serialization_size(self) -> int:
+        """Bytes that `serialize` gives."""
+        return len(self.serialize())
+
+
+class IPluginV2Ext(IPluginV2):
+    """A type of its own for each output; networks with explicit batch too."""
+
+    GENERATION = 1
+
+    def get_output_data_type(self, index: int, input_types: Sequence[DataType]) -> DataType:
+        """Type of output `index`."""
+        return input_types[0] if input_types else DataType.FLOAT
+
+    def is_output_broadcast_across_batch(
+        self, output_index: int, input_is_broadcasted: Sequence[bool]
+    ) -> bool:
+        """Whether one copy of the output serves the whole batch (implicit batch only)."""
+        return False
+
+    def can_broadcast_input_across_batch(self, input_index: int) -> bool:
+        """Whether one copy of the input may serve the whole batch (implicit batch only)."""
+        return False
+
+    def configure_plugin(
+        self,
+        input_shapes: Sequence[Dims],
+        output_shapes: Sequence[Dims],
+        input_types: Sequence[DataType],
+        output_types: Sequence[DataType],
+        input_is_broadcasted: Sequence[bool],
+        output_is_broadcasted: Sequence[bool],
+        format: TensorFormat,
+        max_batch_size: int,
+    ) -> None:
+        """What was chosen; replaces `configure_with_format`."""
+
+    def attach_to_context(self, cudnn: Any, cublas: Any, allocator: Any) -> None:
+        """This clone now belongs to an execution context. Handles are None here."""
+
+    def detach_from_context(self) -> None:
+        """The context is about to destroy this clone."""
+
+
+class IPluginV2IOExt(IPluginV2Ext):
+    """Any mix of types and formats."""
+
+    GENERATION = 2
+
+    def supports_format_combination(
+        self, pos: int, in_out: Sequence[PluginTensorDesc], num_inputs: int
+    ) -> bool:
+        """Whether tensor `pos` may be as `in_out[pos]` says, given those before it.
+
+        Args:
+            pos: index of the tensor, inputs first.
+            in_out: all tensors; those after `pos` are not chosen yet and must not be read.
+            num_inputs: how many of them are inputs.
+        """
+        raise missing(self, "supports_format_combination")
+
+    def configure_plugin(  # type: ignore[override]
+        self, inputs: Sequence[PluginTensorDesc], outputs: Sequence[PluginTensorDesc]
+    ) -> None:
+        """What was chosen; shapes without the batch."""
+
+
+class IPluginV2DynamicExt(_Plugin):
+    """Whole shapes, known only at run time, in any mix of types and formats."""
+
+    GENERATION = 3
+    FORMAT_COMBINATION_LIMIT = 100
+
+    def get_output_dimensions(
+        self, output_index: int, inputs: Sequence[DimsExprs], expr_builder: IExprBuilder
+    ) -> DimsExprs:
+        """Shape of output `output_index`, batch included, in terms of the inputs' axes."""
+        raise missing(self, "get_output_dimensions")
+
+    def get_output_datatype(self, index: int, input_types: Sequence[DataType]) -> DataType:
+        """Type of output `index`; every floating or INT8 input is presented as FLOAT."""
+        return input_types[0] if input_types else DataType.FLOAT
+
+    def supports_format_combination(
+        self, pos: int, in_out: Sequence[PluginTensorDesc], num_inputs: int
+    ) -> bool:
+        """As `IPluginV2IOExt.supports_format_combination`."""
+        raise missing(self, "supports_format_combination")
+
+    def configure_plugin(
+        self,
+        inputs: Sequence[DynamicPluginTensorDesc],
+        outputs: Sequence[DynamicPluginTensorDesc],
+    ) -> None:
+        """While building, once per profile (free axes are -1); while running, with real shapes."""
+
+    def get_workspace_size(
+        self, inputs: Sequence[PluginTensorDesc], outputs: Sequence[PluginTensorDesc]
+    ) -> int:
+        """Bytes of scratch memory for these shapes."""
+        return 0
+
+    def enqueue(
+        self,
+        input_desc: Sequence[PluginTensorDesc],
+        output_desc: Sequence[PluginTensorDesc],
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        workspace: int,
+        stream: int,
+    ) -> Any:
+        """Compute. Raise on failure; the result is ignored."""
+        raise missing(self, "enqueue")
+
+    def get_serialization_size(self) -> int:
+        """Bytes that `serialize` gives."""
+        return len(self.serialize())
+
+    def attach_to_context(self, cudnn: Any, cublas: Any, allocator: Any) -> None:
+        """This clone now belongs to an execution context. Handles are None here."""
+
+    def detach_from_context(self) -> None:
+        """The context is about to destroy this clone."""

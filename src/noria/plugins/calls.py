@@ -1,0 +1,170 @@
+"""Calling the user's plugin: traced, and every failure told by plugin, layer and method.
+
+Exceptions are printed as the original prints them, `[ERROR] Exception caught in clone(): …`, and
+carried as the cause of the error that is raised. Source: tensorrt-plugins spec 14.1.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from noria.errors import NoriaError, PluginError
+from noria.plugins import trace
+from noria.plugins.trace import Phase
+from noria.user_module import describe
+
+__all__ = ["Instance", "call_creator", "wrong"]
+
+
+class Instance:
+    """One plugin object with what errors about it say.
+
+    Args:
+        plugin: the user's object; kept alive as long as this is.
+        layer: name of its node.
+        name: type and version of the plugin.
+    """
+
+    __slots__ = ("_done", "layer", "name", "plugin")
+
+    def __init__(self, plugin: Any, layer: str, name: str = "") -> None:
+        self.plugin = plugin
+        self.layer = layer
+        self.name = name or type(plugin).__name__
+        self._done = False
+
+    @property
+    def where(self) -> str:
+        """For errors: plugin and layer."""
+        return _where(self.name, self.layer)
+
+    def call(self, phase: Phase, method: str, *arguments: Any, face: Any = None) -> Any:
+        """Call `method`, on the capability `face` if given.
+
+        Raises:
+            PluginError: the method is missing, or raised.
+        """
+        target = self.plugin if face is None else face
+        if not trace.active():
+            try:
+                return getattr(target, method)(*arguments)
+            except Exception as error:
+                raise _failed(error, method, self.where) from error
+        return _traced(phase, self.layer, self.where, target, method, arguments)
+
+    def get(self, phase: Phase, attribute: str, face: Any = None) -> Any:
+        """Read an attribute (`num_outputs` …).
+
+        Raises:
+            PluginError: it is missing, or its property raised.
+        """
+        target = self.plugin if face is None else face
+        started = time.perf_counter()
+        try:
+            value = getattr(target, attribute)
+        except AttributeError as error:
+            text = f"the plugin has no attribute {attribute}"
+            if trace.active():
+                trace.record(phase, self.layer, target, attribute, (), None, started, text)
+            raise PluginError(
+                text,
+                where=self.where,
+                expected=f"{attribute} set in __init__ of {type(target).__name__}",
+            ) from error
+        except Exception as error:
+            if trace.active():
+                text = f"{type(error).__name__}: {error}"
+                trace.record(phase, self.layer, target, attribute, (), None, started, text)
+            raise _failed(error, attribute, self.where) from error
+        if trace.active():
+            trace.record(phase, self.layer, target, attribute, (), value, started)
+        return value
+
+    def clone(self, phase: Phase) -> Instance:
+        """A clone of the plugin, of the same class.
+
+        Raises:
+            PluginError: `clone` failed, or gave something else, or the plugin itself.
+        """
+        return self.adopt(self.call(phase, "clone"), "clone")
+
+    def adopt(self, made: Any, method: str) -> Instance:
+        """What `method` made of the plugin, for the same layer.
+
+        Raises:
+            PluginError: it is no plugin of the same class, or the very same object.
+        """
+        if made is self.plugin:
+            raise wrong(self, method, "the plugin itself", "a new plugin")
+        if not isinstance(made, type(self.plugin)) and not isinstance(self.plugin, type(made)):
+            raise wrong(self, method, _what(made), f"a new {type(self.plugin).__name__}")
+        return Instance(made, self.layer, self.name)
+
+    def destroy(self, phase: Phase = "destroy") -> None:
+        """`destroy`, once however often this is called. What it raises is printed only."""
+        if self._done:
+            return
+        self._done = True
+        self.quietly(phase, "destroy")
+
+    def quietly(self, phase: Phase, method: str, *arguments: Any) -> None:
+        """Call a method on the way out: a failure is printed, and the rest goes on."""
+        with suppress(PluginError):
+            self.call(phase, method, *arguments)
+
+    def __repr__(self) -> str:
+        return f"Instance({self.where})"
+
+
+def call_creator(creator: Any, phase: Phase, layer: str, method: str, *arguments: Any) -> Any:
+    """Call a creator; the result is a plugin.
+
+    Raises:
+        PluginError: the method is missing or raised, or gave None.
+    """
+    where = _where(f"creator of {getattr(creator, 'name', type(creator).__name__)}", layer)
+    made = _traced(phase, layer, where, creator, method, arguments)
+    if made is None:
+        raise PluginError(f"{method} returned None", where=where, expected="a plugin")
+    return made
+
+
+def wrong(instance: Instance, method: str, found: str, expected: str) -> PluginError:
+    """The error for a result that cannot be."""
+    return PluginError(f"{method} returned {found}", where=instance.where, expected=expected)
+
+
+def _traced(
+    phase: Phase, layer: str, where: str, target: Any, method: str, arguments: tuple[Any, ...]
+) -> Any:
+    started = time.perf_counter()
+    try:
+        result = getattr(target, method)(*arguments)
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}"
+        trace.record(phase, layer, target, method, arguments, None, started, text)
+        raise _failed(error, method, where) from error
+    made = method in ("clone", "attach_to_context", "create_plugin", "deserialize_plugin")
+    trace.record(phase, layer, target, method, arguments, result, started, made=made)
+    return result
+
+
+def _failed(error: Exception, method: str, where: str) -> PluginError:
+    print(f"[ERROR] Exception caught in {method}(): {error}", file=sys.stderr)
+    found, line, trail = describe(error, Path("/"))
+    if isinstance(error, NoriaError):
+        found = error.found
+    hints = trail[-2:] if line else []
+    return PluginError(f"{method} raised {found}", where=where, fix=hints)
+
+
+def _where(name: str, layer: str) -> str:
+    return f"plugin {name}, layer {layer!r}" if layer else f"plugin {name}"
+
+
+def _what(value: Any) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"

@@ -1,0 +1,225 @@
+"""Symbolic shapes: small immutable trees over the axes of a plugin's inputs.
+
+Source: tensorrt-plugins spec 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from noria.plugins.dims import MAX_DIMS
+from noria.plugins.types import DimensionOperation
+
+__all__ = ["Axis", "DimsExprs", "IDimensionExpr", "IExprBuilder", "ShapeError", "SizeTensor"]
+
+Resolve = Callable[["IDimensionExpr"], int]
+NOT_CONSTANT = -(2**31)
+
+
+class ShapeError(ValueError):
+    """An expression has no value: a division by zero, or a negative extent."""
+
+
+class IDimensionExpr:
+    """The extent of one axis: a number, or one that is known only at run time."""
+
+    __slots__ = ()
+
+    def is_constant(self) -> bool:
+        """Whether the extent is known while building."""
+        return False
+
+    def get_constant_value(self) -> int:
+        """The extent if it is constant, else -2147483648."""
+        return NOT_CONSTANT
+
+    def is_size_tensor(self) -> bool:
+        """Whether the extent is computed by the plugin, see `IExprBuilder.declare_size_tensor`."""
+        return False
+
+    def evaluate(self, resolve: Resolve) -> int:
+        """The extent.
+
+        Args:
+            resolve: gives the values of the leaves that are no constants.
+
+        Raises:
+            ShapeError: a division by zero.
+        """
+        return resolve(self)
+
+    def leaves(self) -> Iterator[IDimensionExpr]:
+        """The parts that are no operations."""
+        yield self
+
+
+class _Constant(IDimensionExpr):
+    __slots__ = ("value",)
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def is_constant(self) -> bool:
+        return True
+
+    def get_constant_value(self) -> int:
+        return self.value
+
+    def evaluate(self, resolve: Resolve) -> int:
+        return self.value
+
+    def __repr__(self) -> str:
+        return str(self.value)
+
+
+class Axis(IDimensionExpr):
+    """Axis `axis` of input `input`; with `of_values` the value of element `axis` of that shape
+    input."""
+
+    __slots__ = ("axis", "input", "of_values")
+
+    def __init__(self, input: int, axis: int, *, of_values: bool = False) -> None:
+        self.input, self.axis, self.of_values = input, axis, of_values
+
+    def __repr__(self) -> str:
+        return f"{'shape_input' if self.of_values else 'input'}{self.input}[{self.axis}]"
+
+
+class SizeTensor(IDimensionExpr):
+    """The number that the plugin writes to its output `output`.
+
+    Attributes:
+        opt, upper: expressions of the usual and of the greatest number.
+    """
+
+    __slots__ = ("opt", "output", "upper")
+
+    def __init__(self, output: int, opt: IDimensionExpr, upper: IDimensionExpr) -> None:
+        self.output, self.opt, self.upper = output, opt, upper
+
+    def is_size_tensor(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"size_tensor(output{self.output} <= {self.upper!r})"
+
+
+class _Operation(IDimensionExpr):
+    __slots__ = ("a", "b", "op")
+
+    def __init__(self, op: DimensionOperation, a: IDimensionExpr, b: IDimensionExpr) -> None:
+        self.op, self.a, self.b = op, a, b
+
+    def evaluate(self, resolve: Resolve) -> int:
+        return _apply(self.op, self.a.evaluate(resolve), self.b.evaluate(resolve))
+
+    def leaves(self) -> Iterator[IDimensionExpr]:
+        yield from self.a.leaves()
+        yield from self.b.leaves()
+
+    def __repr__(self) -> str:
+        return f"{self.op.name.lower()}({self.a!r}, {self.b!r})"
+
+
+def _apply(op: DimensionOperation, a: int, b: int) -> int:
+    if op in (DimensionOperation.FLOOR_DIV, DimensionOperation.CEIL_DIV):
+        if b == 0:
+            raise ShapeError(f"{a} is divided by zero")
+        return a // b if op == DimensionOperation.FLOOR_DIV else -(-a // b)
+    return int(_OPERATIONS[op](a, b))
+
+
+_OPERATIONS: dict[DimensionOperation, Callable[[int, int], int]] = {
+    DimensionOperation.SUM: lambda a, b: a + b,
+    DimensionOperation.PROD: lambda a, b: a * b,
+    DimensionOperation.MAX: max,
+    DimensionOperation.MIN: min,
+    DimensionOperation.SUB: lambda a, b: a - b,
+    DimensionOperation.EQUAL: lambda a, b: int(a == b),
+    DimensionOperation.LESS: lambda a, b: int(a < b),
+}
+
+
+class IExprBuilder:
+    """Makes expressions; handed to `get_output_dimensions` and `get_output_shapes`."""
+
+    def constant(self, value: int) -> IDimensionExpr:
+        """A number."""
+        if isinstance(value, bool) or not hasattr(value, "__index__"):
+            raise TypeError(f"{value!r} is not an integer")
+        return _Constant(value.__index__())
+
+    def operation(
+        self, op: DimensionOperation, first: IDimensionExpr, second: IDimensionExpr
+    ) -> IDimensionExpr:
+        """`first` op `second`; of two constants a constant.
+
+        Raises:
+            TypeError: an operand is not an expression.
+            ShapeError: a division of constants by zero.
+        """
+        for value in (first, second):
+            if not isinstance(value, IDimensionExpr):
+                raise TypeError(
+                    f"{value!r} is not an IDimensionExpr; expr_builder.constant() makes one"
+                )
+        op = DimensionOperation(op)
+        if first.is_constant() and second.is_constant():
+            return _Constant(_apply(op, first.get_constant_value(), second.get_constant_value()))
+        return _Operation(op, first, second)
+
+    def declare_size_tensor(
+        self, output_index: int, opt: IDimensionExpr, upper: IDimensionExpr
+    ) -> IDimensionExpr:
+        """An extent that the plugin writes to its scalar integer output `output_index`.
+
+        Args:
+            output_index: the 0-D INT32 or INT64 output.
+            opt: the usual extent.
+            upper: the greatest extent; memory is reserved for it.
+        """
+        for value in (opt, upper):
+            if not isinstance(value, IDimensionExpr):
+                raise TypeError(f"{value!r} is not an IDimensionExpr")
+        return SizeTensor(int(output_index), opt, upper)
+
+
+class DimsExprs(Sequence[IDimensionExpr]):
+    """The axes of one tensor, as expressions.
+
+    Args:
+        axes: nothing, a number of axes to be set later, or the expressions.
+
+    Raises:
+        TypeError: an axis that is not an expression (a plain integer is not: use
+            `expr_builder.constant`).
+    """
+
+    __slots__ = ("_axes",)
+
+    def __init__(self, axes: int | Iterable[IDimensionExpr] = ()) -> None:
+        if isinstance(axes, int):
+            self._axes: list[IDimensionExpr | None] = [None] * axes
+        else:
+            self._axes = [_expression(axis) for axis in axes]
+        if len(self._axes) > MAX_DIMS:
+            raise ValueError(f"{len(self._axes)} axes; at most {MAX_DIMS}")
+
+    def __len__(self) -> int:
+        return len(self._axes)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._axes[index]
+
+    def __setitem__(self, index: int, value: IDimensionExpr) -> None:
+        self._axes[index] = _expression(value)
+
+    def __repr__(self) -> str:
+        return f"DimsExprs({', '.join(map(repr, self._axes))})"
+
+
+def _expression(value: Any) -> IDimensionExpr:
+    if not isinstance(value, IDimensionExpr):
+        raise TypeError(f"{value!r} is not an IDimensionExpr; expr_builder.constant() makes one")
+    return value

@@ -1,0 +1,173 @@
+"""Fields: the named, typed values that creators take and version-3 plugins are saved as."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["PluginField", "PluginFieldCollection", "PluginFieldType"]
+
+
+class PluginFieldType(IntEnum):
+    """Element type of a field. Source: tensorrt-plugins spec 8.1."""
+
+    FLOAT16 = 0
+    FLOAT32 = 1
+    FLOAT64 = 2
+    INT8 = 3
+    INT16 = 4
+    INT32 = 5
+    CHAR = 6
+    DIMS = 7
+    UNKNOWN = 8
+    BF16 = 9
+    INT64 = 10
+    FP8 = 11
+    INT4 = 12
+    FP4 = 13
+
+    @property
+    def numpy(self) -> np.dtype[Any]:
+        """What the elements read back as: characters are 1-byte strings, opaque bytes int8."""
+        return _READ_AS.get(self, np.dtype(np.int8))
+
+    @classmethod
+    def of(cls, dtype: Any) -> PluginFieldType:
+        """The field type of a NumPy array; UNKNOWN if there is none."""
+        return _OF.get(np.dtype(dtype), cls.UNKNOWN)
+
+
+_READ_AS: dict[PluginFieldType, np.dtype[Any]] = {
+    PluginFieldType.FLOAT16: np.dtype(np.float16),
+    PluginFieldType.FLOAT32: np.dtype(np.float32),
+    PluginFieldType.FLOAT64: np.dtype(np.float64),
+    PluginFieldType.INT8: np.dtype(np.int8),
+    PluginFieldType.INT16: np.dtype(np.int16),
+    PluginFieldType.INT32: np.dtype(np.int32),
+    PluginFieldType.CHAR: np.dtype("S1"),
+    PluginFieldType.UNKNOWN: np.dtype(np.int8),
+    PluginFieldType.BF16: np.dtype(np.uint16),
+    PluginFieldType.INT64: np.dtype(np.int64),
+}
+_OF = {
+    np.dtype(np.float16): PluginFieldType.FLOAT16,
+    np.dtype(np.float32): PluginFieldType.FLOAT32,
+    np.dtype(np.float64): PluginFieldType.FLOAT64,
+    np.dtype(np.int8): PluginFieldType.INT8,
+    np.dtype(np.int16): PluginFieldType.INT16,
+    np.dtype(np.int32): PluginFieldType.INT32,
+    np.dtype(np.int64): PluginFieldType.INT64,
+}
+
+
+class PluginField:
+    """A name and, unless it only declares the name, its values.
+
+    Args:
+        name: of the field.
+        data: any buffer (array, bytes), text, or None for a declaration. It is copied.
+        type: of its elements.
+
+    Attributes:
+        size: number of elements, not bytes.
+        data: the values, an array of `type.numpy`; None for a declaration. Of bytes that do not
+            make whole elements of `type`, the array of their bytes.
+    Source: tensorrt-plugins spec 8.1.
+    """
+
+    __slots__ = ("_data", "_size", "name", "type")
+
+    def __init__(
+        self,
+        name: str = "",
+        data: Any = None,
+        type: PluginFieldType = PluginFieldType.UNKNOWN,
+    ) -> None:
+        self.name = name
+        self.type = PluginFieldType(type)
+        self._data: bytes | None = None
+        self._size = 0
+        if data is not None:
+            self._take(data)
+
+    def _take(self, data: Any) -> None:
+        if isinstance(data, str):
+            data = data.encode()
+        if isinstance(data, (bytes, bytearray, memoryview)):
+            self._data = bytes(data)
+            width = self.type.numpy.itemsize
+            self._size = len(self._data) // width if len(self._data) % width == 0 else 0
+            return
+        array = np.ascontiguousarray(data)
+        if array.dtype.kind == "U":
+            array = np.char.encode(array)
+        self._data = array.tobytes()
+        width = self.type.numpy.itemsize
+        whole = len(self._data) % width == 0
+        self._size = len(self._data) // width if whole else array.size
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self._size
+
+    @property
+    def data(self) -> npt.NDArray[Any] | None:
+        """The values as a new read-only array (size,)."""
+        if self._data is None:
+            return None
+        dtype = self.type.numpy
+        if len(self._data) % dtype.itemsize:
+            dtype = np.dtype(np.int8)
+        return np.frombuffer(self._data, dtype)
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        self._data, self._size = None, 0
+        if value is not None:
+            self._take(value)
+
+    @property
+    def raw(self) -> bytes:
+        """The bytes of the values."""
+        return self._data or b""
+
+    def text(self) -> str:
+        """A CHAR field as text, without the NUL at its end."""
+        return self.raw.rstrip(b"\0").decode("utf-8", "replace")
+
+    def __repr__(self) -> str:
+        if self._data is None:
+            return f"PluginField({self.name!r}, {self.type.name})"
+        if self.type == PluginFieldType.CHAR:
+            value = repr(self.text())
+        else:
+            values = self.data
+            assert values is not None
+            value = repr(values.tolist() if values.size <= 8 else f"{values.size} values")
+        return f"PluginField({self.name!r}, {value}, {self.type.name})"
+
+
+class PluginFieldCollection(list[PluginField]):
+    """Fields in order; behaves as a list.
+
+    Raises:
+        TypeError: something in it is not a `PluginField`.
+    """
+
+    def __init__(self, fields: Iterable[PluginField] = ()) -> None:
+        super().__init__(fields)
+        for field in self:
+            if not isinstance(field, PluginField):
+                raise TypeError(f"a {type(field).__name__} is not a PluginField")
+
+    def get(self, name: str) -> PluginField | None:
+        """The field called `name`, None if there is none."""
+        return next((field for field in self if field.name == name), None)
+
+    def __repr__(self) -> str:
+        return f"PluginFieldCollection({', '.join(field.name for field in self)})"

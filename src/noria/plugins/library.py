@@ -1,0 +1,81 @@
+"""Files of plugins: Python files, and whatever else an opener is registered for."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from noria.errors import CustomLibraryError
+from noria.plugins.creators import IPluginCreatorInterface
+from noria.plugins.registry import LIBRARY_OPENERS, PluginRegistry
+from noria.user_module import describe, import_file
+
+__all__ = ["creators_of", "open_plugin_file"]
+
+PYTHON_SUFFIXES = (".py", ".pyw")
+FUNCTIONS = ("get_plugin_creators", "getPluginCreators")
+
+
+def open_plugin_file(path: Path, registry: PluginRegistry) -> tuple[Any, list[Any]]:
+    """Load a file; the module, and the creators in it that are not registered yet.
+
+    Raises:
+        CustomLibraryError: missing, of an unknown kind, or it failed.
+    """
+    if not path.is_file():
+        raise CustomLibraryError("there is no such plugin library", where=str(path))
+    if path.suffix.lower() in PYTHON_SUFFIXES:
+        module = import_file(path)
+        return module, creators_of(module, registry, path)
+    for opener in LIBRARY_OPENERS:
+        creators = opener(path, registry)
+        if creators is not None:
+            return None, creators
+    raise CustomLibraryError(
+        "compiled plugins cannot be loaded from this file",
+        where=str(path),
+        expected="a Python file of plugins (.py)",
+        fix="write the plugin in Python and register it under the same name, version and "
+        "namespace: noria init --plugin NAME writes a template",
+    )
+
+
+def creators_of(module: ModuleType, registry: PluginRegistry, path: Path) -> list[Any]:
+    """The creators of a module that were not registered when it ran.
+
+    Raises:
+        CustomLibraryError: `get_plugin_creators` failed, or a creator cannot be made.
+    """
+    for name in FUNCTIONS:
+        function = getattr(module, name, None)
+        if inspect.isfunction(function) and function.__module__ == module.__name__:
+            return list(_guarded(function, name, path))
+    registered = {type(creator) for creator in registry.all_creators}
+    found = []
+    for name, value in vars(module).items():
+        is_own = inspect.isclass(value) and value.__module__ == module.__name__
+        if not is_own or not issubclass(value, IPluginCreatorInterface) or name.startswith("_"):
+            continue
+        if value not in registered and _takes_nothing(value):
+            found.append(_guarded(value, name, path))
+    return found
+
+
+def _guarded(function: Any, name: str, path: Path) -> Any:
+    try:
+        return function()
+    except Exception as error:
+        found, line, trail = describe(error, path.parent)
+        raise CustomLibraryError(
+            f"{name}() raised {found}", where=line or str(path), fix=trail
+        ) from error
+
+
+def _takes_nothing(cls: type) -> bool:
+    try:
+        inspect.signature(cls).bind()
+    except (TypeError, ValueError):
+        return False
+    return True

@@ -1,0 +1,99 @@
+"""Host memory by address: what `enqueue` is given are numbers, as on a GPU.
+
+While a plugin runs, the arrays behind its pointers are known: a view that would reach beyond one of
+them, or write into an input, is refused instead of made.
+Source: tensorrt-plugins spec 14.2.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noria.plugins.types import DataType
+
+__all__ = ["address_of", "array_at", "lent"]
+
+Array = npt.NDArray[Any]
+Block = tuple[int, int, bool, str]
+"""First address, first address behind it, whether it may be written to, what it is."""
+
+
+class _Lent(threading.local):
+    blocks: tuple[Block, ...] = ()
+
+
+_lent = _Lent()
+
+
+def address_of(array: Array) -> int:
+    """The address of the first element of `array`, as plugins are given it.
+
+    Raises:
+        ValueError: the array is not dense and row-major: one address does not describe it.
+    """
+    if not array.flags.c_contiguous:
+        raise ValueError("the array is not C-contiguous")
+    return int(array.ctypes.data)
+
+
+def array_at(address: int, shape: Sequence[int], dtype: Any, *, writable: bool = False) -> Array:
+    """View memory as an array, without a copy.
+
+    Args:
+        address: of the first element, as `enqueue` gets it.
+        shape: of the array, row-major and dense; `PluginTensorDesc.dims` fits.
+        dtype: NumPy type, or a `DataType`.
+        writable: for outputs and workspace. Inputs are not to be written to.
+
+    Raises:
+        ValueError: a null address; a negative axis; the memory lent to the running plugin is
+            smaller than that, or must not be written to.
+        TypeError: the type has no NumPy twin.
+    """
+    kind = dtype.numpy if isinstance(dtype, DataType) else np.dtype(dtype)
+    axes = tuple(int(d) for d in shape)
+    if any(d < 0 for d in axes):
+        raise ValueError(f"shape {axes} has a negative axis")
+    count = prod(axes)
+    if count == 0:
+        return np.empty(axes, kind)
+    if not address:
+        raise ValueError("the address is null: the tensor was left out")
+    size = count * kind.itemsize
+    _check(int(address), size, writable, axes, kind)
+    buffer: Any = (ctypes.c_char * size).from_address(int(address))
+    array: Array = np.frombuffer(buffer, kind, count).reshape(axes)
+    array.flags.writeable = writable
+    return array
+
+
+def _check(address: int, size: int, writable: bool, shape: Any, dtype: Any) -> None:
+    for start, stop, may_write, what in _lent.blocks:
+        if not start <= address < stop:
+            continue
+        if address + size > stop:
+            raise ValueError(
+                f"{dtype.name} {shape} needs {size} bytes; {what} has {stop - address} there"
+            )
+        if writable and not may_write:
+            raise ValueError(f"{what} must not be written to")
+        return
+
+
+@contextmanager
+def lent(blocks: Sequence[Block]) -> Iterator[None]:
+    """Let `array_at`, in this thread, check against `blocks`."""
+    before = _lent.blocks
+    _lent.blocks = (*blocks, *before)
+    try:
+        yield
+    finally:
+        _lent.blocks = before

@@ -1,0 +1,264 @@
+"""The registry: creators by (name, version, namespace).
+
+Source: tensorrt-plugins spec 9.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from noria.errors import CustomLibraryError
+from noria.notices import Notice
+from noria.plugins.creators import IPluginCreator, IPluginCreatorInterface
+
+__all__ = ["LIBRARY_OPENERS", "LoadedLibrary", "PluginRegistry", "get_plugin_registry"]
+
+Key = tuple[str, str, str]
+MAX_STRING = 1024
+log = logging.getLogger("noria.plugins")
+
+LIBRARY_OPENERS: list[Callable[[Path, PluginRegistry], list[Any] | None]] = []
+"""Openers of libraries that are no Python files; each gives the creators in it (those that are
+not registered by loading alone), or None if the file is not of its kind."""
+
+_loading: ContextVar[Path | None] = ContextVar("noria_loading", default=None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadedLibrary:
+    """A library and the creators that came with it; the handle for `deregister_library`."""
+
+    path: Path
+    creators: tuple[Any, ...]
+    module: Any = None
+
+
+class PluginRegistry:
+    """Creators by (name, version, namespace); versions are compared as text.
+
+    Args:
+        parent: searched for what is not found here, while `parent_search_enabled`.
+
+    Attributes:
+        parent_search_enabled: whether look-ups go on in the parent.
+        error_recorder: kept for scripts that set one.
+        notices: collisions, and libraries that could not be loaded.
+    """
+
+    def __init__(self, parent: PluginRegistry | None = None) -> None:
+        self.parent = parent
+        self.parent_search_enabled = True
+        self.error_recorder: Any = None
+        self.notices: list[Notice] = []
+        self._creators: dict[Key, Any] = {}
+        self._origins: dict[Key, Path | None] = {}
+        self._resources: dict[str, list[Any]] = {}
+        self._lock = threading.RLock()
+
+    def register_creator(self, creator: Any, plugin_namespace: str = "") -> bool:
+        """Add a creator, and set its namespace.
+
+        The same file loaded again replaces its own creators.
+
+        Returns:
+            False if (name, version, namespace) is taken; `notices` then says by what.
+
+        Raises:
+            CustomLibraryError: not a creator; a name or version is missing or too long.
+        """
+        key = _key(creator, plugin_namespace)
+        origin = _loading.get()
+        with self._lock:
+            before = self._creators.get(key)
+            if before is creator:
+                return True
+            same_file = origin is not None and self._origins.get(key) == origin
+            if before is not None and not same_file:
+                self._note_collision(key, creator, origin)
+                return False
+            creator.plugin_namespace = plugin_namespace
+            self._creators[key] = creator
+            self._origins[key] = origin
+        log.debug("Registered plugin creator - %s::%s version %s", key[2], key[0], key[1])
+        return True
+
+    def deregister_creator(self, creator: Any) -> bool:
+        """Remove a creator; False if it is not here."""
+        with self._lock:
+            for key, known in self._creators.items():
+                if known is creator:
+                    del self._creators[key], self._origins[key]
+                    return True
+        return False
+
+    def find(self, name: str, version: str = "1", namespace: str = "") -> Any | None:
+        """The creator of that name, version and namespace, here or in a parent; None if absent."""
+        with self._lock:
+            creator = self._creators.get((name, version, namespace))
+        if creator is not None:
+            log.debug("%s found %s creator.", self._called, name)
+            return creator
+        log.debug(
+            "%s did not find %s creator. Will try parent registry if enabled.", self._called, name
+        )
+        if self.parent is not None and self.parent_search_enabled:
+            return self.parent.find(name, version, namespace)
+        return None
+
+    def get_creator(self, type: str, version: str, plugin_namespace: str = "") -> Any | None:
+        """As `find`; tells the log if there is none."""
+        creator = self.find(type, version, plugin_namespace)
+        if creator is None:
+            log.error(
+                "IPluginRegistry::getCreator: Error Code 4: API Usage Error (Cannot find plugin: "
+                "%s, version: %s, namespace:%s.)", type, version, plugin_namespace,
+            )  # fmt: skip
+        return creator
+
+    def get_plugin_creator(self, type: str, version: str, plugin_namespace: str = "") -> Any | None:
+        """As `get_creator`, for creators of the version-2 line only."""
+        creator = self.get_creator(type, version, plugin_namespace)
+        return creator if isinstance(creator, IPluginCreator) else None
+
+    @property
+    def all_creators(self) -> list[Any]:
+        """The creators of this registry."""
+        with self._lock:
+            return list(self._creators.values())
+
+    @property
+    def all_creators_recursive(self) -> list[Any]:
+        """The creators of this registry and its parents."""
+        above = self.parent.all_creators_recursive if self.parent is not None else []
+        return [*self.all_creators, *above]
+
+    @property
+    def plugin_creator_list(self) -> list[IPluginCreator]:
+        """The creators of the version-2 line."""
+        return [c for c in self.all_creators if isinstance(c, IPluginCreator)]
+
+    def versions(self, name: str) -> list[tuple[str, str]]:
+        """(version, namespace) of each creator called `name`, here and in parents; for errors."""
+        return [
+            (c.plugin_version, c.plugin_namespace)
+            for c in self.all_creators_recursive
+            if c.name == name
+        ]
+
+    def load_library(self, plugin_path: str | Path) -> LoadedLibrary | None:
+        """Load a file of plugins and register its creators.
+
+        A Python file is run. Its creators are those it registers itself, those that a function
+        `get_plugin_creators()` of it gives, and the creator classes in it that take no arguments.
+
+        Returns:
+            A handle for `deregister_library`; None if a creator of it is taken (see `notices`).
+
+        Raises:
+            CustomLibraryError: there is no such file, it fails to load, or it cannot be loaded
+                here.
+        """
+        from noria.plugins.library import open_plugin_file
+
+        path = Path(plugin_path).absolute()
+        before = {id(c) for c in self.all_creators}
+        with loading(path):
+            module, creators = open_plugin_file(path, self)
+            taken = [c for c in creators if not self.register_creator(c, c.plugin_namespace)]
+        if taken:
+            return None
+        here = tuple(c for c in self.all_creators if id(c) not in before)
+        return LoadedLibrary(path, here, module)
+
+    def deregister_library(self, handle: LoadedLibrary) -> None:
+        """Remove the creators of a library."""
+        for creator in handle.creators:
+            self.deregister_creator(creator)
+
+    def acquire_plugin_resource(self, key: str, resource: Any) -> Any:
+        """The resource kept under `key`: a clone of `resource` if there was none."""
+        with self._lock:
+            entry = self._resources.get(key)
+            if entry is None:
+                entry = self._resources[key] = [resource.clone(), 0]
+            entry[1] += 1
+            return entry[0]
+
+    def release_plugin_resource(self, key: str) -> bool:
+        """Undo one `acquire_plugin_resource`; the last one releases. False if there is none."""
+        with self._lock:
+            entry = self._resources.get(key)
+            if entry is None:
+                return False
+            entry[1] -= 1
+            if entry[1] == 0:
+                del self._resources[key]
+                entry[0].release()
+            return True
+
+    @property
+    def _called(self) -> str:
+        return "Local registry" if self.parent is not None else "Global registry"
+
+    def _note_collision(self, key: Key, creator: Any, origin: Path | None) -> None:
+        other = self._origins.get(key)
+        name, version, namespace = key
+        text = (
+            f"plugin {name}, version {version}, namespace {namespace!r} is registered already"
+            f" ({other or type(self._creators[key]).__name__}): "
+            f"{type(creator).__name__} is not used"
+        )
+        notice = Notice("warning", text, str(origin) if origin else None)
+        if notice not in self.notices:
+            self.notices.append(notice)
+        log.error("%s", text)
+
+    def __repr__(self) -> str:
+        return f"PluginRegistry({len(self._creators)} creators)"
+
+
+@contextmanager
+def loading(path: Path) -> Iterator[None]:
+    """What is registered meanwhile comes from `path`."""
+    token = _loading.set(path)
+    try:
+        yield
+    finally:
+        _loading.reset(token)
+
+
+_global = PluginRegistry()
+
+
+def get_plugin_registry() -> PluginRegistry:
+    """The registry of this process."""
+    return _global
+
+
+def _key(creator: Any, namespace: str) -> Key:
+    where = f"creator {type(creator).__name__}"
+    if not isinstance(creator, IPluginCreatorInterface):
+        raise CustomLibraryError(
+            f"a {type(creator).__name__} is not a plugin creator",
+            expected="an object of a class derived from IPluginCreator or IPluginCreatorV3One",
+        )
+    found = []
+    for attribute in ("name", "plugin_version"):
+        text = getattr(creator, attribute, None)
+        if not isinstance(text, str) or not text or len(text.encode()) >= MAX_STRING:
+            raise CustomLibraryError(
+                f"{attribute} is {text!r}",
+                where=where,
+                expected=f"text of 1 to {MAX_STRING - 1} bytes, set in __init__",
+            )
+        found.append(text)
+    if not isinstance(namespace, str):
+        raise CustomLibraryError(f"the namespace is {namespace!r}", where=where, expected="text")
+    return found[0], found[1], namespace

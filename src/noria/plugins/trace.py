@@ -1,0 +1,201 @@
+"""Every call into plugins and creators, recorded while a `Tracer` is open.
+
+    with Tracer() as tracer:
+        ...
+    print(tracer.table())
+
+Source: tensorrt-plugins spec 3 (phases).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+__all__ = ["Phase", "PluginCall", "Tracer", "active", "record"]
+
+Phase = Literal["register", "parse", "build", "save", "load", "run", "destroy"]
+MAX_TEXT = 80
+
+
+@dataclass(frozen=True, slots=True)
+class PluginCall:
+    """One call, or one attribute that was read.
+
+    Attributes:
+        number: order of the calls, from 1.
+        phase: of the life cycle.
+        layer: name of the node; empty for calls of no layer.
+        object: number of the object within this trace, from 1.
+        cls: class of the object.
+        method: name of the method, or of the attribute.
+        arguments, result: in short.
+        seconds: time it took.
+        error: what it raised, empty if nothing.
+        made: number of the object that it returned (clone, create_plugin …), 0 if none.
+    """
+
+    number: int
+    phase: Phase
+    layer: str
+    object: int
+    cls: str
+    method: str
+    arguments: str
+    result: str
+    seconds: float
+    error: str = ""
+    made: int = 0
+
+    def __str__(self) -> str:
+        text = f"{self.phase:<8} {self.cls}#{self.object}.{self.method}({self.arguments})"
+        if self.error:
+            return f"{text} !! {self.error}"
+        return f"{text} -> {self.result}" if self.result else text
+
+
+class Tracer:
+    """Records calls of all threads from `__enter__` to `__exit__`; several may be open.
+
+    Args:
+        most: calls that are kept; later ones are counted only.
+
+    Attributes:
+        calls: what happened, in order.
+        dropped: how many calls came after `most`.
+    """
+
+    def __init__(self, most: int = 100_000) -> None:
+        self.calls: list[PluginCall] = []
+        self.dropped = 0
+        self._most = most
+        self._lock = threading.Lock()
+        self._known: dict[int, tuple[Any, int]] = {}
+        self._objects = 0
+
+    def __enter__(self) -> Tracer:
+        with _lock:
+            _open.append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with _lock:
+            _open.remove(self)
+
+    @property
+    def failures(self) -> list[PluginCall]:
+        """The calls that raised."""
+        return [call for call in self.calls if call.error]
+
+    def sequence(self, *phases: Phase) -> list[tuple[str, str]]:
+        """(object, method) of each call, objects named `Class#number`; of some phases, or all."""
+        return [
+            (f"{c.cls}#{c.object}", c.method) for c in self.calls if not phases or c.phase in phases
+        ]
+
+    def counts(self) -> Mapping[str, int]:
+        """How often each method was called."""
+        counted: dict[str, int] = {}
+        for call in self.calls:
+            counted[call.method] = counted.get(call.method, 0) + 1
+        return counted
+
+    def table(self) -> str:
+        """The calls as text, a line each."""
+        return "\n".join(str(call) for call in self.calls)
+
+    def add(
+        self,
+        phase: Phase,
+        layer: str,
+        target: Any,
+        method: str,
+        arguments: tuple[Any, ...],
+        result: Any,
+        seconds: float,
+        error: str,
+        made: bool,
+    ) -> None:
+        """Record one call; see `record`."""
+        with self._lock:
+            if len(self.calls) >= self._most:
+                self.dropped += 1
+                return
+            self.calls.append(
+                PluginCall(
+                    number=len(self.calls) + 1,
+                    phase=phase,
+                    layer=layer,
+                    object=self._number(target),
+                    cls=type(target).__name__,
+                    method=method,
+                    arguments=", ".join(map(_short, arguments)),
+                    result="" if result is None or error else _short(result),
+                    seconds=seconds,
+                    error=error,
+                    made=self._number(result) if made and result is not None else 0,
+                )
+            )
+
+    def _number(self, target: Any) -> int:
+        key = id(target)
+        known = self._known.get(key)
+        if known is not None:
+            alive = known[0]() if isinstance(known[0], weakref.ref) else known[0]
+            if alive is target:
+                return known[1]
+        try:
+            handle: Any = weakref.ref(target)
+        except TypeError:
+            handle = target
+        self._objects += 1
+        self._known[key] = handle, self._objects
+        return self._objects
+
+    def __iter__(self) -> Iterator[PluginCall]:
+        return iter(self.calls)
+
+    def __repr__(self) -> str:
+        return f"Tracer({len(self.calls)} calls, {len(self.failures)} failed)"
+
+
+_lock = threading.Lock()
+_open: list[Tracer] = []
+
+
+def active() -> bool:
+    """Whether anybody listens."""
+    return bool(_open)
+
+
+def record(
+    phase: Phase,
+    layer: str,
+    target: Any,
+    method: str,
+    arguments: tuple[Any, ...],
+    result: Any,
+    started: float,
+    error: str = "",
+    *,
+    made: bool = False,
+) -> None:
+    """Tell every open tracer about a call that began at `started` (`time.perf_counter`)."""
+    seconds = time.perf_counter() - started
+    for tracer in tuple(_open):
+        tracer.add(phase, layer, target, method, arguments, result, seconds, error, made)
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return f"{len(value)} bytes"
+    try:
+        text = value.name if hasattr(value, "name") and hasattr(value, "value") else repr(value)
+        text = str(text)
+    except Exception as error:  # a user's repr
+        text = f"<{type(value).__name__}: {type(error).__name__}>"
+    return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 3]}..."

@@ -1,0 +1,253 @@
+"""Types, formats and descriptors that plugins and TensorRT-shaped scripts speak in.
+
+Numbers of the enums are those of the newer generation. They are never stored in files; names are.
+Source: tensorrt-plugins spec 6 to 8, tensorrt-api spec 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from noria.plugins.dims import Dims, Dims2, Dims3, Dims4, DimsHW
+from noria.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
+
+__all__ = [
+    "APILanguage",
+    "DataType",
+    "DimensionOperation",
+    "Dims",
+    "Dims2",
+    "Dims3",
+    "Dims4",
+    "DimsHW",
+    "DynamicPluginTensorDesc",
+    "PluginCapabilityType",
+    "PluginField",
+    "PluginFieldCollection",
+    "PluginFieldType",
+    "PluginTensorDesc",
+    "TensorFormat",
+    "TensorRTPhase",
+]
+
+
+class DataType(IntEnum):
+    """Element type of a tensor."""
+
+    FLOAT = 0
+    HALF = 1
+    INT8 = 2
+    INT32 = 3
+    BOOL = 4
+    UINT8 = 5
+    FP8 = 6
+    BF16 = 7
+    INT64 = 8
+    INT4 = 9
+    FP4 = 10
+    E8M0 = 11
+
+    @property
+    def numpy(self) -> np.dtype[Any]:
+        """The NumPy type of the same elements.
+
+        Raises:
+            TypeError: NumPy has none (FP8, BF16, INT4, FP4, E8M0).
+        """
+        try:
+            return _NUMPY[self]
+        except KeyError:
+            raise TypeError(f"{self.name} has no NumPy type") from None
+
+    @property
+    def itemsize(self) -> float | int:
+        """Bytes of one element; 0.5 for the four-bit types."""
+        return _SIZES.get(self) or _NUMPY[self].itemsize
+
+    @property
+    def is_float(self) -> bool:
+        """Whether a float tensor may be presented in it."""
+        return self in (DataType.FLOAT, DataType.HALF, DataType.BF16, DataType.FP8)
+
+    @classmethod
+    def of(cls, dtype: Any) -> DataType:
+        """The type of the elements of a NumPy array.
+
+        Raises:
+            TypeError: TensorRT has none (float64, int16, uint32, strings …).
+        """
+        found = _OF.get(np.dtype(dtype))
+        if found is None:
+            raise TypeError(f"{np.dtype(dtype).name} has no TensorRT type")
+        return found
+
+
+_NUMPY: dict[DataType, np.dtype[Any]] = {
+    DataType.FLOAT: np.dtype(np.float32),
+    DataType.HALF: np.dtype(np.float16),
+    DataType.INT8: np.dtype(np.int8),
+    DataType.INT32: np.dtype(np.int32),
+    DataType.BOOL: np.dtype(np.bool_),
+    DataType.UINT8: np.dtype(np.uint8),
+    DataType.INT64: np.dtype(np.int64),
+}
+_OF = {dtype: kind for kind, dtype in _NUMPY.items()}
+_SIZES: dict[DataType, float | int] = {
+    DataType.FP8: 1,
+    DataType.BF16: 2,
+    DataType.INT4: 0.5,
+    DataType.FP4: 0.5,
+    DataType.E8M0: 1,
+}
+
+
+class TensorFormat(IntEnum):
+    """Order of a tensor's elements in memory. Here every tensor is LINEAR: row-major, dense."""
+
+    LINEAR = 0
+    CHW2 = 1
+    HWC8 = 2
+    CHW4 = 3
+    CHW16 = 4
+    CHW32 = 5
+    DHWC8 = 6
+    CDHW32 = 7
+    HWC = 8
+    DLA_LINEAR = 9
+    DLA_HWC4 = 10
+    HWC16 = 11
+    DHWC = 12
+    # the names of TensorRT 5 and 6
+    NCHW = 0
+    NC2HW2 = 1
+    NHWC8 = 2
+
+
+class TensorRTPhase(IntEnum):
+    """What a creator makes a plugin for."""
+
+    BUILD = 0
+    RUNTIME = 1
+
+
+class PluginCapabilityType(IntEnum):
+    """The three faces of an `IPluginV3`."""
+
+    CORE = 0
+    BUILD = 1
+    RUNTIME = 2
+
+
+class DimensionOperation(IntEnum):
+    """Arithmetic on axes; EQUAL and LESS give 1 or 0."""
+
+    SUM = 0
+    PROD = 1
+    MAX = 2
+    MIN = 3
+    SUB = 4
+    EQUAL = 5
+    LESS = 6
+    FLOOR_DIV = 7
+    CEIL_DIV = 8
+
+
+class APILanguage(IntEnum):
+    """Language a plugin is written in."""
+
+    CPP = 0
+    PYTHON = 1
+
+
+class PluginTensorDesc:
+    """One tensor as a plugin meets it.
+
+    Attributes:
+        dims: its shape; -1 for an axis that is known only at run time.
+        type: of its elements; None where nothing is chosen yet.
+        format: order of its elements; None where nothing is chosen yet.
+        scale: of INT8 tensors, else 0.
+    """
+
+    __slots__ = ("_dims", "format", "scale", "type")
+
+    def __init__(
+        self,
+        dims: Iterable[int] = (),
+        type: DataType | None = DataType.FLOAT,
+        format: TensorFormat | None = TensorFormat.LINEAR,
+        scale: float = 0.0,
+    ) -> None:
+        self._dims = Dims(dims)
+        self.type = type
+        self.format = format
+        self.scale = scale
+
+    @property
+    def dims(self) -> Dims:
+        """Shape; any sequence of integers may be assigned."""
+        return self._dims
+
+    @dims.setter
+    def dims(self, value: Iterable[int]) -> None:
+        self._dims = Dims(value)
+
+    def __repr__(self) -> str:
+        kind = "?" if self.type is None else self.type.name
+        form = "?" if self.format is None else self.format.name
+        return f"PluginTensorDesc({self._dims!r}, {kind}, {form})"
+
+
+class DynamicPluginTensorDesc:
+    """A tensor with the shapes of one optimisation profile.
+
+    Attributes:
+        desc: the tensor; free axes are -1 while building.
+        min, opt, max: shapes of the profile.
+    """
+
+    __slots__ = ("_max", "_min", "_opt", "desc")
+
+    def __init__(
+        self,
+        desc: PluginTensorDesc | None = None,
+        min: Iterable[int] = (),
+        max: Iterable[int] = (),
+        opt: Iterable[int] = (),
+    ) -> None:
+        self.desc = desc or PluginTensorDesc()
+        self._min, self._max, self._opt = Dims(min), Dims(max), Dims(opt)
+
+    @property
+    def min(self) -> Dims:
+        """Least shape of the profile."""
+        return self._min
+
+    @min.setter
+    def min(self, value: Iterable[int]) -> None:
+        self._min = Dims(value)
+
+    @property
+    def max(self) -> Dims:
+        """Greatest shape of the profile."""
+        return self._max
+
+    @max.setter
+    def max(self, value: Iterable[int]) -> None:
+        self._max = Dims(value)
+
+    @property
+    def opt(self) -> Dims:
+        """The shape the profile is best at."""
+        return self._opt
+
+    @opt.setter
+    def opt(self, value: Iterable[int]) -> None:
+        self._opt = Dims(value)
+
+    def __repr__(self) -> str:
+        return f"DynamicPluginTensorDesc({self.desc!r}, min={self._min!r}, max={self._max!r})"

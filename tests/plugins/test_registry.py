@@ -1,0 +1,155 @@
+"""Creators by name, version and namespace; libraries of plugins; resources."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from noria.errors import CustomLibraryError
+from noria.plugins import (
+    IPluginCreator,
+    IPluginCreatorV3One,
+    IPluginResource,
+    PluginFieldCollection,
+    PluginRegistry,
+)
+
+
+class Creator(IPluginCreator):
+    def __init__(self, name: str = "Twice", version: str = "1") -> None:
+        super().__init__()
+        self.name, self.plugin_version = name, version
+        self.field_names = PluginFieldCollection()
+
+
+def test_a_creator_is_found_by_the_exact_triple() -> None:
+    registry = PluginRegistry()
+    creator = Creator()
+    assert registry.register_creator(creator, "mine")
+    assert creator.plugin_namespace == "mine"
+    assert registry.find("Twice", "1", "mine") is creator
+    assert registry.find("Twice", "1.0", "mine") is None
+    assert registry.find("Twice", "1") is None
+    assert registry.versions("Twice") == [("1", "mine")]
+    assert registry.deregister_creator(creator)
+    assert not registry.deregister_creator(creator)
+
+
+def test_a_collision_is_refused_and_told() -> None:
+    registry = PluginRegistry()
+    assert registry.register_creator(Creator())
+    assert not registry.register_creator(Creator())
+    (notice,) = registry.notices
+    assert notice.level == "warning"
+    assert "plugin Twice, version 1" in notice.message
+    assert registry.register_creator(Creator(version="2"))
+
+
+def test_children_search_their_parent_unless_told_not_to() -> None:
+    parent = PluginRegistry()
+    child = PluginRegistry(parent)
+    creator = Creator()
+    parent.register_creator(creator)
+    assert child.find("Twice") is creator
+    assert child.all_creators == []
+    assert child.all_creators_recursive == [creator]
+    child.parent_search_enabled = False
+    assert child.find("Twice") is None
+
+
+def test_what_is_no_creator_is_refused() -> None:
+    registry = PluginRegistry()
+    with pytest.raises(CustomLibraryError, match="a str is not a plugin creator"):
+        registry.register_creator("Twice")
+    with pytest.raises(CustomLibraryError, match="plugin_version is 1"):
+        registry.register_creator(Creator(version=1))  # type: ignore[arg-type]
+    with pytest.raises(CustomLibraryError, match="name is"):
+        registry.register_creator(Creator("x" * 1024))
+
+
+def test_generations_are_kept_apart() -> None:
+    registry = PluginRegistry()
+
+    class Third(IPluginCreatorV3One):
+        name, plugin_version = "Three", "1"
+
+    registry.register_creator(Third())
+    assert registry.get_plugin_creator("Three", "1") is None
+    assert registry.get_creator("Three", "1") is not None
+    assert registry.plugin_creator_list == []
+
+
+LIBRARY = """
+from noria.plugins import IPluginCreator, PluginFieldCollection
+
+class ACreator(IPluginCreator):
+    def __init__(self):
+        super().__init__()
+        self.name, self.plugin_version = "A", "1"
+        self.field_names = PluginFieldCollection()
+"""
+
+
+def test_a_library_registers_its_creators_and_takes_them_away(tmp_path: Path) -> None:
+    registry = PluginRegistry()
+    file = tmp_path / "a.py"
+    file.write_text(LIBRARY)
+    handle = registry.load_library(file)
+    assert handle is not None
+    first = registry.find("A")
+    assert handle.creators == (first,)
+    again = registry.load_library(file)  # the same file, edited perhaps: the new one counts
+    assert again is not None
+    assert registry.find("A") is not first
+    other = tmp_path / "b.py"
+    other.write_text(LIBRARY)
+    assert registry.load_library(other) is None
+    assert str(file) in registry.notices[0].message
+    registry.deregister_library(again)
+    assert registry.find("A") is None
+
+
+def test_a_library_may_list_its_creators(tmp_path: Path) -> None:
+    registry = PluginRegistry()
+    file = tmp_path / "a.py"
+    file.write_text(LIBRARY + "def get_plugin_creators():\n    return [ACreator()]\n")
+    assert registry.load_library(file) is not None
+    assert registry.find("A") is not None
+    file.write_text(LIBRARY + "def get_plugin_creators():\n    return 1 / 0\n")
+    with pytest.raises(CustomLibraryError, match="ZeroDivisionError"):
+        PluginRegistry().load_library(file)
+
+
+def test_libraries_that_cannot_be_loaded(tmp_path: Path) -> None:
+    registry = PluginRegistry()
+    with pytest.raises(CustomLibraryError, match="no such plugin library"):
+        registry.load_library(tmp_path / "none.py")
+    binary = tmp_path / "libx.so"
+    binary.write_bytes(b"\x7fELF")
+    with pytest.raises(CustomLibraryError, match="compiled plugins"):
+        registry.load_library(binary)
+
+
+class Resource(IPluginResource):
+    released = 0
+
+    def clone(self) -> Resource:
+        return Resource()
+
+    def release(self) -> None:
+        self.released += 1
+
+
+def test_resources_are_shared_and_counted() -> None:
+    registry = PluginRegistry()
+    mine = Resource()
+    first = registry.acquire_plugin_resource("key", mine)
+    second = registry.acquire_plugin_resource("key", Resource())
+    assert first is second
+    assert first is not mine
+    assert registry.release_plugin_resource("key")
+    assert first.released == 0
+    assert registry.release_plugin_resource("key")
+    assert first.released == 1
+    assert not registry.release_plugin_resource("key")
