@@ -41,7 +41,7 @@ demo: build      ## run the pipeline on the demo scene and say where the results
 	@command -v noria >/dev/null || echo "(before that: . $(BIN)/activate)"
 
 test: build $(VENV)/.dev      ## the whole test suite
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 lint: build $(VENV)/.dev      ## ruff
 	$(BIN)/ruff check .

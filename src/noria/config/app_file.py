@@ -225,7 +225,8 @@ class _App:
             elif path is not None:
                 document.remark(
                     found.line("ll-config-file"),
-                    f"there is no file {show(str(path))}: the tracker iou is used as it is",
+                    f"there is no file {show(str(path), limit=None)}: "
+                    "the tracker iou is used as it is",
                 )
         if "operate-on-class-ids" in found.values:
             values["operate_on_class_ids"] = found.values["operate-on-class-ids"]
