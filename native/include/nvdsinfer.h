@@ -3,8 +3,11 @@
  * Part of noria, Apache-2.0. Written from a description of the binary interface; layouts are those of
  * x86-64 Linux and of every generation from 5.0 to 9.1, except where a comment says otherwise.
  *
- * Define NORIA_BOX_BYTES=24 before including (or on the command line) to compile for programs of
- * generation 8.0 and older, whose NvDsInferObjectDetectionInfo has no rotation_angle.
+ * Two views, which the macro NORIA_NVDSINFER_GENERATION selects (or the folder generation-6, put first
+ * on the include path):
+ *   9 (default)  9.x: boxes of 28 bytes with rotation_angle
+ *   6            6.0 to 6.2: boxes of 24 bytes, and the types of those headers that changed since
+ * NORIA_BOX_BYTES=24 alone compiles for programs of 7.x and 8.0: today's types with boxes of 24 bytes.
  */
 #ifndef NORIA_NVDSINFER_H
 #define NORIA_NVDSINFER_H
@@ -12,8 +15,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifndef NORIA_NVDSINFER_GENERATION
+#define NORIA_NVDSINFER_GENERATION 9
+#endif
+#if NORIA_NVDSINFER_GENERATION != 6 && NORIA_NVDSINFER_GENERATION != 9
+#error "NORIA_NVDSINFER_GENERATION must be 6 (6.0 to 6.2) or 9 (9.x)"
+#endif
 #ifndef NORIA_BOX_BYTES
+#if NORIA_NVDSINFER_GENERATION == 6
+#define NORIA_BOX_BYTES 24
+#else
 #define NORIA_BOX_BYTES 28
+#endif
 #endif
 #if NORIA_BOX_BYTES != 24 && NORIA_BOX_BYTES != 28
 #error "NORIA_BOX_BYTES must be 24 (generation 8.0 and older) or 28 (9.0 and newer)"
@@ -133,7 +146,9 @@ typedef enum {
     NVDSINFER_RESOURCE_ERROR,
     NVDSINFER_TRITON_ERROR,
     NVDSINFER_TRTIS_ERROR = NVDSINFER_TRITON_ERROR, /* name before 6.0 */
-    NVDSINFER_MEM_ERROR,
+#if NORIA_NVDSINFER_GENERATION >= 9
+    NVDSINFER_MEM_ERROR, /* since 6.3 */
+#endif
     NVDSINFER_UNKNOWN_ERROR
 } NvDsInferStatus;
 

@@ -1,4 +1,5 @@
-/* Types of the inference context that engine creators and model parsers read, 9.1 layout.
+/* Types of the inference context that engine creators and model parsers read, in the layout of 9.1 or,
+ * with NORIA_NVDSINFER_GENERATION=6, of 6.2.
  *
  * Part of noria, Apache-2.0. Written from a description of the binary interface. Field offsets up to
  * and including numOutputIOFormats are those of every generation from 6.0 on.
@@ -130,13 +131,16 @@ typedef struct _NvDsInferContextInitParams {
     char customBBoxInstanceMaskParseFuncName[_MAX_STR_LENGTH];
     char **outputIOFormats;
     unsigned int numOutputIOFormats;
+#if NORIA_NVDSINFER_GENERATION >= 9
     char customSegmentationParseFuncName[_MAX_STR_LENGTH]; /* since 8.0 */
+#endif
     char **layerDevicePrecisions;
     unsigned int numLayerDevicePrecisions;
     NvDsInferTensorOrder segmentationOutputOrder;
     int inputFromPreprocessedTensor;
     int disableOutputHostCopy;
-    int autoIncMem;
+#if NORIA_NVDSINFER_GENERATION >= 9
+    int autoIncMem; /* since 6.3, as what follows */
     double maxGPUMemPer;
     int dumpIpTensor;
     int dumpOpTensor;
@@ -149,6 +153,7 @@ typedef struct _NvDsInferContextInitParams {
     char **dynamicPropertyValues;
     unsigned int numDynamicProperties;
     int warmupEngine;
+#endif
 } NvDsInferContextInitParams;
 
 /* One object after clustering. */

@@ -28,8 +28,10 @@ def test_layouts_linkage_and_checks(compile_parser: Compile, flags: tuple[str, .
 
 
 def test_installed_headers_are_those_of_the_sources() -> None:
-    for source in (Path(__file__).parents[2] / "native" / "include").iterdir():
-        assert (include_dir() / source.name).read_text() == source.read_text(), "run make build"
+    folder = Path(__file__).parents[2] / "native" / "include"
+    for source in (p for p in folder.rglob("*") if p.is_file()):
+        installed = include_dir() / source.relative_to(folder)
+        assert installed.read_text() == source.read_text(), "run make build"
 
 
 @pytest.mark.parametrize(

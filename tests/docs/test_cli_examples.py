@@ -29,6 +29,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the demo scene to run in: nothing is written into the checkout."""
     folder = tmp_path_factory.mktemp("docs") / "conveyor"
     shutil.copytree(SCENE, folder)
+    shutil.copy(ROOT / "examples/yolox/nvdsparsebbox_yolox.cpp", folder / "my_parser.cpp")
     (folder / "pipeline.yml").write_text(
         "sources: {uri: conveyor.mp4, repeat: 2}\nmodels: config_infer_primary.txt\n"
         "tracker: iou\nsinks: [tiles.mp4]\n"

@@ -22,6 +22,8 @@ _COMMANDS = {
     "calibrate": "Find the INT8 scales of a model from pictures.",
     "bench": "Time engines, side by side.",
     "show": "Show a config with origins, a model, or an engine.",
+    "compile": "Compile a custom library from its C++ sources.",
+    "includes": "Print the flags with which C++ sources find noria's headers.",
     "demo": "Run the whole pipeline on the demo scene.",
     "completion": "Print the shell completion script.",
 }

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from noria.custom.inputs import InputInitializer
+from noria.custom.toolchain import include_dir
 from noria.custom.validate import CheckedParser
 from noria.custom.validate_maps import CheckedClassifier, CheckedSegmentation
 from noria.errors import CustomLibraryError
@@ -115,14 +116,6 @@ def open_library(
     return CppLibrary(path, abi=abi, rotation=rotation)
 
 
-def include_dir() -> Path:
-    """The folder of headers to compile a C++ parser against: `g++ -I <this folder> ...`."""
-    from noria import _native
-
-    return Path(_native.__file__).parent / "include"
-
-
 def compile_command(source: str) -> str:
     """How to compile a parser's source file."""
-    library = f"lib{Path(source).stem}.so"
-    return f"g++ -std=c++17 -O2 -shared -fPIC -I {include_dir()} {source} -o {library}"
+    return f"noria compile {source} -o lib{Path(source).stem}.so"

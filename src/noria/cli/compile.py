@@ -1,0 +1,105 @@
+"""`noria compile`: a custom library from its sources."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from noria.cli.output import print_json, print_notices
+
+__all__ = ["compile"]
+
+EPILOG = """\b
+Examples:
+  noria compile my_parser.cpp -o libmy_parser.so
+  noria compile nvdsparsebbox_Yolo.cpp utils.cpp
+  noria compile my_parser.cpp --generation 6.x
+  noria compile plugin.cpp kernels.cu -I include --cuda host
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("sources", nargs=-1, required=True, type=click.Path(path_type=Path),
+                metavar="SRC...")  # fmt: skip
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="LIB.so",
+              help="The library. Default: lib<first source>.so here.")  # fmt: skip
+@click.option("--generation", type=click.Choice(["6.x", "9.x"]), default="9.x", show_default=True,
+              help="View of the headers: boxes of 28 bytes (9.x) or 24.")  # fmt: skip
+@click.option("-I", "--include", multiple=True, metavar="FOLDER", help="A folder of headers.")
+@click.option("-D", "--define", multiple=True, metavar="NAME[=VALUE]", help="A macro.")
+@click.option("-L", "folders", multiple=True, metavar="FOLDER", help="A folder of libraries.")
+@click.option("-l", "libraries", multiple=True, metavar="NAME", help="A library to link.")
+@click.option("--flag", "flags", multiple=True, help="A further flag of the compiler.")
+@click.option("--std", "standard", default="gnu++17", show_default=True, help="The C++ standard.")
+@click.option("-g", "--debug", is_flag=True, help="With symbols, without optimisation.")
+@click.option("--sanitize", type=click.Choice(["address", "undefined"]), multiple=True,
+              help="Find wrong uses of memory, or undefined behaviour, at run time.")  # fmt: skip
+@click.option("--cuda", type=click.Choice(["auto", "host", "nvcc"]), default="auto",
+              show_default=True, help="For x.cu: x_host.cpp beside it, or nvcc.")  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Print the commands, run none.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def compile(
+    sources: tuple[Path, ...],
+    output: Path | None,
+    generation: str,
+    include: tuple[str, ...],
+    define: tuple[str, ...],
+    folders: tuple[str, ...],
+    libraries: tuple[str, ...],
+    flags: tuple[str, ...],
+    standard: str,
+    debug: bool,
+    sanitize: tuple[str, ...],
+    cuda: str,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Compile SRC, the unchanged sources of a custom library, against noria's headers.
+
+    Needs g++ and nothing of NVIDIA's. What the sources include is what `noria includes` names.
+    """
+    from noria.custom.compile import compile_library
+
+    result = compile_library(
+        sources,
+        output,
+        generation=cast(Any, generation),
+        include=include,
+        define=define,
+        flags=[word for flag in flags for word in shlex.split(flag)],
+        links=[*(f"-L{f}" for f in folders), *(f"-l{name}" for name in libraries)],
+        standard=standard,
+        debug=debug,
+        sanitize=cast(Any, sanitize),
+        cuda=cast(Any, cuda),
+        dry_run=dry_run,
+    )
+    print_notices(result.notices)
+    if dry_run and not as_json:
+        for command in result.commands:
+            click.echo(shlex.join(command))
+        return 0
+    parsers = [] if dry_run else _exports(result.library)
+    if as_json:
+        print_json(
+            {
+                "library": str(result.library),
+                "functions": parsers,
+                "commands": [list(c) for c in result.commands],
+                "notices": [str(n) for n in result.notices],
+                "seconds": round(result.seconds, 3),
+            }
+        )
+        return 0
+    click.echo(f"{output or result.library.name}: {', '.join(parsers) or 'no parser functions'}")
+    return 0
+
+
+def _exports(library: Path) -> list[str]:
+    from noria.custom.elf import ElfFile
+    from noria.custom.entry_points import entry_points
+
+    return [point.name for point in entry_points(ElfFile.read(library))]

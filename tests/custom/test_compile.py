@@ -1,0 +1,188 @@
+"""noria compile and includes: unchanged sources and Makefiles, and what is said of failures."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from noria.custom import open_library
+from noria.custom.compile import compile_library
+from noria.custom.elf import ElfFile
+from noria.custom.toolchain import make_variables
+from noria.errors import CustomLibraryError
+
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
+
+HEADER = '#include "nvdsinfer_custom_impl.h"\n'
+PARSER = """
+extern "C" bool NvDsInferParseMine(
+    const std::vector<NvDsInferLayerInfo> &layers, const NvDsInferNetworkInfo &,
+    const NvDsInferParseDetectionParams &, std::vector<NvDsInferObjectDetectionInfo> &objects) {
+    objects.push_back({1, 2, 3, 4, 5, helper()});
+    return true;
+}
+CHECK_CUSTOM_PARSE_FUNC_PROTOTYPE(NvDsInferParseMine);
+"""
+MAKEFILE = """
+CUDA_VER?=
+ifeq ($(CUDA_VER),)
+  $(error "CUDA_VER is not set")
+endif
+CC:= g++
+NVCC:=/usr/local/cuda-$(CUDA_VER)/bin/nvcc
+CFLAGS:= -Wall -std=c++11 -shared -fPIC
+CFLAGS+= -I/opt/nvidia/deepstream/deepstream-$(NVDS_VERSION)/sources/includes \\
+         -I/usr/local/cuda-$(CUDA_VER)/include
+LIBS:= -lnvinfer_plugin -lnvinfer -lnvparsers -lnvonnxparser
+LIBS+= -L/usr/local/cuda-$(CUDA_VER)/lib64 -lcudart -lcublas -lstdc++fs
+LFLAGS:= -shared -Wl,--start-group $(LIBS) -Wl,--end-group
+SRCFILES:= parser.cpp helper.cpp
+TARGET_LIB:= libnvdsinfer_custom_impl_Mine.so
+TARGET_OBJS:= $(SRCFILES:.cpp=.o)
+all: $(TARGET_LIB)
+%.o: %.cpp Makefile
+	$(CC) -c -o $@ $(CFLAGS) $<
+$(TARGET_LIB) : $(TARGET_OBJS)
+	$(CC) -o $@ $(TARGET_OBJS) $(LFLAGS)
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A parser of two files, and a Makefile of the usual shape."""
+    (tmp_path / "parser.cpp").write_text(HEADER + "float helper();\n" + PARSER)
+    (tmp_path / "helper.cpp").write_text("float helper() { return 0.5f; }\n")
+    (tmp_path / "Makefile").write_text(MAKEFILE)
+    return tmp_path
+
+
+def refusal(*sources: Path, **options: object) -> str:
+    with pytest.raises(CustomLibraryError) as caught:
+        compile_library(sources, sources[0].parent / "lib.so", **options)  # type: ignore[arg-type]
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(("generation", "size"), [("9.x", 28), ("6.x", 24)])
+def test_both_views(project: Path, generation: str, size: int, layers, network, params) -> None:
+    result = compile_library(
+        [project / "parser.cpp", project / "helper.cpp"],
+        project / "lib.so",
+        generation=generation,  # type: ignore[arg-type]
+    )
+    assert len(result.commands) == 3
+    library = open_library(result.library)
+    found = library.bbox_parser("NvDsInferParseMine")(layers, network, params)
+    assert found.boxes.tolist() == [[2, 3, 4, 5]]
+    assert f"{size}-byte boxes" in repr(library)
+
+
+@pytest.mark.parametrize("generation", ["9.x", "6.x"])
+def test_a_usual_makefile_runs_unchanged(project: Path, generation: str) -> None:
+    printed = noria("includes", "--make", "--generation", generation)
+    done = subprocess.run(
+        ["make", *printed.split()], cwd=project, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    elf = ElfFile.read(project / "libnvdsinfer_custom_impl_Mine.so")
+    assert "NvDsInferParseMine" in elf.exported()
+    assert f"noria_abi_box_bytes_{28 if generation == '9.x' else 24}" in elf.exported()
+    assert not any("nvinfer" in name for name in elf.needed)
+
+
+def test_the_makefile_runs_with_variables_of_the_shell(project: Path) -> None:
+    script = noria("includes", "--shell") + "make"
+    clean = {k: v for k, v in os.environ.items() if k not in make_variables()}
+    subprocess.run(["bash", "-c", script], cwd=project, env=clean, check=True, capture_output=True)
+    assert (project / "libnvdsinfer_custom_impl_Mine.so").is_file()
+
+
+def test_without_the_variables_the_makefile_refuses(project: Path) -> None:
+    """What the variables are for; otherwise the tests above show nothing."""
+    done = subprocess.run(["make"], cwd=project, capture_output=True, check=False)
+    assert done.returncode != 0
+
+
+def test_printed_flags_are_enough_for_a_compiler(project: Path) -> None:
+    flags = shlex.split(noria("includes")) + shlex.split(noria("includes", "--libs"))
+    command = [
+        "g++",
+        "-shared",
+        "-fPIC",
+        "parser.cpp",
+        "helper.cpp",
+        *flags,
+        "-lnvinfer",
+        "-o",
+        "l.so",
+    ]
+    subprocess.run(command, cwd=project, check=True)
+
+
+def test_a_missing_function_is_found_in_the_file_beside(project: Path) -> None:
+    message = refusal(project / "parser.cpp")
+    assert "nothing defines helper()" in message
+    assert "helper.cpp beside it defines helper: compile it too" in message
+
+
+@pytest.mark.parametrize(
+    ("body", "options", "words"),
+    [
+        ("#include <opencv2/core.hpp>\n", {}, "libopencv-dev"),
+        ("#include <thrust/device_vector.h>\n", {}, "code for the GPU"),
+        ('#include "nowhere.h"\n', {}, "-I <folder>"),
+        ("float f(NvDsInferObjectDetectionInfo b) { return b.rotation_angle; }\n",
+         {"generation": "6.x"}, "generation 9.x"),
+        ("nvinfer1::INoSuchThing *f() { return nullptr; }\n", {}, "onnx-file"),
+        ("void f(const char *c) { char *p = c; p[0] = 1; }\n", {}, "-fpermissive"),
+        ("void f() { std::cout << 1; }\n", {}, "-include iostream"),
+    ],
+)  # fmt: skip
+def test_what_does_not_compile_is_explained(
+    tmp_path: Path, body: str, options: dict[str, object], words: str
+) -> None:
+    source = tmp_path / "parser.cpp"
+    source.write_text(HEADER + body)
+    message = refusal(source, **options)
+    assert f"{source}: the source does not compile" in message
+    assert words in message
+    assert "the command was:" in message
+
+
+def test_host_file_stands_for_cuda_code(tmp_path: Path) -> None:
+    source, kernel = tmp_path / "p.cpp", tmp_path / "kernels.cu"
+    source.write_text(HEADER + "float helper();\n" + PARSER)
+    kernel.write_text("__global__ void k() {}\nfloat helper() { k<<<1, 1>>>(); return 0.1f; }\n")
+    assert "kernels_host.cpp beside it" in refusal(source, kernel, cuda="host")
+    (tmp_path / "kernels_host.cpp").write_text("float helper() { return 0.25f; }\n")
+    result = compile_library([source, kernel], tmp_path / "lib.so", cuda="host")
+    assert [n.message for n in result.notices] == ["kernels_host.cpp is compiled instead"]
+    both = [source, kernel, tmp_path / "kernels_host.cpp"]
+    assert len(compile_library(both, tmp_path / "lib.so", cuda="host").commands) == 3
+
+
+@pytest.mark.parametrize("kind", ["folder", "header", "absent", "text"])
+def test_what_is_no_source(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "a.h").write_text("")
+    (tmp_path / "a.txt").write_text("")
+    (tmp_path / "a.cpp").write_text("")
+    names = {"folder": ".", "header": "a.h", "absent": "b.cpp", "text": "a.txt"}
+    words = {"folder": "a.cpp", "header": "-I", "absent": "does not exist", "text": "no C++ source"}
+    assert words[kind] in refusal(tmp_path / names[kind])
+
+
+def test_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.cpp").write_text("")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "apt install g++" in refusal(tmp_path / "a.cpp")
+
+
+def noria(*arguments: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-m", "noria", *arguments], capture_output=True, text=True, check=True
+    ).stdout
