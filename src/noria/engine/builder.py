@@ -18,6 +18,7 @@ from noria.engine.backends import (
     get_backend,
 )
 from noria.engine.fingerprint import fingerprint_files
+from noria.engine.free_session import FreeSession
 from noria.engine.image_input import Dims, complete_infer_dims, resolve_shape
 from noria.engine.plan import COMPILED_BLOB, MODEL_BLOB, Plan, blob_record
 from noria.engine.plan_header import (
@@ -47,6 +48,9 @@ class BuildOptions:
     """What a plan is built for.
 
     Attributes:
+        batched: axis 0 of every input and output is the batch, and the first input a picture.
+            Otherwise the plan takes whatever the model takes: any number of inputs of any shape,
+            free axes included; nothing below about batches and pictures applies.
         max_batch: most items of one run, 1 to 1024.
         precision: what to compute in, if the runtime can.
         infer_dims: channels, height, width for a model that leaves them free.
@@ -59,6 +63,7 @@ class BuildOptions:
         progress: told how tuning goes.
     """
 
+    batched: bool = True
     max_batch: int = 1
     precision: Precision = "fp32"
     infer_dims: Dims | None = None
@@ -95,14 +100,13 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
         raise EngineError(
             f"max_batch={options.max_batch}", where=where, expected=f"1 to {MAX_BATCH}"
         )
-    image = network.inputs[0]
-    shape = resolve_shape(image, options.infer_dims, options.input_order, where=where)
     decisions = []
+    shape = _picture_shape(network, options, where)
     tactic = options.tactic or Tactic(options.runtime or DEFAULT_BACKEND)
     precision, notice = supported_precision(options.precision, tactic.runtime)
     if notice:
         decisions.append(notice)
-    fixed_batch = shape[0]
+    fixed_batch = shape[0] if shape else None
     if fixed_batch is not None and fixed_batch > MAX_BATCH:
         raise EngineError(
             f"the model fixes its batch at {fixed_batch}",
@@ -113,10 +117,13 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
         decisions.append(_batch_notice(fixed_batch, options.max_batch, network))
     get_backend(tactic.runtime)  # not installed: told before anything long begins
     model = _model_bytes(network, shape, where)
-    inputs = [
-        TensorSpec(image.name, image.dtype, tuple(shape)),
-        *_extra_inputs(network, shape, where),
-    ]
+    inputs = list(network.inputs)
+    if options.batched:
+        picture = inputs[0]
+        inputs = [
+            TensorSpec(picture.name, picture.dtype, shape),
+            *_extra_inputs(network, shape, where),
+        ]
     tuning = None
     tries: tuple[TacticRecord, ...] = ()
     if options.tuning is not None and options.tactic is None:
@@ -139,7 +146,7 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
             tactic, tuning, tries = tuned.tactic, tuned.summary(asked, items), tuned.records
     backend = get_backend(tactic.runtime)
     started = time.perf_counter()
-    run_options = tactic.run_options(options.max_batch)
+    run_options = replace(tactic.run_options(options.max_batch), batched=options.batched)
     if options.threads is not None or options.streams is not None:
         run_options = replace(
             run_options, threads=options.threads, streams=options.streams or 1, spinning=False
@@ -165,6 +172,7 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
         noria=noria.__version__,
         runtime=RuntimeRecord(name=backend.name, version=backend.version()),
         precision=precision,
+        batched=options.batched,
         max_batch=options.max_batch,
         fixed_batch=fixed_batch,
         infer_dims=complete_infer_dims(options.infer_dims),
@@ -179,8 +187,30 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
     plan = Plan(header, blobs)
     plan.threads = options.threads
     if runner is not None:
-        plan.keep_ready(PlanSession(runner, header, where=where, options=run_options))
+        kind = PlanSession if options.batched else FreeSession
+        plan.keep_ready(kind(runner, header, where=where, options=run_options))
     return plan
+
+
+def _picture_shape(network: Network, options: BuildOptions, where: str) -> tuple[int | None, ...]:
+    """Axes of the first input of a batched plan, the batch None if it is free; else nothing."""
+    if options.batched:
+        if not network.inputs:
+            raise EngineError(
+                "the graph has no inputs", where=where, expected="a batch of pictures"
+            )
+        return resolve_shape(
+            network.inputs[0], options.infer_dims, options.input_order, where=where
+        )
+    if options.tuning is not None and any(
+        not isinstance(d, int) for spec in network.inputs for d in spec.shape
+    ):
+        raise EngineError(
+            "inputs leave axes free: " + ", ".join(map(str, network.inputs)),
+            where=where,
+            expected="fixed shapes to tune for",
+        )
+    return ()
 
 
 def _extra_inputs(network: Network, image: tuple[int | None, ...], where: str) -> list[TensorSpec]:
@@ -215,10 +245,10 @@ def _batch_notice(fixed: int, wanted: int, network: Network) -> Notice:
 
 def _model_bytes(network: Network, shape: tuple[int | None, ...], where: str) -> bytes:
     """The ONNX message, weights inside, the first input's axes fixed."""
-    from google.protobuf.message import Error as ProtobufError  # type: ignore[import-untyped]
-
     proto = network.to_proto()
     graph = proto.graph
+    if not shape:
+        return _serialized(proto, where)
     replaced: dict[str, int] = {}
     ambiguous: set[str] = set()  # Paddle's exporter calls every free axis "?"
     axes = graph.input[0].type.tensor_type.shape.dim
@@ -233,6 +263,12 @@ def _model_bytes(network: Network, shape: tuple[int | None, ...], where: str) ->
         for axis in info.type.tensor_type.shape.dim:
             if axis.dim_param in replaced and axis.dim_param not in ambiguous:
                 axis.dim_value = replaced[axis.dim_param]
+    return _serialized(proto, where)
+
+
+def _serialized(proto: Any, where: str) -> bytes:
+    from google.protobuf.message import Error as ProtobufError  # type: ignore[import-untyped]
+
     try:
         return bytes(proto.SerializeToString(deterministic=True))
     except (ProtobufError, ValueError) as error:

@@ -87,6 +87,8 @@ class _Wanted:
             return untuned
         if header.precision != self.precision:
             return f"{header.precision} ≠ {self.precision}"
+        if not header.batched:
+            return "its first axis is no batch"
         if header.max_batch < self.batch:
             return f"batch {header.max_batch} ≠ {self.batch}"
         if self.infer_dims is not None and (have := self._dims(plan)) != self.infer_dims:

@@ -18,7 +18,7 @@ import os
 import stat
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -90,7 +90,7 @@ class Plan:
 
     @property
     def inputs(self) -> tuple[TensorSpec, ...]:
-        """Input bindings; the first is the picture."""
+        """Input bindings; the first of a batched plan is the picture."""
         return tuple(record.spec for record in self.header.inputs)
 
     @property
@@ -123,6 +123,7 @@ class Plan:
         Raises:
             EngineError: the runtime is missing or refuses the model.
         """
+        from noria.engine.free_session import FreeSession
         from noria.engine.plan_session import PlanSession
 
         runtime = self.header.runtime.name
@@ -130,6 +131,7 @@ class Plan:
             options = self.run_options(threads=threads, streams=streams, spinning=spinning)
         else:
             runtime, options = tactic.runtime, tactic.run_options(self.header.max_batch)
+            options = replace(options, batched=self.header.batched)
         ready, self._ready = self._ready, None
         if ready is not None:
             if ready.options == options and runtime == self.header.runtime.name:
@@ -142,7 +144,8 @@ class Plan:
         else:
             runner = backend.open(self.blobs[MODEL_BLOB], options)
         where = str(self.path or self.header.model.name)
-        return PlanSession(runner, self.header, where=where, options=options)
+        kind = PlanSession if self.header.batched else FreeSession
+        return kind(runner, self.header, where=where, options=options)
 
     def run_options(
         self,
@@ -163,6 +166,7 @@ class Plan:
             spinning=bool(spinning),
             optimization=tactic.optimization if tactic is not None else "all",
             max_batch=self.header.max_batch,
+            batched=self.header.batched,
         )
 
     @property

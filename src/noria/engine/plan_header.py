@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from noria.engine.tactic import Tactic
 from noria.network.tensor_spec import TensorSpec
@@ -190,11 +190,12 @@ class PlanHeader(_Record):
         noria: version of noria that wrote it.
         runtime: backend it was built with.
         precision: what is really computed in.
+        batched: axis 0 of every binding is the batch; otherwise axes mean nothing to noria.
         max_batch: most items of one `Session.run`.
         fixed_batch: items of one run of the runtime, if the model fixes them.
         infer_dims: channels, height, width it was built for; null: the model's own.
         model: the files that went in.
-        inputs, outputs: bindings in order. Axis 0 is the batch.
+        inputs, outputs: bindings in order.
         tactics: ways of running that were tried; the plan is run as the chosen one says.
         tuning: how they were compared; null if nothing was measured.
         plugins: layers that plugins compute.
@@ -205,14 +206,21 @@ class PlanHeader(_Record):
     noria: Text
     runtime: RuntimeRecord
     precision: Precision
+    batched: bool = True
     max_batch: Annotated[int, Field(ge=1, le=MAX_BATCH)]
     fixed_batch: Annotated[int, Field(ge=1, le=MAX_BATCH)] | None
     infer_dims: tuple[Dim, Dim, Dim] | None
     model: ModelRecord
-    inputs: Annotated[tuple[TensorRecord, ...], Field(min_length=1)]
+    inputs: tuple[TensorRecord, ...]
     outputs: Annotated[tuple[TensorRecord, ...], Field(min_length=1)]
     tactics: tuple[TacticRecord, ...] = ()
     tuning: TuningRecord | None = None
     plugins: tuple[PluginRecord, ...] = ()
     decisions: tuple[DecisionRecord, ...] = ()
     blobs: Annotated[tuple[BlobRecord, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _has_a_picture(self) -> PlanHeader:
+        if self.batched and not self.inputs:
+            raise ValueError("no inputs, though axis 0 is the batch")
+        return self

@@ -80,9 +80,7 @@ class PlanSession:
             EngineError: an input is missing, unknown, or of the wrong shape or type; an output is
                 not batch first; the runtime failed; the session is closed.
         """
-        runner = self._runner
-        if runner is None:
-            raise EngineError("the session is closed", where=self._where)
+        runner = self._open_runner()
         feeds, items = self._checked(inputs)
         size = self.fixed_batch
         if size is None or size == items:
@@ -104,6 +102,11 @@ class PlanSession:
         if len(parts) == 1:
             return parts[0]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def _open_runner(self) -> Runner:
+        if self._runner is None:
+            raise EngineError("the session is closed", where=self._where)
+        return self._runner
 
     def _run(
         self, runner: Runner, feeds: Mapping[str, Any], to_host: bool = True
@@ -153,7 +156,7 @@ class PlanSession:
     def __repr__(self) -> str:
         return f"PlanSession({self._where}: {', '.join(map(str, self.inputs))})"
 
-    def _checked(self, inputs: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
+    def _check_names(self, inputs: Mapping[str, Any]) -> None:
         if inputs.keys() != self._by_name.keys():
             missing = [n for n in self._by_name if n not in inputs]
             extra = [n for n in inputs if n not in self._by_name]
@@ -162,6 +165,9 @@ class PlanSession:
             raise EngineError(
                 "; ".join(found), where=self._where, expected=", ".join(map(str, self.inputs))
             )
+
+    def _checked(self, inputs: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
+        self._check_names(inputs)
         feeds = {}
         items = -1
         for name, spec in self._by_name.items():

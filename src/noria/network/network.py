@@ -78,7 +78,7 @@ class Network:
         recipe: what else an importer was told, in words; another recipe is another network.
 
     Raises:
-        ModelError: no inputs or outputs, or one that is not a tensor.
+        ModelError: no outputs; an input or output that is not a tensor.
     """
 
     def __init__(
@@ -99,9 +99,8 @@ class Network:
         self.recipe = ""
         self._strip_initializer_inputs()
         self._free_negative_axes()
-        for kind, values in (("inputs", model.graph.inputs), ("outputs", model.graph.outputs)):
-            if not values:
-                raise ModelError(f"the graph has no {kind}", where=self._where())
+        if not model.graph.outputs:
+            raise ModelError("the graph has no outputs", where=self._where())
         # judged now, so that every later reader may trust them
         _ = self.inputs, self.outputs
 

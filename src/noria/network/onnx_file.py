@@ -117,6 +117,8 @@ def network_from_onnx_bytes(data: bytes, path: Path) -> Network:
     external = {part.location: part.path for part in ranges}
     size = len(data) + sum(file.stat().st_size for file in set(external.values()))
     digest = hashlib.sha256(data).hexdigest()
+    if not model.graph.inputs:
+        raise ModelError("the graph has no inputs", where=where)
     return Network(model, path=path, size_bytes=size, sha256=digest, external_locations=external)
 
 

@@ -42,6 +42,8 @@ class RunOptions:
         optimization: how far the graph may be rewritten.
         max_batch: most items of one run, where the model leaves them free; None is unknown. Some
             runtimes are faster with the batch they know.
+        batched: axis 0 of the first input is the batch; otherwise every axis is as the model says,
+            and nothing is assumed of any.
     """
 
     threads: int | None = None
@@ -49,6 +51,7 @@ class RunOptions:
     spinning: bool = False
     optimization: Optimization = "all"
     max_batch: int | None = None
+    batched: bool = True
 
 
 class Runner(Protocol):

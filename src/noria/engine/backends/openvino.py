@@ -83,22 +83,26 @@ class OpenVinoRunner:
         self._any: _Variant | None = None
         self._fixed: _Variant | None = None
         self._fixed_size: int | None = None
-        self._checked: set[int] = set()
+        self._checked: set[Any] = set()
+        self._batched = options.batched
         self._lock = threading.Lock()
         try:
             read = _core().read_model(model)
             self.inputs = tuple(_spec(port) for port in read.inputs)
             self.outputs = tuple(_spec(port) for port in read.outputs)
-            self._free_batch = _has_free_batch(read.inputs[0])
+            self._free_batch = options.batched and _has_free_batch(read.inputs[0])
             self._model: Any = read
-            if not self._free_batch:
+            if not options.batched:
+                self._any = _Variant(read, self._settings)
+            elif not self._free_batch:
                 self._fixed = _Variant(read, self._settings)
             elif options.max_batch is not None:
                 self._fixed_size = options.max_batch
                 self._fixed = _Variant(_with_batch(read, options.max_batch), self._settings)
             else:
                 self._any = _Variant(read, self._settings)
-            if not self._free_batch or self._fixed_size == 1:
+            one_size = options.batched and (not self._free_batch or self._fixed_size == 1)
+            if one_size or all(port.get_partial_shape().is_static for port in read.inputs):
                 self._model = None  # no other batch can come: its weights are not needed twice
         except EngineError:
             raise
@@ -110,7 +114,9 @@ class OpenVinoRunner:
     ) -> list[npt.NDArray[Any]]:
         try:
             variant = self._fixed
-            if self._free_batch:
+            if not self._batched:
+                variant = self._for_shapes(feeds)
+            elif self._free_batch:
                 size = len(feeds[self.inputs[0].name])
                 if size != self._fixed_size or variant is None:
                     variant = self._for_any_batch(size)
@@ -130,6 +136,16 @@ class OpenVinoRunner:
                 self._checked.add(size)
             if self._any is None:
                 self._any = _Variant(self._model, self._settings)
+            return self._any
+
+    def _for_shapes(self, feeds: Mapping[str, npt.NDArray[Any]]) -> _Variant | None:
+        key = tuple(feeds[spec.name].shape for spec in self.inputs)
+        with self._lock:
+            if self._model is not None and key not in self._checked:
+                # as for batches: what does not fit must be refused before it runs
+                fixed = self._model.clone()
+                fixed.reshape(dict(zip(fixed.inputs, map(list, key), strict=True)))
+                self._checked.add(key)
             return self._any
 
     def close(self) -> None:
