@@ -10,4 +10,5 @@ NB_MODULE(_native, m) {
     bind_draw_blend(m);
     bind_segment(m);
     bind_track(m);
+    bind_plugin_nms(m);
 }

@@ -8,3 +8,4 @@ void bind_custom_library(nanobind::module_ &m);  // custom_library.cpp
 void bind_segment(nanobind::module_ &m);         // segment.cpp
 void bind_track(nanobind::module_ &m);           // track.cpp
 void bind_draw_blend(nanobind::module_ &m);      // draw_blend.cpp
+void bind_plugin_nms(nanobind::module_ &m);      // plugin_nms.cpp

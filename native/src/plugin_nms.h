@@ -1,0 +1,94 @@
+// Suppression as the standard plugins do it: three rules over one greedy core.
+// Arithmetic is IEEE binary32 in the order written. A box with a NaN neither suppresses nor is
+// suppressed; a NaN score is no candidate. Source: standard-plugins spec 3.1 to 3.5.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace noria::plugin_nms {
+
+// What "+1" pixel boxes take: an edge of a box counts as a pixel.
+enum PlusOne : int { kNone = 0, kAreas = 1, kAreasAndOverlap = 2 };
+
+struct Box {
+    float a0, a1, b0, b1;  // two corners, in either axis order
+
+    Box ordered() const;  // a0 <= b0 and a1 <= b1
+};
+
+struct Rule {
+    float threshold;
+    bool inclusive;  // an IoU equal to the threshold suppresses
+    PlusOne plus;
+    bool by_class;  // only boxes of one class suppress each other
+};
+
+// The boxes kept so far, one array per coordinate.
+class Kept {
+  public:
+    explicit Kept(const Rule &rule) : rule_(rule) {}
+
+    void clear();
+    bool suppresses(const Box &ordered, std::int32_t class_id) const;
+    void add(const Box &ordered, std::int32_t class_id);
+
+  private:
+    float area(const Box &ordered) const;
+
+    Rule rule_;
+    std::vector<float> a0_, a1_, b0_, b1_, area_;
+    std::vector<std::int32_t> class_;
+};
+
+struct Candidate {
+    float score;
+    std::uint32_t index;
+};
+
+// Higher scores first, of equals the lower index; a total order, as no score is NaN.
+inline bool before(const Candidate &x, const Candidate &y) {
+    return x.score > y.score || (x.score == y.score && x.index < y.index);
+}
+
+// Leaves the first `limit` of the candidates in `before` order, sorted.
+void best_first(std::vector<Candidate> &candidates, std::size_t limit);
+
+// --- one image each -------------------------------------------------------------------------
+
+struct Heads {
+    const float *boxes;   // n x sets x 4
+    const float *scores;  // n x classes
+    std::size_t n, sets, classes;
+};
+
+struct EfficientRule {
+    float score_threshold;  // of the raw scores
+    float iou_threshold;
+    std::int32_t keep;       // rows of the output
+    std::int32_t per_class;  // written boxes of one class at most; 0: no limit
+    std::int32_t background;
+    bool sigmoid, centres, agnostic, clip;
+};
+
+struct Out {
+    float *boxes;           // keep x 4
+    float *scores;          // keep
+    std::int32_t *classes;  // keep
+    std::int32_t *rows;     // keep: the box that a row is
+};
+
+// Returns the number of rows written; the others are left alone. `anchors` is n x 4 or null.
+std::int32_t efficient(const Heads &heads, const float *anchors, const EfficientRule &rule,
+                       const Out &out);
+
+struct BatchedRule {
+    float score_threshold, iou_threshold;
+    std::int32_t background, top, keep;
+    PlusOne plus;
+    bool clip;
+};
+
+std::int32_t batched(const Heads &heads, const BatchedRule &rule, const Out &out);
+
+}  // namespace noria::plugin_nms

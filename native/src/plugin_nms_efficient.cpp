@@ -1,0 +1,137 @@
+// The EfficientNMS family: all classes in one list, the best 5,000 of it, then greedy.
+// Source: standard-plugins spec 3.1 to 3.3.
+#include <algorithm>
+#include <cmath>
+
+#include "plugin_nms.h"
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-trapping-math")
+#endif
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__)
+#define NORIA_WIDE __attribute__((target_clones("avx2", "default")))
+#else
+#define NORIA_WIDE
+#endif
+
+namespace noria::plugin_nms {
+namespace {
+
+constexpr std::size_t kCandidates = 5000;
+constexpr std::size_t kBlock = 64;
+
+NORIA_WIDE bool any_at_least(const float *scores, float threshold) {
+    int found = 0;
+    for (std::size_t i = 0; i < kBlock; ++i) found |= scores[i] >= threshold;
+    return found != 0;
+}
+
+// The best kCandidates scores, in no order. Whenever twice as many are listed the worse half goes and
+// the threshold rises to the worst that stays, so that a flood of candidates costs one pass.
+void candidates_of(const Heads &heads, const EfficientRule &rule, std::vector<Candidate> &list) {
+    list.clear();
+    float threshold = rule.score_threshold;
+    const std::size_t total = heads.n * heads.classes;
+    const auto classes = static_cast<std::uint32_t>(heads.classes);
+    auto take = [&](std::size_t i) {
+        const float score = heads.scores[i];
+        if (!(score >= threshold)) return;
+        const auto index = static_cast<std::uint32_t>(i);
+        if (rule.background >= 0 && index % classes == static_cast<std::uint32_t>(rule.background))
+            return;
+        list.push_back({score, index});
+        if (list.size() < 2 * kCandidates) return;
+        const auto last = list.begin() + kCandidates - 1;
+        std::nth_element(list.begin(), last, list.end(), before);
+        threshold = last->score;
+        list.erase(last + 1, list.end());
+    };
+    std::size_t i = 0;
+    for (; i + kBlock <= total; i += kBlock)
+        if (any_at_least(heads.scores + i, threshold))
+            for (std::size_t j = i; j < i + kBlock; ++j) take(j);
+    for (; i < total; ++i) take(i);
+    if (list.size() > kCandidates) {
+        std::nth_element(list.begin(), list.begin() + kCandidates, list.end(), before);
+        list.resize(kCandidates);
+    }
+}
+
+// The candidates in order, sorted piece by piece: the output is mostly full after the first piece.
+class Ordered {
+  public:
+    explicit Ordered(std::vector<Candidate> &list) : list_(list) {}
+
+    const Candidate *next() {
+        if (at_ == sorted_) sort_piece();
+        return at_ < sorted_ ? &list_[at_++] : nullptr;
+    }
+
+  private:
+    void sort_piece() {
+        const auto from = list_.begin() + static_cast<std::ptrdiff_t>(sorted_);
+        sorted_ = std::min(list_.size(), sorted_ + std::max<std::size_t>(kPiece, sorted_));
+        const auto to = list_.begin() + static_cast<std::ptrdiff_t>(sorted_);
+        if (to != list_.end()) std::nth_element(from, to, list_.end(), before);
+        std::sort(from, to, before);
+    }
+
+    static constexpr std::size_t kPiece = 256;
+    std::vector<Candidate> &list_;
+    std::size_t sorted_ = 0, at_ = 0;
+};
+
+Box corners(const Box &c) {
+    return {c.a0 - c.b0 * 0.5f, c.a1 - c.b1 * 0.5f, c.a0 + c.b0 * 0.5f, c.a1 + c.b1 * 0.5f};
+}
+
+Box box_at(const float *p) { return {p[0], p[1], p[2], p[3]}; }
+
+Box decode(const float *code, const float *anchor, bool centres) {
+    const Box box = box_at(code);
+    if (!anchor) return centres ? corners(box) : box;
+    const Box base = box_at(anchor);
+    if (centres)
+        return corners({box.a0 * base.b0 + base.a0, box.a1 * base.b1 + base.a1,
+                        base.b0 * std::exp(box.b0), base.b1 * std::exp(box.b1)});
+    const Box x = box.ordered(), y = base.ordered();
+    return {x.a0 + y.a0, x.a1 + y.a1, x.b0 + y.b0, x.b1 + y.b1};
+}
+
+float unit(float x) { return x < 0.0f ? 0.0f : (x > 1.0f ? 1.0f : x); }
+
+}  // namespace
+
+std::int32_t efficient(const Heads &heads, const float *anchors, const EfficientRule &rule,
+                       const Out &out) {
+    thread_local std::vector<Candidate> list;
+    candidates_of(heads, rule, list);
+    Kept kept({rule.iou_threshold, true, kNone, !rule.agnostic});
+    std::vector<std::int32_t> written(rule.per_class > 0 ? heads.classes : 0);
+    std::int32_t count = 0;
+    Ordered ordered_list(list);
+    while (count < rule.keep) {
+        const Candidate *next = ordered_list.next();
+        if (!next) break;
+        const Candidate candidate = *next;
+        const std::size_t row = candidate.index / heads.classes;
+        const std::size_t class_id = candidate.index % heads.classes;
+        const auto label = static_cast<std::int32_t>(class_id);
+        const std::size_t set = heads.sets == 1 ? row : row * heads.sets + class_id;
+        const Box box = decode(heads.boxes + 4 * set, anchors ? anchors + 4 * row : nullptr, rule.centres);
+        const Box ordered = box.ordered();
+        if (kept.suppresses(ordered, label)) continue;
+        kept.add(ordered, label);
+        // a class that is full goes on suppressing
+        if (rule.per_class > 0 && written[class_id]++ >= rule.per_class) continue;
+        const float values[] = {box.a0, box.a1, box.b0, box.b1};
+        for (int k = 0; k < 4; ++k) out.boxes[4 * count + k] = rule.clip ? unit(values[k]) : values[k];
+        out.scores[count] = rule.sigmoid ? 1.0f / (1.0f + std::exp(-candidate.score)) : candidate.score;
+        out.classes[count] = label;
+        out.rows[count] = static_cast<std::int32_t>(row);
+        ++count;
+    }
+    return count;
+}
+
+}  // namespace noria::plugin_nms

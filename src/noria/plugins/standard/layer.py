@@ -1,0 +1,239 @@
+"""What a standard plugin is, apart from the generation of the interface that it wears.
+
+A `Layer` has fields, shapes and arithmetic, all with the batch axis. `adapters.py` makes a plugin
+of any of the five classes of it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from noria.errors import ModelError
+from noria.plugins.expressions import DimsExprs, IDimensionExpr, IExprBuilder
+from noria.plugins.standard.decompose import Decomposition
+from noria.plugins.standard.fields import Field, Given
+from noria.plugins.types import DataType, DimensionOperation
+
+__all__ = ["Array", "Extent", "Interface", "Layer", "Shape", "Symbol", "extents", "smaller"]
+
+Array = npt.NDArray[Any]
+Interface = Literal["V2", "V2Ext", "IOExt", "Dyn", "V3"]
+
+
+class Symbol:
+    """The extent of an axis that is known only at run time; adds, multiplies, divides."""
+
+    __slots__ = ("builder", "expr")
+
+    def __init__(self, expr: IDimensionExpr, builder: IExprBuilder) -> None:
+        self.expr, self.builder = expr, builder
+
+    def _with(self, op: DimensionOperation, other: Extent, *, swap: bool = False) -> Symbol:
+        term = other.expr if isinstance(other, Symbol) else self.builder.constant(int(other))
+        pair = (term, self.expr) if swap else (self.expr, term)
+        return Symbol(self.builder.operation(op, *pair), self.builder)
+
+    def __add__(self, other: Extent) -> Symbol:
+        return self._with(DimensionOperation.SUM, other)
+
+    def __mul__(self, other: Extent) -> Symbol:
+        return self._with(DimensionOperation.PROD, other)
+
+    def __sub__(self, other: Extent) -> Symbol:
+        return self._with(DimensionOperation.SUB, other)
+
+    def __rsub__(self, other: Extent) -> Symbol:
+        return self._with(DimensionOperation.SUB, other, swap=True)
+
+    def __floordiv__(self, other: Extent) -> Symbol:
+        return self._with(DimensionOperation.FLOOR_DIV, other)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def at_most(self, other: Extent) -> Symbol:
+        """The smaller of the two."""
+        return self._with(DimensionOperation.MIN, other)
+
+
+Extent = int | Symbol
+Shape = tuple[Extent, ...]
+
+
+def smaller(a: Extent, b: Extent) -> Extent:
+    """The smaller of two extents."""
+    if isinstance(a, int) and isinstance(b, int):
+        return min(a, b)
+    return a.at_most(b) if isinstance(a, Symbol) else b.at_most(a) if isinstance(b, Symbol) else a
+
+
+def extents(shape: Iterable[IDimensionExpr], builder: IExprBuilder) -> Shape:
+    """The axes of a `DimsExprs`: numbers where they are known."""
+    return tuple(
+        e.get_constant_value() if e.is_constant() else Symbol(e, builder) for e in shape
+    )
+
+
+def expressions(shape: Shape, builder: IExprBuilder) -> DimsExprs:
+    """The reverse of `extents`."""
+    return DimsExprs(e.expr if isinstance(e, Symbol) else builder.constant(e) for e in shape)
+
+
+class Layer(ABC):
+    """A standard plugin: fields, shapes, arithmetic. Immutable, usable from any thread.
+
+    Args:
+        given: the values of its fields.
+        where: the layer's name, for messages.
+
+    Attributes:
+        name, version: what it is registered as.
+        interface: the class of plugin that the original is.
+        fields: what its creator takes, in the original's order.
+        inputs: least and greatest number of inputs.
+        integer_inputs, integer_outputs: places of tensors of INT32 (inputs may be INT64 too);
+            the others are FLOAT or HALF, all the same.
+        any_type: tensors that are not integers may be of any type, all the same.
+        half: whether floats may be HALF.
+        native: whether its loops are C++.
+
+    Raises:
+        ModelError: values that contradict each other.
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[str] = "1"
+    interface: ClassVar[Interface]
+    fields: ClassVar[tuple[Field, ...]] = ()
+    inputs: ClassVar[tuple[int, int]] = (1, 1)
+    integer_inputs: ClassVar[frozenset[int]] = frozenset()
+    integer_outputs: ClassVar[frozenset[int]] = frozenset()
+    any_type: ClassVar[bool] = False
+    half: ClassVar[bool] = True
+    native: ClassVar[bool] = False
+
+    def __init__(self, given: Given, where: str = "") -> None:
+        self.given = given
+        self.where = where
+        self._known: dict[tuple[tuple[int, ...], ...], list[tuple[int, ...]]] = {}
+        self.check()
+
+    def check(self) -> None:
+        """Look at the fields together."""
+
+    @property
+    def outputs(self) -> int:
+        """Number of outputs."""
+        return 1
+
+    @abstractmethod
+    def shapes(self, inputs: Sequence[Shape]) -> list[Shape]:
+        """Shapes of the outputs, batch included.
+
+        Raises:
+            ModelError: as far as it is known, the inputs do not fit.
+        """
+
+    @abstractmethod
+    def compute(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        """The outputs. The inputs are of the shapes that `shapes` accepted, float32 where float."""
+
+    def decompose(self, graph: Decomposition) -> bool:
+        """Add the ONNX nodes that compute exactly the same; False if there are none."""
+        return False
+
+    # --- types -------------------------------------------------------------------------------
+
+    def accepts(self, pos: int, types: Sequence[DataType | None], num_inputs: int) -> bool:
+        """Whether tensor `pos` may be `types[pos]`, given those before it; inputs come first."""
+        asked = types[pos]
+        place, integers = (pos, self.integer_inputs)
+        if pos >= num_inputs:
+            place, integers = (pos - num_inputs, self.integer_outputs)
+        if place in integers:
+            return asked == DataType.INT32 or (pos < num_inputs and asked == DataType.INT64)
+        first = next((i for i in range(pos) if i >= num_inputs or i not in self.integer_inputs), None)
+        if first is not None:
+            return asked == types[first]
+        if self.any_type:
+            return asked in _COPIED
+        return asked == DataType.FLOAT or (self.half and asked == DataType.HALF)
+
+    def output_type(self, index: int, input_types: Sequence[DataType]) -> DataType:
+        """Type of output `index`."""
+        if index in self.integer_outputs:
+            return DataType.INT32
+        kinds = [t for i, t in enumerate(input_types) if i not in self.integer_inputs]
+        return kinds[0] if kinds else DataType.FLOAT
+
+    # --- checks of shapes --------------------------------------------------------------------
+
+    def error(self, found: str, *, expected: str | None = None, fix: str | None = None) -> ModelError:
+        """An error about this layer."""
+        return ModelError(
+            found, where=self.where or self.name, expected=expected, fix=fix
+        )
+
+    def count(self, inputs: Sequence[Any]) -> None:
+        """Refuse a wrong number of inputs."""
+        low, high = self.inputs
+        if not low <= len(inputs) <= high:
+            wanted = f"{low}" if low == high else f"{low} to {high}"
+            raise self.error(f"{self.name} has {len(inputs)} inputs", expected=wanted)
+
+    def rank(self, inputs: Sequence[Shape], index: int, *ranks: int, fix: str | None = None) -> Shape:
+        """The shape of an input that must have one of `ranks` axes, batch included."""
+        shape = inputs[index]
+        if len(shape) not in ranks:
+            raise self.error(
+                f"input {index} of {self.name} has {len(shape)} axes",
+                expected=f"{' or '.join(map(str, ranks))}, the batch included",
+                fix=fix,
+            )
+        return shape
+
+    def agree(self, a: Extent, b: Extent, what: str) -> None:
+        """Refuse two extents that are known to differ."""
+        if isinstance(a, int) and isinstance(b, int) and a != b:
+            raise self.error(f"{self.name}: {what}: {a} and {b}", expected="the same number")
+
+    def number(self, extent: Extent, what: str) -> int:
+        """An extent that must be known while building."""
+        if isinstance(extent, int) and extent >= 0:
+            return extent
+        raise self.error(f"{self.name}: {what} is known only at run time",
+                         expected="a fixed number")  # fmt: skip
+
+    # --- running -----------------------------------------------------------------------------
+
+    def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Fill the outputs. Shapes are judged first, so that nothing native meets wrong ones.
+
+        Raises:
+            ModelError: the shapes do not fit.
+        """
+        key = tuple(a.shape for a in inputs)
+        shapes = self._known.get(key)
+        if shapes is None:
+            self.count(inputs)
+            shapes = [tuple(map(int, s)) for s in self.shapes(key)]  # type: ignore[arg-type]
+            if len(self._known) > 64:
+                self._known.clear()
+            self._known[key] = shapes
+        for i, (output, shape) in enumerate(zip(outputs, shapes, strict=False)):
+            if output.shape != shape:
+                raise self.error(f"output {i} of {self.name} is {output.shape}", expected=f"{shape}")
+        with np.errstate(all="ignore"):
+            floats = [a.astype(np.float32) if a.dtype == np.float16 else a for a in inputs]
+            for output, result in zip(outputs, self.compute(floats), strict=False):
+                np.copyto(output, result, casting="unsafe")
+
+
+_COPIED = frozenset(
+    (DataType.FLOAT, DataType.HALF, DataType.INT32, DataType.INT8, DataType.BOOL, DataType.UINT8,
+     DataType.INT64)
+)  # fmt: skip

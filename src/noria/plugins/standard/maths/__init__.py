@@ -1,0 +1,1 @@
+"""The arithmetic of the standard plugins: arrays in, arrays out, nothing of interfaces."""

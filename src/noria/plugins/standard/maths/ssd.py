@@ -1,0 +1,39 @@
+"""Boxes from priors, as SSD codes them. Source: standard-plugins spec 3.5."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["CODES", "decode"]
+
+Array = npt.NDArray[Any]
+
+CODES = ("CORNER", "CENTER_SIZE", "CORNER_SIZE", "TF_CENTER")
+"""`codeType` 0 to 3."""
+
+
+def decode(codes: Array, priors: Array, variances: Array | None, code: str) -> Array:
+    """Corners x1, y1, x2, y2.
+
+    Args:
+        codes: (..., 4), what the network says of each prior.
+        priors: (..., 4) corners; broadcast against `codes`.
+        variances: (..., 4) factors of the codes; None if they are in the codes already.
+        code: one of `CODES`.
+    """
+    if variances is not None:
+        codes = codes * variances
+    if code == "CORNER":
+        return priors + codes
+    first, second = priors[..., :2], priors[..., 2:]
+    size = second - first
+    if code == "CORNER_SIZE":
+        return priors + codes * np.concatenate([size, size], axis=-1)
+    if code == "TF_CENTER":  # y before x
+        codes = codes[..., [1, 0, 3, 2]]
+    centre = codes[..., :2] * size + (first + second) * np.float32(0.5)
+    half = np.exp(codes[..., 2:]) * size * np.float32(0.5)
+    return np.concatenate([centre - half, centre + half], axis=-1)

@@ -1,0 +1,153 @@
+"""The native suppression against plain loops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from noria.plugins.standard.maths.nms import Kept, PlusOne, batched_nms, efficient_nms, greedy_nms
+from tests.plugins.standard import slow
+
+
+def same(kept: Kept, rows: list[list[Any]]) -> None:
+    for b, image in enumerate(rows):
+        n = int(kept.count[b])
+        assert n == len(image)
+        expected = Kept.empty(1, kept.scores.shape[1])
+        for i, (box, score, class_id, row) in enumerate(image):
+            expected.boxes[0, i], expected.scores[0, i] = box, score
+            expected.classes[0, i], expected.rows[0, i] = class_id, row
+        np.testing.assert_array_equal(kept.classes[b], expected.classes[0])
+        np.testing.assert_array_equal(kept.rows[b], expected.rows[0])
+        np.testing.assert_allclose(kept.scores[b], expected.scores[0], rtol=1e-6)
+        np.testing.assert_allclose(kept.boxes[b], expected.boxes[0], rtol=1e-5, atol=1e-6)
+
+
+@st.composite
+def heads(draw: st.DrawFn) -> tuple[Any, Any]:
+    """Boxes and scores on coarse grids: ties, touching, empty and crossed boxes are common."""
+    b, n, c = draw(st.integers(0, 2)), draw(st.integers(0, 12)), draw(st.integers(1, 3))
+    q = draw(st.sampled_from([1, c]))
+    odd = [float("nan"), float("inf"), -0.0]
+    coordinate = st.one_of(st.integers(-1, 6).map(lambda i: i / 4), st.sampled_from(odd))
+    score = st.one_of(st.integers(0, 8).map(lambda i: i / 8), st.just(float("nan")))
+    boxes = draw(arrays(np.float32, (b, n, q, 4), elements=coordinate.map(np.float32), fill=None))
+    scores = draw(arrays(np.float32, (b, n, c), elements=score.map(np.float32)))
+    return boxes, scores
+
+
+switch = st.booleans()
+unit = st.sampled_from([0.0, 0.125, 0.25, 0.5, 0.75, 1.0])
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@given(
+    heads(),
+    st.integers(1, 8),
+    unit,
+    unit.filter(bool),
+    st.integers(-1, 2),
+    st.tuples(switch, switch, switch, switch),
+    st.integers(0, 2),
+)
+def test_efficient_nms_equals_the_loops(
+    case: Any, keep: int, score: float, iou: float, background: int, flags: Any, per_class: int
+) -> None:
+    sigmoid, centres, agnostic, clip = flags
+    options: dict[str, Any] = {
+        "keep": keep,
+        "score_threshold": score,
+        "iou_threshold": iou,
+        "background": background,
+        "sigmoid": sigmoid,
+        "centres": centres,
+        "agnostic": agnostic,
+        "per_class": per_class,
+        "clip": clip and bool(np.isfinite(case[0]).all()),
+    }
+    same(efficient_nms(*case, **options), slow.efficient(*case, **options))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@given(
+    heads(), st.integers(1, 6), st.integers(0, 6), unit, unit, st.integers(-1, 2),
+    st.sampled_from(list(PlusOne)), switch,
+)  # fmt: skip
+def test_batched_nms_equals_the_loops(
+    case: Any,
+    keep: int,
+    more: int,
+    score: float,
+    iou: float,
+    background: int,
+    plus: PlusOne,
+    clip: bool,
+) -> None:
+    options: dict[str, Any] = {
+        "keep": keep,
+        "top": keep + more,
+        "score_threshold": score,
+        "iou_threshold": iou,
+        "background": background,
+        "clip": clip and bool(np.isfinite(case[0]).all()),
+    }
+    plain = {"plus_areas": plus > 0, "plus_overlap": plus == PlusOne.AREAS_AND_OVERLAP}
+    same(batched_nms(*case, plus_one=plus, **options), slow.batched(*case, **options, **plain))
+
+
+@pytest.mark.parametrize("centres", [False, True])
+@pytest.mark.parametrize("sets", [1, 3])
+@pytest.mark.parametrize("shared", [False, True])
+def test_boxes_relative_to_anchors(centres: bool, sets: int, shared: bool) -> None:
+    random = np.random.default_rng(1)
+    boxes = random.normal(0, 0.5, (2, 40, sets, 4)).astype(np.float32)
+    scores = random.random((2, 40, 3), np.float32)
+    anchors = random.random((1 if shared else 2, 40, 4), np.float32)
+    options: dict[str, Any] = {
+        "keep": 30, "score_threshold": 0.3, "iou_threshold": 0.4, "centres": centres,
+    }  # fmt: skip
+    same(
+        efficient_nms(boxes, scores, anchors, **options),
+        slow.efficient(boxes, scores, anchors, **options),
+    )
+
+
+def test_a_flood_of_candidates_is_cut_to_the_best_5000() -> None:
+    random = np.random.default_rng(2)
+    n, c = 1500, 9
+    boxes = np.zeros((1, n, 1, 4), np.float32)
+    boxes[0, :, 0, :2] = random.integers(0, 10_000, (n, 2))
+    boxes[0, :, 0, 2:] = boxes[0, :, 0, :2] + 1
+    scores = (random.integers(1, 700, (1, n, c)) / 700).astype(np.float32)
+    options: dict[str, Any] = {"keep": 6000, "score_threshold": 0.0, "iou_threshold": 0.5}
+    kept = efficient_nms(boxes, scores, **options)
+    order = np.argsort(-scores.reshape(-1), kind="stable")[:5000]
+    # boxes hardly meet: nearly all of the 5,000 survive, in order
+    rows = set((kept.rows[0] * c + kept.classes[0])[: kept.count[0]].tolist())
+    assert rows <= set(order.tolist())
+    assert 4800 < kept.count[0] <= 5000
+    got = (kept.rows[0] * c + kept.classes[0])[: kept.count[0]]
+    place = {int(index): i for i, index in enumerate(order)}
+    assert np.all(np.diff([place[int(g)] for g in got]) > 0)
+
+
+def test_an_overlap_at_the_threshold_suppresses_in_one_and_not_in_the_other() -> None:
+    boxes = np.array([[[[0, 0, 4, 1]], [[0, 0, 2, 1]]]], np.float32)  # IoU 0.5
+    scores = np.array([[[0.9], [0.8]]], np.float32)
+    assert efficient_nms(boxes, scores, keep=2, score_threshold=0.8, iou_threshold=0.5).count == 1
+    options: dict[str, Any] = {"keep": 2, "top": 2, "iou_threshold": 0.5}
+    assert batched_nms(boxes, scores, score_threshold=0.7, **options).count == 2
+    assert batched_nms(boxes, scores, score_threshold=np.float32(0.8), **options).count == 1
+
+
+def test_greedy_stops_when_it_has_enough_and_keeps_classes_apart() -> None:
+    boxes = np.array([[0, 0, 2, 2], [0, 0, 2, 2], [5, 5, 6, 6], [0, 0, 2, 2]], np.float32)
+    assert greedy_nms(boxes, iou_threshold=0.5).tolist() == [0, 2]
+    assert greedy_nms(boxes, iou_threshold=0.5, keep=1).tolist() == [0]
+    classes = np.array([0, 1, 0, 1])
+    assert greedy_nms(boxes, iou_threshold=0.5, class_ids=classes).tolist() == [0, 1, 2]
