@@ -142,3 +142,18 @@ def best_overlap(found: Annotated[NDArray[numpy.float64], dict(shape=(None, 4), 
     """
     The greatest IoU of each found box with any other of its group. Releases the GIL.
     """
+
+def efficient_nms(boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, 4), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], anchors: Annotated[NDArray[numpy.float32], dict(shape=(None, None, 4), order='C', device='cpu', writable=False)] | None, score_threshold: float, iou_threshold: float, per_class: int, background: int, sigmoid: bool, centres: bool, agnostic: bool, clip: bool, count: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], out_boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, None, 4), order='C', device='cpu')], out_scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], out_classes: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], out_rows: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+    """
+    EfficientNMS of each image: (B, N, 1 or C, 4) boxes, (B, N, C) scores, (1 or B, N, 4) anchors; fills the first count rows of the (B, K) outputs. Releases the GIL.
+    """
+
+def batched_nms(boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, 4), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], score_threshold: float, iou_threshold: float, background: int, top: int, plus_one: int, clip: bool, count: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], out_boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, None, 4), order='C', device='cpu')], out_scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], out_classes: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], out_rows: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+    """
+    BatchedNMS of each image, same shapes; plus_one: 0 no, 1 areas, 2 areas and overlap. Releases the GIL.
+    """
+
+def greedy_nms(boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], class_ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, threshold: float, inclusive: bool, plus_one: int, rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')]) -> int:
+    """
+    Suppression of (N, 4) corner boxes, best first; fills `rows` until it is full, returns how many. Releases the GIL.
+    """

@@ -236,9 +236,7 @@ class _IOExt(_WithoutBatch, IPluginV2IOExt):
 class _Whole(StandardPlugin):
     """Dyn and V3: shapes with the batch, symbolic while the network is described."""
 
-    def _shapes(
-        self, inputs: Sequence[DimsExprs], builder: IExprBuilder
-    ) -> list[DimsExprs]:
+    def _shapes(self, inputs: Sequence[DimsExprs], builder: IExprBuilder) -> list[DimsExprs]:
         self.layer.count(inputs)
         shapes: list[Shape] = [extents(shape, builder) for shape in inputs]
         return [expressions(shape, builder) for shape in self.layer.shapes(shapes)]

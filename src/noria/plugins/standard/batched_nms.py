@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
 from noria.plugins.standard.fields import integer, integers, number
-from noria.plugins.standard.layer import Array, Extent, Layer, Shape
+from noria.plugins.standard.layer import Array, Extent, Interface, Layer, Shape
 from noria.plugins.standard.maths.nms import Kept, PlusOne, batched_nms
 from noria.plugins.standard.maths.ssd import CODES, decode
 
@@ -27,7 +28,7 @@ class BatchedNMSDynamic(Layer):
     -1 and zeros fill the rows that are left."""
 
     name = "BatchedNMSDynamic_TRT"
-    interface = "Dyn"
+    interface: ClassVar[Interface] = "Dyn"
     native = True
     fields = (
         integer("shareLocation"),
@@ -117,7 +118,7 @@ class NMSDynamic(Layer):
     """
 
     name = "NMSDynamic_TRT"
-    interface = "Dyn"
+    interface: ClassVar[Interface] = "Dyn"
     native = True
     fields = (
         integer("shareLocation"),
@@ -163,12 +164,16 @@ class NMSDynamic(Layer):
         if not g.isBatchAgnostic:
             self.agree(batch, priors[0], "pictures of locations and of priors")
         if len(priors) < 3 or (isinstance(priors[1], int) and priors[1] != 2):
-            raise self.error(f"priors of {len(priors)} axes, {priors[1]} channels",
-                             expected="[batch, 2, boxes * 4, 1]: boxes, and their variances")  # fmt: skip
+            raise self.error(
+                f"priors of {len(priors)} axes, {priors[1]} channels",
+                expected="[batch, 2, boxes * 4, 1]: boxes, and their variances",
+            )
         count = _product(priors[2:]) // 4
         sets = 1 if g.shareLocation else g.numClasses
         self.agree(_product(locations[1:]), count * 4 * sets, "locations, and those of the priors")
-        self.agree(_product(scores[1:]), count * g.numClasses, "confidences, and those of the priors")
+        self.agree(
+            _product(scores[1:]), count * g.numClasses, "confidences, and those of the priors"
+        )
         return [(batch, 1, g.keepTopK, 7), (batch, 1, 1, 1)]
 
     def compute(self, inputs: Sequence[Array]) -> Sequence[Array]:
@@ -207,7 +212,9 @@ class NMSDynamic(Layer):
 def _product(axes: Shape) -> Extent:
     total: Extent = 1
     for axis in axes:
-        total = axis * total if not isinstance(axis, int) or isinstance(total, int) else total * axis
+        total = (
+            axis * total if not isinstance(axis, int) or isinstance(total, int) else total * axis
+        )
     return total
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
 from noria.plugins.standard.fields import integer, number
-from noria.plugins.standard.layer import Array, Extent, Layer, Shape, smaller
+from noria.plugins.standard.layer import Array, Extent, Interface, Layer, Shape, smaller
 from noria.plugins.standard.maths.nms import Kept, efficient_nms
 
 __all__ = ["LAYERS"]
@@ -138,7 +139,7 @@ class EfficientNMSExplicit(Layer):
     """TensorFlow's CombinedNonMaxSuppression: a limit for each class and one for all."""
 
     name = "EfficientNMS_Explicit_TF_TRT"
-    interface = "Dyn"
+    interface: ClassVar[Interface] = "Dyn"
     native = True
     fields = (
         integer("max_output_size_per_class"),

@@ -114,7 +114,7 @@ class Field:
             f"field {self.name!r} is {kind}",
             where=where,
             expected=self.describe(),
-            fix="an integer attribute of a node becomes INT32, a float one FLOAT32: write 1.0 for 1",
+            fix="integer attributes of a node become INT32, float ones FLOAT32: write 1.0 for 1",
         )
 
     def _checked(self, value: Any, where: str) -> Any:
@@ -189,9 +189,7 @@ class Given:
             raise AttributeError(name) from None
 
     @classmethod
-    def read(
-        cls, fields: Sequence[Field], collection: Iterable[PluginField], where: str
-    ) -> Given:
+    def read(cls, fields: Sequence[Field], collection: Iterable[PluginField], where: str) -> Given:
         """The values in a collection; fields that the plugin does not have are ignored.
 
         Raises:
@@ -207,10 +205,7 @@ class Given:
                 fix=f"it has {', '.join(map(repr, found))}" if found else None,
             )
         return cls(
-            {
-                f.name: f.take(found[f.name], where) if f.name in found else f.default
-                for f in fields
-            }
+            {f.name: f.take(found[f.name], where) if f.name in found else f.default for f in fields}
         )
 
     def collection(self, fields: Sequence[Field]) -> PluginFieldCollection:

@@ -73,9 +73,7 @@ def smaller(a: Extent, b: Extent) -> Extent:
 
 def extents(shape: Iterable[IDimensionExpr], builder: IExprBuilder) -> Shape:
     """The axes of a `DimsExprs`: numbers where they are known."""
-    return tuple(
-        e.get_constant_value() if e.is_constant() else Symbol(e, builder) for e in shape
-    )
+    return tuple(e.get_constant_value() if e.is_constant() else Symbol(e, builder) for e in shape)
 
 
 def expressions(shape: Shape, builder: IExprBuilder) -> DimsExprs:
@@ -122,7 +120,7 @@ class Layer(ABC):
         self._known: dict[tuple[tuple[int, ...], ...], list[tuple[int, ...]]] = {}
         self.check()
 
-    def check(self) -> None:
+    def check(self) -> None:  # noqa: B027  (most have nothing to add)
         """Look at the fields together."""
 
     @property
@@ -156,7 +154,9 @@ class Layer(ABC):
             place, integers = (pos - num_inputs, self.integer_outputs)
         if place in integers:
             return asked == DataType.INT32 or (pos < num_inputs and asked == DataType.INT64)
-        first = next((i for i in range(pos) if i >= num_inputs or i not in self.integer_inputs), None)
+        first = next(
+            (i for i in range(pos) if i >= num_inputs or i not in self.integer_inputs), None
+        )
         if first is not None:
             return asked == types[first]
         if self.any_type:
@@ -172,11 +172,11 @@ class Layer(ABC):
 
     # --- checks of shapes --------------------------------------------------------------------
 
-    def error(self, found: str, *, expected: str | None = None, fix: str | None = None) -> ModelError:
+    def error(
+        self, found: str, *, expected: str | None = None, fix: str | None = None
+    ) -> ModelError:
         """An error about this layer."""
-        return ModelError(
-            found, where=self.where or self.name, expected=expected, fix=fix
-        )
+        return ModelError(found, where=self.where or self.name, expected=expected, fix=fix)
 
     def count(self, inputs: Sequence[Any]) -> None:
         """Refuse a wrong number of inputs."""
@@ -185,7 +185,9 @@ class Layer(ABC):
             wanted = f"{low}" if low == high else f"{low} to {high}"
             raise self.error(f"{self.name} has {len(inputs)} inputs", expected=wanted)
 
-    def rank(self, inputs: Sequence[Shape], index: int, *ranks: int, fix: str | None = None) -> Shape:
+    def rank(
+        self, inputs: Sequence[Shape], index: int, *ranks: int, fix: str | None = None
+    ) -> Shape:
         """The shape of an input that must have one of `ranks` axes, batch included."""
         shape = inputs[index]
         if len(shape) not in ranks:
@@ -226,7 +228,9 @@ class Layer(ABC):
             self._known[key] = shapes
         for i, (output, shape) in enumerate(zip(outputs, shapes, strict=False)):
             if output.shape != shape:
-                raise self.error(f"output {i} of {self.name} is {output.shape}", expected=f"{shape}")
+                raise self.error(
+                    f"output {i} of {self.name} is {output.shape}", expected=f"{shape}"
+                )
         with np.errstate(all="ignore"):
             floats = [a.astype(np.float32) if a.dtype == np.float16 else a for a in inputs]
             for output, result in zip(outputs, self.compute(floats), strict=False):

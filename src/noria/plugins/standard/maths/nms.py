@@ -68,9 +68,9 @@ class Kept:
     @property
     def padding(self) -> npt.NDArray[np.bool_]:
         """(B, K), true for the rows that nothing fills."""
-        unfilled: npt.NDArray[np.bool_] = (
-            np.arange(self.scores.shape[1]) >= self.count[:, None].astype(np.int64)
-        )
+        unfilled: npt.NDArray[np.bool_] = np.arange(self.scores.shape[1]) >= self.count[
+            :, None
+        ].astype(np.int64)
         return unfilled
 
 

@@ -27,11 +27,13 @@ def decode(codes: Array, priors: Array, variances: Array | None, code: str) -> A
     if variances is not None:
         codes = codes * variances
     if code == "CORNER":
-        return priors + codes
+        boxes: Array = priors + codes
+        return boxes
     first, second = priors[..., :2], priors[..., 2:]
     size = second - first
     if code == "CORNER_SIZE":
-        return priors + codes * np.concatenate([size, size], axis=-1)
+        boxes = priors + codes * np.concatenate([size, size], axis=-1)
+        return boxes
     if code == "TF_CENTER":  # y before x
         codes = codes[..., [1, 0, 3, 2]]
     centre = codes[..., :2] * size + (first + second) * np.float32(0.5)

@@ -1,0 +1,54 @@
+"""The plugins that come with TensorRT (libnvinfer_plugin), computed on the CPU.
+
+Names, versions, fields and shapes are the original's; docs/standard-plugins.md has the table.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+from noria.plugins.registry import PluginRegistry, get_plugin_registry
+
+if TYPE_CHECKING:
+    from noria.plugins.standard.layer import Layer
+
+__all__ = ["init_libnvinfer_plugins", "register_standard", "standard_layers"]
+
+_FAMILIES = (
+    "efficient_nms",
+    "batched_nms",
+)
+
+
+@functools.cache
+def standard_layers() -> tuple[type[Layer], ...]:
+    """What describes each standard plugin, in the order of the documentation."""
+    from importlib import import_module
+
+    return tuple(
+        layer for name in _FAMILIES for layer in import_module(f"{__name__}.{name}").LAYERS
+    )
+
+
+def register_standard(registry: PluginRegistry, namespace: str = "") -> None:
+    """Register a creator of every standard plugin; one that is there already stays."""
+    from noria.plugins.standard.adapters import creator_of
+
+    taken = {
+        (c.name, c.plugin_version) for c in registry.all_creators if c.plugin_namespace == namespace
+    }
+    for layer in standard_layers():
+        if (layer.name, layer.version) not in taken:
+            registry.register_creator(creator_of(layer), namespace)
+
+
+def init_libnvinfer_plugins(logger: Any = None, namespace: str = "") -> bool:
+    """Register the standard plugins with the registry of this process; more than once is fine.
+
+    Args:
+        logger: taken for the original's sake.
+        namespace: to register them in.
+    """
+    register_standard(get_plugin_registry(), namespace)
+    return True
