@@ -1,0 +1,206 @@
+"""A plugin layer in an execution context: arrays in, pointers to the plugin, arrays out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noria.plugins.calls import Instance
+from noria.plugins.evaluate import Shaped, evaluate
+from noria.plugins.layer import Array, EngineSpec, Shape, refuse
+from noria.plugins.memory import Block, lent
+from noria.plugins.types import PluginTensorDesc, TensorFormat
+
+__all__ = ["ContextPlugin", "Prepared"]
+
+
+@dataclass(slots=True)
+class Prepared:
+    """All that stays as it is while shapes do.
+
+    Attributes:
+        key: shapes of the inputs and values of the shape inputs.
+        profile: index of the profile that holds them.
+        shaped: shapes of the outputs.
+        inputs, outputs: descriptors for `enqueue`.
+        buffers: memory of the outputs that may be used again, as the plugin writes them.
+    """
+
+    key: tuple[Any, ...]
+    profile: int
+    shaped: Shaped
+    inputs: list[PluginTensorDesc]
+    outputs: list[PluginTensorDesc]
+    buffers: dict[int, Array] = field(default_factory=dict)
+
+
+class ContextPlugin(ABC):
+    """A plugin layer in an execution context. Not for two threads at a time."""
+
+    def __init__(self, spec: EngineSpec, instances: Sequence[Instance]) -> None:
+        self.spec = spec
+        self.instances = list(instances)
+        self._prepared: Prepared | None = None
+        self._workspace: Array = np.empty(max(spec.workspaces, default=0), np.uint8)
+        self._closed = False
+
+    def run(
+        self,
+        inputs: Sequence[Array],
+        *,
+        shape_inputs: Sequence[Array] = (),
+        fresh: Sequence[bool] | None = None,
+    ) -> list[Array]:
+        """Compute.
+
+        Args:
+            inputs: as the network has them; cast to what was negotiated where they differ.
+            shape_inputs: integers, on the host (version 3).
+            fresh: per output, whether it must have memory of its own; that of the others is used
+                again by the next run. None: all of their own.
+
+        Returns:
+            The outputs, as the network has them.
+
+        Raises:
+            PluginError: the plugin failed, or was not built for these shapes.
+        """
+        spec = self.spec
+        values = tuple(tuple(int(v) for v in a.reshape(-1)) for a in shape_inputs)
+        key = (tuple(a.shape for a in inputs), values)
+        now = self._prepared
+        if now is None or now.key != key:
+            now = self._prepare(key)
+        arrays = [
+            np.ascontiguousarray(a, kind.numpy)
+            for a, kind in zip(inputs, spec.input_types, strict=True)
+        ]
+        outputs: list[Array] = []
+        for index, kind in enumerate(spec.output_types):
+            alias = spec.aliases[index] if spec.aliases else -1
+            own = fresh is None or fresh[index]
+            if alias >= 0:  # the input may have other readers: a copy is worked on
+                arrays[alias] = np.array(arrays[alias], copy=True)
+                outputs.append(arrays[alias].reshape(now.shaped.shapes[index]))
+                continue
+            same_type = kind.numpy == spec.dtypes[index]
+            buffer = now.buffers.get(index) if not (own and same_type) else None
+            if buffer is None:
+                buffer = np.empty(now.shaped.shapes[index], kind.numpy)
+                if not (own and same_type):
+                    now.buffers[index] = buffer
+            outputs.append(buffer)
+        self._call(now, arrays, outputs)
+        if now.shaped.data_dependent:
+            outputs = self._cut(now.shaped, outputs)
+        return [
+            out if out.dtype == dtype else out.astype(dtype)
+            for out, dtype in zip(outputs, spec.dtypes, strict=True)
+        ]
+
+    def close(self) -> None:
+        """The context is gone."""
+        if not self._closed:
+            self._closed = True
+            self._free()
+
+    def _prepare(self, key: tuple[Any, ...]) -> Prepared:
+        spec = self.spec
+        shapes, values = key
+        where = f"plugin {spec.name}, layer {spec.layer!r}"
+        ranks = [len(s) for s in spec.profiles[0].opt]
+        if [len(s) for s in shapes] != ranks:
+            raise refuse(spec, f"inputs {shapes}", expected=f"inputs of {ranks} axes")
+        shaped = evaluate(spec.shapes, shapes, values, where=where)
+        fits = [i for i, p in enumerate(spec.profiles) if p.hold(shapes)]
+        self._prepared = None  # a failure leaves the plugin in an unknown state: prepare again
+        now = Prepared(
+            key=key,
+            profile=fits[0] if fits else len(spec.profiles) - 1,
+            shaped=shaped,
+            inputs=_descs(shapes, spec.input_types),
+            outputs=_descs(_with_unknown(shaped), spec.output_types),
+        )
+        self._change(now, within=bool(fits))
+        self._prepared = now
+        return now
+
+    def _call(self, now: Prepared, inputs: list[Array], outputs: list[Array]) -> None:
+        addresses_in = [_address(a) for a in inputs]
+        addresses_out = [_address(a) for a in outputs]
+        workspace = _address(self._workspace) if self._workspace.size else 0
+        blocks: list[Block] = [
+            (at, at + a.nbytes, True, f"output {i}")
+            for i, (at, a) in enumerate(zip(addresses_out, outputs, strict=True))
+        ]
+        blocks += [
+            (at, at + a.nbytes, False, f"input {i}")
+            for i, (at, a) in enumerate(zip(addresses_in, inputs, strict=True))
+        ]
+        if workspace:
+            end = workspace + self._workspace.nbytes
+            blocks.append((workspace, end, True, "the workspace"))
+        with lent(blocks):
+            self._enqueue(now, addresses_in, addresses_out, workspace)
+
+    def _cut(self, shaped: Shaped, outputs: list[Array]) -> list[Array]:
+        """Outputs whose extent the plugin decided, without what lies behind."""
+        cut = list(outputs)
+        for index, sized in enumerate(shaped.sized):
+            shape = list(shaped.shapes[index])
+            for axis, source in sized:
+                extent = int(outputs[source].reshape(-1)[0])
+                if not 0 <= extent <= shape[axis]:
+                    raise refuse(
+                        self.spec,
+                        f"enqueue says that axis {axis} of output {index} has {extent}",
+                        expected=f"0 to {shape[axis]}, as declare_size_tensor announced",
+                    )
+                shape[axis] = extent
+            if sized:  # dense in its real shape, from the start of the memory
+                count = int(np.prod(shape))
+                cut[index] = outputs[index].reshape(-1)[:count].reshape(shape)
+        return cut
+
+    def _grow_workspace(self, size: int) -> None:
+        if size > self._workspace.nbytes:
+            self._workspace = np.empty(size, np.uint8)
+
+    @abstractmethod
+    def _change(self, now: Prepared, *, within: bool) -> None:
+        """Shapes changed; `within`: a profile holds them."""
+
+    @abstractmethod
+    def _enqueue(
+        self, now: Prepared, inputs: list[int], outputs: list[int], workspace: int
+    ) -> None: ...
+
+    @abstractmethod
+    def _free(self) -> None: ...
+
+    def __repr__(self) -> str:
+        return f"ContextPlugin({self.spec.name}, layer {self.spec.layer!r})"
+
+
+def _address(array: npt.NDArray[Any]) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def _descs(shapes: Sequence[Shape], types: Sequence[Any]) -> list[PluginTensorDesc]:
+    return [PluginTensorDesc(s, t, TensorFormat.LINEAR) for s, t in zip(shapes, types, strict=True)]
+
+
+def _with_unknown(shaped: Shaped) -> list[Shape]:
+    """Shapes as `enqueue` is told: -1 where the plugin decides."""
+    found = []
+    for shape, sized in zip(shaped.shapes, shaped.sized, strict=True):
+        axes = list(shape)
+        for axis, _ in sized:
+            axes[axis] = -1
+        found.append(tuple(axes))
+    return found

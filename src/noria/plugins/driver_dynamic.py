@@ -1,0 +1,286 @@
+"""The life of an `IPluginV2DynamicExt`: calls, order, clones and counts.
+
+Source: tensorrt-plugins spec 4.1. Consequences kept: one engine-level object per profile, each
+serialised apart; `initialize` and `terminate` once for each of them and never for clones of network
+and contexts; the user's object is cloned at once when it is added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from noria.plugins import checks
+from noria.plugins.calls import Instance
+from noria.plugins.context import ContextPlugin, Prepared
+from noria.plugins.evaluate import checked_leaves, evaluate, symbols
+from noria.plugins.expressions import DimsExprs, IExprBuilder
+from noria.plugins.layer import (
+    EnginePlugin,
+    EngineSpec,
+    LayerPlugin,
+    Ranges,
+    SavedPlugin,
+    Shape,
+    ShapeInput,
+    TensorInfo,
+    refuse,
+)
+from noria.plugins.negotiate import candidates, canonical, closest, negotiate
+from noria.plugins.owned import Owned
+from noria.plugins.trace import Phase
+from noria.plugins.types import (
+    DataType,
+    DynamicPluginTensorDesc,
+    PluginTensorDesc,
+    TensorFormat,
+)
+
+__all__ = ["DynamicContext", "DynamicEngine", "DynamicLayer"]
+
+
+class DynamicLayer(LayerPlugin):
+    """See `LayerPlugin`. Made by `add`."""
+
+    generation = "V2DynamicExt"
+
+    @classmethod
+    def add(cls, user: Instance, num_inputs: int, input_types: Sequence[DataType]) -> DynamicLayer:
+        """Copy the user's plugin into a network."""
+        count = checks.as_count(user, "num_outputs", user.get("parse", "num_outputs"))
+        _types(user, count, input_types)
+        user.get("parse", "num_outputs")
+        layer = cls(user.clone("parse"), count, num_inputs)
+        with Owned() as owned:
+            owned.add(layer.instance)
+            read_names(layer, user)
+            owned.keep()
+        return layer
+
+    def output_types(self, input_types: Sequence[DataType]) -> tuple[DataType, ...]:
+        return _types(self.instance, self.num_outputs, input_types)
+
+    def output_shapes(
+        self, inputs: Sequence[Shape], shape_inputs: Sequence[ShapeInput] = ()
+    ) -> list[DimsExprs]:
+        return _shapes(self.instance, self.num_outputs, inputs, "parse")
+
+    def build(
+        self,
+        inputs: Sequence[TensorInfo],
+        outputs: Sequence[np.dtype[Any]],
+        profiles: Sequence[Ranges],
+        shape_inputs: Sequence[ShapeInput] = (),
+    ) -> DynamicEngine:
+        with Owned() as owned:
+            base = owned.add(self.instance.clone("build"))
+            shapes = _shapes(base, self.num_outputs, [t.dims for t in inputs], "build")
+            base.get("build", "plugin_type")
+            choices = [candidates(t.dtype) for t in inputs] + [candidates(d) for d in outputs]
+            engines: list[Instance] = []
+            sizes: list[int] = []
+            types: list[DataType] = []
+            for ranges in profiles:
+                probe = owned.add(base.clone("build"))
+                free = described(inputs, ranges, shapes, [None] * self.num_outputs)
+                types = negotiate(probe, _asker(probe), *free, choices, dynamic=False)
+                engine = owned.add(probe.clone("build"))
+                tensors = described(inputs, ranges, shapes, types)
+                status = engine.call("build", "configure_plugin", *tensors)
+                checks.as_status(engine, "configure_plugin", status)
+                sizes.append(
+                    max(_workspace(engine, tensors, which, "build") for which in ("max", "opt"))
+                )
+                engines.append(engine)
+                probe.destroy("build")
+            spec = EngineSpec(
+                layer=self.layer,
+                generation=self.generation,
+                type=self.type,
+                version=self.version,
+                namespace=self.namespace,
+                input_types=tuple(types[: len(inputs)]),
+                output_types=tuple(types[len(inputs) :]),
+                dtypes=tuple(outputs),
+                shapes=tuple(shapes),
+                profiles=tuple(profiles),
+                workspaces=tuple(sizes),
+                tactics=(0,) * len(profiles),
+                aliases=(),
+            )
+            made = DynamicEngine(spec, engines, base)
+            owned.keep()
+        return made
+
+
+class DynamicEngine(EnginePlugin):
+    """See `EnginePlugin`."""
+
+    def __init__(
+        self, spec: EngineSpec, instances: Sequence[Instance], base: Instance | None = None
+    ) -> None:
+        super().__init__(spec, instances)
+        self._base = base
+        self._ready: list[Instance] = []
+
+    def finish(self) -> None:
+        phase: Phase = "build" if self._base is not None else "load"
+        for instance in self.instances:
+            status = instance.call(phase, "initialize")
+            checks.as_status(instance, "initialize", status)
+            self._ready.append(instance)
+        if self._base is not None:
+            self._base.destroy("build")
+
+    def save(self) -> SavedPlugin:
+        return SavedPlugin(self.spec, tuple(serialized(e) for e in self.instances))
+
+    def context(self) -> DynamicContext:
+        with Owned() as owned:
+            clones = [owned.add(e.clone("run")) for e in self.instances]
+            for clone in clones:
+                clone.call("run", "attach_to_context", None, None, None)
+                owned.detach(clone)
+            made = DynamicContext(self.spec, clones)
+            owned.keep()
+        return made
+
+    def _free(self) -> None:
+        for instance in self.instances:
+            if instance in self._ready:
+                instance.quietly("destroy", "terminate")
+            instance.destroy()
+        if self._base is not None:
+            self._base.destroy()
+
+
+class DynamicContext(ContextPlugin):
+    """See `ContextPlugin`."""
+
+    def _change(self, now: Prepared, *, within: bool) -> None:
+        instance = self.instances[now.profile]
+        ranges = self.spec.profiles[now.profile]
+        ins = [
+            DynamicPluginTensorDesc(d, low, high, opt)
+            for d, low, high, opt in zip(
+                now.inputs, ranges.min, ranges.max, ranges.opt, strict=True
+            )
+        ]
+        outs = [DynamicPluginTensorDesc(d, d.dims, d.dims, d.dims) for d in now.outputs]
+        status = instance.call("run", "configure_plugin", ins, outs)
+        checks.as_status(instance, "configure_plugin", status)
+        if not within:
+            size = instance.call("run", "get_workspace_size", now.inputs, now.outputs)
+            self._grow_workspace(checks.as_size(instance, "get_workspace_size", size))
+
+    def _enqueue(
+        self, now: Prepared, inputs: list[int], outputs: list[int], workspace: int
+    ) -> None:
+        self.instances[now.profile].call(
+            "run", "enqueue", now.inputs, now.outputs, inputs, outputs, workspace, 0
+        )
+
+    def _free(self) -> None:
+        for instance in self.instances:
+            instance.quietly("destroy", "detach_from_context")
+            instance.destroy()
+
+
+def read_names(layer: LayerPlugin, user: Instance) -> None:
+    """Type, version and namespace of a plugin of the version-2 line, checked."""
+    text = checks.as_text
+    layer.type = text(user, "plugin_type", user.get("parse", "plugin_type"))
+    copy = layer.instance
+    layer.version = text(copy, "plugin_version", getattr(copy.plugin, "plugin_version", None))
+    layer.namespace = text(
+        copy, "plugin_namespace", getattr(copy.plugin, "plugin_namespace", None), empty=True
+    )
+    copy.name = f"{layer.type} version {layer.version}"
+
+
+def described(
+    inputs: Sequence[TensorInfo],
+    ranges: Ranges,
+    shapes: Sequence[DimsExprs],
+    types: Sequence[DataType | None],
+) -> tuple[list[DynamicPluginTensorDesc], list[DynamicPluginTensorDesc]]:
+    """Descriptors of inputs and outputs for one profile; free axes are -1."""
+    kinds = list(types[: len(inputs)]) if len(types) > len(shapes) else [None] * len(inputs)
+    ins = []
+    for index, tensor in enumerate(inputs):
+        kind = kinds[index] or closest(tensor.dtype)
+        desc = PluginTensorDesc(tensor.dims, kind, TensorFormat.LINEAR)
+        ins.append(
+            DynamicPluginTensorDesc(desc, ranges.min[index], ranges.max[index], ranges.opt[index])
+        )
+    low = evaluate(shapes, ranges.min, ranges.values, size="opt").shapes
+    opt = evaluate(shapes, ranges.opt, ranges.values, size="opt").shapes
+    high = evaluate(shapes, ranges.max, ranges.values, size="upper").shapes
+    outs = []
+    for index, exprs in enumerate(shapes):
+        dims = [e.get_constant_value() if e.is_constant() else -1 for e in exprs]
+        chosen = types[len(types) - len(shapes) + index]
+        desc = PluginTensorDesc(dims, chosen, TensorFormat.LINEAR)
+        outs.append(DynamicPluginTensorDesc(desc, low[index], high[index], opt[index]))
+    return ins, outs
+
+
+def serialized(instance: Instance) -> bytes:
+    """The blob of a plugin of the version-2 line."""
+    for attribute in ("plugin_type", "plugin_version", "plugin_namespace"):
+        instance.get("save", attribute)
+    if hasattr(instance.plugin, "get_serialization_size"):
+        size = instance.call("save", "get_serialization_size")
+    else:
+        size = instance.get("save", "serialization_size")
+    size = checks.as_size(instance, "get_serialization_size", size)
+    return checks.as_blob(instance, "serialize", instance.call("save", "serialize"), size)
+
+
+def _types(instance: Instance, count: int, input_types: Sequence[DataType]) -> tuple[DataType, ...]:
+    method = "get_output_datatype"
+    asked = [canonical(t) for t in input_types]
+    return tuple(
+        checks.as_type(instance, method, instance.call("parse", method, i, asked))
+        for i in range(count)
+    )
+
+
+def _shapes(instance: Instance, count: int, inputs: Sequence[Shape], phase: Any) -> list[DimsExprs]:
+    method = "get_output_dimensions"
+    exprs = [symbols(dims, i) for i, dims in enumerate(inputs)]
+    found = [
+        checks.as_exprs(instance, method, instance.call(phase, method, i, exprs, IExprBuilder()))
+        for i in range(count)
+    ]
+    checked_leaves(
+        found,
+        [len(d) for d in inputs],
+        [],
+        count,
+        lambda text: refuse(instance, f"{method} uses {text}"),
+    )
+    return found
+
+
+def _asker(probe: Instance) -> Any:
+    def ask(pos: int, descs: Sequence[Any], count: int) -> Any:
+        return probe.call("build", "supports_format_combination", pos, list(descs), count)
+
+    return ask
+
+
+def _workspace(
+    instance: Instance,
+    tensors: tuple[list[DynamicPluginTensorDesc], list[DynamicPluginTensorDesc]],
+    which: str,
+    phase: Any,
+) -> int:
+    ins, outs = (
+        [PluginTensorDesc(getattr(d, which), d.desc.type, d.desc.format) for d in part]
+        for part in tensors
+    )
+    size = instance.call(phase, "get_workspace_size", ins, outs)
+    return checks.as_size(instance, "get_workspace_size", size)

@@ -1,0 +1,327 @@
+"""The lives of `IPluginV2`, `IPluginV2Ext` and `IPluginV2IOExt`.
+
+They see shapes without the batch, which is the leading axis of every tensor here.
+Source: tensorrt-plugins spec 1 (explicit batch), 2.1 to 2.3, 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from noria.errors import PluginError
+from noria.plugins import checks
+from noria.plugins.base import IPluginV2Ext, IPluginV2IOExt
+from noria.plugins.calls import Instance, wrong
+from noria.plugins.context import ContextPlugin, Prepared
+from noria.plugins.dims import Dims
+from noria.plugins.driver_dynamic import read_names, serialized
+from noria.plugins.expressions import Axis, DimsExprs, IExprBuilder
+from noria.plugins.layer import (
+    EnginePlugin,
+    EngineSpec,
+    Generation,
+    LayerPlugin,
+    Ranges,
+    SavedPlugin,
+    Shape,
+    ShapeInput,
+    TensorInfo,
+    refuse,
+)
+from noria.plugins.negotiate import candidates, canonical, closest, negotiate
+from noria.plugins.owned import Owned
+from noria.plugins.types import (
+    DataType,
+    DynamicPluginTensorDesc,
+    PluginTensorDesc,
+    TensorFormat,
+)
+
+__all__ = ["BatchedContext", "BatchedEngine", "BatchedLayer"]
+
+LINEAR = TensorFormat.LINEAR
+
+
+class BatchedLayer(LayerPlugin):
+    """See `LayerPlugin`. Made by `add`."""
+
+    def __init__(self, instance: Instance, num_outputs: int, num_inputs: int) -> None:
+        super().__init__(instance, num_outputs, num_inputs)
+        self.generation = _generation(instance.plugin)
+        self._implicit = False
+
+    @classmethod
+    def add(
+        cls,
+        user: Instance,
+        num_inputs: int,
+        input_types: Sequence[DataType],
+        *,
+        implicit_batch: bool,
+    ) -> BatchedLayer:
+        """Copy the user's plugin into a network.
+
+        Raises:
+            PluginError: also for an `IPluginV2` in a network with an explicit batch.
+        """
+        if not implicit_batch and not isinstance(user.plugin, IPluginV2Ext):
+            raise PluginError(
+                "an IPluginV2 in a network whose shapes include the batch",
+                where=user.where,
+                expected="an IPluginV2Ext, IPluginV2IOExt, IPluginV2DynamicExt or IPluginV3",
+            )
+        count = checks.as_count(user, "num_outputs", user.get("parse", "num_outputs"))
+        layer = cls(user.clone("parse"), count, num_inputs)
+        layer._implicit = implicit_batch
+        with Owned() as owned:
+            owned.add(layer.instance)
+            read_names(layer, user)
+            layer.output_types(input_types)
+            owned.keep()
+        return layer
+
+    def output_types(self, input_types: Sequence[DataType]) -> tuple[DataType, ...]:
+        if self.generation == "V2":
+            return (DataType.FLOAT,) * self.num_outputs
+        method = "get_output_data_type"
+        asked = [canonical(t) for t in input_types]
+        return tuple(
+            checks.as_type(self.instance, method, self.instance.call("parse", method, i, asked))
+            for i in range(self.num_outputs)
+        )
+
+    def output_shapes(
+        self, inputs: Sequence[Shape], shape_inputs: Sequence[ShapeInput] = ()
+    ) -> list[DimsExprs]:
+        return self._shapes(self.instance, inputs, "parse")
+
+    def _shapes(self, instance: Instance, inputs: Sequence[Shape], phase: Any) -> list[DimsExprs]:
+        items = [self._item(instance, i, dims) for i, dims in enumerate(inputs)]
+        make = IExprBuilder()
+        batch = inputs[0][0] if inputs and inputs[0] else -1
+        leading = make.constant(batch) if batch >= 0 else Axis(0, 0)
+        found = []
+        for index in range(self.num_outputs):
+            method = "get_output_shape"
+            answer = instance.call(phase, method, index, [Dims(i) for i in items])
+            dims = checks.as_dims(instance, method, answer)
+            found.append(DimsExprs([leading, *(make.constant(d) for d in dims)]))
+        return found
+
+    def _item(self, instance: Instance, index: int, dims: Shape) -> Shape:
+        if not dims:
+            raise refuse(instance, f"input {index} is a scalar", expected="a leading batch axis")
+        if any(d < 0 for d in dims[1:]):
+            raise refuse(
+                instance,
+                f"input {index} is {dims}: an {self.generation} plugin needs every axis but the "
+                "batch while building",
+                expected="fixed axes",
+                fix="export the model with fixed axes, or write the plugin as "
+                "IPluginV2DynamicExt or IPluginV3",
+            )
+        return dims[1:]
+
+    def build(
+        self,
+        inputs: Sequence[TensorInfo],
+        outputs: Sequence[np.dtype[Any]],
+        profiles: Sequence[Ranges],
+        shape_inputs: Sequence[ShapeInput] = (),
+    ) -> BatchedEngine:
+        with Owned() as owned:
+            engines, sizes = [], []
+            types: list[DataType] = []
+            shapes: list[DimsExprs] = []
+            for ranges in profiles:
+                engine = owned.add(self.instance.clone("build"))
+                shapes = self._shapes(engine, [t.dims for t in inputs], "build")
+                items = [_dims(t.dims) for t in inputs]
+                results = [Dims(e.get_constant_value() for e in s[1:]) for s in shapes]
+                most = max((s[0] for s in ranges.max), default=1)
+                types = self._configure(engine, inputs, outputs, items, results, most)
+                size = engine.call("build", "get_workspace_size", most)
+                sizes.append(checks.as_size(engine, "get_workspace_size", size))
+                engines.append(engine)
+            spec = EngineSpec(
+                layer=self.layer,
+                generation=self.generation,
+                type=self.type,
+                version=self.version,
+                namespace=self.namespace,
+                input_types=tuple(types[: len(inputs)]),
+                output_types=tuple(types[len(inputs) :]),
+                dtypes=tuple(outputs),
+                shapes=tuple(shapes),
+                profiles=tuple(profiles),
+                workspaces=tuple(sizes),
+                tactics=(0,) * len(profiles),
+                aliases=(),
+            )
+            made = BatchedEngine(spec, engines)
+            owned.keep()
+        return made
+
+    def _configure(
+        self,
+        engine: Instance,
+        inputs: Sequence[TensorInfo],
+        outputs: Sequence[np.dtype[Any]],
+        items: Sequence[Dims],
+        results: Sequence[Dims],
+        most: int,
+    ) -> list[DataType]:
+        """Negotiate, and tell what was chosen; types of inputs, then outputs."""
+        if isinstance(engine.plugin, IPluginV2IOExt):
+            return _configure_general(engine, inputs, outputs, items, results)
+        common = _common_type(engine, inputs)
+        if self.generation == "V2":
+            engine.call("build", "configure_with_format", items, results, common, LINEAR, most)
+            return [common] * (len(inputs) + len(outputs))
+        count = self.num_outputs
+        declared = self._declared(engine, inputs)
+        shared = [False] * count
+        if self._implicit:
+            told = [False] * len(inputs)
+            method = "is_output_broadcast_across_batch"
+            shared = [
+                checks.as_bool(engine, method, engine.call("build", method, i, told))
+                for i in range(count)
+            ]
+            if any(shared):
+                raise wrong(engine, method, "True", "False: every input has a batch of its own")
+        ins = [common if closest(t.dtype).is_float else closest(t.dtype) for t in inputs]
+        ins = [DataType.INT32 if t == DataType.INT64 else t for t in ins]
+        outs = [common if t.is_float else t for t in declared]
+        engine.call(
+            "build", "configure_plugin", items, results, ins, outs,
+            [False] * len(inputs), shared, LINEAR, most,
+        )  # fmt: skip
+        return [*ins, *outs]
+
+    def _declared(self, engine: Instance, inputs: Sequence[TensorInfo]) -> list[DataType]:
+        method = "get_output_data_type"
+        asked = [canonical(closest(t.dtype)) for t in inputs]
+        return [
+            checks.as_type(engine, method, engine.call("build", method, i, asked))
+            for i in range(self.num_outputs)
+        ]
+
+
+class BatchedEngine(EnginePlugin):
+    """See `EnginePlugin`."""
+
+    def __init__(
+        self, spec: EngineSpec, instances: Sequence[Instance], *, loaded: bool = False
+    ) -> None:
+        super().__init__(spec, instances)
+        self._loaded = loaded
+        self._ready: list[Instance] = []
+
+    def finish(self) -> None:
+        for instance in self.instances:
+            status = instance.call("load" if self._loaded else "build", "initialize")
+            checks.as_status(instance, "initialize", status)
+            self._ready.append(instance)
+
+    def save(self) -> SavedPlugin:
+        return SavedPlugin(self.spec, tuple(serialized(e) for e in self.instances))
+
+    def context(self) -> BatchedContext:
+        with Owned() as owned:
+            clones = [owned.add(e.clone("run")) for e in self.instances]
+            for clone in clones:
+                if isinstance(clone.plugin, IPluginV2Ext):
+                    clone.call("run", "attach_to_context", None, None, None)
+                    owned.detach(clone)
+            made = BatchedContext(self.spec, clones)
+            owned.keep()
+        return made
+
+    def _free(self) -> None:
+        for instance in self.instances:
+            if instance in self._ready:
+                instance.quietly("destroy", "terminate")
+            instance.destroy()
+
+
+class BatchedContext(ContextPlugin):
+    """See `ContextPlugin`."""
+
+    def _change(self, now: Prepared, *, within: bool) -> None:
+        shapes = now.key[0]
+        if len({s[0] for s in shapes}) > 1:
+            raise refuse(self.spec, f"inputs {shapes}", expected="the same batch in all of them")
+        if not within:
+            instance = self.instances[now.profile]
+            size = instance.call("run", "get_workspace_size", shapes[0][0])
+            self._grow_workspace(checks.as_size(instance, "get_workspace_size", size))
+
+    def _enqueue(
+        self, now: Prepared, inputs: list[int], outputs: list[int], workspace: int
+    ) -> None:
+        instance = self.instances[now.profile]
+        batch = now.key[0][0][0]
+        status = instance.call("run", "execute_async", batch, inputs, outputs, workspace, 0)
+        checks.as_status(instance, "execute_async", status)
+
+    def _free(self) -> None:
+        for instance in self.instances:
+            if isinstance(instance.plugin, IPluginV2Ext):
+                instance.quietly("destroy", "detach_from_context")
+            instance.destroy()
+
+
+def _generation(plugin: Any) -> Generation:
+    if isinstance(plugin, IPluginV2IOExt):
+        return "V2IOExt"
+    return "V2Ext" if isinstance(plugin, IPluginV2Ext) else "V2"
+
+
+def _dims(dims: Shape) -> Dims:
+    return Dims(dims[1:])
+
+
+def _common_type(engine: Instance, inputs: Sequence[TensorInfo]) -> DataType:
+    """The one float type of a plugin without formats of its own."""
+    floats = [closest(t.dtype) for t in inputs if closest(t.dtype).is_float]
+    offers = [*floats[:1], DataType.FLOAT, DataType.HALF]
+    for kind in dict.fromkeys(offers):
+        answer = engine.call("build", "supports_format", kind, LINEAR)
+        if checks.as_bool(engine, "supports_format", answer):
+            return kind
+    raise PluginError(
+        "supports_format refuses FLOAT and HALF",
+        where=engine.where,
+        expected="True for FLOAT, LINEAR at least",
+    )
+
+
+def _configure_general(
+    engine: Instance,
+    inputs: Sequence[TensorInfo],
+    outputs: Sequence[np.dtype[Any]],
+    items: Sequence[Dims],
+    results: Sequence[Dims],
+) -> list[DataType]:
+    def tensors(dims: Sequence[Dims], types: Sequence[DataType | None]) -> list[PluginTensorDesc]:
+        return [PluginTensorDesc(d, t, LINEAR) for d, t in zip(dims, types, strict=True)]
+
+    def asked(dims: Sequence[Dims]) -> list[DynamicPluginTensorDesc]:
+        return [DynamicPluginTensorDesc(PluginTensorDesc(d), d, d, d) for d in dims]
+
+    def ask(pos: int, descs: Sequence[Any], count: int) -> Any:
+        return engine.call("build", "supports_format_combination", pos, list(descs), count)
+
+    choices = [candidates(t.dtype) for t in inputs] + [candidates(d) for d in outputs]
+    types = negotiate(engine, ask, asked(items), asked(results), choices, dynamic=False)
+    count = len(inputs)
+    status = engine.call(
+        "build", "configure_plugin",
+        tensors(items, types[:count]), tensors(results, types[count:]),
+    )  # fmt: skip
+    checks.as_status(engine, "configure_plugin", status)
+    return types

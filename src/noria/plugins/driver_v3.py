@@ -1,0 +1,439 @@
+"""The life of an `IPluginV3`: calls, order, clones and counts.
+
+Source: tensorrt-plugins spec 4.2. `get_capability_interface` is asked before each group of calls
+and must give the same object every time; while running it is asked once per context.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from noria.plugins import checks
+from noria.plugins.calls import Instance, wrong
+from noria.plugins.context import ContextPlugin, Prepared
+from noria.plugins.driver_dynamic import described
+from noria.plugins.evaluate import checked_leaves, symbols, values
+from noria.plugins.expressions import DimsExprs, IExprBuilder
+from noria.plugins.layer import (
+    EnginePlugin,
+    EngineSpec,
+    LayerPlugin,
+    Ranges,
+    SavedPlugin,
+    Shape,
+    ShapeInput,
+    TensorInfo,
+    refuse,
+)
+from noria.plugins.negotiate import candidates, negotiate
+from noria.plugins.owned import Owned
+from noria.plugins.trace import Phase
+from noria.plugins.types import (
+    DataType,
+    DynamicPluginTensorDesc,
+    PluginCapabilityType,
+    PluginTensorDesc,
+    TensorFormat,
+)
+from noria.plugins.v3 import IPluginResourceContext
+
+__all__ = ["V3Context", "V3Engine", "V3Layer"]
+
+CORE, BUILD, RUNTIME = PluginCapabilityType
+TIMING_RUNS = 3
+Tensors = tuple[list[DynamicPluginTensorDesc], list[DynamicPluginTensorDesc]]
+_timings: dict[tuple[Any, ...], int] = {}
+"""Timing cache: (type, version, timing_cache_id, types, shapes, tactics) -> fastest tactic."""
+
+
+class V3Instance(Instance):
+    """One object of version 3, and its capabilities."""
+
+    __slots__ = ("_faces",)
+
+    def __init__(self, plugin: Any, layer: str, name: str = "") -> None:
+        super().__init__(plugin, layer, name)
+        self._faces: dict[PluginCapabilityType, Any] = {}
+
+    def face(self, phase: Phase, kind: PluginCapabilityType) -> Any:
+        """The object with the methods of `kind`.
+
+        Raises:
+            PluginError: there is none, or it is another one than before.
+        """
+        method = "get_capability_interface"
+        found = self.call(phase, method, kind)
+        if found is None:
+            raise wrong(self, method, f"None for {kind.name}", "an object with its methods")
+        known = self._faces.setdefault(kind, found)
+        if known is not found:
+            text = f"another object for {kind.name} than before"
+            raise wrong(self, method, text, "the same object every time")
+        return found
+
+    def ask(self, phase: Phase, kind: PluginCapabilityType, method: str, *arguments: Any) -> Any:
+        """Call a method of a capability."""
+        return self.call(phase, method, *arguments, face=self.face(phase, kind))
+
+    def read(self, phase: Phase, kind: PluginCapabilityType, attribute: str) -> Any:
+        """Read an attribute of a capability."""
+        return self.get(phase, attribute, face=self.face(phase, kind))
+
+    def known(self, kind: PluginCapabilityType) -> Any:
+        """A capability that was asked for already."""
+        return self._faces[kind]
+
+    def adopt(self, made: Any, method: str) -> V3Instance:
+        """See `Instance.adopt`."""
+        plain = super().adopt(made, method)
+        return V3Instance(plain.plugin, plain.layer, plain.name)
+
+    def clone(self, phase: Phase) -> V3Instance:
+        """See `Instance.clone`."""
+        return self.adopt(self.call(phase, "clone"), "clone")
+
+    def attached(self, phase: Phase) -> V3Instance:
+        """What `attach_to_context` gives: a new plugin."""
+        made = self.ask(phase, RUNTIME, "attach_to_context", IPluginResourceContext())
+        return self.adopt(made, "attach_to_context")
+
+
+class V3Layer(LayerPlugin):
+    """See `LayerPlugin`. Made by `add`."""
+
+    generation = "V3"
+    instance: V3Instance
+
+    @classmethod
+    def add(
+        cls,
+        user: Instance,
+        num_inputs: int,
+        input_types: Sequence[DataType],
+        num_shape_inputs: int = 0,
+    ) -> V3Layer:
+        """Copy the user's plugin into a network."""
+        plugin = V3Instance(user.plugin, user.layer, user.name)
+        for kind in (CORE, BUILD, RUNTIME):
+            plugin.face("parse", kind)
+        count = checks.as_count(plugin, "num_outputs", plugin.read("parse", BUILD, "num_outputs"))
+        _types(plugin, count, input_types, "parse")
+        for _ in range(2):
+            plugin.read("parse", BUILD, "num_outputs")
+        layer = cls(plugin.clone("parse"), count, num_inputs)
+        layer.num_shape_inputs = num_shape_inputs
+        with Owned() as owned:
+            owned.add(layer.instance)
+            layer._read_names(plugin)
+            owned.keep()
+        return layer
+
+    def _read_names(self, user: V3Instance) -> None:
+        self.type = checks.as_text(user, "plugin_name", user.read("parse", CORE, "plugin_name"))
+        core = self.instance.face("parse", CORE)
+        self.version = checks.as_text(
+            self.instance, "plugin_version", getattr(core, "plugin_version", None)
+        )
+        self.namespace = checks.as_text(
+            self.instance, "plugin_namespace", getattr(core, "plugin_namespace", None), empty=True
+        )
+        self.instance.name = f"{self.type} version {self.version}"
+
+    def output_types(self, input_types: Sequence[DataType]) -> tuple[DataType, ...]:
+        self.instance.read("parse", BUILD, "num_outputs")
+        return _types(self.instance, self.num_outputs, input_types, "parse")
+
+    def output_shapes(
+        self, inputs: Sequence[Shape], shape_inputs: Sequence[ShapeInput] = ()
+    ) -> list[DimsExprs]:
+        return self._shapes(self.instance, inputs, shape_inputs, "parse")
+
+    def _shapes(
+        self,
+        instance: V3Instance,
+        inputs: Sequence[Shape],
+        shape_inputs: Sequence[ShapeInput],
+        phase: Phase,
+    ) -> list[DimsExprs]:
+        method = "get_output_shapes"
+        answer = instance.ask(
+            phase,
+            BUILD,
+            method,
+            [symbols(dims, i) for i, dims in enumerate(inputs)],
+            [values(s.values, i) for i, s in enumerate(shape_inputs)],
+            IExprBuilder(),
+        )
+        found = checks.as_all_exprs(instance, method, answer, self.num_outputs)
+        checked_leaves(
+            found,
+            [len(d) for d in inputs],
+            [len(s.values) for s in shape_inputs],
+            self.num_outputs,
+            lambda text: refuse(instance, f"{method} uses {text}"),
+        )
+        return found
+
+    def build(
+        self,
+        inputs: Sequence[TensorInfo],
+        outputs: Sequence[np.dtype[Any]],
+        profiles: Sequence[Ranges],
+        shape_inputs: Sequence[ShapeInput] = (),
+    ) -> V3Engine:
+        with Owned() as owned:
+            base = owned.add(self.instance.clone("build"))
+            assert isinstance(base, V3Instance)
+            dims = [t.dims for t in inputs]
+            for _ in range(2):
+                shapes = self._shapes(base, dims, shape_inputs, "build")
+            work = _Building(self, base, owned, inputs, outputs, shapes)
+            parts = [work.profile(ranges) for ranges in profiles]
+            first = parts[0]
+            spec = EngineSpec(
+                layer=self.layer,
+                generation=self.generation,
+                type=self.type,
+                version=self.version,
+                namespace=self.namespace,
+                input_types=tuple(first.types[: len(inputs)]),
+                output_types=tuple(first.types[len(inputs) :]),
+                dtypes=tuple(outputs),
+                shapes=tuple(shapes),
+                profiles=tuple(profiles),
+                workspaces=tuple(p.workspace for p in parts),
+                tactics=tuple(p.tactic for p in parts),
+                aliases=first.aliases,
+                metadata=first.metadata,
+            )
+            base.destroy("build")
+            made = V3Engine(spec, [p.engine for p in parts])
+            owned.keep()
+        return made
+
+
+class _Profile:
+    """What building for one profile gave."""
+
+    engine: V3Instance
+    types: list[DataType]
+    tactic: int
+    workspace: int
+    aliases: tuple[int, ...]
+    metadata: str
+
+
+class _Building:
+    """One layer being built."""
+
+    def __init__(
+        self,
+        layer: V3Layer,
+        base: V3Instance,
+        owned: Owned,
+        inputs: Sequence[TensorInfo],
+        outputs: Sequence[np.dtype[Any]],
+        shapes: Sequence[DimsExprs],
+    ) -> None:
+        self.layer, self.base, self.owned = layer, base, owned
+        self.inputs, self.outputs, self.shapes = inputs, outputs, shapes
+        self.choices = [candidates(t.dtype) for t in inputs] + [candidates(d) for d in outputs]
+
+    def profile(self, ranges: Ranges) -> _Profile:
+        found = _Profile()
+        probe = self._own(self.base.clone("build"))
+        free = described(self.inputs, ranges, self.shapes, [None] * len(self.outputs))
+        found.types = self._search(probe, free)
+        limit = probe.read("build", BUILD, "format_combination_limit")
+        if checks.as_size(probe, "format_combination_limit", limit) < 1:
+            raise refuse(probe, f"format_combination_limit is {limit}", expected="1 or more")
+        cache_id = self._cache_id(probe)
+        self._search(probe, free)
+        tensors = described(self.inputs, ranges, self.shapes, found.types)
+        trial = self._own(probe.attached("build"))
+        self._configure(trial, tensors)
+        tactics = checks.as_tactics(
+            trial, "get_valid_tactics", trial.ask("build", BUILD, "get_valid_tactics")
+        )
+        cache_id = self._cache_id(probe)
+        found.tactic = tactics[0] if tactics else 0
+        if len(tactics) > 1:
+            found.tactic = self._fastest(trial, tensors, tactics, cache_id, found.types)
+        engine = self._own(probe.attached("build"))
+        self._configure(engine, tensors)
+        status = engine.ask("build", RUNTIME, "set_tactic", found.tactic)
+        checks.as_status(engine, "set_tactic", status)
+        found.workspace = max(self._workspace(engine, tensors) for _ in range(4))
+        for attribute, kind in (("plugin_name", CORE), ("plugin_version", CORE)):
+            engine.read("build", kind, attribute)
+        text = engine.read("build", BUILD, "metadata_string") or ""
+        found.metadata = checks.as_text(engine, "metadata_string", text, empty=True)
+        found.aliases = self._aliases(engine)
+        trial.destroy("build")
+        probe.destroy("build")
+        found.engine = engine
+        return found
+
+    def _own(self, instance: V3Instance) -> V3Instance:
+        self.owned.add(instance)
+        return instance
+
+    def _search(self, probe: V3Instance, free: Tensors) -> list[DataType]:
+        def ask(pos: int, descs: Sequence[Any], count: int) -> Any:
+            method = "supports_format_combination"
+            return probe.ask("build", BUILD, method, pos, list(descs), count)
+
+        return negotiate(probe, ask, *free, self.choices, dynamic=True)
+
+    def _configure(self, instance: V3Instance, tensors: Tensors) -> None:
+        status = instance.ask("build", BUILD, "configure_plugin", *tensors)
+        checks.as_status(instance, "configure_plugin", status)
+
+    def _workspace(self, instance: V3Instance, tensors: Tensors) -> int:
+        size = instance.ask("build", BUILD, "get_workspace_size", *tensors)
+        return checks.as_size(instance, "get_workspace_size", size)
+
+    def _cache_id(self, probe: V3Instance) -> str | None:
+        value = probe.read("build", BUILD, "timing_cache_id")
+        if value is None:
+            return None
+        return checks.as_text(probe, "timing_cache_id", value, empty=True)
+
+    def _aliases(self, engine: V3Instance) -> tuple[int, ...]:
+        face = engine.face("build", BUILD)
+        if not hasattr(face, "get_aliased_input"):
+            return ()
+        method = "get_aliased_input"
+        found = []
+        for index in range(len(self.outputs)):
+            value = engine.call("build", method, index, face=face)
+            if not isinstance(value, int) or not -1 <= value < len(self.inputs):
+                raise wrong(engine, method, repr(value), f"-1 to {len(self.inputs) - 1}")
+            found.append(value)
+        taken = [v for v in found if v >= 0]
+        if len(set(taken)) != len(taken):
+            raise wrong(engine, method, f"{found}", "a different input for each output")
+        return tuple(found) if taken else ()
+
+    def _fastest(
+        self,
+        trial: V3Instance,
+        tensors: Tensors,
+        tactics: Sequence[int],
+        cache_id: str | None,
+        types: Sequence[DataType],
+    ) -> int:
+        """Run each tactic on empty tensors of the usual shapes; the fastest."""
+        question = (
+            self.layer.type, self.layer.version, cache_id, tuple(types),
+            tuple(tuple(d.opt) for part in tensors for d in part), tuple(tactics),
+        )  # fmt: skip
+        if cache_id is not None and question in _timings:
+            return _timings[question]
+        ins, outs = ([_at_opt(d) for d in part] for part in tensors)
+        arrays = [[np.zeros(tuple(d.dims), d.type.numpy) for d in part] for part in (ins, outs)]
+        pointers = [[int(a.ctypes.data) for a in part] for part in arrays]
+        scratch = np.empty(self._workspace(trial, tensors), np.uint8)
+        workspace = int(scratch.ctypes.data) if scratch.size else 0
+        times = {}
+        for tactic in tactics:
+            checks.as_status(trial, "set_tactic", trial.ask("build", RUNTIME, "set_tactic", tactic))
+            status = trial.ask("build", RUNTIME, "on_shape_change", ins, outs)
+            checks.as_status(trial, "on_shape_change", status)
+            best = float("inf")
+            for _ in range(TIMING_RUNS):
+                started = time.perf_counter()
+                trial.ask("build", RUNTIME, "enqueue", ins, outs, *pointers, workspace, 0)
+                best = min(best, time.perf_counter() - started)
+            times[tactic] = best
+        chosen = min(times, key=lambda t: times[t])
+        if cache_id is not None:
+            _timings[question] = chosen
+        return chosen
+
+
+class V3Engine(EnginePlugin):
+    """See `EnginePlugin`."""
+
+    def finish(self) -> None:
+        """Version 3 has no `initialize`; loaded objects are told their tactic."""
+
+    def tell_tactics(self) -> None:
+        """`set_tactic` after loading.
+
+        Raises:
+            PluginError: the plugin failed.
+        """
+        for instance, tactic in zip(self.instances, self.spec.tactics, strict=True):
+            assert isinstance(instance, V3Instance)
+            status = instance.ask("load", RUNTIME, "set_tactic", tactic)
+            checks.as_status(instance, "set_tactic", status)
+
+    def save(self) -> SavedPlugin:
+        data = []
+        for instance in self.instances:
+            assert isinstance(instance, V3Instance)
+            for attribute in ("plugin_name", "plugin_version", "plugin_namespace"):
+                instance.read("save", CORE, attribute)
+            method = "get_fields_to_serialize"
+            answer = instance.ask("save", RUNTIME, method)
+            data.append(checks.as_fields(instance, method, answer))
+        return SavedPlugin(self.spec, tuple(data))
+
+    def context(self) -> V3Context:
+        with Owned() as owned:
+            attached = []
+            for instance in self.instances:
+                assert isinstance(instance, V3Instance)
+                clone = instance.attached("run")
+                owned.add(clone)
+                clone.face("run", RUNTIME)
+                attached.append(clone)
+            made = V3Context(self.spec, attached)
+            owned.keep()
+        return made
+
+    def _free(self) -> None:
+        for instance in self.instances:
+            instance.destroy()
+
+
+class V3Context(ContextPlugin):
+    """See `ContextPlugin`."""
+
+    def _change(self, now: Prepared, *, within: bool) -> None:
+        instance = self.instances[now.profile]
+        assert isinstance(instance, V3Instance)
+        face = instance.known(RUNTIME)
+        status = instance.call("run", "on_shape_change", now.inputs, now.outputs, face=face)
+        checks.as_status(instance, "on_shape_change", status)
+
+    def _enqueue(
+        self, now: Prepared, inputs: list[int], outputs: list[int], workspace: int
+    ) -> None:
+        instance = self.instances[now.profile]
+        assert isinstance(instance, V3Instance)
+        instance.call(
+            "run", "enqueue", now.inputs, now.outputs, inputs, outputs, workspace, 0,
+            face=instance.known(RUNTIME),
+        )  # fmt: skip
+
+    def _free(self) -> None:
+        for instance in self.instances:
+            instance.destroy()
+
+
+def _types(
+    instance: V3Instance, count: int, input_types: Sequence[DataType], phase: Phase
+) -> tuple[DataType, ...]:
+    method = "get_output_data_types"
+    answer = instance.ask(phase, BUILD, method, list(input_types))
+    return checks.as_types(instance, method, answer, count)
+
+
+def _at_opt(desc: DynamicPluginTensorDesc) -> Any:
+    return PluginTensorDesc(desc.opt, desc.desc.type, TensorFormat.LINEAR)

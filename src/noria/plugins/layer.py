@@ -1,0 +1,268 @@
+"""What all drivers share: a plugin in a network, in an engine, in an execution context.
+
+    LayerPlugin --build--> EnginePlugin --save--> SavedPlugin --load--> EnginePlugin
+                                        --context--> ContextPlugin --run--> arrays
+
+Source: tensorrt-plugins spec 3 to 5, 14.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from noria.errors import PluginError
+from noria.plugins.calls import Instance
+from noria.plugins.expressions import DimsExprs
+from noria.plugins.types import DataType, PluginFieldCollection
+
+if TYPE_CHECKING:
+    from noria.plugins.context import ContextPlugin
+
+__all__ = [
+    "Array",
+    "EnginePlugin",
+    "EngineSpec",
+    "Generation",
+    "LayerPlugin",
+    "Ranges",
+    "SavedPlugin",
+    "ShapeInput",
+    "TensorInfo",
+    "refuse",
+]
+
+Array = npt.NDArray[Any]
+Shape = tuple[int, ...]
+Generation = Literal["V2", "V2Ext", "V2IOExt", "V2DynamicExt", "V3"]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorInfo:
+    """A tensor in the network.
+
+    Attributes:
+        dtype: of its elements there.
+        dims: shape; -1 for an axis that is known only at run time.
+        name: for messages.
+    """
+
+    dtype: np.dtype[Any]
+    dims: Shape
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeInput:
+    """An integer tensor whose values decide shapes (version 3 only).
+
+    Attributes:
+        values: those that are known while building; None for the others.
+    """
+
+    values: tuple[int | None, ...]
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """One optimisation profile: shapes of all inputs, and values of all shape inputs.
+
+    Attributes:
+        min, opt, max: a shape per input.
+        values: a tuple of numbers per shape input.
+    """
+
+    min: tuple[Shape, ...]
+    opt: tuple[Shape, ...]
+    max: tuple[Shape, ...]
+    values: tuple[Shape, ...] = ()
+
+    def hold(self, shapes: Sequence[Shape]) -> bool:
+        """Whether `shapes` lie within."""
+        return all(
+            len(s) == len(low) and all(a <= d <= b for a, d, b in zip(low, s, high, strict=True))
+            for low, s, high in zip(self.min, shapes, self.max, strict=True)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSpec:
+    """What an engine knows of a plugin layer beside the plugin's own data.
+
+    Attributes:
+        layer: name of the node.
+        generation: class of the plugin.
+        type, version, namespace: what its creator is found by.
+        input_types, output_types: what the plugin works in, as negotiated. LINEAR, all of them.
+        dtypes: of the outputs in the network; values are cast where they differ.
+        shapes: of the outputs, in terms of the inputs.
+        profiles: shapes it was built for.
+        workspaces: bytes of scratch memory, per profile.
+        tactics: the way to compute, per profile; 0 is the only one.
+        aliases: per output, the input whose memory it shares, -1 for none.
+        metadata: what the plugin says about itself.
+    """
+
+    layer: str
+    generation: Generation
+    type: str
+    version: str
+    namespace: str
+    input_types: tuple[DataType, ...]
+    output_types: tuple[DataType, ...]
+    dtypes: tuple[np.dtype[Any], ...]
+    shapes: tuple[DimsExprs, ...]
+    profiles: tuple[Ranges, ...]
+    workspaces: tuple[int, ...]
+    tactics: tuple[int, ...]
+    aliases: tuple[int, ...]
+    metadata: str = ""
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return f"{self.type} version {self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class SavedPlugin:
+    """What a plan keeps of a plugin layer: per profile a blob (version 2) or fields (version 3)."""
+
+    spec: EngineSpec
+    data: tuple[bytes | PluginFieldCollection, ...]
+
+
+class LayerPlugin(ABC):
+    """A plugin in a network: the network's own copy of the user's object.
+
+    Attributes:
+        instance: the copy.
+        layer: name of its node.
+        type, version, namespace: what its creator is found by.
+        num_outputs: how many tensors it gives.
+        num_inputs, num_shape_inputs: how many it takes.
+    """
+
+    generation: Generation
+
+    def __init__(self, instance: Instance, num_outputs: int, num_inputs: int) -> None:
+        self.instance = instance
+        self.num_outputs = num_outputs
+        self.num_inputs = num_inputs
+        self.num_shape_inputs = 0
+        self.type = ""
+        self.version = ""
+        self.namespace = ""
+
+    @property
+    def layer(self) -> str:
+        """Name of its node."""
+        return self.instance.layer
+
+    @layer.setter
+    def layer(self, name: str) -> None:
+        self.instance.layer = name
+
+    @abstractmethod
+    def output_types(self, input_types: Sequence[DataType]) -> tuple[DataType, ...]:
+        """Types of the outputs as the plugin declares them.
+
+        Raises:
+            PluginError: the plugin failed.
+        """
+
+    @abstractmethod
+    def output_shapes(
+        self, inputs: Sequence[Shape], shape_inputs: Sequence[ShapeInput] = ()
+    ) -> list[DimsExprs]:
+        """Shapes of the outputs in terms of the inputs' axes; -1 in `inputs` is an unknown one.
+
+        Raises:
+            PluginError: the plugin failed, or cannot take unknown axes.
+        """
+
+    @abstractmethod
+    def build(
+        self,
+        inputs: Sequence[TensorInfo],
+        outputs: Sequence[np.dtype[Any]],
+        profiles: Sequence[Ranges],
+        shape_inputs: Sequence[ShapeInput] = (),
+    ) -> EnginePlugin:
+        """Negotiate types, configure, size the workspace: the layer in an engine to be.
+
+        Args:
+            inputs: as the network has them.
+            outputs: element types of the outputs in the network.
+            profiles: one or more.
+            shape_inputs: version 3.
+
+        Raises:
+            PluginError: the plugin failed or accepts no types; nothing it made is left.
+        """
+
+    def close(self) -> None:
+        """The network is gone."""
+        self.instance.destroy()
+
+    def __repr__(self) -> str:
+        return f"LayerPlugin({self.instance.where})"
+
+
+class EnginePlugin(ABC):
+    """A plugin layer in an engine: one object per profile."""
+
+    def __init__(self, spec: EngineSpec, instances: Sequence[Instance]) -> None:
+        self.spec = spec
+        self.instances = list(instances)
+        self._closed = False
+
+    @abstractmethod
+    def finish(self) -> None:
+        """All layers are configured: get ready to run.
+
+        Raises:
+            PluginError: the plugin failed; close it then.
+        """
+
+    @abstractmethod
+    def save(self) -> SavedPlugin:
+        """What a plan keeps.
+
+        Raises:
+            PluginError: the plugin failed.
+        """
+
+    @abstractmethod
+    def context(self) -> ContextPlugin:
+        """The layer in a new execution context.
+
+        Raises:
+            PluginError: the plugin failed; nothing it made is left.
+        """
+
+    def close(self) -> None:
+        """The engine is gone. Contexts must be closed before."""
+        if not self._closed:
+            self._closed = True
+            self._free()
+
+    @abstractmethod
+    def _free(self) -> None: ...
+
+    def __repr__(self) -> str:
+        return f"EnginePlugin({self.spec.name}, layer {self.spec.layer!r})"
+
+
+def refuse(spec_or_instance: Any, found: str, **more: str) -> PluginError:
+    """An error about a layer."""
+    where = getattr(spec_or_instance, "where", None)
+    if where is None:
+        where = f"plugin {spec_or_instance.name}, layer {spec_or_instance.layer!r}"
+    return PluginError(found, where=where, **more)

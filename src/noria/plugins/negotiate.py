@@ -1,0 +1,158 @@
+"""Which element types a plugin works in.
+
+One candidate per tensor is offered, the network's own type; then FLOAT, then HALF, with casts
+around the plugin; all of them LINEAR. Source: tensorrt-plugins spec 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from noria.errors import PluginError
+from noria.plugins.calls import Instance
+from noria.plugins.checks import as_bool
+from noria.plugins.types import (
+    DataType,
+    DynamicPluginTensorDesc,
+    PluginTensorDesc,
+    TensorFormat,
+)
+
+__all__ = ["candidates", "canonical", "closest", "negotiate", "network_types"]
+
+_FALLBACK = (DataType.FLOAT, DataType.HALF)
+_OTHERS: dict[str, tuple[DataType, ...]] = {
+    "float64": (DataType.FLOAT,),
+    "bfloat16": (DataType.FLOAT,),
+    "int64": (DataType.INT64, DataType.INT32),
+    "int32": (DataType.INT32, DataType.INT64),
+    "int16": (DataType.INT32, DataType.INT64),
+    "uint16": (DataType.INT32, DataType.INT64),
+    "uint32": (DataType.INT64, DataType.INT32),
+    "uint64": (DataType.INT64, DataType.INT32),
+    "uint8": (DataType.UINT8, DataType.INT32),
+    "int8": (DataType.INT8, DataType.INT32),
+    "bool": (DataType.BOOL, DataType.INT32),
+}
+MAX_QUESTIONS = 10_000
+
+
+def candidates(dtype: np.dtype[Any]) -> list[DataType]:
+    """Types to offer for a tensor of that type in the network, best first."""
+    own = _OTHERS.get(dtype.name)
+    first = own if own is not None else (DataType.of(dtype),)
+    return list(dict.fromkeys((*first, *_FALLBACK)))
+
+
+def closest(dtype: np.dtype[Any]) -> DataType:
+    """The TensorRT type for a tensor of that type in the network."""
+    return candidates(dtype)[0]
+
+
+def canonical(dtype: DataType) -> DataType:
+    """What version-2 plugins are told when asked for the types of their outputs."""
+    if dtype.is_float or dtype == DataType.INT8:
+        return DataType.FLOAT
+    return DataType.BOOL if dtype == DataType.BOOL else DataType.INT32
+
+
+def network_types(
+    declared: Sequence[DataType], inputs: Sequence[np.dtype[Any]], *, weak: bool
+) -> list[np.dtype[Any]]:
+    """Element types of the outputs in the network.
+
+    Args:
+        declared: by the plugin.
+        inputs: types of its inputs in the network.
+        weak: FLOAT means "float of whatever width the network has" (version 2).
+
+    Raises:
+        PluginError: an output of a type that NumPy has no twin of.
+    """
+    floats = [d for d in inputs if d.kind == "f" and d.itemsize <= 4]
+    found = []
+    for index, kind in enumerate(declared):
+        if weak and kind == DataType.FLOAT and floats and all(d.itemsize == 2 for d in floats):
+            found.append(floats[0])
+            continue
+        try:
+            found.append(kind.numpy)
+        except TypeError as error:
+            raise PluginError(f"output {index}: {error}") from error
+    return found
+
+
+def negotiate(
+    instance: Instance,
+    accepts: Callable[[int, Sequence[Any], int], Any],
+    inputs: Sequence[DynamicPluginTensorDesc],
+    outputs: Sequence[DynamicPluginTensorDesc],
+    choices: Sequence[Sequence[DataType]],
+    *,
+    dynamic: bool,
+) -> list[DataType]:
+    """Walk the tree of types until the plugin accepts one for every tensor.
+
+    Args:
+        instance: for messages.
+        accepts: calls `supports_format_combination(pos, in_out, num_inputs)`.
+        inputs, outputs: shapes.
+        choices: types to offer per tensor, inputs first.
+        dynamic: hand `DynamicPluginTensorDesc` over (version 3), else `PluginTensorDesc`.
+
+    Raises:
+        PluginError: the plugin failed, answered something else than yes or no, or refuses all.
+    """
+    count = len(inputs)
+    tensors = [*inputs, *outputs]
+    chosen: list[DataType] = []
+    refused: list[str] = []
+    asked = 0
+
+    def search(pos: int) -> bool:
+        nonlocal asked
+        if pos == len(tensors):
+            return True
+        for kind in choices[pos]:
+            asked += 1
+            if asked > MAX_QUESTIONS:
+                return False
+            descs = _descs(tensors, [*chosen, kind], dynamic)
+            answer = accepts(pos, descs, count)
+            if not as_bool(instance, "supports_format_combination", answer):
+                what = f"input {pos}" if pos < count else f"output {pos - count}"
+                if (text := f"{what} as {kind.name}") not in refused:
+                    refused.append(text)
+                continue
+            chosen.append(kind)
+            if search(pos + 1):
+                return True
+            chosen.pop()
+        return False
+
+    if not search(0):
+        raise PluginError(
+            f"supports_format_combination refuses {', '.join(refused[:8])}",
+            where=instance.where,
+            expected="one accepted combination: FLOAT, LINEAR for every float tensor at least",
+        )
+    return chosen
+
+
+def _descs(
+    tensors: Sequence[DynamicPluginTensorDesc], chosen: Sequence[DataType], dynamic: bool
+) -> list[Any]:
+    descs: list[Any] = []
+    for index, tensor in enumerate(tensors):
+        if index < len(chosen):
+            desc = PluginTensorDesc(tensor.desc.dims, chosen[index], TensorFormat.LINEAR)
+        else:  # not to be read
+            desc = PluginTensorDesc(tensor.desc.dims, None, None)
+        if dynamic:
+            descs.append(DynamicPluginTensorDesc(desc, tensor.min, tensor.max, tensor.opt))
+        else:
+            descs.append(desc)
+    return descs
