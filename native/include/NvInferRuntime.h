@@ -1,6 +1,8 @@
-// The run-time half of NvInfer.h.
-//
-// Part of noria, Apache-2.0.
-#pragma once
+// Engines and what runs them. Part of noria, Apache-2.0.
+#ifndef NORIA_NV_INFER_RUNTIME_H
+#define NORIA_NV_INFER_RUNTIME_H
 
-#include "NvInfer.h"
+#include "NvInferRuntimeCommon.h"
+#include "noria/runtime.h"
+
+#endif  // NORIA_NV_INFER_RUNTIME_H

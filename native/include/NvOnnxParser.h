@@ -1,10 +1,73 @@
-// Named by the custom-library headers since 7.1.
-//
-// Part of noria, Apache-2.0.
-#pragma once
+// Networks from ONNX files. Part of noria, Apache-2.0. Valid C++11.
+#ifndef NORIA_NV_ONNX_PARSER_H
+#define NORIA_NV_ONNX_PARSER_H
 
 #include "NvInfer.h"
 
+#define NV_ONNX_PARSER_MAJOR 0
+#define NV_ONNX_PARSER_MINOR 1
+#define NV_ONNX_PARSER_PATCH 0
+
 namespace nvonnxparser {
-class IParser;
+
+enum class ErrorCode : int {
+    kSUCCESS = 0,
+    kINTERNAL_ERROR = 1,
+    kMEM_ALLOC_FAILED = 2,
+    kMODEL_DESERIALIZE_FAILED = 3,
+    kINVALID_VALUE = 4,
+    kINVALID_GRAPH = 5,
+    kINVALID_NODE = 6,
+    kUNSUPPORTED_GRAPH = 7,
+    kUNSUPPORTED_NODE = 8
+};
+
+using OnnxParserFlags = uint32_t;
+enum class OnnxParserFlag : int32_t { kNATIVE_INSTANCENORM = 0 };
+
+class IParserError : public noria::Object {
+public:
+    ErrorCode code() const { return noria::call<ErrorCode>(this, "code"); }
+    const char *desc() const { return noria::call<const char *>(this, "desc"); }
+    const char *file() const { return noria::call<const char *>(this, "file"); }
+    int line() const { return noria::call<int>(this, "line"); }
+    const char *func() const { return noria::call<const char *>(this, "func"); }
+    int node() const { return noria::call<int>(this, "node"); }
+
+private:
+    IParserError() = delete;
+};
+
+class IParser : public noria::Object {
+public:
+    void destroy() { delete this; }
+    bool parse(const void *model, size_t size, const char *path = nullptr) {
+        return noria::call<bool>(this, "parse", {noria::Value::bytes(model, size), path});
+    }
+    bool parseFromFile(const char *file, int /*verbosity*/ = 0) {
+        return noria::call<bool>(this, "parse_from_file", {file});
+    }
+    bool supportsOperator(const char *name) const {
+        return noria::call<bool>(this, "supports_operator", {name});
+    }
+    NORIA_GET(int, getNbErrors, "num_errors")
+    const IParserError *getError(int index) const {
+        return noria::call<IParserError *>(this, "get_error", {index});
+    }
+    void clearErrors() { noria::call<void>(this, "clear_errors"); }
+    void setFlag(OnnxParserFlag) {}
+    void clearFlag(OnnxParserFlag) {}
+    bool getFlag(OnnxParserFlag) const { return true; }
+
+private:
+    IParser() = delete;
+};
+
+inline IParser *createParser(nvinfer1::INetworkDefinition &network, nvinfer1::ILogger &logger) {
+    const noria::LoggerValue given(&logger);
+    return noria::call<IParser *>(nullptr, "create_onnx_parser", {network, given.value()});
 }
+
+}  // namespace nvonnxparser
+
+#endif  // NORIA_NV_ONNX_PARSER_H

@@ -1,0 +1,11 @@
+// Types, loggers, plugin classes and their registry.
+//
+// Part of noria, Apache-2.0. Written from a description of the interface; what it declares runs on
+// the CPU, through the program that loads the library. See docs/cpp-engines.md.
+#ifndef NORIA_NV_INFER_RUNTIME_COMMON_H
+#define NORIA_NV_INFER_RUNTIME_COMMON_H
+
+#include "NvInferVersion.h"
+#include "noria/registry.h"
+
+#endif  // NORIA_NV_INFER_RUNTIME_COMMON_H

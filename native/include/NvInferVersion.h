@@ -1,0 +1,54 @@
+// Which generation of TensorRT these headers stand for. Sources choose code paths by these macros.
+//
+//     g++ -DNV_TENSORRT_MAJOR=8 ...
+//
+// Part of noria, Apache-2.0.
+#ifndef NORIA_NV_INFER_VERSION_H
+#define NORIA_NV_INFER_VERSION_H
+
+#ifndef NV_TENSORRT_MAJOR
+#define NV_TENSORRT_MAJOR 10
+#endif
+
+#if NV_TENSORRT_MAJOR < 5 || NV_TENSORRT_MAJOR > 10
+#error "NV_TENSORRT_MAJOR must be 5 to 10: noria's headers know no other generation"
+#endif
+
+#ifndef NV_TENSORRT_MINOR
+#if NV_TENSORRT_MAJOR == 5
+#define NV_TENSORRT_MINOR 1
+#elif NV_TENSORRT_MAJOR == 6
+#define NV_TENSORRT_MINOR 0
+#elif NV_TENSORRT_MAJOR == 7
+#define NV_TENSORRT_MINOR 2
+#elif NV_TENSORRT_MAJOR == 8
+#define NV_TENSORRT_MINOR 6
+#else
+#define NV_TENSORRT_MINOR 3
+#endif
+#endif
+
+#ifndef NV_TENSORRT_PATCH
+#define NV_TENSORRT_PATCH 0
+#endif
+#ifndef NV_TENSORRT_BUILD
+#define NV_TENSORRT_BUILD 0
+#endif
+
+#define NV_TENSORRT_LWS_MAJOR 0
+#define NV_TENSORRT_LWS_MINOR 0
+#define NV_TENSORRT_LWS_PATCH 0
+#define NV_TENSORRT_SONAME_MAJOR NV_TENSORRT_MAJOR
+#define NV_TENSORRT_SONAME_MINOR NV_TENSORRT_MINOR
+#define NV_TENSORRT_SONAME_PATCH NV_TENSORRT_PATCH
+
+// 8601 is 8.6.1, 100300 is 10.3.0.
+#if NV_TENSORRT_MAJOR >= 10
+#define NV_TENSORRT_VERSION \
+    (NV_TENSORRT_MAJOR * 10000 + NV_TENSORRT_MINOR * 100 + NV_TENSORRT_PATCH)
+#else
+#define NV_TENSORRT_VERSION \
+    (NV_TENSORRT_MAJOR * 1000 + NV_TENSORRT_MINOR * 100 + NV_TENSORRT_PATCH)
+#endif
+
+#endif  // NORIA_NV_INFER_VERSION_H

@@ -1,0 +1,62 @@
+// The C++ side of the CUDA runtime, see cuda_runtime_api.h. Part of noria, Apache-2.0.
+#ifndef NORIA_CUDA_RUNTIME_H
+#define NORIA_CUDA_RUNTIME_H
+
+#include "cuda_runtime_api.h"
+
+// Marks of functions: on the host all functions are the host's.
+#ifndef __CUDACC__
+#ifndef __host__
+#define __host__
+#endif
+#ifndef __device__
+#define __device__
+#endif
+#ifndef __global__
+#define __global__
+#endif
+#ifndef __forceinline__
+#define __forceinline__ inline __attribute__((always_inline))
+#endif
+#endif
+
+#ifdef __cplusplus
+#define NORIA_VECTOR_MAKERS(type, name)                                             \
+    static inline name##2 make_##name##2(type x, type y) {                          \
+        name##2 v = {x, y};                                                         \
+        return v;                                                                   \
+    }                                                                               \
+    static inline name##3 make_##name##3(type x, type y, type z) {                  \
+        name##3 v = {x, y, z};                                                      \
+        return v;                                                                   \
+    }                                                                               \
+    static inline name##4 make_##name##4(type x, type y, type z, type w) {          \
+        name##4 v = {x, y, z, w};                                                   \
+        return v;                                                                   \
+    }
+NORIA_VECTOR_MAKERS(unsigned char, uchar)
+NORIA_VECTOR_MAKERS(int, int)
+NORIA_VECTOR_MAKERS(unsigned int, uint)
+NORIA_VECTOR_MAKERS(float, float)
+#undef NORIA_VECTOR_MAKERS
+
+template <typename T>
+static inline cudaError_t cudaMalloc(T **pointer, size_t size) {
+    return cudaMalloc(reinterpret_cast<void **>(pointer), size);
+}
+template <typename T>
+static inline cudaError_t cudaMallocHost(T **pointer, size_t size, unsigned int = 0) {
+    return cudaMallocHost(reinterpret_cast<void **>(pointer), size);
+}
+template <typename T>
+static inline cudaError_t cudaHostAlloc(T **pointer, size_t size, unsigned int flags) {
+    return cudaHostAlloc(reinterpret_cast<void **>(pointer), size, flags);
+}
+template <typename T>
+static inline cudaError_t cudaMallocManaged(T **pointer, size_t size,
+                                            unsigned int flags = cudaMemAttachGlobal) {
+    return cudaMallocManaged(reinterpret_cast<void **>(pointer), size, flags);
+}
+#endif
+
+#endif  // NORIA_CUDA_RUNTIME_H

@@ -1,0 +1,265 @@
+// From a network to an engine.
+//
+// Part of noria, Apache-2.0. Valid C++11.
+#ifndef NORIA_TRT_BUILDER_H
+#define NORIA_TRT_BUILDER_H
+
+#include "calibrators.h"
+#include "runtime.h"
+
+namespace nvinfer1 {
+
+using BuilderFlags = uint32_t;
+using QuantizationFlags = uint32_t;
+using TacticSources = uint32_t;
+
+// Numbers are these headers' own; the host is told names.
+enum class BuilderFlag : int32_t {
+    kFP16 = 0,
+    kINT8 = 1,
+    kDEBUG = 2,
+    kGPU_FALLBACK = 3,
+    kSTRICT_TYPES = 4,
+    kREFIT = 5,
+    kDISABLE_TIMING_CACHE = 6,
+    kTF32 = 7,
+    kSPARSE_WEIGHTS = 8,
+    kSAFETY_SCOPE = 9,
+    kOBEY_PRECISION_CONSTRAINTS = 10,
+    kPREFER_PRECISION_CONSTRAINTS = 11,
+    kDIRECT_IO = 12,
+    kREJECT_EMPTY_ALGORITHMS = 13,
+    kENABLE_TACTIC_HEURISTIC = 14,
+    kVERSION_COMPATIBLE = 15,
+    kEXCLUDE_LEAN_RUNTIME = 16,
+    kFP8 = 17,
+    kERROR_ON_TIMING_CACHE_MISS = 18,
+    kBF16 = 19,
+    kDISABLE_COMPILATION_CACHE = 20,
+    kSTRIP_PLAN = 21,
+    kREFIT_IDENTICAL = 22,
+    kWEIGHT_STREAMING = 23,
+    kINT4 = 24
+};
+
+enum class MemoryPoolType : int32_t {
+    kWORKSPACE = 0,
+    kDLA_MANAGED_SRAM = 1,
+    kDLA_LOCAL_DRAM = 2,
+    kDLA_GLOBAL_DRAM = 3,
+    kTACTIC_DRAM = 4,
+    kTACTIC_SHARED_MEMORY = 5
+};
+enum class DeviceType : int32_t { kGPU = 0, kDLA = 1 };
+enum class QuantizationFlag : int32_t { kCALIBRATE_BEFORE_FUSION = 0 };
+enum class TacticSource : int32_t {
+    kCUBLAS = 0,
+    kCUBLAS_LT = 1,
+    kCUDNN = 2,
+    kEDGE_MASK_CONVOLUTIONS = 3,
+    kJIT_CONVOLUTIONS = 4
+};
+enum class PreviewFeature : int32_t {
+    kFASTER_DYNAMIC_SHAPES_0805 = 0,
+    kDISABLE_EXTERNAL_TACTIC_SOURCES_FOR_CORE_0805 = 1,
+    kPROFILE_SHARING_0806 = 2,
+    kALIASED_PLUGIN_IO_10_03 = 3
+};
+enum class HardwareCompatibilityLevel : int32_t { kNONE = 0, kAMPERE_PLUS = 1 };
+
+}  // namespace nvinfer1
+
+namespace noria {
+inline namespace NORIA_GENERATION {
+NORIA_ENUM(MemoryPoolType);
+NORIA_ENUM(DeviceType);
+NORIA_ENUM(HardwareCompatibilityLevel);
+
+// A member by its name: its number differs between generations.
+inline Value namedFlag(nvinfer1::BuilderFlag flag) {
+    static const char *const names[] = {
+        "FP16", "INT8", "DEBUG", "GPU_FALLBACK", "STRICT_TYPES", "REFIT", "DISABLE_TIMING_CACHE",
+        "TF32", "SPARSE_WEIGHTS", "SAFETY_SCOPE", "OBEY_PRECISION_CONSTRAINTS",
+        "PREFER_PRECISION_CONSTRAINTS", "DIRECT_IO", "REJECT_EMPTY_ALGORITHMS",
+        "ENABLE_TACTIC_HEURISTIC", "VERSION_COMPATIBLE", "EXCLUDE_LEAN_RUNTIME", "FP8",
+        "ERROR_ON_TIMING_CACHE_MISS", "BF16", "DISABLE_COMPILATION_CACHE", "STRIP_PLAN",
+        "REFIT_IDENTICAL", "WEIGHT_STREAMING", "INT4"};
+    const size_t index = static_cast<size_t>(flag);
+    Value v;
+    v.kind = NORIA_ENUM, v.number = static_cast<int64_t>(flag), v.extra = "BuilderFlag";
+    v.data = index < sizeof(names) / sizeof(*names) ? names[index] : nullptr;
+    return v;
+}
+}  // namespace NORIA_GENERATION
+}  // namespace noria
+
+namespace nvinfer1 {
+
+class IOptimizationProfile : public noria::Object {
+public:
+    bool setDimensions(const char *name, OptProfileSelector select, const Dims &dims) {
+        return noria::call<bool>(nullptr, "profile_set_dimensions",
+                                 {noria::Value(this), name, static_cast<int32_t>(select), dims});
+    }
+    Dims getDimensions(const char *name, OptProfileSelector select) const {
+        return noria::call<Dims>(nullptr, "profile_get_dimensions",
+                                 {noria::Value(this), name, static_cast<int32_t>(select)});
+    }
+    bool setShapeValues(const char *name, OptProfileSelector select, const int32_t *values,
+                        int32_t count) {
+        const std::vector<int64_t> wide(values, values + count);
+        return noria::call<bool>(nullptr, "profile_set_values",
+                                 {noria::Value(this), name, static_cast<int32_t>(select),
+                                  noria::Value::ints(wide.data(), count)});
+    }
+    bool setExtraMemoryTarget(float) { return true; }
+    bool isValid() const { return true; }
+
+private:
+    IOptimizationProfile() = delete;
+};
+
+class IBuilderConfig : public noria::Object {
+public:
+    void destroy() { delete this; }
+    void setFlag(BuilderFlag flag) { noria::call<void>(this, "set_flag", {noria::namedFlag(flag)}); }
+    void clearFlag(BuilderFlag flag) {
+        noria::call<void>(this, "clear_flag", {noria::namedFlag(flag)});
+    }
+    bool getFlag(BuilderFlag flag) const {
+        return noria::call<bool>(this, "get_flag", {noria::namedFlag(flag)});
+    }
+    void setFlags(BuilderFlags flags) {
+        for (int32_t i = 0; i <= static_cast<int32_t>(BuilderFlag::kINT4); ++i)
+            if ((flags >> i) & 1U) setFlag(static_cast<BuilderFlag>(i));
+    }
+    BuilderFlags getFlags() const {
+        BuilderFlags flags = 0;
+        for (int32_t i = 0; i <= static_cast<int32_t>(BuilderFlag::kFP8); ++i)
+            if (getFlag(static_cast<BuilderFlag>(i))) flags |= 1U << i;
+        return flags;
+    }
+    void setMemoryPoolLimit(MemoryPoolType pool, size_t size) {
+        noria::call<void>(this, "set_memory_pool_limit", {pool, size});
+    }
+    size_t getMemoryPoolLimit(MemoryPoolType pool) const {
+        return noria::call<size_t>(this, "get_memory_pool_limit", {pool});
+    }
+    NORIA_PROPERTY(size_t, getMaxWorkspaceSize, setMaxWorkspaceSize, "max_workspace_size")
+    int32_t addOptimizationProfile(const IOptimizationProfile *profile) {
+        return noria::call<int32_t>(this, "add_optimization_profile", {profile});
+    }
+    NORIA_GET(int32_t, getNbOptimizationProfiles, "num_optimization_profiles")
+    void setCalibrationProfile(const IOptimizationProfile *) {}
+    NORIA_PROPERTY(DeviceType, getDefaultDeviceType, setDefaultDeviceType, "default_device_type")
+    NORIA_PROPERTY(int32_t, getDLACore, setDLACore, "DLA_core")
+    void setDeviceType(const ILayer *layer, DeviceType type) {
+        noria::call<void>(this, "set_device_type", {layer, type});
+    }
+    bool canRunOnDLA(const ILayer *) const { return false; }
+    NORIA_PROPERTY(ProfilingVerbosity, getProfilingVerbosity, setProfilingVerbosity,
+                   "profiling_verbosity")
+    NORIA_PROPERTY(int32_t, getBuilderOptimizationLevel, setBuilderOptimizationLevel,
+                   "builder_optimization_level")
+    NORIA_PROPERTY(int32_t, getAvgTimingIterations, setAvgTimingIterations,
+                   "avg_timing_iterations")
+    NORIA_PROPERTY(int32_t, getMaxAuxStreams, setMaxAuxStreams, "max_aux_streams")
+    void setMinTimingIterations(int32_t) {}
+    bool setTacticSources(TacticSources) { return true; }
+    TacticSources getTacticSources() const { return 0; }
+    void setPreviewFeature(PreviewFeature, bool) {}
+    void setHardwareCompatibilityLevel(HardwareCompatibilityLevel) {}
+    void setQuantizationFlag(QuantizationFlag) {}
+    void setProfileStream(cudaStream_t) {}
+    void setEngineCapability(EngineCapability) {}
+    // Its scales are the original's way to INT8.
+    void setInt8Calibrator(IInt8Calibrator *calibrator) {
+        noria::setCalibrator(this, calibrator);
+    }
+    void reset() { noria::call<void>(this, "reset"); }
+
+private:
+    IBuilderConfig() = delete;
+};
+
+class IBuilder : public noria::Object {
+public:
+    void destroy() { delete this; }
+    INetworkDefinition *createNetworkV2(NetworkDefinitionCreationFlags flags) {
+#if NV_TENSORRT_MAJOR >= 10
+        flags |= 1U << static_cast<int32_t>(NetworkDefinitionCreationFlag::kEXPLICIT_BATCH);
+#endif
+        return noria::call<INetworkDefinition *>(this, "create_network", {flags});
+    }
+    INetworkDefinition *createNetwork() {
+        return noria::call<INetworkDefinition *>(this, "create_network", {0});
+    }
+    IBuilderConfig *createBuilderConfig() {
+        return noria::call<IBuilderConfig *>(this, "create_builder_config");
+    }
+    IOptimizationProfile *createOptimizationProfile() {
+        return noria::call<IOptimizationProfile *>(this, "create_optimization_profile");
+    }
+    IHostMemory *buildSerializedNetwork(INetworkDefinition &network, IBuilderConfig &config) {
+        return noria::call<IHostMemory *>(this, "build_serialized_network", {network, config});
+    }
+    ICudaEngine *buildEngineWithConfig(INetworkDefinition &network, IBuilderConfig &config) {
+        return noria::call<ICudaEngine *>(nullptr, "build_engine",
+                                          {noria::Value(this), network, config});
+    }
+    // Up to 7: a builder had settings of its own.
+    ICudaEngine *buildCudaEngine(INetworkDefinition &network) {
+        return noria::call<ICudaEngine *>(nullptr, "build_engine", {noria::Value(this), network});
+    }
+    bool isNetworkSupported(const INetworkDefinition &network, const IBuilderConfig &config) const {
+        return noria::call<bool>(this, "is_network_supported", {network, config});
+    }
+    ILogger *getLogger() const { return noria::getLogger(this); }
+    IPluginRegistry &getPluginRegistry() { return *noriaGetPluginRegistry(); }
+    NORIA_GET(bool, platformHasFastFp16, "platform_has_fast_fp16")
+    NORIA_GET(bool, platformHasFastInt8, "platform_has_fast_int8")
+    NORIA_GET(bool, platformHasTf32, "platform_has_tf32")
+    NORIA_PROPERTY(int32_t, getMaxBatchSize, setMaxBatchSize, "max_batch_size")
+    int32_t getNbDLACores() const { return 0; }
+    int32_t getMaxDLABatchSize() const { return 0; }
+    bool setMaxThreads(int32_t) { return true; }
+    void setGpuAllocator(IGpuAllocator *) {}
+    void setErrorRecorder(IErrorRecorder *) {}
+    void setMaxWorkspaceSize(size_t size) {
+        noria::call<void>(nullptr, "builder_setting",
+                          {noria::Value(this), "max_workspace_size", size});
+    }
+    void setFp16Mode(bool on) { setMode("FP16", on); }
+    void setHalf2Mode(bool on) { setMode("FP16", on); }
+    void setInt8Mode(bool on) { setMode("INT8", on); }
+    void setStrictTypeConstraints(bool on) { setMode("STRICT_TYPES", on); }
+    void setDebugSync(bool) {}
+    void setAverageFindIterations(int) {}
+    void setMinFindIterations(int) {}
+    void allowGPUFallback(bool) {}
+    void setDefaultDeviceType(DeviceType) {}
+    void setDLACore(int) {}
+    void setInt8Calibrator(IInt8Calibrator *calibrator) {
+        noria::setCalibrator(this, calibrator);
+    }
+    void reset() { noria::call<void>(this, "reset"); }
+
+private:
+    IBuilder() = delete;
+    void setMode(const char *flag, bool on) {
+        noria::call<void>(nullptr, "builder_setting", {noria::Value(this), flag, on});
+    }
+};
+
+inline IBuilder &INetworkDefinition::getBuilder() const {
+    return *noria::get<IBuilder *>(this, "builder");
+}
+
+inline IBuilder *createInferBuilder(ILogger &logger) {
+    const noria::LoggerValue given(&logger);
+    return noria::call<IBuilder *>(nullptr, "create_infer_builder", {given.value()});
+}
+
+}  // namespace nvinfer1
+
+#endif  // NORIA_TRT_BUILDER_H

@@ -1,0 +1,219 @@
+// From C++ to the host: arguments become values, results become what the sources expect.
+//
+// Names here carry the generation, so that two libraries of different generations in one process
+// never share a function. Part of noria, Apache-2.0. Valid C++11.
+#ifndef NORIA_HOST_CALL_H
+#define NORIA_HOST_CALL_H
+
+#include <initializer_list>
+#include <type_traits>
+
+#include "host_abi.h"
+#include "types.h"
+
+#define NORIA_JOIN2(a, b) a##b
+#define NORIA_JOIN(a, b) NORIA_JOIN2(a, b)
+#define NORIA_GENERATION NORIA_JOIN(trt, NV_TENSORRT_MAJOR)
+
+// Says which headers, and which generation of them, the library was compiled with: 8060 is 8.6.
+#if defined(__ELF__) && !defined(NORIA_NO_ABI_MARKER)
+extern "C" {
+extern __attribute__((weak, visibility("default"))) const unsigned int noria_headers_tensorrt;
+__attribute__((used)) const unsigned int noria_headers_tensorrt =
+    NV_TENSORRT_MAJOR * 1000 + NV_TENSORRT_MINOR * 10;
+}
+#endif
+
+namespace noria {
+inline namespace NORIA_GENERATION {
+
+inline const noria_host *host() { return noria_host_api_1 ? noria_host_api_1() : nullptr; }
+
+// What pointers of the interface point to. Objects come from the host and go back by delete.
+class Object {
+public:
+    Object(const Object &) = delete;
+    Object &operator=(const Object &) = delete;
+    static void operator delete(void *object) {
+        const noria_host *h = host();
+        if (h && object) h->release(static_cast<noria_object *>(object));
+    }
+    noria_object *noriaObject() const {
+        return reinterpret_cast<noria_object *>(const_cast<Object *>(this));
+    }
+
+protected:
+    Object() = default;
+    ~Object() = default;
+};
+
+inline noria_dims toHost(const nvinfer1::Dims &dims) {
+    noria_dims out = {};
+    out.count = dims.nbDims;
+    for (int i = 0; i < dims.nbDims && i < NORIA_MAX_AXES; ++i) out.axes[i] = dims.d[i];
+    return out;
+}
+
+inline nvinfer1::Dims fromHost(const noria_dims &dims) {
+    nvinfer1::Dims out = {};
+    out.nbDims = dims.count;
+    for (int i = 0; i < dims.count && i < NORIA_MAX_AXES; ++i)
+        out.d[i] = static_cast<nvinfer1::NoriaExtent>(dims.axes[i]);
+    return out;
+}
+
+// Names of enum types, as the host knows them.
+template <typename E>
+struct EnumName;
+#define NORIA_ENUM(type)                             \
+    template <>                                      \
+    struct EnumName<nvinfer1::type> {                \
+        static const char *text() { return #type; }  \
+    }
+NORIA_ENUM(DataType);
+NORIA_ENUM(TensorFormat);
+NORIA_ENUM(EngineCapability);
+NORIA_ENUM(DimensionOperation);
+
+// One argument of a call.
+struct Value : noria_value {
+    Value() : noria_value() {}
+    Value(bool v) : noria_value() { kind = NORIA_BOOL, number = v; }
+    Value(int v) : noria_value() { kind = NORIA_INT, number = v; }
+    Value(unsigned v) : noria_value() { kind = NORIA_INT, number = v; }
+    Value(long v) : noria_value() { kind = NORIA_INT, number = v; }
+    Value(long long v) : noria_value() { kind = NORIA_INT, number = v; }
+    Value(unsigned long v) : noria_value() {
+        kind = NORIA_INT, number = static_cast<int64_t>(v);
+    }
+    Value(unsigned long long v) : noria_value() {
+        kind = NORIA_INT, number = static_cast<int64_t>(v);
+    }
+    Value(float v) : noria_value() { kind = NORIA_REAL, real = v; }
+    Value(double v) : noria_value() { kind = NORIA_REAL, real = v; }
+    Value(const char *v) : noria_value() { kind = v ? NORIA_TEXT : NORIA_NONE, data = v; }
+    Value(std::nullptr_t) : noria_value() {}
+    Value(const nvinfer1::Dims &v) : noria_value() { kind = NORIA_DIMS, dims = toHost(v); }
+    Value(const nvinfer1::Permutation &v) : noria_value() {
+        kind = NORIA_DIMS;
+        dims.count = NORIA_MAX_AXES;
+        for (int i = 0; i < NORIA_MAX_AXES; ++i) dims.axes[i] = v.order[i];
+    }
+    Value(const nvinfer1::Weights &v) : noria_value() {
+        kind = NORIA_WEIGHTS, code = static_cast<int32_t>(v.type);
+        data = v.values, number = v.values || v.count <= 0 ? v.count : 0;
+    }
+    Value(const Object *v) : noria_value() {
+        kind = v ? NORIA_OBJECT : NORIA_NONE, data = v ? v->noriaObject() : nullptr;
+    }
+    Value(const Object &v) : Value(&v) {}
+    Value(const nvinfer1::PluginFieldCollection *v) : noria_value() {
+        kind = v ? NORIA_FIELDS : NORIA_NONE, data = v;
+    }
+    template <typename E,
+              typename = typename std::enable_if<std::is_enum<E>::value>::type>
+    Value(E v) : noria_value() {
+        kind = NORIA_ENUM, number = static_cast<int64_t>(v), extra = EnumName<E>::text();
+    }
+
+    static Value bytes(const void *data, size_t size) {
+        Value v;
+        v.kind = NORIA_BYTES, v.data = data, v.number = static_cast<int64_t>(size);
+        return v;
+    }
+    static Value objects(const void *pointers, int64_t count) {
+        Value v;
+        v.kind = NORIA_OBJECTS, v.data = pointers, v.number = count;
+        return v;
+    }
+    static Value ints(const int64_t *data, int64_t count) {
+        Value v;
+        v.kind = NORIA_INTS, v.data = data, v.number = count;
+        return v;
+    }
+    static Value reals(const float *data, int64_t count) {
+        Value v;
+        v.kind = NORIA_REALS, v.data = data, v.number = count;
+        return v;
+    }
+    static Value address(const void *data) {
+        Value v;
+        v.kind = NORIA_ADDRESS, v.data = data;
+        return v;
+    }
+    static Value foreign(int32_t kind, const void *self, const void *calls) {
+        Value v;
+        v.kind = self ? kind : NORIA_NONE, v.data = self, v.extra = calls;
+        return v;
+    }
+};
+
+// What a result means, by the type that is asked for; nothing gives zero, null, false.
+template <typename T, typename = void>
+struct As;
+template <>
+struct As<void> {
+    static void from(const noria_value &) {}
+};
+template <typename T>
+struct As<T, typename std::enable_if<std::is_arithmetic<T>::value>::type> {
+    static T from(const noria_value &v) {
+        return v.kind == NORIA_REAL ? static_cast<T>(v.real) : static_cast<T>(v.number);
+    }
+};
+template <typename T>
+struct As<T, typename std::enable_if<std::is_enum<T>::value>::type> {
+    static T from(const noria_value &v) { return static_cast<T>(v.number); }
+};
+template <>
+struct As<const char *> {
+    static const char *from(const noria_value &v) {
+        return v.kind == NORIA_TEXT ? static_cast<const char *>(v.data) : nullptr;
+    }
+};
+template <>
+struct As<nvinfer1::Dims> {
+    static nvinfer1::Dims from(const noria_value &v) {
+        if (v.kind == NORIA_DIMS) return fromHost(v.dims);
+        nvinfer1::Dims none = {};
+        none.nbDims = -1;
+        return none;
+    }
+};
+template <typename T>
+struct As<T *, typename std::enable_if<std::is_base_of<Object, T>::value>::type> {
+    static T *from(const noria_value &v) {
+        return v.kind == NORIA_OBJECT ? static_cast<T *>(const_cast<void *>(v.data)) : nullptr;
+    }
+};
+
+inline noria_value callValue(const Object *object, const char *method,
+                             std::initializer_list<Value> arguments) {
+    noria_value result = {};
+    if (const noria_host *h = host())
+        h->call(object ? object->noriaObject() : nullptr, method, arguments.begin(),
+                static_cast<int32_t>(arguments.size()), &result);
+    return result;
+}
+
+template <typename R>
+R call(const Object *object, const char *method, std::initializer_list<Value> arguments = {}) {
+    return As<R>::from(callValue(object, method, arguments));
+}
+
+template <typename R>
+R get(const Object *object, const char *name) {
+    noria_value result = {};
+    if (const noria_host *h = host()) h->get(object->noriaObject(), name, &result);
+    return As<R>::from(result);
+}
+
+inline bool set(const Object *object, const char *name, const Value &value) {
+    const noria_host *h = host();
+    return h && h->set(object->noriaObject(), name, &value);
+}
+
+}  // namespace NORIA_GENERATION
+}  // namespace noria
+
+#endif  // NORIA_HOST_CALL_H

@@ -1,0 +1,165 @@
+// Plugins and creators of the host (the standard ones, those written in Python) as C++ sources see
+// them: things to create, name, clone and hand to a network.
+//
+// Part of noria, Apache-2.0. Valid C++11.
+#ifndef NORIA_TRT_HOST_PLUGIN_H
+#define NORIA_TRT_HOST_PLUGIN_H
+
+#include <string>
+
+#include "creators.h"
+#include "plugin_v3_calls.h"
+
+namespace noria {
+inline namespace NORIA_GENERATION {
+
+// The first byte of getTensorRTVersion tells classes apart; this one is of no generation.
+enum : int32_t { kHOST_PLUGIN_VERSION = 0x7E << 24 };
+
+class HostPlugin : public nvinfer1::IPluginV2Ext {
+public:
+    explicit HostPlugin(noria_object *object) : object_(object) {}
+    ~HostPlugin() override {
+        if (const noria_host *h = host()) h->release(object_);
+    }
+    noria_object *object() const { return object_; }
+
+    int32_t getTensorRTVersion() const override {
+        return kHOST_PLUGIN_VERSION | NV_TENSORRT_VERSION;
+    }
+    const char *getPluginType() const override { return ask<const char *>("plugin_type"); }
+    const char *getPluginVersion() const override { return ask<const char *>("plugin_version"); }
+    int32_t getNbOutputs() const override { return ask<int32_t>("num_outputs"); }
+    void setPluginNamespace(const char *text) override {
+        if (text) set(handle(), "plugin_namespace", text);
+    }
+    const char *getPluginNamespace() const override {
+        return ask<const char *>("plugin_namespace");
+    }
+    size_t getSerializationSize() const override { return blob().size(); }
+    void serialize(void *buffer) const override {
+        const std::string bytes = blob();
+        if (!bytes.empty()) std::memcpy(buffer, bytes.data(), bytes.size());
+    }
+    nvinfer1::IPluginV2Ext *clone() const override {
+        const noria_value made = callValue(handle(), "clone", {});
+        if (made.kind != NORIA_OBJECT) return nullptr;
+        return new HostPlugin(static_cast<noria_object *>(const_cast<void *>(made.data)));
+    }
+    void destroy() override { delete this; }
+
+    // The host drives its own plugins: what a builder asks is not asked through C++.
+    nvinfer1::Dims getOutputDimensions(int32_t, const nvinfer1::Dims *, int32_t) override {
+        nvinfer1::Dims none = {};
+        none.nbDims = -1;
+        return none;
+    }
+    bool supportsFormat(nvinfer1::DataType, nvinfer1::PluginFormat) const override { return false; }
+    nvinfer1::DataType getOutputDataType(int32_t, const nvinfer1::DataType *,
+                                         int32_t) const override {
+        return nvinfer1::DataType::kFLOAT;
+    }
+    void configurePlugin(const nvinfer1::Dims *, int32_t, const nvinfer1::Dims *, int32_t,
+                         const nvinfer1::DataType *, const nvinfer1::DataType *, const bool *,
+                         const bool *, nvinfer1::PluginFormat, int32_t) override {}
+    int32_t initialize() override { return 0; }
+    void terminate() override {}
+    size_t getWorkspaceSize(int32_t) const override { return 0; }
+    int32_t enqueue(int32_t, const void *const *, NORIA_OUTPUTS, void *, cudaStream_t) override {
+        return 1;
+    }
+
+private:
+    const Object *handle() const { return reinterpret_cast<const Object *>(object_); }
+    template <typename T>
+    T ask(const char *name) const {
+        return get<T>(handle(), name);
+    }
+    std::string blob() const {
+        const noria_value bytes = callValue(handle(), "serialize", {});
+        if (bytes.kind != NORIA_BYTES) return std::string();
+        return std::string(static_cast<const char *>(bytes.data),
+                           static_cast<size_t>(bytes.number));
+    }
+    noria_object *object_;
+};
+
+// A plugin as the host is told of it.
+inline noria_plugin describe(nvinfer1::IPluginV2 *plugin) {
+    noria_plugin out = {};
+    out.generation = NORIA_PLUGIN_NONE;
+    if (!plugin) return out;
+    const int32_t kind = (plugin->getTensorRTVersion() >> 24) & 0xFF;
+    if (kind == kHOST_PLUGIN_VERSION >> 24) {
+        out.generation = NORIA_PLUGIN_OF_HOST;
+        out.object = static_cast<HostPlugin *>(plugin)->object();
+        return out;
+    }
+    out.generation = kind;
+    out.self = plugin;
+    out.v2 = PluginV2Calls::table(kind);
+    return out;
+}
+
+inline noria_plugin describe(nvinfer1::IPluginV3 *plugin) {
+    noria_plugin out = {};
+    out.generation = plugin ? NORIA_PLUGIN_V3 : NORIA_PLUGIN_NONE;
+    out.self = plugin;
+    out.v3 = PluginV3Calls::table();
+    return out;
+}
+
+inline Value pluginValue(const noria_plugin &plugin) {
+    Value v;
+    v.kind = plugin.generation == NORIA_PLUGIN_NONE ? NORIA_NONE : NORIA_PLUGIN;
+    v.data = &plugin;
+    return v;
+}
+
+// A V2 plugin that a call of the host gave; the caller destroys it.
+inline nvinfer1::IPluginV2 *pluginFrom(const noria_value &value) {
+    if (value.kind == NORIA_PLUGIN) return static_cast<nvinfer1::IPluginV2 *>(
+        static_cast<const noria_plugin *>(value.data)->self);
+    if (value.kind != NORIA_OBJECT) return nullptr;
+    return new HostPlugin(static_cast<noria_object *>(const_cast<void *>(value.data)));
+}
+
+class HostCreator : public nvinfer1::IPluginCreator {
+public:
+    explicit HostCreator(noria_object *object) : object_(object) {}
+    const char *getPluginName() const override { return get<const char *>(handle(), "name"); }
+    const char *getPluginVersion() const override {
+        return get<const char *>(handle(), "plugin_version");
+    }
+    const nvinfer1::PluginFieldCollection *getFieldNames() override {
+        noria_value result = {};
+        const noria_host *h = host();
+        if (!h || !h->get(object_, "field_names", &result) || result.kind != NORIA_FIELDS)
+            return nullptr;
+        return static_cast<const nvinfer1::PluginFieldCollection *>(result.data);
+    }
+    nvinfer1::IPluginV2 *createPlugin(const char *name,
+                                      const nvinfer1::PluginFieldCollection *fc) override {
+        return pluginFrom(callValue(handle(), "create_plugin", {name, fc}));
+    }
+    nvinfer1::IPluginV2 *deserializePlugin(const char *name, const void *serialData,
+                                           size_t serialLength) override {
+        return pluginFrom(callValue(handle(), "deserialize_plugin",
+                                    {name, Value::bytes(serialData, serialLength)}));
+    }
+    void setPluginNamespace(const char *text) override {
+        if (text) set(handle(), "plugin_namespace", text);
+    }
+    const char *getPluginNamespace() const override {
+        return get<const char *>(handle(), "plugin_namespace");
+    }
+
+private:
+    const Object *handle() const { return reinterpret_cast<const Object *>(object_); }
+    noria_object *object_;
+};
+
+}  // namespace NORIA_GENERATION
+}  // namespace noria
+
+#endif  // NORIA_TRT_HOST_PLUGIN_H

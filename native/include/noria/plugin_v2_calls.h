@@ -1,0 +1,216 @@
+// How the host calls a plugin of the V2 line: plain functions around its virtual ones.
+//
+// Part of noria, Apache-2.0. Valid C++11.
+#ifndef NORIA_TRT_PLUGIN_V2_CALLS_H
+#define NORIA_TRT_PLUGIN_V2_CALLS_H
+
+#include <cstring>
+#include <vector>
+
+#include "plugin_v2.h"
+
+namespace noria {
+inline namespace NORIA_GENERATION {
+
+inline nvinfer1::PluginTensorDesc toDesc(const noria_desc &desc) {
+    nvinfer1::PluginTensorDesc out = {};
+    out.dims = fromHost(desc.dims);
+    out.type = static_cast<nvinfer1::DataType>(desc.type);
+    out.format = static_cast<nvinfer1::TensorFormat>(desc.format);
+    out.scale = desc.scale;
+    return out;
+}
+
+inline std::vector<nvinfer1::PluginTensorDesc> toDescs(const noria_desc *descs, int32_t n) {
+    std::vector<nvinfer1::PluginTensorDesc> out;
+    out.reserve(static_cast<size_t>(n));
+    for (int32_t i = 0; i < n; ++i) out.push_back(toDesc(descs[i]));
+    return out;
+}
+
+inline std::vector<nvinfer1::DynamicPluginTensorDesc> toDynamicDescs(const noria_desc *descs,
+                                                                     int32_t n) {
+    std::vector<nvinfer1::DynamicPluginTensorDesc> out(static_cast<size_t>(n));
+    for (int32_t i = 0; i < n; ++i) {
+        nvinfer1::DynamicPluginTensorDesc &d = out[static_cast<size_t>(i)];
+        d.desc = toDesc(descs[i]);
+        d.min = fromHost(descs[i].least);
+        d.max = fromHost(descs[i].most);
+#if NV_TENSORRT_MAJOR >= 10
+        d.opt = fromHost(descs[i].best);
+#endif
+    }
+    return out;
+}
+
+inline std::vector<nvinfer1::Dims> toAllDims(const noria_dims *dims, int32_t n) {
+    std::vector<nvinfer1::Dims> out;
+    for (int32_t i = 0; i < n; ++i) out.push_back(fromHost(dims[i]));
+    return out;
+}
+
+inline std::vector<nvinfer1::DataType> toTypes(const int32_t *types, int32_t n) {
+    std::vector<nvinfer1::DataType> out;
+    for (int32_t i = 0; i < n; ++i) out.push_back(static_cast<nvinfer1::DataType>(types[i]));
+    return out;
+}
+
+struct PluginV2Calls {
+    using Plugin = nvinfer1::IPluginV2;
+    using Ext = nvinfer1::IPluginV2Ext;
+    using IOExt = nvinfer1::IPluginV2IOExt;
+    using Dynamic = nvinfer1::IPluginV2DynamicExt;
+    using Dims = nvinfer1::Dims;
+    using Type = nvinfer1::DataType;
+    using Format = nvinfer1::TensorFormat;
+
+    template <typename T>
+    static T &as(void *self) {
+        return *static_cast<T *>(static_cast<Plugin *>(self));
+    }
+    static const char *type(void *self) { return as<Plugin>(self).getPluginType(); }
+    static const char *version(void *self) { return as<Plugin>(self).getPluginVersion(); }
+    static const char *getNamespace(void *self) { return as<Plugin>(self).getPluginNamespace(); }
+    static void setNamespace(void *self, const char *text) {
+        as<Plugin>(self).setPluginNamespace(text);
+    }
+    static int32_t outputCount(void *self) { return as<Plugin>(self).getNbOutputs(); }
+    static int32_t initialize(void *self) { return as<Plugin>(self).initialize(); }
+    static void terminate(void *self) { as<Plugin>(self).terminate(); }
+    static void destroy(void *self) { as<Plugin>(self).destroy(); }
+    static void *clone(void *self) { return as<Plugin>(self).clone(); }
+    static size_t serializationSize(void *self) { return as<Plugin>(self).getSerializationSize(); }
+    static void serialize(void *self, void *buffer) { as<Plugin>(self).serialize(buffer); }
+
+    static void outputDims(void *self, int32_t index, const noria_dims *in, int32_t n,
+                           noria_dims *out) {
+        const std::vector<Dims> dims = toAllDims(in, n);
+        *out = toHost(as<Plugin>(self).getOutputDimensions(index, dims.data(), n));
+    }
+    static int32_t supportsFormat(void *self, int32_t type, int32_t format) {
+        return as<Plugin>(self).supportsFormat(static_cast<Type>(type),
+                                               static_cast<Format>(format));
+    }
+    static void configureWithFormat(void *self, const noria_dims *in, int32_t nIn,
+                                    const noria_dims *out, int32_t nOut, int32_t type,
+                                    int32_t format, int32_t maxBatch) {
+        const std::vector<Dims> i = toAllDims(in, nIn), o = toAllDims(out, nOut);
+        as<Plugin>(self).configureWithFormat(i.data(), nIn, o.data(), nOut,
+                                             static_cast<Type>(type), static_cast<Format>(format),
+                                             maxBatch);
+    }
+    static size_t workspace(void *self, int32_t maxBatch) {
+        return as<Plugin>(self).getWorkspaceSize(maxBatch);
+    }
+    static int32_t enqueue(void *self, int32_t batch, const void *const *in, void *const *out,
+                           void *scratch, void *stream) {
+        return as<Plugin>(self).enqueue(batch, in, const_cast<NORIA_OUTPUTS>(out), scratch,
+                                        static_cast<cudaStream_t>(stream));
+    }
+
+    static int32_t outputType(void *self, int32_t index, const int32_t *types, int32_t n) {
+        const std::vector<Type> in = toTypes(types, n);
+        return static_cast<int32_t>(as<Ext>(self).getOutputDataType(index, in.data(), n));
+    }
+    static int32_t outputBroadcast(void *self, int32_t index, const uint8_t *broadcast, int32_t n) {
+        return as<Ext>(self).isOutputBroadcastAcrossBatch(
+            index, reinterpret_cast<const bool *>(broadcast), n);
+    }
+    static int32_t inputBroadcast(void *self, int32_t index) {
+        return as<Ext>(self).canBroadcastInputAcrossBatch(index);
+    }
+    static void configureExt(void *self, const noria_desc *in, int32_t nIn, const noria_desc *out,
+                             int32_t nOut, const uint8_t *inBroadcast, const uint8_t *outBroadcast,
+                             int32_t format, int32_t maxBatch) {
+        std::vector<Dims> i, o;
+        std::vector<Type> ti, to;
+        for (int32_t k = 0; k < nIn; ++k) {
+            i.push_back(fromHost(in[k].dims));
+            ti.push_back(static_cast<Type>(in[k].type));
+        }
+        for (int32_t k = 0; k < nOut; ++k) {
+            o.push_back(fromHost(out[k].dims));
+            to.push_back(static_cast<Type>(out[k].type));
+        }
+        as<Ext>(self).configurePlugin(i.data(), nIn, o.data(), nOut, ti.data(), to.data(),
+                                      reinterpret_cast<const bool *>(inBroadcast),
+                                      reinterpret_cast<const bool *>(outBroadcast),
+                                      static_cast<Format>(format), maxBatch);
+    }
+    static void attach(void *self, void *cudnn, void *cublas, void *allocator) {
+        as<Ext>(self).attachToContext(static_cast<cudnnContext *>(cudnn),
+                                      static_cast<cublasContext *>(cublas),
+                                      static_cast<nvinfer1::IGpuAllocator *>(allocator));
+    }
+    static void detach(void *self) { as<Ext>(self).detachFromContext(); }
+
+    template <typename T>
+    static int32_t supportsCombination(void *self, int32_t pos, const noria_desc *inOut,
+                                       int32_t nIn, int32_t nOut) {
+        const auto descs = toDescs(inOut, nIn + nOut);
+        return as<T>(self).supportsFormatCombination(pos, descs.data(), nIn, nOut);
+    }
+    static void configureIO(void *self, const noria_desc *in, int32_t nIn, const noria_desc *out,
+                            int32_t nOut) {
+        const auto i = toDescs(in, nIn), o = toDescs(out, nOut);
+        as<IOExt>(self).configurePlugin(i.data(), nIn, o.data(), nOut);
+    }
+    static void configureDynamic(void *self, const noria_desc *in, int32_t nIn,
+                                 const noria_desc *out, int32_t nOut) {
+        const auto i = toDynamicDescs(in, nIn), o = toDynamicDescs(out, nOut);
+        as<Dynamic>(self).configurePlugin(i.data(), nIn, o.data(), nOut);
+    }
+    static void outputExprs(void *self, int32_t index, const noria_exprs *in, int32_t n,
+                            noria_object *builder, noria_exprs *out) {
+        std::vector<nvinfer1::DimsExprs> exprs;
+        for (int32_t i = 0; i < n; ++i) exprs.push_back(fromHost(in[i]));
+        *out = toHost(as<Dynamic>(self).getOutputDimensions(
+            index, exprs.data(), n, *reinterpret_cast<nvinfer1::IExprBuilder *>(builder)));
+    }
+    static size_t dynamicWorkspace(void *self, const noria_desc *in, int32_t nIn,
+                                   const noria_desc *out, int32_t nOut) {
+        const auto i = toDescs(in, nIn), o = toDescs(out, nOut);
+        return as<Dynamic>(self).getWorkspaceSize(i.data(), nIn, o.data(), nOut);
+    }
+    static int32_t dynamicEnqueue(void *self, const noria_desc *inDesc, int32_t nIn,
+                                  const noria_desc *outDesc, int32_t nOut, const void *const *in,
+                                  void *const *out, void *scratch, void *stream) {
+        const auto i = toDescs(inDesc, nIn), o = toDescs(outDesc, nOut);
+        return as<Dynamic>(self).enqueue(i.data(), o.data(), in, out, scratch,
+                                         static_cast<cudaStream_t>(stream));
+    }
+
+    static noria_plugin_v2_calls table(int32_t generation) {
+        noria_plugin_v2_calls c = {};
+        c.size = sizeof(c);
+        c.type = &type, c.version = &version;
+        c.get_namespace = &getNamespace, c.set_namespace = &setNamespace;
+        c.output_count = &outputCount, c.initialize = &initialize, c.terminate = &terminate;
+        c.destroy = &destroy, c.clone = &clone;
+        c.serialization_size = &serializationSize, c.serialize = &serialize;
+        if (generation < NORIA_PLUGIN_V2_DYNAMIC_EXT) {
+            c.output_dims = &outputDims, c.workspace = &workspace, c.enqueue = &enqueue;
+            c.supports_format = &supportsFormat, c.configure_with_format = &configureWithFormat;
+        }
+        if (generation >= NORIA_PLUGIN_V2_EXT) {
+            c.output_type = &outputType, c.output_broadcast = &outputBroadcast;
+            c.input_broadcast = &inputBroadcast, c.configure_ext = &configureExt;
+            c.attach = &attach, c.detach = &detach;
+        }
+        if (generation == NORIA_PLUGIN_V2_IO_EXT) {
+            c.supports_combination = &supportsCombination<IOExt>;
+            c.configure = &configureIO;
+        }
+        if (generation == NORIA_PLUGIN_V2_DYNAMIC_EXT) {
+            c.supports_combination = &supportsCombination<Dynamic>;
+            c.configure = &configureDynamic, c.output_exprs = &outputExprs;
+            c.dynamic_workspace = &dynamicWorkspace, c.dynamic_enqueue = &dynamicEnqueue;
+        }
+        return c;
+    }
+};
+
+}  // namespace NORIA_GENERATION
+}  // namespace noria
+
+#endif  // NORIA_TRT_PLUGIN_V2_CALLS_H

@@ -1,0 +1,70 @@
+"""The headers of the TensorRT and CUDA family: every generation compiles, links nothing, runs."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from noria.custom import include_dir
+from noria.custom.elf import ElfFile
+from tests.custom.conftest import Compile
+
+STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wl,-z,defs")
+
+
+@pytest.mark.parametrize("major", [5, 7, 8, 10])
+def test_every_generation_compiles_and_needs_nothing(compile_parser: Compile, major: int) -> None:
+    path = compile_parser("trt_surface.cpp", f"-DNV_TENSORRT_MAJOR={major}", *STRICT)
+    elf = ElfFile.read(path)
+    assert "noria_headers_tensorrt" in elf.exported()
+    undefined = {s.name for s in elf.symbols if not s.defined and s.name}
+    foreign = {n for n in undefined if re.search("cuda|cublas|cudnn|nvinfer|nvonnx|noria", n)}
+    assert foreign == {"noria_host_api_1"}
+    assert not [n for n in elf.needed if re.search("cuda|cublas|nv", n)]
+
+
+def test_a_parser_alone_asks_nothing_of_a_host(compile_parser: Compile) -> None:
+    elf = ElfFile.read(compile_parser("zoo.cpp"))
+    assert "noria_host_api_1" not in {s.name for s in elf.symbols}
+
+
+def test_another_generation_is_refused(tmp_path: Path) -> None:
+    source = tmp_path / "a.cpp"
+    source.write_text('#include "NvInfer.h"\n')
+    command = ["g++", "-fsyntax-only", f"-I{include_dir()}", "-DNV_TENSORRT_MAJOR=11", str(source)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "NV_TENSORRT_MAJOR must be 5 to 10" in done.stderr
+
+
+def test_memory_and_half_floats(compile_parser: Compile) -> None:
+    library = ctypes.CDLL(str(compile_parser("trt_surface.cpp", "-DNV_TENSORRT_MAJOR=8", *STRICT)))
+    library.surface_memory.restype = ctypes.c_float
+    assert library.surface_memory() == 31
+    half, single = library.surface_half, library.surface_float
+    half.argtypes, half.restype = [ctypes.c_float], ctypes.c_uint16
+    single.argtypes, single.restype = [ctypes.c_uint16], ctypes.c_float
+    every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    back = np.array([single(int(b)) for b in every.view(np.uint16)[::7]], np.float32)
+    np.testing.assert_array_equal(back, every[::7].astype(np.float32))
+    rng = np.random.default_rng(3)
+    values = (rng.normal(size=4000) * 10.0 ** rng.uniform(-9, 6, 4000)).astype(np.float32)
+    with np.errstate(over="ignore"):
+        expected = values.astype(np.float16).view(np.uint16)
+    np.testing.assert_array_equal([half(float(v)) for v in values], expected)
+
+
+def test_without_a_host_calls_fail_quietly(compile_parser: Compile) -> None:
+    path = compile_parser("trt_surface.cpp", "-DNV_TENSORRT_MAJOR=8", *STRICT)
+    code = (
+        "import ctypes, sys; library = ctypes.CDLL(sys.argv[1]); "
+        "library.surface_without_host.restype = ctypes.c_bool; "
+        "sys.exit(0 if library.surface_without_host() else 1)"
+    )
+    assert subprocess.run([sys.executable, "-c", code, str(path)]).returncode == 0
