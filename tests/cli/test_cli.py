@@ -215,7 +215,7 @@ def test_unknown_output_lists_the_kinds(mean_config: Config, photos: Path) -> No
 def test_strict_refuses_warnings_before_writing(
     mean_config: Config, photos: Path, tmp_path: Path
 ) -> None:
-    config = mean_config(network_mode=2)
+    config = mean_config(network_mode=1)  # and no table: FP32 is built
     assert noria("run", config, photos).returncode == 0
     out = tmp_path / "o.jsonl"
     done = noria("run", config, photos, "--strict", "-o", out)

@@ -110,7 +110,7 @@ def stale_backend(path):
 
 
 def stale_precision(path):
-    rewritten(path, precision="fp16")
+    rewritten(path, precision="fp16", rules={"asked": "fp16"})
 
 
 def stale_model(path):
@@ -147,7 +147,6 @@ def flipped(path):
         (stale_batch, "batch 1 ≠ 4"),
         (stale_runtime, "onnxruntime 0.1 ≠ "),
         (stale_backend, "built for other"),
-        (stale_precision, "fp16 ≠ fp32"),
         (stale_model, "model file changed"),
         (stale_model_of_same_size_and_time, "model file changed"),
         (stale_format, "noria plan format 2 ≠ 1"),
@@ -165,6 +164,19 @@ def test_what_does_not_fit_is_rebuilt_and_said(config, spoil, reason, named):
     assert "built from" in said(plan)
     assert plan.header.max_batch == 4
     assert "loaded" in said(load_or_build(config(batch_size=4, **values)))
+
+
+def test_an_engine_of_another_precision_is_used_only_if_it_is_named(config):
+    path = load_or_build(config()).path
+    stale_precision(path)
+    named = load_or_build(config(model_engine_file=path))
+    assert "loaded" in said(named)
+    assert "the engine was built for fp16: it is used as it is" in said(named, "info")
+    assert not [n for n in named.decisions if n.level == "warning"]
+    demanded = load_or_build(config(model_engine_file=path), precision="fp32")
+    assert f"{path}: engine not used: fp16 ≠ fp32" in said(demanded, "warning")
+    stale_precision(path)
+    assert f"{path}: engine not used: fp16 ≠ fp32" in said(load_or_build(config()), "info")
 
 
 def test_changed_external_data_is_noticed(tmp_path):
@@ -296,13 +308,16 @@ def test_a_read_only_folder(config, model_path):
     assert "Permission denied" in said(plan, "warning")
 
 
-@pytest.mark.parametrize("mode", [NetworkMode.INT8, NetworkMode.FP16, NetworkMode.BEST])
-def test_precision_falls_back_with_one_warning(config, mode):
+@pytest.mark.parametrize(
+    ("mode", "level"),
+    [(NetworkMode.INT8, "warning"), (NetworkMode.FP16, "info"), (NetworkMode.BEST, "warning")],
+)
+def test_precision_falls_back_with_one_notice(config, mode, level):
     for _ in range(2):  # built, then loaded
         plan = load_or_build(config(network_mode=mode))
         assert plan.path is not None
         assert plan.path.name.endswith("_fp32.engine")
-        assert said(plan, "warning").count("computes in fp32") == 1
+        assert [n.level for n in plan.decisions if "FP32 is built" in n.message] == [level]
 
 
 def test_fixed_batch_is_said_again_when_loaded(tmp_path):

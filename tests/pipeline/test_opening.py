@@ -163,7 +163,7 @@ def test_a_spec_made_by_a_program_runs(mean_config: Config, photos: Path) -> Non
 
 
 def test_warnings_are_shown_once_at_the_callers_line(mean_config: Config, photos: Path) -> None:
-    config = mean_config(network_mode=2)
+    config = mean_config(network_mode=1)
     with pytest.warns(noria.NoriaWarning, match="network-mode") as caught:
         pipeline = noria.open_pipeline(config, sources=photos)
     assert {w.filename for w in caught} == {__file__}
@@ -200,12 +200,12 @@ def test_strict_refuses_before_an_output_is_created(
 ) -> None:
     out = tmp_path / "o.jsonl"
     with pytest.raises(StrictError, match="network-mode"):
-        noria.open_pipeline(mean_config(network_mode=2), sources=photos, outputs=out, strict=True)
+        noria.open_pipeline(mean_config(network_mode=1), sources=photos, outputs=out, strict=True)
     assert not out.exists()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(noria.NoriaWarning, match="network-mode"):
-            noria.open_pipeline(mean_config(network_mode=2), sources=photos, outputs=out)
+            noria.open_pipeline(mean_config(network_mode=1), sources=photos, outputs=out)
     assert not out.exists()
 
 

@@ -8,7 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["difference"]
+__all__ = ["NOISE_DB", "difference", "noise_db", "too_noisy"]
+
+NOISE_DB = {"fp16": 30.0, "bf16": 15.0, "int8": 12.0, "best": 12.0}
+"""Least signal to noise of a runtime that computes the same graph as the reference: what rounding
+in FP16, or to other INT8 values now and then, explains."""
 
 
 def difference(
@@ -52,3 +56,42 @@ def difference(
         if not (gap <= 1e-4 * scale + 1e-3 * np.abs(b)).all():
             return worst, f"output {name!r} is off by {relative:.2g} of its greatest value"
     return worst, None
+
+
+def too_noisy(
+    ours: Mapping[str, npt.NDArray[Any]], reference: Mapping[str, npt.NDArray[Any]], least_db: float
+) -> str | None:
+    """What is wrong with outputs of a lower precision, if anything is.
+
+    Shapes, types and what is finite must be the same; each output keeps `least_db` of signal to
+    noise. Whole numbers (indices, classes) may differ: they follow from scores.
+    """
+    for name, expected in reference.items():
+        got = ours.get(name)
+        if got is None:
+            return f"output {name!r} is missing"
+        if got.shape != expected.shape or got.dtype != expected.dtype:
+            return (
+                f"output {name!r} is {got.dtype} {got.shape}, not {expected.dtype} {expected.shape}"
+            )
+        if expected.dtype.kind != "f" or expected.size == 0:
+            continue
+        if not np.array_equal(np.isfinite(got), np.isfinite(expected)):
+            return f"output {name!r} is finite where the reference is not, or the reverse"
+        ratio = noise_db(got, expected)
+        if ratio < least_db:
+            return f"output {name!r} has {ratio:.0f} dB of signal to noise, not {least_db:g}"
+    return None
+
+
+def noise_db(got: npt.NDArray[Any], expected: npt.NDArray[Any]) -> float:
+    """Signal to noise of an output, by its variance; finite values only. At most 300."""
+    finite = np.isfinite(expected) & np.isfinite(got)
+    a, b = got[finite].astype(np.float64), expected[finite].astype(np.float64)
+    if a.size == 0:
+        return 300.0
+    noise = float(np.square(a - b).mean())
+    signal = float(b.var()) or float(np.square(b).mean())
+    if noise == 0:
+        return 300.0
+    return min(300.0, 10 * float(np.log10(max(signal, 1e-300) / noise)))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import noria
@@ -16,6 +17,7 @@ from noria.engine.backends import (
     Runner,
     RunOptions,
     get_backend,
+    installed_backends,
 )
 from noria.engine.fingerprint import fingerprint_files
 from noria.engine.free_session import FreeSession
@@ -32,15 +34,19 @@ from noria.engine.plan_header import (
     TensorRecord,
 )
 from noria.engine.plan_session import PlanSession
-from noria.engine.sample_inputs import sample_inputs
+from noria.engine.precision.chain import choose
+from noria.engine.precision.inspect import graph_precision
+from noria.engine.precision.lower import Lowered, in_fp32, lower_or_fp32
+from noria.engine.precision.rules import PrecisionRules
 from noria.engine.tactic import Tactic
-from noria.engine.tune import Progress, TuneOptions, tune
+from noria.engine.tune import Progress, TuneOptions
+from noria.engine.tune_precisions import tune_precisions
 from noria.errors import EngineError, ModelError
 from noria.network.network import Network
 from noria.network.tensor_spec import TensorSpec
 from noria.notices import Notice
 
-__all__ = ["BuildOptions", "build", "supported_precision"]
+__all__ = ["BuildOptions", "build"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +58,9 @@ class BuildOptions:
             Otherwise the plan takes whatever the model takes: any number of inputs of any shape,
             free axes included; nothing below about batches and pictures applies.
         max_batch: most items of one run, 1 to 1024.
-        precision: what to compute in, if the runtime can.
+        precision: what may be computed in, as TensorRT's flags: FP16 is built where it is faster.
+        exact: `precision` is to be in the graph, whether it is faster or not.
+        rules: scales for INT8, layers of other precisions, types of outputs.
         infer_dims: channels, height, width for a model that leaves them free.
         input_order: order of the axes of the picture input.
         runtime: name of the backend; None is the default one, or with `tuning` all that are there.
@@ -66,6 +74,8 @@ class BuildOptions:
     batched: bool = True
     max_batch: int = 1
     precision: Precision = "fp32"
+    exact: bool = False
+    rules: PrecisionRules = field(default_factory=PrecisionRules)
     infer_dims: Dims | None = None
     input_order: TensorOrder = TensorOrder.NCHW
     runtime: str | None = None
@@ -75,15 +85,6 @@ class BuildOptions:
     tuning: TuneOptions | None = None
     picture_range: tuple[float, float] = (0.0, 1.0)
     progress: Progress | None = None
-
-
-def supported_precision(asked: Precision, runtime: str) -> tuple[Precision, Notice | None]:
-    """The precision that `runtime` really computes in, and what to tell if it is another."""
-    if asked == "fp32":
-        return asked, None
-    return "fp32", Notice(
-        "warning", f"{asked} was asked for; {runtime} on the CPU computes in fp32"
-    )
 
 
 def build(network: Network, options: BuildOptions | None = None) -> Plan:
@@ -100,12 +101,16 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
         raise EngineError(
             f"max_batch={options.max_batch}", where=where, expected=f"1 to {MAX_BATCH}"
         )
-    decisions = []
+    decisions: list[Notice] = []
     shape = _picture_shape(network, options, where)
     tactic = options.tactic or Tactic(options.runtime or DEFAULT_BACKEND)
-    precision, notice = supported_precision(options.precision, tactic.runtime)
-    if notice:
-        decisions.append(notice)
+    asked = options.precision
+    tuned = options.tuning is not None and options.tactic is None
+    if not options.exact:
+        missing = None if options.rules.scales else "there are none"
+        runtimes = [tactic.runtime] if options.runtime or not tuned else installed_backends()
+        asked, notice = choose(asked, runtimes, no_table=missing, tuned=tuned)
+        decisions += [notice] if notice else []
     fixed_batch = shape[0] if shape else None
     if fixed_batch is not None and fixed_batch > MAX_BATCH:
         raise EngineError(
@@ -116,7 +121,6 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
     if fixed_batch is not None and fixed_batch != options.max_batch:
         decisions.append(_batch_notice(fixed_batch, options.max_batch, network))
     get_backend(tactic.runtime)  # not installed: told before anything long begins
-    model = _model_bytes(network, shape, where)
     inputs = list(network.inputs)
     if options.batched:
         picture = inputs[0]
@@ -124,34 +128,50 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
             TensorSpec(picture.name, picture.dtype, shape),
             *_extra_inputs(network, shape, where),
         ]
+    bake = partial(_model_bytes, shape=shape, where=where)
     tuning = None
     tries: tuple[TacticRecord, ...] = ()
-    if options.tuning is not None and options.tactic is None:
-        asked = options.tuning
-        if options.runtime is not None:
-            asked = replace(asked, runtimes=[options.runtime])
-        items = fixed_batch or options.max_batch
-        low, high = options.picture_range
-        tuned = tune(
-            model,
+    lowered: Lowered | None = None
+    if tuned and options.tuning is not None:
+        found = tune_precisions(
+            network,
+            bake,
             inputs,
-            sample_inputs(inputs, items, low=low, high=high),
-            items=items,
-            precision=precision,
-            options=asked,
+            asked,
+            options.rules,
+            items=fixed_batch or options.max_batch,
+            picture_range=options.picture_range,
+            options=options.tuning
+            if options.runtime is None
+            else replace(options.tuning, runtimes=[options.runtime]),
             progress=options.progress,
         )
-        decisions += tuned.notices(asked)
-        if tuned.tactic is not None:
-            tactic, tuning, tries = tuned.tactic, tuned.summary(asked, items), tuned.records
+        decisions += found.notices
+        if found.tactic is not None:
+            tactic, lowered = found.tactic, found.lowered
+            tuning, tries = found.tuning, found.tries
+    if lowered is None:
+        lowered = lower_or_fp32(network, asked, options.rules, [tactic.runtime])
     backend = get_backend(tactic.runtime)
     started = time.perf_counter()
-    run_options = replace(tactic.run_options(options.max_batch), batched=options.batched)
+    model = bake(lowered.network)
+    precision = graph_precision(lowered.network)
+    run_options = tactic.run_options(options.max_batch, precision)
+    run_options = replace(run_options, batched=options.batched)
     if options.threads is not None or options.streams is not None:
         run_options = replace(
             run_options, threads=options.threads, streams=options.streams or 1, spinning=False
         )
-    runner, blobs = _open(backend, model, run_options, network, where)
+    try:
+        runner, blobs = _open(backend, model, run_options, network, where)
+    except EngineError as error:
+        if lowered.precision == "fp32" and not options.rules.pins:
+            raise
+        lowered = in_fp32(network, lowered.precision, options.rules, [tactic.runtime], error)
+        run_options, tries, tuning = replace(run_options, half=None), (), None
+        precision, model = graph_precision(lowered.network), bake(lowered.network)
+        runner, blobs = _open(backend, model, run_options, network, where)
+    decisions += lowered.notices
     if runner is None:
         cannot = f"built, but {backend.name} cannot run here: {backend.why_not()}"
         decisions.append(Notice("warning", cannot))
@@ -173,12 +193,13 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
         runtime=RuntimeRecord(name=backend.name, version=backend.version()),
         precision=precision,
         batched=options.batched,
+        rules=options.rules.record(asked, lowered.weight_bits),
         max_batch=options.max_batch,
         fixed_batch=fixed_batch,
         infer_dims=complete_infer_dims(options.infer_dims),
         model=_model_record(network, model),
         inputs=inputs,
-        outputs=list(network.outputs if runner is None else runner.outputs),
+        outputs=list(lowered.network.outputs if runner is None else runner.outputs),
         tactics=tries,
         tuning=tuning,
         decisions=tuple(DecisionRecord.of(n) for n in decisions),
@@ -243,7 +264,7 @@ def _batch_notice(fixed: int, wanted: int, network: Network) -> Notice:
     return Notice("info", text, network.path.name if network.path else None)
 
 
-def _model_bytes(network: Network, shape: tuple[int | None, ...], where: str) -> bytes:
+def _model_bytes(network: Network, *, shape: tuple[int | None, ...], where: str) -> bytes:
     """The ONNX message, weights inside, the first input's axes fixed."""
     proto = network.to_proto()
     graph = proto.graph

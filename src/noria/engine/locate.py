@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from noria.config.enums import NetworkMode, TensorOrder
+from noria.config.enums import TensorOrder
 from noria.config.model_files import ModelKind, model_kind, unused_model_keys
-from noria.engine.backends import DEFAULT_BACKEND, get_backend
-from noria.engine.builder import BuildOptions, build, supported_precision
+from noria.engine.backends import DEFAULT_BACKEND, get_backend, installed_backends
+from noria.engine.builder import BuildOptions, build
 from noria.engine.fingerprint import what_changed
 from noria.engine.image_input import Dims, complete_infer_dims, network_dims
 from noria.engine.machine import Machine, this_machine, usable_cores
 from noria.engine.model_source import ModelSource, model_source
 from noria.engine.plan import Plan, is_plan_file
 from noria.engine.plan_header import Precision, TuningRecord
+from noria.engine.precision.rules import MODES, Decided, decide, why_wrong_here
 from noria.engine.sample_inputs import picture_range
 from noria.engine.store import locked
 from noria.engine.tactic import Tactic
@@ -36,12 +39,6 @@ _NAMES: dict[ModelKind, str] = {
     "darknet": "model-file with custom-network-config (Darknet)",
     "uff": "uff-file",
 }
-_PRECISIONS: dict[NetworkMode, Precision] = {
-    NetworkMode.FP32: "fp32",
-    NetworkMode.INT8: "int8",
-    NetworkMode.FP16: "fp16",
-    NetworkMode.BEST: "best",
-}
 
 
 def engine_path(model: Path, batch: int, gpu_id: int, precision: str) -> Path:
@@ -60,7 +57,7 @@ class _Wanted:
 
     source: ModelSource | None
     batch: int
-    precision: Precision
+    decided: Callable[[str], Decided]  # by runtime: what is built
     infer_dims: Dims | None
     order: TensorOrder
     runtime: str | None = None  # whatever an engine was built for
@@ -68,12 +65,23 @@ class _Wanted:
     tuning: TuneOptions | None = None
 
     @property
+    def precision(self) -> Precision:
+        """What a new plan is built in."""
+        return self.decided(self.runtime or DEFAULT_BACKEND)[0]
+
+    @property
     def model(self) -> Path | None:
         """The file that engines are named after."""
         return None if self.source is None else self.source.model
 
-    def why_not(self, plan: Plan) -> str | None:
-        """The first reason why `plan` does not serve; None if it does. Source: spec D.7."""
+    demanded: bool = False  # the precision; else an engine that the config names may have any
+
+    def why_not(self, plan: Plan, *, named: bool = False) -> str | None:
+        """The first reason why `plan` does not serve; None if it does. Source: spec D.7.
+
+        Args:
+            named: `model-engine-file` names it: another precision is the user's choice.
+        """
         header = plan.header
         if self.runtime not in (None, header.runtime.name):
             return f"built for {header.runtime.name}, not {self.runtime}"
@@ -85,8 +93,13 @@ class _Wanted:
             return f"runs as {plan.tactic.tactic if plan.tactic else 'it likes'}, not {self.tactic}"
         if self.tuning is not None and (untuned := self._why_untuned(header.tuning)):
             return untuned
-        if header.precision != self.precision:
-            return f"{header.precision} ≠ {self.precision}"
+        precision, rules, _ = self.decided(header.runtime.name)
+        if named and not self.demanded and header.asked != precision:
+            told = why_wrong_here(header.rules, header.runtime.name)
+        else:
+            told = rules.why_not(header.rules, header.asked, precision, header.runtime.name)
+        if told:
+            return told
         if not header.batched:
             return "its first axis is no batch"
         if header.max_batch < self.batch:
@@ -129,6 +142,7 @@ def load_or_build(
     backend: str | None = None,
     tactic: Tactic | None = None,
     tuning: TuneOptions | None = None,
+    precision: Precision | None = None,
     progress: Progress | None = None,
 ) -> Plan:
     """The plan for a config: loaded where a valid one is found, else built and saved.
@@ -144,6 +158,7 @@ def load_or_build(
         rebuild: build even if a valid plan exists.
         tactic: the way to run it; a saved plan must be run that way.
         tuning: a saved plan must be tuned for this objective on this machine; a new one is.
+        precision: what is to be in the graph; None: what `network-mode` allows and is faster.
         progress: told how tuning goes.
 
     Raises:
@@ -151,7 +166,6 @@ def load_or_build(
         EngineError: no usable model or engine is given; the model cannot be run.
         ConfigError: the config does not fit the model, see `network_dims`.
     """
-    asked = _PRECISIONS[cfg.network_mode]
     if tactic is not None:
         if backend not in (None, tactic.runtime):
             raise EngineError(f"tactic {tactic} is not one of {backend}")
@@ -160,11 +174,17 @@ def load_or_build(
         backend = tactic.runtime
     if backend is not None:
         get_backend(backend)  # unknown, or not installed: told before anything else
-    precision, notice = supported_precision(asked, backend or DEFAULT_BACKEND)
-    notes = []
-    if notice:
-        text = f"network-mode={int(cfg.network_mode)}: {notice.message}"
-        notes.append(_at_key(cfg, Notice(notice.level, text), "network_mode"))
+    among = None
+    if tuning is not None and backend is None:
+        among = tuple(tuning.runtimes or installed_backends())
+
+    @cache
+    def decided(runtime: str) -> Decided:
+        tuned = tuning is not None
+        return decide(cfg, among or [runtime], demanded=precision, tuned=tuned)
+
+    decided(backend or DEFAULT_BACKEND)  # bad keys: told before anything long begins
+    notes: list[Notice] = []
     if cfg.enable_dla:
         dla = Notice("warning", "enable-dla: there is no DLA here, the CPU computes")
         notes.append(_at_key(cfg, dla, "enable_dla"))
@@ -173,12 +193,13 @@ def load_or_build(
     wanted = _Wanted(
         source=source,
         batch=cfg.batch_size,
-        precision=precision,
+        decided=decided,
         infer_dims=complete_infer_dims(cfg.infer_dims),
         order=cfg.network_input_order,
         runtime=backend,
         tactic=tactic,
         tuning=tuning,
+        demanded=precision is not None,
     )
     plan = None if rebuild else _find(cfg, wanted, notes)
     if plan is None:
@@ -192,7 +213,7 @@ def load_or_build(
     else:
         _check_picture(plan.inputs[0], cfg)
     plan.threads = threads
-    plan.decisions = [*notes, *plan.decisions]
+    plan.decisions = [*_on_precision(cfg, plan, wanted), *notes, *plan.decisions]
     _note_missing_outputs(cfg, plan)
     return plan
 
@@ -205,7 +226,7 @@ def _find(cfg: ModelConfig, wanted: _Wanted, notes: list[Notice]) -> Plan | None
     """
     named = cfg.model_engine_file
     if named is not None:
-        plan, reason = _try(named, wanted)
+        plan, reason = _try(named, wanted, named=True)
         if plan is not None:
             _note_found(plan, wanted, notes)
             return plan
@@ -217,7 +238,7 @@ def _find(cfg: ModelConfig, wanted: _Wanted, notes: list[Notice]) -> Plan | None
         )
     if wanted.model is None:
         return None
-    for path in _targets(cfg, wanted):
+    for path in _candidates(cfg, wanted):
         if path == named or not is_plan_file(path):
             continue
         plan, reason = _try(path, wanted)
@@ -228,14 +249,14 @@ def _find(cfg: ModelConfig, wanted: _Wanted, notes: list[Notice]) -> Plan | None
     return None
 
 
-def _try(path: Path, wanted: _Wanted) -> tuple[Plan | None, str]:
+def _try(path: Path, wanted: _Wanted, *, named: bool = False) -> tuple[Plan | None, str]:
     if not path.exists():
         return None, "there is no such file"
     try:
         plan = Plan.load(path)
     except EngineError as error:
         return None, error.found
-    reason = wanted.why_not(plan)
+    reason = wanted.why_not(plan, named=named)
     return (plan, "") if reason is None else (None, reason)
 
 
@@ -262,12 +283,33 @@ def _nothing_else(cfg: ModelConfig, path: Path, reason: str) -> EngineError:
     )
 
 
-def _targets(cfg: ModelConfig, wanted: _Wanted) -> tuple[Path, Path]:
+def _targets(
+    cfg: ModelConfig, wanted: _Wanted, precision: Precision | None = None
+) -> tuple[Path, Path]:
     assert wanted.model is not None
+    word = precision or wanted.precision
     return (
-        engine_path(wanted.model, wanted.batch, cfg.gpu_id, wanted.precision),
-        _beside(wanted.model, wanted.batch, wanted.precision),
+        engine_path(wanted.model, wanted.batch, cfg.gpu_id, word),
+        _beside(wanted.model, wanted.batch, word),
     )
+
+
+def _candidates(cfg: ModelConfig, wanted: _Wanted) -> list[Path]:
+    """Where a plan may be: another runtime than the default may compute what this one does not."""
+    paths = list(_targets(cfg, wanted))
+    asked = MODES[cfg.network_mode]
+    if wanted.runtime is None and not wanted.demanded and asked != wanted.precision:
+        paths += _targets(cfg, wanted, asked)
+    return paths
+
+
+def _on_precision(cfg: ModelConfig, plan: Plan, wanted: _Wanted) -> list[Notice]:
+    """What to tell about the precision of the plan that is used."""
+    precision, _, notices = wanted.decided(plan.header.runtime.name)
+    if plan.header.asked == precision:
+        return notices
+    text = f"network-mode={int(cfg.network_mode)}, but the engine was built for {plan.header.asked}"
+    return [_at_key(cfg, Notice("info", f"{text}: it is used as it is"), "model_engine_file")]
 
 
 def _build_and_keep(
@@ -295,6 +337,8 @@ def _build_and_keep(
             options,
             max_batch=wanted.batch,
             precision=wanted.precision,
+            exact=True,
+            rules=wanted.decided(wanted.runtime or DEFAULT_BACKEND)[1],
             infer_dims=wanted.infer_dims,
             input_order=wanted.order,
             runtime=wanted.runtime,

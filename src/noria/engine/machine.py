@@ -6,12 +6,12 @@ import os
 import platform
 from dataclasses import dataclass
 
-__all__ = ["Machine", "this_machine", "usable_cores"]
+__all__ = ["Machine", "cpu_flags", "this_machine", "usable_cores"]
 
 # fmt: off
 _SPEED_FLAGS = frozenset((
     "avx", "avx2", "fma", "f16c", "avx512f", "avx512_vnni", "avx_vnni", "avx512_bf16", "amx_int8",
-    "amx_bf16", "asimd", "asimddp", "asimdhp", "sve", "bf16", "i8mm",
+    "amx_bf16", "avx512_fp16", "amx_fp16", "asimd", "asimddp", "asimdhp", "sve", "bf16", "i8mm",
 ))
 # fmt: on
 
@@ -37,9 +37,20 @@ def this_machine() -> Machine:
     return Machine(_cpu_name(), usable_cores())
 
 
+def cpu_flags() -> frozenset[str]:
+    """The instruction sets that decide speed, as Linux calls them; none where it does not say."""
+    return _read_cpu()[1]
+
+
 def _cpu_name() -> str:
     """Model name with the instruction sets that decide speed: virtual machines share names."""
-    name, sets = "", ""
+    name, flags = _read_cpu()
+    name = name or platform.processor() or platform.machine() or "unknown processor"
+    return f"{name} ({' '.join(sorted(flags))})" if flags else name
+
+
+def _read_cpu() -> tuple[str, frozenset[str]]:
+    name, flags = "", frozenset[str]()
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
             for line in file:
@@ -47,10 +58,8 @@ def _cpu_name() -> str:
                 if key.strip() == "model name" and not name:
                     name = " ".join(value.split())
                 elif key.strip() in ("flags", "Features"):
-                    have = set(value.split())
-                    sets = " ".join(sorted(have & _SPEED_FLAGS))
+                    flags = _SPEED_FLAGS & set(value.split())
                     break
     except OSError:
         pass
-    name = name or platform.processor() or platform.machine() or "unknown processor"
-    return f"{name} ({sets})" if sets else name
+    return name, flags

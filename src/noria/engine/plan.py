@@ -26,7 +26,7 @@ from noria.engine.backends import CompilingBackend, RunOptions, get_backend
 from noria.engine.machine import usable_cores
 from noria.engine.plan_header import BlobRecord, PlanHeader, TacticRecord
 from noria.engine.store import locked, write_atomically
-from noria.engine.tactic import Tactic
+from noria.engine.tactic import HALVES, Tactic
 from noria.errors import EngineError
 from noria.network.sniff import HEAD_BYTES, PLAN_MAGIC, is_tensorrt_engine, looks_like
 from noria.network.tensor_spec import TensorSpec
@@ -130,7 +130,8 @@ class Plan:
         if tactic is None:
             options = self.run_options(threads=threads, streams=streams, spinning=spinning)
         else:
-            runtime, options = tactic.runtime, tactic.run_options(self.header.max_batch)
+            runtime = tactic.runtime
+            options = tactic.run_options(self.header.max_batch, self.header.precision)
             options = replace(options, batched=self.header.batched)
         ready, self._ready = self._ready, None
         if ready is not None:
@@ -167,6 +168,7 @@ class Plan:
             optimization=tactic.optimization if tactic is not None else "all",
             max_batch=self.header.max_batch,
             batched=self.header.batched,
+            half=HALVES.get(self.header.precision),
         )
 
     @property

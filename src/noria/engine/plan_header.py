@@ -19,6 +19,7 @@ __all__ = [
     "PlanHeader",
     "PluginRecord",
     "Precision",
+    "PrecisionRecord",
     "RuntimeRecord",
     "TacticRecord",
     "TensorRecord",
@@ -27,7 +28,9 @@ __all__ = [
 
 MAX_BATCH = 1024  # Source: config facts 2.1, batch-size
 
-Precision = Literal["fp32", "fp16", "int8", "best"]
+Precision = Literal["fp32", "fp16", "bf16", "int8", "best"]
+"""`best` is INT8 with FP16 around it."""
+
 Text = Annotated[str, Field(max_length=4096)]
 Name = Annotated[str, Field(min_length=1, max_length=4096)]
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
@@ -150,6 +153,24 @@ class TuningRecord(_Record):
     cached: bool
 
 
+class PrecisionRecord(_Record):
+    """What decided the precision, so that a change of it is seen.
+
+    Attributes:
+        asked: what was to be built, as the file's name says.
+        table: the calibration table; null if none was used.
+        layers: layers pinned to a precision, as `layer-device-precision` has them.
+        outputs: types of outputs, as `output-io-formats` has them.
+        weight_bits: of INT8 weights: 7 for CPUs whose sums of products overflow with 8.
+    """
+
+    asked: Precision
+    table: FileRecord | None = None
+    layers: Text = ""
+    outputs: Text = ""
+    weight_bits: Literal[7, 8] = 8
+
+
 class PluginRecord(_Record):
     """A layer that a plugin computes; `blob` names its serialised fields."""
 
@@ -189,7 +210,8 @@ class PlanHeader(_Record):
     Attributes:
         noria: version of noria that wrote it.
         runtime: backend it was built with.
-        precision: what is really computed in.
+        precision: the lowest that is really in the graph.
+        rules: what decided it; null: FP32 and nothing else was asked for.
         batched: axis 0 of every binding is the batch; otherwise axes mean nothing to noria.
         max_batch: most items of one `Session.run`.
         fixed_batch: items of one run of the runtime, if the model fixes them.
@@ -207,6 +229,7 @@ class PlanHeader(_Record):
     runtime: RuntimeRecord
     precision: Precision
     batched: bool = True
+    rules: PrecisionRecord | None = None
     max_batch: Annotated[int, Field(ge=1, le=MAX_BATCH)]
     fixed_batch: Annotated[int, Field(ge=1, le=MAX_BATCH)] | None
     infer_dims: tuple[Dim, Dim, Dim] | None
@@ -218,6 +241,11 @@ class PlanHeader(_Record):
     plugins: tuple[PluginRecord, ...] = ()
     decisions: tuple[DecisionRecord, ...] = ()
     blobs: Annotated[tuple[BlobRecord, ...], Field(min_length=1)]
+
+    @property
+    def asked(self) -> Precision:
+        """The precision that was to be built."""
+        return "fp32" if self.rules is None else self.rules.asked
 
     @model_validator(mode="after")
     def _has_a_picture(self) -> PlanHeader:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal, get_args
 
 from noria.engine.backends import BACKENDS, DEFAULT_BACKEND, Optimization, RunOptions
 from noria.errors import EngineError
 
-__all__ = ["Objective", "Tactic", "candidates"]
+__all__ = ["HALVES", "Objective", "Tactic", "candidates"]
 
 Objective = Literal["throughput", "latency"]
 """What is to be best: items per second with as many runs at once as it takes, or the time of one
@@ -22,6 +23,10 @@ _RANGES = {
     "spinning": range(2),
 }
 _MAX_STREAMS = 16
+HALVES: Mapping[str, Literal["fp16", "bf16"]] = MappingProxyType(
+    {"fp16": "fp16", "best": "fp16", "bf16": "bf16"}
+)
+"""Precision of a plan -> half precision in its graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +42,15 @@ class Tactic:
     optimization: Optimization = "all"
     spinning: bool = False
 
-    def run_options(self, max_batch: int | None = None) -> RunOptions:
-        """What the runtime is opened with."""
+    def run_options(self, max_batch: int | None = None, precision: str = "fp32") -> RunOptions:
+        """What the runtime is opened with, for a graph of `precision`."""
         return RunOptions(
             threads=self.threads,
             streams=self.streams or 1,
             spinning=self.spinning,
             optimization=self.optimization,
             max_batch=max_batch,
+            half=HALVES.get(precision),
         )
 
     def __str__(self) -> str:

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy.typing as npt
 
-from noria.engine.agreement import difference
+from noria.engine.agreement import NOISE_DB, difference, too_noisy
 from noria.engine.backends import DEFAULT_BACKEND, get_backend, installed_backends
 from noria.engine.machine import Machine, this_machine
-from noria.engine.plan_header import Outcome, TacticRecord, TuningRecord
+from noria.engine.plan_header import Outcome, Precision, TacticRecord, TuningRecord
 from noria.engine.store import locked
 from noria.engine.tactic import Objective, Tactic, candidates
 from noria.engine.timing_cache import TimingCache, TimingEntry, question
@@ -30,7 +30,7 @@ from noria.errors import EngineError
 from noria.network.tensor_spec import TensorSpec
 from noria.notices import Notice
 
-__all__ = ["DEFAULT_BUDGET_S", "Progress", "TuneOptions", "Tuning", "tune"]
+__all__ = ["DEFAULT_BUDGET_S", "Progress", "TuneOptions", "Tuning", "Version", "tune"]
 
 DEFAULT_BUDGET_S = 60.0
 
@@ -73,11 +73,21 @@ class TuneOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class Version:
+    """A graph to try: the ONNX message, its precision, and the runtimes it was made for."""
+
+    precision: Precision
+    model: bytes
+    runtimes: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Tuning:
     """The outcome.
 
     Attributes:
         tactic: the best one; None if nothing could be measured, `why` says why.
+        version: number of the version that it runs.
         records: all tries, in the order of the candidates.
     """
 
@@ -87,6 +97,7 @@ class Tuning:
     spent_s: float
     cached: bool
     why: str = ""
+    version: int = 0
 
     def notices(self, options: TuneOptions) -> list[Notice]:
         """What was found, and each tactic that is not to be trusted."""
@@ -96,8 +107,8 @@ class Tuning:
         best = next(t for t in self.records if t.chosen)
         measured = sum(t.latency_ms is not None for t in self.records)
         text = (
-            f"tuned for {options.objective}: {self.tactic}, {best.items_per_s:.4g} items/s, "
-            f"{best.latency_ms:.4g} ms a run; best of {measured} "
+            f"tuned for {options.objective}: {self.tactic}{self._of(best)}, "
+            f"{best.items_per_s:.4g} items/s, {best.latency_ms:.4g} ms a run; best of {measured} "
         )
         text += "known from the timing cache" if self.cached else f"in {self.spent_s:.1f} s"
         late = sum(t.outcome == "untried" for t in self.records)
@@ -107,10 +118,14 @@ class Tuning:
 
     def _suspects(self) -> list[Notice]:
         return [
-            Notice("info", f"tactic {t.tactic} skipped, {t.outcome}: {t.note}")
+            Notice("info", f"tactic {t.tactic}{self._of(t)} skipped, {t.outcome}: {t.note}")
             for t in self.records
             if t.outcome in ("wrong", "failed", "crashed", "hung")
         ]
+
+    def _of(self, record: TacticRecord) -> str:
+        several = len({t.precision for t in self.records}) > 1
+        return f" in {record.precision}" if several else ""
 
     def summary(self, options: TuneOptions, items: int) -> TuningRecord:
         """For the plan's header."""
@@ -129,12 +144,17 @@ class Tuning:
 class _Try:
     tactic: Tactic
     version: str
+    number: int = 0  # of the model that it runs
+    precision: Precision = "fp32"
     outcome: Outcome = "untried"
     note: str = ""
     load_s: float | None = None
     error: float | None = None
     latencies_ms: list[float] = field(default_factory=list)
     rates: list[float] = field(default_factory=list)  # items per second
+
+    def __str__(self) -> str:
+        return f"{self.tactic}{'' if self.precision == 'fp32' else f' in {self.precision}'}"
 
     def promise(self, objective: Objective) -> float:
         """Cost in the best window: noise only adds, and a trial is too short to tell it apart."""
@@ -149,7 +169,7 @@ class _Try:
     def costs(self, objective: Objective) -> list[float]:
         return self.latencies_ms if objective == "latency" else [1e3 / r for r in self.rates]
 
-    def record(self, precision: Any, *, chosen: bool) -> TacticRecord:
+    def record(self, *, chosen: bool) -> TacticRecord:
         def rounded(value: float | None) -> float | None:
             return None if value is None else float(f"{value:.5g}")
 
@@ -157,7 +177,7 @@ class _Try:
         return TacticRecord(
             runtime=tactic.runtime,
             version=self.version,
-            precision=precision,
+            precision=self.precision,
             threads=tactic.threads,
             streams=tactic.streams,
             optimization=tactic.optimization,
@@ -178,18 +198,18 @@ def tune(
     feeds: Mapping[str, npt.NDArray[Any]],
     *,
     items: int,
-    precision: Any = "fp32",
+    versions: Sequence[Version] | None = None,
     options: TuneOptions | None = None,
     progress: Progress | None = None,
 ) -> Tuning:
     """Find the best tactic for `model`.
 
     Args:
-        model: the ONNX message, all weights inside.
+        model: the ONNX message in FP32, all weights inside.
         inputs: its inputs.
         feeds: one batch to run it on.
         items: how many items that batch has.
-        precision: of the plan, for the record.
+        versions: the graphs to try; None is `model` alone.
         options: budget, objective, candidates.
         progress: told what is going on; what it raises ends the tuning.
 
@@ -202,35 +222,43 @@ def tune(
     tactics = list(options.tactics or candidates(names, machine.cores, options.objective))
     if not tactics:
         raise EngineError("there is nothing to tune", expected="at least one runtime")
-    versions = {name: get_backend(name).version() for name in {t.runtime for t in tactics}}
-    versions.setdefault(DEFAULT_BACKEND, get_backend(DEFAULT_BACKEND).version())  # the reference
+    graphs = list(versions or [Version("fp32", model)])
+    installed = {name: get_backend(name).version() for name in {t.runtime for t in tactics}}
+    installed.setdefault(DEFAULT_BACKEND, get_backend(DEFAULT_BACKEND).version())  # the reference
     asked = question(
-        model_sha256=hashlib.sha256(model).hexdigest(),
+        model_sha256=_hash_of(model, graphs),
         inputs=inputs,
         items=items,
         objective=options.objective,
-        precision=precision,
+        precision=" ".join(g.precision for g in graphs),
         machine=machine,
-        runtimes=versions,
+        runtimes=installed,
         tactics=tactics,
     )
     cache = TimingCache(options.cache)
     with suppress(OSError):
         cache.folder.mkdir(parents=True, exist_ok=True)
     if options.use_cache and (entry := cache.get(asked, budget_s=options.budget_s)):
-        return _remembered(entry, machine)
+        return _remembered(entry, machine, graphs)
     if progress is not None:
         progress(0, 1, "waiting for another tuning")
     # One at a time on this machine: two would measure each other.
     with locked(cache.folder / "tuning", _LOCK_TIMEOUT_S):
         if options.use_cache and (entry := cache.get(asked, budget_s=options.budget_s)):
-            return _remembered(entry, machine)
-        tries = [_Try(tactic, versions[tactic.runtime]) for tactic in tactics]
-        with Worker(model, feeds, items) as worker:
-            work = _Contest(worker, tries, items, options, progress, large=len(model))
+            return _remembered(entry, machine, graphs)
+        models = [model, *(g.model for g in graphs if g.model is not model)]
+        numbers = [next(i for i, m in enumerate(models) if m is g.model) for g in graphs]
+        tries = [
+            _Try(tactic, installed[tactic.runtime], number, graph.precision)
+            for tactic in tactics  # by promise, so that each precision has an early turn
+            for number, graph in zip(numbers, graphs, strict=True)
+            if graph.runtimes is None or tactic.runtime in graph.runtimes
+        ]
+        with Worker(models, feeds, items) as worker:
+            work = _Contest(worker, tries, items, options, progress, large=sum(map(len, models)))
             why = work.run()
             best = work.best()
-            records = tuple(t.record(precision, chosen=t is best) for t in tries)
+            records = tuple(t.record(chosen=t is best) for t in tries)
             if best is not None:  # kept before the lock is given up: whoever waits finds it
                 cache.put(
                     TimingEntry(
@@ -243,12 +271,28 @@ def tune(
                 )
     if best is None:
         return Tuning(None, records, machine, work.spent_s, False, why or "no candidate was right")
-    return Tuning(best.tactic, records, machine, work.spent_s, False)
+    return Tuning(
+        best.tactic, records, machine, work.spent_s, False, version=numbers.index(best.number)
+    )
 
 
-def _remembered(entry: TimingEntry, machine: Machine) -> Tuning:
+def _hash_of(model: bytes, graphs: Sequence[Version]) -> str:
+    digest = hashlib.sha256(model)
+    for graph in graphs:
+        if graph.model is not model:
+            digest.update(b"%d " % len(graph.model))
+            digest.update(graph.model)
+    return digest.hexdigest()
+
+
+def _remembered(entry: TimingEntry, machine: Machine, graphs: Sequence[Version]) -> Tuning:
     (chosen,) = (t for t in entry.tactics if t.chosen)
-    return Tuning(chosen.tactic, entry.tactics, machine, entry.spent_s, True)
+    version = next(
+        i
+        for i, g in enumerate(graphs)
+        if g.precision == chosen.precision and (g.runtimes is None or chosen.runtime in g.runtimes)
+    )
+    return Tuning(chosen.tactic, entry.tactics, machine, entry.spent_s, True, version=version)
 
 
 class _Contest:
@@ -270,7 +314,7 @@ class _Contest:
         self._finalists = _LARGE_FINALISTS if large > _LARGE_MODEL else _FINALISTS
         self._start = monotonic()
         self._budget_s = options.budget_s
-        self._reference: Mapping[str, npt.NDArray[Any]] = {}
+        self._references: dict[int, Mapping[str, npt.NDArray[Any]]] = {}  # by model
         self._steps = len(tries) + 1 + _MAX_ROUNDS
         self._done = 0
 
@@ -288,13 +332,7 @@ class _Contest:
         """Try and measure all; returns why nothing could be, or nothing."""
         self._tell("running the reference")
         try:
-            answer = self._worker.ask(
-                self._left(), do="run", tactic=f"{DEFAULT_BACKEND}:optimization=none", outputs=True
-            )
-            self._reference = answer[1]
-            self._worker.ask(
-                max(1.0, self._left()), do="drop", tactic=f"{DEFAULT_BACKEND}:optimization=none"
-            )
+            self._references[0] = self._refer(0, self._left())
         except (Crashed, Refused) as error:
             return f"the reference cannot be run: {error}"
         except Hung:
@@ -304,7 +342,7 @@ class _Contest:
             left = self._budget_s * (_TRIAL_SHARE if number else 1) - self.spent_s
             if left <= 0:
                 break
-            self._tell(f"trying {attempt.tactic}")
+            self._tell(f"trying {attempt}")
             timeout = max(_LEAST_TIMEOUT_S, 10 * slowest) if slowest else left
             began = monotonic()
             self._try(attempt, min(timeout, left), cut=left < timeout)
@@ -313,35 +351,63 @@ class _Contest:
         self._compare()
         return ""
 
+    def _refer(self, number: int, timeout_s: float) -> Mapping[str, npt.NDArray[Any]]:
+        """Outputs of a model as its graph says, nothing rewritten."""
+        plain = f"{DEFAULT_BACKEND}:optimization=none"
+        _, outputs = self._worker.ask(timeout_s, do="run", model=number, tactic=plain, outputs=True)
+        self._worker.ask(max(1.0, self._left()), do="drop", model=number, tactic=plain)
+        return outputs
+
+    def _judge(
+        self, attempt: _Try, outputs: Mapping[str, npt.NDArray[Any]], timeout_s: float
+    ) -> str | None:
+        """What is wrong with outputs. In lower precisions they are compared with the same graph."""
+        exact = self._references[0]
+        attempt.error, wrong = difference(outputs, exact)
+        if attempt.precision == "fp32":
+            return wrong
+        number = attempt.number
+        if number not in self._references:
+            try:
+                self._references[number] = self._refer(number, timeout_s)
+            except Refused:  # types that the reference does not compute, such as BF16
+                self._references[number] = exact
+        return too_noisy(outputs, self._references[number], NOISE_DB[attempt.precision])
+
     def _try(self, attempt: _Try, timeout_s: float, *, cut: bool) -> None:
         """One trial; `cut` says that `timeout_s` is less than it should have."""
         deadline = monotonic() + timeout_s
-        key = str(attempt.tactic)
         try:
-            told, outputs = self._worker.ask(timeout_s, do="run", tactic=key, outputs=True)
+            told, outputs = self._ask(attempt, timeout_s, outputs=True)
             attempt.load_s = told["load_s"]
-            attempt.error, wrong = difference(outputs, self._reference)
+            wrong = self._judge(attempt, outputs, max(0.1, deadline - monotonic()))
             if wrong is None:
                 for _ in range(_TRIAL_WINDOWS):
                     self._measure(attempt, deadline - monotonic(), _TRIAL_WINDOW_S)
                 attempt.outcome = "ok"
             else:
                 attempt.outcome, attempt.note = "wrong", wrong
-            self._worker.ask(max(1.0, deadline - monotonic()), do="drop", tactic=key)
+            self._ask(attempt, max(1.0, deadline - monotonic()), do="drop")
         except (Crashed, Hung, Refused) as error:
             if cut and isinstance(error, Hung):
                 attempt.note = "the time was up"
             else:
                 _out(attempt, error, timeout_s)
 
-    def _measure(self, attempt: _Try, timeout_s: float, window_s: float) -> None:
-        told, _ = self._worker.ask(
-            max(0.1, timeout_s),
-            do="run",
+    def _ask(
+        self, attempt: _Try, timeout_s: float, *, do: str = "run", **more: Any
+    ) -> tuple[dict[str, Any], Mapping[str, npt.NDArray[Any]]]:
+        return self._worker.ask(
+            timeout_s,
+            do=do,
+            model=attempt.number,
+            precision=attempt.precision,
             tactic=str(attempt.tactic),
-            window_s=window_s,
-            at_least=_AT_LEAST,
+            **more,
         )
+
+    def _measure(self, attempt: _Try, timeout_s: float, window_s: float) -> None:
+        told, _ = self._ask(attempt, max(0.1, timeout_s), window_s=window_s, at_least=_AT_LEAST)
         attempt.latencies_ms.append(told["latency_ms"])
         attempt.rates.append(told["runs_per_s"] * self._items)
 
@@ -364,7 +430,7 @@ class _Contest:
                 expected = max(first[id(attempt)][0]) / 1e3 * _AT_LEAST + _ROUND_WINDOW_S
                 if expected + (0 if number else attempt.load_s or 0) > self._left():
                     return self._settle(first)
-                self._tell(f"comparing {attempt.tactic}", number)
+                self._tell(f"comparing {attempt}", number)
                 timeout = max(_LEAST_TIMEOUT_S, 10 * expected) + (attempt.load_s or 0)
                 try:
                     self._measure(attempt, min(timeout, self._left()), _ROUND_WINDOW_S)

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from time import monotonic
 from typing import Any
@@ -38,8 +38,10 @@ class Refused(Exception):
 class Worker:
     """Starts the process when it is needed, and anew after it died."""
 
-    def __init__(self, model: bytes, feeds: Mapping[str, npt.NDArray[Any]], max_batch: int) -> None:
-        self._model, self._feeds, self._max_batch = model, feeds, max_batch
+    def __init__(
+        self, models: Sequence[bytes], feeds: Mapping[str, npt.NDArray[Any]], max_batch: int
+    ) -> None:
+        self._models, self._feeds, self._max_batch = models, feeds, max_batch
         self._process: subprocess.Popen[bytes] | None = None
 
     def ask(self, timeout_s: float, **request: Any) -> tuple[dict[str, Any], Arrays]:
@@ -81,7 +83,12 @@ class Worker:
     def _greet(self, process: subprocess.Popen[bytes], deadline: float) -> None:
         from noria.engine.backends import BACKENDS
 
-        hello = {"path": sys.path, "backends": BACKENDS, "max_batch": self._max_batch}
+        hello = {
+            "path": sys.path,
+            "backends": BACKENDS,
+            "max_batch": self._max_batch,
+            "models": [len(model) for model in self._models],
+        }
         pipe = process.stdin
         assert pipe is not None
         # A model is larger than a pipe: written by a thread, so that a child that does not read is
@@ -90,7 +97,7 @@ class Worker:
 
         def write() -> None:
             try:
-                send(pipe, hello, self._feeds, self._model)
+                send(pipe, hello, self._feeds, self._models)
             except Exception as error:
                 failed.append(error)
 

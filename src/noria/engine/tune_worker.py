@@ -1,6 +1,6 @@
 """The child process in which tactics are tried: what crashes here takes nothing else with it.
 
-Messages in both directions: a JSON object and arrays, see `send`. The first one brings the model
+Messages in both directions: a JSON object and arrays, see `send`. The first one brings the models
 and the inputs; each later one asks for one thing and is answered by one message.
 """
 
@@ -11,8 +11,9 @@ import json
 import os
 import struct
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import accumulate
 from time import perf_counter
 from typing import IO, Any
 
@@ -28,9 +29,12 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 def send(
-    pipe: IO[bytes], message: Mapping[str, Any], arrays: Arrays | None = None, raw: bytes = b""
+    pipe: IO[bytes],
+    message: Mapping[str, Any],
+    arrays: Arrays | None = None,
+    raw: Sequence[bytes] = (),
 ) -> None:
-    """Write one message: sizes, JSON, arrays, other bytes."""
+    """Write one message: sizes, JSON, arrays, other bytes one after the other."""
     text = json.dumps(message).encode()
     packed = io.BytesIO()
     if arrays:
@@ -38,8 +42,10 @@ def send(
         np.savez(packed, allow_pickle=False, **{f"a{i}": a for i, a in enumerate(arrays.values())})
         text = json.dumps({**message, "names": list(arrays)}).encode()
     data = packed.getbuffer()
-    pipe.write(SIZES.pack(len(text), len(data), len(raw)))
-    for part in (text, data, raw):
+    pipe.write(SIZES.pack(len(text), len(data), sum(map(len, raw))))
+    pipe.write(text)
+    pipe.write(data)
+    for part in raw:
         pipe.write(part)
     pipe.flush()
 
@@ -72,25 +78,28 @@ def _read(pipe: IO[bytes], size: int) -> bytes:
 class _Bench:
     """Runners by tactic, over one model and one batch of inputs."""
 
-    def __init__(self, model: bytes, feeds: Arrays, max_batch: int) -> None:
-        self._model, self._feeds, self._max_batch = model, feeds, max_batch
-        self._runners: dict[str, Any] = {}
+    def __init__(self, models: Sequence[bytes], feeds: Arrays, max_batch: int) -> None:
+        self._models, self._feeds, self._max_batch = models, feeds, max_batch
+        self._runners: dict[tuple[int, str], Any] = {}
 
     def answer(self, asked: Mapping[str, Any]) -> tuple[dict[str, Any], Arrays]:
         from noria.engine.backends import get_backend
         from noria.engine.tactic import Tactic
 
-        key = asked["tactic"]
+        key = (asked.get("model", 0), asked["tactic"])
         if asked["do"] == "drop":
             self._runners.pop(key).close()
             return {}, {}
         told: dict[str, Any] = {}
         outputs: Arrays = {}
-        tactic = Tactic.parse(key)
+        tactic = Tactic.parse(asked["tactic"])
         if key not in self._runners:
             backend = get_backend(tactic.runtime)
             start = perf_counter()
-            self._runners[key] = backend.open(self._model, tactic.run_options(self._max_batch))
+            self._runners[key] = backend.open(
+                self._models[key[0]],
+                tactic.run_options(self._max_batch, asked.get("precision", "fp32")),
+            )
             told = {"load_s": perf_counter() - start}
             if not asked.get("outputs"):
                 self._runners[key].run(self._feeds)  # the first run is never like the others
@@ -117,13 +126,16 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     requests = sys.stdin.buffer
-    first, feeds, model = receive(requests)
+    first, feeds, raw = receive(requests)
+    ends = list(accumulate(first["models"]))
+    models = [raw[end - size : end] for size, end in zip(first["models"], ends, strict=True)]
+    del raw
     sys.path[:] = first["path"]
     from noria.engine.backends import BACKENDS
     from noria.errors import NoriaError
 
     BACKENDS.update(first["backends"])
-    bench = _Bench(model, feeds, first["max_batch"])
+    bench = _Bench(models, feeds, first["max_batch"])
     with suppress(EOFError, BrokenPipeError):
         while True:
             asked, _, _ = receive(requests)

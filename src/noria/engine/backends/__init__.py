@@ -44,6 +44,8 @@ class RunOptions:
             runtimes are faster with the batch they know.
         batched: axis 0 of the first input is the batch; otherwise every axis is as the model says,
             and nothing is assumed of any.
+        half: `fp16` or `bf16` if the model is to be computed in it where the processor can; else
+            a runtime computes in FP32 what the graph leaves to it.
     """
 
     threads: int | None = None
@@ -52,6 +54,7 @@ class RunOptions:
     optimization: Optimization = "all"
     max_batch: int | None = None
     batched: bool = True
+    half: Literal["fp16", "bf16"] | None = None
 
 
 class Runner(Protocol):

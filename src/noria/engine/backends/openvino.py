@@ -76,7 +76,7 @@ class OpenVinoRunner:
         self._settings = {
             props.inference_num_threads(): threads * options.streams,
             props.num_streams(): options.streams,
-            hints.inference_precision(): ov.Type.f32,  # else bfloat16 where the CPU has it
+            hints.inference_precision(): _computed_in(options),  # else what the CPU likes best
             # threads fixed to cores get in the way of decoding, and of other models' threads
             hints.enable_cpu_pinning(): False,
         }
@@ -153,6 +153,13 @@ class OpenVinoRunner:
             self._fixed = self._any = self._model = None
 
 
+def _computed_in(options: RunOptions) -> Any:
+    able = backend.capabilities()
+    if options.half is None or options.half.upper() not in able:
+        return ov.Type.f32
+    return ov.Type.f16 if options.half == "fp16" else ov.Type.bf16
+
+
 def _has_free_batch(port: Any) -> bool:
     shape = port.get_partial_shape()
     return bool(shape.rank.is_static and len(shape) > 0 and shape[0].is_dynamic)
@@ -221,6 +228,12 @@ class OpenVinoBackend:
 
     def why_not(self) -> str | None:
         return None if "CPU" in _core().available_devices else "OpenVINO finds no CPU plugin"
+
+    def capabilities(self) -> frozenset[str]:
+        """What the processor computes in: FP32, INT8, BF16, FP16, …"""
+        if self.why_not():
+            return frozenset()
+        return frozenset(_core().get_property("CPU", "OPTIMIZATION_CAPABILITIES"))
 
     def open(self, model: bytes, options: RunOptions) -> OpenVinoRunner:
         return OpenVinoRunner(model, options)

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from noria.engine.precision.half import HalfReport, to_half
+from noria.engine.precision.half import HalfReport, Kind, to_half
+from noria.engine.precision.outputs import cast_outputs
 from noria.engine.precision.prepare import Proto, fold_batch_norms, prepare
 from noria.engine.precision.qdq import MIN_OPSET, Layout, QdqReport, to_qdq
 from noria.engine.store import write_atomically
@@ -22,7 +24,15 @@ from noria.notices import Notice
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
 
-__all__ = ["ExportPrecision", "Exported", "activation_names", "as_network", "export", "export_onnx"]
+__all__ = [
+    "ExportPrecision",
+    "Exported",
+    "activation_names",
+    "as_network",
+    "export",
+    "export_onnx",
+    "with_outputs",
+]
 
 ExportPrecision = Literal["fp32", "fp16", "bf16", "int8", "best"]
 
@@ -64,55 +74,95 @@ def export(
     scales: Mapping[str, float] | None = None,
     *,
     keep: Collection[str] = (),
+    pins: Mapping[str, str] = MappingProxyType({}),
     layout: Layout = "inputs",
+    weight_bits: Literal[7, 8] = 8,
     skip_unknown: bool = False,
 ) -> Exported:
     """Write a precision into a network's graph; the given network is not changed.
 
     Args:
-        network: FP32.
+        network: FP32. Its own Q/DQ pairs, if it has some, stay and no others are made.
         precision: `int8` is INT8 with FP32 around it, `best` INT8 with FP16 around it.
         scales: activation -> scale, as in a calibration table; needed for int8 and best, and
             telling which activations leave the range of FP16.
         keep: names of nodes to leave in FP32.
-        layout: see `to_qdq`.
-        skip_unknown: names in `keep` that are not in the graph are told instead of refused.
+        pins: node -> `fp32`, `fp16` or `int8`, whatever `precision` says.
+        layout, weight_bits: see `to_qdq`.
+        skip_unknown: names in `keep` and `pins` that are not in the graph are told instead of
+            refused.
 
     Raises:
         EngineError: int8 without a scale that fits; `keep` names a node that is not there.
         ModelError: the model cannot be written, or not be brought to the opset it takes.
     """
     where = str(network.path) if network.path else None
-    proto = prepare(network.to_proto(), opset=_OPSETS[precision], where=where)
+    kept = {*keep, *(name for name, pin in pins.items() if pin == "fp32")}
+    singles = {name for name, pin in pins.items() if pin == "fp16"}
+    bytes_ = {name for name, pin in pins.items() if pin == "int8"}
+    everywhere = precision in ("int8", "best")
+    opset = max(
+        _OPSETS[precision],
+        _OPSETS["int8"] if bytes_ else 0,
+        _OPSETS["best"] if (everywhere and singles) or (bytes_ and precision == "fp16") else 0,
+    )
+    proto = prepare(network.to_proto(), opset=opset, where=where)
     done = Exported(network, precision)
-    _check_names(proto, keep, where, done.notices if skip_unknown else None)
-    if precision == "fp32":
-        done.network = as_network(proto, network)
-        return done
+    _check_names(proto, [*keep, *pins], where, done.notices if skip_unknown else None)
     scales = scales or {}
-    halves: HalfReport | None = None
-    if precision in ("int8", "best"):
-        if not any(s > 0 for s in scales.values()):
-            raise EngineError(
-                f"{precision} needs the scales of activations",
-                where=where,
-                fix="noria calibrate CONFIG --images DIR writes them; int8-calib-file names them",
-            )
-        activations = set(activation_names(proto))
-        folded = fold_batch_norms(proto)
-        if folded:
-            text = f"{folded} batch normalisation(s) folded into the convolutions before them"
+    paired = any(node.op_type == "QuantizeLinear" for node in proto.graph.node)
+    if everywhere or bytes_:
+        if paired:
+            text = "the model has Q/DQ pairs of its own: no others are made"
             done.notices.append(Notice("info", text, where))
-        done.unused = tuple(name for name in scales if name not in activations)
-        proto, report = to_qdq(proto, scales, keep=keep, layout=layout)
-        _tell_int8(done, report, len(scales), where)
-    if precision in ("fp16", "bf16", "best"):
+        else:
+            only = None if everywhere else bytes_
+            skip = kept | singles
+            proto = _to_int8(done, proto, scales, skip, only, layout, weight_bits, where)
+    half: Kind = "bf16" if precision == "bf16" else "fp16"
+    if precision in ("fp16", "bf16", "best") or singles:
         ranges = {name: 127 * scale for name, scale in scales.items()}
+        only = singles if precision in ("fp32", "int8") else None
         proto = prepare(proto)
-        halves = to_half(proto, "bf16" if precision == "bf16" else "fp16", keep=keep, ranges=ranges)
-        _tell_half(done, halves, where)
+        report = to_half(proto, half, keep=kept, only=only, ranges=ranges)
+        _tell_half(done, report, half, where)
     done.network = as_network(proto, network)
     return done
+
+
+def _to_int8(
+    done: Exported,
+    proto: Proto,
+    scales: Mapping[str, float],
+    keep: Collection[str],
+    only: Collection[str] | None,
+    layout: Layout,
+    weight_bits: Literal[7, 8],
+    where: str | None,
+) -> Proto:
+    if not any(s > 0 for s in scales.values()):
+        raise EngineError(
+            f"{done.precision if only is None else 'a layer in int8'} needs the scales of "
+            "activations",
+            where=where,
+            fix="noria calibrate CONFIG --images DIR writes them; int8-calib-file names them",
+        )
+    activations = set(activation_names(proto))
+    folded = fold_batch_norms(proto)
+    if folded:
+        text = f"{folded} batch normalisation(s) folded into the convolutions before them"
+        done.notices.append(Notice("info", text, where))
+    done.unused = tuple(name for name in scales if name not in activations)
+    proto, report = to_qdq(
+        proto, scales, keep=keep, only=only, layout=layout, weight_bits=weight_bits
+    )
+    _tell_int8(done, report, len(scales), where)
+    if only is not None:
+        others = [name for name in only if name not in (*report.converted, *report.kept)]
+        if others:
+            text = f"pinned to int8, but without weights of their own: {_some(others)}"
+            done.notices.append(Notice("warning", f"{text}; they stay as they are", where))
+    return proto
 
 
 def activation_names(proto: Proto) -> list[str]:
@@ -136,17 +186,16 @@ def export_onnx(
     """Write the model of a config as ONNX in a precision.
 
     Scales come from the config's `int8-calib-file`. Layers that its `layer-device-precision` pins
-    to fp32 stay FP32, as do those of `keep`; other pins are told.
+    get that precision, those of `keep` FP32; outputs the types of `output-io-formats`.
 
     Raises:
-        ConfigError: a bad item in `layer-device-precision`.
+        ConfigError: a bad item in `layer-device-precision` or `output-io-formats`.
         EngineError: the config names no model; int8 without a usable `int8-calib-file`; the file
             cannot be written.
         ModelError: the model cannot be read or written.
     """
     from noria.engine.model_source import model_source
-    from noria.engine.precision.cache import CalibrationTable
-    from noria.engine.precision.layer_precision import layer_precisions
+    from noria.engine.precision.rules import rules_of
 
     source = model_source(cfg)
     if source is None:
@@ -155,20 +204,14 @@ def export_onnx(
             where=str(cfg.path),
             expected="onnx-file=<model.onnx>, or the keys of a Caffe, UFF or Darknet model",
         )
-    scales: Mapping[str, float] = {}
-    table = cfg.int8_calib_file
-    needed = precision in ("int8", "best")
-    if table is not None and (needed or (precision == "fp16" and table.is_file())):
-        scales = CalibrationTable.load(table).calibrated
-    pins = layer_precisions(cfg)
+    rules, told = rules_of(cfg, precision)
     network = source.network()
     if keep:
         _check_names(prepare(network.to_proto()), keep, str(cfg.path), None)
-    pinned = [name for name, wanted in pins.items() if wanted == "fp32"]
-    done = export(network, precision, scales, keep=[*keep, *pinned], skip_unknown=True)
-    if others := [name for name, wanted in pins.items() if wanted not in ("fp32", precision)]:
-        text = f"layer-device-precision pins to FP32 only here, not {_some(others)}"
-        done.notices.append(Notice("warning", text, str(cfg.path)))
+    done = export(network, precision, rules.scales, keep=keep, pins=rules.pins, skip_unknown=True)
+    done.notices[:0] = told
+    if rules.outputs:
+        done.notices += with_outputs(done, rules.outputs, rules.scales)
     try:
         write_atomically(Path(path), [done.to_bytes()])
     except (OSError, ValueError) as error:
@@ -177,13 +220,24 @@ def export_onnx(
     return done
 
 
+def with_outputs(
+    done: Exported, types: Mapping[str, str], scales: Mapping[str, float]
+) -> list[Notice]:
+    """Give the outputs of an exported network other types, see `cast_outputs`."""
+    where = str(done.network.path) if done.network.path else None
+    proto = done.network.to_proto()
+    told = cast_outputs(proto, types, scales, where=where)
+    done.network = as_network(proto, done.network)
+    return told
+
+
 def _check_names(
     proto: Proto, keep: Collection[str], where: str | None, told: list[Notice] | None
 ) -> None:
     there = {node.name for node in proto.graph.node}
     unknown = [name for name in keep if name not in there]
     if unknown and told is not None:
-        text = f"to be kept in FP32, but not in the graph: {_some(unknown)}"
+        text = f"a precision is given for layers that are not in the graph: {_some(unknown)}"
         told.append(Notice("warning", text, where))
     elif unknown:
         from difflib import get_close_matches
@@ -226,9 +280,9 @@ def _tell_int8(done: Exported, report: QdqReport, entries: int, where: str | Non
         done.notices.append(Notice(level, f"{text}: {_some(done.unused)}", where))
 
 
-def _tell_half(done: Exported, report: HalfReport, where: str | None) -> None:
-    word = "BF16" if done.precision == "bf16" else "FP16"
-    if done.precision != "best":
+def _tell_half(done: Exported, report: HalfReport, half: Kind, where: str | None) -> None:
+    word = half.upper()
+    if done.precision in ("fp16", "bf16"):
         done.converted, done.kept = tuple(report.converted), dict(report.kept)
     text = f"{len(report.converted)} nodes compute in {word}"
     if report.kept:

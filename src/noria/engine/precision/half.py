@@ -59,6 +59,7 @@ def to_half(
     kind: Kind = "fp16",
     *,
     keep: Collection[str] = (),
+    only: Collection[str] | None = None,
     ranges: Mapping[str, float] | None = None,
 ) -> HalfReport:
     """Convert a prepared model in place.
@@ -66,18 +67,26 @@ def to_half(
     Args:
         proto: from `prepare`; for bf16 of opset 22 or newer, where convolutions know it.
         keep: names of nodes to leave in FP32.
+        only: names of the only nodes to convert, if not all.
         ranges: largest absolute value of activations, as far as known.
     """
-    return _Pass(proto, kind, frozenset(keep), ranges or {}).run()
+    chosen = None if only is None else frozenset(only)
+    return _Pass(proto, kind, frozenset(keep), chosen, ranges or {}).run()
 
 
 class _Pass:
     def __init__(
-        self, proto: Proto, kind: Kind, keep: frozenset[str], ranges: Mapping[str, float]
+        self,
+        proto: Proto,
+        kind: Kind,
+        keep: frozenset[str],
+        only: frozenset[str] | None,
+        ranges: Mapping[str, float],
     ) -> None:
         from onnx import TensorProto
 
         self.proto, self.graph, self.kind, self.keep = proto, proto.graph, kind, keep
+        self.only = only
         self.single = TensorProto.FLOAT
         self.half = TensorProto.FLOAT16 if kind == "fp16" else TensorProto.BFLOAT16
         self.largest = LARGEST_FP16 if kind == "fp16" else float(np.finfo(np.float32).max)
@@ -177,7 +186,7 @@ class _Pass:
     def _signature(self, node: Any) -> _Signature | None:
         """What of the node becomes half; None if it stays as it is, the reason noted."""
         touches = [n for n in (*node.input, *node.output) if self.types.get(n) == self.single]
-        if not touches:
+        if not touches or (self.only is not None and node.name not in self.only):
             return None
         reason, signature = self._judge(node)
         if signature is None:

@@ -9,7 +9,7 @@ from noria.errors import ConfigError
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
 
-__all__ = ["fp32_line", "layer_precisions"]
+__all__ = ["dla_layers", "fp32_line", "layer_precisions"]
 
 _PRECISIONS = ("fp32", "fp16", "int8")
 _DEVICES = ("gpu", "dla")
@@ -36,6 +36,12 @@ def layer_precisions(cfg: ModelConfig) -> dict[str, str]:
             )
         found[name] = precision
     return found
+
+
+def dla_layers(cfg: ModelConfig) -> list[str]:
+    """Layers that are to run on a DLA; of a config that `layer_precisions` takes."""
+    items = [item.strip() for item in cfg.layer_device_precision]
+    return [item.rsplit(":", 2)[0] for item in items if item.endswith(":dla")]
 
 
 def fp32_line(names: tuple[str, ...]) -> str:

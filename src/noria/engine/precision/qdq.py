@@ -48,7 +48,9 @@ def to_qdq(
     scales: Mapping[str, float],
     *,
     keep: Collection[str] = (),
+    only: Collection[str] | None = None,
     layout: Layout = "inputs",
+    weight_bits: Literal[7, 8] = 8,
 ) -> tuple[Proto, QdqReport]:
     """A prepared model with Q/DQ pairs.
 
@@ -56,9 +58,12 @@ def to_qdq(
         proto: from `prepare`, of opset 13 or newer.
         scales: activation -> scale; 0 counts as none.
         keep: names of nodes to leave as they are.
+        only: names of the only nodes to convert, if not all.
         layout: `inputs` quantises what goes into layers with weights, as TensorRT and OpenVINO
             want it; `all` every tensor with a scale, so that runtimes which compute whole chains
             in INT8, such as ONNX Runtime, find a pair on each side.
+        weight_bits: 7 keeps weights within 64, for processors that add products of bytes in 16
+            bits.
 
     Raises:
         EngineError: the tools refuse the model; nothing is left to quantise.
@@ -68,6 +73,8 @@ def to_qdq(
     chosen = []
     for node in proto.graph.node:
         if node.op_type not in WEIGHTED or node.domain not in ("", "ai.onnx"):
+            continue
+        if only is not None and node.name not in only:
             continue
         why = _why_not(node, weights, scales, keep)
         if why is None:
@@ -84,7 +91,9 @@ def to_qdq(
             fix=[reasons] if reasons else (),
         )
     report.converted = chosen
-    return _insert(proto, scales, chosen, keep, layout), report
+    if only is not None:  # chains between them are not wanted
+        layout = "inputs"
+    return _insert(proto, scales, chosen, keep, layout, weight_bits), report
 
 
 _NO_SCALE = "its input has no scale"
@@ -117,6 +126,7 @@ def _insert(
     chosen: list[str],
     keep: Collection[str],
     layout: Layout,
+    weight_bits: int,
 ) -> Proto:
     import onnx
 
@@ -142,7 +152,7 @@ def _insert(
     made.CopyFrom(proto)
     try:
         with _quiet():
-            made = _quantised(made, given, nodes, operators, options)
+            made = _quantised(made, given, nodes, operators, options, weight_bits == 7)
     except Exception as error:  # the tools raise whatever an odd graph makes them raise
         said = (str(error) or type(error).__name__).splitlines()[0][:300]
         raise EngineError(f"the quantisation tools refuse the model: {said}") from error
@@ -200,6 +210,7 @@ def _quantised(
     nodes: list[str],
     operators: list[str],
     options: dict[str, Any],
+    narrow: bool,
 ) -> Proto:
     # The tools ship with ONNX Runtime; nothing is run here.
     from onnxruntime.quantization import QuantType
@@ -223,7 +234,7 @@ def _quantised(
     quantizer = QDQQuantizer(
         proto,
         per_channel=True,
-        reduce_range=False,
+        reduce_range=narrow,
         weight_qType=QuantType.QInt8,
         activation_qType=QuantType.QInt8,
         tensors_range=TensorsData(CalibrationMethod.MinMax, ranges),

@@ -1,0 +1,139 @@
+"""From a network to the graphs that are built: one per precision, made for the runtimes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from noria.engine.plan_header import Precision
+from noria.engine.precision.capability import fast_fp16, int8_layout, weight_bits
+from noria.engine.precision.explicit import export, with_outputs
+from noria.engine.precision.qdq import Layout
+from noria.engine.precision.rules import PrecisionRules
+from noria.errors import EngineError, ModelError
+from noria.network.network import Network
+from noria.notices import Notice
+
+__all__ = ["Lowered", "lower", "lower_or_fp32", "tuned_precisions"]
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A graph to build.
+
+    Attributes:
+        network: what runtimes are given.
+        precision: that was written into it.
+        runtimes: those it was made for.
+        weight_bits: of INT8 weights.
+        notices: what was done.
+    """
+
+    network: Network
+    precision: Precision
+    runtimes: tuple[str, ...]
+    weight_bits: Literal[7, 8] = 8
+    notices: tuple[Notice, ...] = ()
+
+
+def lower(
+    network: Network, precision: Precision, rules: PrecisionRules, runtimes: Sequence[str]
+) -> Lowered:
+    """Write a precision, pinned layers and types of outputs into a network.
+
+    Args:
+        runtimes: backends of one INT8 layout, see `int8_layout`.
+
+    Raises:
+        EngineError, ModelError: as `export`; an output that is not there.
+    """
+    if precision == "fp32" and not rules.pins and not rules.outputs:
+        return Lowered(network, precision, tuple(runtimes))
+    bits: Literal[7, 8] = 8
+    if rules.needs_table(precision) and any(weight_bits(r) == 7 for r in runtimes):
+        bits = 7
+    layout: Layout = int8_layout(runtimes[0])
+    done = export(
+        network,
+        precision,
+        rules.scales,
+        pins=rules.pins,
+        layout=layout,
+        weight_bits=bits,
+        skip_unknown=True,
+    )
+    told = list(done.notices)
+    if bits == 7:
+        text = "INT8 weights have 7 bits: this CPU adds products of bytes in 16 bits"
+        told.append(Notice("info", text))
+    if rules.outputs:
+        told += with_outputs(done, rules.outputs, rules.scales)
+    named = tuple(_named(network, notice) for notice in told)
+    return Lowered(done.network, precision, tuple(runtimes), bits, named)
+
+
+def lower_or_fp32(
+    network: Network, precision: Precision, rules: PrecisionRules, runtimes: Sequence[str]
+) -> Lowered:
+    """`lower`, or FP32 with a warning where the precision is not possible.
+
+    Raises:
+        EngineError, ModelError: FP32 is not possible either.
+    """
+    try:
+        return lower(network, precision, rules, runtimes)
+    except (EngineError, ModelError) as error:
+        if precision == "fp32" and not rules.pins:
+            raise
+        return in_fp32(network, precision, rules, runtimes, error)
+
+
+def in_fp32(
+    network: Network,
+    precision: Precision,
+    rules: PrecisionRules,
+    runtimes: Sequence[str],
+    error: EngineError | ModelError,
+) -> Lowered:
+    """FP32 in place of what failed. Source: config facts 5.3, the retry without the flag."""
+    what = precision.upper() if precision != "fp32" else "layer-device-precision"
+    at = f"{error.where}: " if error.where and "node" in error.where else ""
+    text = f"{what} cannot be built: {at}{error.found}; FP32 is built"
+    plain = lower(network, "fp32", replace(rules, pins={}), runtimes)
+    told = _named(network, Notice("warning", text))
+    return replace(plain, notices=(told, *plain.notices))
+
+
+def tuned_precisions(
+    precision: Precision, rules: PrecisionRules, runtimes: Sequence[str]
+) -> list[tuple[Precision, tuple[str, ...]]]:
+    """What a tuner compares: precisions, and the runtimes to try each on.
+
+    `best` stands for FP32, INT8 if there are scales, and FP16 around both where it is computed as
+    such. Runtimes that want INT8 in another layout get a graph of their own.
+    """
+    if precision != "best":
+        return [(precision, part) for part in _by_layout(precision, runtimes)]
+    quick = tuple(r for r in runtimes if fast_fp16(r))
+    chosen: list[tuple[Precision, tuple[str, ...]]] = [("fp32", tuple(runtimes))]
+    if quick:
+        chosen.append(("fp16", quick))
+    if rules.scales:
+        chosen += [("int8", part) for part in _by_layout("int8", runtimes)]
+        chosen += [("best", part) for part in _by_layout("best", quick)]
+    return chosen
+
+
+def _by_layout(precision: Precision, runtimes: Sequence[str]) -> list[tuple[str, ...]]:
+    if precision not in ("int8", "best"):
+        return [tuple(runtimes)]
+    groups: dict[tuple[str, int], list[str]] = {}
+    for runtime in runtimes:
+        groups.setdefault((int8_layout(runtime), weight_bits(runtime)), []).append(runtime)
+    return [tuple(group) for group in groups.values()]
+
+
+def _named(network: Network, notice: Notice) -> Notice:
+    # the name alone: the notice is kept in the plan, and the model may be moved
+    return Notice(notice.level, notice.message, network.path.name if network.path else None)
