@@ -12,9 +12,11 @@
 #include <type_traits>
 #include <vector>
 
-#include "NvInfer.h"
-#include "NvInferRuntime.h"
-#include "NvOnnxParser.h"
+// In angle brackets: where TensorRT's own headers come first on the include path, these are taken.
+#include <NvInfer.h>
+#include <NvInferRuntime.h>
+#include <NvOnnxParser.h>
+
 #include "nvdsinfer.h"
 
 namespace nvcaffeparser1 {

@@ -37,6 +37,8 @@ void CustomFunction::translate_current_exception() {
         throw;
     } catch (const abi::__forced_unwind &) {
         throw;  // the thread is being cancelled; swallowing it ends the process
+    } catch (const MissingFunction &call) {
+        throw MissingFunctionError(call.what());
     } catch (const std::exception &error) {
         throw CustomCodeError(name_of_current_exception() + ": " + error.what());
     } catch (...) {

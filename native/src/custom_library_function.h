@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "custom_library_shared_object.h"
+#include "stand_in.h"
 
 // This module calls custom libraries, it is none.
 #define NORIA_NO_ABI_MARKER
@@ -39,10 +40,12 @@ public:
 
 protected:
     // Calls the function, one call into its library at a time. Throws CustomCodeError for anything
-    // that it throws.
+    // that it throws, MissingFunctionError if it calls a function of a library that is not installed.
     template <typename... Parameters, typename... Arguments>
     bool invoke(bool (*)(Parameters...), Arguments &&...arguments) {
         std::lock_guard<std::mutex> hold(library_->call_lock());
+        StandInScope scope;
+        if (setjmp(scope.jump)) throw MissingFunctionError(scope.refused);
         try {
             return reinterpret_cast<bool (*)(Parameters...)>(function_)(arguments...);
         } catch (...) {

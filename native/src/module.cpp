@@ -7,6 +7,7 @@ NB_MODULE(_native, m) {
     bind_cluster(m);
     bind_decode(m);
     bind_custom_library(m);
+    bind_stand_in(m);
     bind_draw_blend(m);
     bind_segment(m);
     bind_track(m);

@@ -5,6 +5,7 @@ void bind_preprocess(nanobind::module_ &m);      // preprocess.cpp
 void bind_cluster(nanobind::module_ &m);         // cluster.cpp
 void bind_decode(nanobind::module_ &m);          // decode.cpp
 void bind_custom_library(nanobind::module_ &m);  // custom_library.cpp
+void bind_stand_in(nanobind::module_ &m);        // stand_in.cpp
 void bind_segment(nanobind::module_ &m);         // segment.cpp
 void bind_track(nanobind::module_ &m);           // track.cpp
 void bind_draw_blend(nanobind::module_ &m);      // draw_blend.cpp

@@ -125,6 +125,26 @@ class SegmentationParser(CustomFunction):
 def demangle(name: str) -> str:
     """The C++ name behind a linker symbol."""
 
+class MissingFunctionError(Exception):
+    pass
+
+def stand_in_target(function: str, library: str) -> int:
+    """
+    Address of what a stand-in's function jumps to; 0 where there are no stand-ins.
+    """
+
+def stand_in_calls() -> list[tuple[str, str]]:
+    """
+    (function, library) of calls that were answered with 0 since the last time.
+    """
+
+def stand_in_creators(version_10: bool) -> list[tuple[str, str, str]]:
+    """
+    (name, version, namespace) of the plugin creators that the registry was given.
+    """
+
+def class_type_info() -> int: ...
+
 def draw_blend(plane: Annotated[NDArray[numpy.uint8], dict(device='cpu')], slots: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)], xs: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], ys: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], keep: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)], add: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
     """Blend the colour of each pixel's slot over a plane. Releases the GIL."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -13,7 +14,7 @@ from noria import _native
 from noria.errors import ParserError
 from noria.meta import Layer, NetworkInfo
 
-__all__ = ["CppFunction", "ParserReturnedFalse"]
+__all__ = ["CppFunction", "ParserReturnedFalse", "demangled", "missing_function"]
 
 DATA_TYPES: dict[np.dtype[Any], int] = {
     np.dtype(np.float32): 0,
@@ -71,6 +72,8 @@ class CppFunction:
                 result = call(tensors, types)
             except _native.CustomCodeError as error:
                 raise ParserError(f"the parser threw {error}", where=self.where) from error
+            except _native.MissingFunctionError as error:
+                raise missing_function(error, self.where) from error
             except _native.CustomResultError as error:
                 raise ParserError(
                     str(error),
@@ -98,6 +101,27 @@ class CppFunction:
             # Binding indices count inputs and outputs together; the input is 0.
             self.native.set_layers(list(names), list(range(1, len(names) + 1)))
             self._names = names
+
+
+def demangled(text: str) -> str:
+    """The text with the C++ names in it as a programmer writes them."""
+    return re.sub(r"\b_Z\w+", lambda m: str(_native.demangle(m[0])), text)
+
+
+def missing_function(call: Exception, where: str) -> ParserError:
+    """The error for a call of a function whose library is not installed.
+
+    Args:
+        call: its text is `function of library`.
+    """
+    return ParserError(
+        f"the code called {demangled(str(call))}, which is not installed on this machine",
+        where=where,
+        fix=[
+            "code that needs NVIDIA's libraries while a model runs cannot run without them",
+            "noria inspect shows what a library asks of them",
+        ],
+    )
 
 
 def data_type(name: str, tensor: npt.NDArray[Any], where: str) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria import _native
-from noria.custom.cpp_function import CppFunction, data_type, size_of
+from noria.custom.cpp_function import CppFunction, data_type, missing_function, size_of
 from noria.custom.validate_maps import MAX_ATTRIBUTES, MAX_MAP_PIXELS
 from noria.errors import CustomLibraryError, ParserError
 from noria.meta import (
@@ -134,5 +134,7 @@ def cpp_initializer(native: Any, where: str) -> Any:
             return bool(native.call(firsts, types, *size_of(network), max_batch))
         except _native.CustomCodeError as error:
             raise CustomLibraryError(f"the function threw {error}", where=where) from error
+        except _native.MissingFunctionError as error:
+            raise missing_function(error, where) from error
 
     return initialize

@@ -14,11 +14,12 @@ from noria.custom.cpp_boxes import (
     CppBoxParser,
     CppInstanceParser,
 )
-from noria.custom.cpp_function import CppFunction, ParserReturnedFalse
+from noria.custom.cpp_function import CppFunction, ParserReturnedFalse, demangled
 from noria.custom.cpp_items import CppClassifierParser, CppSegmentationParser, cpp_initializer
 from noria.custom.inputs import INPUT_INITIALIZER, InputInitializer, checked_initializer
 from noria.custom.library import compile_command
 from noria.custom.load_errors import check_header, load_failed
+from noria.custom.load_stand_ins import note_calls, provide_stand_ins
 from noria.custom.names import missing_name_hints, parser_like
 from noria.custom.validate import CheckedParser
 from noria.custom.validate_maps import CheckedClassifier, CheckedSegmentation
@@ -52,11 +53,13 @@ class CppLibrary:
         self.decisions: list[Notice] = []
         self._rotation = rotation
         self._elf = check_header(path, hint)
+        provide_stand_ins(self._elf, self.decisions)
         try:
             self._object = _native.SharedObject(str(path))
         except RuntimeError as error:
             reason = str(error)
-            raise load_failed(self._elf, reason, hint, _demangled(reason)) from error
+            raise load_failed(self._elf, reason, hint, demangled(reason)) from error
+        note_calls(self._elf, self.decisions)
         self.layout = LayoutDecision(self._elf, abi, self.decisions)
 
     def __repr__(self) -> str:
@@ -169,7 +172,3 @@ class CppLibrary:
             where=str(self.path),
             fix=missing_name_hints(name, names, kind=f"exported {kind}"),
         )
-
-
-def _demangled(text: str) -> str:
-    return re.sub(r"\b_Z\w+", lambda m: str(_native.demangle(m[0])), text)

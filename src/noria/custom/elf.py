@@ -29,6 +29,7 @@ FILE_TYPES = {1: "an object file (.o)", 2: "an executable", 3: "a shared library
 _PT_LOAD, _PT_DYNAMIC = 1, 2
 _DT_NEEDED, _DT_HASH, _DT_STRTAB, _DT_SYMTAB, _DT_STRSZ = 1, 4, 5, 6, 10
 _DT_SONAME, _DT_RPATH, _DT_RUNPATH, _DT_GNU_HASH = 14, 15, 29, 0x6FFFFEF5
+_DT_VERSYM = 0x6FFFFFF0
 _DT_VERDEF, _DT_VERDEFNUM, _DT_VERNEED, _DT_VERNEEDNUM = (
     0x6FFFFFFC,
     0x6FFFFFFD,
@@ -44,12 +45,21 @@ class ElfError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class DynamicSymbol:
-    """An entry of `.dynsym`. `kind` is STT_*: 1 data, 2 function."""
+    """An entry of `.dynsym`.
+
+    Attributes:
+        kind: STT_*: 1 data, 2 function.
+        weak: it may stay undefined.
+        version: the version it is demanded in, and `needed_from` the library that must have it.
+    """
 
     name: str
     defined: bool
     kind: int
     exported: bool
+    weak: bool = False
+    version: str | None = None
+    needed_from: str | None = None
 
 
 @dataclass(frozen=True)
@@ -219,6 +229,8 @@ class _Reader:
         start = self._offset(tags[_DT_SYMTAB][0])
         layout, size = ("IBBHQQ", 24) if self.wide else ("IIIBBH", 16)
         count = min(self._symbol_count(tags), _MAX_SYMBOLS)
+        versions = self._demanded_versions(tags, strings)
+        indices = self._offset(tags[_DT_VERSYM][0]) if versions and _DT_VERSYM in tags else None
         if start + count * size > len(self.data):
             raise ElfError("truncated ELF file: the symbol table is incomplete")
         symbols = []
@@ -229,8 +241,20 @@ class _Reader:
             else:
                 name, _, _, info, other, section = values
             exported = info >> 4 in (1, 2, 10) and other & 3 in (0, 3)
+            file = version = None
+            if indices is not None and section == 0:
+                (index,) = self.unpack("H", indices + 2 * i)
+                file, version = versions.get(index & 0x7FFF, (None, None))
             symbols.append(
-                DynamicSymbol(self._text(strings, name), section != 0, info & 15, exported)
+                DynamicSymbol(
+                    self._text(strings, name),
+                    section != 0,
+                    info & 15,
+                    exported,
+                    info >> 4 == 2,
+                    version,
+                    file,
+                )
             )
         return tuple(symbols)
 
@@ -255,6 +279,15 @@ class _Reader:
 
     def _version_needs(self, tags: dict[int, list[int]], strings: bytes) -> dict[str, list[str]]:
         needs: dict[str, list[str]] = {}
+        for file, version in self._demanded_versions(tags, strings).values():
+            needs.setdefault(file, []).append(version)
+        return needs
+
+    def _demanded_versions(
+        self, tags: dict[int, list[int]], strings: bytes
+    ) -> dict[int, tuple[str, str]]:
+        """Index that symbols refer by -> (library, version)."""
+        needs: dict[int, tuple[str, str]] = {}
         if _DT_VERNEED not in tags:
             return needs
         at = self._offset(tags[_DT_VERNEED][0])
@@ -262,8 +295,8 @@ class _Reader:
             _, count, file, aux, following = self.unpack("HHIII", at)
             entry = at + aux
             for _ in range(count):
-                _, _, _, name, next_aux = self.unpack("IHHII", entry)
-                needs.setdefault(self._text(strings, file), []).append(self._text(strings, name))
+                _, _, index, name, next_aux = self.unpack("IHHII", entry)
+                needs[index] = self._text(strings, file), self._text(strings, name)
                 if not next_aux:
                     break
                 entry += next_aux

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import re
 from pathlib import Path
 
 from noria.custom.elf import MACHINES, ElfError, ElfFile, version_key
+from noria.custom.resolve import find_library
+from noria.custom.stand_ins import is_nvidia, supported
 from noria.errors import CustomLibraryError
 
 __all__ = ["check_header", "load_failed"]
 
 _HOST_MACHINES = {"x86_64": 62, "aarch64": 183, "riscv64": 243, "ppc64le": 21, "s390x": 22}
-_NVIDIA = re.compile(
-    r"lib(nvinfer|nvonnxparser|nvparsers|nvcaffe|nvuff|nvds|nvbuf|nvdla|cuda|cublas|cudnn|cufft|"
-    r"curand|cusolver|cusparse|npp|nvrtc|nvToolsExt)"
-)
 _SHOWN = 8
 
 
@@ -91,10 +88,14 @@ def load_failed(elf: ElfFile, reason: str, compile_hint: str, demangled: str) ->
     """
     found: list[str] = []
     fix: list[str] = []
-    missing = [name for name in elf.needed if not _resolve(name, elf)]
+    missing = [
+        name
+        for name in elf.needed
+        if not (supported() and is_nvidia(name)) and not find_library(name, elf)
+    ]
     if missing:
         found.append(f"it is linked against {', '.join(missing)}, not found on this machine")
-        if any(_NVIDIA.match(name) for name in missing):
+        if any(map(is_nvidia, missing)):
             fix.append(
                 "these belong to NVIDIA's SDK; a parser does not need them: compile its source "
                 f"without -lnvinfer and the like: {compile_hint}"
@@ -126,47 +127,11 @@ def _undefined(demangled: str) -> str:
     return f"nothing defines {match[1] if match else demangled}"
 
 
-def _resolve(name: str, elf: ElfFile) -> Path | None:
-    """Where the loader would find a library it is linked against; None if nowhere."""
-    if "/" in name:
-        return Path(name) if Path(name).exists() else None
-    if path := _loaded().get(name):
-        return path
-    origin = str(elf.path.resolve().parent)
-    folders = [p.replace("$ORIGIN", origin).replace("${ORIGIN}", origin) for p in elf.run_paths]
-    folders += [p for p in os.environ.get("LD_LIBRARY_PATH", "").split(":") if p]
-    folders += ["/lib", "/usr/lib", "/lib64", "/usr/lib64", *_default_folders()]
-    for folder in folders:
-        if (path := Path(folder, name)).exists():
-            return path
-    try:
-        cache = Path("/etc/ld.so.cache").read_bytes()
-    except OSError:
-        return None
-    match = re.search(rb"\0(/[^\0]*/" + re.escape(name.encode()) + rb")\0", cache)
-    return Path(os.fsdecode(match[1])) if match else None
-
-
-def _default_folders() -> list[str]:
-    triplet = f"{platform.machine()}-linux-gnu"
-    return [f"/lib/{triplet}", f"/usr/lib/{triplet}", f"/usr/local/lib/{triplet}", "/usr/local/lib"]
-
-
-def _loaded() -> dict[str, Path]:
-    """File names of the libraries in this process."""
-    try:
-        maps = Path("/proc/self/maps").read_text()
-    except OSError:
-        return {}
-    paths = {line.split(maxsplit=5)[-1] for line in maps.splitlines() if "/" in line}
-    return {Path(p).name: Path(p) for p in paths if ".so" in p}
-
-
 def _missing_versions(elf: ElfFile) -> list[tuple[str, str, str]]:
     """(library, versions that it lacks, newest version that it has)."""
     result = []
     for library, needs in elf.version_needs.items():
-        path = _resolve(library, elf)
+        path = find_library(library, elf)
         try:
             offered = ElfFile.read(path).version_defs if path else frozenset()
         except (ElfError, OSError):
