@@ -177,3 +177,16 @@ def greedy_nms(boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), or
     """
     Suppression of (N, 4) corner boxes, best first; fills `rows` until it is full, returns how many. Releases the GIL.
     """
+
+def roi_sample(map: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)], images: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], grids: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.int32], dict(shape=(None, 2), order='C', device='cpu', writable=False)], offset: float, outside: int, largest: bool, out: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu')]) -> None:
+    """
+    Regions of (B, C, H, W): region i of image images[i] fills out[rows[i]]. grids is start y, step y, start x, step x; counts the samples of a bin. Releases the GIL.
+    """
+
+def deformed_columns(map: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)], image: int, numbers: Sequence[int], offset: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], mask: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], columns: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+    """
+    What each tap of a deformable convolution reads: (C * taps, out). Releases the GIL.
+    """
+
+def deformable_attention(value: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)], shapes: Annotated[NDArray[numpy.int32], dict(shape=(None, 2), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], locations: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None, None, None), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu')]) -> None:
+    """Multi-scale deformable attention. Releases the GIL."""

@@ -168,3 +168,34 @@ NEED_FIXED_AXES: set[str] = set()
 """Plugins of whole shapes that must know some of them while building."""
 
 _DRIVERS: dict[Any, Any] = {0: _static, 1: _static, 2: _static, 3: _whole, "V3": _whole}
+
+
+def decomposed(name: str, *inputs: Any, version: str = "1", opset: int = 18, **values: Any) -> Any:
+    """What the plugin's ONNX nodes compute; None if it has none."""
+    import onnx
+    import onnx_ir as ir
+    from onnx import helper
+    from onnx.reference import ReferenceEvaluator
+
+    plugin = create(name, version, **values)
+    names = [f"x{i}" for i in range(len(inputs))]
+    outs = [f"y{i}" for i in range(plugin.num_outputs)]
+    values_in = [
+        ir.Value(
+            name=n, shape=ir.Shape(a.shape), type=ir.TensorType(ir.DataType.from_numpy(a.dtype))
+        )
+        for n, a in zip(names, inputs, strict=True)
+    ]
+    node = ir.Node("", name, values_in, outputs=[ir.Value(name=n) for n in outs], name="node")
+    nodes = plugin.to_onnx(node, opset)
+    if nodes is None:
+        return None
+    infos = [
+        helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
+        for n, a in zip(names, inputs, strict=True)
+    ]
+    ends = [helper.make_empty_tensor_value_info(n) for n in outs]
+    graph = helper.make_graph(nodes, "g", infos, ends)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+    onnx.shape_inference.infer_shapes(model, strict_mode=True)
+    return ReferenceEvaluator(model).run(None, dict(zip(names, inputs, strict=True)))

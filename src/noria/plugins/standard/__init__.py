@@ -18,6 +18,13 @@ __all__ = ["init_libnvinfer_plugins", "register_standard", "standard_layers"]
 _FAMILIES = (
     "efficient_nms",
     "batched_nms",
+    "priors",
+    "elementwise",
+    "moves",
+    "roi",
+    "proposals",
+    "mask_rcnn",
+    "deformable",
 )
 
 

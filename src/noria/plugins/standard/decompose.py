@@ -48,9 +48,9 @@ class Decomposition:
         """Type of the first input; float32 if nobody says."""
         return self.dtypes[0] or np.dtype(np.float32)
 
-    def op(self, kind: str, *inputs: str, to: str | None = None, **attributes: Any) -> str:
-        """A node with one output, called `to` or something new; gives its name."""
-        return self.ops(kind, inputs, [to or self._name(kind)], **attributes)[0]
+    def op(self, kind: str, *inputs: str, out: str | None = None, **attributes: Any) -> str:
+        """A node with one output, called `out` or something new; gives its name."""
+        return self.ops(kind, inputs, [out or self._name(kind)], **attributes)[0]
 
     def ops(
         self, kind: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: Any

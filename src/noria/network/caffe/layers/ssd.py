@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from noria.network.caffe.layers.ssd_output import detection_output
 from noria.network.caffe.lowering import Lower, Lowering
 from noria.network.caffe.reading import Fields
 from noria.network.graph_builder import Blob
+from noria.network.prior_boxes import cell_ratios, cell_sizes, prior_boxes
 
 __all__ = ["LOWERINGS"]
 
@@ -37,16 +36,8 @@ def _prior_box(ctx: Lowering) -> list[Blob]:
     count = height * width * len(sizes)
     if count > _MAX_PRIORS:
         raise ctx.error(f"{count} prior boxes", expected=f"at most {_MAX_PRIORS}")
-    boxes = np.empty((height, width, len(sizes), 4), np.float64)
-    half = np.array(sizes, np.float64) / 2
-    centre_x = ((np.arange(width) + offset) * step_w)[None, :, None]
-    centre_y = ((np.arange(height) + offset) * step_h)[:, None, None]
-    boxes[..., 0] = (centre_x - half[:, 0]) / img_w
-    boxes[..., 1] = (centre_y - half[:, 1]) / img_h
-    boxes[..., 2] = (centre_x + half[:, 0]) / img_w
-    boxes[..., 3] = (centre_y + half[:, 1]) / img_h
-    if fields.flag("clip", False):
-        boxes = boxes.clip(0, 1)
+    clip = fields.flag("clip", False)
+    boxes = prior_boxes((height, width), sizes, (img_h, img_w), (step_h, step_w), offset, clip=clip)
     variances = np.broadcast_to(np.array(variance, np.float64), boxes.shape)
     both = np.stack([boxes.ravel(), variances.ravel()])[None]
     return [ctx.constant(both, name="priors")]
@@ -60,22 +51,14 @@ def _sizes(ctx: Lowering, fields: Fields) -> list[tuple[float, float]]:
         len(largest) != len(least) or any(a >= b for a, b in zip(least, largest, strict=True))
     ):
         raise ctx.error(f"max_size {largest}", expected="one above each min_size, or none")
-    ratios = [1.0]
     flip = fields.flag("flip", True)
-    for ratio in fields.numbers("aspect_ratio"):
-        if ratio <= 0:
-            raise ctx.error(f"aspect_ratio {ratio}", expected="a positive number")
-        if all(abs(ratio - known) >= 1e-6 for known in ratios):
-            ratios += [ratio, 1 / ratio] if flip else [ratio]
+    aspects = fields.numbers("aspect_ratio")
+    if any(ratio <= 0 for ratio in aspects):
+        raise ctx.error(f"aspect_ratio {min(aspects)}", expected="a positive number")
+    ratios = cell_ratios(aspects, flip=flip)
     if len(ratios) * len(least) + len(largest) > _MAX_PRIORS:
         raise ctx.error(f"{len(ratios)} ratios of {len(least)} sizes")
-    sizes = []
-    for i, small in enumerate(least):
-        sizes.append((small, small))
-        if largest:
-            sizes.append((math.sqrt(small * largest[i]),) * 2)
-        sizes += [(small * math.sqrt(r), small / math.sqrt(r)) for r in ratios[1:]]
-    return sizes
+    return cell_sizes(least, largest, ratios)
 
 
 def _pair(ctx: Lowering, fields: Fields, both: str, high: str, wide: str) -> tuple[int, int] | None:

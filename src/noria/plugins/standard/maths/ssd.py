@@ -26,16 +26,14 @@ def decode(codes: Array, priors: Array, variances: Array | None, code: str) -> A
     """
     if variances is not None:
         codes = codes * variances
-    if code == "CORNER":
-        boxes: Array = priors + codes
-        return boxes
     first, second = priors[..., :2], priors[..., 2:]
     size = second - first
-    if code == "CORNER_SIZE":
-        boxes = priors + codes * np.concatenate([size, size], axis=-1)
-        return boxes
     if code == "TF_CENTER":  # y before x
         codes = codes[..., [1, 0, 3, 2]]
-    centre = codes[..., :2] * size + (first + second) * np.float32(0.5)
-    half = np.exp(codes[..., 2:]) * size * np.float32(0.5)
-    return np.concatenate([centre - half, centre + half], axis=-1)
+    if code in ("CORNER", "CORNER_SIZE"):
+        boxes = priors + (codes if code == "CORNER" else codes * np.concatenate([size, size], -1))
+    else:
+        centre = codes[..., :2] * size + (first + second) * np.float32(0.5)
+        half = np.exp(codes[..., 2:]) * size * np.float32(0.5)
+        boxes = np.concatenate([centre - half, centre + half], axis=-1)
+    return boxes
