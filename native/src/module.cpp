@@ -9,6 +9,7 @@ NB_MODULE(_native, m) {
     bind_custom_library(m);
     bind_stand_in(m);
     bind_draw_blend(m);
+    bind_guard(m);
     bind_segment(m);
     bind_track(m);
     bind_plugin_nms(m);

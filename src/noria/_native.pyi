@@ -148,6 +148,44 @@ def class_type_info() -> int: ...
 def draw_blend(plane: Annotated[NDArray[numpy.uint8], dict(device='cpu')], slots: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)], xs: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], ys: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], keep: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)], add: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
     """Blend the colour of each pixel's slot over a plane. Releases the GIL."""
 
+class GuardChannel:
+    """One side of the page that requests go through."""
+
+    def __init__(self, page: int, my_event: int, other_event: int) -> None: ...
+
+    def ask(self, arrays: list, to: Sequence[int], timeout_s: float, process: int) -> str:
+        """
+        Copy arrays to addresses, post a request and wait: 'given', 'died' or 'late'.
+        """
+
+    def wait(self, timeout_s: float, process: int) -> str: ...
+
+    def next(self) -> bool: ...
+
+    def answer(self) -> bool: ...
+
+def guard_sandbox(memory_bytes: int) -> list[str]:
+    """
+    Give up what a library does not need, for good; what could not be done, in words.
+    """
+
+def guard_report_to(fd: int, hang_signal: int) -> None:
+    """
+    Report fatal signals, std::terminate and exit of this process to a file descriptor.
+    """
+
+def guard_set_function(name: str) -> None:
+    """What is called from now on."""
+
+def guard_set_region(slot: int, start: int, end: int, name: str) -> None:
+    """Name memory that a protected page follows."""
+
+def guard_protect(address: int, bytes: int, readable: bool, writable: bool) -> None:
+    """Change the rights of whole pages."""
+
+def guard_signal_main_thread(process: int, number: int) -> bool:
+    """Send a signal to the first thread of another process."""
+
 def class_map(scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], limit: float, nhwc: bool, map: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], simd: bool = True) -> None:
     """
     Class of each pixel: scores is (C, pixels), or (pixels, C) when nhwc; map is (pixels,). The first of the largest values above limit wins, -1 for none. Releases the GIL.

@@ -25,6 +25,8 @@ _COMMANDS = {
     "compile": "Compile a custom library from its C++ sources.",
     "includes": "Print the flags with which C++ sources find noria's headers.",
     "demo": "Run the whole pipeline on the demo scene.",
+    "trust": "Let C++ libraries run without a worker process.",
+    "replay": "Repeat a call that ended a library's worker process.",
     "completion": "Print the shell completion script.",
 }
 

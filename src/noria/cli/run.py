@@ -92,6 +92,13 @@ Examples:
     help="Bytes per box of a C++ parser (24: DeepStream 5 to 8, 28: 9). Default: detect.",
 )
 @click.option(
+    "--guard",
+    type=click.Choice(["auto", "always", "never"]),
+    help="Run custom libraries in worker processes, so that their crashes are survived. auto: C++ "
+    "libraries that are not trusted yet (noria trust). Default: the config's custom-lib-guard, or "
+    "auto.",
+)
+@click.option(
     "--generation",
     type=click.Choice(["9.1", "6.2"]),
     default="9.1",

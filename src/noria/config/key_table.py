@@ -95,6 +95,10 @@ PROPERTY_ROWS: tuple[Key, ...] = (
     _p("engine-create-func-name", _STRING, None, "engine builder in the custom library; beside onnx-file the ONNX file is used", since="5.0"),
     _p("custom-lib-path", _PATH, None, "library (.so) or Python module (.py) with the parser", acts=True),
     _p("custom-lib-abi", _STRING, "auto", "size of a box in a C++ library: 24 or 28 bytes; auto detects", choices=("auto", "24", "28"), acts=True, extension=True),
+    _p("custom-lib-guard", _STRING, "auto", "whether the library runs in a worker process: auto does that with C++ libraries that are not trusted yet", choices=("auto", "always", "never"), acts=True, extension=True),
+    _p("custom-lib-guard-timeout", _FLOAT, 10.0, "seconds that a call in the worker process may take", low=0.0625, acts=True, extension=True),
+    _p("custom-lib-guard-memory", _INT, 4096, "MiB of address space that the worker process may take beside what it has at the start; 0 sets no limit", low=0, acts=True, extension=True),
+    _p("custom-lib-guard-restarts", _INT, 5, "how often the worker process is started again", low=0, acts=True, extension=True),
     # engine build
     _e("network-mode", NetworkMode, NetworkMode.FP32, "wanted precision; part of the engine file's name. The CPU runs FP32", acts=True),
     _p("int8-calib-file", _PATH, None, "calibration cache"),

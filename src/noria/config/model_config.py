@@ -84,6 +84,10 @@ class ModelConfig(BaseModel):
     engine_create_func_name: str | None = None
     custom_lib_path: Path | None = None
     custom_lib_abi: Literal["auto", "24", "28"] = "auto"
+    custom_lib_guard: Literal["auto", "always", "never"] = "auto"
+    custom_lib_guard_timeout: float = 10.0
+    custom_lib_guard_memory: int = 4096
+    custom_lib_guard_restarts: int = 5
     # engine build
     network_mode: NetworkMode = NetworkMode.FP32
     int8_calib_file: Path | None = None

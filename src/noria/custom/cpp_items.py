@@ -70,6 +70,7 @@ class CppSegmentationParser(CppFunction):
     def __init__(self, native: Any, where: str, decisions: list[Notice]) -> None:
         super().__init__(native, where)
         self._decisions = decisions
+        self.new_map = new_class_map
 
     def __call__(
         self, layers: Mapping[str, Layer], network: NetworkInfo, params: SegmentationParams
@@ -86,8 +87,7 @@ class CppSegmentationParser(CppFunction):
                 where=self.where,
                 expected=f"at most {MAX_MAP_PIXELS:,} pixels",
             )
-        # The original's is not initialised; a function that leaves pixels out means none of them.
-        class_map = np.full((network.height, network.width), -1, np.int32)
+        class_map = self.new_map(network.height, network.width)
         passed: list[npt.NDArray[Any]] = []
 
         def call(tensors: list[npt.NDArray[Any]], types: list[int]) -> Any:
@@ -114,6 +114,14 @@ class CppSegmentationParser(CppFunction):
         text = "classProbabilityMap points outside of the output layers: probabilities are left out"
         note_once(self._decisions, "warning", text, self.where)
         return None
+
+
+def new_class_map(height: int, width: int) -> npt.NDArray[np.int32]:
+    """(height, width) int32 to be filled.
+
+    The original's is not initialised; a function that leaves pixels out means none (-1) of them.
+    """
+    return np.full((height, width), -1, np.int32)
 
 
 def cpp_initializer(native: Any, where: str) -> Any:

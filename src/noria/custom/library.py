@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
+from noria.custom.guard.options import GuardMode, GuardOptions
 from noria.custom.inputs import InputInitializer
 from noria.custom.toolchain import include_dir
 from noria.custom.validate import CheckedParser
@@ -66,11 +67,17 @@ class CustomLibrary(Protocol):
 
 
 def open_library(
-    path: str | Path, *, abi: str = "auto", rotation: bool | None = None
+    path: str | Path,
+    *,
+    abi: str = "auto",
+    rotation: bool | None = None,
+    guard: GuardMode = "never",
+    guard_options: GuardOptions | None = None,
 ) -> CustomLibrary:
     """Load a user's C++ shared library (`.so`) or Python module (`.py`).
 
-    Its code runs in this process with this process's rights, as in the original.
+    Its code runs in this process with this process's rights, as in the original, or in a worker
+    process of its own, whose end does no harm here.
 
     Args:
         path: the file that `custom-lib-path` names.
@@ -78,6 +85,9 @@ def open_library(
             `28` (9.0 and newer) or `auto`, which looks for evidence and says what it found.
         rotation: whether `rotation_angle` of 28-byte boxes means something. None: only for
             functions known to set it, because most parsers leave it uninitialised.
+        guard: `never`: in this process. `always`: in a worker process. `auto`: a C++ library that
+            is not trusted yet in a worker process, any other here. `decisions` says which.
+        guard_options: limits of the worker process.
 
     Raises:
         CustomLibraryError: the file is missing, of the wrong kind or architecture, needs libraries
@@ -101,19 +111,31 @@ def open_library(
             where=str(path),
             expected="a shared library (.so) or a Python file (.py)",
         )
-    if path.suffix.lower() in PYTHON_SUFFIXES:
-        from noria.custom.python_library import PythonLibrary
-
-        return PythonLibrary(path)
+    python = path.suffix.lower() in PYTHON_SUFFIXES
     if path.suffix.lower() in CPP_SOURCE_SUFFIXES:
         raise CustomLibraryError(
             "the custom library is C++ source, not a compiled library",
             where=str(path),
             fix=f"compile it: {compile_command(path.name)}",
         )
-    from noria.custom.cpp_library import CppLibrary
+    library: CustomLibrary | None = None
+    notices: list[Notice] = []
+    if guard != "never":
+        from noria.custom.guard.choice import guarded_library
 
-    return CppLibrary(path, abi=abi, rotation=rotation)
+        library, notices = guarded_library(
+            path, python, abi=abi, rotation=rotation, guard=guard, options=guard_options
+        )
+    if library is None and python:
+        from noria.custom.python_library import PythonLibrary
+
+        library = PythonLibrary(path)
+    elif library is None:
+        from noria.custom.cpp_library import CppLibrary
+
+        library = CppLibrary(path, abi=abi, rotation=rotation)
+    library.decisions[:0] = notices
+    return library
 
 
 def compile_command(source: str) -> str:

@@ -36,6 +36,7 @@ from noria.notices import Notice
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig
+    from noria.custom.guard import GuardMode
     from noria.engine.session import Session
     from noria.infer.update import ModelUpdater
 
@@ -97,6 +98,7 @@ class Inferencer:
         abi: str | None = None,
         rebuild: bool = False,
         generation: Generation = "9.1",
+        guard: GuardMode | None = None,
         unique_id: int | None = None,
         name: str | None = None,
     ) -> Inferencer:
@@ -111,6 +113,7 @@ class Inferencer:
             abi: box layout of a C++ parser, `auto`, `24` or `28` bytes; None takes the config's.
             rebuild: build the engine even if a valid one is saved.
             generation: `9.1` or `6.2`, whose rules apply where they differ.
+            guard: whether a user's library runs in a worker process; None takes the config's.
             unique_id: stands in for `gie-unique-id`, as the element's property does.
             name: of the stage in reports; the config file's by default.
 
@@ -125,7 +128,7 @@ class Inferencer:
             cfg = cfg.with_overrides(gie_unique_id=unique_id)
         if streams is not None and streams > 1:
             threads = max(1, (threads or usable_cores()) // streams)
-        options = LoadOptions(threads, abi, rebuild, generation, streams)
+        options = LoadOptions(threads, abi, rebuild, generation, streams, guard)
         record = Record()
         model = Model.load(cfg, options, record)
         if streams is None:
@@ -135,7 +138,7 @@ class Inferencer:
         try:
             return cls(model, record, options=options, streams=streams, name=name)
         except BaseException:
-            model.session.close()
+            model.close()
             raise
 
     @property
@@ -379,7 +382,7 @@ class Inferencer:
         self._files.close()
         for model in (*self._replaced, self._model, self._next):
             if model is not None:
-                model.session.close()
+                model.close()
 
     def __enter__(self) -> Inferencer:
         return self
@@ -593,4 +596,4 @@ class Inferencer:
             done = [m for m in self._replaced if not self._in_flight[id(m)]]
             self._replaced = [m for m in self._replaced if self._in_flight[id(m)]]
         for model in done:
-            model.session.close()
+            model.close()

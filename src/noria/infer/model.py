@@ -24,6 +24,7 @@ from noria.infer.parser_choice import (
     choose_classifier_parser,
     choose_instance_parser,
     choose_segmentation_parser,
+    custom_library,
     require_grid_outputs,
 )
 from noria.infer.parsers import parse_coverage_bbox
@@ -40,6 +41,7 @@ from noria.notices import Notice
 if TYPE_CHECKING:
     from noria.config import ModelConfig
     from noria.custom import CustomLibrary
+    from noria.custom.guard import GuardMode
     from noria.engine.plan import Plan
     from noria.engine.session import Session
 
@@ -57,6 +59,7 @@ class LoadOptions:
         streams: runs of the engine at the same time; None is what the engine was tuned for, else
             one per thread, at most 4, sharing the threads.
         abi: box layout of a C++ parser; None takes the config's.
+        guard: whether a user's library runs in a worker process; None takes the config's.
         rebuild: build the engine even if a valid one is saved.
         generation: whose rules apply where they differ.
     """
@@ -66,6 +69,7 @@ class LoadOptions:
     rebuild: bool = False
     generation: Generation = "9.1"
     streams: int | None = 1
+    guard: GuardMode | None = None
 
 
 @dataclass(slots=True)
@@ -178,6 +182,13 @@ class Model:
             raise
         return model
 
+    def close(self) -> None:
+        """Release the engine, and end the library's worker process if it has one."""
+        self.session.close()
+        end = getattr(self.parser and self.parser.library, "close", None)
+        if end is not None:
+            end()
+
     def all_notices(self) -> list[Notice]:
         """What was decided so far, the custom library's and its parser's decisions included."""
         notices = list(self.notices)
@@ -222,12 +233,16 @@ def _checked(
     if cfg.labelfile_path and cfg.network_type is not NetworkType.OTHER:
         labels = load_labels(cfg.labelfile_path)
         notices += [*labels.notices, *label_notices(cfg, labels)]
-    choice = choose_parser(cfg, abi=options.abi, generation=options.generation)
+    choice = choose_parser(cfg, abi=options.abi, generation=options.generation, guard=options.guard)
     return choice, labels, notices
 
 
 def choose_parser(
-    cfg: ModelConfig, *, abi: str | None = None, generation: Generation = "9.1"
+    cfg: ModelConfig,
+    *,
+    abi: str | None = None,
+    generation: Generation = "9.1",
+    guard: GuardMode | None = None,
 ) -> Choice[Any] | None:
     """The parser of whatever kind the network type needs; None for type 100.
 
@@ -236,13 +251,13 @@ def choose_parser(
     """
     match cfg.network_type:
         case NetworkType.DETECTOR:
-            return choose_bbox_parser(cfg, abi=abi)
+            return choose_bbox_parser(cfg, abi=abi, guard=guard)
         case NetworkType.CLASSIFIER:
-            return choose_classifier_parser(cfg)
+            return choose_classifier_parser(cfg, guard=guard)
         case NetworkType.SEGMENTATION:
-            return choose_segmentation_parser(cfg, generation=generation)
+            return choose_segmentation_parser(cfg, generation=generation, guard=guard)
         case NetworkType.INSTANCE_SEGMENTATION:
-            return choose_instance_parser(cfg)
+            return choose_instance_parser(cfg, guard=guard)
         case _:
             return None
 
@@ -255,9 +270,7 @@ def _library(
         return choice.library
     if cfg.custom_lib_path is None:
         return None
-    from noria.custom import open_library
-
-    return open_library(cfg.custom_lib_path, abi=options.abi or cfg.custom_lib_abi)
+    return custom_library(cfg, cfg.custom_lib_path, abi=options.abi, guard=options.guard)
 
 
 def _network(cfg: ModelConfig, session: Session) -> NetworkInfo:

@@ -25,6 +25,7 @@ from noria.notices import Notice
 if TYPE_CHECKING:
     from noria.config import ModelConfig
     from noria.custom import CustomLibrary
+    from noria.custom.guard import GuardMode
     from noria.engine.session import TensorSpec
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "choose_classifier_parser",
     "choose_instance_parser",
     "choose_segmentation_parser",
+    "custom_library",
     "require_grid_outputs",
 ]
 
@@ -94,7 +96,9 @@ _INSTANCE: _Kind[BoxParser] = _Kind(
 )
 
 
-def choose_bbox_parser(cfg: ModelConfig, *, abi: str | None = None) -> ParserChoice:
+def choose_bbox_parser(
+    cfg: ModelConfig, *, abi: str | None = None, guard: GuardMode | None = None
+) -> ParserChoice:
     """The parser that `parse-bbox-func-name` and `custom-lib-path` ask for.
 
     A name is looked up in the custom library. Where that file is missing or cannot be loaded on
@@ -104,18 +108,21 @@ def choose_bbox_parser(cfg: ModelConfig, *, abi: str | None = None) -> ParserCho
 
     Args:
         abi: layout of a C++ parser's boxes, `auto`, `24` or `28`; None takes the config's.
+        guard: whether the library runs in a worker process; None takes the config's.
 
     Raises:
         ConfigError: the library is missing, and noria has no parser of that name.
         CustomLibraryError: the library cannot be loaded, or lacks the function.
     """
     builtin = "coverage/bbox grid"
-    return _named(cfg, _BBOX, abi) or Choice(
+    return _named(cfg, _BBOX, abi, guard) or Choice(
         parse_coverage_bbox, f"built-in {builtin}", notices=_without_effect(cfg, _BBOX, builtin)
     )
 
 
-def choose_classifier_parser(cfg: ModelConfig) -> ClassifierChoice:
+def choose_classifier_parser(
+    cfg: ModelConfig, *, guard: GuardMode | None = None
+) -> ClassifierChoice:
     """The parser that `parse-classifier-func-name` and `custom-lib-path` ask for.
 
     As `choose_bbox_parser`. A parser of None is the built-in one, which takes whole batches:
@@ -125,14 +132,17 @@ def choose_classifier_parser(cfg: ModelConfig) -> ClassifierChoice:
         ConfigError, CustomLibraryError: as `choose_bbox_parser`.
     """
     builtin = "classifier"
-    if choice := _named(cfg, _CLASSIFIER):
+    if choice := _named(cfg, _CLASSIFIER, guard=guard):
         return Choice(choice.parser, choice.source, choice.library, choice.notices)
     notices = _without_effect(cfg, _CLASSIFIER, builtin)
     return Choice(None, f"built-in {builtin}", notices=notices)
 
 
 def choose_segmentation_parser(
-    cfg: ModelConfig, *, generation: Literal["6.2", "9.1"] = "9.1"
+    cfg: ModelConfig,
+    *,
+    generation: Literal["6.2", "9.1"] = "9.1",
+    guard: GuardMode | None = None,
 ) -> SegmentationChoice:
     """The parser that `parse-segmentation-func-name` and `custom-lib-path` ask for.
 
@@ -145,14 +155,14 @@ def choose_segmentation_parser(
         ConfigError, CustomLibraryError: as `choose_bbox_parser`.
     """
     builtin = "segmentation"
-    return _named(cfg, _SEGMENTATION) or Choice(
+    return _named(cfg, _SEGMENTATION, guard=guard) or Choice(
         Segmenter(generation),
         f"built-in {builtin}",
         notices=_without_effect(cfg, _SEGMENTATION, builtin),
     )
 
 
-def choose_instance_parser(cfg: ModelConfig) -> ParserChoice:
+def choose_instance_parser(cfg: ModelConfig, *, guard: GuardMode | None = None) -> ParserChoice:
     """The parser that `parse-bbox-instance-mask-func-name` and `custom-lib-path` ask for.
 
     As `choose_bbox_parser`, but there is none without a name. Source: spec C.1.
@@ -161,7 +171,7 @@ def choose_instance_parser(cfg: ModelConfig) -> ParserChoice:
         ConfigError: no name, or no library and noria has no parser of that name.
         CustomLibraryError: the library cannot be loaded, or lacks the function.
     """
-    if choice := _named(cfg, _INSTANCE):
+    if choice := _named(cfg, _INSTANCE, guard=guard):
         return choice
     name, key = getattr(cfg, _INSTANCE.field), _INSTANCE.key
     raise ConfigError(
@@ -175,13 +185,38 @@ def choose_instance_parser(cfg: ModelConfig) -> ParserChoice:
     )
 
 
-def _named(cfg: ModelConfig, kind: _Kind[P], abi: str | None = None) -> Choice[P] | None:
+def custom_library(
+    cfg: ModelConfig, path: Path, *, abi: str | None = None, guard: GuardMode | None = None
+) -> CustomLibrary:
+    """Open `custom-lib-path` as the config, or what overrides it, says.
+
+    Raises:
+        CustomLibraryError: see `noria.custom.open_library`.
+    """
+    from noria.custom import open_library
+    from noria.custom.guard import GuardOptions
+
+    return open_library(
+        path,
+        abi=abi or cfg.custom_lib_abi,
+        guard=guard or cfg.custom_lib_guard,
+        guard_options=GuardOptions(
+            timeout_s=cfg.custom_lib_guard_timeout,
+            memory_mib=cfg.custom_lib_guard_memory,
+            restarts=cfg.custom_lib_guard_restarts,
+        ),
+    )
+
+
+def _named(
+    cfg: ModelConfig, kind: _Kind[P], abi: str | None = None, guard: GuardMode | None = None
+) -> Choice[P] | None:
     """The parser of a configured name, from the library or noria's own; None: neither."""
     name: str | None = getattr(cfg, kind.field)
     if not name:
         return None
     if cfg.custom_lib_path:
-        return _from_library(cfg, kind, name, cfg.custom_lib_path, abi)
+        return _from_library(cfg, kind, name, cfg.custom_lib_path, abi, guard)
     if name not in kind.known:
         return None
     text = f"no custom-lib-path: noria's built-in parser {name} decodes the outputs"
@@ -204,15 +239,18 @@ def _without_effect(cfg: ModelConfig, kind: _Kind[Any], builtin: str) -> list[No
 
 
 def _from_library(
-    cfg: ModelConfig, kind: _Kind[P], name: str, path: Path, abi: str | None
+    cfg: ModelConfig,
+    kind: _Kind[P],
+    name: str,
+    path: Path,
+    abi: str | None,
+    guard: GuardMode | None,
 ) -> Choice[P]:
-    from noria.custom import open_library
-
     where = str(cfg.origin("custom_lib_path"))
     try:
         if not path.is_file():
             raise missing_file(cfg, "custom-lib-path", path)
-        library = open_library(path, abi=abi or cfg.custom_lib_abi)
+        library = custom_library(cfg, path, abi=abi, guard=guard)
     except (ConfigError, CustomLibraryError) as error:
         # A Python file that fails is the user's own code at hand: never replaced.
         if path.suffix == ".py":

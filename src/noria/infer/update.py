@@ -171,7 +171,7 @@ class ModelUpdater:
             try:
                 self._inferencer.replace(model)
             except EngineError:
-                model.session.close()
+                model.close()
                 raise
         except Exception as cause:  # whatever it is: the old model runs on, and somebody is told
             status = 1
@@ -200,7 +200,7 @@ class ModelUpdater:
                 where=str(model.engine_path or cfg.path),
             )
         except EngineError:
-            model.session.close()
+            model.close()
             raise
         return model
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from noria.config import ModelConfig
 from noria.config.pipeline_spec import PipelineSpec, SourceSpec
@@ -38,6 +38,9 @@ from noria.pipeline.report import RunReport
 from noria.pipeline.stage import is_stage
 from noria.track import Tracker, open_tracker
 
+if TYPE_CHECKING:
+    from noria.custom.guard import GuardMode
+
 __all__ = ["Assembly", "RunOptions", "assemble", "unparsed"]
 
 
@@ -54,6 +57,7 @@ class RunOptions:
         palette: colours of the painter.
         rebuild: build engines even if valid ones are saved.
         limit: frames of each source.
+        guard: whether users' libraries run in worker processes; None takes each config's.
     """
 
     threads: int | None = None
@@ -63,6 +67,7 @@ class RunOptions:
     palette: Literal["auto", "config"] = "auto"
     rebuild: bool = False
     limit: int | None = None
+    guard: GuardMode | None = None
 
 
 @dataclass(slots=True)
@@ -280,6 +285,7 @@ def _inferencer(cfg: ModelConfig, options: RunOptions, live: bool) -> Inferencer
         abi=options.abi,
         rebuild=options.rebuild,
         generation=options.generation,
+        guard=options.guard,
     )
 
 

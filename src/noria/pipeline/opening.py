@@ -28,6 +28,7 @@ from noria.pipeline.pipeline import Pipeline
 from noria.pipeline.stage import is_stage, is_tracker
 
 if TYPE_CHECKING:
+    from noria.custom.guard import GuardMode
     from noria.draw import Painter
     from noria.infer.inferencer import Inferencer
     from noria.pipeline.stage import Probe
@@ -91,6 +92,7 @@ def open_pipeline(
     threads: int | None = None,
     streams: int | None = None,
     abi: str | None = None,
+    guard: GuardMode | None = None,
     generation: Generation = "9.1",
     palette: Literal["auto", "config"] = "auto",
     rebuild: bool = False,
@@ -119,7 +121,7 @@ def open_pipeline(
         limit: frames of each source.
         on_result: called with each frame's metadata, in order, when all stages are done with it.
         painter: draws for the outputs that show pixels.
-        threads, streams, abi, generation, palette, rebuild: as `noria run` has them.
+        threads, streams, abi, guard, generation, palette, rebuild: as `noria run` has them.
         strict: refuse warnings of the opening, before an output is created.
 
     Raises:
@@ -151,7 +153,7 @@ def open_pipeline(
 
     made = assemble(
         spec,
-        RunOptions(threads, streams, abi, generation, palette, rebuild, limit),
+        RunOptions(threads, streams, abi, generation, palette, rebuild, limit, guard),
         stages=items,
         opened={i: s for i, s in enumerate(given) if isinstance(s, Source)},
         sinks=[out for out in outs if not isinstance(out, (str, PathLike))],

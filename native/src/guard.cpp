@@ -1,0 +1,88 @@
+// Python face of the guard: a user's library in a process of its own.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "guard_channel.h"
+#include "guard_crash.h"
+#include "guard_sandbox.h"
+#include "module.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+using Array = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
+
+// "given", "died" or "late". Signals of the application are handled meanwhile: their handlers may
+// raise.
+const char *wait_for_answer(GuardChannel &channel, double timeout_s, int process) {
+    while (true) {
+        GuardAnswer answer;
+        {
+            nb::gil_scoped_release unlocked;
+            answer = channel.wait(timeout_s, process);
+        }
+        if (answer == GuardAnswer::given) return "given";
+        if (answer == GuardAnswer::died) return "died";
+        if (answer == GuardAnswer::late) return "late";
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    }
+}
+
+const char *ask(GuardChannel &channel, const nb::list &arrays, const std::vector<uintptr_t> &to,
+                double timeout_s, int process) {
+    std::vector<Array> held;
+    std::vector<GuardCopy> copies;
+    held.reserve(arrays.size());
+    for (size_t i = 0; i < arrays.size(); ++i) {
+        held.push_back(nb::cast<Array>(arrays[i], false));
+        copies.push_back({reinterpret_cast<void *>(to.at(i)), held[i].data(), held[i].nbytes()});
+    }
+    {
+        nb::gil_scoped_release unlocked;
+        channel.post(copies);
+    }
+    return wait_for_answer(channel, timeout_s, process);
+}
+
+void protect(uintptr_t address, size_t bytes, bool readable, bool writable) {
+    const int rights = (readable ? PROT_READ : 0) | (writable ? PROT_WRITE : 0);
+    if (mprotect(reinterpret_cast<void *>(address), bytes, rights) != 0)
+        throw std::runtime_error(std::strerror(errno));
+}
+
+}  // namespace
+
+void bind_guard(nb::module_ &m) {
+    nb::class_<GuardChannel>(m, "GuardChannel", "One side of the page that requests go through.")
+        .def(nb::init<int, int, int>(), "page"_a, "my_event"_a, "other_event"_a)
+        .def("ask", &ask, "arrays"_a, "to"_a, "timeout_s"_a, "process"_a,
+             "Copy arrays to addresses, post a request and wait: 'given', 'died' or 'late'.")
+        .def("wait", &wait_for_answer, "timeout_s"_a, "process"_a)
+        .def("next", &GuardChannel::next, nb::call_guard<nb::gil_scoped_release>())
+        .def("answer", &GuardChannel::answer);
+
+    m.def("guard_sandbox", &guard_sandbox, "memory_bytes"_a,
+          "Give up what a library does not need, for good; what could not be done, in words.");
+    m.def("guard_report_to", &guard_report_to, "fd"_a, "hang_signal"_a,
+          "Report fatal signals, std::terminate and exit of this process to a file descriptor.");
+    m.def("guard_set_function", &guard_set_function, "name"_a, "What is called from now on.");
+    m.def("guard_set_region", &guard_set_region, "slot"_a, "start"_a, "end"_a, "name"_a,
+          "Name memory that a protected page follows.");
+    m.def("guard_protect", &protect, "address"_a, "bytes"_a, "readable"_a, "writable"_a,
+          "Change the rights of whole pages.");
+    m.def(
+        "guard_signal_main_thread",
+        [](int process, int number) { return syscall(SYS_tgkill, process, process, number) == 0; },
+        "process"_a, "number"_a, "Send a signal to the first thread of another process.");
+}

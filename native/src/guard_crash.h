@@ -1,0 +1,29 @@
+// What a worker writes about its own end, from inside signal handlers. Lines of text:
+//
+//   noria-crash 1
+//   signal NUMBER CODE ADDRESS read|write|-    or: exit STATUS, or: hang
+//   function NAME                              what was being called
+//   message TEXT                               of an exception or a failed assertion
+//   stack-overflow
+//   region START END NAME                      memory whose end is guarded
+//   pc ADDRESS
+//   frame ADDRESS                              innermost first
+//   map LINE                                   of /proc/self/maps
+//   symbol ADDRESS OFFSET NAME
+//   end
+//
+// What comes after is written by the handler that was there before (Python's faulthandler).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// Installs the handlers in this thread: fatal signals, std::terminate, exit, and `hang_signal`,
+// which only reports. The report goes to `fd`.
+void guard_report_to(int fd, int hang_signal);
+
+// What is called from now on; null or "": nothing of the user's.
+void guard_set_function(const char *name);
+
+// Names the memory that an inaccessible page follows; `slot` is 0 to 15. Empty name: no longer.
+void guard_set_region(size_t slot, uintptr_t start, uintptr_t end, const char *name);

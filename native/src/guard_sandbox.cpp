@@ -1,0 +1,119 @@
+#include "guard_sandbox.h"
+
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+
+namespace {
+
+#if defined(__x86_64__)
+constexpr uint32_t this_architecture = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+constexpr uint32_t this_architecture = AUDIT_ARCH_AARCH64;
+#else
+constexpr uint32_t this_architecture = 0;
+#endif
+
+std::string reason() { return std::strerror(errno); }
+
+// Calls that are refused with EACCES, as a firewall would: pairs of sockets stay possible.
+constexpr uint32_t refused_calls[] = {
+    __NR_socket,           __NR_connect,           __NR_bind,  __NR_listen,
+    __NR_accept4,          __NR_ptrace,            __NR_process_vm_readv,
+    __NR_process_vm_writev,
+#ifdef __NR_accept
+    __NR_accept,
+#endif
+#ifdef __NR_io_uring_setup
+    __NR_io_uring_setup,
+#endif
+#ifdef __NR_pidfd_send_signal
+    __NR_pidfd_send_signal,
+#endif
+};
+
+// Signals go to this process only. Source: man 2 seccomp, the filter language of the kernel.
+constexpr uint32_t signal_calls[] = {__NR_kill, __NR_tgkill, __NR_rt_sigqueueinfo};
+
+bool filter_calls() {
+    constexpr auto number = static_cast<uint32_t>(offsetof(seccomp_data, nr));
+    constexpr auto architecture = static_cast<uint32_t>(offsetof(seccomp_data, arch));
+    constexpr auto first_argument = static_cast<uint32_t>(offsetof(seccomp_data, args));
+    constexpr uint32_t refuse = SECCOMP_RET_ERRNO | EACCES;
+    std::vector<sock_filter> code = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, architecture),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, this_architecture, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, refuse),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, number),
+#if defined(__x86_64__)
+        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000u, 0, 1),  // the x32 interface
+        BPF_STMT(BPF_RET | BPF_K, refuse),
+#endif
+    };
+    for (uint32_t call : refused_calls) {
+        code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1));
+        code.push_back(BPF_STMT(BPF_RET | BPF_K, refuse));
+    }
+    for (uint32_t call : signal_calls) {
+        code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 4));
+        code.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, first_argument));
+        code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(getpid()), 1, 0));
+        code.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
+        code.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+    }
+    code.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+    sock_fprog program{static_cast<unsigned short>(code.size()), code.data()};
+    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+uint64_t address_space() {
+    unsigned long long pages = 0;
+    if (FILE *file = std::fopen("/proc/self/statm", "r")) {
+        if (std::fscanf(file, "%llu", &pages) != 1) pages = 0;
+        std::fclose(file);
+    }
+    return pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// Out of memory, this process goes first, and not the application.
+void go_first() {
+    const int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (file < 0) return;
+    if (write(file, "1000", 4) < 0) errno = 0;
+    close(file);
+}
+
+}  // namespace
+
+std::vector<std::string> guard_sandbox(uint64_t memory_bytes) {
+    std::vector<std::string> left;
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+        left.push_back("it may outlive the application (" + reason() + ")");
+    const rlimit none{0, 0};
+    if (setrlimit(RLIMIT_CORE, &none) != 0)
+        left.push_back("core files are not switched off (" + reason() + ")");
+    go_first();
+    const bool bound = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+    if (!bound) left.push_back("new privileges are not ruled out (" + reason() + ")");
+    if (!this_architecture || !bound || !filter_calls())
+        left.push_back("the network is not closed to it (" +
+                       (this_architecture ? reason() : "no filter for this processor") + ")");
+    if (memory_bytes) {
+        const uint64_t limit = address_space() + memory_bytes;
+        const rlimit memory{limit, limit};
+        if (setrlimit(RLIMIT_AS, &memory) != 0)
+            left.push_back("its memory is not limited (" + reason() + ")");
+    }
+    return left;
+}

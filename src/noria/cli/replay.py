@@ -1,0 +1,57 @@
+"""`noria replay`: a saved call of a parser once more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+__all__ = ["replay"]
+
+EPILOG = """\b
+Examples:
+  noria replay ~/.local/state/noria/crashes/20260301-101500.000000-libparser-ParseBoxes
+  gdb --args python -m noria replay FOLDER
+  LD_PRELOAD=$(g++ -print-file-name=libasan.so) noria replay FOLDER --library libparser_asan.so
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument(
+    "folder", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="FOLDER"
+)
+@click.option(
+    "--library",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Another build of the library, with debug information or sanitizers.",
+)
+@click.option("--guard", is_flag=True, help="In a worker process again: print how it ends.")
+def replay(folder: Path, library: Path | None, guard: bool) -> int:
+    """Repeat the call that ended the worker process of a custom library.
+
+    It runs in this process, so that a debugger or a sanitizer sees it: if the library crashes, so
+    does this command.
+    """
+    from noria.cli.output import printable
+    from noria.custom import open_library
+    from noria.custom.guard.repro import load_case
+    from noria.custom.guard.trust import content_hash
+
+    case, layers, said = load_case(folder)
+    path = library or case.library
+    if library is None and path.is_file() and content_hash(path) != case.sha256:
+        click.echo(printable(f"warning: {path} is not the file that it was"), err=True)
+    frame = f", frame {said['frame']} of {said['source']}" if "frame" in said else ""
+    click.echo(printable(f"{path}: {case.name}{frame}"), err=True)
+    click.echo(printable(f"then: {said.get('found', '')}"), err=True)
+    opened = open_library(
+        path, abi=case.abi, rotation=case.rotation, guard="always" if guard else "never"
+    )
+    parser: Any = getattr(opened, f"{case.kind}_parser")(case.name)
+    found = parser(layers, case.network, case.params)
+    click.echo(printable(f"now: the function returned {found!r}"[:2000]))
+    for notice in (*opened.decisions, *parser.notices):
+        if notice.level == "warning":
+            click.echo(printable(f"warning: {notice}"), err=True)
+    return 0

@@ -1,0 +1,180 @@
+"""How a worker ended, in words: from its exit code and from what its signal handler wrote."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass, field
+from typing import Literal
+
+from noria.custom.guard.symbols import Mapping, trace
+
+__all__ = ["Report", "describe", "read_report"]
+
+Ending = Literal["died", "late", "nonsense"]
+_SLACK = 1 << 26  # how far past the end of known memory a fault still is its doing
+_PYTHON_LINES = 12
+
+
+@dataclass(slots=True)
+class Report:
+    """What the handler wrote; format: `native/src/guard_crash.h`.
+
+    Attributes:
+        signal: number, or None.
+        code: si_code of the signal.
+        address: what was accessed.
+        access: `read`, `write` or `-`.
+        exit: status given to exit, or None.
+        hang: it was asked where it is.
+        function: what was being called.
+        message: of an exception or a failed assertion.
+        overflow: the stack is used up.
+        pc: where it happened.
+        frames: addresses, innermost first.
+        maps: what is mapped where.
+        symbols: frame address -> (name, offset), as the process itself knew them.
+        regions: (start, end, name) of memory whose end is guarded.
+        rest: lines of Python's own handler.
+    """
+
+    signal: int | None = None
+    code: int = 0
+    address: int = 0
+    access: str = "-"
+    exit: int | None = None
+    hang: bool = False
+    function: str = ""
+    message: str = ""
+    overflow: bool = False
+    pc: int | None = None
+    frames: list[int] = field(default_factory=list)
+    maps: list[Mapping] = field(default_factory=list)
+    symbols: dict[int, tuple[str, int]] = field(default_factory=dict)
+    regions: list[tuple[int, int, str]] = field(default_factory=list)
+    rest: list[str] = field(default_factory=list)
+
+
+def read_report(data: bytes) -> Report | None:
+    """The report, as far as it was written; None if there is none."""
+    lines = data.decode("utf-8", "replace").splitlines()
+    if not lines or lines[0] != "noria-crash 1":
+        return None
+    report = Report()
+    ended = False
+    for line in lines[1:]:
+        if ended:
+            report.rest.append(line)
+        elif line == "end":
+            ended = True
+        else:
+            try:
+                _take(report, *line.partition(" ")[::2])
+            except (ValueError, IndexError):  # its memory may have been overwritten
+                continue
+    return report
+
+
+def _take(report: Report, key: str, value: str) -> None:
+    words = value.split()
+    match key:
+        case "signal":
+            report.signal, report.code = int(words[0]), int(words[1])
+            report.address, report.access = int(words[2], 16), words[3]
+        case "exit":
+            report.exit = int(value)
+        case "hang":
+            report.hang = True
+        case "function":
+            report.function = value
+        case "message":
+            report.message = value.strip()
+        case "stack-overflow":
+            report.overflow = True
+        case "pc":
+            report.pc = int(value, 16)
+        case "frame":
+            report.frames.append(int(value, 16))
+        case "map":
+            if mapping := Mapping.parse(value):
+                report.maps.append(mapping)
+        case "symbol":
+            report.symbols[int(words[0], 16)] = (words[2], int(words[1]))
+        case "region":
+            start, end, name = value.split(" ", 2)
+            report.regions.append((int(start, 16), int(end, 16), name))
+
+
+def describe(
+    report: Report | None, code: int | None, ending: Ending, timeout_s: float
+) -> tuple[str, list[str]]:
+    """(what happened, lines of the backtrace).
+
+    Args:
+        code: exit code of the process, negative for a signal.
+        timeout_s: what the call was allowed, for `late`.
+    """
+    lines: list[str] = []
+    if report:
+        thrown = report.message.startswith("uncaught ")
+        lines = trace(report.frames, report.pc, report.maps, report.symbols, thrown=thrown)
+    python = report.rest[:_PYTHON_LINES] if report else []
+    if python:
+        lines = python
+    if ending == "late":
+        return f"did not return within {timeout_s:g} s and was ended", lines
+    if ending == "nonsense":
+        return "overwrote the memory of its worker", lines
+    if report is None:
+        return _by_code(code), lines
+    if report.exit is not None:
+        return f"ended its process by exit({report.exit})", lines
+    said = f": {report.message}" if report.message else ""
+    if report.overflow:
+        return "used up its stack (endless recursion, or arrays too large for it)", lines
+    if report.signal == signal.SIGABRT:
+        return f"aborted (SIGABRT){said}", lines
+    return _by_signal(report) + said, lines
+
+
+def _by_signal(report: Report) -> str:
+    assert report.signal is not None
+    name = _signal_name(report.signal)
+    if report.signal == signal.SIGSEGV:
+        access = {"read": "reading", "write": "writing"}.get(report.access, "accessing")
+        if past := _past_the_end(report):
+            return f"crashed ({name}), {access} {past}"
+        place = "a null pointer" if report.address < 4096 else f"address {report.address:#x}"
+        if report.code == 0 or report.code == 128:  # sent, or an address that cannot be
+            return f"crashed ({name})"
+        return f"crashed ({name}), {access} {place}"
+    if report.signal == signal.SIGFPE:
+        return f"crashed ({name}), an integer was divided by zero or overflowed"
+    return f"crashed ({name})"
+
+
+def _past_the_end(report: Report) -> str | None:
+    best: tuple[int, str] | None = None
+    for start, end, name in report.regions:
+        if end > start and 0 <= report.address - end < min(_SLACK, best[0] if best else _SLACK):
+            best = (report.address - end, f"past the end of {name} ({end - start:,} bytes)")
+    # Only the page right behind is known to be a guard; farther away it is a guess.
+    return best[1] if best and best[0] < 1 << 20 else None
+
+
+def _by_code(code: int | None) -> str:
+    if code is None:
+        return "ended its process"
+    if code == 71:
+        return "closed file descriptors that it did not open: its worker lost its connection"
+    if code >= 0:
+        return f"ended its process (exit status {code})"
+    if -code == signal.SIGKILL:
+        return "was killed (SIGKILL), perhaps by the kernel because memory ran out"
+    return f"crashed ({_signal_name(-code)})"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,48 @@
+"""The error for a worker that is gone, and how it went."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from noria.errors import ParserError
+
+if TYPE_CHECKING:
+    from noria.custom.guard.crash import Report
+
+__all__ = ["Death", "LibraryDied"]
+
+
+@dataclass(slots=True)
+class Death:
+    """One end of a worker.
+
+    Attributes:
+        found: what happened, in words: `crashed (SIGSEGV), reading a null pointer`.
+        trace: lines of the backtrace, innermost call first.
+        report: what its handler wrote, if it could.
+        code: its exit code, negative for a signal; None if nobody knows.
+        on_frame: completes the saved case.
+    """
+
+    found: str
+    trace: list[str]
+    report: Report | None
+    code: int | None
+    on_frame: Callable[[object, int], None] | None = None
+
+
+class LibraryDied(ParserError):
+    """The worker of a library died in a call, or is not started any more.
+
+    Attributes:
+        death: how; None if it was not started.
+    """
+
+    death: Death | None = None
+
+    def in_frame(self, source: object, frame: int) -> None:
+        """Note in the saved case which frame its inputs are from."""
+        if self.death is not None and self.death.on_frame is not None:
+            self.death.on_frame(source, frame)

@@ -1,0 +1,123 @@
+"""The process that workers are forked from: a fresh interpreter with one thread and nothing open.
+
+It is started once by an application, imports what workers need, and then only forks and waits.
+A worker is there in a few milliseconds that way, and no process with threads is ever forked.
+It never runs code of a user. When the application is gone it ends, and every worker with it.
+"""
+
+from __future__ import annotations
+
+import array
+import gc
+import json
+import os
+import signal
+import socket
+import sys
+from contextlib import suppress
+from typing import Any
+
+__all__ = ["HANG_SIGNAL", "main"]
+
+HANG_SIGNAL = signal.SIGRTMAX - 3
+"""Asks a worker to report where it is."""
+
+_FDS = ("page", "inputs", "outputs", "mine", "others", "report", "stdout", "stderr")
+_HIGH = 240  # above what code that closes descriptors one by one usually reaches
+_LARGEST = 1 << 18
+
+
+def main(fd: int) -> None:
+    """Serve the application at the other end of a socket until it is gone."""
+    import noria.custom.cpp_library
+    import noria.custom.guard.operations
+    import noria.custom.guard.serve  # noqa: F401
+
+    gc.collect()
+    gc.freeze()
+    link = socket.socket(fileno=fd)
+    while True:
+        message, fds = _receive(link)
+        if not message:
+            return
+        request = json.loads(message)
+        starts = request["do"] == "start"
+        answer = _start(link, request, fds) if starts else _reap(request["pid"])
+        link.send(json.dumps(answer).encode())
+
+
+def _receive(link: socket.socket) -> tuple[bytes, list[int]]:
+    fds = array.array("i")
+    message, extra, _, _ = link.recvmsg(_LARGEST, socket.CMSG_LEN(len(_FDS) * fds.itemsize))
+    for level, kind, data in extra:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            fds.frombytes(data[: len(data) - len(data) % fds.itemsize])
+    return message, list(fds)
+
+
+def _start(link: socket.socket, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+    threads = len(os.listdir("/proc/self/task"))
+    if threads != 1:
+        return {"error": f"the process that starts workers has {threads} threads"}
+    keeper = os.getpid()
+    try:
+        pid = os.fork()
+    except OSError as error:
+        return {"error": f"no process can be started: {error.strerror}"}
+    if pid == 0:
+        status = 70
+        try:
+            link.close()
+            status = _work(request, dict(zip(_FDS, fds, strict=True)), keeper)
+        except BaseException:
+            sys.excepthook(*sys.exc_info())
+        finally:
+            os._exit(status)
+    for fd in fds:
+        os.close(fd)
+    return {"pid": pid}
+
+
+def _reap(pid: int) -> dict[str, Any]:
+    try:
+        _, status = os.waitpid(pid, 0)
+    except ChildProcessError:
+        return {"error": "no such process"}
+    return {"code": os.waitstatus_to_exitcode(status)}
+
+
+def _work(request: dict[str, Any], given: dict[str, int], keeper: int) -> int:
+    import fcntl
+
+    from noria import _native
+    from noria.custom.guard.serve import Worker
+
+    os.dup2(given.pop("stdout"), 1)
+    os.dup2(given.pop("stderr"), 2)
+    fds = {}
+    for name, fd in given.items():
+        fds[name] = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+    os.closerange(3, _HIGH)
+    sys.path[:] = request["path"]
+    with suppress(OSError):
+        os.chdir(request["folder"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    report = fds.pop("report")
+    if request["python"]:
+        import faulthandler
+
+        faulthandler.enable(file=report, all_threads=False)
+        faulthandler.register(HANG_SIGNAL, file=report, all_threads=False)
+    _native.guard_report_to(report, HANG_SIGNAL)
+    left = _native.guard_sandbox(request["memory"])
+    if os.getppid() != keeper:  # it died before its death could be waited for
+        return 0
+    worker = Worker(fds["page"], fds["inputs"], fds["outputs"], fds["mine"], fds["others"])
+    worker.unprotected = left
+    worker.serve()
+    return 71  # its descriptors are closed: the library's doing
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

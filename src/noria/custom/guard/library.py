@@ -1,0 +1,345 @@
+"""A user's library in a worker process, with the face of any other `CustomLibrary`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from noria.custom.guard import wire
+from noria.custom.guard.cases import Params, ParserKind, network_json, params_json
+from noria.custom.guard.errors import LibraryDied
+from noria.custom.guard.messages import notices_from
+from noria.custom.guard.options import GuardMode, GuardOptions
+from noria.custom.guard.process import GuardedProcess
+from noria.custom.guard.repro import Case, save_case
+from noria.custom.guard.results import READERS
+from noria.custom.guard.trust import TrustStore, content_hash
+from noria.custom.inputs import INPUT_INITIALIZER, InputInitializer
+from noria.custom.validate import CheckedParser
+from noria.custom.validate_maps import CheckedClassifier, CheckedSegmentation
+from noria.errors import CustomLibraryError, ParserError
+from noria.meta import Layer, NetworkInfo
+from noria.notices import Notice, note_once
+
+__all__ = ["GuardedLibrary"]
+
+_HERE = "noria.custom.guard.operations"
+MAX_CASES = 3  # saved by one library
+
+
+class GuardedLibrary:
+    """The library that `custom-lib-path` names, loaded into a worker process.
+
+    Attributes:
+        process: the worker; `process.deaths` counts its faults.
+        guard: `auto` or `always`, as asked for.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        kind: Literal["cpp", "python"],
+        *,
+        abi: str,
+        rotation: bool | None,
+        guard: GuardMode,
+        options: GuardOptions,
+    ) -> None:
+        self.path = path
+        self.kind = kind
+        self.guard = guard
+        self.options = options
+        self.decisions: list[Notice] = []
+        self.sha256 = content_hash(path)
+        self._abi, self._rotation = abi, rotation
+        self._parsers: list[_Function] = []
+        self._symbols: list[str] = []
+        self._has_initializer = False
+        self._said: set[Notice] = set()
+        self._prepared: _Function | None = None
+        self._clean = 0
+        self._cases = 0
+        self.process = GuardedProcess(
+            str(path),
+            options,
+            python=kind == "python",
+            setup=self._set_up,
+            on_news=self._take_news,
+        )
+        note_once(self.decisions, "info", self._why(), str(path))
+        with self.process.lock:
+            try:
+                self.process.running(str(path))
+            except LibraryDied as error:
+                raise CustomLibraryError(
+                    error.found.replace("the function", "the library", 1).partition(";")[0]
+                    + " while it was loaded",
+                    where=str(path),
+                    fix=error.fix,
+                ) from error
+
+    def __repr__(self) -> str:
+        return f"GuardedLibrary({str(self.path)!r}, pid {self.process.pid})"
+
+    def close(self) -> None:
+        """End the worker. It is started again if a parser is called nevertheless."""
+        self.process.close()
+
+    def symbols(self) -> list[str]:
+        """Names in it that may be parsers, sorted."""
+        return list(self._symbols)
+
+    def bbox_parser(self, name: str) -> CheckedParser:
+        """See `CustomLibrary.bbox_parser`."""
+        return self._boxes("bbox", name)
+
+    def instance_parser(self, name: str) -> CheckedParser:
+        """See `CustomLibrary.instance_parser`."""
+        return self._boxes("instance", name)
+
+    def classifier_parser(self, name: str) -> CheckedClassifier:
+        """See `CustomLibrary.classifier_parser`."""
+        function = self._function("classifier", name)
+        function.checked = checked = CheckedClassifier(function, function.where)
+        return checked
+
+    def segmentation_parser(self, name: str) -> CheckedSegmentation:
+        """See `CustomLibrary.segmentation_parser`."""
+        function = self._function("segmentation", name)
+        function.checked = checked = CheckedSegmentation(function, function.where)
+        return checked
+
+    def input_initializer(self) -> InputInitializer | None:
+        """See `CustomLibrary.input_initializer`."""
+        return self._initialize if self._has_initializer else None
+
+    def _boxes(self, kind: ParserKind, name: str) -> CheckedParser:
+        function = self._function(kind, name)
+        function.checked = checked = CheckedParser(function, function.where)
+        return checked
+
+    def _function(self, kind: ParserKind, name: str) -> _Function:
+        where = f"{self.path}: {name}"
+        function = _Function(self, kind, name, where)
+        with self.process.lock:
+            self.process.running(where)
+            function.open()
+            self._parsers.append(function)
+        return function
+
+    def _set_up(self) -> None:
+        payload = {"path": str(self.path), "abi": self._abi, "rotation": self._rotation}
+        answer, _ = self.process.invoke(f"{_HERE}:open_library", payload, what=str(self.path))
+        self._symbols = [str(s) for s in answer.get("symbols", ())]
+        self._has_initializer = bool(answer.get("initializer"))
+        for text in answer.get("unprotected", ()):
+            note_once(
+                self.decisions, "warning", f"the worker is not closed off: {text}", str(self.path)
+            )
+        self._prepared = None
+        for function in self._parsers:
+            function.open()
+
+    def _initialize(
+        self, layers: dict[str, npt.NDArray[Any]], network: NetworkInfo, max_batch: int
+    ) -> None:
+        payload = {
+            "names": list(layers),
+            "network": network_json(network),
+            "max_batch": max_batch,
+        }
+        with self.process.lock:
+            self._prepared = None
+            _, filled = self.process.invoke(
+                f"{_HERE}:initialize",
+                payload,
+                list(layers.values()),
+                what=f"{self.path}: {INPUT_INITIALIZER}",
+            )
+            for array, values in zip(layers.values(), filled, strict=True):
+                np.copyto(array, values)
+
+    def _take_news(self, side: dict[str, Any]) -> None:
+        for key in ("decisions", "notices"):
+            for notice in notices_from(side.get(key, ())):
+                if notice in self._said:
+                    continue
+                self._said.add(notice)
+                checked = self._prepared.checked if self._prepared else None
+                if key == "notices" and checked is not None:
+                    checked.notices.append(notice)
+                else:
+                    self.decisions.append(notice)
+
+    def call(
+        self,
+        function: _Function,
+        layers: Mapping[str, Layer],
+        network: NetworkInfo,
+        params: Params,
+    ) -> Any:
+        """One call of a parser in the worker; whose results are still to be checked."""
+        process = self.process
+        with process.lock:
+            try:
+                process.running(function.where)
+                if self._prepared is not function or not function.fits(layers, network, params):
+                    function.prepare(layers, network, params)
+                    self._prepared = function
+                found = process.call(
+                    function.arrays(layers),
+                    function.offsets,
+                    READERS[function.kind],
+                    function.where,
+                )
+            except LibraryDied as error:
+                self._prepared = None
+                if error.death is None:
+                    raise
+                raise self._with_case(error, function, layers, network, params) from None
+            except ParserError as error:
+                raise self._with_limit(error) from None
+            if self.guard == "auto":
+                self._count_clean()
+            return found
+
+    def _count_clean(self) -> None:
+        self._clean += 1
+        if self._clean != self.options.clean_calls or self.process.deaths:
+            return
+        try:
+            TrustStore().add(self.sha256, self.path, f"{self._clean} calls without a fault")
+        except CustomLibraryError as error:
+            text = f"it stays guarded: {error.found}"
+        else:
+            text = f"{self._clean} calls without a fault: from the next start on it is trusted"
+            text += " and runs in the application's process; noria trust --remove undoes this"
+        note_once(self.decisions, "info", text, str(self.path))
+
+    def _with_case(
+        self,
+        error: LibraryDied,
+        function: _Function,
+        layers: Mapping[str, Layer],
+        network: NetworkInfo,
+        params: Params,
+    ) -> LibraryDied:
+        hints = list(error.fix)
+        if self._cases < MAX_CASES:
+            self._cases += 1
+            case = Case(
+                self.path,
+                self.sha256,
+                function.kind,
+                function.name,
+                self._abi,
+                self._rotation,
+                network,
+                params,
+            )
+            saved = save_case(case, layers, error, self.options.crash_dir)
+            if isinstance(saved, Path):
+                hints.append(f"its inputs are saved; to repeat the call: noria replay {saved}")
+            else:
+                hints.append(f"its inputs cannot be saved: {saved}")
+        told = LibraryDied(error.found, where=error.where, fix=hints)
+        told.death = error.death
+        return told
+
+    def _with_limit(self, error: ParserError) -> ParserError:
+        limit = self.options.memory_mib
+        if limit and ("std::bad_alloc" in error.found or "MemoryError" in error.found):
+            error.fix.append(
+                f"its worker may take {limit} MiB (custom-lib-guard-memory); 0 sets no limit"
+            )
+            return type(error)(
+                error.found, where=error.where, expected=error.expected, fix=error.fix
+            )
+        return error
+
+    def _why(self) -> str:
+        if self.guard == "always":
+            return "it runs in a worker process of its own (guard=always)"
+        return (
+            "it runs in a worker process of its own, because it is not trusted yet: it is after "
+            f"{self.options.clean_calls} calls without a fault, or by: noria trust {self.path.name}"
+        )
+
+
+class _Function:
+    """One parser in the worker."""
+
+    def __init__(self, library: GuardedLibrary, kind: ParserKind, name: str, where: str) -> None:
+        self.kind = kind
+        self.name = name
+        self.where = where
+        self.offsets: list[int] = []
+        self.checked: Any = None
+        self._library = library
+        self._number = -1
+        self._layout: list[tuple[str, npt.DTypeLike, tuple[int, ...]]] = []
+        self._network: NetworkInfo | None = None
+        self._params: Params | None = None
+
+    def __call__(self, layers: Mapping[str, Layer], network: NetworkInfo, params: Any) -> Any:
+        return self._library.call(self, layers, network, params)
+
+    def open(self) -> None:
+        """Find the function in the worker.
+
+        Raises:
+            CustomLibraryError: it is not there, or is none of this kind.
+        """
+        answer, _ = self._library.process.invoke(
+            f"{_HERE}:open_parser", {"kind": self.kind, "name": self.name}, what=self.where
+        )
+        self._number = int(answer["parser"])
+        self._params = None
+
+    def fits(self, layers: Mapping[str, Layer], network: NetworkInfo, params: Params) -> bool:
+        """Whether the worker is prepared for a call with these."""
+        return (
+            params is self._params
+            and network == self._network
+            and self._layout == [(n, x.data.dtype, x.data.shape) for n, x in layers.items()]
+        )
+
+    def arrays(self, layers: Mapping[str, Layer]) -> list[npt.NDArray[Any]]:
+        """The tensors as they can be copied."""
+        return [
+            x.data if x.data.flags.c_contiguous else np.ascontiguousarray(x.data)
+            for x in layers.values()
+        ]
+
+    def prepare(self, layers: Mapping[str, Layer], network: NetworkInfo, params: Params) -> None:
+        """Tell the worker where tensors will be, and the parameters.
+
+        Each tensor ends where a page ends (its start is a multiple of 64 bytes): the worker makes
+        the page behind it one that cannot be written.
+        """
+        described, offsets = [], []
+        end = wire.page_ceil(4096 + len(repr(params_json(params))) + 256 * len(layers))
+        for layer in layers.values():
+            data = layer.data
+            room = wire.page_ceil(max(data.nbytes, 1))
+            start = end + room - (-(-data.nbytes // 64) * 64)
+            offsets.append(start)
+            described.append([data.dtype.str, list(data.shape), start])
+            end += room + wire.PAGE
+        process = self._library.process
+        process.grow_inputs(end)
+        payload = {
+            "parser": self._number,
+            "names": list(layers),
+            "network": network_json(network),
+            "params": params_json(params),
+            "_arrays": described,
+        }
+        process.invoke(f"{_HERE}:prepare", payload, what=self.where)
+        self.offsets = offsets
+        self._layout = [(n, x.data.dtype, x.data.shape) for n, x in layers.items()]
+        self._network, self._params = network, params

@@ -1,0 +1,64 @@
+"""What the application asks of a worker beside calls of parsers. Types: see `serve.Operation`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+
+from noria.custom.guard.cases import network_from
+from noria.custom.guard.serve import GuardedMap, Worker
+from noria.errors import CustomLibraryError
+
+__all__ = ["initialize", "open_library", "open_parser", "prepare"]
+
+Arrays = list[npt.NDArray[Any]]
+Answer = tuple[dict[str, Any], Arrays]
+
+
+def open_library(worker: Worker, payload: dict[str, Any], arrays: Arrays) -> Answer:
+    """Load the library in this process."""
+    from noria.custom.library import open_library as open_here
+
+    library = open_here(
+        Path(payload["path"]), abi=payload["abi"], rotation=payload["rotation"], guard="never"
+    )
+    worker.library = library
+    has_initializer = library.input_initializer() is not None
+    return {
+        "symbols": list(library.symbols()),
+        "initializer": has_initializer,
+        "unprotected": worker.unprotected,
+    }, []
+
+
+def open_parser(worker: Worker, payload: dict[str, Any], arrays: Arrays) -> Answer:
+    """Get a parser of the library: its number, and how errors name it."""
+    assert worker.library is not None
+    kind, name = payload["kind"], payload["name"]
+    parser = getattr(worker.library, f"{kind}_parser")(name)
+    inner: Any = getattr(parser, "_parser", None)
+    if hasattr(inner, "new_map"):
+        inner.new_map = GuardedMap()
+    worker.parsers.append((kind, parser, parser.where))
+    return {"parser": len(worker.parsers) - 1, "where": parser.where}, []
+
+
+def prepare(worker: Worker, payload: dict[str, Any], arrays: Arrays) -> Answer:
+    """Get ready for calls of one parser: its layers are views of the input region."""
+    worker.prepare(payload, arrays)
+    return {}, []
+
+
+def initialize(worker: Worker, payload: dict[str, Any], arrays: Arrays) -> Answer:
+    """Fill the inputs beside the picture; the same arrays are the answer."""
+    assert worker.library is not None
+    function = worker.library.input_initializer()
+    if function is None:
+        raise CustomLibraryError(
+            "the library fills no inputs any more", where=str(worker.library.path)
+        )
+    filled = dict(zip(payload["names"], arrays, strict=True))
+    function(filled, network_from(payload["network"]), payload["max_batch"])
+    return {}, list(filled.values())

@@ -1,0 +1,53 @@
+"""How a user's library is guarded."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+__all__ = ["GuardMode", "GuardOptions", "crash_folder", "state_folder"]
+
+GuardMode = Literal["auto", "always", "never"]
+"""`auto` guards C++ libraries that are not trusted yet, `always` guards Python modules, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuardOptions:
+    """Limits of the process that runs a library.
+
+    Attributes:
+        timeout_s: seconds that one call may take; then the process is ended.
+        load_timeout_s: the same for loading the library, and for filling inputs.
+        memory_mib: address space that it may take beside what it has at the start, in MiB; 0 sets
+            no limit.
+        restarts: how often it is started again before it is given up; `FORGIVEN_AFTER` calls
+            without a fault set the count back.
+        crash_dir: where the inputs of fatal calls are kept; None is `crash_folder()`.
+        clean_calls: calls without a fault after which `auto` trusts a library from then on.
+    """
+
+    timeout_s: float = 10.0
+    load_timeout_s: float = 60.0
+    memory_mib: int = 4096
+    restarts: int = 5
+    crash_dir: Path | None = None
+    clean_calls: int = 300
+
+
+def state_folder() -> Path:
+    """Where Noria keeps what it learns about a user's files: `$XDG_STATE_HOME/noria`, or
+    `~/.local/state/noria`.
+    """
+    base = os.environ.get("XDG_STATE_HOME", "")
+    root = Path(base) if os.path.isabs(base) else Path.home() / ".local" / "state"
+    return root / "noria"
+
+
+def crash_folder() -> Path:
+    """Where the inputs of fatal calls are kept: `NORIA_CRASH_DIR`, or `crashes` in the state
+    folder.
+    """
+    named = os.environ.get("NORIA_CRASH_DIR")
+    return Path(named) if named else state_folder() / "crashes"

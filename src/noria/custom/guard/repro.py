@@ -1,0 +1,155 @@
+"""The inputs of a call that ended a worker, kept so that it can be repeated."""
+
+from __future__ import annotations
+
+import json
+import platform
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from noria.custom.guard.cases import (
+    Params,
+    ParserKind,
+    network_from,
+    network_json,
+    params_from,
+    params_json,
+)
+from noria.custom.guard.errors import LibraryDied
+from noria.custom.guard.options import crash_folder
+from noria.errors import CustomLibraryError
+from noria.meta import Layer, NetworkInfo
+
+__all__ = ["Case", "load_case", "save_case"]
+
+KEPT = 20  # folders
+MAX_BYTES = 1 << 29
+_KINDS: tuple[ParserKind, ...] = ("bbox", "instance", "classifier", "segmentation")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One call of a parser, without its tensors.
+
+    Attributes:
+        library: the file, and the hash it had.
+        kind: of parser; `name` is the function.
+        abi, rotation: as `open_library` takes them.
+    """
+
+    library: Path
+    sha256: str
+    kind: ParserKind
+    name: str
+    abi: str
+    rotation: bool | None
+    network: NetworkInfo
+    params: Params
+
+
+def save_case(
+    case: Case, layers: Mapping[str, Layer], error: LibraryDied, folder: Path | None
+) -> Path | str:
+    """Write `case.json`, `report.txt` and one `.npy` a layer into a new folder; or why not.
+
+    Only the newest `KEPT` folders stay. Afterwards `error.in_frame` completes `case.json`.
+    """
+    size = sum(layer.data.nbytes for layer in layers.values())
+    if size > MAX_BYTES:
+        return f"they have {size >> 20} MiB"
+    folder = folder or crash_folder()
+    now = datetime.now(UTC)
+    name = f"{now:%Y%m%d-%H%M%S.%f}-{case.library.stem}-{case.name}"
+    target = folder / "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
+    described: dict[str, Any] = {
+        "noria-case": 1,
+        "library": str(case.library),
+        "sha256": case.sha256,
+        "kind": case.kind,
+        "function": case.name,
+        "abi": case.abi,
+        "rotation": case.rotation,
+        "network": network_json(case.network),
+        "params": params_json(case.params),
+        "layers": [{"name": name, "file": f"layer_{i}.npy"} for i, name in enumerate(layers)],
+        "found": error.found,
+        "when": now.isoformat(timespec="seconds"),
+        "machine": f"{platform.system()} {platform.machine()}",
+    }
+    try:
+        target.mkdir(parents=True)
+        for i, layer in enumerate(layers.values()):
+            np.save(target / f"layer_{i}.npy", layer.data, allow_pickle=False)
+        _write(target, described)
+        (target / "report.txt").write_text(_text(case, error))
+    except OSError as problem:
+        with suppress(OSError):
+            shutil.rmtree(target)
+        return f"{target}: {problem.strerror or problem}"
+    _forget_old(folder)
+    if error.death is not None:
+
+        def on_frame(source: object, frame: int) -> None:
+            with suppress(OSError):
+                _write(target, {**described, "source": str(source), "frame": frame})
+
+        error.death.on_frame = on_frame
+    return target
+
+
+def load_case(folder: Path) -> tuple[Case, dict[str, Layer], dict[str, Any]]:
+    """The call, its tensors, and all that `case.json` says.
+
+    Raises:
+        CustomLibraryError: the folder holds no such case, or it is damaged.
+    """
+    file = folder / "case.json"
+    try:
+        said = json.loads(file.read_text())
+        if said.get("noria-case") != 1 or said["kind"] not in _KINDS:
+            raise ValueError("no case of this version")
+        kind = cast(ParserKind, said["kind"])
+        case = Case(
+            Path(said["library"]),
+            said["sha256"],
+            kind,
+            said["function"],
+            said["abi"],
+            said["rotation"],
+            network_from(said["network"]),
+            params_from(kind, said["params"]),
+        )
+        layers = {
+            entry["name"]: Layer(entry["name"], np.load(folder / entry["file"], allow_pickle=False))
+            for entry in said["layers"]
+        }
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise CustomLibraryError(
+            f"there is no saved call to replay: {error}",
+            where=str(file),
+            expected="a folder that a message of a guarded library named",
+        ) from error
+    return case, layers, said
+
+
+def _write(target: Path, described: dict[str, Any]) -> None:
+    (target / "case.json").write_text(json.dumps(described, indent=1))
+
+
+def _text(case: Case, error: LibraryDied) -> str:
+    lines = [f"{case.library}: {case.name}: {error.found}", *error.fix]
+    return "\n".join(lines) + "\n"
+
+
+def _forget_old(folder: Path) -> None:
+    with suppress(OSError):
+        cases = sorted(p.parent for p in folder.glob("*/case.json"))
+        for old in cases[:-KEPT]:
+            shutil.rmtree(old, ignore_errors=True)

@@ -1,0 +1,192 @@
+"""The worker's side: one user's library, and what is asked of it."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noria import _native
+from noria.custom.checked import Checked
+from noria.custom.guard import wire
+from noria.custom.guard.cases import ParserKind, network_from, params_from
+from noria.custom.guard.messages import arrays_in, error_json, notices_json, put_arrays
+from noria.custom.guard.results import WRITERS
+from noria.custom.guard.wire import OutOfRoom, Region, Writer, control_words
+from noria.errors import ParserError
+from noria.meta import Layer
+from noria.notices import Notice
+
+if TYPE_CHECKING:
+    from noria.custom.library import CustomLibrary
+
+__all__ = ["Operation", "Worker"]
+
+_MAP_REGION = 15
+
+
+class Worker:
+    """Serves one application until that is gone.
+
+    Attributes:
+        library: what `operations.open_library` opened.
+        parsers: its parsers so far, with their kinds.
+    """
+
+    def __init__(self, page: int, inputs: int, outputs: int, mine: int, others: int) -> None:
+        self._channel = _native.GuardChannel(page, mine, others)
+        self._words = control_words(page)
+        self.inputs, self.outputs = Region(inputs), Region(outputs)
+        self.library: CustomLibrary | None = None
+        self.parsers: list[tuple[ParserKind, Checked[Any, Any], str]] = []
+        self._call: Callable[[], Any] | None = None
+        self._kind: ParserKind = "bbox"
+        self._function = ""
+        self._checked: Checked[Any, Any] | None = None
+        self._protected: list[int] = []
+        self._told: set[Notice] = set()
+        self._count: dict[str, int] = {}
+        self.unprotected: list[str] = []
+
+    def serve(self) -> None:
+        """Answer requests, one after the other, until the library closes what they come through."""
+        while self._channel.next():
+            words = self._words
+            side: dict[str, Any] = {}
+            out = Writer(self.outputs, start=0)
+            values: list[int] = []
+            words[wire.STATUS] = 0
+            try:
+                if words[wire.OP] == wire.CALL:
+                    values = self._parse(out)
+                else:
+                    side = self._message()
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                _native.guard_set_function("")
+                words[wire.STATUS] = 1
+                side = {"error": error_json(error, self._function)}
+                out = Writer(self.outputs, start=0)
+            side |= self._news()
+            if not self._answer(side, values, out):
+                return
+
+    def _answer(self, side: dict[str, Any], values: list[int], out: Writer) -> bool:
+        words = self._words
+        data = json.dumps(side).encode() if side else b""
+        if data:
+            start = -(-out.end // 64) * 64
+            self.outputs.ensure(start + len(data))
+            self.outputs.put(start, data)
+            words[wire.SIDE_START] = start
+        words[wire.SIDE_BYTES] = len(data)
+        words[wire.OUTPUT_SIZE] = self.outputs.size
+        for i, value in enumerate(values, wire.VALUES):
+            words[i] = value
+        return bool(self._channel.answer())
+
+    def _message(self) -> dict[str, Any]:
+        self.inputs.follow(self._words[wire.INPUT_SIZE])
+        request = json.loads(self.inputs.take(0, self._words[wire.MESSAGE_BYTES]))
+        module, _, name = request["do"].partition(":")
+        function: Operation = getattr(importlib.import_module(module), name)
+        arrays = arrays_in(request["arrays"], self.inputs)
+        self._function = request["what"]
+        _native.guard_set_function(self._function)
+        payload, results = function(self, request["payload"], arrays)
+        _native.guard_set_function("")
+        return {"payload": payload, "arrays": put_arrays(results, Writer(self.outputs))}
+
+    def prepare(self, payload: dict[str, Any], arrays: list[npt.NDArray[Any]]) -> None:
+        """Get ready for calls of one parser on tensors of one layout."""
+        kind, parser, name = self.parsers[payload["parser"]]
+        names: list[str] = payload["names"]
+        layers = {n: Layer(n, a) for n, a in zip(names, arrays, strict=True)}
+        network = network_from(payload["network"])
+        params = params_from(kind, payload["params"])
+        self._kind, self._function, self._checked = kind, name, parser
+        self._call = lambda: parser(layers, network, params)
+        self._protect(names, arrays)
+
+    def _parse(self, out: Writer) -> list[int]:
+        assert self._call is not None
+        _native.guard_set_function(self._function)
+        found = self._call()
+        _native.guard_set_function("")
+        try:
+            return WRITERS[self._kind](found, out)
+        except OutOfRoom as error:
+            raise ParserError(f"the parser returned {error}", where=self._function) from error
+
+    def _protect(self, names: list[str], arrays: list[npt.NDArray[Any]]) -> None:
+        """Make the page behind each tensor one that can only be read."""
+        for page in self._protected:
+            _native.guard_protect(page, wire.PAGE, True, True)
+        self._protected = []
+        for i in range(_MAP_REGION):
+            _native.guard_set_region(i, 0, 0, "")
+        for i, (name, array) in enumerate(zip(names, arrays, strict=True)):
+            if not array.nbytes:
+                continue
+            start = int(array.__array_interface__["data"][0])
+            end = start + array.nbytes
+            page = wire.page_ceil(end)
+            _native.guard_protect(page, wire.PAGE, True, False)
+            self._protected.append(page)
+            if i < _MAP_REGION:
+                _native.guard_set_region(i, start, end, f"output layer {name}")
+
+    def _news(self) -> dict[str, Any]:
+        """Decisions and notices that the application has not been told."""
+        news: dict[str, Any] = {}
+        sources = {
+            "decisions": [] if self.library is None else self.library.decisions,
+            "notices": [] if self._checked is None else self._checked.notices,
+        }
+        for name, notices in sources.items():
+            if len(notices) == self._count.get(name + self._function, 0):
+                continue
+            self._count[name + self._function] = len(notices)
+            if new := [n for n in notices if n not in self._told]:
+                self._told.update(new)
+                news[name] = notices_json(new)
+        return news
+
+
+Operation = Callable[
+    [Worker, dict[str, Any], list[npt.NDArray[Any]]],
+    tuple[dict[str, Any], list[npt.NDArray[Any]]],
+]
+"""What a request may ask for: (worker, payload, arrays) -> (payload, arrays)."""
+
+
+class GuardedMap:
+    """Makes class maps that an inaccessible page follows; one at a time is in use."""
+
+    def __init__(self) -> None:
+        self._memory: npt.NDArray[np.uint8] | None = None
+        self._pages = 0
+
+    def __call__(self, height: int, width: int) -> npt.NDArray[np.int32]:
+        """(height, width) int32 of -1."""
+        import mmap
+
+        size = 4 * height * width
+        room = wire.page_ceil(size)
+        if room != self._pages:
+            self._memory = np.frombuffer(mmap.mmap(-1, room + wire.PAGE), np.uint8)
+            self._pages = room
+            start = int(self._memory.__array_interface__["data"][0])
+            _native.guard_protect(start + room, wire.PAGE, False, False)
+            _native.guard_set_region(
+                _MAP_REGION, start + room - size, start + room, "the class map"
+            )
+        assert self._memory is not None
+        found = self._memory[room - size : room].view(np.int32).reshape(height, width)
+        found.fill(-1)
+        return found

@@ -1,0 +1,169 @@
+"""Whatever a C++ parser does in one frame, only that frame's results of that model are lost."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import noria
+from noria.custom.guard import LibraryDied, keeper
+from tests.conftest import CONFIG, PARSER, write_mean_model
+
+pytestmark = pytest.mark.skipif(
+    keeper.can_guard() is not None, reason=f"no workers here: {keeper.can_guard()}"
+)
+
+FRAMES = 4
+WHITE = 1  # of the first source
+Compile = Callable[..., Path]
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory, compile_parser: Compile) -> Path:
+    """A folder with a model, a C++ library of harmful parsers and a sound Python parser."""
+    folder = tmp_path_factory.mktemp("matrix")
+    write_mean_model(folder / "mean.onnx")
+    (folder / "mean_parser.py").write_text(PARSER)
+    (folder / "labels.txt").write_text("thing\n")
+    (folder / "sound.txt").write_text(CONFIG.replace("gie-unique-id=1", "gie-unique-id=2"))
+    shutil.copy(compile_parser("crashes.cpp", "-g"), folder / "libcrashes.so")
+    return folder
+
+
+def config(scene: Path, function: str, **keys: object) -> Path:
+    text = CONFIG.replace("mean_parser.py", "libcrashes.so").replace(
+        "name=parse", f"name={function}"
+    )
+    keys = {"custom-lib-guard": "always", "custom-lib-guard-memory": 1024, **keys}
+    text += "".join(f"{key}={value}\n" for key, value in keys.items())
+    path = scene / f"{function}.txt"
+    path.write_text(text)
+    return path
+
+
+def pictures(white: int | None) -> list[np.ndarray]:
+    return [np.full((32, 32, 3), 255 if i == white else 60 + i, np.uint8) for i in range(FRAMES)]
+
+
+def run(scene: Path, function: str, **keys: object) -> tuple[dict, noria.RunReport]:
+    """(source, frame) -> boxes of the model with the harmful parser; the other is looked at."""
+    harmful = {}
+    sources = [
+        noria.ArraySource(pictures(WHITE), name="left"),
+        noria.ArraySource(pictures(None), name="right"),
+    ]
+    with noria.open_pipeline(
+        config(scene, function, **keys), scene / "sound.txt", sources=sources
+    ) as pipeline:
+        for _, meta in pipeline:
+            boxes = {1: [], 2: []}
+            for o in meta.objects:
+                boxes[o.component_id].append((o.left, o.top, o.width, o.height))
+            assert boxes[2] == [(8, 8, 16, 16)], "the other model's result"
+            harmful[meta.source_id, meta.frame] = boxes[1]
+    assert len(harmful) == 2 * FRAMES, "every frame of both sources comes"
+    return harmful, pipeline.report
+
+
+def told(report: noria.RunReport, phrase: str) -> str:
+    found = [str(n) for n in report.notices if phrase in str(n)]
+    assert len(found) == 1, [str(n) for n in report.notices]
+    return found[0]
+
+
+GOOD = [(2, 4, 6, 8)]
+
+DEADLY = {
+    "ParseSegfault": "crashed (SIGSEGV), writing a null pointer",
+    "ParseAbort": "aborted (SIGABRT)",
+    "ParseAssert": "Assertion `layers.size() == 77' failed",
+    "ParseTerminate": "uncaught std::runtime_error: escaped on white",
+    "ParseLoop": "did not return within 1 s and was ended",
+    "ParseStack": "used up its stack",
+    "ParsePast": "writing past the end of output layer mean (12 bytes)",
+    "ParseHeap": "invalid pointer",
+    "ParseExit": "ended its process by exit(0)",
+    "ParseQuick": "ended its process (exit status 0)",
+    "ParseClose": "closed file descriptors that it did not open",
+}
+
+
+@pytest.mark.parametrize("function", DEADLY)
+def test_a_frame_is_lost_and_nothing_else(
+    scene: Path, function: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NORIA_CRASH_DIR", str(tmp_path))
+    with pytest.warns(noria.NoriaWarning):
+        found, report = run(scene, function, **{"custom-lib-guard-timeout": 1})
+    assert found.pop((0, WHITE)) == []
+    assert set(map(tuple, found.values())) == {tuple(GOOD)}
+    assert [m.failed for m in report.models] == [1, 0]
+    text = told(report, DEADLY[function])
+    assert f"libcrashes.so: {function}: the function" in text
+    assert f"first in frame {WHITE} of left" in text
+    (case,) = tmp_path.iterdir()
+    assert f"noria replay {case}" in text
+    assert '"frame": 1' in (case / "case.json").read_text()
+    if function in ("ParseSegfault", "ParseStack"):  # compiled with -g
+        inner = "inner_function" if function == "ParseSegfault" else "deeper"
+        assert f"#0 {inner}" in text
+        if shutil.which("addr2line"):
+            assert "crashes.cpp:" in text
+        assert inner in (case / "report.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("function", "phrase"),
+    [
+        ("ParseThrow", "the parser threw std::runtime_error: thrown on white"),
+        ("ParseBomb", "its worker may take 256 MiB (custom-lib-guard-memory)"),
+        ("ParseMillions", "the parser returned 10,000,000 boxes"),
+    ],
+)
+def test_errors_that_leave_the_worker_alive(scene: Path, function: str, phrase: str) -> None:
+    memory = 256 if function == "ParseBomb" else 1024
+    with pytest.warns(noria.NoriaWarning):
+        found, report = run(scene, function, **{"custom-lib-guard-memory": memory})
+    assert found.pop((0, WHITE)) == []
+    assert set(map(tuple, found.values())) == {tuple(GOOD)}
+    assert "first in frame 1 of left" in told(report, phrase)
+
+
+@pytest.mark.parametrize("function", ["ParseNan", "ParseNegative", "ParseStdout", "ParseKill"])
+def test_as_without_a_worker(scene: Path, function: str) -> None:
+    """Bad values are treated as ever; what is done to the process is done to the worker's."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        guarded, report = run(scene, function)
+        if function in ("ParseNan", "ParseNegative"):
+            free, plain = run(scene, function, **{"custom-lib-guard": "never"})
+            assert guarded == free
+            own = {str(n) for n in report.notices if "worker process" not in str(n)}
+            assert own == {str(n) for n in plain.notices}
+    assert guarded[0, WHITE][0] == GOOD[0]
+    assert [m.failed for m in report.models] == [0, 0]
+
+
+def test_a_parser_that_dies_in_every_frame_is_given_up(scene: Path) -> None:
+    library = noria.custom.open_library(
+        scene / "libcrashes.so",
+        guard="always",
+        guard_options=noria.custom.guard.GuardOptions(restarts=2, crash_dir=scene / "given-up"),
+    )
+    parse = library.bbox_parser("ParseQuick")
+    layers = {"mean": noria.Layer("mean", np.ones(3, np.float32))}
+    params = noria.DetectionParams(1, np.zeros(1, np.float32))
+    texts = []
+    for _ in range(5):
+        with pytest.raises(LibraryDied) as error:
+            parse(layers, noria.NetworkInfo(32, 32, 3), params)
+        texts.append(str(error.value))
+    assert ["is started again" in t for t in texts] == [True, True, False, False, False]
+    assert "not started again after 3 faults" in texts[2]
+    assert "not called any more: its worker died 3 times; the last time it ended" in texts[4]
