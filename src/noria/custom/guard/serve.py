@@ -64,7 +64,7 @@ class Worker:
                 if words[wire.OP] == wire.CALL:
                     values = self._parse(out)
                 else:
-                    side = self._message()
+                    side = self._message(out)
             except KeyboardInterrupt:
                 raise
             except BaseException as error:
@@ -90,7 +90,7 @@ class Worker:
             words[i] = value
         return bool(self._channel.answer())
 
-    def _message(self) -> dict[str, Any]:
+    def _message(self, out: Writer) -> dict[str, Any]:
         self.inputs.follow(self._words[wire.INPUT_SIZE])
         request = json.loads(self.inputs.take(0, self._words[wire.MESSAGE_BYTES]))
         module, _, name = request["do"].partition(":")
@@ -100,7 +100,7 @@ class Worker:
         _native.guard_set_function(self._function)
         payload, results = function(self, request["payload"], arrays)
         _native.guard_set_function("")
-        return {"payload": payload, "arrays": put_arrays(results, Writer(self.outputs))}
+        return {"payload": payload, "arrays": put_arrays(results, out)}
 
     def prepare(self, payload: dict[str, Any], arrays: list[npt.NDArray[Any]]) -> None:
         """Get ready for calls of one parser on tensors of one layout."""
