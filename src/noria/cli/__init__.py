@@ -21,6 +21,7 @@ _COMMANDS = {
     "build": "Build the engine of a config ahead of time.",
     "calibrate": "Find the INT8 scales of a model from pictures.",
     "bench": "Time engines, side by side.",
+    "trtexec": "Build, run and time an engine with the options of trtexec.",
     "show": "Show a config with origins, a model, or an engine.",
     "compile": "Compile a custom library from its C++ sources.",
     "includes": "Print the flags with which C++ sources find noria's headers.",

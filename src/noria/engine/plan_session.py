@@ -61,6 +61,15 @@ class PlanSession:
         self._lock = threading.Lock()
         self._executor: ThreadPoolExecutor | None = None
 
+    @property
+    def runner(self) -> Runner:
+        """The runtime itself, for those who feed it exactly what it takes.
+
+        Raises:
+            EngineError: the session is closed.
+        """
+        return self._open_runner()
+
     def run(self, inputs: Mapping[str, Tensor], *, to_host: bool = True) -> dict[str, Any]:
         """Run one batch of 1 to `max_batch` items.
 

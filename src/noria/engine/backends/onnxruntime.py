@@ -145,5 +145,13 @@ class OnnxRuntimeBackend:
     def open(self, model: bytes, options: RunOptions) -> OnnxRuntimeRunner:
         return OnnxRuntimeRunner(model, options)
 
+    def profile(
+        self, model: bytes, options: RunOptions, feeds: Mapping[str, Any], runs: int
+    ) -> list[tuple[str, list[float]]]:
+        """See `noria.engine.layer_times.ProfilingBackend`."""
+        from noria.engine.backends.onnxruntime_profile import profile_nodes
+
+        return profile_nodes(model, options, feeds, runs)
+
 
 backend = OnnxRuntimeBackend()

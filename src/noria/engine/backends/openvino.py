@@ -235,6 +235,30 @@ class OpenVinoBackend:
             return frozenset()
         return frozenset(_core().get_property("CPU", "OPTIMIZATION_CAPABILITIES"))
 
+    def profile(
+        self, model: bytes, options: RunOptions, feeds: Mapping[str, Any], runs: int
+    ) -> list[tuple[str, list[float]]]:
+        """See `noria.engine.layer_times.ProfilingBackend`."""
+        settings = {
+            props.enable_profiling(): True,
+            hints.inference_precision(): _computed_in(options),
+        }
+        if options.threads:
+            settings[props.inference_num_threads()] = options.threads
+        try:
+            read = _core().read_model(model)
+            request = _core().compile_model(read, "CPU", settings).create_infer_request()
+            times: dict[str, list[float]] = {}
+            for run in range(runs + 1):
+                request.infer([feeds[port.any_name] for port in read.inputs], share_inputs=True)
+                for layer in request.profiling_info if run else ():  # the first is never the same
+                    if layer.status == ov.ProfilingInfo.Status.EXECUTED:
+                        name = f"{layer.node_name} ({layer.node_type})"
+                        times.setdefault(name, []).append(layer.real_time.total_seconds() * 1e3)
+        except RuntimeError as error:
+            raise _worded(error, "failed") from error
+        return [(name, ms) for name, ms in times.items() if len(ms) == runs]
+
     def open(self, model: bytes, options: RunOptions) -> OpenVinoRunner:
         return OpenVinoRunner(model, options)
 

@@ -1,0 +1,28 @@
+"""`noria trtexec`: trtexec's options and report, on Noria's engines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+__all__ = ["trtexec"]
+
+
+@click.command(
+    context_settings={"ignore_unknown_options": True, "help_option_names": []},
+    add_help_option=False,
+)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED)
+def trtexec(words: tuple[str, ...]) -> int:
+    """Build, run and time an engine as trtexec does, with its options."""
+    from noria.engine.trtexec import trtexec as execute
+
+    return execute(words, _load_plugins)
+
+
+def _load_plugins(library: Path) -> None:
+    """Register what a library or a Python module of plugins has."""
+    from noria.custom import open_library
+
+    open_library(library)
