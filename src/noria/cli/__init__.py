@@ -25,6 +25,7 @@ _COMMANDS = {
     "show": "Show a config with origins, a model, or an engine.",
     "compile": "Compile a custom library from its C++ sources.",
     "includes": "Print the flags with which C++ sources find noria's headers.",
+    "inspect": "Show what a custom library has, needs, and registers.",
     "demo": "Run the whole pipeline on the demo scene.",
     "trust": "Let C++ libraries run without a worker process.",
     "replay": "Repeat a call that ended a library's worker process.",

@@ -13,7 +13,15 @@ import numpy.typing as npt
 
 from noria.custom.elf import ElfFile
 
-__all__ = ["BoxLayout", "StaticEvidence", "candidates", "plausibility", "static_evidence"]
+__all__ = [
+    "BoxLayout",
+    "Evidence",
+    "StaticEvidence",
+    "all_evidence",
+    "candidates",
+    "plausibility",
+    "static_evidence",
+]
 
 BoxLayout = Literal[24, 28]
 MARKERS: dict[BoxLayout, str] = {
@@ -52,6 +60,39 @@ class StaticEvidence:
     layout: BoxLayout | None
     certain: bool
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One hint at the layout; `layout` is None where the hint says that nothing can be told."""
+
+    layout: BoxLayout | None
+    kind: Literal["marker", "code", "linked"]
+    reason: str
+
+
+def all_evidence(elf: ElfFile) -> list[Evidence]:
+    """Every hint in the file, the strongest kind first."""
+    exported = elf.exported()
+    found = [
+        Evidence(layout, "marker", f"it exports {name}: compiled against noria's headers")
+        for layout, name in MARKERS.items()
+        if name in exported
+    ]
+    if elf.machine == _X86_64:
+        counts = {layout: elf.data.count(text) for layout, text in FINGERPRINTS.items()}
+        code: BoxLayout | None = 28 if counts[28] else 24 if counts[24] else None
+        said = ", ".join(
+            f"{counts[layout] or 'no'} of {layout} bytes" for layout in sorted(FINGERPRINTS)
+        )
+        found.append(Evidence(code, "code", f"limits of vectors in its code, by element: {said}"))
+    for layout, names in NEEDED_HINTS.items():
+        found += [
+            Evidence(layout, "linked", f"it is linked against {name}")
+            for name in names
+            if name in elf.needed
+        ]
+    return found
 
 
 def static_evidence(elf: ElfFile) -> StaticEvidence:

@@ -145,9 +145,10 @@ def _plan(
         )
     sanitizers = [flag for flag in common if flag.startswith("-fsanitize=")]
     plan.link = [program, "-shared", *sanitizers, *objects, "-o", str(target), "-Wl,--no-undefined"]
-    plan.link += [*links, f"-L{link_dir()}"]
-    if any(unit.device for unit in units):
+    plan.link += links
+    if any(unit.device for unit in units):  # before noria's link libraries, which add nothing
         plan.link += next(unit.link_flags() for unit in units if unit.device)
+    plan.link.append(f"-L{link_dir()}")
     if _has_filesystem_archive(program):
         plan.link.append("-lstdc++fs")  # <experimental/filesystem>, which YOLO collections use
     if sanitizers:  # the runtime comes with the program that loads the library

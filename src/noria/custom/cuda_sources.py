@@ -120,7 +120,7 @@ def compile_units(sources: Sequence[Path], mode: CudaMode) -> tuple[list[Unit], 
         return [Unit(s, device=True, nvcc=nvcc) for s in sources], found
     if lacking:
         raise CustomLibraryError(
-            "CUDA code cannot be compiled without nvcc",
+            "CUDA code cannot be compiled for the CPU",
             where=str(lacking[0]),
             fix=[
                 _host_hint(lacking[0]),

@@ -11,14 +11,17 @@ from noria.custom.resolve import find_library
 from noria.custom.stand_ins import is_nvidia, supported
 from noria.errors import CustomLibraryError
 
-__all__ = ["check_header", "load_failed"]
+__all__ = ["HOST_MACHINES", "check_header", "load_failed", "missing_versions"]
 
-_HOST_MACHINES = {"x86_64": 62, "aarch64": 183, "riscv64": 243, "ppc64le": 21, "s390x": 22}
+HOST_MACHINES = {"x86_64": 62, "aarch64": 183, "riscv64": 243, "ppc64le": 21, "s390x": 22}
 _SHOWN = 8
 
 
-def check_header(path: Path, compile_hint: str) -> ElfFile:
+def check_header(path: Path, compile_hint: str, *, any_machine: bool = False) -> ElfFile:
     """Read the file and refuse what cannot be a library for this machine.
+
+    Args:
+        any_machine: take libraries for other machines, too.
 
     Raises:
         CustomLibraryError: not ELF, damaged, not a shared library, or of another architecture.
@@ -35,8 +38,8 @@ def check_header(path: Path, compile_hint: str) -> ElfFile:
             found, where=str(path), expected="an ELF shared library (.so)", fix=fix or compile_hint
         ) from error
     host = platform.machine()
-    host_code = _HOST_MACHINES.get(host)
-    if host_code is not None and elf.machine != host_code:
+    host_code = HOST_MACHINES.get(host)
+    if host_code not in (None, elf.machine) and not any_machine:
         raise CustomLibraryError(
             f"the library is built for {elf.machine_name}, this machine is {MACHINES[host_code]}",
             where=str(path),
@@ -88,6 +91,9 @@ def load_failed(elf: ElfFile, reason: str, compile_hint: str, demangled: str) ->
     """
     found: list[str] = []
     fix: list[str] = []
+    if other := _other_c_library(elf):
+        found.append(f"it is built for {other}, this system has glibc")
+        fix.append(f"compile its source on this machine: {compile_hint}")
     missing = [
         name
         for name in elf.needed
@@ -102,7 +108,7 @@ def load_failed(elf: ElfFile, reason: str, compile_hint: str, demangled: str) ->
             )
         else:
             fix.append("install them, or name their folder in LD_LIBRARY_PATH")
-    for library, versions, newest in _missing_versions(elf):
+    for library, versions, newest in missing_versions(elf):
         found.append(f"it needs {versions} of {library}, which here ends at {newest}")
         fix.append(f"it was built on a newer system: compile its source here: {compile_hint}")
     if not missing and (symbol := re.search(r"undefined symbol: ([^\s,]+)", reason)):
@@ -122,12 +128,21 @@ def load_failed(elf: ElfFile, reason: str, compile_hint: str, demangled: str) ->
     )
 
 
+def _other_c_library(elf: ElfFile) -> str | None:
+    """The C library that it is built for, if that is told and is not glibc."""
+    if any(name.startswith(("libc.musl", "ld-musl")) for name in elf.needed):
+        return "musl, the C library of Alpine Linux"
+    if "libc.so" in elf.needed:
+        return "bionic, the C library of Android" if "liblog.so" in elf.needed else "musl or bionic"
+    return None
+
+
 def _undefined(demangled: str) -> str:
     match = re.search(r"undefined symbol: (.+)$", demangled)
     return f"nothing defines {match[1] if match else demangled}"
 
 
-def _missing_versions(elf: ElfFile) -> list[tuple[str, str, str]]:
+def missing_versions(elf: ElfFile) -> list[tuple[str, str, str]]:
     """(library, versions that it lacks, newest version that it has)."""
     result = []
     for library, needs in elf.version_needs.items():

@@ -1,8 +1,12 @@
 // A prebuilt library with the habits of public ones: a plugin registered and CUDA memory taken by
 // static initialisers; and parsers that call what is not there. -DNAME is a CUDA function.
+#include <stdexcept>
 #include <thread>
+#include <vector>
 
-#include "nvdsinfer_custom_impl.h"
+#include "nvdsinfer.h"
+
+struct NvDsInferParseDetectionParams;
 
 #ifndef NAME
 #define NAME cudaFirst

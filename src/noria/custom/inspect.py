@@ -1,0 +1,196 @@
+"""What a C++ library has, what it needs, and what it does when it is loaded."""
+
+from __future__ import annotations
+
+import platform
+import re
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from noria.custom.abi import Evidence, all_evidence, static_evidence
+from noria.custom.cpp_function import demangled
+from noria.custom.elf import MACHINES, ElfFile
+from noria.custom.entry_points import EntryPoint, entry_points
+from noria.custom.inspect_load import LoadResult, load_in_child
+from noria.custom.library import compile_command
+from noria.custom.load_errors import HOST_MACHINES, check_header, missing_versions
+from noria.custom.resolve import find_library
+from noria.custom.sections import build_notes
+from noria.custom.stand_ins import Demand, demands, is_nvidia, supported, undefined_names
+
+__all__ = ["LibraryReport", "LinkedLibrary", "inspect_library"]
+
+# Types whose vectors a library instantiates: what its parsers fill.
+_FILLED = {
+    "NvDsInferObjectDetectionInfo": "detector",
+    "NvDsInferParseObjectInfo": "detector",
+    "NvDsInferInstanceMaskInfo": "instance segmentation",
+    "NvDsInferAttribute": "classifier",
+}
+
+
+@dataclass(frozen=True)
+class LinkedLibrary:
+    """A library that it is linked against.
+
+    Attributes:
+        state: `found`, `stand-in` (noria puts one in its place) or `missing`.
+        path: where the loader finds it.
+        functions: what is asked of it, where that is known: of stand-ins, or by symbol versions.
+    """
+
+    name: str
+    state: Literal["found", "stand-in", "missing"]
+    path: str | None = None
+    functions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class LibraryReport:
+    """What `noria inspect` shows.
+
+    Attributes:
+        machine: the CPU it is built for.
+        built_with: what its compilers left in it: names and versions.
+        entry_points: the functions that a host would call.
+        fills: kinds of parsers that its code must have, by the vectors that it instantiates.
+        box_bytes: 24 or 28, None if nothing tells.
+        evidence: each hint at it, the decisive one first.
+        headers: `noria` if it was compiled against noria's headers, `nvidia` if its symbols tell
+            that, else None.
+        linked: what it is linked against.
+        undefined: strong symbols that nothing offers: it cannot be loaded.
+        too_new: (library, versions that it needs, newest here).
+        load: what happened when it was loaded in a process of its own; None: not tried.
+        hints: what to do.
+    """
+
+    path: Path
+    machine: str
+    soname: str | None
+    size_bytes: int
+    built_with: tuple[str, ...]
+    entry_points: tuple[EntryPoint, ...]
+    fills: tuple[str, ...]
+    box_bytes: int | None
+    evidence: tuple[Evidence, ...]
+    headers: Literal["noria", "nvidia"] | None
+    linked: tuple[LinkedLibrary, ...]
+    undefined: tuple[str, ...]
+    too_new: tuple[tuple[str, str, str], ...]
+    load: LoadResult | None
+    hints: tuple[str, ...] = field(default=())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON takes it."""
+        data = asdict(self)
+        data["path"] = str(self.path)
+        for point, shown in zip(self.entry_points, data["entry_points"], strict=True):
+            shown |= {"key": point.about.key, "signature": point.about.signature}
+            shown["called"] = point.about.called
+        return data
+
+
+def inspect_library(
+    path: str | Path, *, load: bool = True, timeout_s: float = 20.0
+) -> LibraryReport:
+    """Look at a C++ library: at its file, and at what it does when it is loaded.
+
+    Args:
+        load: load it, in a child process, to see its plugin creators, or how it fails. That runs
+            its code, with this process's rights.
+        timeout_s: how long loading may take.
+
+    Raises:
+        CustomLibraryError: the file is no shared library, or of another machine and unreadable.
+    """
+    path = Path(path).absolute()
+    elf = check_header(path, compile_command("parser.cpp"), any_machine=True)
+    here = elf.machine_name == _host_machine()
+    asked = demands(elf) if here else []
+    evidence = all_evidence(elf)
+    linked = tuple(_linked(name, elf, asked, here) for name in elf.needed)
+    undefined = tuple(demangled(n) for n in undefined_names(elf)) if here else ()
+    too_new = tuple(missing_versions(elf)) if here else ()
+    result = load_in_child(path, timeout_s) if load and here else None
+    points = tuple(entry_points(elf))
+    report = LibraryReport(
+        path=path,
+        machine=elf.machine_name,
+        soname=elf.soname,
+        size_bytes=len(elf.data),
+        built_with=build_notes(elf),
+        entry_points=points,
+        fills=_fills(elf),
+        box_bytes=static_evidence(elf).layout,
+        evidence=tuple(evidence),
+        headers=_headers(elf),
+        linked=linked,
+        undefined=undefined,
+        too_new=too_new,
+        load=result,
+    )
+    return _with_hints(report, here)
+
+
+def _host_machine() -> str:
+    code = HOST_MACHINES.get(platform.machine(), -1)
+    return MACHINES.get(code, platform.machine())
+
+
+def _linked(name: str, elf: ElfFile, asked: list[Demand], here: bool) -> LinkedLibrary:
+    by_version = tuple(demangled(s.name) for s in elf.symbols if s.needed_from == name)
+    demand = next((d for d in asked if d.soname == name), None)
+    if demand is not None and supported():
+        names = tuple(demangled(symbol) for symbol, _ in demand.names)
+        return LinkedLibrary(name, "stand-in", None, names)
+    shown = by_version if is_nvidia(name) else ()
+    path = find_library(name, elf) if here else None
+    if path is None:
+        return LinkedLibrary(name, "missing", None, shown or by_version)
+    return LinkedLibrary(name, "found", str(path), shown)
+
+
+def _fills(elf: ElfFile) -> tuple[str, ...]:
+    text = "\n".join(s.name for s in elf.symbols)
+    return tuple(
+        dict.fromkeys(
+            kind for type_, kind in _FILLED.items() if re.search(rf"vectorI\d+{type_}", text)
+        )
+    )
+
+
+def _headers(elf: ElfFile) -> Literal["noria", "nvidia"] | None:
+    names = {s.name for s in elf.symbols}
+    if any(n.startswith(("noria_abi_box_bytes", "noria_host_api", "noria_headers")) for n in names):
+        return "noria"
+    if any("nvinfer1" in n or n.startswith("getPluginRegistry") for n in names):
+        return "nvidia"
+    return None
+
+
+def _with_hints(report: LibraryReport, here: bool) -> LibraryReport:
+    hints = []
+    command = compile_command("parser.cpp")
+    if not here:
+        hints.append(f"compile its source on this machine: {command}")
+    if missing := [lib.name for lib in report.linked if lib.state == "missing"] if here else []:
+        hints.append(f"install {', '.join(missing)}, or name their folder in LD_LIBRARY_PATH")
+    if report.undefined:
+        hints.append("was every source file of the parser linked into it?")
+    if report.too_new:
+        hints.append(f"it was built on a newer system: compile its source here: {command}")
+    if report.box_bytes is None and any(p.kind == "detector" for p in report.entry_points):
+        hints.append("the size of boxes shows when it runs; or set custom-lib-abi to 24 or 28")
+    if device := [p.name for p in report.entry_points if p.device]:
+        hints.append(f"{', '.join(device)}: for GPU memory; use the counterpart for host memory")
+    if not report.entry_points:
+        hints.append('it exports no parser: is extern "C" missing?')
+    if report.load is not None and not report.load.ok:
+        hints.append(f"a debugger tells more: gdb --args python -c '{_load_code(report.path)}'")
+    return LibraryReport(**{**report.__dict__, "hints": tuple(hints)})
+
+
+def _load_code(path: Path) -> str:
+    return f'import noria.custom; noria.custom.open_library("{path}")'

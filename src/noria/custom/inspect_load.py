@@ -1,0 +1,114 @@
+"""Loading a library in a process of its own, to see what its static initialisers do."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Creator", "LoadResult", "load_in_child"]
+
+MARK = "noria-inspect:"
+
+
+@dataclass(frozen=True)
+class Creator:
+    """A plugin creator that the library registered."""
+
+    name: str
+    version: str
+    namespace: str
+
+
+@dataclass(frozen=True)
+class LoadResult:
+    """What happened when the library was loaded.
+
+    Attributes:
+        ok: it is loadable.
+        error: why not, in words.
+        creators: plugin creators that its static initialisers registered.
+        decisions: what noria decided about it.
+        output: what it printed, cut.
+    """
+
+    ok: bool
+    error: str | None = None
+    creators: tuple[Creator, ...] = ()
+    decisions: tuple[str, ...] = ()
+    output: str = ""
+
+
+def load_in_child(path: Path, timeout_s: float) -> LoadResult:
+    """Load the library in a new interpreter and tell what came of it."""
+    command = [sys.executable, "-m", "noria.custom.inspect_load", str(path)]
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout_s,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return LoadResult(False, f"loading it did not end within {timeout_s:g} s")
+    output, _, result = done.stdout.rpartition(MARK)
+    if not result:
+        output, result = done.stdout, ""
+    printed = (output + done.stderr).strip()[-2000:]
+    if result and done.returncode == 0:
+        found = json.loads(result.partition("\n")[0])
+        creators = tuple(Creator(*c) for c in found["creators"])
+        error = found["error"]
+        return LoadResult(error is None, error, creators, tuple(found["decisions"]), printed)
+    return LoadResult(False, _how_it_ended(done.returncode, bool(result)), output=printed)
+
+
+def _how_it_ended(code: int, was_loaded: bool) -> str:
+    when = "when its process ended" if was_loaded else "while it was loaded"
+    if code < 0:
+        return f"it was ended by {signal.Signals(-code).name} {when}"
+    return f"it ended the process with code {code} {when}"
+
+
+def _of_own_headers() -> list[tuple[str, str, str]]:
+    """Creators that it registered in noria's registry, which noria's headers lead to."""
+    from noria.plugins import get_plugin_registry
+
+    return [
+        (creator.name, creator.plugin_version, creator.plugin_namespace)
+        for creator in get_plugin_registry().all_creators
+        if not type(creator).__module__.startswith("noria.plugins.standard")
+    ]
+
+
+def _child(path: str) -> None:
+    """Load it here; the result is the last line of standard output."""
+    from noria import _native
+    from noria.custom.elf import ElfFile
+    from noria.custom.library import open_library
+    from noria.errors import CustomLibraryError
+
+    # What the library prints must not get into the result, nor be lost if it ends the process.
+    result: dict[str, object] = {"error": None, "creators": [], "decisions": []}
+    try:
+        library = open_library(path)
+    except CustomLibraryError as error:
+        result["error"] = error.found
+    else:
+        result["decisions"] = [notice.message for notice in library.decisions]
+        needed = ElfFile.read(Path(path)).needed
+        old = any(n.startswith(("libnvinfer.so.7", "libnvinfer.so.8")) for n in needed)
+        result["creators"] = _native.stand_in_creators(not old) + _of_own_headers()
+    sys.stdout.flush()
+    os.write(1, f"\n{MARK}{json.dumps(result)}\n".encode())
+
+
+if __name__ == "__main__":
+    _child(sys.argv[1])

@@ -1,0 +1,154 @@
+"""noria inspect: entry points, ABI evidence, links, what happens at load."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from noria.custom.inspect import inspect_library
+from noria.custom.inspect_load import Creator
+from noria.errors import CustomLibraryError
+from tests.custom.conftest import Compile
+from tests.custom.test_stand_ins import linked, sdk
+
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
+__all__ = ["linked", "sdk"]  # fixtures
+
+
+def build(folder: Path, code: str, *flags: str) -> Path:
+    source, library = folder / "l.cpp", folder / "libl.so"
+    source.write_text(code)
+    command = ["g++", "-shared", "-fPIC", str(source), *flags, "-o", str(library)]
+    subprocess.run(command, check=True)
+    return library
+
+
+@pytest.mark.parametrize("size", [24, 28])
+def test_a_library_of_our_headers(compile_parser: Compile, size: int) -> None:
+    report = inspect_library(compile_parser("zoo.cpp", f"-DNORIA_BOX_BYTES={size}"))
+    assert (report.machine, report.headers, report.box_bytes) == ("x86-64", "noria", size)
+    assert report.evidence[0].kind == "marker"
+    assert report.evidence[1].layout == size  # the code says the same
+    assert "detector" in report.fills
+    assert any(note.startswith("GCC") for note in report.built_with)
+    assert {x.state for x in report.linked} == {"found"}
+    assert report.load is not None
+    assert report.load.ok
+    assert not report.undefined + report.too_new
+
+
+def test_kinds_and_keys_of_functions(compile_parser: Compile) -> None:
+    code = compile_parser("layouts.cpp", "-Wno-invalid-offsetof")
+    found = {p.name: p for p in inspect_library(code, load=False).entry_points}
+    assert found["NvDsInferInitializeInputLayers"].kind == "input initialiser"
+    assert found["NvDsInferCreateModelParser"].certain
+    assert found["NvDsInferCreateModelParser"].about.key is None
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("NvDsInferParseYolo", "detector"),
+        ("NvDsInferParseCustomMrcnnTLTV2", "instance segmentation"),
+        ("NvDsInferClassiferParseCustomSoftmax", "classifier"),
+        ("NvDsInferParseCustomNVPlate", "classifier"),
+        ("NvDsInferParseCustomSegformerTAO", "segmentation"),
+        ("NvDsInferParseCustomPeopleSemSegNet", "segmentation"),
+        ("NvDsInferYoloCudaEngineGet", "engine creator"),
+        ("NvDsInferCudaEngineGet", "old engine creator"),
+        ("NvDsInferParseCustomYoloV7_cuda", "detector"),
+        ("helper", None),
+    ],
+)  # fmt: skip
+def test_kinds_by_name(tmp_path: Path, name: str, kind: str | None) -> None:
+    report = inspect_library(build(tmp_path, f'extern "C" bool {name}() {{ return 1; }}'))
+    assert [(p.name, p.kind) for p in report.entry_points] == ([(name, kind)] if kind else [])
+    assert [p.device for p in report.entry_points if p.device] == [True] * name.endswith("_cuda")
+
+
+def test_a_prebuilt_library(linked: Path) -> None:
+    report = inspect_library(linked)
+    states = {x.name: x for x in report.linked}
+    assert states["libcudart.so.12"].state == "stand-in"
+    assert "cudaFirst" in states["libcudart.so.12"].functions
+    assert "nvinfer1::IPluginV2::plain() const" in states["libnvinfer.so.8"].functions
+    assert states["libstdc++.so.6"].path
+    assert report.load is not None
+    assert report.load.creators == (Creator("YoloLayer_TRT", "1", "mine"),)
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("#include <cstdlib>\nint x = (abort(), 1);", "SIGABRT while it was loaded"),
+        ("int x = *(volatile int *)8;", "SIGSEGV while it was loaded"),
+        ("#include <cstdlib>\nint x = (exit(3), 1);", "code 3 while it was loaded"),
+        ("#include <unistd.h>\nint x = (pause(), 1);", "did not end within 3 s"),
+        ("#include <cstdlib>\nstruct S { ~S() { abort(); } } s;", "SIGABRT when its process ended"),
+        ("int f(); int x = f();", "nothing defines f()"),
+    ],
+)
+def test_how_loading_fails(tmp_path: Path, code: str, words: str) -> None:
+    report = inspect_library(build(tmp_path, code), timeout_s=3)
+    assert report.load is not None
+    assert not report.load.ok
+    assert words in (report.load.error or "")
+    assert any("gdb" in hint for hint in report.hints)
+
+
+def test_what_it_prints_does_not_disturb(tmp_path: Path) -> None:
+    code = '#include <cstdio>\nint x = printf("noria-inspect:{}\\nhello\\n");'
+    report = inspect_library(build(tmp_path, code))
+    assert report.load is not None
+    assert report.load.ok
+    assert "hello" in report.load.output
+
+
+def test_undefined_and_missing(tmp_path: Path) -> None:
+    other = build(tmp_path, "int helper() { return 1; }", "-Wl,-soname,libother.so.4")
+    other = other.rename(tmp_path / "libother.so")
+    code = "int helper(); namespace geo { int area(float); }\n"
+    code += "int f() { return helper() + geo::area(1); }"
+    report = inspect_library(build(tmp_path, code, str(other)), load=False)
+    assert set(report.undefined) == {"helper()", "geo::area(float)"}
+    assert [x.state for x in report.linked if x.name == "libother.so.4"] == ["missing"]
+    assert any("LD_LIBRARY_PATH" in hint for hint in report.hints)
+
+
+def test_another_machine_is_shown_not_loaded(tmp_path: Path, zoo28: Path) -> None:
+    content = bytearray(zoo28.read_bytes())
+    content[18:20] = (183).to_bytes(2, "little")
+    path = tmp_path / "libjetson.so"
+    path.write_bytes(content)
+    report = inspect_library(path)
+    assert "AArch64" in report.machine
+    assert report.load is None
+    assert report.entry_points
+
+
+def test_no_library(tmp_path: Path) -> None:
+    path = tmp_path / "a.so"
+    path.write_text("text")
+    with pytest.raises(CustomLibraryError, match="the file is text"):
+        inspect_library(path)
+
+
+def test_the_command(linked: Path, tmp_path: Path) -> None:
+    def noria(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "noria", "inspect", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    shown = noria(str(linked), "--signatures")
+    assert shown.returncode == 0
+    assert "registers     plugin YoloLayer_TRT version 1 in 'mine'" in shown.stdout
+    assert "const NvDsInferParseDetectionParams&" in shown.stdout
+    told = json.loads(noria(str(linked), "--json").stdout)
+    assert told["load"]["creators"][0]["name"] == "YoloLayer_TRT"
+    assert told["entry_points"][0]["key"] == "parse-bbox-func-name"
+    broken = build(tmp_path, "int f(); int g() { return f(); }")
+    assert noria(str(broken), "--no-load").returncode == 5
