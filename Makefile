@@ -5,7 +5,7 @@ FUZZ_S ?= 600
 BIN    := $(VENV)/bin
 NATIVE := $(wildcard native/src/*) $(wildcard native/include/*) CMakeLists.txt
 
-.PHONY: help build demo test lint types stubs docs schema bench fuzz clean
+.PHONY: help build demo test lint types stubs docs schema operators bench fuzz clean
 help:            ## this list
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
@@ -58,6 +58,9 @@ docs: build $(VENV)/.dev      ## documentation, warnings are errors
 
 bench: build $(VENV)/.dev     ## benchmarks: ratios measured side by side
 	$(BIN)/python -m benchmarks
+
+operators: build $(VENV)/.dev ## run ONNX's own operator tests on each runtime and write the table of the docs
+	$(BIN)/python -m tests.operators.table docs/operators.md
 
 schema: build    ## bring the schema and tables of pipeline files up to date
 	$(BIN)/python -m noria.config.pipeline_schema docs/pipeline-files.md

@@ -79,6 +79,18 @@ def test_a_network_may_have_no_inputs(runtime: str) -> None:
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.parametrize("unused", [(), ("r",)])
+def test_an_input_that_is_handed_on_keeps_its_name(runtime: str, unused: tuple[str, ...]) -> None:
+    names = ["x", *unused]
+    nodes = [helper.make_node("Dropout", names, ["h"]), helper.make_node("Identity", ["h"], ["y"])]
+    shapes = {"x": [2, 3], "r": []}
+    handed = network(nodes, [(n, FLOAT, shapes[n]) for n in names], [("y", FLOAT, [2, 3])])
+    with build(handed, BuildOptions(batched=False, runtime=runtime)).open_session() as session:
+        feeds = {n: np.full(shapes[n], 0.5, np.float32) for n in names}
+        assert session.run(feeds)["y"].tolist() == feeds["x"].tolist()
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.parametrize(
     ("feeds", "told"),
     [

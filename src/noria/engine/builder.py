@@ -44,6 +44,7 @@ from noria.engine.tune_precisions import tune_precisions
 from noria.errors import EngineError, ModelError
 from noria.network.network import Network
 from noria.network.tensor_spec import TensorSpec
+from noria.network.versions import stamp_older
 from noria.notices import Notice
 
 __all__ = ["BuildOptions", "build"]
@@ -128,7 +129,7 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
             TensorSpec(picture.name, picture.dtype, shape),
             *_extra_inputs(network, shape, where),
         ]
-    bake = partial(_model_bytes, shape=shape, where=where)
+    bake = partial(_model_bytes, shape=shape, where=where, decisions=decisions)
     tuning = None
     tries: tuple[TacticRecord, ...] = ()
     lowered: Lowered | None = None
@@ -264,9 +265,16 @@ def _batch_notice(fixed: int, wanted: int, network: Network) -> Notice:
     return Notice("info", text, network.path.name if network.path else None)
 
 
-def _model_bytes(network: Network, *, shape: tuple[int | None, ...], where: str) -> bytes:
+def _model_bytes(
+    network: Network, *, shape: tuple[int | None, ...], where: str, decisions: list[Notice]
+) -> bytes:
     """The ONNX message, weights inside, the first input's axes fixed."""
     proto = network.to_proto()
+    if versions := stamp_older(proto):
+        text = f"the model is marked {versions[0]}; nothing in it is newer than {versions[1]}"
+        notice = Notice("info", f"{text}, and so it is run")
+        if notice not in decisions:
+            decisions.append(notice)
     graph = proto.graph
     if not shape:
         return _serialized(proto, where)

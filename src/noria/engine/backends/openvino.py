@@ -18,6 +18,7 @@ import openvino.properties.hint as hints
 from noria.engine.backends import RunOptions
 from noria.engine.machine import usable_cores
 from noria.errors import EngineError
+from noria.network import wire
 from noria.network.tensor_spec import TensorSpec
 
 __all__ = ["backend"]
@@ -88,7 +89,8 @@ class OpenVinoRunner:
         self._lock = threading.Lock()
         try:
             read = _core().read_model(model)
-            self.inputs = tuple(_spec(port) for port in read.inputs)
+            names = _input_names(read, model)
+            self.inputs = tuple(map(_spec, read.inputs, names))
             self.outputs = tuple(_spec(port) for port in read.outputs)
             self._free_batch = options.batched and _has_free_batch(read.inputs[0])
             self._model: Any = read
@@ -182,8 +184,37 @@ def _with_batch(model: Any, size: int) -> Any:
     return fixed
 
 
-def _spec(port: Any) -> TensorSpec:
-    name = next(iter(sorted(port.get_names())), "")
+def _input_names(read: Any, model: bytes) -> list[str]:
+    """Names of the inputs; one that is only handed on has lost its own, and gets it back."""
+    graph = _messages(memoryview(model), 7)[0]
+    declared = {_text(value, 1) for value in _messages(graph, 11)}
+    names = [next(iter(sorted(port.get_names())), "") for port in read.inputs]
+    if declared.issuperset(names):
+        return names
+    feeders: dict[str, str] = {}
+    for node in _messages(graph, 1):
+        inputs = _messages(node, 1)
+        if inputs:
+            source = wire.text(wire.BYTES, inputs[0])
+            feeders |= {wire.text(wire.BYTES, out): source for out in _messages(node, 2)}
+    for i, port in enumerate(read.inputs):
+        while names[i] not in declared and names[i] in feeders:
+            names[i] = feeders[names[i]]
+        port.get_tensor().add_names({names[i]})
+    return names
+
+
+def _messages(data: memoryview, number: int) -> list[memoryview]:
+    """The occurrences of one field of a message; nothing else of it is read."""
+    return [value for n, kind, value in wire.fields(data) if n == number and kind == wire.BYTES]
+
+
+def _text(data: memoryview, number: int) -> str:
+    return wire.text(wire.BYTES, _messages(data, number)[0])
+
+
+def _spec(port: Any, name: str | None = None) -> TensorSpec:
+    name = name or next(iter(sorted(port.get_names())), "")
     kind = port.get_element_type()
     try:
         dtype = np.dtype(kind.to_dtype())
