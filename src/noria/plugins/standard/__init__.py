@@ -25,6 +25,7 @@ _FAMILIES = (
     "proposals",
     "mask_rcnn",
     "deformable",
+    "pillars",
 )
 
 
