@@ -115,3 +115,5 @@ def test_region() -> None:
                     np.testing.assert_allclose(new[5:], powers / powers.sum(), rtol=1e-4)
     with pytest.raises(ModelError, match="channels"):
         run("Region_TRT", x, num=2, coords=4, classes=classes)
+    with pytest.raises(ModelError, match="softmax tree"):
+        create("Region_TRT", num=num, coords=4, classes=classes, smTree=[1])

@@ -334,6 +334,13 @@ def _declared(kind: type[Layer]) -> PluginFieldCollection:
     return PluginFieldCollection(PluginField(f.name, None, f.type) for f in kind.fields)
 
 
+def _read(kind: type[Layer], collection: PluginFieldCollection, where: str) -> Given:
+    for field in collection:
+        if field.raw and field.name in kind.refused:
+            raise ModelError(f"field {field.name!r}: {kind.refused[field.name]}", where=where)
+    return Given.read(kind.fields, collection, where)
+
+
 class _Creator(IPluginCreator):
     def __init__(self, kind: type[Layer]) -> None:
         IPluginCreator.__init__(self)
@@ -349,7 +356,7 @@ class _Creator(IPluginCreator):
 
     def create_plugin(self, name: str, field_collection: PluginFieldCollection) -> Any:
         where = name or self.name
-        return self._plugin(Given.read(self.kind.fields, field_collection, where), where)
+        return self._plugin(_read(self.kind, field_collection, where), where)
 
     def deserialize_plugin(self, name: str, serialized_plugin: bytes) -> Any:
         where = name or self.name
@@ -380,7 +387,7 @@ class _CreatorV3(IPluginCreatorV3One):
         self, name: str, field_collection: PluginFieldCollection, phase: TensorRTPhase
     ) -> Any:
         where = name or self.name
-        plugin = _V3(self.kind(Given.read(self.kind.fields, field_collection, where), where))
+        plugin = _V3(self.kind(_read(self.kind, field_collection, where), where))
         plugin.plugin_namespace = self.plugin_namespace
         return plugin
 

@@ -6,6 +6,7 @@ Source: standard-plugins spec 3.6, 3.8, 4.4, 5.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
@@ -223,6 +224,7 @@ class Region(Layer):
         integer("coords", 4, one_of=(4,)),
         integer("classes", above=0),
     )
+    refused = MappingProxyType({"smTree": "a softmax tree is not supported"})
 
     def shapes(self, inputs: Sequence[Shape]) -> list[Shape]:
         g = self.given

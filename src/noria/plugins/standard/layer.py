@@ -7,7 +7,8 @@ of any of the five classes of it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -97,6 +98,7 @@ class Layer(ABC):
             the others are FLOAT or HALF, all the same.
         any_type: tensors that are not integers may be of any type, all the same.
         half: whether floats may be HALF.
+        refused: fields of the original that are an error here, and why.
         native: whether its loops are C++.
 
     Raises:
@@ -112,6 +114,7 @@ class Layer(ABC):
     integer_outputs: ClassVar[frozenset[int]] = frozenset()
     any_type: ClassVar[bool] = False
     half: ClassVar[bool] = True
+    refused: ClassVar[Mapping[str, str]] = MappingProxyType({})
     native: ClassVar[bool] = False
 
     def __init__(self, given: Given, where: str = "") -> None:
