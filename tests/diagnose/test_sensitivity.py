@@ -11,9 +11,11 @@ from PIL import Image
 
 from noria.cli import main
 from noria.config import ModelConfig
+from noria.config.enums import NetworkMode
 from noria.diagnose import sensitivity
 from noria.diagnose.average_precision import Scored, agreement
 from noria.diagnose.truth import read_truth
+from noria.engine import load_or_build
 from noria.engine.builder import build
 from noria.engine.precision import CalibrationTable, export, export_onnx
 from noria.engine.precision.variants import Variants
@@ -93,7 +95,7 @@ def test_a_layer_made_bad_is_found_and_kept(scene):
     assert report.line == "layer-device-precision=to8.1.point.conv:fp32:gpu"
 
 
-def test_the_line_keeps_the_layer_in_the_export(scene, tmp_path):
+def test_the_line_keeps_the_layer_in_exports_and_engines(scene, tmp_path):
     text = (scene / "config_infer_primary.txt").read_text()
     extra = "layer-device-precision=to8.1.point.conv:fp32:gpu;gone:fp32:gpu;scores:int8:gpu\n"
     for name in ("labels.txt", "detector.onnx", "conveyor_parser.py", "detector.onnx.calib"):
@@ -104,6 +106,9 @@ def test_the_line_keeps_the_layer_in_the_export(scene, tmp_path):
     done = export_onnx(cfg, tmp_path / "int8.onnx", "int8")
     assert done.kept == {"to8.1.point.conv": "asked for"}
     assert any("'gone'" in n.message for n in done.notices if n.level == "warning")
+    plan = load_or_build(cfg.with_overrides(network_mode=NetworkMode.INT8))
+    assert plan.header.precision == "int8"
+    assert any("32 of 33 layers" in n.message for n in plan.decisions)
     for bad in ("scores:fp64:gpu", "scores", "scores:fp32:cpu", ":fp32:gpu"):
         with pytest.raises(ConfigError, match="layer:precision:device"):
             export_onnx(

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from noria.cli.output import print_json, print_notices
+
+if TYPE_CHECKING:
+    from noria.config import ModelConfig
+    from noria.engine.plan_header import Precision
+    from noria.notices import Notice
 
 __all__ = ["build"]
 
@@ -17,6 +22,8 @@ Examples:
   noria build config_infer_primary.txt --tune
   noria build config_infer_primary.txt --tune 20 --tune-for latency
   noria build config_infer_primary.txt --backend openvino
+  noria build config_infer_primary.txt --precision int8 --backend openvino
+  noria build config_infer_primary.txt --precision fp16 --export-onnx detector_fp16.onnx
   noria build config_infer_primary.txt --rebuild --threads 2
 """
 _DEFAULT_BUDGET = "60"
@@ -29,6 +36,14 @@ _DEFAULT_BUDGET = "60"
     metavar="NAME",
     help="The runtime: onnxruntime, openvino, onnxruntime-cuda or tensorrt.",
 )
+@click.option(
+    "--precision", type=click.Choice(["fp32", "fp16", "bf16", "int8", "best"]),
+    help="What is to be in the graph. Default: what network-mode allows and is faster here.",
+)  # fmt: skip
+@click.option(
+    "--export-onnx", type=click.Path(path_type=Path), metavar="FILE",
+    help="Write the model with its precision in the graph, for TensorRT and others; build nothing.",
+)  # fmt: skip
 @click.option(
     "--tune", is_flag=False, flag_value=_DEFAULT_BUDGET, type=click.FloatRange(0.1, 86400),
     metavar="[SECONDS]",
@@ -50,6 +65,8 @@ _DEFAULT_BUDGET = "60"
 def build(
     config: Path,
     backend: str | None,
+    precision: Precision | None,
+    export_onnx: Path | None,
     tune: float | None,
     tune_for: str,
     timing_cache: Path | None,
@@ -76,9 +93,14 @@ def build(
         raise click.UsageError("--retime and --timing-cache need --tune")
     if tune is not None and tactic:
         raise click.UsageError("--tactic pins what --tune would find; choose one")
+    if export_onnx is not None and (tune is not None or tactic or backend or rebuild):
+        raise click.UsageError("--export-onnx builds no engine: it goes with --precision alone")
     cfg = ModelConfig.load(config)
     if strict:
         refuse_warnings(cfg.notices)
+    if export_onnx is not None:
+        _export(cfg, export_onnx, precision, strict=strict, as_json=as_json)
+        return
     tuning = None
     if tune is not None:
         tuning = TuneOptions(
@@ -95,6 +117,7 @@ def build(
             backend=backend,
             tactic=None if tactic is None else Tactic.parse(tactic),
             tuning=tuning,
+            precision=precision,
             progress=progress.at,
         )
     if strict:
@@ -103,16 +126,48 @@ def build(
         print_json(
             {
                 "engine": None if plan.path is None else str(plan.path),
+                "precision": plan.header.precision,
                 "tactics": tactic_rows(plan),
-                "notices": [
-                    {"level": n.level, "message": n.message, "where": n.where}
-                    for n in [*cfg.notices, *plan.decisions]
-                ],
+                "notices": _rows([*cfg.notices, *plan.decisions]),
             }
         )
         return
     print_notices([*cfg.notices, *plan.decisions])
     click.echo(plan.path or "the engine could not be saved; it is built anew at every start")
+
+
+def _export(
+    cfg: ModelConfig, path: Path, precision: Precision | None, *, strict: bool, as_json: bool
+) -> None:
+    from noria.engine.precision.explicit import export_of, write_onnx
+    from noria.engine.precision.rules import for_export
+    from noria.notices import refuse_warnings
+
+    chosen, told = for_export(cfg, precision)
+    done = export_of(cfg, chosen)
+    notices = [*cfg.notices, *told, *done.notices]
+    if strict:
+        refuse_warnings(notices)
+    write_onnx(cfg, done, path)
+    if as_json:
+        print_json(
+            {
+                "onnx": str(path),
+                "precision": chosen,
+                "converted": len(done.converted),
+                "kept": dict(done.kept),
+                "missing": list(done.missing),
+                "unused": list(done.unused),
+                "notices": _rows(notices),
+            }
+        )
+    else:
+        print_notices(notices)
+        click.echo(str(path))
+
+
+def _rows(notices: list[Notice]) -> list[dict[str, Any]]:
+    return [{"level": n.level, "message": n.message, "where": n.where} for n in notices]
 
 
 def tactic_rows(plan: Any) -> list[dict[str, Any]]:

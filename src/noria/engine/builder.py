@@ -47,7 +47,7 @@ from noria.network.tensor_spec import TensorSpec
 from noria.network.versions import stamp_older
 from noria.notices import Notice
 
-__all__ = ["BuildOptions", "build"]
+__all__ = ["BuildOptions", "build", "model_bytes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
             TensorSpec(picture.name, picture.dtype, shape),
             *_extra_inputs(network, shape, where),
         ]
-    bake = partial(_model_bytes, shape=shape, where=where, decisions=decisions)
+    bake = partial(model_bytes, shape=shape, where=where, decisions=decisions)
     tuning = None
     tries: tuple[TacticRecord, ...] = ()
     lowered: Lowered | None = None
@@ -265,10 +265,17 @@ def _batch_notice(fixed: int, wanted: int, network: Network) -> Notice:
     return Notice("info", text, network.path.name if network.path else None)
 
 
-def _model_bytes(
+def model_bytes(
     network: Network, *, shape: tuple[int | None, ...], where: str, decisions: list[Notice]
 ) -> bytes:
-    """The ONNX message, weights inside, the first input's axes fixed."""
+    """The ONNX message, weights inside, the first input's axes fixed as `shape` says.
+
+    Args:
+        decisions: told if the model is marked with a newer version than it needs.
+
+    Raises:
+        ModelError: it is over 2 GiB.
+    """
     proto = network.to_proto()
     if versions := stamp_older(proto):
         text = f"the model is marked {versions[0]}; nothing in it is newer than {versions[1]}"

@@ -30,8 +30,10 @@ __all__ = [
     "activation_names",
     "as_network",
     "export",
+    "export_of",
     "export_onnx",
     "with_outputs",
+    "write_onnx",
 ]
 
 ExportPrecision = Literal["fp32", "fp16", "bf16", "int8", "best"]
@@ -183,15 +185,23 @@ def activation_names(proto: Proto) -> list[str]:
 def export_onnx(
     cfg: ModelConfig, path: str | Path, precision: ExportPrecision, *, keep: Collection[str] = ()
 ) -> Exported:
-    """Write the model of a config as ONNX in a precision.
+    """Write the model of a config as ONNX in a precision, see `export_of` and `write_onnx`."""
+    done = export_of(cfg, precision, keep=keep)
+    write_onnx(cfg, done, path)
+    return done
+
+
+def export_of(
+    cfg: ModelConfig, precision: ExportPrecision, *, keep: Collection[str] = ()
+) -> Exported:
+    """The model of a config in a precision.
 
     Scales come from the config's `int8-calib-file`. Layers that its `layer-device-precision` pins
     get that precision, those of `keep` FP32; outputs the types of `output-io-formats`.
 
     Raises:
         ConfigError: a bad item in `layer-device-precision` or `output-io-formats`.
-        EngineError: the config names no model; int8 without a usable `int8-calib-file`; the file
-            cannot be written.
+        EngineError: the config names no model; int8 without a usable `int8-calib-file`.
         ModelError: the model cannot be read or written.
     """
     from noria.engine.model_source import model_source
@@ -212,12 +222,34 @@ def export_onnx(
     done.notices[:0] = told
     if rules.outputs:
         done.notices += with_outputs(done, rules.outputs, rules.scales)
+    return done
+
+
+def write_onnx(cfg: ModelConfig, done: Exported, path: str | Path) -> None:
+    """Write what `export_of` made; height and width that it leaves free are those of `infer-dims`.
+
+    Raises:
+        EngineError: `infer-dims` contradicts the model; the file cannot be written.
+        ModelError: the model is over 2 GiB.
+    """
+    data = _fixed_bytes(cfg, done)
     try:
-        write_atomically(Path(path), [done.to_bytes()])
+        write_atomically(Path(path), [data])
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or str(error)
         raise EngineError(f"the model cannot be written: {said}", where=str(path)) from error
-    return done
+
+
+def _fixed_bytes(cfg: ModelConfig, done: Exported) -> bytes:
+    from noria.engine.builder import model_bytes
+    from noria.engine.image_input import complete_infer_dims, resolve_shape
+
+    network = done.network
+    dims, where = complete_infer_dims(cfg.infer_dims), str(network.path or cfg.path)
+    shape: tuple[int | None, ...] = ()
+    if dims is not None and network.inputs:
+        shape = resolve_shape(network.inputs[0], dims, cfg.network_input_order, where=where)
+    return model_bytes(network, shape=shape, where=where, decisions=done.notices)
 
 
 def with_outputs(

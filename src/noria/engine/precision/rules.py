@@ -27,6 +27,7 @@ __all__ = [
     "Decided",
     "PrecisionRules",
     "decide",
+    "for_export",
     "rules_of",
     "why_no_table",
     "why_wrong_here",
@@ -106,14 +107,14 @@ class PrecisionRules:
             return f"{had} ≠ {wanted}"
         nothing = PrecisionRecord(asked=wanted)
         a, b = have or nothing, self.record(wanted) or nothing
-        if (a.table and a.table.sha256) != (b.table and b.table.sha256):
-            return "int8-calib-file changed"
         for key, there, here in (
             ("layer-device-precision", a.layers, b.layers),
             ("output-io-formats", a.outputs, b.outputs),
         ):
             if there != here:
                 return f"{key}={there[:80]} ≠ {here[:80]}"
+        if (a.table and a.table.sha256) != (b.table and b.table.sha256):
+            return "int8-calib-file changed"
         return why_wrong_here(a, runtime)
 
 
@@ -147,6 +148,23 @@ def rules_of(cfg: ModelConfig, asked: Precision) -> tuple[PrecisionRules, list[N
     if path is not None and (asked in ("int8", "best") or (useful and path.is_file())):
         rules = replace(rules, table=CalibrationTable.load(path), table_path=path)
     return rules, notices
+
+
+def for_export(
+    cfg: ModelConfig, demanded: Precision | None = None
+) -> tuple[Precision, list[Notice]]:
+    """The precision to export a config's model in: `network-mode`, or what is demanded, whatever
+    this machine computes faster; FP16 in the place of INT8 without scales, with a warning."""
+    asked: Precision = demanded or MODES[cfg.network_mode]
+    missing = why_no_table(cfg)
+    if asked not in ("int8", "best") or missing is None:
+        return asked, []
+    text = f"{_key(cfg, demanded)}: INT8 takes the scales of activations, and {missing}"
+    return "fp16", [Notice("warning", f"{text}: FP16 is written", str(cfg.path))]
+
+
+def _key(cfg: ModelConfig, demanded: Precision | None) -> str:
+    return f"--precision {demanded}" if demanded else f"network-mode={int(cfg.network_mode)}"
 
 
 def why_no_table(cfg: ModelConfig) -> str | None:
@@ -186,10 +204,9 @@ def decide(
     )
     rules, notices = rules_of(cfg, precision)
     if notice is not None:
-        key = "--precision " + asked if demanded else f"network-mode={int(cfg.network_mode)}"
         origin = cfg.origin("network_mode")
         at = str(origin) if origin.kind == "file" and not demanded else str(cfg.path)
-        notices.insert(0, Notice(notice.level, f"{key}: {notice.message}", at))
+        notices.insert(0, Notice(notice.level, f"{_key(cfg, demanded)}: {notice.message}", at))
     if rules.table is None and (rest := [n for n, p in rules.pins.items() if p == "int8"]):
         text = f"layer-device-precision: int8 needs a calibration table: {missing}"
         notices.append(Notice("warning", text, str(cfg.path)))

@@ -1,0 +1,101 @@
+"""`noria build --precision` and `--export-onnx`, and what `--strict` refuses of precisions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import onnx
+import pytest
+from click.testing import CliRunner, Result
+
+from noria.cli import main
+from noria.engine.precision import CalibrationTable
+from noria.engine.precision.inspect import layer_table
+from tests.engine.precision.graphs import small_net
+from tests.engine.precision.test_building import SCALES
+
+Config = Callable[..., Path]
+
+
+def noria(*words: object) -> Result:
+    return CliRunner().invoke(main, [str(w) for w in words], catch_exceptions=False)
+
+
+@pytest.fixture
+def config(mean_config: Config, tmp_path: Path) -> Config:
+    """Configs of a network of three layers with weights, with its table."""
+
+    def make(**keys: object) -> Path:
+        path = mean_config(width=8, height=8, **keys)
+        onnx.save(small_net(), tmp_path / "mean.onnx")
+        CalibrationTable.of(SCALES).save(tmp_path / "t.calib")
+        return path
+
+    return make
+
+
+def test_strict_takes_fp32_for_fp16_and_refuses_it_for_int8(config: Config) -> None:
+    """FP32 in the place of FP16 is no less exact, and no slower here."""
+    done = noria("build", config(network_mode=2), "--strict", "--backend", "onnxruntime")
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.strip().endswith("_fp32.engine")
+    assert "network-mode=2: FP32 is built" in done.stderr
+    done = noria("build", config(network_mode=1), "--strict", "--backend", "onnxruntime")
+    assert done.exit_code == 7
+    assert "int8-calib-file is not given" in done.stderr
+
+
+def test_a_precision_is_demanded(config: Config) -> None:
+    path = config(int8_calib_file="t.calib")
+    for precision in ("fp16", "int8", "best", "fp32"):
+        done = noria("build", path, "--precision", precision, "--json", "--strict")
+        assert done.exit_code == 0, done.stderr
+        told = json.loads(done.stdout)
+        assert told["precision"] == precision
+        assert told["engine"].endswith(f"_{precision}.engine")
+    assert noria("build", path, "--precision", "int4").exit_code == 2
+
+
+def test_export_for_tensorrt(config: Config, tmp_path: Path) -> None:
+    path = config(network_mode=1, int8_calib_file="t.calib")
+    file = tmp_path / "out.onnx"
+    done = noria("build", path, "--export-onnx", file, "--json")
+    assert done.exit_code == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["precision"] == "int8"
+    assert told["converted"] == 3
+    assert sum(p == "int8" for _, _, p in layer_table(onnx.load(file))) == 3
+    assert not list(tmp_path.glob("*.engine"))
+    done = noria("build", path, "--export-onnx", file, "--precision", "fp16")
+    assert done.stdout.strip() == str(file)
+    assert "nodes compute in FP16" in done.stderr
+    # network-mode=2 is FP16 for the machine it goes to, whatever is faster here
+    noria("build", config(network_mode=2), "--export-onnx", file)
+    assert {p for _, o, p in layer_table(onnx.load(file)) if o == "Conv"} == {"fp16"}
+    for word in ("--rebuild", "--tune"):
+        assert noria("build", path, "--export-onnx", file, word).exit_code == 2
+
+
+def test_an_export_that_falls_back_is_not_written_if_strict(config: Config, tmp_path: Path) -> None:
+    file = tmp_path / "out.onnx"
+    path = config(network_mode=3)
+    assert noria("build", path, "--export-onnx", file, "--strict").exit_code == 7
+    assert not file.exists()
+    done = noria("build", path, "--export-onnx", file)
+    assert "network-mode=3: INT8 takes the scales" in done.stderr
+    assert "FP16 is written" in done.stderr
+    assert file.exists()
+
+
+def test_free_axes_are_fixed_in_an_export(mean_config: Config, tmp_path: Path) -> None:
+    path = mean_config(infer_dims="3;8;8")
+    model = small_net()
+    for axis in list(model.graph.input[0].type.tensor_type.shape.dim)[2:]:
+        axis.Clear()
+    onnx.save(model, tmp_path / "mean.onnx")
+    file = tmp_path / "out.onnx"
+    assert noria("build", path, "--export-onnx", file, "--precision", "fp16").exit_code == 0
+    axes = onnx.load(file).graph.input[0].type.tensor_type.shape.dim
+    assert [a.dim_value for a in axes] == [0, 3, 8, 8]
