@@ -17,6 +17,7 @@ NAMES = (
     "custom",
     "media",
     "track",
+    "engines",
     "pipeline",
     "sources",
     "secondary",
