@@ -21,6 +21,7 @@ NAMES = (
     "pipeline",
     "sources",
     "secondary",
+    "plugins",
 )
 
 
