@@ -1,0 +1,73 @@
+"""A module shaped like Python's `tensorrt`, on the CPU: `import noria.trt as trt`.
+
+Scripts that say `import tensorrt as trt` run unchanged under `noria exec script.py`. Names are
+the union of TensorRT 8.6, 10 and 11; `noria.trt.compat` hides what one release lacks. Device
+pointers are addresses of host memory: `array_at(address, shape, dtype)` views one as an array.
+Names resolve on first use. Source: tensorrt-api spec.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from noria.plugins.memory import address_of as address_of
+from noria.plugins.memory import array_at as array_at
+from noria.trt import compat
+from noria.trt.names import MODULES, SPANS
+
+_WHERE = {name: module for module, names in MODULES.items() for name in names.split()}
+_ENUMS = ("LayerType", "BuilderFlag", "NetworkDefinitionCreationFlag", "PreviewFeature",
+          "TacticSource")  # fmt: skip
+_ALIASES = ("float32", "float16", "bfloat16", "int8", "int32", "int64", "bool", "uint8", "fp8",
+            "int4", "fp4")  # fmt: skip
+
+
+def _shown() -> list[str]:
+    number = compat.current().number
+    names = [*_WHERE, *_ENUMS, *_ALIASES, "PluginFormat"]
+    names += ["init_libnvinfer_plugins", "get_builder_plugin_registry"]
+    return sorted(n for n in names if SPANS.get(n, compat.Span()).has(number))
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return compat.current().version
+    if name == "__all__":
+        return _shown()
+    span = SPANS.get(name)
+    if span is not None and not span.has(compat.current().number):
+        raise AttributeError(
+            f"module 'tensorrt' has no attribute {name!r} in TensorRT {compat.current().version}"
+        )
+    if name in _ENUMS:
+        from noria.trt.numbered import enum_class
+
+        return enum_class(name)
+    if name in _ALIASES:
+        from noria.trt.types import DATA_TYPES
+
+        return DATA_TYPES[name]
+    if name == "PluginFormat":
+        return __getattr__("TensorFormat")
+    if name in _WHERE:
+        return getattr(importlib.import_module(_WHERE[name]), name)
+    raise AttributeError(f"module 'tensorrt' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*_shown(), "__version__", "address_of", "array_at", "compat"]
+
+
+def init_libnvinfer_plugins(logger: Any = None, namespace: str = "") -> Any:
+    """Register the standard plugins; True if they are there."""
+    from noria.plugins.standard import init_libnvinfer_plugins as register
+
+    return register(logger, namespace)
+
+
+def get_builder_plugin_registry(capability: Any) -> Any:
+    """The registry for an `EngineCapability`; None for those that are not there."""
+    from noria.plugins.registry import get_plugin_registry
+
+    return get_plugin_registry() if int(capability) == 0 else None

@@ -1,0 +1,205 @@
+"""From a network and a config to a plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from noria.engine.builder import BuildOptions, build
+from noria.engine.plan import Plan
+from noria.errors import EngineError, ModelError
+from noria.trt.lower import Lowered, lower
+from noria.trt.profile import IOptimizationProfile, Range
+from noria.trt.progress import Progress
+from noria.trt.record import LayerRecord, ProfileRecord, TrtRecord, attach
+from noria.trt.reporting import Severity, report
+from noria.trt.types import elem_of
+
+if TYPE_CHECKING:
+    from noria.trt.config import IBuilderConfig
+    from noria.trt.network import INetworkDefinition
+
+__all__ = ["build_plan"]
+
+MAX_BATCH = 1024
+
+
+def build_plan(
+    network: INetworkDefinition, config: IBuilderConfig, logger: Any, *, max_batch: int = 1
+) -> Plan:
+    """Lower, calibrate, build.
+
+    Raises:
+        EngineError, ModelError: why there can be no engine.
+    """
+    progress = Progress(config.progress_monitor if config is not None else None)
+    with progress.phase("Building Engine", None, 3):
+        if config._device_problem:
+            raise EngineError(config._device_problem)
+        lowered = lower(network)
+        profiles = _profiles(network, config, max_batch)
+        progress.step()
+        made = _in_precision(network, config, lowered, profiles, logger, progress)
+        progress.step()
+        batched, most = _batch(network, profiles)
+        plan = build(made, BuildOptions(batched=batched, max_batch=most))
+        progress.step()
+    for notice in plan.decisions:
+        severity = Severity.WARNING if notice.level == "warning" else Severity.INFO
+        report(logger, severity, notice.message)
+    if config.get_timing_cache() is None and "DISABLE_TIMING_CACHE" not in config._flags:
+        config.set_timing_cache(config.create_timing_cache(b""), False)
+    return attach(plan, _record(network, config, lowered, profiles, max_batch))
+
+
+def _profiles(
+    network: INetworkDefinition, config: IBuilderConfig, max_batch: int
+) -> list[ProfileRecord]:
+    """The profiles, complete and checked against the network; at least one."""
+    given = list(config._profiles)
+    free = [t for t in network._inputs if t._info is not None and -1 in tuple(t.shape)]
+    if free and not given and not network._implicit:
+        names = ", ".join(f"{t._name} {tuple(t.shape)}" for t in free)
+        raise EngineError(
+            f"axes of the inputs are free ({names}) and there is no optimisation profile",
+            fix="profile = builder.create_optimization_profile(); profile.set_shape(…); "
+            "config.add_optimization_profile(profile)",
+        )
+    made = []
+    for number, profile in enumerate(given or [IOptimizationProfile()]):
+        shapes = {}
+        for tensor in network._inputs:
+            axes = tuple(tensor.shape)
+            found = profile._shapes.get(tensor._name)
+            if found is None:
+                if -1 in axes and not network._implicit:
+                    raise EngineError(
+                        f"profile {number} has no shapes of input {tensor._name!r} {axes}"
+                    )
+                found = Range(axes, axes, axes)
+            _check(found, axes, tensor._name, number)
+            shapes[tensor._name] = (found.min, found.opt, found.max)
+        values = {n: (r.min, r.opt, r.max) for n, r in profile._values.items()}
+        made.append(ProfileRecord(shapes=shapes, values=values))
+    return made
+
+
+def _check(found: Range, axes: tuple[int, ...], name: str, number: int) -> None:
+    for which, shape in (("min", found.min), ("opt", found.opt), ("max", found.max)):
+        fits = len(shape) == len(axes) and all(
+            want in (-1, have) for want, have in zip(axes, shape, strict=True)
+        )
+        if not fits:
+            raise EngineError(
+                f"profile {number} gives input {name!r} the {which} shape {shape}",
+                expected=f"{axes} with numbers for -1",
+            )
+
+
+def _batch(network: INetworkDefinition, profiles: list[ProfileRecord]) -> tuple[bool, int]:
+    """Whether axis 0 is a batch everywhere, as nvinfer wants it, and the largest one."""
+    shapes = [t._info.shape for t in (*network._inputs, *network._outputs) if t._info is not None]
+    firsts = {s[0] if s else None for s in shapes if s is not None}
+    if len(shapes) < 2 or None in shapes or len(firsts) != 1 or None in firsts:
+        return False, 1
+    picture, first = shapes[0], firsts.pop()
+    free = any(-1 in s[1:] for s in shapes[: len(network._inputs)] if s is not None)
+    if free or picture is None or len(picture) != 4 or first is None:
+        return False, 1
+    most = max(p.shapes[network._inputs[0]._name][2][0] for p in profiles) if first < 0 else first
+    if network._implicit:
+        most = 1
+    return (True, most) if 1 <= most <= MAX_BATCH else (False, 1)
+
+
+def _in_precision(
+    network: INetworkDefinition,
+    config: IBuilderConfig,
+    lowered: Lowered,
+    profiles: list[ProfileRecord],
+    logger: Any,
+    progress: Progress,
+) -> Any:
+    """The graph, with Q/DQ pairs if INT8 is asked for and there are scales."""
+    asked = config._precisions()
+    floats = [name for name in asked if name != "INT8"]
+    if floats:
+        report(logger, Severity.INFO, f"{', '.join(floats)} is recorded; the CPU computes in FP32")
+    if "INT8" not in asked:
+        return lowered.network
+    from noria.trt.calibrate import scales_of
+
+    scales = scales_of(network, config, lowered, profiles, logger, progress)
+    if not scales:
+        report(
+            logger, Severity.WARNING,
+            "INT8 is asked for, but there is neither a calibrator nor a dynamic range: the engine "
+            "computes in FP32",
+        )  # fmt: skip
+        return lowered.network
+    from noria.engine.precision import export
+
+    pinned = [
+        node
+        for layer in network._layers
+        if layer.precision_is_set
+        and layer._precision is not None
+        and layer._precision.name != "INT8"
+        for node in lowered.layers.get(layer._name, ())
+    ]
+    try:
+        done = export(lowered.network, "int8", scales, keep=pinned, skip_unknown=True)
+    except (EngineError, ModelError) as error:
+        report(logger, Severity.WARNING, f"the engine computes in FP32: {error.found}")
+        return lowered.network
+    for notice in done.notices:
+        severity = Severity.WARNING if notice.level == "warning" else Severity.INFO
+        report(logger, severity, notice.message)
+    return done.network
+
+
+def _record(
+    network: INetworkDefinition,
+    config: IBuilderConfig,
+    lowered: Lowered,
+    profiles: list[ProfileRecord],
+    max_batch: int,
+) -> TrtRecord:
+    layers = [
+        LayerRecord(
+            name=layer._name,
+            kind=layer._kind,
+            precision=layer.get_output(0).dtype.name if layer._outputs else "FLOAT",  # type: ignore[union-attr]
+            inputs=tuple(t._name for t in layer._inputs if t is not None),
+            outputs=tuple(t._name for t in layer._outputs),
+            nodes=tuple(lowered.layers[layer._name]),
+            weights={
+                role: name for (of, role), name in lowered.weights.items() if of == layer._name
+            },
+            metadata=layer._metadata,
+        )
+        for layer in network._needed()
+    ]
+    types = {}
+    for tensor in (*network._inputs, *network._outputs):
+        shown = tensor.dtype
+        if tensor._info is not None and elem_of(shown) != tensor._info.elem:
+            types[tensor._name] = shown.name
+    by_uid = {layer._uid: layer._name for layer in network._layers}
+    names = {
+        name: lowered.weights[by_uid[uid], role]
+        for (uid, role), name in network._weight_names.items()
+        if uid in by_uid and (by_uid[uid], role) in lowered.weights
+    }
+    plain = {k: str(v) for k, v in config._plain.items() if isinstance(v, int | float | str)}
+    return TrtRecord(
+        name=network.name,
+        flags=tuple(sorted(config._flags)),
+        profiles=tuple(profiles),
+        layers=tuple(layers),
+        types=types,
+        names=names,
+        implicit=network._implicit,
+        max_batch=max_batch,
+        verbosity=config.profiling_verbosity.name,
+        options=plain,
+    )

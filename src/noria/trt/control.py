@@ -1,0 +1,41 @@
+"""Loops and conditionals of a network, and plugin layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from noria.trt.compat import Span, versioned
+from noria.trt.graph import LayerGraph
+from noria.trt.tensor import ITensor
+
+if TYPE_CHECKING:
+    from noria.trt.plugin_layers import IPluginV2Layer, IPluginV3Layer
+
+__all__ = ["AddsControl"]
+
+
+@versioned({"add_plugin_v3": Span(since=(10, 0)), "add_plugin": Span(since=(10, 6))})
+class AddsControl(LayerGraph):
+    """Base of `INetworkDefinition`."""
+
+    def add_plugin_v2(self, inputs: Sequence[ITensor], plugin: Any) -> IPluginV2Layer:
+        """A layer that a plugin of the version-2 line computes; the network keeps a clone."""
+        from noria.trt.plugin_layers import add_plugin
+
+        return cast("IPluginV2Layer", add_plugin(cast(Any, self), plugin, inputs))
+
+    def add_plugin_v3(
+        self, inputs: Sequence[ITensor], shape_inputs: Sequence[ITensor], plugin: Any
+    ) -> IPluginV3Layer:
+        """A layer that a plugin of version 3 computes; the network keeps a clone."""
+        from noria.trt.plugin_layers import add_plugin
+
+        made = add_plugin(cast(Any, self), plugin, inputs, shape_inputs, kind="PLUGIN_V3")
+        return cast("IPluginV3Layer", made)
+
+    def add_plugin(self, tuple: Any, aot: Any = None) -> Any:
+        """A layer of a plugin that was written with decorators: what `op.ns.name(...)` gave."""
+        made = tuple() if callable(tuple) else tuple
+        inputs, shape_inputs, plugin = made
+        return self.add_plugin_v3(inputs, shape_inputs, plugin)

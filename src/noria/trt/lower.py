@@ -1,0 +1,255 @@
+"""From a list of layers to a graph that engines are built from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy.typing as npt
+
+from noria.errors import ModelError
+from noria.network.network import Network
+from noria.trt.shapes.info import TensorInfo
+from noria.trt.types import elem_of
+
+if TYPE_CHECKING:
+    from noria.trt.layer import ILayer
+    from noria.trt.network import INetworkDefinition
+    from noria.trt.tensor import ITensor
+
+__all__ = ["Lowered", "from_network", "lower"]
+
+_IR_VERSIONS = ((21, 10), (18, 9))
+
+
+@dataclass(slots=True)
+class Lowered:
+    """A network's graph and where its layers went.
+
+    Attributes:
+        network: the graph.
+        layers: name of a layer -> names of its nodes.
+        weights: (name of a layer, role) -> name of the initialiser.
+        plugins: name of a node -> plugin object.
+    """
+
+    network: Network
+    layers: dict[str, list[str]] = field(default_factory=dict)
+    weights: dict[tuple[str, str], str] = field(default_factory=dict)
+    plugins: dict[str, Any] = field(default_factory=dict)
+
+
+def from_network(network: INetworkDefinition) -> Network:
+    """The graph of a network by code, for `noria.engine.build` and everything behind it.
+
+    Raises:
+        ModelError: no inputs or outputs; layers that do not fit together, all of them named.
+    """
+    return lower(network).network
+
+
+def lower(network: INetworkDefinition) -> Lowered:
+    """`from_network`, and what became of each layer.
+
+    Raises:
+        ModelError: as `from_network`.
+    """
+    return _Lowering(network).run()
+
+
+class _Lowering:
+    def __init__(self, network: INetworkDefinition) -> None:
+        self._network = network
+        self._where = f"network {network._name!r}"
+        self._names: dict[str, str] = {}  # name inside the network -> name in the graph
+        self._taken: set[str] = set()
+        self._nodes: list[Any] = []
+        self._constants: dict[str, npt.NDArray[Any]] = {}
+        self._done: Lowered | None = None
+
+    def run(self) -> Lowered:
+        network = self._network
+        if not network._inputs or not network._outputs:
+            what = "inputs" if not network._inputs else "outputs"
+            raise ModelError(
+                f"the network has no {what}",
+                where=self._where,
+                fix=f"network.{'add_input' if what == 'inputs' else 'mark_output'}(…)",
+            )
+        errors = network._errors()
+        if errors:
+            raise ModelError(errors[0], where=self._where, fix=errors[1:6])
+        layers = network._needed()
+        layer_nodes: dict[str, list[str]] = {}
+        weights: dict[tuple[str, str], str] = {}
+        plugins: dict[str, Any] = {}
+        inputs = [self._input(t) for t in network._inputs]
+        for tensor in network._outputs:
+            if tensor._producer is not None and tensor._declared is None:
+                self._claim(tensor._uid, tensor._name)
+        for layer in layers:
+            for tensor in layer._outputs:
+                if tensor._uid not in self._names:
+                    self._claim(tensor._uid, tensor._name)
+        for layer in layers:
+            layer_nodes[layer._name] = self._layer(layer, weights, plugins)
+        outputs = [self._output(t) for t in network._outputs]
+        model = self._model(inputs, outputs)
+        made = Network(model)
+        vars(made)["plugins"] = plugins
+        return Lowered(made, layer_nodes, weights, plugins)
+
+    def _claim(self, uid: str, wanted: str) -> str:
+        name, number = wanted or uid.lstrip("%"), 1
+        base = name
+        while name in self._taken:
+            number += 1
+            name = f"{base}_{number}"
+        self._taken.add(name)
+        self._names[uid] = name
+        return name
+
+    def _input(self, tensor: ITensor) -> Any:
+        from onnx import helper
+
+        info = tensor._info
+        assert info is not None
+        name = tensor._name
+        if name in self._taken:
+            raise ModelError(f"two inputs are called {name!r}", where=self._where)
+        self._taken.add(name)
+        self._names[tensor._uid] = name
+        shown = tensor._declared
+        elem = info.elem if shown is None else elem_of(shown)
+        if elem != info.elem:  # fed in one type, used in another
+            inner = self._claim(tensor._uid, f"{name}_cast")
+            self._nodes.append(helper.make_node("Cast", [name], [inner], name=inner, to=info.elem))
+        return helper.make_tensor_value_info(name, elem, _axes(tensor, info))
+
+    def _output(self, tensor: ITensor) -> Any:
+        from onnx import helper
+
+        info = tensor._info or TensorInfo(1, None)
+        name, shown = tensor._name, tensor._declared
+        elem = info.elem if shown is None else elem_of(shown)
+        inner = self._names[tensor._uid]
+        if inner != name or tensor._producer is None or elem != info.elem:
+            if name in self._taken:
+                raise ModelError(
+                    f"the output {name!r} has the name of another tensor", where=self._where,
+                    fix="give it a name of its own: tensor.name = …",
+                )  # fmt: skip
+            self._taken.add(name)
+            if elem != info.elem:
+                node = helper.make_node("Cast", [inner], [name], name=f"{name}_out", to=elem)
+            else:
+                node = helper.make_node("Identity", [inner], [name], name=f"{name}_out")
+            self._nodes.append(node)
+        return helper.make_tensor_value_info(name, elem, _axes(tensor, info))
+
+    def _layer(
+        self, layer: ILayer, weights: dict[tuple[str, str], str], plugins: dict[str, Any]
+    ) -> list[str]:
+        import onnx
+
+        fragment = self._network._fragments[layer._uid]
+        roles = {name: role for role, name in fragment.roles.items()}
+        for name, array in fragment.constants.items():
+            if name not in self._names:
+                role = roles.get(name)
+                wanted = self._network._weight_names.get((layer._uid, role or ""))
+                if name.startswith("%w:"):
+                    wanted = name[3:]
+                self._claim(name, wanted or f"{layer._name}/{role or name.rpartition(':')[2]}")
+            self._constants[self._names[name]] = array
+            if name in roles:
+                weights[layer._name, roles[name]] = self._names[name]
+        made = []
+        for i, original in enumerate(fragment.nodes):
+            node = onnx.NodeProto()
+            node.CopyFrom(original)
+            suffix = "" if layer._node is not None else f"/{original.op_type}"
+            node.name = self._claim(f"{layer._uid}#{i}", f"{layer._name}{suffix}")
+            for name in original.output:
+                if name and name not in self._names:
+                    self._claim(name, f"{node.name}:{name.rpartition(':')[2]}")
+            node.input[:] = [self._names.get(n, n) for n in original.input]
+            node.output[:] = [self._names.get(n, n) for n in original.output]
+            _rename_captured(node, self._names)
+            self._nodes.append(node)
+            made.append(node.name)
+        plugin = layer._params.get("_plugin")
+        if plugin is not None:
+            plugins[made[-1]] = plugin
+        return made
+
+    def _model(self, inputs: list[Any], outputs: list[Any]) -> Any:
+        import onnx
+        import onnx_ir as ir
+        from onnx import helper
+
+        network = self._network
+        imports = [helper.make_opsetid("", network._opset)]
+        imports += [helper.make_opsetid(d, v) for d, v in network._domains.items() if d]
+        graph = helper.make_graph(self._nodes, network._name or "network", inputs, outputs)
+        opset = network._opset
+        proto = helper.make_model(
+            graph, opset_imports=imports, producer_name="noria.trt",
+            functions=list(network._functions.values()),
+            ir_version=next((v for least, v in _IR_VERSIONS if opset >= least), 8),
+        )  # fmt: skip
+        used = {name for node in proto.graph.node for name in _uses(node)}
+        used |= {value.name for value in proto.graph.output}
+        constants = {n: a for n, a in self._constants.items() if n in used}
+        for name, array in constants.items():  # a placeholder; the array follows uncopied
+            value = helper.make_tensor_value_info(name, _elem(array), array.shape)
+            proto.graph.input.append(value)
+        assert isinstance(proto, onnx.ModelProto)
+        model = ir.from_proto(proto)
+        values = {v.name: v for v in model.graph.inputs}
+        model.graph.inputs[:] = [v for v in model.graph.inputs if v.name not in constants]
+        for name, array in constants.items():
+            made = values[name]
+            made.const_value = ir.tensor(array, name=name)
+            model.graph.register_initializer(made)
+        return model
+
+
+def _elem(array: npt.NDArray[Any]) -> int:
+    from onnx import helper
+
+    return int(helper.np_dtype_to_tensor_dtype(array.dtype))
+
+
+def _axes(tensor: ITensor, info: TensorInfo) -> list[int | str | None] | None:
+    if info.shape is None:
+        return None
+    names = tensor._axis_names
+    lead = tensor._network._offset
+    return [
+        d if d >= 0 else names.get(i - lead, "batch" if i == 0 else None) or None
+        for i, d in enumerate(info.shape)
+    ]
+
+
+def _uses(node: Any) -> list[str]:
+    names = list(node.input)
+    for attribute in node.attribute:
+        for graph in (attribute.g, *attribute.graphs):
+            names += [v.name for v in graph.output]
+            for inner in graph.node:
+                names += _uses(inner)
+    return names
+
+
+def _rename_captured(node: Any, names: Mapping[str, str]) -> None:
+    """Tensors that graphs inside a node take from around them, by their names in the graph."""
+    for attribute in node.attribute:
+        for graph in (attribute.g, *attribute.graphs):
+            for value in graph.output:
+                value.name = names.get(value.name, value.name)
+            for inner in graph.node:
+                inner.input[:] = [names.get(n, n) for n in inner.input]
+                inner.output[:] = [names.get(n, n) for n in inner.output]
+                _rename_captured(inner, names)

@@ -1,0 +1,154 @@
+"""Activations, unary and element-wise operations, scales. Source: tensorrt-api spec 3.4."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from noria.trt.layer import ILayer
+from noria.trt.lowering.convolution import _given
+from noria.trt.lowering.fragment import Fragment, LoweringError, lowers
+
+Inputs = list["str | None"]
+
+
+@lowers("ACTIVATION")
+def activation(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    x = _given(inputs, 0)
+    alpha, beta = float(layer._params["alpha"]), float(layer._params["beta"])
+    kind = layer._params["type"].name
+    simple = {"RELU": "Relu", "SIGMOID": "Sigmoid", "TANH": "Tanh", "SOFTSIGN": "Softsign"}
+    if kind in simple:
+        return [f.op(simple[kind], x)]
+    if not f.is_float(x) and kind != "CLIP":
+        raise LoweringError(f"{kind} of {f.dtype(x).name}")
+    a, b, zero = f.like(alpha, x), f.like(beta, x), f.like(0, x)
+    if kind == "LEAKY_RELU":
+        return [f.op("LeakyRelu", x, alpha=alpha)]
+    if kind == "ELU":
+        return [f.op("Elu", x, alpha=alpha)]
+    if kind == "CLIP":
+        return [f.op("Min", f.op("Max", x, a), b)]
+    if kind == "HARD_SIGMOID":
+        line = f.op("Add", f.op("Mul", x, a), b)
+        return [f.op("Min", f.op("Max", line, zero), f.like(1, x))]
+    if kind == "SCALED_TANH":
+        return [f.op("Mul", a, f.op("Tanh", f.op("Mul", b, x)))]
+    if kind == "THRESHOLDED_RELU":
+        return [f.op("Where", f.op("Greater", x, a), x, zero)]
+    if kind == "SELU":
+        below = f.op("Mul", a, f.op("Sub", f.op("Exp", f.op("Min", x, zero)), f.like(1, x)))
+        return [f.op("Mul", b, f.op("Where", f.op("Greater", x, zero), x, below))]
+    if kind == "SOFTPLUS":
+        return [f.op("Mul", a, f.op("Softplus", f.op("Mul", b, x)))]
+    half = f.op("Mul", x, f.like(0.5, x))
+    if kind == "GELU_ERF":
+        inner = f.op("Erf", f.op("Mul", x, f.like(1 / math.sqrt(2), x)))
+    else:
+        cube = f.op("Mul", f.op("Mul", x, x), x)
+        sum_ = f.op("Add", x, f.op("Mul", cube, f.like(0.044715, x)))
+        inner = f.op("Tanh", f.op("Mul", sum_, f.like(math.sqrt(2 / math.pi), x)))
+    return [f.op("Mul", half, f.op("Add", inner, f.like(1, x)))]
+
+
+_UNARY = {
+    "EXP": "Exp", "LOG": "Log", "SQRT": "Sqrt", "RECIP": "Reciprocal", "ABS": "Abs", "NEG": "Neg",
+    "SIN": "Sin", "COS": "Cos", "TAN": "Tan", "SINH": "Sinh", "COSH": "Cosh", "ASIN": "Asin",
+    "ACOS": "Acos", "ATAN": "Atan", "ASINH": "Asinh", "ACOSH": "Acosh", "ATANH": "Atanh",
+    "CEIL": "Ceil", "FLOOR": "Floor", "ERF": "Erf", "NOT": "Not", "SIGN": "Sign", "ROUND": "Round",
+    "ISINF": "IsInf", "ISNAN": "IsNaN",
+}  # fmt: skip
+
+
+@lowers("UNARY")
+def unary(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    return [f.op(_UNARY[layer._params["op"].name], _given(inputs, 0))]
+
+
+_BINARY = {
+    "SUM": "Add", "PROD": "Mul", "MAX": "Max", "MIN": "Min", "SUB": "Sub", "DIV": "Div",
+    "POW": "Pow", "AND": "And", "OR": "Or", "XOR": "Xor", "EQUAL": "Equal", "GREATER": "Greater",
+    "LESS": "Less",
+}  # fmt: skip
+
+
+@lowers("ELEMENTWISE")
+def elementwise(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    a, b = f.same_type(_given(inputs, 0), _given(inputs, 1))
+    if f.rank(a) != f.rank(b) and not f.implicit:
+        raise LoweringError(
+            f"an element-wise operation on {f.rank(a)} and {f.rank(b)} axes; both must have as many"
+        )
+    if f.dtype(a) != f.dtype(b):
+        raise LoweringError(f"an element-wise operation on {f.dtype(a).name} and {f.dtype(b).name}")
+    op = layer._params["op"].name
+    if op != "FLOOR_DIV":
+        return [f.op(_BINARY[op], a, b)]
+    if f.is_float(a):
+        return [f.op("Floor", f.op("Div", a, b))]
+    # integer division of ONNX cuts towards zero
+    return [f.op("Div", f.op("Sub", a, f.op("Mod", a, b)), b)]
+
+
+@lowers("SCALE")
+def scale(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """(x * scale + shift) ^ power; parts that are empty are left out."""
+    x = _given(inputs, 0)
+    mode, axis = layer._params["mode"].name, int(layer._params["channel_axis"]) + f.offset
+    shape = f.shape(x)
+    if mode == "CHANNEL" and not 0 <= axis < len(shape):
+        raise LoweringError(f"channel axis {axis} of {len(shape)} axes")
+    made = x
+    for role, op in (("SCALE", "Mul"), ("SHIFT", "Add"), ("POWER", "Pow")):
+        array = layer._weights.get(role)
+        if array is None or array.size == 0:
+            continue
+        if mode == "UNIFORM":
+            target = [1] * len(shape)
+        elif mode == "CHANNEL":
+            target = [array.size if i == axis else 1 for i in range(len(shape))]
+            if shape[axis] not in (-1, array.size):
+                raise LoweringError(f"{array.size} values for {shape[axis]} channels")
+        else:
+            target = [1, *shape[1:]]
+        if array.size != int(np.prod(target)):
+            raise LoweringError(f"{array.size} values of {role.lower()} for mode {mode}")
+        made = f.op(op, made, f.const(array.reshape(target).astype(f.dtype(x)), role=role))
+    return [made]
+
+
+@lowers("PARAMETRIC_RELU")
+def parametric_relu(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    x, slopes = f.same_type(_given(inputs, 0), _given(inputs, 1))
+    below = f.op("Mul", slopes, f.op("Min", x, f.like(0, x)))
+    return [f.op("Add", f.op("Max", x, f.like(0, x)), below)]
+
+
+@lowers("SELECT")
+def select(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    a, b = f.same_type(_given(inputs, 1), _given(inputs, 2))
+    return [f.op("Where", f.cast(_given(inputs, 0), np.bool_), a, b)]
+
+
+@lowers("LRN")
+def lrn(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    p = layer._params
+    return [
+        f.op(
+            "LRN", _given(inputs, 0), size=int(p["window_size"]), alpha=float(p["alpha"]),
+            beta=float(p["beta"]), bias=float(p["k"]),
+        )
+    ]  # fmt: skip
+
+
+@lowers("IDENTITY")
+def identity(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    return [f.op("Identity", _given(inputs, 0))]
+
+
+@lowers("CAST")
+def cast(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    from noria.trt.types import elem_of
+
+    return [f.op("Cast", _given(inputs, 0), to=elem_of(layer._params["to_type"]))]

@@ -1,0 +1,126 @@
+"""Every public name of `noria.trt`: where it lives and which releases have it."""
+
+from __future__ import annotations
+
+from noria.trt.compat import Span
+
+__all__ = ["MODULES", "SPANS"]
+
+_10 = Span(since=(10, 0))
+_OLD = Span(removed=(10, 0))
+_UNTIL_11 = Span(removed=(11, 0))
+
+MODULES: dict[str, str] = {
+    "noria.plugins": (
+        "DataType DimensionOperation Dims DimsExprs DynamicPluginTensorDesc IDimensionExpr "
+        "IExprBuilder IPluginCreator IPluginCreatorInterface IPluginCreatorV3One IPluginResource "
+        "IPluginResourceContext IPluginV2 IPluginV2DynamicExt IPluginV2Ext IPluginV2IOExt "
+        "IPluginV3 IPluginV3OneBuild IPluginV3OneBuildV2 IPluginV3OneCore IPluginV3OneRuntime "
+        "PluginCapabilityType PluginField PluginFieldCollection PluginFieldType PluginTensorDesc "
+        "TensorFormat TensorRTPhase get_plugin_registry"
+    ),
+    "noria.plugins.dims": "Dims2 Dims3 Dims4 DimsHW",
+    "noria.plugins.types": "APILanguage",
+    "noria.trt.dims": "Permutation",
+    "noria.trt.enums": (
+        "ActivationType AllocatorFlag AttentionNormalizationOp BoundingBoxFormat "
+        "CalibrationAlgoType CumulativeOperation DeviceType ElementWiseOperation EngineCapability "
+        "ErrorCode ErrorCodeTRT ExecutionContextAllocationStrategy FillOperation GatherMode "
+        "HardwareCompatibilityLevel InterpolationMode LayerInformationFormat LoopOutput "
+        "MatrixOperation MemoryPoolType OnnxParserFlag PaddingMode PoolingType ProfilingVerbosity "
+        "QuantizationFlag ReduceOperation ResizeCoordinateTransformation ResizeRoundMode "
+        "ResizeSelector RuntimePlatform SampleMode ScaleMode ScatterMode SerializationFlag "
+        "TempfileControlFlag TensorIOMode TensorLocation TilingOptimizationLevel TopKOperation "
+        "TripLimit UffInputOrder UnaryOperation WeightsRole"
+    ),
+    "noria.trt.layers": (
+        "IActivationLayer IAssertionLayer ICastLayer IConcatenationLayer IConstantLayer "
+        "IConvolutionLayer ICumulativeLayer IDeconvolutionLayer IDequantizeLayer IEinsumLayer "
+        "IElementWiseLayer IFillLayer IFullyConnectedLayer IGatherLayer IGridSampleLayer "
+        "IIdentityLayer ILRNLayer ILayer IMatrixMultiplyLayer INMSLayer INonZeroLayer "
+        "INormalizationLayer IOneHotLayer IPaddingLayer IParametricReLULayer IPoolingLayer "
+        "IQuantizeLayer IRaggedSoftMaxLayer IReduceLayer IResizeLayer IReverseSequenceLayer "
+        "IScaleLayer IScatterLayer ISelectLayer IShapeLayer IShuffleLayer ISliceLayer "
+        "ISoftMaxLayer ISqueezeLayer ITopKLayer IUnaryLayer IUnsqueezeLayer"
+    ),
+    "noria.trt.misc": (
+        "IDebugListener IGpuAllocator IGpuAsyncAllocator IOutputAllocator IRuntimeConfig "
+        "ISerializationConfig IStreamReader IStreamReaderV2 IStreamWriter"
+    ),
+    "noria.trt.progress": "IProfiler IProgressMonitor Profiler",
+    "noria.trt.reporting": "IErrorRecorder ILogger Logger",
+    "noria.trt.builder": "Builder",
+    "noria.trt.calibrators": (
+        "IInt8Calibrator IInt8EntropyCalibrator IInt8EntropyCalibrator2 IInt8LegacyCalibrator "
+        "IInt8MinMaxCalibrator"
+    ),
+    "noria.trt.inspector": "EngineInspector",
+    "noria.trt.refitter": "OnnxParserRefitter Refitter",
+    "noria.trt.config": "IBuilderConfig",
+    "noria.trt.context": "IExecutionContext",
+    "noria.trt.engine": "ICudaEngine",
+    "noria.trt.host_memory": "IHostMemory",
+    "noria.trt.network": "INetworkDefinition",
+    "noria.trt.onnx_parser": "OnnxParser get_nv_onnx_parser_version",
+    "noria.trt.parser_errors": "ParserError",
+    "noria.trt.plugin_layers": "IPluginLayer IPluginV2Layer IPluginV3Layer",
+    "noria.trt.profile": "IOptimizationProfile",
+    "noria.trt.runtime": "Runtime",
+    "noria.trt.tensor": "ITensor",
+    "noria.trt.timing": "ITimingCache",
+    "noria.trt.types": "nptype volume",
+    "noria.trt.weights": "Weights",
+    "noria.trt.lower": "from_network",
+}
+"""Module -> names in it."""
+
+SPANS: dict[str, Span] = {
+    "IInt8Calibrator": _UNTIL_11,
+    "IInt8EntropyCalibrator": _UNTIL_11,
+    "IInt8EntropyCalibrator2": _UNTIL_11,
+    "IInt8LegacyCalibrator": _UNTIL_11,
+    "IInt8MinMaxCalibrator": _UNTIL_11,
+    "OnnxParserRefitter": _10,
+    "IFullyConnectedLayer": _OLD,
+    "UffInputOrder": _OLD,
+    "AllocatorFlag": Span(since=(8, 0)),
+    "AttentionNormalizationOp": Span(since=(10, 14)),
+    "CalibrationAlgoType": _UNTIL_11,
+    "CumulativeOperation": Span(since=(10, 5)),
+    "ExecutionContextAllocationStrategy": _10,
+    "ICastLayer": Span(since=(8, 6)),
+    "ICumulativeLayer": Span(since=(10, 5)),
+    "IDebugListener": _10,
+    "IGpuAsyncAllocator": _10,
+    "INormalizationLayer": Span(since=(8, 6)),
+    "IPluginCreatorV3One": _10,
+    "IPluginCreatorInterface": _10,
+    "IPluginResource": _10,
+    "IPluginResourceContext": _10,
+    "IPluginV3": _10,
+    "IPluginV3Layer": _10,
+    "IPluginV3OneBuild": _10,
+    "IPluginV3OneBuildV2": Span(since=(10, 3)),
+    "IPluginV3OneCore": _10,
+    "IPluginV3OneRuntime": _10,
+    "IProgressMonitor": _10,
+    "IRuntimeConfig": Span(since=(10, 8)),
+    "ISerializationConfig": _10,
+    "ISqueezeLayer": Span(since=(10, 4)),
+    "IUnsqueezeLayer": Span(since=(10, 4)),
+    "IStreamReader": _10,
+    "IStreamReaderV2": Span(since=(10, 7)),
+    "IStreamWriter": Span(since=(10, 13)),
+    "MemoryPoolType": Span(since=(8, 4)),
+    "PluginCapabilityType": _10,
+    "QuantizationFlag": _UNTIL_11,
+    "RuntimePlatform": Span(since=(10, 3)),
+    "SerializationFlag": _10,
+    "TensorRTPhase": _10,
+    "TilingOptimizationLevel": Span(since=(10, 8)),
+    "bfloat16": Span(since=(9, 0)),
+    "fp4": Span(since=(10, 8)),
+    "int4": _10,
+    "int64": Span(since=(9, 0)),
+}
+"""Names that not every release has."""

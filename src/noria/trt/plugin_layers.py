@@ -1,0 +1,245 @@
+"""Layers that plugins compute. Source: tensorrt-plugins spec 3, 4, 11."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from noria.errors import NoriaError
+from noria.plugins.drivers import add_layer
+from noria.plugins.evaluate import evaluate
+from noria.plugins.layer import LayerPlugin, ShapeInput
+from noria.plugins.types import DataType
+from noria.trt.layer import ILayer
+from noria.trt.lowering.fragment import Fragment, LoweringError, lowers
+from noria.trt.shapes.info import TensorInfo
+from noria.trt.tensor import ITensor
+from noria.trt.types import elem_of
+
+if TYPE_CHECKING:
+    from noria.trt.network import INetworkDefinition
+
+__all__ = [
+    "IPluginV2Layer",
+    "IPluginV3Layer",
+    "add_parsed",
+    "add_plugin",
+    "find_creator",
+    "is_builtin",
+    "is_unknown",
+    "node_infos",
+]
+
+SHAPE_INPUTS = "tensorrt_plugin_shape_input_indices"
+
+
+class IPluginV2Layer(ILayer):
+    """Made by `add_plugin_v2` or the parser; `plugin` is the network's own copy."""
+
+    @property
+    def plugin(self) -> Any:
+        """The network's copy of the plugin."""
+        return self._params["_plugin"].instance.plugin
+
+
+class IPluginV3Layer(IPluginV2Layer):
+    """Made by `add_plugin_v3` or the parser; `plugin` is the network's own copy."""
+
+
+class IPluginLayer(IPluginV2Layer):
+    """The oldest name."""
+
+
+def add_plugin(
+    network: INetworkDefinition,
+    plugin: Any,
+    inputs: Sequence[ITensor],
+    shape_inputs: Sequence[ITensor] = (),
+    *,
+    name: str | None = None,
+    kind: str = "PLUGIN_V2",
+) -> Any:
+    """Add a layer with a clone of a plugin; None if the plugin refuses, and the logger says why."""
+    tensors = [*inputs, *shape_inputs]
+    for tensor in tensors:
+        if not isinstance(tensor, ITensor):
+            raise TypeError(f"an input is an ITensor, not a {type(tensor).__name__}")
+    cls = IPluginV3Layer if kind == "PLUGIN_V3" else IPluginV2Layer
+    label = name or f"(Unnamed Layer* {len(network._layers)}) [{cls.__name__[1:-5]}]"
+    try:
+        made = add_layer(
+            plugin,
+            layer=label,
+            input_types=[t.dtype for t in inputs],
+            num_shape_inputs=len(shape_inputs),
+            implicit_batch=network._implicit,
+        )
+    except NoriaError as error:
+        network._report(str(error))
+        return None
+    layer = cls(
+        network, kind, tensors, params={"_plugin": made, "_plain": len(inputs)},
+        outputs=made.num_outputs, name=name,
+    )  # fmt: skip
+    made.layer = layer._name
+    network._append(layer)
+    return layer
+
+
+def add_parsed(
+    network: INetworkDefinition,
+    node: Any,
+    name: str,
+    slots: list[tuple[str, Any]],
+    inputs: list[ITensor | None],
+    creator: Any,
+    logger: Any,
+) -> ILayer | None:
+    """The layer of a node that a creator is registered for; None if it cannot be made."""
+    import onnx_ir as ir
+
+    from noria.plugins.calls import Instance, call_creator
+    from noria.plugins.creators import IPluginCreatorV3One
+
+    fields_of = importlib.import_module("noria.plugins.fields").fields_of
+    from noria.plugins.types import TensorRTPhase
+
+    tensors = []
+    for kind, what in slots:  # initialisers become constant layers
+        if kind == "weights":
+            tensors.append(network._constant_tensor(what))
+        elif kind == "tensor" and inputs[what] is not None:
+            tensors.append(inputs[what])
+    third = isinstance(creator, IPluginCreatorV3One)
+    try:
+        fields, notices = fields_of(ir.serde.deserialize_node(node), creator, f"node {name!r}")
+        for notice in notices:
+            network._report(str(notice), trt_severity(notice.level))
+        more = (TensorRTPhase.BUILD,) if third else ()
+        made = call_creator(creator, "parse", name, "create_plugin", name, fields, *more)
+    except NoriaError as error:
+        network._report(str(error))
+        return None
+    marked = next((a.ints for a in node.attribute if a.name == SHAPE_INPUTS), ())
+    places = {int(i) % len(tensors) for i in marked} if tensors else set()
+    plain = [t for i, t in enumerate(tensors) if i not in places]
+    shape_inputs = [t for i, t in enumerate(tensors) if i in places]
+    user = Instance(made, name, f"{creator.name} version {creator.plugin_version}")
+    try:
+        layer = add_plugin(
+            network, made, plain, shape_inputs, name=name,
+            kind="PLUGIN_V3" if third else "PLUGIN_V2",
+        )  # fmt: skip
+    finally:
+        user.destroy("parse")
+    if layer is not None:
+        driver = layer._params["_plugin"]
+        driver.namespace = driver.namespace or creator.plugin_namespace
+    return cast("ILayer | None", layer)
+
+
+def trt_severity(level: str) -> Any:
+    """How loud a notice is."""
+    from noria.trt.reporting import Severity
+
+    return Severity.WARNING if level == "warning" else Severity.INFO
+
+
+@lowers("PLUGIN_V2", "PLUGIN_V3", "PLUGIN")
+def plugin_layer(f: Fragment, layer: ILayer, inputs: list[str | None]) -> list[str]:
+    """One node that the engine's cut finds by its name; shapes are asked of the plugin."""
+    from onnx import helper
+
+    driver: LayerPlugin = layer._params["_plugin"]
+    plain = int(layer._params["_plain"])
+    names = [name for name in inputs if name is not None]
+    outputs = [f.fresh("plugin") for _ in layer._outputs]
+    shapes = _shapes(f, driver, names[:plain], names[plain:])
+    types = driver.output_types([DataType.of(f.dtype(n)) for n in names[:plain]])
+    attributes: dict[str, Any] = {}
+    if names[plain:]:
+        attributes[SHAPE_INPUTS] = list(range(plain, len(names)))
+    node = helper.make_node(driver.type or "Plugin", names, outputs, **attributes)
+    node.domain = "noria.plugin"
+    f.nodes.append(node)
+    for name, kind, shape in zip(outputs, types, shapes, strict=True):
+        f.infos[name] = TensorInfo(elem_of(kind), shape)
+    return outputs
+
+
+def _shapes(
+    f: Fragment, driver: LayerPlugin, names: list[str], shape_names: list[str]
+) -> list[tuple[int, ...]]:
+    dims = [f.shape(n) for n in names]
+    values = []
+    for name in shape_names:
+        info = f.infos[name].value
+        if info is None:
+            values.append(ShapeInput((None,) * max(1, int(np.prod(f.shape(name)))), name))
+        else:
+            flat = [None if np.isnan(float(v)) else int(v) for v in info.reshape(-1)]
+            values.append(ShapeInput(tuple(flat), name))
+    exprs = driver.output_shapes(dims, values)
+    known = [tuple(v if v is not None else -1 for v in s.values) for s in values]
+    return symbolic(exprs, dims, known, driver.instance.where)
+
+
+def symbolic(
+    exprs: Any, dims: Sequence[tuple[int, ...]], values: Sequence[tuple[int, ...]], where: str
+) -> list[tuple[int, ...]]:
+    """Shapes with -1 for what depends on the data or on free axes: tried with two extents."""
+    made = []
+    for stand_in in (7, 11):
+        given = [tuple(stand_in if d < 0 else d for d in s) for s in dims]
+        told = [tuple(stand_in if v < 0 else v for v in s) for s in values]
+        try:
+            made.append(evaluate(exprs, given, told, size="upper", where=where))
+        except NoriaError as error:
+            raise LoweringError(str(error)) from error
+    shapes = []
+    for i, (one, two) in enumerate(zip(made[0].shapes, made[1].shapes, strict=True)):
+        decided = {axis for axis, _ in made[0].sized[i]}
+        pairs = enumerate(zip(one, two, strict=True))
+        shapes.append(tuple(-1 if a != b or k in decided else a for k, (a, b) in pairs))
+    return shapes
+
+
+def is_builtin(op: str, opset: int) -> bool:
+    """Whether ONNX defines the operator in its own domain."""
+    import onnx
+
+    try:
+        onnx.defs.get_schema(op, opset, "")
+    except onnx.defs.SchemaError:
+        return False
+    return True
+
+
+def is_unknown(node: Any, opsets: dict[str, int], functions: frozenset[tuple[str, str]]) -> bool:
+    """Whether a node is neither ONNX's nor a function of the model."""
+    import onnx
+
+    if (node.domain, node.op_type) in functions or node.domain.startswith("com.microsoft"):
+        return False
+    domain = "" if node.domain == "ai.onnx" else node.domain
+    try:
+        onnx.defs.get_schema(node.op_type, opsets.get(domain, 1), domain)
+    except onnx.defs.SchemaError:
+        return True
+    return False
+
+
+def find_creator(node: Any, registry: Any) -> Any | None:
+    """The creator of a node. Source: tensorrt-plugins spec 11."""
+    texts = {a.name: a.s.decode("utf-8", "replace") for a in node.attribute if a.type == 3}
+    version = texts.get("plugin_version", "1")
+    namespace = texts.get("plugin_namespace", "")
+    return registry.find(node.op_type, version, namespace)
+
+
+def node_infos(session: Any, node: Any, infos: Any) -> Any:
+    """What is known of the outputs of a plugin's node in a plan."""
+    return None

@@ -1,0 +1,98 @@
+"""Shapes of a whole model for given inputs, without its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+from typing import Any
+
+from noria.trt.shapes.infer import InferenceError, infer_node
+from noria.trt.shapes.info import MAX_VALUES, Axes, TensorInfo
+
+__all__ = ["ModelShapes"]
+
+
+class ModelShapes:
+    """Works out the outputs' shapes again and again for other inputs.
+
+    Args:
+        model: an `onnx.ModelProto`'s bytes.
+        unknown: told of nodes that ONNX does not define: (node, infos) -> infos of its outputs, or
+            None.
+    """
+
+    def __init__(self, model: bytes, unknown: Any = None) -> None:
+        import onnx
+        from onnx import numpy_helper
+
+        proto = onnx.ModelProto()
+        proto.ParseFromString(model)
+        self._unknown = unknown
+        self._opset = next(
+            (o.version for o in proto.opset_import if o.domain in ("", "ai.onnx")), 1
+        )
+        self._domains = {o.domain: o.version for o in proto.opset_import}
+        self._nodes = list(proto.graph.node)
+        self._declared: dict[str, TensorInfo] = {}
+        for value in (*proto.graph.input, *proto.graph.value_info, *proto.graph.output):
+            tensor = value.type.tensor_type
+            shape = None
+            if tensor.HasField("shape"):
+                shape = tuple(
+                    d.dim_value if d.HasField("dim_value") else -1 for d in tensor.shape.dim
+                )
+            self._declared[value.name] = TensorInfo(tensor.elem_type, shape)
+        self._constants: dict[str, TensorInfo] = {}
+        for tensor in proto.graph.initializer:
+            shape = tuple(tensor.dims)
+            small = prod(shape) <= MAX_VALUES and not tensor.HasField("data_location")
+            array = numpy_helper.to_array(tensor) if small else None
+            self._constants[tensor.name] = TensorInfo(tensor.data_type, shape, array)
+        self._outputs = [value.name for value in proto.graph.output]
+        del proto.graph.initializer[:]
+        self._proto = proto  # nodes live in it
+        self._known: dict[Any, dict[str, Axes | None]] = {}
+
+    def outputs(
+        self, shapes: Mapping[str, Axes], values: Mapping[str, Any] | None = None
+    ) -> dict[str, Axes | None]:
+        """Shapes of the outputs: -1 for axes that depend on the data, None if nothing is known.
+
+        Args:
+            shapes: of the inputs; -1 where they are not known.
+            values: of inputs that decide shapes.
+        """
+        values = values or {}
+        key = (
+            tuple(sorted(shapes.items())),
+            tuple((name, value.tobytes()) for name, value in sorted(values.items())),
+        )
+        if key not in self._known:
+            if len(self._known) > 64:
+                self._known.clear()
+            self._known[key] = self._work_out(shapes, values)
+        return self._known[key]
+
+    def _work_out(
+        self, shapes: Mapping[str, Axes], values: Mapping[str, Any]
+    ) -> dict[str, Axes | None]:
+        infos = dict(self._constants)
+        for name, axes in shapes.items():
+            infos[name] = TensorInfo(self._declared[name].elem, tuple(axes), values.get(name))
+        for node in self._nodes:
+            try:
+                found = infer_node(node, infos, self._opset, self._domains)
+                if found and found[0] is None and self._unknown is not None:
+                    found = self._unknown(node, infos) or found
+            except InferenceError:
+                found = [None] * len(node.output)
+            for name, info in zip(node.output, found, strict=False):
+                if name:
+                    known = info if info is not None else self._free(name)
+                    if known is not None:
+                        infos[name] = known
+        return {n: infos[n].shape if n in infos else None for n in self._outputs}
+
+    def _free(self, name: str) -> TensorInfo | None:
+        """What the model itself says of a tensor."""
+        return self._declared.get(name)
