@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria.media import expand_sink_path, open_sink
+from noria.errors import MediaError, MissingExtraError
+from noria.media import check_sinks, expand_sink_path, open_sink
 from noria.media.sinks import has_placeholder
 from noria.media.sinks.naming import source_labels
 from tests.media.conftest import MakeMeta, gray_frame
@@ -102,3 +104,32 @@ def test_one_video_of_several_sources_is_told(tmp_path: Path, make_meta: MakeMet
     told = [n.message for n in sink.notices if n.level == "warning"]
     assert len(told) == 1
     assert "several sources" in told[0]
+
+
+@pytest.mark.parametrize(
+    "spec", ["{name}.mp4", "{source}/{frame}.jsonl", "images:{Source}", "{}.mp4"]
+)
+def test_what_stands_for_nothing_is_refused_before_anything_is_written(spec: str) -> None:
+    with pytest.raises(MediaError, match="stands for nothing") as caught:
+        check_sinks([spec])
+    assert "{source} for the name" in str(caught.value)
+
+
+@pytest.mark.parametrize("spec", ["{source}.mp4", "kitti:{id}", "a}{b.mp4", "{1}.jsonl"])
+def test_other_braces_are_names(spec: str) -> None:
+    check_sinks([spec])
+
+
+def test_one_output_for_each_source_may_be_named_twice_but_a_file_not(tmp_path: Path) -> None:
+    check_sinks([f"{tmp_path}/{{source}}.mp4", f"{tmp_path}/{{source}}.jsonl"])
+    with pytest.raises(MediaError, match="would be destroyed"):
+        check_sinks([f"{tmp_path}/a.mp4", f"video:{tmp_path}/a.mp4"])
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "b.arrow"])
+def test_a_missing_package_is_told_before_anything_is_written(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match=r"noria\[arrow\]"):
+        check_sinks(["x.jsonl", name])

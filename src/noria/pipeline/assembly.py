@@ -126,7 +126,7 @@ def assemble(
     items, notices = _numbered(spec.load_models() if stages is None else stages, where)
     configs = [item for item in items if isinstance(item, ModelConfig)]
     inputs = _inputs(spec, configs)
-    check_sinks([s.text for s in spec.sinks if s.text and not has_placeholder(s.text)], inputs)
+    check_sinks([s.text for s in spec.sinks if s.text], inputs)
     notices = [*spec.notices, *notices]
     with ExitStack() as undo:
         on_stage("opening source")

@@ -19,12 +19,14 @@ from noria.media.sinks.jsonl import JsonLinesSink
 from noria.media.sinks.kitti import KittiSink, KittiTrackSink
 from noria.media.sinks.naming import (
     HasName,
+    check_placeholders,
     expand_sink_path,
     has_placeholder,
     source_labels,
 )
 from noria.media.sinks.table import ArrowSink, ParquetSink
 from noria.media.sinks.video import VIDEO_FORMATS, VideoSink
+from noria.meta.extras import import_extra
 
 __all__ = [
     "SINK_KINDS",
@@ -78,6 +80,7 @@ _MAKERS: dict[str, Callable[..., Sink]] = {
     "parquet": ParquetSink,
     "arrow": ArrowSink,
 }
+_TABLES = frozenset(("parquet", "arrow"))
 _FRAME_FILES = frozenset(("images", "coco", "kitti", "kitti-track", "masks"))
 
 
@@ -123,12 +126,23 @@ def _unknown(found: str, spec: str, guess: str = "") -> MediaError:
 def check_sinks(specs: Sequence[str], inputs: Sequence[str | Path] = ()) -> None:
     """Refuse outputs that `open_sink` would refuse by their names, before any is created.
 
+    Args:
+        specs: outputs; what `{source}` and `{id}` stand for need not be known yet.
+        inputs: what is read or written already.
+
     Raises:
-        MediaError: as `open_sink`; also for two outputs that are one.
+        MediaError: as `open_sink`; also for two outputs that are one, and for `{…}` that stands
+            for nothing.
+        MissingExtraError: a package that a kind needs is not installed.
     """
     taken = list(inputs)
     for spec in specs:
-        taken.append(_checked(spec, taken)[1])
+        check_placeholders(spec)
+        kind, path = _checked(spec, taken)
+        if kind in _TABLES:
+            import_extra("pyarrow", "arrow")
+        if not has_placeholder(spec):
+            taken.append(path)
 
 
 def _checked(spec: str, inputs: Sequence[str | Path]) -> tuple[str, Path]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from noria.errors import MediaError
 from noria.media.frame import Frame
 from noria.media.names import url_scheme
 from noria.media.sources.images import IMAGE_SUFFIXES
@@ -14,6 +15,7 @@ from noria.media.sources.images import IMAGE_SUFFIXES
 __all__ = [
     "FrameNames",
     "HasName",
+    "check_placeholders",
     "expand_sink_path",
     "has_placeholder",
     "source_labels",
@@ -64,6 +66,20 @@ def source_labels(sources: Sequence[HasName]) -> dict[int, str]:
 def has_placeholder(spec: str) -> bool:
     """Whether an output is meant once for each source: `{source}` or `{id}` is in it."""
     return bool(_PLACEHOLDER.search(spec))
+
+
+def check_placeholders(spec: str) -> None:
+    """Refuse `{…}` that stands for nothing: it would silently become part of a file's name.
+
+    Raises:
+        MediaError: naming it.
+    """
+    for found in re.findall(r"\{[A-Za-z_]*\}", _PLACEHOLDER.sub("", spec)):
+        raise MediaError(
+            f"{found} stands for nothing",
+            where=spec,
+            expected="{source} for the name of the source, {id} for its number",
+        )
 
 
 def expand_sink_path(spec: str, source: HasName, sources: Sequence[HasName] = ()) -> str:
