@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from noria.engine.plugin_record import PluginRecord
 from noria.engine.tactic import Tactic
 from noria.network.tensor_spec import TensorSpec
 from noria.notices import Notice
@@ -169,15 +170,6 @@ class PrecisionRecord(_Record):
     layers: Text = ""
     outputs: Text = ""
     weight_bits: Literal[7, 8] = 8
-
-
-class PluginRecord(_Record):
-    """A layer that a plugin computes; `blob` names its serialised fields."""
-
-    type: Name
-    version: Text
-    namespace: Text
-    blob: Name
 
 
 class DecisionRecord(_Record):

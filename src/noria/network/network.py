@@ -76,6 +76,9 @@ class Network:
     Attributes:
         made_from: further files that an importer read, by the config key that names them.
         recipe: what else an importer was told, in words; another recipe is another network.
+        plugins: layers that are plugin objects already, by the name of their node
+            (`noria.plugins.layer.LayerPlugin`); made by code or by an importer.
+        implicit_batch: shapes leave the batch out in the model's own format (Caffe, UFF).
 
     Raises:
         ModelError: no outputs; an input or output that is not a tensor.
@@ -97,6 +100,8 @@ class Network:
         self.external_locations = external_locations
         self.made_from: Mapping[str, Path] = MappingProxyType({})
         self.recipe = ""
+        self.plugins: dict[str, Any] = {}
+        self.implicit_batch = False
         self._strip_initializer_inputs()
         self._free_negative_axes()
         if not model.graph.outputs:

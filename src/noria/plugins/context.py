@@ -188,7 +188,7 @@ class ContextPlugin(ABC):
 
 
 def _address(array: npt.NDArray[Any]) -> int:
-    return int(array.__array_interface__["data"][0])
+    return int(array.__array_interface__["data"][0]) if array.size else 0
 
 
 def _descs(shapes: Sequence[Shape], types: Sequence[Any]) -> list[PluginTensorDesc]:

@@ -50,6 +50,7 @@ class PluginRegistry:
         parent_search_enabled: whether look-ups go on in the parent.
         error_recorder: kept for scripts that set one.
         notices: collisions, and libraries that could not be loaded.
+        replaceable: ids of creators that give way to others of the same triple (standard plugins).
     """
 
     def __init__(self, parent: PluginRegistry | None = None) -> None:
@@ -57,6 +58,7 @@ class PluginRegistry:
         self.parent_search_enabled = True
         self.error_recorder: Any = None
         self.notices: list[Notice] = []
+        self.replaceable: set[int] = set()
         self._creators: dict[Key, Any] = {}
         self._origins: dict[Key, Path | None] = {}
         self._resources: dict[str, list[Any]] = {}
@@ -65,7 +67,7 @@ class PluginRegistry:
     def register_creator(self, creator: Any, plugin_namespace: str = "") -> bool:
         """Add a creator, and set its namespace.
 
-        The same file loaded again replaces its own creators.
+        The same file loaded again replaces its own creators; a standard plugin gives way.
 
         Returns:
             False if (name, version, namespace) is taken; `notices` then says by what.
@@ -80,9 +82,11 @@ class PluginRegistry:
             if before is creator:
                 return True
             same_file = origin is not None and self._origins.get(key) == origin
-            if before is not None and not same_file:
+            if before is not None and not same_file and id(before) not in self.replaceable:
                 self._note_collision(key, creator, origin)
                 return False
+            if before is not None:
+                self.replaceable.discard(id(before))
             creator.plugin_namespace = plugin_namespace
             self._creators[key] = creator
             self._origins[key] = origin

@@ -1,0 +1,149 @@
+"""Which nodes of a graph are plugins, and what is said of those that nobody knows.
+
+Source: tensorrt-plugins spec 11 (dispatch and fallback importer).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from typing import Any
+
+from noria.errors import EngineError, ModelError
+from noria.network.network import RUNTIME_DOMAINS, Network
+from noria.plugins.fields import attribute_names
+from noria.plugins.registry import PluginRegistry
+
+__all__ = ["find_creator", "is_builtin", "is_unknown", "text_of", "unknown_error"]
+
+MOST_TOLD = 5
+
+
+def is_unknown(node: Any, opsets: dict[str, int], functions: frozenset[tuple[str, str]]) -> bool:
+    """Whether a `NodeProto` is neither ONNX's, nor a runtime's, nor a function of the model."""
+    import onnx
+
+    domain = "" if node.domain == "ai.onnx" else node.domain
+    if domain in RUNTIME_DOMAINS or (node.domain, node.op_type) in functions:
+        return False
+    version = opsets.get(domain, opsets.get("", 1))
+    try:
+        onnx.defs.get_schema(node.op_type, version, domain)
+    except onnx.defs.SchemaError:
+        return True
+    return False
+
+
+def is_builtin(op_type: str, opset: int) -> bool:
+    """Whether ONNX's own domain has an operator of that name at `opset`."""
+    import onnx
+
+    try:
+        onnx.defs.get_schema(op_type, opset, "")
+    except onnx.defs.SchemaError:
+        return False
+    return True
+
+
+def text_of(node: Any, attribute: str, default: str) -> str:
+    """A text attribute of a `NodeProto`."""
+    for found in node.attribute:
+        if found.name == attribute:
+            return str(found.s.decode("utf-8", "replace"))
+    return default
+
+
+def find_creator(node: Any, registry: PluginRegistry) -> Any | None:
+    """The creator for a `NodeProto`, by its type, `plugin_version` and `plugin_namespace`; with
+    no namespace given its domain is tried too."""
+    version = text_of(node, "plugin_version", "1")
+    namespace = text_of(node, "plugin_namespace", "")
+    creator = registry.find(node.op_type, version, namespace)
+    if creator is None and node.domain and not namespace:
+        creator = registry.find(node.op_type, version, node.domain)
+    return creator
+
+
+def unknown_nodes(network: Network) -> Iterator[Any]:
+    """Nodes of the network (`onnx_ir.Node`) that ONNX does not know."""
+    names = {(u.domain, u.name) for u in network.unknown_operators()}
+    for node in network.model.graph.all_nodes():
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        if (domain, node.op_type) in names:
+            yield node
+
+
+def unknown_error(
+    network: Network, runtime: str, registry: PluginRegistry, where: str, said: str = ""
+) -> EngineError | None:
+    """The error for operators that neither ONNX, nor `runtime`, nor any plugin knows; None if
+    there are none.
+
+    Args:
+        network: whose nodes are looked at.
+        runtime: name of the backend that refused them.
+        registry: whose creators are no help.
+        where: the model.
+        said: what the runtime said.
+    """
+    told, hints, kinds = [], [], []
+    for node in unknown_nodes(network):
+        if node.name in network.plugins:
+            continue
+        version = _text(node, "plugin_version", "1")
+        namespace = _text(node, "plugin_namespace", "")
+        if registry.find(node.op_type, version, namespace) is not None:
+            continue
+        if node.op_type in kinds:
+            continue
+        kinds.append(node.op_type)
+        full = f"{node.domain}::{node.op_type}" if node.domain else node.op_type
+        fields = ", ".join(attribute_names(node)) or "none"
+        told.append(f"{full} (node {node.name!r}, version {version}, fields: {fields})")
+        hints += _hints(node.op_type, version, namespace, registry)
+    if not told:
+        return None
+    rest = f" and {len(told) - MOST_TOLD} more" if len(told) > MOST_TOLD else ""
+    first = kinds[0]
+    return EngineError(
+        f"{len(told)} operator(s) that {runtime} does not know: "
+        + "; ".join(told[:MOST_TOLD])
+        + rest,
+        where=where,
+        expected="operators of ONNX, or a plugin registered under that name, version and namespace",
+        fix=[
+            *hints[:MOST_TOLD],
+            f"write it: noria init --plugin {first} makes a template, and "
+            f"custom-lib-path={first.lower()}_plugin.py loads it",
+            "or export the model without it and leave that step to the parser",
+            *([said] if said else []),
+        ],
+    )
+
+
+def _hints(name: str, version: str, namespace: str, registry: PluginRegistry) -> list[str]:
+    others = registry.versions(name)
+    if others:
+        there = "; ".join(f"version {v}, namespace {n!r}" for v, n in others)
+        return [
+            f"plugin {name} is registered as {there}, not as version {version}, "
+            f"namespace {namespace!r}: the node's plugin_version and plugin_namespace decide"
+        ]
+    names = {c.name for c in registry.all_creators_recursive}
+    close = get_close_matches(name, names, 2)
+    return [f"registered plugins with a similar name: {', '.join(close)}"] if close else []
+
+
+def _text(node: Any, attribute: str, default: str) -> str:
+    found = node.attributes.get(attribute)
+    return str(found.value) if found is not None else default
+
+
+def inside_body(node_name: str, op_type: str, where: str) -> ModelError:
+    """The error for a plugin in the body of an If, Loop or Scan."""
+    return ModelError(
+        f"plugin {op_type} (node {node_name!r}) stands in the body of an If, Loop or Scan",
+        where=where,
+        expected="plugins in the graph itself",
+        fix="export the model without the control flow, or give the plugin a to_onnx method",
+    )
