@@ -34,18 +34,25 @@ from noria.engine.plan_header import (
     TensorRecord,
 )
 from noria.engine.plan_session import PlanSession
+from noria.engine.plugin_layers import PluginLayers, Profiles, build_plugins
+from noria.engine.plugin_timing import PluginTiming
 from noria.engine.precision.chain import choose
 from noria.engine.precision.inspect import graph_precision
 from noria.engine.precision.lower import Lowered, in_fp32, lower_or_fp32
 from noria.engine.precision.rules import PrecisionRules
+from noria.engine.sample_inputs import sample_inputs
 from noria.engine.tactic import Tactic
 from noria.engine.tune import Progress, TuneOptions
 from noria.engine.tune_precisions import tune_precisions
-from noria.errors import EngineError, ModelError
+from noria.errors import EngineError, ModelError, PluginError
 from noria.network.network import Network
 from noria.network.tensor_spec import TensorSpec
 from noria.network.versions import stamp_older
 from noria.notices import Notice
+from noria.plugins.known import known_plugins
+from noria.plugins.lookup import unknown_error
+from noria.plugins.nodes import has_plugins
+from noria.plugins.registry import PluginRegistry
 
 __all__ = ["BuildOptions", "build", "model_bytes"]
 
@@ -70,6 +77,9 @@ class BuildOptions:
         tuning: find the best tactic, see `noria.engine.tune`; not with `tactic`.
         picture_range: least and greatest value of the pictures that tuning runs on.
         progress: told how tuning goes.
+        profiles: of a network without a batch that has plugins: per optimisation profile, shapes
+            (min, opt, max) by input.
+        registry: where the creators of its plugins are; None: those of this process.
     """
 
     batched: bool = True
@@ -86,6 +96,8 @@ class BuildOptions:
     tuning: TuneOptions | None = None
     picture_range: tuple[float, float] = (0.0, 1.0)
     progress: Progress | None = None
+    profiles: Profiles = ()
+    registry: PluginRegistry | None = None
 
 
 def build(network: Network, options: BuildOptions | None = None) -> Plan:
@@ -130,18 +142,35 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
             *_extra_inputs(network, shape, where),
         ]
     bake = partial(model_bytes, shape=shape, where=where, decisions=decisions)
+    plugins = partial(
+        build_plugins,
+        network,
+        inputs=inputs,
+        max_batch=fixed_batch or options.max_batch,
+        batched=options.batched,
+        profiles=options.profiles,
+        registry=options.registry,
+        where=where,
+    )
     tuning = None
     tries: tuple[TacticRecord, ...] = ()
     lowered: Lowered | None = None
     if tuned and options.tuning is not None:
+        items = fixed_batch or options.max_batch
+        low, high = options.picture_range
+        timing = None
+        if has_plugins(network):
+            feeds = sample_inputs(inputs, items, low=low, high=high)
+            timing = PluginTiming(network, bake, plugins, feeds)
         found = tune_precisions(
             network,
-            bake,
-            inputs,
+            bake if timing is None else timing.bake,
+            inputs if timing is None else timing.inputs,
             asked,
             options.rules,
-            items=fixed_batch or options.max_batch,
+            items=items,
             picture_range=options.picture_range,
+            feeds=None if timing is None else timing.feeds,
             options=options.tuning
             if options.runtime is None
             else replace(options.tuning, runtimes=[options.runtime]),
@@ -156,6 +185,8 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
     backend = get_backend(tactic.runtime)
     started = time.perf_counter()
     model = bake(lowered.network)
+    layers = plugins(model)
+    model = model if layers is None else layers.model
     precision = graph_precision(lowered.network)
     run_options = tactic.run_options(options.max_batch, precision)
     run_options = replace(run_options, batched=options.batched)
@@ -164,15 +195,22 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
             run_options, threads=options.threads, streams=options.streams or 1, spinning=False
         )
     try:
-        runner, blobs = _open(backend, model, run_options, network, where)
+        runner, blobs = _open(backend, model, run_options, network, where, layers)
+    except PluginError:
+        raise
     except EngineError as error:
+        if layers is not None:
+            layers.close()
         if lowered.precision == "fp32" and not options.rules.pins:
             raise
         lowered = in_fp32(network, lowered.precision, options.rules, [tactic.runtime], error)
         run_options, tries, tuning = replace(run_options, half=None), (), None
-        precision, model = graph_precision(lowered.network), bake(lowered.network)
-        runner, blobs = _open(backend, model, run_options, network, where)
-    decisions += lowered.notices
+        precision = graph_precision(lowered.network)
+        model = bake(lowered.network)
+        layers = plugins(model)
+        model = model if layers is None else layers.model
+        runner, blobs = _open(backend, model, run_options, network, where, layers)
+    decisions += [*lowered.notices, *(() if layers is None else layers.notices)]
     if runner is None:
         cannot = f"built, but {backend.name} cannot run here: {backend.why_not()}"
         decisions.append(Notice("warning", cannot))
@@ -203,6 +241,7 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
         outputs=list(lowered.network.outputs if runner is None else runner.outputs),
         tactics=tries,
         tuning=tuning,
+        plugins=() if layers is None else layers.records,
         decisions=tuple(DecisionRecord.of(n) for n in decisions),
         blobs=tuple(blob_record(name, blob) for name, blob in blobs.items()),
     )
@@ -313,11 +352,19 @@ def _serialized(proto: Any, where: str) -> bytes:
 
 
 def _open(
-    backend: Backend, model: bytes, options: RunOptions, network: Network, where: str
+    backend: Backend,
+    model: bytes,
+    options: RunOptions,
+    network: Network,
+    where: str,
+    layers: PluginLayers | None,
 ) -> tuple[Runner | None, dict[str, bytes]]:
     """The runner, unless the runtime can build here but not run; and what the plan keeps."""
     blobs = {MODEL_BLOB: model}
     try:
+        if layers is not None and layers.records:
+            blobs |= layers.blobs
+            return None if backend.why_not() else layers.open(backend, options), blobs
         if not isinstance(backend, CompilingBackend):
             return backend.open(model, options), blobs
         blobs[COMPILED_BLOB] = backend.compile(model, options)
@@ -325,18 +372,12 @@ def _open(
             return None, blobs
         return backend.open(model, options, blobs[COMPILED_BLOB]), blobs
     except EngineError as error:
-        unknown = network.unknown_operators()
-        if unknown:
-            raise EngineError(
-                f"{len(unknown)} operator(s) that {backend.name} does not know: "
-                + "; ".join(map(str, unknown)),
-                where=where,
-                fix=(
-                    "TensorRT plugins are layers of their own: export the model without them "
-                    "and leave that step to the parser",
-                    error.found,
-                ),
-            ) from error
+        if isinstance(error, PluginError):
+            raise
+        registry = known_plugins()
+        unknown = unknown_error(network, backend.name, registry, where, error.found)
+        if unknown is not None:
+            raise unknown from error
         raise EngineError(
             f"{error.where}: {error.found}" if error.where else error.found,
             where=where,

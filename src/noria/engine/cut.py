@@ -284,11 +284,15 @@ def without_plugins(
     inputs = [v.name for v in graph.input if v.name in feeds and v.name in used]
     inputs += sorted(given & used)
     ends = [v.name for v in graph.output if v.name not in given]
-    taken = {i for ins, _ in plugins.values() for i in ins if i in made}
-    outputs = [infos.get(n) or onnx.ValueInfoProto(name=n) for n in (*ends, *sorted(taken - {*ends}))]
-    copies = [onnx.ValueInfoProto.FromString(v.SerializeToString()) for v in outputs]
+    copies = [onnx.ValueInfoProto.FromString(infos[n].SerializeToString()) for n in ends]
     for value in copies:
         value.type.tensor_type.ClearField("shape")
+    for name, (reads, _) in plugins.items():
+        for index, read in enumerate(reads):
+            if read in made:  # under a name that no rewriting of the graph changes
+                end = f"{name}:{index}"
+                kept.append(onnx.helper.make_node("Identity", [read], [end], name=f"{end}/end"))
+                copies.append(onnx.ValueInfoProto(name=end))
     for part in (graph.node, graph.output, graph.input, graph.value_info):
         del part[:]
     graph.node.extend(kept)

@@ -208,10 +208,6 @@ class CutRunner:
         finally:
             lives.give_back(contexts)
 
-    def leave_plugins(self) -> None:
-        """Let the plugins live on when this is closed; their contexts end all the same."""
-        self._lives.leave()
-
     def close(self) -> None:
         """Release the pieces; plugins end when the runs under way have finished."""
         self._finalizer.detach()
@@ -230,7 +226,6 @@ class _Lives:
         self._lock = threading.Lock()
         self._running = 0
         self._closed = False
-        self._left = False
 
     def take(self) -> list[ContextPlugin]:
         """A set of contexts; a new one if all are at work."""
@@ -283,13 +278,7 @@ class _Lives:
         if last:
             self._end()
 
-    def leave(self) -> None:
-        """Somebody else looks after the plugins."""
-        self._left = True
-
     def _end(self) -> None:
-        if self._left:
-            return
         for plugin in self._plugins:
             with suppress(PluginError):
                 plugin.close()

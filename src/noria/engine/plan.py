@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from noria.engine.backends import CompilingBackend, RunOptions, get_backend
+from noria.engine.backends import Backend, CompilingBackend, Runner, RunOptions, get_backend
 from noria.engine.machine import usable_cores
 from noria.engine.plan_header import BlobRecord, PlanHeader, TacticRecord
 from noria.engine.store import locked, write_atomically
@@ -34,6 +34,7 @@ from noria.notices import Notice
 
 if TYPE_CHECKING:
     from noria.engine.plan_session import PlanSession
+    from noria.plugins.registry import PluginRegistry
 
 __all__ = ["COMPILED_BLOB", "FORMAT_VERSION", "MODEL_BLOB", "Plan", "PlanSummary", "is_plan_file"]
 
@@ -76,6 +77,7 @@ class Plan:
         path: the file it was read from or saved to; None while in memory only.
         decisions: what was decided when it was built, found or replaced.
         threads: what `open_session` takes when it is not told.
+        registry: where the creators of its plugins are; None: those of this process.
     """
 
     def __init__(
@@ -86,6 +88,7 @@ class Plan:
         self.path = path
         self.decisions: list[Notice] = [record.notice for record in header.decisions]
         self.threads: int | None = None
+        self.registry: PluginRegistry | None = None
         self._ready: PlanSession | None = None
 
     @property
@@ -140,13 +143,24 @@ class Plan:
             ready.close()
         backend = get_backend(runtime)
         compiled = self.blobs.get(COMPILED_BLOB) if runtime == self.header.runtime.name else None
-        if compiled is not None and isinstance(backend, CompilingBackend):
+        if self.header.plugins:
+            runner: Runner = self._open_with_plugins(backend, options)
+        elif compiled is not None and isinstance(backend, CompilingBackend):
             runner = backend.open(self.blobs[MODEL_BLOB], options, compiled)
         else:
             runner = backend.open(self.blobs[MODEL_BLOB], options)
         where = str(self.path or self.header.model.name)
         kind = PlanSession if self.header.batched else FreeSession
         return kind(runner, self.header, where=where, options=options)
+
+    def _open_with_plugins(self, backend: Backend, options: RunOptions) -> Runner:
+        from noria.engine.cut_runner import load_plugins, open_cut
+        from noria.plugins.known import known_plugins
+
+        where = str(self.path or self.header.model.name)
+        records = self.header.plugins
+        plugins = load_plugins(records, self.blobs, self.registry or known_plugins(), where)
+        return open_cut(backend, self.blobs[MODEL_BLOB], options, records, plugins)
 
     def run_options(
         self,

@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
-from noria.engine.backends import DEFAULT_BACKEND, Backend, RunOptions, get_backend
-from noria.engine.cut import upstream, without_plugins
-from noria.engine.cut_runner import CutRunner, load_plugins, open_cut
+from noria.engine.backends import DEFAULT_BACKEND, Backend, Runner, RunOptions, get_backend
+from noria.engine.cut import upstream
+from noria.engine.cut_runner import load_plugins, open_cut
 from noria.engine.plugin_record import PluginRecord, record_of
 from noria.engine.sample_inputs import sample_inputs
 from noria.network.network import Network
@@ -49,48 +48,18 @@ class PluginLayers:
     where: str
     built: list[EnginePlugin] = field(default_factory=list)
 
-    def open(self, backend: Backend, options: RunOptions) -> CutRunner:
+    def open(self, backend: Backend, options: RunOptions) -> Runner:
         """Ready to run, as from the saved plan; without creators once, with what was built.
 
         Raises:
             EngineError: the runtime refuses a piece, or a plugin failed.
         """
+        if not self.records:  # all of them vanished into the graph
+            return backend.open(self.model, options)
         built, self.built = self.built, []
         if not built:
             built = load_plugins(self.records, self.blobs, self.registry, self.where)
         return open_cut(backend, self.model, options, self.records, built)
-
-    def to_time(
-        self, inputs: Sequence[TensorSpec], feeds: Mapping[str, npt.NDArray[Any]], options: RunOptions
-    ) -> tuple[bytes, list[TensorSpec], dict[str, npt.NDArray[Any]]]:
-        """The runtime's share of the work as one model, with its inputs and feeds.
-
-        Args:
-            inputs: of the network.
-            feeds: one batch for them.
-            options: for the run that finds what the plugins give.
-
-        Raises:
-            EngineError: the run failed.
-        """
-        import onnx
-
-        keep = list(self.built)
-        runner = self.open(get_backend(DEFAULT_BACKEND), options)
-        try:
-            values = {name: np.array(array) for name, array in runner.run_all(feeds).items()}
-        finally:
-            if keep:  # there are no creators to make them again
-                self.built = keep
-                runner.leave_plugins()
-            runner.close()
-        model, names = without_plugins(
-            onnx.ModelProto.FromString(self.model),
-            {r.node: (r.inputs + r.shape_inputs, r.outputs) for r in self.records},
-            values,
-        )
-        specs = [TensorSpec(n, values[n].dtype, values[n].shape) for n in names]
-        return model, specs, {n: values[n] for n in names}
 
     def close(self) -> None:
         """Nobody opens it any more."""
@@ -136,19 +105,15 @@ def build_plugins(
     resolved = resolve(network, proto, views, registry, _measure(inputs), where)
     built: list[EnginePlugin] = []
     try:
-        if not resolved.nodes:
-            if resolved.proto.graph == onnx.ModelProto.FromString(model).graph:
-                return None
-            return PluginLayers(
-                bytes(resolved.proto.SerializeToString(deterministic=True)),
-                (), {}, resolved.notices, registry, where,
-            )  # fmt: skip
+        if not resolved.nodes and not resolved.changed:
+            return None
         for node in resolved.nodes:
             layer = node.layer
             built.append(layer.build(node.infos, node.dtypes, node.ranges, node.shape_infos))
         for plugin in built:
             plugin.finish()
-        records, blobs = [], {}
+        records: list[PluginRecord] = []
+        blobs: dict[str, bytes] = {}
         for number, (node, plugin) in enumerate(zip(resolved.nodes, built, strict=True)):
             names = (node.inputs, node.shape_inputs, node.outputs)
             record, more = record_of(plugin.save(), names, number)

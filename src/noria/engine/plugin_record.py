@@ -236,6 +236,4 @@ def _unpacked(blob: bytes, record: PluginRecord, where: str) -> PluginFieldColle
             found.append(PluginField(str(entry["name"]), raw, PluginFieldType[entry["type"]]))
         return PluginFieldCollection(found)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise EngineError(
-            f"damaged: the fields of plugin {record.type}", where=where
-        ) from error
+        raise EngineError(f"damaged: the fields of plugin {record.type}", where=where) from error

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy.typing as npt
 
 from noria.engine.backends import installed_backends
 from noria.engine.plan_header import Precision, TacticRecord, TuningRecord
@@ -49,6 +52,7 @@ def tune_precisions(
     picture_range: tuple[float, float],
     options: TuneOptions,
     progress: Progress | None,
+    feeds: Mapping[str, npt.NDArray[Any]] | None = None,
 ) -> TunedPrecision:
     """Lower a network to every precision that may be used, and find the best way to run any.
 
@@ -56,6 +60,7 @@ def tune_precisions(
         bake: makes the ONNX message of a network.
         inputs: with the shapes of the plan.
         items: batch of the runs.
+        feeds: what to run on; None: noise.
 
     Raises:
         EngineError, ModelError: FP32 cannot be lowered; no candidate; a runtime is missing.
@@ -79,7 +84,7 @@ def tune_precisions(
     tuned = tune(
         versions[0].model if versions[0].precision == "fp32" else bake(network),
         inputs,
-        sample_inputs(inputs, items, low=low, high=high),
+        feeds if feeds is not None else sample_inputs(inputs, items, low=low, high=high),
         items=items,
         versions=versions,
         options=options,

@@ -85,12 +85,14 @@ class Resolved:
         nodes: the plugin nodes in order.
         view: types and shapes of all values.
         notices: what is worth telling.
+        changed: `proto` is another graph than it was.
     """
 
     proto: Any
     nodes: list[PluginNode]
     view: ShapeView
     notices: list[Notice]
+    changed: bool
 
     def close(self) -> None:
         """The network is built: end what was created for it."""
@@ -149,6 +151,7 @@ class _Resolver:
         self.network, self.registry, self.where = network, registry, where
         self.measure = measure
         self.proto = _inlined(proto, registry)
+        self.changed = False
         self.opsets = {o.domain if o.domain != "ai.onnx" else "": o.version
                        for o in self.proto.opset_import}  # fmt: skip
         self.functions = frozenset((f.domain, f.name) for f in self.proto.functions)
@@ -192,7 +195,7 @@ class _Resolver:
                 self._add(node, made, created=True)
             else:
                 self._add(node, live, created=False)
-        return Resolved(self.proto, self.nodes, self.free, self.notices)
+        return Resolved(self.proto, self.nodes, self.free, self.notices, self.changed)
 
     def _native(self, node: Any) -> None:
         """The domain of a built-in operator is not looked at."""
@@ -204,6 +207,7 @@ class _Resolver:
 
     def _see_again(self) -> None:
         """The graph changed."""
+        self.changed = True
         self._see()
         self.stand_ins.clear()
         for done in self.nodes:
