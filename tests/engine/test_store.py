@@ -9,6 +9,7 @@ import pytest
 from noria.config import ModelConfig
 from noria.engine import Plan, engine_path, load_or_build
 from noria.engine.store import lock_path, locked, write_atomically
+from tests.network.onnx_models import picture_model, save
 
 BUILD = """
 import sys
@@ -47,14 +48,14 @@ onnx_file.network_from_onnx = slow
 )
 
 
-def start(code, model):
+def start(code, model, **how):
     return subprocess.Popen(
-        [sys.executable, "-c", code, str(model)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", code, str(model)], stdout=subprocess.PIPE, text=True, **how
     )
 
 
 def finish(process):
-    out, _ = process.communicate(timeout=60)
+    out, process.told = process.communicate(timeout=60)
     assert process.returncode == 0
     return out.strip().splitlines()[-1]
 
@@ -62,8 +63,9 @@ def finish(process):
 def test_two_processes_build_once(model_path):
     first = start(SLOW_BUILD, model_path)
     assert first.stdout.readline().strip() == "building"
-    second = start(SLOW_BUILD, model_path)
+    second = start(SLOW_BUILD, model_path, stderr=subprocess.PIPE)
     assert [finish(first), finish(second)] == ["built", "loaded"]
+    assert "another process is building this engine: waiting for it" in second.told
     assert sorted(os.listdir(model_path.parent)) == ["m.onnx", "m.onnx_b1_gpu0_fp32.engine"]
 
 
@@ -86,6 +88,64 @@ def test_a_writer_killed_half_way_leaves_no_trace(model_path, old_plan):
     assert plan.path == target
     Plan.load(target)
     assert sorted(os.listdir(model_path.parent)) == ["m.onnx", target.name]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+import filelock, onnxruntime
+import noria.engine.store as store, noria.engine.shelf as shelf
+from noria.config import ModelConfig
+from noria.engine import load_or_build
+
+class Deadly:
+    # the n-th call of the operating system's functions is the last one
+    def __init__(self, n):
+        self.left = n
+    def __getattr__(self, name):
+        real = getattr(os, name)
+        if name not in ("open", "replace", "fsync", "close"):
+            return real
+        def call(*args, **kw):
+            self.left -= 1
+            if self.left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            done = real(*args, **kw)
+            return done
+        return call
+
+model, dims = Path(sys.argv[1]), [(3, 4, 6), (3, 8, 6)]
+deaths = n = 0
+while True:
+    n += 1
+    child = os.fork()
+    if child == 0:
+        store.os = shelf.os = Deadly(n)
+        for d in dims:
+            load_or_build(ModelConfig(onnx_file=model, infer_dims=d), backend="onnxruntime")
+        os._exit(0)
+    if os.waitpid(child, 0)[1] == 0:
+        break
+    deaths += 1
+    child = os.fork()
+    if child == 0:  # whatever was left behind: this one builds or loads, and leaves no rubbish
+        for d in dims:
+            plan = load_or_build(ModelConfig(onnx_file=model, infer_dims=d))
+            assert plan.inputs[0].shape[1:] == d
+        names = [x for x in os.listdir(model.parent) if not x.endswith(".lock")]
+        assert len(names) == 3 and not any(".tmp" in x for x in names), names
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0, n
+    for name in os.listdir(model.parent):
+        if name.endswith(".engine"):
+            (model.parent / name).unlink()
+print(deaths)
+"""
+
+
+def test_a_build_killed_anywhere_leaves_a_usable_state(tmp_path):
+    path = save(picture_model(("n", 3, "h", "w")), tmp_path / "m.onnx")
+    assert int(finish(start(KILLED, path))) >= 8
 
 
 def test_a_lock_that_is_held_for_ever_does_not_block_for_ever(tmp_path):

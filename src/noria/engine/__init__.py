@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from noria.engine.builder import BuildOptions, build
     from noria.engine.image_input import network_dims
-    from noria.engine.locate import engine_path, load_or_build
+    from noria.engine.locate import load_or_build
     from noria.engine.plan import Plan, PlanSummary
     from noria.engine.plan_header import PlanHeader
     from noria.engine.session import Session, TensorSpec
+    from noria.engine.shelf import engine_path
 
 _LAZY = {
     "BuildOptions": "builder",
@@ -21,7 +22,7 @@ _LAZY = {
     "Session": "session",
     "TensorSpec": "session",
     "build": "builder",
-    "engine_path": "locate",
+    "engine_path": "shelf",
     "load_or_build": "locate",
     "network_dims": "image_input",
 }

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from noria.config.enums import TensorOrder
 from noria.config.model_files import ModelKind, model_kind, unused_model_keys
+from noria.engine import shelf
 from noria.engine.backends import DEFAULT_BACKEND, get_backend, installed_backends
 from noria.engine.builder import BuildOptions, build
-from noria.engine.fingerprint import what_changed
-from noria.engine.image_input import Dims, complete_infer_dims, network_dims
-from noria.engine.machine import Machine, this_machine, usable_cores
-from noria.engine.model_source import ModelSource, model_source
-from noria.engine.plan import Plan, is_plan_file
+from noria.engine.foreign import is_tensorrt_file, plan_from_tensorrt
+from noria.engine.image_input import complete_infer_dims, network_dims
+from noria.engine.machine import this_machine, usable_cores
+from noria.engine.model_source import model_source
+from noria.engine.plan import NewerPlan, Plan, is_plan_file, read_header
 from noria.engine.plan_header import Precision, TuningRecord
-from noria.engine.precision.rules import MODES, Decided, decide, why_wrong_here
+from noria.engine.precision.rules import MODES, Decided, decide
 from noria.engine.sample_inputs import picture_range
 from noria.engine.store import locked
 from noria.engine.tactic import Tactic
 from noria.engine.tune import Progress, TuneOptions
+from noria.engine.wanted import Wanted, WhyNot
 from noria.errors import EngineError
 from noria.network.tensor_spec import TensorSpec
 from noria.notices import Notice
@@ -31,7 +32,9 @@ from noria.notices import Notice
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
 
-__all__ = ["engine_path", "load_or_build"]
+__all__ = ["load_or_build"]
+
+_log = logging.getLogger("noria.engine")
 
 _NAMES: dict[ModelKind, str] = {
     "onnx": "onnx-file",
@@ -41,96 +44,9 @@ _NAMES: dict[ModelKind, str] = {
 }
 
 
-def engine_path(model: Path, batch: int, gpu_id: int, precision: str) -> Path:
-    """The name under which a built engine is kept, beside its model. Source: config facts 5.2."""
-    return model.with_name(f"{model.name}_b{batch}_gpu{gpu_id}_{precision}.engine")
-
-
 def _beside(model: Path, batch: int, precision: str) -> Path:
     """The name to use when a foreign file, such as a TensorRT engine, has the usual one."""
     return model.with_name(f"{model.name}_b{batch}_cpu_{precision}.engine")
-
-
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """What a plan must be to serve a config."""
-
-    source: ModelSource | None
-    batch: int
-    decided: Callable[[str], Decided]  # by runtime: what is built
-    infer_dims: Dims | None
-    order: TensorOrder
-    runtime: str | None = None  # whatever an engine was built for
-    tactic: Tactic | None = None  # the same
-    tuning: TuneOptions | None = None
-
-    @property
-    def precision(self) -> Precision:
-        """What a new plan is built in."""
-        return self.decided(self.runtime or DEFAULT_BACKEND)[0]
-
-    @property
-    def model(self) -> Path | None:
-        """The file that engines are named after."""
-        return None if self.source is None else self.source.model
-
-    demanded: bool = False  # the precision; else an engine that the config names may have any
-
-    def why_not(self, plan: Plan, *, named: bool = False) -> str | None:
-        """The first reason why `plan` does not serve; None if it does. Source: spec D.7.
-
-        Args:
-            named: `model-engine-file` names it: another precision is the user's choice.
-        """
-        header = plan.header
-        if self.runtime not in (None, header.runtime.name):
-            return f"built for {header.runtime.name}, not {self.runtime}"
-        try:
-            version = get_backend(header.runtime.name).version()
-        except EngineError as error:
-            return f"built for {header.runtime.name}: {error.found}"
-        if self.tactic is not None and (plan.tactic is None or plan.tactic.tactic != self.tactic):
-            return f"runs as {plan.tactic.tactic if plan.tactic else 'it likes'}, not {self.tactic}"
-        if self.tuning is not None and (untuned := self._why_untuned(header.tuning)):
-            return untuned
-        precision, rules, _ = self.decided(header.runtime.name)
-        if named and not self.demanded and header.asked != precision:
-            told = why_wrong_here(header.rules, header.runtime.name)
-        else:
-            told = rules.why_not(header.rules, header.asked, precision, header.runtime.name)
-        if told:
-            return told
-        if not header.batched:
-            return "its first axis is no batch"
-        if header.max_batch < self.batch:
-            return f"batch {header.max_batch} ≠ {self.batch}"
-        if self.infer_dims is not None and (have := self._dims(plan)) != self.infer_dims:
-            return f"infer-dims {_text(have)} ≠ {_text(self.infer_dims)}"
-        if self.source is not None and self.source.model.exists():
-            source = self.source
-            if told := source.told_otherwise(header.model.recipe):
-                return told
-            if changed := what_changed(header.model, source.model, source.companions):
-                return changed
-            if header.runtime.version != version:
-                return f"{header.runtime.name} {header.runtime.version} ≠ {version}"
-        return None
-
-    def _why_untuned(self, tuning: TuningRecord | None) -> str | None:
-        if tuning is None:
-            return "not tuned"
-        if self.tuning is not None and tuning.objective != self.tuning.objective:
-            return f"tuned for {tuning.objective}, not {self.tuning.objective}"
-        here = this_machine()
-        if (tuning.machine, tuning.cores) != (here.cpu, here.cores):
-            return f"tuned on {Machine(tuning.machine, tuning.cores)}"
-        return None
-
-    def _dims(self, plan: Plan) -> tuple[object, ...]:
-        axes = plan.inputs[0].shape[1:]
-        if len(axes) == 3 and self.order is TensorOrder.NHWC:
-            return (axes[2], axes[0], axes[1])
-        return axes
 
 
 def load_or_build(
@@ -190,7 +106,7 @@ def load_or_build(
         notes.append(_at_key(cfg, dla, "enable_dla"))
     source = model_source(cfg)
     _note_unused_models(cfg, notes)
-    wanted = _Wanted(
+    wanted = Wanted(
         source=source,
         batch=cfg.batch_size,
         decided=decided,
@@ -218,7 +134,7 @@ def load_or_build(
     return plan
 
 
-def _find(cfg: ModelConfig, wanted: _Wanted, notes: list[Notice]) -> Plan | None:
+def _find(cfg: ModelConfig, wanted: Wanted, notes: list[Notice]) -> Plan | None:
     """The first plan that serves. Notes say why others do not.
 
     Raises:
@@ -238,39 +154,100 @@ def _find(cfg: ModelConfig, wanted: _Wanted, notes: list[Notice]) -> Plan | None
         )
     if wanted.model is None:
         return None
+    told: list[Notice] = []
     for path in _candidates(cfg, wanted):
         if path == named or not is_plan_file(path):
             continue
         plan, reason = _try(path, wanted)
+        if plan is None:
+            told.append(Notice("info", f"engine not used: {reason}", str(path)))
+        if plan is None and reason.kind != "stale":
+            plan = _among_siblings(path, wanted, named, because=reason)
         if plan is not None:
             _note_found(plan, wanted, notes)
             return plan
-        notes.append(Notice("info", f"engine not used: {reason}", str(path)))
+    notes += told
     return None
 
 
-def _try(path: Path, wanted: _Wanted, *, named: bool = False) -> tuple[Plan | None, str]:
+def _among_siblings(
+    usual: Path, wanted: Wanted, named: Path | None, *, because: WhyNot
+) -> Plan | None:
+    """An engine beside `usual`, which is one for another config or is run another way. What is
+    chosen now, and was built before, comes back to its place."""
+    for path in shelf.siblings(usual):
+        if path == named:
+            continue
+        plan, _ = _try(path, wanted)
+        if plan is None:
+            continue
+        if because.kind == "choice" and wanted.chooses:
+            with locked(usual) as held:
+                if held and path.exists():
+                    plan.path = shelf.exchange(path, usual)
+        return plan
+    return None
+
+
+def _try(path: Path, wanted: Wanted, *, named: bool = False) -> tuple[Plan | None, WhyNot]:
     if not path.exists():
-        return None, "there is no such file"
+        return None, WhyNot("there is no such file")
     try:
-        plan = Plan.load(path)
+        reason = wanted.why_not(Plan(read_header(path), {}), named=named)
+        if reason is None:
+            return Plan.load(path), WhyNot("")
+    except NewerPlan as error:
+        return None, WhyNot(error.found, "content")
     except EngineError as error:
-        return None, error.found
-    reason = wanted.why_not(plan, named=named)
-    return (plan, "") if reason is None else (None, reason)
+        if named and is_tensorrt_file(path):
+            return _try_tensorrt(path, wanted)
+        return None, WhyNot(error.found)
+    return None, reason
 
 
-def _note_found(plan: Plan, wanted: _Wanted, notes: list[Notice]) -> None:
+def _try_tensorrt(path: Path, wanted: Wanted) -> tuple[Plan | None, WhyNot]:
+    try:
+        plan = plan_from_tensorrt(path)
+    except EngineError as error:
+        return None, WhyNot(error.found)
+    reason = wanted.why_not(plan, named=True, foreign=True)
+    return (plan, WhyNot("")) if reason is None else (None, reason)
+
+
+def _note_found(plan: Plan, wanted: Wanted, notes: list[Notice]) -> None:
     where = str(plan.path)
-    tuning = plan.header.tuning
-    if tuning is not None and not plan.decides_sharing:
-        text = f"tuned on {tuning.cores} cores, here are {usable_cores()}: its threads are not used"
-        notes.append(Notice("info", text, where))
+    header = plan.header
+    tuning = header.tuning
+    if tuning is not None:
+        notes += [Notice("info", text, where) for text in _doubts(plan, tuning)]
     if wanted.model is not None and not wanted.model.exists():
         text = f"loaded; {wanted.model.name} is not there to compare it with"
         notes.append(Notice("info", text, where))
         return
     notes.append(Notice("info", "loaded", where))
+
+
+def _doubts(plan: Plan, tuning: TuningRecord) -> list[str]:
+    """Why what was the fastest way need not be it here and now."""
+    again = "noria build --tune measures anew"
+    doubts = []
+    here = this_machine()
+    if not plan.decides_sharing:
+        text = f"tuned on {tuning.cores} cores, here are {usable_cores()}: its threads are not used"
+        doubts.append(f"{text}; {again}")
+    elif tuning.machine != here.cpu:
+        doubts.append(
+            f"tuned on {tuning.machine}, here is {here.cpu}: run in the way that was the fastest "
+            f"there; {again}"
+        )
+    runtime = plan.header.runtime
+    version = get_backend(runtime.name).version()
+    if runtime.version != version:
+        doubts.append(
+            f"tuned with {runtime.name} {runtime.version}, here is {version}: run in the way that "
+            f"was the fastest then; {again}"
+        )
+    return doubts
 
 
 def _nothing_else(cfg: ModelConfig, path: Path, reason: str) -> EngineError:
@@ -284,17 +261,17 @@ def _nothing_else(cfg: ModelConfig, path: Path, reason: str) -> EngineError:
 
 
 def _targets(
-    cfg: ModelConfig, wanted: _Wanted, precision: Precision | None = None
+    cfg: ModelConfig, wanted: Wanted, precision: Precision | None = None
 ) -> tuple[Path, Path]:
     assert wanted.model is not None
     word = precision or wanted.precision
     return (
-        engine_path(wanted.model, wanted.batch, cfg.gpu_id, word),
+        shelf.engine_path(wanted.model, wanted.batch, cfg.gpu_id, word),
         _beside(wanted.model, wanted.batch, word),
     )
 
 
-def _candidates(cfg: ModelConfig, wanted: _Wanted) -> list[Path]:
+def _candidates(cfg: ModelConfig, wanted: Wanted) -> list[Path]:
     """Where a plan may be: another runtime than the default may compute what this one does not."""
     paths = list(_targets(cfg, wanted))
     asked = MODES[cfg.network_mode]
@@ -303,7 +280,7 @@ def _candidates(cfg: ModelConfig, wanted: _Wanted) -> list[Path]:
     return paths
 
 
-def _on_precision(cfg: ModelConfig, plan: Plan, wanted: _Wanted) -> list[Notice]:
+def _on_precision(cfg: ModelConfig, plan: Plan, wanted: Wanted) -> list[Notice]:
     """What to tell about the precision of the plan that is used."""
     precision, _, notices = wanted.decided(plan.header.runtime.name)
     if plan.header.asked == precision:
@@ -314,7 +291,7 @@ def _on_precision(cfg: ModelConfig, plan: Plan, wanted: _Wanted) -> list[Notice]
 
 def _build_and_keep(
     cfg: ModelConfig,
-    wanted: _Wanted,
+    wanted: Wanted,
     notes: list[Notice],
     options: BuildOptions,
     *,
@@ -323,7 +300,16 @@ def _build_and_keep(
     if wanted.source is None or wanted.model is None:
         raise _no_model(cfg)
     target = _free_target(cfg, wanted, notes)
-    with locked(target) if target else nullcontext(False) as held:
+    waited: list[Notice] = []
+
+    def on_wait() -> None:
+        waited.append(
+            Notice("info", "waited for another process that was building it", str(target))
+        )
+        _log.warning("%s: another process is building this engine: waiting for it", target)
+
+    with locked(target, on_wait=on_wait) if target else nullcontext(False) as held:
+        notes += waited
         if held and not rebuild:
             # another process may have built it while this one waited
             plan, _ = _try(target, wanted) if target and target.exists() else (None, "")
@@ -350,6 +336,7 @@ def _build_and_keep(
         if target is None:
             notes.append(Notice("info", "built, kept in memory", str(wanted.model)))
             return plan
+        _make_room(target, wanted, notes)
         try:
             plan.write(target)
         except EngineError as error:
@@ -360,18 +347,31 @@ def _build_and_keep(
     return plan
 
 
-def _free_target(cfg: ModelConfig, wanted: _Wanted, notes: list[Notice]) -> Path | None:
-    """Where to save: never over a file that noria did not write."""
+def _free_target(cfg: ModelConfig, wanted: Wanted, notes: list[Notice]) -> Path | None:
+    """Where to save: never over a file that noria did not write, nor over one that serves another
+    config."""
     usual, beside = _targets(cfg, wanted)
     for target, instead in ((usual, f"saved as {beside.name}"), (beside, "kept in memory")):
-        if not (target.exists() or target.is_symlink()) or is_plan_file(target):
+        if not (target.exists() or target.is_symlink()):
             return target
+        if is_plan_file(target):
+            _, reason = _try(target, wanted)
+            return shelf.keyed(target, wanted.content) if reason.kind == "content" else target
         try:
             Plan.load(target)
         except EngineError as error:
             text = f"{error.found}: not overwritten, noria's engine is {instead}"
             notes.append(Notice("warning", text, str(target)))
     return None
+
+
+def _make_room(target: Path, wanted: Wanted, notes: list[Notice]) -> None:
+    """Keep an engine at `target` that is as good, only run another way."""
+    if not is_plan_file(target):
+        return
+    _, reason = _try(target, wanted)
+    if reason.kind == "choice" and (kept := shelf.set_aside(target)):
+        notes.append(Notice("info", f"{reason}; kept as {kept.name}", str(target)))
 
 
 def _no_model(cfg: ModelConfig) -> EngineError:
@@ -429,7 +429,3 @@ def _at_key(cfg: ModelConfig, notice: Notice, field: str) -> Notice:
     origin = cfg.origin(field)
     where = str(origin) if origin.kind == "file" else str(cfg.path)
     return Notice(notice.level, notice.message, where)
-
-
-def _text(dims: tuple[object, ...]) -> str:
-    return ";".join(map(str, dims))

@@ -14,6 +14,7 @@ Layout, little endian:
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import stat
 import struct
@@ -22,6 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import noria
 from noria.engine.backends import Backend, CompilingBackend, Runner, RunOptions, get_backend
 from noria.engine.machine import usable_cores
 from noria.engine.plan_header import BlobRecord, PlanHeader, TacticRecord
@@ -36,7 +38,16 @@ if TYPE_CHECKING:
     from noria.engine.plan_session import PlanSession
     from noria.plugins.registry import PluginRegistry
 
-__all__ = ["COMPILED_BLOB", "FORMAT_VERSION", "MODEL_BLOB", "Plan", "PlanSummary", "is_plan_file"]
+__all__ = [
+    "COMPILED_BLOB",
+    "FORMAT_VERSION",
+    "MODEL_BLOB",
+    "NewerPlan",
+    "Plan",
+    "PlanSummary",
+    "is_plan_file",
+    "read_header",
+]
 
 FORMAT_VERSION = 1
 MODEL_BLOB = "model"
@@ -46,6 +57,10 @@ MAX_HEADER_BYTES = 16 * 2**20
 MAX_PLAN_BYTES = 2**32  # a model ends at 2 GiB
 _PREFIX = struct.Struct("<8sIIQ32s")
 _REBUILD = "delete it: it is built anew from the model at the next start"
+
+
+class NewerPlan(EngineError):
+    """A plan that a newer noria wrote: fit for that one, unreadable here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,6 +348,30 @@ def is_plan_file(path: Path) -> bool:
         return False
 
 
+def read_header(path: Path) -> PlanHeader:
+    """What the plan file `path` says about itself; its blobs are not read.
+
+    Raises:
+        EngineError: as `Plan.load`, but for damage in the blobs.
+    """
+    where = str(path)
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):  # before open: a pipe would block
+            raise EngineError("is not a regular file", where=where)
+        with open(path, "rb") as file:
+            head = file.read(HEAD_BYTES)
+            size, digest = _check_prefix(head, os.fstat(file.fileno()).st_size, where)
+            file.seek(_PREFIX.size)
+            data = file.read(size)
+    except OSError as error:
+        raise EngineError(
+            f"the plan cannot be read: {error.strerror or error}", where=where
+        ) from error
+    if hashlib.sha256(data).digest() != digest:
+        raise _damaged("the header does not match its sha256", where)
+    return _parse_header(data, where)
+
+
 def _check_prefix(head: bytes, size_bytes: int, where: str) -> tuple[int, bytes]:
     """Size of the header and its hash, once they make sense for a file of `size_bytes`."""
     if head[: len(PLAN_MAGIC)] != PLAN_MAGIC:
@@ -340,9 +379,20 @@ def _check_prefix(head: bytes, size_bytes: int, where: str) -> tuple[int, bytes]
     if len(head) < _PREFIX.size:
         raise _damaged(f"{size_bytes} bytes are too few", where)
     _, version, header_size, file_size, digest = _PREFIX.unpack_from(head)
-    if version != FORMAT_VERSION:
-        raise EngineError(f"noria plan format {version} ≠ {FORMAT_VERSION}", where=where,
-                          fix=_REBUILD)  # fmt: skip
+    if version > FORMAT_VERSION:
+        raise NewerPlan(
+            f"noria plan format {version} ≠ {FORMAT_VERSION}: a newer noria wrote it, whose layout "
+            "this one does not know",
+            where=where,
+            fix="update noria, or let it build an engine of its own beside this one",
+        )
+    if version < FORMAT_VERSION:
+        raise EngineError(
+            f"noria plan format {version} ≠ {FORMAT_VERSION}: an older noria wrote it, whose "
+            "layout is not read any more",
+            where=where,
+            fix=_REBUILD,
+        )
     if file_size != size_bytes:
         what = "truncated" if size_bytes < file_size else "too long"
         raise _damaged(f"{what}, {size_bytes} of {file_size} bytes", where)
@@ -357,9 +407,23 @@ def _parse_header(data: bytes, where: str) -> PlanHeader:
     try:
         return PlanHeader.model_validate_json(data)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        at = ".".join(map(str, first["loc"])) or "header"
-        raise _damaged(f"{at}: {first['msg']}", where) from error
+        errors = error.errors(include_url=False, include_input=False)
+        at = ".".join(map(str, errors[0]["loc"])) or "header"
+        unknown = errors[0]["type"] == "extra_forbidden"
+        if unknown and (writer := _writer(data)) != noria.__version__:
+            raise NewerPlan(
+                f"noria {writer} wrote it, with {at}, unknown to noria {noria.__version__}",
+                where=where,
+                fix="update noria, or let it build an engine of its own beside this one",
+            ) from error
+        raise _damaged(f"{at}: {errors[0]['msg']}", where) from error
+
+
+def _writer(header: bytes) -> str:
+    """Version of the noria that wrote a header."""
+    told = json.loads(header)  # it was read as JSON before
+    version = told.get("noria") if isinstance(told, dict) else None
+    return version[:40] if isinstance(version, str) else noria.__version__
 
 
 def _foreign(head: bytes, size_bytes: int, where: str) -> EngineError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -20,8 +20,13 @@ def lock_path(target: Path) -> Path:
 
 
 @contextmanager
-def locked(target: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[bool]:
-    """Hold the right to write `target`; yields whether it is held.
+def locked(
+    target: Path,
+    timeout_s: float = LOCK_TIMEOUT_S,
+    on_wait: Callable[[], object] | None = None,
+) -> Iterator[bool]:
+    """Hold the right to write `target`; yields whether it is held. Calls `on_wait` before it waits
+    for another process.
 
     It is not held where nobody can write anyway, where the file system knows no locks, or after
     `timeout_s` of waiting. Then at worst two processes do the same work: writing stays atomic.
@@ -34,7 +39,12 @@ def locked(target: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[bool]:
     path = lock_path(target)
     lock = filelock.FileLock(path, timeout=timeout_s)
     try:
-        lock.acquire()
+        try:
+            lock.acquire(timeout=0)
+        except filelock.Timeout:
+            if on_wait is not None:
+                on_wait()
+            lock.acquire()
     except (OSError, NotImplementedError, RuntimeError):  # filelock.Timeout is an OSError
         yield False
         return
