@@ -38,6 +38,9 @@ public:
     NvDsInferLayerInfo &layer(size_t index) { return layers_[index]; }
     size_t layer_count() const { return layers_.size(); }
 
+    // Throws CustomCodeError in place of the exception that is being handled.
+    [[noreturn]] static void translate_current_exception();
+
 protected:
     // Calls the function, one call into its library at a time. Throws CustomCodeError for anything
     // that it throws, MissingFunctionError if it calls a function of a library that is not installed.
@@ -56,8 +59,6 @@ protected:
     std::vector<NvDsInferLayerInfo> layers_;
 
 private:
-    [[noreturn]] static void translate_current_exception();
-
     std::shared_ptr<SharedObject> library_;
     void *function_;
     std::unordered_set<std::string> names_;  // libraries may keep a layer's name pointer

@@ -13,5 +13,6 @@ NB_MODULE(_native, m) {
     bind_segment(m);
     bind_track(m);
     bind_plugin_nms(m);
+    bind_host(m);
     bind_plugin_sample(m);
 }

@@ -12,3 +12,4 @@ void bind_draw_blend(nanobind::module_ &m);      // draw_blend.cpp
 void bind_plugin_nms(nanobind::module_ &m);      // plugin_nms.cpp
 void bind_plugin_sample(nanobind::module_ &m);   // plugin_sample.cpp
 void bind_guard(nanobind::module_ &m);           // guard.cpp
+void bind_host(nanobind::module_ &m);            // host/host_bind.cpp

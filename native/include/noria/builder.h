@@ -76,7 +76,7 @@ NORIA_ENUM(DeviceType);
 NORIA_ENUM(HardwareCompatibilityLevel);
 
 // A member by its name: its number differs between generations.
-inline Value namedFlag(nvinfer1::BuilderFlag flag) {
+static inline Value namedFlag(nvinfer1::BuilderFlag flag) {
     static const char *const names[] = {
         "FP16", "INT8", "DEBUG", "GPU_FALLBACK", "STRICT_TYPES", "REFIT", "DISABLE_TIMING_CACHE",
         "TF32", "SPARSE_WEIGHTS", "SAFETY_SCOPE", "OBEY_PRECISION_CONSTRAINTS",

@@ -92,6 +92,7 @@ typedef struct {
 /* Plugins of the V2 line; `self` is an IPluginV2*. Calls that a generation lacks are null. */
 typedef struct {
     uint32_t size;
+    const char *(*class_name)(void *self); /* as the compiler mangles it, or null */
     const char *(*type)(void *self);
     const char *(*version)(void *self);
     const char *(*get_namespace)(void *self);
@@ -139,6 +140,7 @@ typedef struct {
 /* `self` is an IPluginV3*. */
 typedef struct {
     uint32_t size;
+    const char *(*class_name)(void *self); /* as the compiler mangles it, or null */
     const char *(*name)(void *self);
     const char *(*version)(void *self);
     const char *(*get_namespace)(void *self);
@@ -194,6 +196,7 @@ typedef struct {
 typedef struct {
     uint32_t size;
     int32_t generation;
+    const char *(*class_name)(void *self); /* as the compiler mangles it, or null */
     const char *(*name)(void *self);
     const char *(*version)(void *self);
     const char *(*get_namespace)(void *self);

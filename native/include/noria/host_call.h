@@ -7,6 +7,7 @@
 
 #include <initializer_list>
 #include <type_traits>
+#include <typeinfo>
 
 #include "host_abi.h"
 #include "types.h"
@@ -28,6 +29,17 @@ namespace noria {
 inline namespace NORIA_GENERATION {
 
 inline const noria_host *host() { return noria_host_api_1 ? noria_host_api_1() : nullptr; }
+
+// The class of an object of the library, as its compiler names it.
+template <typename T>
+const char *className(void *self) {
+#if defined(__GXX_RTTI) || defined(__cpp_rtti)
+    return typeid(*static_cast<T *>(self)).name();
+#else
+    (void)self;
+    return nullptr;
+#endif
+}
 
 // What pointers of the interface point to. Objects come from the host and go back by delete.
 class Object {

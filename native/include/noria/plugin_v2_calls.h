@@ -183,6 +183,7 @@ struct PluginV2Calls {
     static noria_plugin_v2_calls table(int32_t generation) {
         noria_plugin_v2_calls c = {};
         c.size = sizeof(c);
+        c.class_name = &className<Plugin>;
         c.type = &type, c.version = &version;
         c.get_namespace = &getNamespace, c.set_namespace = &setNamespace;
         c.output_count = &outputCount, c.initialize = &initialize, c.terminate = &terminate;

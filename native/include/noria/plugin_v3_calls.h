@@ -118,6 +118,7 @@ struct PluginV3Calls {
     static noria_plugin_v3_calls table() {
         noria_plugin_v3_calls c = {};
         c.size = sizeof(c);
+        c.class_name = &className<Plugin>;
         c.name = &name, c.version = &version, c.get_namespace = &getNamespace;
         c.destroy = &destroy, c.clone = &clone, c.has_build = &hasBuild;
         c.output_count = &outputCount, c.output_types = &outputTypes;

@@ -55,6 +55,7 @@ struct CreatorCalls {
         noria_creator_calls c = {};
         c.size = sizeof(c);
         c.generation = generation;
+        c.class_name = &className<T>;
         c.name = &name<T>, c.version = &version<T>, c.get_namespace = &getNamespace<T>;
         c.field_names = &fieldNames<T>;
         return c;

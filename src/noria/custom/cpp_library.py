@@ -16,6 +16,7 @@ from noria.custom.cpp_boxes import (
 )
 from noria.custom.cpp_function import CppFunction, ParserReturnedFalse, demangled
 from noria.custom.cpp_items import CppClassifierParser, CppSegmentationParser, cpp_initializer
+from noria.custom.host.loading import open_shared_object
 from noria.custom.inputs import INPUT_INITIALIZER, InputInitializer, checked_initializer
 from noria.custom.library import compile_command
 from noria.custom.load_errors import check_header, load_failed
@@ -55,7 +56,7 @@ class CppLibrary:
         self._elf = check_header(path, hint)
         provide_stand_ins(self._elf, self.decisions)
         try:
-            self._object = _native.SharedObject(str(path))
+            self._object = open_shared_object(path, self._elf, self.decisions)
         except RuntimeError as error:
             reason = str(error)
             raise load_failed(self._elf, reason, hint, demangled(reason)) from error

@@ -1,0 +1,235 @@
+#include "host_foreign.h"
+
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cxxabi.h>
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "host_world.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+template <typename Calls>
+Calls copied(const void *calls) {
+    Calls out{};
+    std::memcpy(&out, calls, sizeof(out));
+    return out;
+}
+
+// Text that a library gave; null is empty.
+nb::object text(const char *chars) {
+    if (!chars) return nb::str("");
+    PyObject *made = PyUnicode_DecodeUTF8(chars, static_cast<Py_ssize_t>(std::strlen(chars)),
+                                          "surrogateescape");
+    if (!made) throw nb::python_error();
+    return nb::steal(made);
+}
+
+nb::object create(const ForeignCreator &creator, const std::string &name, nb::handle fields,
+                  int32_t phase) {
+    FieldStore store;
+    fields_from_python(fields, store);
+    const noria_fields given = store.view();
+    noria_plugin made{};
+    run_foreign([&] { creator.calls.create(creator.self, name.c_str(), &given, phase, &made); });
+    return plugin_to_python(made, true);
+}
+
+nb::object deserialize(const ForeignCreator &creator, const std::string &name,
+                       const nb::bytes &data) {
+    noria_plugin made{};
+    // a copy: sources read numbers of any size from it, and it may be empty
+    std::string blob(data.c_str(), data.size());
+    run_foreign([&] {
+        creator.calls.deserialize(creator.self, name.c_str(), blob.data(), blob.size(), &made);
+    });
+    return plugin_to_python(made, true);
+}
+
+nb::object ask_text(const ForeignCreator &creator, const char *(*call)(void *)) {
+    return text(run_foreign([&] { return call(creator.self); }));
+}
+
+nb::object create_by_factory(const ForeignFactory &factory, const std::string &layer,
+                             const nb::list &weights, const std::string &space) {
+    std::vector<noria_value> given;
+    std::vector<std::string> held;
+    held.reserve(weights.size());
+    for (nb::handle item : weights) {
+        const nb::tuple one = nb::cast<nb::tuple>(item);
+        const nb::bytes raw = nb::cast<nb::bytes>(one[1]);
+        held.emplace_back(raw.c_str(), raw.size());
+        noria_value v{};
+        v.kind = NORIA_WEIGHTS;
+        v.code = nb::cast<int32_t>(one[0]);
+        v.data = held.back().data();
+        v.number = nb::cast<int64_t>(one[2]);
+        given.push_back(v);
+    }
+    noria_plugin made{};
+    run_foreign([&] {
+        factory.calls.create(factory.self, layer.c_str(), given.data(),
+                             static_cast<int32_t>(given.size()), space.c_str(), &made);
+    });
+    return plugin_to_python(made, false);  // factories keep what they make
+}
+
+nb::object get_batch(const ForeignCalibrator &calibrator, const std::vector<std::string> &names) {
+    std::vector<const char *> texts;
+    for (const std::string &name : names) texts.push_back(name.c_str());
+    std::vector<void *> bindings(names.size(), nullptr);
+    const int32_t more = run_foreign([&] {
+        return calibrator.calls.get_batch(calibrator.self, bindings.data(), texts.data(),
+                                          static_cast<int32_t>(texts.size()));
+    });
+    if (!more) return nb::none();
+    nb::list addresses;
+    for (void *binding : bindings) addresses.append(reinterpret_cast<uintptr_t>(binding));
+    return std::move(addresses);
+}
+
+nb::object read_cache(const ForeignCalibrator &calibrator) {
+    size_t length = 0;
+    const void *data =
+        run_foreign([&] { return calibrator.calls.read_cache(calibrator.self, &length); });
+    return data && length ? nb::object(nb::bytes(data, length)) : nb::none();
+}
+
+}  // namespace
+
+Image::Image(const void *code, bool keep) {
+    Dl_info where{};
+    if (!dladdr(code, &where) || !where.dli_fname) return;
+    base_ = where.dli_fbase;
+    path_ = where.dli_fname;
+    if (keep) handle_ = dlopen(where.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+}
+
+Image::~Image() {
+    if (handle_) dlclose(handle_);
+}
+
+bool Image::holds(const void *code) const {
+    Dl_info where{};
+    return base_ && dladdr(code, &where) && where.dli_fbase == base_;
+}
+
+std::string readable_class(const char *mangled) {
+    if (!mangled) return {};
+    int status = 0;
+    std::unique_ptr<char, void (*)(void *)> name(
+        abi::__cxa_demangle(mangled, nullptr, nullptr, &status), std::free);
+    return name ? name.get() : mangled;
+}
+
+nb::object plugin_to_python(const noria_plugin &plugin, bool owned) {
+    switch (plugin.generation) {
+        case NORIA_PLUGIN_NONE: return nb::none();
+        case NORIA_PLUGIN_OF_HOST: return noria_object::behind(plugin.object);
+        case NORIA_PLUGIN_V3: return world().attr("plugin_v3")(new_plugin_v3(plugin, owned));
+        default: return world().attr("plugin_v2")(new_plugin_v2(plugin, owned));
+    }
+}
+
+nb::object foreign_to_python(const noria_value &v) {
+    switch (v.kind) {
+        case NORIA_PLUGINS_CREATOR: {
+            const auto calls = copied<noria_creator_calls>(v.extra);
+            const void *code = reinterpret_cast<const void *>(calls.name);
+            return world().attr("creator")(nb::cast(new ForeignCreator(v.data, calls, code)));
+        }
+        case NORIA_LOGGER: {
+            const auto calls = copied<noria_logger_calls>(v.extra);
+            const void *code = reinterpret_cast<const void *>(calls.log);
+            return world().attr("logger")(nb::cast(new ForeignLogger(v.data, calls, code)));
+        }
+        case NORIA_CALIBRATOR: {
+            const auto calls = copied<noria_calibrator_calls>(v.extra);
+            const void *code = reinterpret_cast<const void *>(calls.get_batch);
+            return world().attr("calibrator")(nb::cast(new ForeignCalibrator(v.data, calls, code)));
+        }
+        default: {
+            const auto calls = copied<noria_factory_calls>(v.extra);
+            const void *code = reinterpret_cast<const void *>(calls.create);
+            return world().attr("factory")(nb::cast(new ForeignFactory(v.data, calls, code)));
+        }
+    }
+}
+
+bool foreign_from_python(nb::handle value, noria_value &out) {
+    ForeignCreator *creator = nullptr;
+    ForeignLogger *logger = nullptr;
+    if (nb::try_cast(value, creator) && creator) {
+        out.kind = NORIA_PLUGINS_CREATOR;
+        out.data = creator->self;
+    } else if (nb::try_cast(value, logger) && logger) {
+        out.kind = NORIA_LOGGER;
+        out.data = logger->self;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+void bind_host_foreign(nb::module_ &m) {
+    nb::class_<ForeignCreator>(m, "ForeignCreator", "A plugin creator of a C++ library.")
+        .def_prop_ro("address", &ForeignCreator::address)
+        .def_prop_ro("library", [](const ForeignCreator &c) { return c.image->path(); })
+        .def_prop_ro("third", [](const ForeignCreator &c) {
+            return c.calls.generation == NORIA_PLUGIN_V3;
+        })
+        .def("is_of", [](const ForeignCreator &c, uintptr_t code) {
+            return c.image->holds(reinterpret_cast<const void *>(code));
+        })
+        .def("copy", [](const ForeignCreator &c, bool keep) {
+            return new ForeignCreator(c.self, c.calls,
+                                      reinterpret_cast<const void *>(c.calls.name), keep);
+        }, "keep"_a, "The same, keeping its library loaded or not.")
+        .def("class_name", [](const ForeignCreator &c) {
+            return readable_class(c.calls.class_name(c.self));
+        })
+        .def("name", [](const ForeignCreator &c) { return ask_text(c, c.calls.name); })
+        .def("version", [](const ForeignCreator &c) { return ask_text(c, c.calls.version); })
+        .def("get_namespace",
+             [](const ForeignCreator &c) { return ask_text(c, c.calls.get_namespace); })
+        .def("set_namespace", [](const ForeignCreator &c, const std::string &value) {
+            if (c.calls.set_namespace)
+                run_foreign([&] { c.calls.set_namespace(c.self, value.c_str()); });
+        })
+        .def("field_names", [](const ForeignCreator &c) {
+            return fields_to_python(run_foreign([&] { return c.calls.field_names(c.self); }));
+        })
+        .def("create", &create, "name"_a, "fields"_a, "phase"_a)
+        .def("deserialize", &deserialize, "name"_a, "data"_a);
+
+    nb::class_<ForeignLogger>(m, "ForeignLogger", "A logger of a C++ library.")
+        .def("log", [](const ForeignLogger &l, int32_t severity, const std::string &text) {
+            run_foreign([&] { l.calls.log(l.self, severity, text.c_str()); });
+        });
+
+    nb::class_<ForeignCalibrator>(m, "ForeignCalibrator", "An INT8 calibrator of a C++ library.")
+        .def_prop_ro("algorithm", [](const ForeignCalibrator &c) { return c.calls.algorithm; })
+        .def("batch_size", [](const ForeignCalibrator &c) {
+            return run_foreign([&] { return c.calls.batch_size(c.self); });
+        })
+        .def("get_batch", &get_batch, "names"_a)
+        .def("read_cache", &read_cache)
+        .def("write_cache", [](const ForeignCalibrator &c, const nb::bytes &data) {
+            const std::string copy(data.c_str(), data.size());
+            run_foreign([&] { c.calls.write_cache(c.self, copy.data(), copy.size()); });
+        });
+
+    nb::class_<ForeignFactory>(m, "ForeignFactory", "A Caffe plugin factory of a C++ library.")
+        .def("is_plugin", [](const ForeignFactory &f, const std::string &layer) {
+            return run_foreign([&] { return f.calls.is_plugin(f.self, layer.c_str()); }) != 0;
+        })
+        .def("create", &create_by_factory, "layer"_a, "weights"_a, "namespace"_a = "");
+}

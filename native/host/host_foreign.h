@@ -1,0 +1,69 @@
+// Objects of a library that the host calls: plugins, creators, loggers, calibrators, factories.
+#pragma once
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "custom_library_function.h"
+#include "noria/host_abi.h"
+
+// Keeps the library loaded that some code is in.
+class Image {
+public:
+    Image(const void *code, bool keep);
+    ~Image();
+    Image(const Image &) = delete;
+    Image &operator=(const Image &) = delete;
+    const std::string &path() const { return path_; }
+    bool holds(const void *code) const;
+
+private:
+    void *handle_ = nullptr;
+    const void *base_ = nullptr;
+    std::string path_;
+};
+
+// Runs code of a library without the GIL; what it throws becomes CustomCodeError.
+template <typename Body>
+auto run_foreign(Body body) -> decltype(body()) {
+    nanobind::gil_scoped_release unlocked;
+    try {
+        return body();
+    } catch (...) {
+        CustomFunction::translate_current_exception();
+    }
+}
+
+// A C++ object with the calls into it. The library is the object's owner.
+template <typename Calls>
+struct Foreign {
+    void *self;
+    Calls calls;
+    std::shared_ptr<Image> image;
+
+    Foreign(const void *self, const Calls &calls, const void *code, bool keep = true)
+        : self(const_cast<void *>(self)), calls(calls),
+          image(std::make_shared<Image>(code, keep)) {}
+
+    uintptr_t address() const { return reinterpret_cast<uintptr_t>(self); }
+};
+
+using ForeignCreator = Foreign<noria_creator_calls>;
+using ForeignLogger = Foreign<noria_logger_calls>;
+using ForeignCalibrator = Foreign<noria_calibrator_calls>;
+using ForeignFactory = Foreign<noria_factory_calls>;
+
+std::string readable_class(const char *mangled);
+
+// As the world presents them; and back, if `value` stands for a C++ object.
+nanobind::object foreign_to_python(const noria_value &value);
+bool foreign_from_python(nanobind::handle value, noria_value &out);
+
+void bind_host_foreign(nanobind::module_ &m);
+void bind_host_plugin_v2(nanobind::module_ &m);
+void bind_host_plugin_v3(nanobind::module_ &m);
+void bind_host_entry(nanobind::module_ &m);
+nanobind::object new_plugin_v2(const noria_plugin &plugin, bool owned);
+nanobind::object new_plugin_v3(const noria_plugin &plugin, bool owned);

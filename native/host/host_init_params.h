@@ -1,0 +1,38 @@
+// The configuration as engine creators and model parsers read it.
+#pragma once
+#include <nanobind/nanobind.h>
+
+#include <string>
+#include <vector>
+
+#include "custom_library_function.h"
+#include "nvdsinfer_context.h"
+
+class InitParams {
+public:
+    InitParams();
+    InitParams(const InitParams &) = delete;
+    InitParams &operator=(const InitParams &) = delete;
+
+    NvDsInferContextInitParams &struct_() { return params_; }
+    // Throw std::invalid_argument for a field of another name, and for text that is too long.
+    void set_text(const std::string &field, const std::string &value);
+    void set_number(const std::string &field, double value);
+    void set_list(const std::string &field, const std::vector<std::string> &values);
+    void set_offsets(const std::vector<float> &values);
+    void set_infer_dims(unsigned int channels, unsigned int height, unsigned int width);
+    void set_classes(const std::vector<NvDsInferDetectionParams> &classes);
+
+private:
+    struct Strings {
+        std::vector<std::string> texts;
+        std::vector<char *> pointers;
+    };
+    char **keep(Strings &strings, const std::vector<std::string> &values);
+
+    NvDsInferContextInitParams params_;
+    Strings outputs_, formats_, precisions_, keys_, values_;
+    std::vector<NvDsInferDetectionParams> classes_;
+};
+
+void bind_host_init_params(nanobind::module_ &m);

@@ -1,0 +1,72 @@
+"""Opening a shared library so that it finds the host."""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import threading
+from pathlib import Path
+from typing import Any
+
+from noria import _native
+from noria.custom.elf import ElfFile
+from noria.custom.host import creators, functions
+from noria.custom.host.told import told
+from noria.notices import Notice
+from noria.plugins.registry import get_plugin_registry, loading
+
+__all__ = ["open_shared_object", "set_up", "uses_host"]
+
+SYMBOL = "noria_host_api_1"
+MARKER = "noria_headers_tensorrt"
+
+_lock = threading.Lock()
+_ready = False
+
+
+def uses_host(elf: ElfFile) -> bool:
+    """Whether the library calls networks or plugins of noria's headers."""
+    return any(s.name == SYMBOL for s in elf.symbols)
+
+
+def set_up() -> None:
+    """Make the host known to libraries that are opened from now on."""
+    global _ready
+    with _lock:
+        if not _ready:
+            from noria.custom.host.world import World
+
+            _native.host_set_world(World())
+            atexit.register(_close)
+            _ready = True
+
+
+def _close() -> None:
+    """Let libraries go while there is still an interpreter for their last calls."""
+    creators.forget_all(get_plugin_registry())
+    functions.forget_partial()
+    gc.collect()
+    _native.host_forget(0)
+    _native.host_set_world(None)
+
+
+def open_shared_object(path: Path, elf: ElfFile, decisions: list[Notice]) -> Any:
+    """`_native.SharedObject` of a library; its static initialisers may register plugins.
+
+    What fails in them, such as a plugin whose name is taken, is added to `decisions`.
+
+    Raises:
+        RuntimeError: as `_native.SharedObject`.
+    """
+    if not uses_host(elf):
+        return _native.SharedObject(str(path))
+    set_up()
+    registry = get_plugin_registry()
+    collisions = len(registry.notices)
+    with loading(path), told() as messages:
+        opened = _native.SharedObject(str(path))
+        creators.restore(registry, path)
+    decisions += registry.notices[collisions:]
+    for text in dict.fromkeys(messages.failures):
+        decisions.append(Notice("warning", f"while it was loaded: {text}", str(path)))
+    return opened

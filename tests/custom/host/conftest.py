@@ -1,0 +1,58 @@
+"""Libraries of networks and plugins, compiled once per session and generation."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from noria.custom import CustomLibrary, include_dir, open_library
+from noria.plugins import get_plugin_registry
+
+SOURCES = Path(__file__).parent / "sources"
+Compile = Callable[..., Path]
+
+
+@pytest.fixture(scope="session")
+def compile_host(tmp_path_factory: pytest.TempPathFactory) -> Compile:
+    """`compile_host(source, major) -> .so`; the same call compiles once."""
+    compiler = shutil.which("g++")
+    if compiler is None:
+        pytest.skip("no g++")
+    folder = tmp_path_factory.mktemp("host")
+    built: dict[tuple[object, ...], Path] = {}
+
+    def compile_(source: str, major: int = 10, *flags: str) -> Path:
+        key = (source, major, flags)
+        if key not in built:
+            target = folder / f"lib{Path(source).stem}{len(built)}.so"
+            command = [compiler, "-std=c++14", "-O1", "-Wall", "-Wextra", "-Werror", "-shared"]
+            command += ["-fPIC", f"-DNV_TENSORRT_MAJOR={major}", f"-I{include_dir()}", *flags]
+            done = subprocess.run(
+                [*command, str(SOURCES / source), "-o", str(target)], capture_output=True, text=True
+            )
+            assert done.returncode == 0, done.stderr
+            built[key] = target
+        return built[key]
+
+    return compile_
+
+
+@pytest.fixture
+def opened() -> Iterator[Callable[[Path], CustomLibrary]]:
+    """`opened(path)`: a library whose creators are taken back afterwards."""
+    registry = get_plugin_registry()
+    before = set(map(id, registry.all_creators))
+    held: list[CustomLibrary] = []
+
+    def open_(path: Path) -> CustomLibrary:
+        held.append(open_library(path))
+        return held[-1]
+
+    yield open_
+    for creator in registry.all_creators:
+        if id(creator) not in before:
+            registry.deregister_creator(creator)

@@ -1,0 +1,275 @@
+// y = x * factor in each of the five plugin classes: the twins of tests/plugins/samples.py.
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "NvInfer.h"
+
+using namespace nvinfer1;
+
+namespace {
+
+void scale(const void *from, void *to, size_t count, float factor) {
+    const float *x = static_cast<const float *>(from);
+    float *y = static_cast<float *>(to);
+    for (size_t i = 0; i < count; ++i) y[i] = x[i] * factor;
+}
+
+size_t volume(const Dims &dims) {
+    size_t n = 1;
+    for (int i = 0; i < dims.nbDims; ++i) n *= static_cast<size_t>(dims.d[i]);
+    return n;
+}
+
+std::vector<PluginField> gFields{PluginField("factor", nullptr, PluginFieldType::kFLOAT32, 1)};
+PluginFieldCollection gCollection{1, gFields.data()};
+
+float factorOf(const PluginFieldCollection *fields) {
+    for (int i = 0; i < fields->nbFields; ++i)
+        if (!std::strcmp(fields->fields[i].name, "factor"))
+            return *static_cast<const float *>(fields->fields[i].data);
+    return 2.0f;
+}
+
+}  // namespace
+
+// What the classes of the V2 line share; Base is the interface.
+template <typename Base, typename Derived>
+class Second : public Base {
+public:
+    explicit Second(float factor) : factor_(factor) {}
+    const char *getPluginType() const noexcept override { return Derived::kind(); }
+    const char *getPluginVersion() const noexcept override { return "1"; }
+    int getNbOutputs() const noexcept override { return 1; }
+    int initialize() noexcept override { return 0; }
+    void terminate() noexcept override {}
+    void destroy() noexcept override { delete this; }
+    void setPluginNamespace(const char *text) noexcept override { space_ = text; }
+    const char *getPluginNamespace() const noexcept override { return space_.c_str(); }
+    Base *clone() const noexcept override {
+        Derived *made = new Derived(factor_);
+        made->item_ = item_;
+        made->setPluginNamespace(space_.c_str());
+        return made;
+    }
+    size_t getSerializationSize() const noexcept override { return 4 + 4 * item_.size(); }
+    void serialize(void *buffer) const noexcept override {
+        char *to = static_cast<char *>(buffer);
+        std::memcpy(to, &factor_, 4);
+        if (!item_.empty()) std::memcpy(to + 4, item_.data(), 4 * item_.size());
+    }
+    void restore(const char *data, size_t size) {
+        std::memcpy(&factor_, data, 4);
+        item_.resize((size - 4) / 4);
+        if (!item_.empty()) std::memcpy(item_.data(), data + 4, 4 * item_.size());
+    }
+
+protected:
+    void keep(const Dims &dims) {
+        item_.clear();
+        for (int i = 0; i < dims.nbDims; ++i) item_.push_back(static_cast<int32_t>(dims.d[i]));
+    }
+    size_t items() const {
+        size_t n = 1;
+        for (int32_t d : item_) n *= static_cast<size_t>(d);
+        return n;
+    }
+    float factor_;
+    std::vector<int32_t> item_;
+    std::string space_;
+};
+
+template <typename Base, typename Derived>
+class Batched : public Second<Base, Derived> {
+public:
+    using Second<Base, Derived>::Second;
+    Dims getOutputDimensions(int, const Dims *in, int) noexcept override { return in[0]; }
+    bool supportsFormat(DataType type, PluginFormat format) const noexcept override {
+        return type == DataType::kFLOAT && format == PluginFormat::kLINEAR;
+    }
+    size_t getWorkspaceSize(int most) const noexcept override { return 4 * size_t(most); }
+    int enqueue(int batch, const void *const *in, void *const *out, void *,
+                cudaStream_t) noexcept override {
+        scale(in[0], out[0], size_t(batch) * this->items(), this->factor_);
+        return 0;
+    }
+};
+
+class ScaleV2 : public Batched<IPluginV2, ScaleV2> {
+public:
+    using Batched::Batched;
+    static const char *kind() { return "ScaleV2"; }
+    void configureWithFormat(const Dims *in, int, const Dims *, int, DataType, PluginFormat,
+                             int) noexcept override {
+        keep(in[0]);
+    }
+};
+
+class ScaleV2Ext : public Batched<IPluginV2Ext, ScaleV2Ext> {
+public:
+    using Batched::Batched;
+    static const char *kind() { return "ScaleV2Ext"; }
+    DataType getOutputDataType(int, const DataType *types, int) const noexcept override {
+        return types[0];
+    }
+    void configurePlugin(const Dims *in, int, const Dims *, int, const DataType *,
+                         const DataType *, const bool *, const bool *, PluginFormat,
+                         int) noexcept override {
+        keep(in[0]);
+    }
+};
+
+class ScaleV2IOExt : public Batched<IPluginV2IOExt, ScaleV2IOExt> {
+public:
+    using Batched::Batched;
+    static const char *kind() { return "ScaleV2IOExt"; }
+    DataType getOutputDataType(int, const DataType *types, int) const noexcept override {
+        return types[0];
+    }
+    bool supportsFormatCombination(int pos, const PluginTensorDesc *descs, int,
+                                   int) const noexcept override {
+        return descs[pos].type == DataType::kFLOAT && descs[pos].format == TensorFormat::kLINEAR;
+    }
+    using IPluginV2IOExt::configurePlugin;
+    void configurePlugin(const PluginTensorDesc *in, int, const PluginTensorDesc *,
+                         int) noexcept override {
+        keep(in[0].dims);
+    }
+};
+
+class ScaleDynamic : public Second<IPluginV2DynamicExt, ScaleDynamic> {
+public:
+    using Second::Second;
+    static const char *kind() { return "ScaleDynamic"; }
+    DimsExprs getOutputDimensions(int, const DimsExprs *in, int, IExprBuilder &) noexcept override {
+        return in[0];
+    }
+    DataType getOutputDataType(int, const DataType *types, int) const noexcept override {
+        return types[0];
+    }
+    bool supportsFormatCombination(int pos, const PluginTensorDesc *descs, int,
+                                   int) noexcept override {
+        return descs[pos].type == DataType::kFLOAT && descs[pos].format == TensorFormat::kLINEAR;
+    }
+    void configurePlugin(const DynamicPluginTensorDesc *, int, const DynamicPluginTensorDesc *,
+                         int) noexcept override {}
+    size_t getWorkspaceSize(const PluginTensorDesc *in, int, const PluginTensorDesc *,
+                            int) const noexcept override {
+        return 4 * volume(in[0].dims);
+    }
+    int enqueue(const PluginTensorDesc *in, const PluginTensorDesc *, const void *const *inputs,
+                void *const *outputs, void *workspace, cudaStream_t) noexcept override {
+        std::memset(workspace, 0, 4 * volume(in[0].dims));
+        scale(inputs[0], outputs[0], volume(in[0].dims), factor_);
+        return 0;
+    }
+};
+
+class ScaleV3 : public IPluginV3,
+                public IPluginV3OneCore,
+                public IPluginV3OneBuild,
+                public IPluginV3OneRuntime {
+public:
+    explicit ScaleV3(float factor) : factor_(factor) {}
+    IPluginCapability *getCapabilityInterface(PluginCapabilityType type) noexcept override {
+        if (type == PluginCapabilityType::kBUILD) return static_cast<IPluginV3OneBuild *>(this);
+        if (type == PluginCapabilityType::kRUNTIME) return static_cast<IPluginV3OneRuntime *>(this);
+        return static_cast<IPluginV3OneCore *>(this);
+    }
+    IPluginV3 *clone() noexcept override { return new ScaleV3(*this); }
+    const char *getPluginName() const noexcept override { return "ScaleV3"; }
+    const char *getPluginVersion() const noexcept override { return "1"; }
+    const char *getPluginNamespace() const noexcept override { return ""; }
+    int getNbOutputs() const noexcept override { return 1; }
+    int getOutputDataTypes(DataType *out, int, const DataType *in, int) const noexcept override {
+        out[0] = in[0];
+        return 0;
+    }
+    int getOutputShapes(const DimsExprs *in, int, const DimsExprs *, int, DimsExprs *out, int,
+                        IExprBuilder &) noexcept override {
+        out[0] = in[0];
+        return 0;
+    }
+    bool supportsFormatCombination(int pos, const DynamicPluginTensorDesc *descs, int,
+                                   int) noexcept override {
+        return descs[pos].desc.type == DataType::kFLOAT &&
+               descs[pos].desc.format == TensorFormat::kLINEAR;
+    }
+    int configurePlugin(const DynamicPluginTensorDesc *, int, const DynamicPluginTensorDesc *,
+                        int) noexcept override {
+        return 0;
+    }
+    int getNbTactics() noexcept override { return 2; }
+    int getValidTactics(int *ids, int n) noexcept override {
+        for (int i = 0; i < n; ++i) ids[i] = 7 + i;
+        return 0;
+    }
+    int setTactic(int tactic) noexcept override {
+        tactic_ = tactic;
+        return 0;
+    }
+    int onShapeChange(const PluginTensorDesc *, int, const PluginTensorDesc *,
+                      int) noexcept override {
+        return 0;
+    }
+    int enqueue(const PluginTensorDesc *in, const PluginTensorDesc *, const void *const *inputs,
+                void *const *outputs, void *, cudaStream_t) noexcept override {
+        scale(inputs[0], outputs[0], volume(in[0].dims), factor_);
+        return 0;
+    }
+    IPluginV3 *attachToContext(IPluginResourceContext *) noexcept override { return clone(); }
+    const PluginFieldCollection *getFieldsToSerialize() noexcept override {
+        field_ = PluginField("factor", &factor_, PluginFieldType::kFLOAT32, 1);
+        saved_ = {1, &field_};
+        return &saved_;
+    }
+
+private:
+    float factor_;
+    int tactic_ = 0;
+    PluginField field_;
+    PluginFieldCollection saved_{};
+};
+
+template <typename Plugin>
+class SecondCreator : public IPluginCreator {
+public:
+    const char *getPluginName() const noexcept override { return Plugin::kind(); }
+    const char *getPluginVersion() const noexcept override { return "1"; }
+    const PluginFieldCollection *getFieldNames() noexcept override { return &gCollection; }
+    IPluginV2 *createPlugin(const char *, const PluginFieldCollection *fc) noexcept override {
+        return new Plugin(factorOf(fc));
+    }
+    IPluginV2 *deserializePlugin(const char *, const void *data, size_t size) noexcept override {
+        Plugin *made = new Plugin(0.0f);
+        made->restore(static_cast<const char *>(data), size);
+        return made;
+    }
+    void setPluginNamespace(const char *text) noexcept override { space_ = text; }
+    const char *getPluginNamespace() const noexcept override { return space_.c_str(); }
+
+private:
+    std::string space_;
+};
+
+class ThirdCreator : public IPluginCreatorV3One {
+public:
+    IPluginV3 *createPlugin(const char *, const PluginFieldCollection *fc,
+                            TensorRTPhase) noexcept override {
+        return new ScaleV3(factorOf(fc));
+    }
+    const PluginFieldCollection *getFieldNames() noexcept override { return &gCollection; }
+    const char *getPluginName() const noexcept override { return "ScaleV3"; }
+    const char *getPluginVersion() const noexcept override { return "1"; }
+    const char *getPluginNamespace() const noexcept override { return ""; }
+};
+
+using ScaleV2Creator = SecondCreator<ScaleV2>;
+using ScaleV2ExtCreator = SecondCreator<ScaleV2Ext>;
+using ScaleV2IOExtCreator = SecondCreator<ScaleV2IOExt>;
+using ScaleDynamicCreator = SecondCreator<ScaleDynamic>;
+REGISTER_TENSORRT_PLUGIN(ScaleV2Creator);
+REGISTER_TENSORRT_PLUGIN(ScaleV2ExtCreator);
+REGISTER_TENSORRT_PLUGIN(ScaleV2IOExtCreator);
+REGISTER_TENSORRT_PLUGIN(ScaleDynamicCreator);
+REGISTER_TENSORRT_PLUGIN(ThirdCreator);

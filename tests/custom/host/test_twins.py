@@ -1,0 +1,153 @@
+"""A C++ plugin of each class and its Python twin: the same calls, the same numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from noria.custom import CustomLibrary
+from noria.plugins import (
+    DataType,
+    PluginField,
+    PluginFieldCollection,
+    PluginFieldType,
+    Tracer,
+    get_plugin_registry,
+)
+from noria.plugins.drivers import add_layer, load_engine_plugin
+from noria.plugins.layer import TensorInfo
+from noria.plugins.registry import PluginRegistry
+from noria.plugins.types import TensorRTPhase
+from tests.custom.host.conftest import Compile
+from tests.plugins.lives import FLOAT, ITEM, X, profile
+from tests.plugins.samples import PLUGINS, ScaleV3, Watched, creator_for
+
+Open = Callable[[Path], CustomLibrary]
+NAMES = {kind: plugin.__name__ for kind, plugin in PLUGINS.items()}
+FIELDS = PluginFieldCollection(
+    [PluginField("factor", np.array([2.5], np.float32), PluginFieldType.FLOAT32)]
+)
+
+
+@pytest.fixture(autouse=True)
+def _two_tactics(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ScaleV3, "TACTICS", [7, 8])
+    Watched.reset()
+
+
+def _life(creator: Any, *, implicit: bool, profiles: int) -> list[np.ndarray[Any, Any]]:
+    """Create, add, build, save, free, load, run in two contexts, free."""
+    registry = PluginRegistry()
+    assert registry.register_creator(creator)
+    third = creator.name == "ScaleV3"
+    user = creator.create_plugin("scale", FIELDS, *([TensorRTPhase.BUILD] if third else []))
+    layer = add_layer(user, layer="scale", input_types=[DataType.FLOAT], implicit_batch=implicit)
+    user.destroy()
+    try:
+        layer.output_types([DataType.FLOAT])
+        layer.output_shapes([(-1, *ITEM)])
+        ranges = [profile(1, 2), profile(3, 4)][:profiles]
+        built = layer.build([TensorInfo(FLOAT, (-1, *ITEM))], [FLOAT], ranges)
+        try:
+            built.finish()
+            saved = built.save()
+        finally:
+            built.close()
+    finally:
+        layer.close()
+    loaded = load_engine_plugin(saved, registry)
+    results = []
+    try:
+        loaded.finish()
+        for _ in range(2):
+            context = loaded.context()
+            try:
+                results += [context.run([X[:n]])[0] for n in (2, 2, 1)]
+            finally:
+                context.close()
+    finally:
+        loaded.close()
+    return results
+
+
+def _calls(tracer: Tracer) -> list[tuple[Any, ...]]:
+    """What was called, without times, addresses and which of two equal tactics was the faster."""
+
+    def plain(text: str) -> str:
+        text = re.sub(r"\b\d{9,}\b", "address", text)
+        return re.sub(r"<[^>]*object at 0x\w+>", "object", text)
+
+    return [
+        (c.phase, c.cls, c.object, c.method, plain(c.arguments), plain(c.result), c.made)
+        for c in tracer
+        if c.method != "set_tactic"
+    ]
+
+
+@pytest.mark.parametrize("major", [8, 10])
+@pytest.mark.parametrize("kind", list(PLUGINS))
+def test_twins_live_the_same_life(
+    compile_host: Compile, opened: Open, kind: str, major: int
+) -> None:
+    opened(compile_host("twins.cpp", major))
+    found = get_plugin_registry().find(NAMES[kind])
+    assert found is not None
+    profiles = 2 if kind in ("V2DynamicExt", "V3") else 1
+    traces = []
+    for creator in (creator_for(PLUGINS[kind]), found):
+        with Tracer() as tracer:
+            results = _life(creator, implicit=kind == "V2", profiles=profiles)
+        for result, n in zip(results, (2, 2, 1) * 2, strict=True):
+            np.testing.assert_array_equal(result, X[:n] * np.float32(2.5))
+        assert not tracer.failures
+        traces.append(_calls(tracer))
+    python, cpp = traces
+    assert len(python) > 30
+    assert cpp == python
+
+
+def test_creators_have_the_fields_and_names_of_the_library(
+    compile_host: Compile, opened: Open
+) -> None:
+    path = compile_host("twins.cpp", 10)
+    opened(path)
+    registry = get_plugin_registry()
+    creators = [registry.find(name) for name in NAMES.values()]
+    assert [type(c).__name__ for c in creators] == ["SecondCreator"] * 4 + ["ThirdCreator"]
+    for creator in creators:
+        assert [(f.name, f.type.name) for f in creator.field_names] == [("factor", "FLOAT32")]
+        assert creator.library == str(path)
+    assert registry.get_plugin_creator("ScaleV3", "1") is None  # not of the version-2 line
+
+
+def test_a_name_that_is_taken_is_told(compile_host: Compile, opened: Open) -> None:
+    opened(compile_host("twins.cpp", 10))
+    first = get_plugin_registry().find("ScaleV2")
+    library = opened(compile_host("twins.cpp", 8))
+    assert get_plugin_registry().find("ScaleV2") is first
+    told = [n.message for n in library.decisions if n.level == "warning"]
+    assert len(told) == 5
+    assert "plugin ScaleV2, version 1, namespace '' is registered already" in told[0]
+
+
+def test_a_destroyed_plugin_is_not_called(compile_host: Compile, opened: Open) -> None:
+    opened(compile_host("twins.cpp", 10))
+    plugin = get_plugin_registry().find("ScaleDynamic").create_plugin("x", FIELDS)
+    plugin.destroy()
+    with pytest.raises(ValueError, match="destroyed already"):
+        plugin.clone()
+
+
+def test_creators_come_back_with_their_library(compile_host: Compile, opened: Open) -> None:
+    registry = get_plugin_registry()
+    for _ in range(2):
+        opened(compile_host("twins.cpp", 10))
+        creator = registry.find("ScaleV2")
+        assert creator is not None
+        assert registry.deregister_creator(creator)
+        assert registry.find("ScaleV2") is None
