@@ -16,7 +16,14 @@ from tests.custom.conftest import Compile
 STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
 
 
-@pytest.mark.parametrize("flags", [(), ("-DNORIA_BOX_BYTES=24", "-fvisibility=hidden")])
+@pytest.mark.parametrize(
+    "flags",
+    [
+        (),
+        ("-DNORIA_BOX_BYTES=24", "-fvisibility=hidden"),
+        ("-DNORIA_NVDSINFER_GENERATION=6",),
+    ],
+)
 def test_layouts_linkage_and_checks(compile_parser: Compile, flags: tuple[str, ...]) -> None:
     path = compile_parser("layouts.cpp", "-Wno-invalid-offsetof", *STRICT, *flags)
     exported = ElfFile.read(path).exported()

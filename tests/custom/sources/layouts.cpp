@@ -30,7 +30,6 @@ SIZE(NvDsInferObject, 64);
 AT(NvDsInferObject, confidence, 32);
 AT(NvDsInferObject, rotation_angle, 60);
 SIZE(NvDsInferFrameOutput, 40);
-SIZE(NvDsInferContextInitParams, 56576);
 AT(NvDsInferContextInitParams, uffInputOrder, 24596);
 AT(NvDsInferContextInitParams, tltModelKey, 25628);
 AT(NvDsInferContextInitParams, networkScaleFactor, 38944);
@@ -39,13 +38,21 @@ AT(NvDsInferContextInitParams, customLibPath, 39012);
 AT(NvDsInferContextInitParams, useDLA, 45164);
 AT(NvDsInferContextInitParams, clusterMode, 50316);
 AT(NvDsInferContextInitParams, numOutputIOFormats, 51352);
+#if NORIA_NVDSINFER_GENERATION == 6
+SIZE(NvDsInferContextInitParams, 51384);
+AT(NvDsInferContextInitParams, layerDevicePrecisions, 51360);
+AT(NvDsInferContextInitParams, disableOutputHostCopy, 51380);
+#else
+SIZE(NvDsInferContextInitParams, 56576);
 AT(NvDsInferContextInitParams, customSegmentationParseFuncName, 51356);
 AT(NvDsInferContextInitParams, layerDevicePrecisions, 52384);
 AT(NvDsInferContextInitParams, maxGPUMemPer, 52416);
 AT(NvDsInferContextInitParams, warmupEngine, 56572);
+#endif
 
 static_assert(FLOAT == 0 && HALF == 1 && INT8 == 2 && INT32 == 3 && INT64 == 4 && UINT8 == 5, "");
-static_assert(NVDSINFER_TRITON_ERROR == 8 && NVDSINFER_UNKNOWN_ERROR == 10, "");
+constexpr int unknown_error = NORIA_NVDSINFER_GENERATION == 6 ? 9 : 10;
+static_assert(NVDSINFER_TRITON_ERROR == 8 && NVDSINFER_UNKNOWN_ERROR == unknown_error, "");
 static_assert(NvDsInferNetworkType_Other == 100 && NVDSINFER_CLUSTER_NONE == 4, "");
 
 // Older names still mean the same.
