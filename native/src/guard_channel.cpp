@@ -111,10 +111,30 @@ GuardAnswer GuardChannel::wait(double timeout_s, int process) {
     }
 }
 
+// Items of one batch follow each other at once; between batches there is nothing to wait for.
+bool GuardChannel::spin_for_request() {
+    if (!several_cores() || served_ == 0) return false;
+    int budget = spin_us_;
+    if (budget == 0 && ++calls_ % probe_every == 0) budget = max_spin_us / 2;
+    const auto end = Clock::now() + std::chrono::microseconds(budget);
+    while (budget && Clock::now() < end)
+        for (int i = 0; i < 32; ++i) {
+            if (control_->request.load(std::memory_order_acquire) != served_ ||
+                control_->coming.load(std::memory_order_acquire) == served_ + 1) {
+                spin_us_ = std::min(2 * budget, max_spin_us);
+                return control_->request.load(std::memory_order_acquire) != served_;
+            }
+            NORIA_PAUSE();
+        }
+    spin_us_ = budget / 2;
+    return false;
+}
+
 bool GuardChannel::next() {
     const auto posted = [&] { return control_->request.load(std::memory_order_acquire) != served_; };
     while (true) {
-        if (control_->coming.load() != served_) {
+        if (spin_for_request()) break;
+        if (control_->coming.load() == served_ + 1) {
             const auto end = Clock::now() + std::chrono::microseconds(coming_spin_us);
             for (int round = 0; !posted() && Clock::now() < end; ++round) {
                 for (int i = 0; i < 64 && !posted(); ++i) NORIA_PAUSE();

@@ -49,10 +49,11 @@ public:
 private:
     static void wake(std::atomic<uint32_t> &sleeps, int event);
     bool spin_for_answer();
+    bool spin_for_request();
 
     GuardControl *control_ = nullptr;
     int my_event_, other_event_;
     uint32_t served_ = 0;   // worker: number of the last request taken
-    int spin_us_ = 40;      // application: halved by every wait that it did not shorten
+    int spin_us_ = 40;      // halved by every wait that it did not shorten
     unsigned int calls_ = 0;
 };

@@ -21,7 +21,7 @@ from noria.meta import Classification, Detections, Segmentation
 
 __all__ = ["READERS", "WRITERS"]
 
-_F32, _I32 = np.dtype(np.float32), np.dtype(np.int32)
+_F32, _I32, _U8 = np.dtype(np.float32), np.dtype(np.int32), np.dtype(np.uint8)
 _HAS_ANGLES, _HAS_MASKS = 1, 2
 _MAX_LETTERS = 4 * (MAX_TEXT + MAX_ATTRIBUTES * 4096)
 
@@ -57,10 +57,21 @@ def _read_detections(values: Sequence[int], region: Region, start: int) -> Detec
     count, flags = values[0], values[1]
     if count > MAX_OBJECTS or flags > 3:
         raise Nonsense(f"{count} boxes")
-    reader = _Reader(region, start)
-    boxes, scores = reader.take(_F32, count, 4), reader.take(_F32, count)
-    ids = reader.take(_I32, count)
-    angles = reader.take(_F32, count) if flags & _HAS_ANGLES else None
+    if not count:
+        return Detections.unchecked(
+            np.empty((0, 4), _F32), np.empty(0, _F32), np.empty(0, _I32)
+        )
+    # One copy for all of them: each begins at the next multiple of 64 bytes.
+    one = -(-4 * count // 64) * 64
+    at = -(-16 * count // 64) * 64
+    block = region.view(start, _U8, (at + one + 4 * count,)).copy()
+    boxes = block[: 16 * count].view(_F32).reshape(count, 4)
+    scores = block[at : at + 4 * count].view(_F32)
+    ids = block[at + one : at + one + 4 * count].view(_I32)
+    angles = None
+    reader = _Reader(region, start + at + one + 4 * count)
+    if flags & _HAS_ANGLES:
+        angles = reader.take(_F32, count)
     masks = None
     if flags & _HAS_MASKS:
         sizes = reader.take(_I32, count, 2)

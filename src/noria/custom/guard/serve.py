@@ -48,8 +48,9 @@ class Worker:
         self._function = ""
         self._checked: Checked[Any, Any] | None = None
         self._protected: list[int] = []
+        self._protected_in = 0
         self._told: set[Notice] = set()
-        self._count: dict[str, int] = {}
+        self._told_of = (0, 0)
         self.unprotected: list[str] = []
 
     def serve(self) -> None:
@@ -72,7 +73,8 @@ class Worker:
                 words[wire.STATUS] = 1
                 side = {"error": error_json(error, self._function)}
                 out = Writer(self.outputs, start=0)
-            side |= self._news()
+            if news := self._news():
+                side |= news
             if not self._answer(side, values, out):
                 return
 
@@ -110,6 +112,7 @@ class Worker:
         network = network_from(payload["network"])
         params = params_from(kind, payload["params"])
         self._kind, self._function, self._checked = kind, name, parser
+        self._told_of = (-1, -1)
         self._call = lambda: parser(layers, network, params)
         self._protect(names, arrays)
 
@@ -125,9 +128,10 @@ class Worker:
 
     def _protect(self, names: list[str], arrays: list[npt.NDArray[Any]]) -> None:
         """Make the page behind each tensor one that can only be read."""
-        for page in self._protected:
-            _native.guard_protect(page, wire.PAGE, True, True)
-        self._protected = []
+        if self._protected_in == self.inputs.address:  # else that mapping is no longer used
+            for page in self._protected:
+                _native.guard_protect(page, wire.PAGE, True, True)
+        self._protected, self._protected_in = [], self.inputs.address
         for i in range(_MAP_REGION):
             _native.guard_set_region(i, 0, 0, "")
         for i, (name, array) in enumerate(zip(names, arrays, strict=True)):
@@ -144,15 +148,13 @@ class Worker:
     def _news(self) -> dict[str, Any]:
         """Decisions and notices that the application has not been told."""
         news: dict[str, Any] = {}
-        sources = {
-            "decisions": [] if self.library is None else self.library.decisions,
-            "notices": [] if self._checked is None else self._checked.notices,
-        }
-        for name, notices in sources.items():
-            if len(notices) == self._count.get(name + self._function, 0):
-                continue
-            self._count[name + self._function] = len(notices)
-            if new := [n for n in notices if n not in self._told]:
+        decisions = [] if self.library is None else self.library.decisions
+        notices = [] if self._checked is None else self._checked.notices
+        if self._told_of == (len(decisions), len(notices)):
+            return news
+        self._told_of = (len(decisions), len(notices))
+        for name, all_of_them in (("decisions", decisions), ("notices", notices)):
+            if new := [n for n in all_of_them if n not in self._told]:
                 self._told.update(new)
                 news[name] = notices_json(new)
         return news
