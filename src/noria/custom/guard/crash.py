@@ -128,6 +128,8 @@ def describe(
         return _by_code(code), lines
     if report.exit is not None:
         return f"ended its process by exit({report.exit})", lines
+    if report.signal is None:  # what it wrote cannot be read
+        return _by_code(code), lines
     said = f": {report.message}" if report.message else ""
     if report.overflow:
         return "used up its stack (endless recursion, or arrays too large for it)", lines

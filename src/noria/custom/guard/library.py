@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -56,19 +57,25 @@ class GuardedLibrary:
         self.decisions: list[Notice] = []
         self.sha256 = content_hash(path)
         self._abi, self._rotation = abi, rotation
-        self._parsers: list[_Function] = []
+        self._parsers: list[weakref.ref[_Function]] = []
         self._symbols: list[str] = []
         self._has_initializer = False
         self._said: set[Notice] = set()
-        self._prepared: _Function | None = None
+        self._prepared: weakref.ref[_Function] | None = None
         self._clean = 0
         self._cases = 0
+        me = weakref.ref(self)  # without a cycle, the worker ends when nobody has the library
+
+        def set_up() -> None:
+            if library := me():
+                library._set_up()
+
+        def on_news(side: dict[str, Any]) -> None:
+            if library := me():
+                library._take_news(side)
+
         self.process = GuardedProcess(
-            str(path),
-            options,
-            python=kind == "python",
-            setup=self._set_up,
-            on_news=self._take_news,
+            str(path), options, python=kind == "python", setup=set_up, on_news=on_news
         )
         note_once(self.decisions, "info", self._why(), str(path))
         with self.process.lock:
@@ -104,13 +111,15 @@ class GuardedLibrary:
     def classifier_parser(self, name: str) -> CheckedClassifier:
         """See `CustomLibrary.classifier_parser`."""
         function = self._function("classifier", name)
-        function.checked = checked = CheckedClassifier(function, function.where)
+        checked = CheckedClassifier(function, function.where)
+        function.notices = checked.notices
         return checked
 
     def segmentation_parser(self, name: str) -> CheckedSegmentation:
         """See `CustomLibrary.segmentation_parser`."""
         function = self._function("segmentation", name)
-        function.checked = checked = CheckedSegmentation(function, function.where)
+        checked = CheckedSegmentation(function, function.where)
+        function.notices = checked.notices
         return checked
 
     def input_initializer(self) -> InputInitializer | None:
@@ -119,7 +128,8 @@ class GuardedLibrary:
 
     def _boxes(self, kind: ParserKind, name: str) -> CheckedParser:
         function = self._function(kind, name)
-        function.checked = checked = CheckedParser(function, function.where)
+        checked = CheckedParser(function, function.where)
+        function.notices = checked.notices
         return checked
 
     def _function(self, kind: ParserKind, name: str) -> _Function:
@@ -128,7 +138,7 @@ class GuardedLibrary:
         with self.process.lock:
             self.process.running(where)
             function.open()
-            self._parsers.append(function)
+            self._parsers.append(weakref.ref(function))
         return function
 
     def _set_up(self) -> None:
@@ -141,8 +151,9 @@ class GuardedLibrary:
                 self.decisions, "warning", f"the worker is not closed off: {text}", str(self.path)
             )
         self._prepared = None
-        for function in self._parsers:
-            function.open()
+        for reference in self._parsers:
+            if function := reference():
+                function.open()
 
     def _initialize(
         self, layers: dict[str, npt.NDArray[Any]], network: NetworkInfo, max_batch: int
@@ -169,9 +180,9 @@ class GuardedLibrary:
                 if notice in self._said:
                     continue
                 self._said.add(notice)
-                checked = self._prepared.checked if self._prepared else None
-                if key == "notices" and checked is not None:
-                    checked.notices.append(notice)
+                function = self._prepared() if self._prepared else None
+                if key == "notices" and function is not None:
+                    function.notices.append(notice)
                 else:
                     self.decisions.append(notice)
 
@@ -187,9 +198,11 @@ class GuardedLibrary:
         with process.lock:
             try:
                 process.running(function.where)
-                if self._prepared is not function or not function.fits(layers, network, params):
+                if self._prepared is not function.reference or not function.fits(
+                    layers, network, params
+                ):
                     function.prepare(layers, network, params)
-                    self._prepared = function
+                    self._prepared = function.reference
                 found = process.call(
                     function.arrays(layers),
                     function.offsets,
@@ -278,7 +291,8 @@ class _Function:
         self.name = name
         self.where = where
         self.offsets: list[int] = []
-        self.checked: Any = None
+        self.notices: list[Notice] = []
+        self.reference = weakref.ref(self)
         self._library = library
         self._number = -1
         self._layout: list[tuple[str, npt.DTypeLike, tuple[int, ...]]] = []

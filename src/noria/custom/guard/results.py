@@ -58,9 +58,7 @@ def _read_detections(values: Sequence[int], region: Region, start: int) -> Detec
     if count > MAX_OBJECTS or flags > 3:
         raise Nonsense(f"{count} boxes")
     if not count:
-        return Detections.unchecked(
-            np.empty((0, 4), _F32), np.empty(0, _F32), np.empty(0, _I32)
-        )
+        return Detections.unchecked(np.empty((0, 4), _F32), np.empty(0, _F32), np.empty(0, _I32))
     # One copy for all of them: each begins at the next multiple of 64 bytes.
     one = -(-4 * count // 64) * 64
     at = -(-16 * count // 64) * 64

@@ -81,15 +81,12 @@ def trace(
     places = [_mapping(a, maps) for a in exact]
     own = [m is not None and Path(m.path).name.startswith("_native.") for m in places]
     system = [m is None or _is_system(m.path) for m in places]
-    strangers = zip(own, system, strict=True)
-    first_user = next((i for i, (o, s) in enumerate(strangers) if not (o or s)), None)
-    kept: list[int] = []
-    for i in range(len(chosen)):
-        if own[i]:
-            if first_user is not None and i > first_user:
-                break
-            continue
-        kept.append(i)
+    users = [i for i in range(len(chosen)) if not (own[i] or system[i])]
+    ends = len(chosen)
+    if users:  # the calls before the user's code are Noria's, or the loader's
+        outer = next((i for i in range(users[0], len(chosen)) if own[i]), len(chosen))
+        ends = 1 + max(i for i in users if i < outer)
+    kept = [i for i in range(ends) if not own[i]]
     lines = _lines([(exact[i], places[i]) for i in kept])
     shown: list[_Frame] = []
     for i in kept:
