@@ -1,0 +1,128 @@
+"""`noria run --guard`, `noria trust`, `noria replay`."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from noria.custom import include_dir
+from noria.custom.guard import keeper
+
+pytestmark = pytest.mark.skipif(
+    keeper.can_guard() is not None, reason=f"no workers here: {keeper.can_guard()}"
+)
+Config = Callable[..., Path]
+
+PARSER = """
+#include <cstdio>
+#include "nvdsinfer_custom_impl.h"
+static int *volatile nowhere = nullptr;
+extern "C" bool Parse(std::vector<NvDsInferLayerInfo> const &layers, NvDsInferNetworkInfo const &,
+                      NvDsInferParseDetectionParams const &,
+                      std::vector<NvDsInferObjectDetectionInfo> &objects) {
+    std::puts("the library prints");
+    std::fflush(stdout);
+    NvDsInferObjectDetectionInfo o = {};
+    o.left = 2; o.top = 4; o.width = 6; o.height = 8; o.detectionConfidence = 0.5f;
+    objects.push_back(o);
+    if (static_cast<const float *>(layers[0].buffer)[0] > 0.9f) *nowhere = 1;
+    return true;
+}
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """`noria` in a state folder of its own."""
+
+    def run_(*args: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "noria", *map(str, args)],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            env={**os.environ, "XDG_STATE_HOME": str(tmp_path / "state")},
+        )
+
+    return run_
+
+
+@pytest.fixture
+def config(mean_config: Config) -> Path:
+    compiler = shutil.which("g++")
+    if compiler is None:
+        pytest.skip("no g++")
+    path = mean_config(custom_lib_path="libparse.so", parse_bbox_func_name="Parse")
+    (path.parent / "parse.cpp").write_text(PARSER)
+    subprocess.run(
+        [
+            compiler,
+            "-g",
+            "-shared",
+            "-fPIC",
+            f"-I{include_dir()}",
+            "parse.cpp",
+            "-o",
+            "libparse.so",
+        ],
+        cwd=path.parent,
+        check=True,
+    )
+    photos = path.parent / "photos"
+    photos.mkdir()
+    for i, value in enumerate((10, 255, 20)):
+        Image.fromarray(np.full((32, 32, 3), value, np.uint8)).save(photos / f"{i}.png")
+    return path
+
+
+def test_a_crash_its_replay_and_trust(
+    config: Path, run: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    photos, library = config.parent / "photos", config.parent / "libparse.so"
+    done = run("run", config, photos, "-o", "jsonl:-")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count('"frame"') == 3
+    assert "the library prints" not in done.stdout, "standard output is for results"
+    assert "the library prints" in done.stderr
+    assert "it is not trusted yet" in done.stderr.replace("because ", "")
+    assert "the function crashed (SIGSEGV), writing a null pointer" in done.stderr
+    assert "#0 Parse at" in done.stderr or not shutil.which("addr2line")
+    (folder,) = re.findall(r"noria replay (\S+)", done.stderr)
+
+    again = run("replay", folder)
+    assert again.returncode == -11
+    assert "1.png" in again.stderr or "frame 1 of" in again.stderr
+    guarded = run("replay", folder, "--guard")
+    assert guarded.returncode == 5
+    assert "the function crashed (SIGSEGV)" in guarded.stderr
+    sound = config.parent / "libsound.so"
+    source = PARSER.replace("*nowhere = 1", "return true")
+    subprocess.run(
+        ["g++", "-shared", "-fPIC", f"-I{include_dir()}", "-xc++", "-", "-o", str(sound)],
+        input=source,
+        text=True,
+        check=True,
+    )
+    mended = run("replay", folder, "--library", sound)
+    assert mended.returncode == 0
+    assert "now: the function returned Detections(1 boxes" in mended.stdout
+
+    assert "no library is trusted yet" in run("trust").stdout
+    assert run("trust", library).returncode == 0
+    assert str(library) in run("trust").stdout
+    died = run("run", config, photos, "-o", config.parent / "found.jsonl")
+    assert died.returncode == -11, "a trusted library runs in the application"
+    assert "guarded again" in run("trust", "--remove", library).stdout
+    assert run("run", config, photos, "--guard", "auto", "-q").returncode == 0
+    assert run("trust", config.parent / "absent.so").returncode == 5
+    assert run("replay", config.parent).returncode == 5
