@@ -90,11 +90,43 @@ def rows() -> Iterator[Row]:
                 partial(bare.call, [tensor], [0], 640, 640, 3),
             )
 
+        yield from _guarded(library)
+
         found = Detections(np.ones((300, 4)), np.ones(300), np.zeros(300))
         sound = checked(lambda *_: found, "parser")
         yield _row(
             "Python parser, checks of 300 boxes", partial(sound, {}, network, params), lambda: found
         )
+
+
+def _guarded(library: Path) -> Iterator[Row]:
+    """The same parsers in a worker process; the reference is this process, with and without a copy
+    of the tensor, the one thing that a worker cannot do without.
+    """
+    from noria.custom.guard.keeper import can_guard
+
+    if can_guard() is not None:
+        return
+    network, params = NetworkInfo(640, 640, 3), DetectionParams(80, np.full(80, 0.5, "f4"))
+    here, worker = open_library(library), open_library(library, guard="always")
+    for name, count in (("ParseNothing", 0), ("ParseColumns", 20)):
+        tensor = _tensor(count)
+        layers, copy = {"output0": Layer("output0", tensor)}, np.empty_like(tensor)
+        plain, guarded = here.bbox_parser(name), worker.bbox_parser(name)
+
+        def with_copy(
+            parse: Callable[..., Any] = plain,
+            to: np.ndarray = copy,
+            tensor: np.ndarray = tensor,
+            layers: dict[str, Layer] = layers,
+        ) -> None:
+            np.copyto(to, tensor)
+            parse(layers, network, params)
+
+        ours = partial(guarded, layers, network, params)
+        what = "does nothing, 84x8400" if count == 0 else f"84x8400, {count} boxes"
+        yield _row(f"guarded, {what}", ours, partial(plain, layers, network, params))
+        yield _row(f"guarded, {what}, over a copy", ours, with_copy)
 
 
 def _tensor(count: int) -> np.ndarray:

@@ -198,18 +198,22 @@ def test_it_ends_with_the_application(compile_parser: Compile) -> None:
 
 
 def test_a_forked_application_has_workers_of_its_own(guarded: GuardedLibrary) -> None:
-    guarded.bbox_parser("ParseNan")
+    inherited = guarded.bbox_parser("ParseNan")
+    worker = guarded.process.pid
     pid = os.fork()
     if pid == 0:
         code = 1
         try:
             library = open_library(guarded.path, guard="always")
             found = library.bbox_parser("ParseNan")(mean(0), NETWORK, PARAMS)
-            code = 0 if len(found) == 1 else 2
+            again = inherited(mean(0), NETWORK, PARAMS)
+            code = 0 if len(found) == len(again) == 1 and guarded.process.pid != worker else 2
+            guarded.close()
         finally:
             os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-    assert len(guarded.bbox_parser("ParseNan")(mean(0), NETWORK, PARAMS)) == 1
+    assert len(inherited(mean(0), NETWORK, PARAMS)) == 1
+    assert (guarded.process.pid, guarded.process.deaths) == (worker, 0)
 
 
 def reversed_sum(worker: object, payload: dict, arrays: list[np.ndarray]) -> tuple[dict, list]:

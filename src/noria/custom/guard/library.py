@@ -279,7 +279,7 @@ class GuardedLibrary:
             return "it runs in a worker process of its own (guard=always)"
         return (
             "it runs in a worker process of its own, because it is not trusted yet: it is after "
-            f"{self.options.clean_calls} calls without a fault, or by: noria trust {self.path.name}"
+            f"{self.options.clean_calls} calls without a fault, or by: noria trust {self.path}"
         )
 
 

@@ -41,6 +41,7 @@ class _Running:
 
     def __init__(self, options: GuardOptions, python: bool) -> None:
         self.fds: dict[str, int] = {}
+        self.owner = os.getpid()
         try:
             for name, size in (
                 ("page", wire.CONTROL_BYTES),
@@ -90,12 +91,19 @@ class _Running:
         self.close()
         return report or None, code
 
+    def stop(self) -> None:
+        """End it, whatever it does."""
+        if self.owner == os.getpid():
+            self.end("died")
+        else:
+            self.close()
+
     def _reported(self) -> bool:
         size = os.fstat(self.fds["report"]).st_size
         return size >= 4 and os.pread(self.fds["report"], 4, size - 4) == b"end\n"
 
     def close(self) -> None:
-        if "process" in self.fds:
+        if "process" in self.fds and self.owner == os.getpid():  # not in a forked child
             end_process(self.fds["process"])
         for fd in self.fds.values():
             with suppress(OSError):
@@ -179,7 +187,7 @@ class GuardedProcess:
             running, self._running = self._running, None
             self._holder.running = None
             if running is not None:
-                running.end("died")
+                running.stop()
 
     def invoke(
         self,
@@ -244,6 +252,9 @@ class GuardedProcess:
         Raises:
             LibraryDied: it died too often, or dies while it is set up.
         """
+        if self._running is not None and self._running.owner != os.getpid():
+            self._running.close()  # this process was forked: that worker is its parent's
+            self._running = None
         if self._running is not None:
             return self._running
         if self._recent > self.options.restarts:
@@ -366,7 +377,7 @@ def _end(holder: _Holder) -> None:
     running, holder.running = holder.running, None
     if running is not None:
         with suppress(NoriaError, OSError):
-            running.end("died")
+            running.stop()
 
 
 def _side(words: memoryview, outputs: Region) -> dict[str, Any]:
