@@ -149,6 +149,8 @@ def decode(prior, variance, t, code, *, in_target=False):
 
 
 def overlap(a, b):
+    """Corners that cross change places, as in TensorRT's plugin."""
+    a, b = ([*np.minimum(r[:2], r[2:]), *np.maximum(r[:2], r[2:])] for r in (a, b))
     w = min(a[2], b[2]) - max(a[0], b[0])
     h = min(a[3], b[3]) - max(a[1], b[1])
     if w <= 0 or h <= 0:

@@ -26,8 +26,16 @@ _BATCHED_NMS_LIMIT = 201
 _SSD_TLT_ROWS = 200
 
 
+_LEAST_NORMAL_BITS = 1 << 23
+
+
 def _count(count: npt.NDArray[Any], available: int) -> int:
-    return min(max(int(class_numbers(count.ravel()[:1])[0]), 0), available)
+    """The number of rows that count. TensorRT's NMS plugins write the bits of an integer into a
+    float tensor: as a number that would be next to nothing."""
+    first = count.ravel()[:1]
+    if first.dtype == np.float32 and 0 < first.view(np.int32)[0] < _LEAST_NORMAL_BITS:
+        first = first.view(np.int32)
+    return min(max(int(class_numbers(first)[0]), 0), available)
 
 
 def _refuse_classes(class_ids: IntArray, params: DetectionParams) -> None:

@@ -17,12 +17,6 @@ __all__ = ["LAYERS"]
 _MAX_TOP = 4096
 
 
-def _limits(layer: Layer) -> None:
-    g = layer.given
-    if g.keepTopK > g.topK:
-        raise layer.error(f"keepTopK is {g.keepTopK}, topK {g.topK}", expected="keepTopK ≤ topK")
-
-
 class BatchedNMSDynamic(Layer):
     """Each class on its own, then the best of all. Classes come out as numbers of the scores' type;
     -1 and zeros fill the rows that are left."""
@@ -47,7 +41,9 @@ class BatchedNMSDynamic(Layer):
     integer_outputs = frozenset((0,))
 
     def check(self) -> None:
-        _limits(self)
+        g = self.given
+        if g.keepTopK > g.topK:
+            raise self.error(f"keepTopK is {g.keepTopK}, topK {g.topK}", expected="keepTopK ≤ topK")
 
     @property
     def outputs(self) -> int:
@@ -125,8 +121,8 @@ class NMSDynamic(Layer):
         integer("varianceEncodedInTarget"),
         integer("backgroundLabelId"),
         integer("numClasses", above=0),
-        integer("topK", above=0, high=_MAX_TOP),
-        integer("keepTopK", above=0, high=_MAX_TOP),
+        integer("topK", above=0),
+        integer("keepTopK", above=0),
         number("confidenceThreshold"),
         number("nmsThreshold"),
         integers("inputOrder", length=3, low=0, high=2),
@@ -140,7 +136,6 @@ class NMSDynamic(Layer):
     half = False  # it has no room for the bits of the count
 
     def check(self) -> None:
-        _limits(self)
         if sorted(self.given.inputOrder) != [0, 1, 2]:
             raise self.error(
                 f"inputOrder is {self.given.inputOrder}",
