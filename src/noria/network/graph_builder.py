@@ -19,9 +19,21 @@ from noria.errors import ModelError
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["BATCH", "MAX_ELEMENTS", "OPSET", "Blob", "GraphBuilder", "Shape", "shape_text", "size"]
+__all__ = [
+    "BATCH",
+    "MAX_ELEMENTS",
+    "OPSET",
+    "PLUGIN_DOMAIN",
+    "Blob",
+    "GraphBuilder",
+    "Shape",
+    "shape_text",
+    "size",
+]
 
 OPSET = 17  # everything used here is in it, and every runtime takes it
+PLUGIN_DOMAIN = "trt.plugins"
+"""Domain of nodes that plugins compute; TensorRT's parser looks at the type alone."""
 _IR_VERSION = 8
 
 Shape = tuple[int, ...]
@@ -137,6 +149,8 @@ class GraphBuilder:
         op: str,
         inputs: Sequence[Blob | None],
         outputs: Sequence[tuple[Shape | None, Any]],
+        *,
+        domain: str = "",
         **attributes: Any,
     ) -> list[Blob]:
         """One operator with several outputs: (shape, dtype) of each.
@@ -153,7 +167,9 @@ class GraphBuilder:
         name = self._unique(f"{self.label}/{op}")
         blobs = [self._blob(f"{name}:{i}", s, d, fixed) for i, (s, d) in enumerate(outputs)]
         values = [b.value if b is not None else None for b in inputs]
-        node = ir.node(op, values, attributes, outputs=[b.value for b in blobs], name=name)
+        node = ir.node(
+            op, values, attributes, domain=domain, outputs=[b.value for b in blobs], name=name
+        )
         self._nodes.append(node)
         return blobs
 
@@ -252,7 +268,7 @@ class GraphBuilder:
             self._outputs,
             nodes=kept[::-1],
             initializers=list(constants.values()),
-            opset_imports={"": OPSET},
+            opset_imports={"": OPSET, **{n.domain: 1 for n in kept if n.domain}},
             name=self._name or "network",
         )
         return ir.Model(graph, ir_version=_IR_VERSION, producer_name=self._producer)

@@ -8,7 +8,7 @@ so that a batch is one tensor and a parser reads its picture's part. Surplus row
 from __future__ import annotations
 
 from noria.network.caffe.lowering import Lowering
-from noria.network.graph_builder import BATCH, Blob, size
+from noria.network.graph_builder import BATCH, PLUGIN_DOMAIN, Blob, size
 
 __all__ = ["detection_output"]
 
@@ -63,6 +63,7 @@ def detection_output(ctx: Lowering) -> list[Blob]:
         "NMSDynamic_TRT",
         [location, confidence, ctx.graph.reshape(prior, (1, 2, count * 4, 1))],
         [((BATCH, 1, keep, 7), "float32"), ((BATCH, 1, 1, 1), "float32")],
+        domain=PLUGIN_DOMAIN,
         shareLocation=int(shared),
         varianceEncodedInTarget=int(fields.flag("variance_encoded_in_target", False)),
         backgroundLabelId=background,
