@@ -20,6 +20,7 @@ from noria.plugins.dims import Dims
 from noria.plugins.driver_dynamic import read_names, serialized
 from noria.plugins.expressions import Axis, DimsExprs, IExprBuilder
 from noria.plugins.layer import (
+    Array,
     EnginePlugin,
     EngineSpec,
     Generation,
@@ -253,12 +254,18 @@ class BatchedContext(ContextPlugin):
 
     def _change(self, now: Prepared, *, within: bool) -> None:
         shapes = now.key[0]
-        if len({s[0] for s in shapes}) > 1:
+        if any(s[0] not in (1, shapes[0][0]) for s in shapes):
             raise refuse(self.spec, f"inputs {shapes}", expected="the same batch in all of them")
         if not within:
             instance = self.instances[now.profile]
             size = instance.call("run", "get_workspace_size", shapes[0][0])
             self._grow_workspace(checks.as_size(instance, "get_workspace_size", size))
+
+    def _call(self, now: Prepared, inputs: list[Array], outputs: list[Array]) -> None:
+        # what is the same for every picture, such as priors, may come once
+        batch = now.key[0][0][0]
+        whole = [a if len(a) == batch else np.repeat(a, batch, axis=0) for a in inputs]
+        super()._call(now, whole, outputs)
 
     def _enqueue(
         self, now: Prepared, inputs: list[int], outputs: list[int], workspace: int

@@ -12,6 +12,17 @@ from noria.errors import ModelError
 from tests.plugins.standard.driving import create, run
 
 RANDOM = np.random.default_rng(3)
+SIZES = [
+    [3.9, 1.6, 1.5, 0.0],
+    [3.9, 1.6, 1.5, 1.57],
+    [0.8, 0.6, 1.7, 0.0],
+    [0.8, 0.6, 1.7, 1.57],
+]
+HEAD: dict[str, Any] = {
+    "point_cloud_range": [0.0, -4.0, -3.0, 8.0, 4.0, 1.0],
+    "anchors": [v for a in SIZES for v in a], "anchor_bottom_height": [-1.8, -0.6],
+    "dir_offset": 0.78, "dir_limit_offset": 0.0, "num_dir_bins": 2, "score_thresh": 0.6,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("values", "features"), [(4, 9), (4, 10), (5, 10), (5, 11)])
@@ -66,18 +77,7 @@ def test_boxes_of_a_map() -> None:
     scores = RANDOM.normal(0, 2, (*shape, anchors * classes)).astype(np.float32)
     codes = RANDOM.normal(0, 0.5, (*shape, anchors * 7)).astype(np.float32)
     turns = RANDOM.normal(0, 1, (*shape, anchors * 2)).astype(np.float32)
-    sizes = [
-        [3.9, 1.6, 1.5, 0.0],
-        [3.9, 1.6, 1.5, 1.57],
-        [0.8, 0.6, 1.7, 0.0],
-        [0.8, 0.6, 1.7, 1.57],
-    ]
-    fields: dict[str, Any] = {
-        "point_cloud_range": [0.0, -4.0, -3.0, 8.0, 4.0, 1.0],
-        "anchors": [v for a in sizes for v in a], "anchor_bottom_height": [-1.8, -0.6],
-        "dir_offset": 0.78, "dir_limit_offset": 0.0, "num_dir_bins": 2, "score_thresh": 0.6,
-    }  # fmt: skip
-    boxes, number = run("DecodeBbox3DPlugin", scores, codes, turns, **fields)
+    boxes, number = run("DecodeBbox3DPlugin", scores, codes, turns, **HEAD)
     assert boxes.shape == (2, height * width * anchors, 9)
     for b in range(2):
         expected = []
@@ -89,7 +89,7 @@ def test_boxes_of_a_map() -> None:
                     if score < 0.6:
                         continue
                     t = codes[b, i, j, 7 * a : 7 * a + 7].astype(float)
-                    dx, dy, dz, r = sizes[a]
+                    dx, dy, dz, r = SIZES[a]
                     diagonal = math.hypot(dx, dy)
                     d0, d1 = turns[b, i, j, 2 * a : 2 * a + 2]
                     value = t[6] + r - 0.78
@@ -104,4 +104,4 @@ def test_boxes_of_a_map() -> None:
         np.testing.assert_allclose(boxes[b, : len(expected)], expected, rtol=1e-3, atol=1e-4)
         assert not boxes[b, len(expected) :].any()
     with pytest.raises(ModelError, match="heights"):
-        create("DecodeBbox3DPlugin", **{**fields, "anchor_bottom_height": [0.0]})
+        create("DecodeBbox3DPlugin", **{**HEAD, "anchor_bottom_height": [0.0]})
