@@ -6,7 +6,6 @@ import threading
 from collections import Counter
 from dataclasses import dataclass, field
 
-from noria.custom.guard.errors import LibraryDied
 from noria.errors import ParserError
 from noria.meta import FrameMeta
 from noria.notices import Notice, note_once
@@ -52,8 +51,8 @@ class Record:
     def parser_failed(self, error: ParserError, meta: FrameMeta) -> None:
         """A parser that fails costs the item its results, never the stream. Source: spec D.6."""
         self.failed_items += 1
-        if isinstance(error, LibraryDied):
-            error.in_frame(meta.source, meta.frame)
+        if in_frame := getattr(error, "in_frame", None):  # a guarded library died
+            in_frame(meta.source, meta.frame)
         text = str(error)
         if len(self._parse_errors) < _MAX_PARSE_ERRORS and text not in self._parse_errors:
             self._parse_errors.add(text)
