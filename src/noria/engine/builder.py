@@ -104,7 +104,7 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
     """Build a plan: fix the shapes, check the operators, let the runtime load it once.
 
     Raises:
-        ModelError: external data changed since the model was read; over 2 GiB.
+        ModelError: external data changed since the model was read.
         EngineError: shapes that stay free or contradict `infer_dims`; operators
             that the runtime does not know; anything else the runtime refuses.
     """
@@ -141,6 +141,10 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
             TensorSpec(picture.name, picture.dtype, shape),
             *_extra_inputs(network, shape, where),
         ]
+    if network.is_large:
+        from noria.engine.large import build_large
+
+        return build_large(network, options, inputs, shape, decisions, where)
     bake = partial(model_bytes, shape=shape, where=where, decisions=decisions)
     plugins = partial(
         build_plugins,
@@ -227,7 +231,7 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
             chosen=True,
         )
         tries = (chosen,)
-    header = _header(
+    header = plan_header(
         noria=noria.__version__,
         runtime=RuntimeRecord(name=backend.name, version=backend.version()),
         precision=precision,
@@ -236,7 +240,7 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
         max_batch=options.max_batch,
         fixed_batch=fixed_batch,
         infer_dims=complete_infer_dims(options.infer_dims),
-        model=_model_record(network, model),
+        model=model_record(network, model),
         inputs=inputs,
         outputs=list(lowered.network.outputs if runner is None else runner.outputs),
         tactics=tries,
@@ -321,9 +325,13 @@ def model_bytes(
         notice = Notice("info", f"{text}, and so it is run")
         if notice not in decisions:
             decisions.append(notice)
-    graph = proto.graph
-    if not shape:
-        return _serialized(proto, where)
+    if shape:
+        fix_axes(proto.graph, shape)
+    return serialized(proto, where)
+
+
+def fix_axes(graph: Any, shape: tuple[int | None, ...]) -> None:
+    """Fix the axes of the first input of a GraphProto as `shape` says; its batch stays."""
     replaced: dict[str, int] = {}
     ambiguous: set[str] = set()  # Paddle's exporter calls every free axis "?"
     axes = graph.input[0].type.tensor_type.shape.dim
@@ -338,10 +346,9 @@ def model_bytes(
         for axis in info.type.tensor_type.shape.dim:
             if axis.dim_param in replaced and axis.dim_param not in ambiguous:
                 axis.dim_value = replaced[axis.dim_param]
-    return _serialized(proto, where)
 
 
-def _serialized(proto: Any, where: str) -> bytes:
+def serialized(proto: Any, where: str) -> bytes:
     from google.protobuf.message import Error as ProtobufError  # type: ignore[import-untyped]
 
     try:
@@ -386,7 +393,7 @@ def _open(
         ) from error
 
 
-def _model_record(network: Network, model: bytes) -> ModelRecord:
+def model_record(network: Network, model: bytes) -> ModelRecord:
     if network.path is None:
         digest = hashlib.sha256(model).hexdigest()
         return ModelRecord(name="network", size_bytes=len(model), sha256=digest)
@@ -399,7 +406,9 @@ def _model_record(network: Network, model: bytes) -> ModelRecord:
     )
 
 
-def _header(*, inputs: list[TensorSpec], outputs: list[TensorSpec], **values: Any) -> PlanHeader:
+def plan_header(
+    *, inputs: list[TensorSpec], outputs: list[TensorSpec], **values: Any
+) -> PlanHeader:
     from pydantic import ValidationError
 
     try:

@@ -15,16 +15,24 @@ from __future__ import annotations
 
 import hashlib
 import json
+import mmap
 import os
 import stat
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import noria
-from noria.engine.backends import Backend, CompilingBackend, Runner, RunOptions, get_backend
+from noria.engine.backends import (
+    Backend,
+    CompilingBackend,
+    Runner,
+    RunOptions,
+    SplitBackend,
+    get_backend,
+)
 from noria.engine.machine import usable_cores
 from noria.engine.plan_header import BlobRecord, PlanHeader, TacticRecord
 from noria.engine.store import locked, write_atomically
@@ -42,6 +50,7 @@ __all__ = [
     "COMPILED_BLOB",
     "FORMAT_VERSION",
     "MODEL_BLOB",
+    "WEIGHTS_BLOB",
     "NewerPlan",
     "Plan",
     "PlanSummary",
@@ -51,12 +60,17 @@ __all__ = [
 
 FORMAT_VERSION = 1
 MODEL_BLOB = "model"
+WEIGHTS_BLOB = "weights"
+"""Weights of a model too large for one message; see `noria.network.split`."""
 COMPILED_BLOB = "compiled"
 """What a runtime made of the model; see `noria.engine.backends.CompilingBackend`."""
 MAX_HEADER_BYTES = 16 * 2**20
-MAX_PLAN_BYTES = 2**32  # a model ends at 2 GiB
+MAX_PLAN_BYTES = 2**40
 _PREFIX = struct.Struct("<8sIIQ32s")
 _REBUILD = "delete it: it is built anew from the model at the next start"
+
+
+Blob = Any  # bytes; a view of a mapped file for `WEIGHTS_BLOB`
 
 
 class NewerPlan(EngineError):
@@ -96,7 +110,7 @@ class Plan:
     """
 
     def __init__(
-        self, header: PlanHeader, blobs: Mapping[str, bytes], *, path: Path | None = None
+        self, header: PlanHeader, blobs: Mapping[str, Blob], *, path: Path | None = None
     ) -> None:
         self.header = header
         self.blobs = dict(blobs)
@@ -160,6 +174,12 @@ class Plan:
         compiled = self.blobs.get(COMPILED_BLOB) if runtime == self.header.runtime.name else None
         if self.header.plugins:
             runner: Runner = self._open_with_plugins(backend, options)
+        elif WEIGHTS_BLOB in self.blobs:
+            if not isinstance(backend, SplitBackend):
+                raise EngineError(f"{backend.name} takes no models over 2 GiB")
+            runner = backend.open_split(
+                self.blobs[MODEL_BLOB], memoryview(self.blobs[WEIGHTS_BLOB]), options
+            )
         elif compiled is not None and isinstance(backend, CompilingBackend):
             runner = backend.open(self.blobs[MODEL_BLOB], options, compiled)
         else:
@@ -233,7 +253,7 @@ class Plan:
             decisions=tuple(self.decisions),
         )
 
-    def to_chunks(self) -> list[bytes]:
+    def to_chunks(self) -> list[bytes | memoryview]:
         """The bytes of the plan file, in pieces (blobs are not copied)."""
         header = self.header.model_dump_json().encode()
         if len(header) > MAX_HEADER_BYTES:
@@ -286,10 +306,10 @@ class Plan:
             if not stat.S_ISREG(path.stat().st_mode):  # before open: a pipe would block
                 raise EngineError("is not a regular file", where=where)
             with open(path, "rb") as file:
-                status = os.fstat(file.fileno())
-                head = file.read(HEAD_BYTES)
-                _check_prefix(head, status.st_size, where)
-                data = head + file.read(status.st_size - len(head))
+                size = os.fstat(file.fileno()).st_size
+                _check_prefix(file.read(HEAD_BYTES), size, where)
+                # what is mapped never takes memory twice; files of plans are replaced, not changed
+                data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
         except (OSError, ValueError) as error:
             raise EngineError(
                 f"the plan cannot be read: {getattr(error, 'strerror', None) or error}",
@@ -298,19 +318,19 @@ class Plan:
         return cls.from_bytes(data, path=path)
 
     @classmethod
-    def from_bytes(cls, data: bytes, *, path: Path | None = None) -> Plan:
+    def from_bytes(cls, data: bytes | memoryview, *, path: Path | None = None) -> Plan:
         """`load` for bytes that are already here.
 
         Raises:
             EngineError: as `load`.
         """
         where = str(path) if path else "plan"
-        header_size, digest = _check_prefix(data[:HEAD_BYTES], len(data), where)
-        header_bytes = data[_PREFIX.size : _PREFIX.size + header_size]
+        header_size, digest = _check_prefix(bytes(data[:HEAD_BYTES]), len(data), where)
+        header_bytes = bytes(data[_PREFIX.size : _PREFIX.size + header_size])
         if hashlib.sha256(header_bytes).digest() != digest:
             raise _damaged("the header does not match its sha256", where)
         header = _parse_header(header_bytes, where)
-        blobs = {}
+        blobs: dict[str, Blob] = {}
         at = _PREFIX.size + header_size
         for record in header.blobs:
             blob = data[at : at + record.size_bytes]
@@ -319,7 +339,7 @@ class Plan:
                 raise _damaged(f"blob {record.name!r} is not all there, or there twice", where)
             if hashlib.sha256(blob).hexdigest() != record.sha256:
                 raise _damaged(f"blob {record.name!r} does not match its sha256", where)
-            blobs[record.name] = blob
+            blobs[record.name] = blob if record.name == WEIGHTS_BLOB else bytes(blob)
         if at != len(data):
             raise _damaged(f"{len(data) - at} bytes follow the last blob", where)
         if MODEL_BLOB not in blobs:
@@ -332,7 +352,7 @@ class Plan:
         return f"Plan({name}: {header.model.name}, {header.precision}, batch {header.max_batch})"
 
 
-def blob_record(name: str, blob: bytes) -> BlobRecord:
+def blob_record(name: str, blob: Blob) -> BlobRecord:
     """The header's entry for `blob`."""
     return BlobRecord(name=name, size_bytes=len(blob), sha256=hashlib.sha256(blob).hexdigest())
 

@@ -192,6 +192,28 @@ class Network:
             external_files=tuple(self.external_locations.values()),
         )
 
+    @property
+    def is_large(self) -> bool:
+        """Too large for one ONNX message: see `noria.network.split`."""
+        tensors = (v.const_value for v in self.model.graph.initializers.values())
+        return sum(t.nbytes for t in tensors if t is not None) > MAX_MODEL_BYTES
+
+    def graph_proto(self) -> Any:
+        """A new ModelProto of the network; weights that are external data stay so.
+
+        Raises:
+            ModelError: not writable as ONNX.
+        """
+        import onnx_ir as ir
+
+        try:
+            return ir.to_proto(self.model)
+        except Exception as error:  # whatever an odd graph makes the serialiser raise
+            cause = str(error.__cause__ or error).splitlines()[:1]
+            raise ModelError(
+                f"the graph cannot be written: {''.join(cause)[:200]}", where=self._where()
+            ) from error
+
     def to_proto(self) -> Any:
         """A new ModelProto of the network, all weights inside.
 
@@ -199,15 +221,7 @@ class Network:
             ModelError: over 2 GiB, not writable as ONNX, or its external data changed since it was
                 read.
         """
-        import onnx_ir as ir
-
-        try:
-            proto = ir.to_proto(self.model)
-        except Exception as error:  # whatever an odd graph makes the serialiser raise
-            cause = str(error.__cause__ or error).splitlines()[:1]
-            raise ModelError(
-                f"the graph cannot be written: {''.join(cause)[:200]}", where=self._where()
-            ) from error
+        proto = self.graph_proto()
         path = self.path or Path("network")
         ranges = check_tensors(proto, path)
         total = proto.ByteSize() + sum(part.size_bytes for part in ranges)

@@ -20,6 +20,7 @@ __all__ = [
     "Optimization",
     "RunOptions",
     "Runner",
+    "SplitBackend",
     "get_backend",
     "installed_backends",
 ]
@@ -121,6 +122,19 @@ class CompilingBackend(Backend, Protocol):
         ...
 
     def open(self, model: bytes, options: RunOptions, compiled: bytes | None = None) -> Runner: ...
+
+
+@runtime_checkable
+class SplitBackend(Backend, Protocol):
+    """A runtime that takes models larger than one message."""
+
+    def open_split(self, graph: bytes, weights: memoryview, options: RunOptions) -> Runner:
+        """Load a model whose large weights are external data in a file called `weights`.
+
+        Raises:
+            EngineError: as `open`.
+        """
+        ...
 
 
 DEFAULT_BACKEND = "onnxruntime"

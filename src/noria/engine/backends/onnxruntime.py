@@ -13,6 +13,7 @@ import onnxruntime as ort
 from noria.engine.backends import RunOptions
 from noria.engine.machine import usable_cores
 from noria.errors import EngineError
+from noria.network.split import WEIGHTS_FILE
 from noria.network.tensor_spec import TensorSpec
 
 __all__ = ["SILENT", "backend", "session_options", "spec", "worded"]
@@ -53,9 +54,15 @@ class OnnxRuntimeRunner:
 
     device = "cpu"
 
-    def __init__(self, model: bytes, options: RunOptions) -> None:
+    def __init__(
+        self, model: bytes, options: RunOptions, weights: memoryview | None = None
+    ) -> None:
         settings = session_options(options)
         try:
+            if weights is not None:
+                settings.add_external_initializers_from_files_in_memory(
+                    [WEIGHTS_FILE], [weights], [len(weights)]
+                )
             session = ort.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
         except Exception as error:  # the binding's exception types share no base of their own
             raise worded(error, "refuses the model") from error
@@ -144,6 +151,12 @@ class OnnxRuntimeBackend:
 
     def open(self, model: bytes, options: RunOptions) -> OnnxRuntimeRunner:
         return OnnxRuntimeRunner(model, options)
+
+    def open_split(
+        self, graph: bytes, weights: memoryview, options: RunOptions
+    ) -> OnnxRuntimeRunner:
+        """See `SplitBackend`."""
+        return OnnxRuntimeRunner(graph, options, weights)
 
     def profile(
         self, model: bytes, options: RunOptions, feeds: Mapping[str, Any], runs: int

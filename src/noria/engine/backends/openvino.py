@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import tempfile
 import threading
 from collections import deque
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from noria.engine.backends import RunOptions
 from noria.engine.machine import usable_cores
 from noria.errors import EngineError
 from noria.network import wire
+from noria.network.split import WEIGHTS_FILE
 from noria.network.tensor_spec import TensorSpec
 
 __all__ = ["backend"]
@@ -72,7 +75,7 @@ class OpenVinoRunner:
 
     device = "cpu"
 
-    def __init__(self, model: bytes, options: RunOptions) -> None:
+    def __init__(self, model: bytes, options: RunOptions, file: Path | None = None) -> None:
         threads = options.threads or max(1, usable_cores() // options.streams)
         self._settings = {
             props.inference_num_threads(): threads * options.streams,
@@ -88,7 +91,7 @@ class OpenVinoRunner:
         self._batched = options.batched
         self._lock = threading.Lock()
         try:
-            read = _core().read_model(model)
+            read = _core().read_model(model if file is None else str(file))
             names = _input_names(read, model)
             self.inputs = tuple(map(_spec, read.inputs, names))
             self.outputs = tuple(_spec(port) for port in read.outputs)
@@ -289,6 +292,21 @@ class OpenVinoBackend:
         except RuntimeError as error:
             raise _worded(error, "failed") from error
         return [(name, ms) for name, ms in times.items() if len(ms) == runs]
+
+    def open_split(self, graph: bytes, weights: memoryview, options: RunOptions) -> OpenVinoRunner:
+        """See `SplitBackend`. OpenVINO reads files only: they are written, and gone afterwards."""
+        try:
+            with tempfile.TemporaryDirectory(prefix="noria-model-") as folder:
+                (Path(folder) / WEIGHTS_FILE).write_bytes(weights)
+                model = Path(folder) / "model.onnx"
+                model.write_bytes(graph)
+                return OpenVinoRunner(graph, options, model)
+        except OSError as error:
+            raise EngineError(
+                f"openvino reads models over 2 GiB from files, which cannot be written: "
+                f"{error.strerror}",
+                where=str(error.filename),
+            ) from error
 
     def open(self, model: bytes, options: RunOptions) -> OpenVinoRunner:
         return OpenVinoRunner(model, options)
