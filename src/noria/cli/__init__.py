@@ -23,6 +23,8 @@ _COMMANDS = {
     "bench": "Time engines, side by side.",
     "trtexec": "Build, run and time an engine with the options of trtexec.",
     "show": "Show a config with origins, a model, or an engine.",
+    "init": "Write a Python plugin to begin with, and a test of it.",
+    "trace-plugins": "Show every call into the plugins of a model.",
     "compile": "Compile a custom library from its C++ sources.",
     "includes": "Print the flags with which C++ sources find noria's headers.",
     "inspect": "Show what a custom library has, needs, and registers.",
@@ -57,8 +59,9 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        module = importlib.import_module(f"noria.cli.{cmd_name}")
-        command = getattr(module, cmd_name)
+        module_name = cmd_name.replace("-", "_")
+        module = importlib.import_module(f"noria.cli.{module_name}")
+        command = getattr(module, module_name)
         assert isinstance(command, click.Command)
         return command
 

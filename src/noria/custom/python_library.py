@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal
 
 from noria.custom.inputs import (
@@ -39,7 +40,7 @@ class PythonLibrary:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.decisions: list[Notice] = []
-        self._module = import_file(path)
+        self._module = _with_plugins(path)
 
     def __repr__(self) -> str:
         return f"PythonLibrary({str(self.path)!r})"
@@ -106,6 +107,17 @@ class PythonLibrary:
             )
         _require_function(function, name, where, signature)
         return function, where, self.path.parent
+
+
+def _with_plugins(path: Path) -> ModuleType:
+    """The module; the plugins in it are registered."""
+    from noria.plugins.library import register_module
+    from noria.plugins.registry import get_plugin_registry, loading
+
+    with loading(path):
+        module = import_file(path)
+        register_module(module, path, get_plugin_registry())
+    return module
 
 
 def _is_parser_like(value: Any, module: str) -> bool:

@@ -19,6 +19,7 @@ from noria.engine.machine import this_machine, usable_cores
 from noria.engine.model_source import model_source
 from noria.engine.plan import NewerPlan, Plan, is_plan_file, read_header
 from noria.engine.plan_header import Precision, TuningRecord
+from noria.engine.plugin_files import load_custom_plugins
 from noria.engine.precision.rules import MODES, Decided, decide
 from noria.engine.sample_inputs import picture_range
 from noria.engine.store import locked
@@ -81,6 +82,7 @@ def load_or_build(
         ModelError: the model's files cannot be read, see the importer of their format.
         EngineError: no usable model or engine is given; the model cannot be run.
         ConfigError: the config does not fit the model, see `network_dims`.
+        CustomLibraryError: plugins of `custom-lib-path` cannot be loaded.
     """
     if tactic is not None:
         if backend not in (None, tactic.runtime):
@@ -100,7 +102,7 @@ def load_or_build(
         return decide(cfg, among or [runtime], demanded=precision, tuned=tuned)
 
     decided(backend or DEFAULT_BACKEND)  # bad keys: told before anything long begins
-    notes: list[Notice] = []
+    notes: list[Notice] = load_custom_plugins(cfg.custom_lib_path)
     if cfg.enable_dla:
         dla = Notice("warning", "enable-dla: there is no DLA here, the CPU computes")
         notes.append(_at_key(cfg, dla, "enable_dla"))

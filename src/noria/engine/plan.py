@@ -95,6 +95,7 @@ class PlanSummary:
     model_sha256: str
     size_bytes: int
     decisions: tuple[Notice, ...]
+    plugins: tuple[str, ...] = ()
 
 
 class Plan:
@@ -251,6 +252,7 @@ class Plan:
             model_sha256=header.model.sha256,
             size_bytes=sum(record.size_bytes for record in header.blobs),
             decisions=tuple(self.decisions),
+            plugins=tuple(map(str, header.plugins)),
         )
 
     def to_chunks(self) -> list[bytes | memoryview]:

@@ -12,10 +12,53 @@ from noria.plugins.creators import IPluginCreatorInterface
 from noria.plugins.registry import LIBRARY_OPENERS, PluginRegistry
 from noria.user_module import describe, import_file
 
-__all__ = ["creators_of", "open_plugin_file"]
+__all__ = ["creators_of", "load_once", "open_plugin_file", "register_module"]
 
 PYTHON_SUFFIXES = (".py", ".pyw")
 FUNCTIONS = ("get_plugin_creators", "getPluginCreators")
+
+
+_loaded: dict[Path, tuple[int, int]] = {}
+"""Files whose plugins are registered -> time of their last change, size."""
+
+
+def register_module(module: ModuleType, path: Path, registry: PluginRegistry) -> None:
+    """Register the creators of a module that was run already, as `load_library` would.
+
+    Raises:
+        CustomLibraryError: see `creators_of`.
+    """
+    _loaded[path.absolute()] = _stamp(path)
+    for creator in creators_of(module, registry, path):
+        registry.register_creator(creator, creator.plugin_namespace)
+
+
+def load_once(path: Path, registry: PluginRegistry) -> None:
+    """Load a file of plugins unless it is loaded as it stands; other files are left alone.
+
+    Raises:
+        CustomLibraryError: it fails.
+    """
+    path = path.absolute()
+    is_python = path.suffix.lower() in PYTHON_SUFFIXES
+    if _loaded.get(path) == _stamp(path) or not (is_python or LIBRARY_OPENERS):
+        return
+    if is_python:
+        registry.load_library(path)
+    else:
+        for opener in LIBRARY_OPENERS:
+            creators = opener(path, registry)
+            for creator in creators or ():
+                registry.register_creator(creator, creator.plugin_namespace)
+    _loaded[path] = _stamp(path)
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    try:
+        status = path.stat()
+    except OSError:
+        return 0, 0
+    return status.st_mtime_ns, status.st_size
 
 
 def open_plugin_file(path: Path, registry: PluginRegistry) -> tuple[Any, list[Any]]:

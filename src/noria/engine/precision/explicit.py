@@ -294,6 +294,7 @@ def as_network(proto: Proto, old: Network) -> Network:
         external_locations=old.external_locations,
     )
     made.made_from, made.recipe = old.made_from, old.recipe
+    made.plugins, made.implicit_batch = old.plugins, old.implicit_batch
     return made
 
 

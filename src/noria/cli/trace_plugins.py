@@ -1,0 +1,171 @@
+"""`noria trace-plugins`: every call into the plugins of a model, and which of them failed."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from noria.cli.output import console, print_json, print_notices, printable
+from noria.errors import NoriaError
+
+if TYPE_CHECKING:
+    from noria.engine.plan import Plan
+    from noria.plugins.trace import Tracer
+
+__all__ = ["trace_plugins"]
+
+EPILOG = """\b
+Examples:
+  noria trace-plugins config_infer_primary.txt
+  noria trace-plugins model.onnx --library my_plugins.py
+  noria trace-plugins model.onnx --phase run --phase destroy
+"""
+_PHASES = ("parse", "build", "save", "load", "run", "destroy")
+
+
+@click.command(name="trace-plugins", epilog=EPILOG)
+@click.argument("file", metavar="CONFIG|MODEL", type=click.Path(path_type=Path))
+@click.option("--library", "libraries", multiple=True, type=click.Path(path_type=Path),
+              metavar="PLUGINS.py", help="A file of plugins to load first.")  # fmt: skip
+@click.option("--phase", "phases", multiple=True, type=click.Choice(_PHASES),
+              help="Show only this phase; repeatable.")  # fmt: skip
+@click.option("--batch", type=click.IntRange(1, 1024), default=1, show_default=True,
+              help="Greatest batch of a model; a config has its own.")  # fmt: skip
+@click.option("--runs", type=click.IntRange(0, 1000), default=2, show_default=True,
+              help="How often to run it.")  # fmt: skip
+@click.option("--backend", metavar="NAME", help="The runtime of the rest: onnxruntime, openvino.")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def trace_plugins(
+    file: Path,
+    libraries: tuple[Path, ...],
+    phases: tuple[str, ...],
+    batch: int,
+    runs: int,
+    backend: str | None,
+    as_json: bool,
+) -> int:
+    """Build CONFIG's model, or MODEL (.onnx), save it, load it, run it on noise, end it; show each
+    call into its plugins with its phase.
+
+    Nothing is written. The exit code is 0 if no call failed.
+    """
+    from noria.plugins.registry import get_plugin_registry
+    from noria.plugins.trace import Tracer
+
+    for library in libraries:
+        get_plugin_registry().load_library(library)
+    failure: NoriaError | None = None
+    plan: Plan | None = None
+    with Tracer() as tracer:
+        try:
+            plan = _live(file, batch, runs, backend)
+        except NoriaError as error:
+            failure = error
+    calls = [c for c in tracer.calls if not phases or c.phase in phases]
+    if as_json:
+        print_json(
+            {
+                "calls": [asdict(c) for c in calls],
+                "plugins": [] if plan is None else [str(r) for r in plan.header.plugins],
+                "error": None if failure is None else str(failure),
+            }
+        )
+    else:
+        _print(calls)
+        click.echo(printable(_summary(tracer, plan)))
+        if plan is not None:
+            print_notices(plan.decisions)
+    if failure is not None:
+        click.secho("error: ", fg="red", err=True, nl=False)
+        click.echo(printable(str(failure)), err=True)
+        return failure.exit_code
+    return 5 if tracer.failures else 0
+
+
+def _live(file: Path, batch: int, runs: int, backend: str | None) -> Plan:
+    """A whole life; the plan, closed."""
+    from noria.engine.builder import BuildOptions, build
+    from noria.engine.plan import Plan
+    from noria.engine.sample_inputs import sample_inputs
+
+    if file.suffix.lower() == ".onnx":
+        from noria.network import network_from_onnx
+
+        network = network_from_onnx(file)
+        options = BuildOptions(max_batch=batch, runtime=backend)
+    else:
+        network, options = _of_config(file, backend)
+    built = build(network, options)
+    data = b"".join(built.to_chunks())
+    built.open_session().close()  # the one that the build keeps ready
+    plan = Plan.from_bytes(data)
+    with plan.open_session() as session:
+        items = plan.header.fixed_batch or plan.header.max_batch
+        feeds = sample_inputs(plan.inputs, min(items, plan.header.max_batch))
+        for _ in range(runs):
+            session.run(feeds)
+    plan.decisions = built.decisions
+    return plan
+
+
+def _of_config(file: Path, backend: str | None) -> Any:
+    from noria.config import ModelConfig
+    from noria.engine.builder import BuildOptions
+    from noria.engine.image_input import complete_infer_dims
+    from noria.engine.model_source import model_source
+    from noria.engine.plugin_files import load_custom_plugins
+
+    cfg = ModelConfig.load(file)
+    load_custom_plugins(cfg.custom_lib_path)
+    source = model_source(cfg)
+    if source is None:
+        raise NoriaError(
+            "the config names no model that can be read", where=str(file),
+            expected="onnx-file, or the keys of a Caffe, UFF or Darknet model",
+        )  # fmt: skip
+    options = BuildOptions(
+        max_batch=cfg.batch_size,
+        infer_dims=complete_infer_dims(cfg.infer_dims),
+        input_order=cfg.network_input_order,
+        runtime=backend,
+    )
+    return source.network(), options
+
+
+def _print(calls: Any) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for head, justify in (("", "right"), ("phase", "left"), ("object", "left"), ("call", "left"),
+                          ("result", "left"), ("ms", "right")):  # fmt: skip
+        table.add_column(head, justify=justify, overflow="fold")  # type: ignore[arg-type]
+    for call in calls:
+        made = f" (#{call.made})" if call.made else ""
+        result = f"[red]{_plain(call.error)}[/red]" if call.error else _plain(call.result) + made
+        arguments = f"({call.arguments})" if call.arguments or call.result else ""
+        table.add_row(
+            str(call.number), call.phase, f"{call.cls}#{call.object}",
+            _plain(f"{call.method}{arguments}"), result, f"{call.seconds * 1e3:.3f}",
+        )  # fmt: skip
+    console().print(table)
+
+
+def _plain(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(printable(text))
+
+
+def _summary(tracer: Tracer, plan: Plan | None) -> str:
+    failed = tracer.failures
+    text = f"{len(tracer.calls)} calls, {len(failed)} failed"
+    if failed:
+        text += ": " + ", ".join(dict.fromkeys(f"{c.method} ({c.phase})" for c in failed))
+    if plan is not None and not plan.header.plugins:
+        text += (
+            "; the plan has no plugins: those of the model became ONNX operators, or it has none"
+        )
+    return text

@@ -1,0 +1,132 @@
+"""`noria init --plugin` and `noria trace-plugins`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from noria.cli.init import init
+from noria.errors import ModelError, NoriaError
+from tests.plugins.models import conv_plugin_conv, save
+
+ROOT = Path(__file__).parents[2]
+
+
+def noria(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "noria", *map(str, arguments)],
+        cwd=cwd, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def with_template(tmp_path: Path) -> Path:
+    """A model whose node is the template's plugin."""
+    done = noria("init", "--plugin", "MyLayer_TRT", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["mylayer_trt_plugin.py", "test_mylayer_trt_plugin.py"]
+    made, _ = conv_plugin_conv("MyLayer_TRT", scale=2.0, bias=1.0)
+    save(made, tmp_path, "model.onnx")
+    return tmp_path
+
+
+def test_the_template_passes_its_own_test(with_template: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider",
+         "test_mylayer_trt_plugin.py"],
+        cwd=with_template, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 passed" in done.stdout
+
+
+def test_a_trace_has_all_phases(with_template: Path) -> None:
+    library = "mylayer_trt_plugin.py"
+    done = noria("trace-plugins", "model.onnx", "--library", library, "--json", cwd=with_template)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    phases = list(dict.fromkeys(c["phase"] for c in told["calls"] if c["phase"] != "destroy"))
+    assert phases == ["parse", "build", "save", "load", "run"]
+    assert [c["method"] for c in told["calls"]].count("enqueue") == 2
+    assert told["plugins"] == ["MyLayer_TRT version 1 (node 'scale', V3)"]
+    text = noria("trace-plugins", "model.onnx", "--library", library, "--phase", "run",
+                 cwd=with_template)  # fmt: skip
+    assert "enqueue" in text.stdout
+    assert "create_plugin" not in text.stdout
+    assert "0 failed" in text.stdout
+
+
+def test_a_trace_shows_what_failed(with_template: Path) -> None:
+    library = with_template / "mylayer_trt_plugin.py"
+    source = library.read_text().replace("y[...] = x", "y[...] = nothing")
+    library.write_text(source)
+    done = noria("trace-plugins", "model.onnx", "--library", library, cwd=with_template)
+    assert done.returncode == 5
+    assert "1 failed: enqueue (run)" in done.stdout
+    assert "NameError" in done.stdout
+    assert "enqueue raised NameError" in done.stderr
+
+
+def test_a_config_loads_the_plugins_it_names(with_template: Path) -> None:
+    (with_template / "config.txt").write_text(
+        "[property]\nonnx-file=model.onnx\nbatch-size=2\nnetwork-type=100\n"
+        "custom-lib-path=mylayer_trt_plugin.py\n"
+    )
+    traced = noria("trace-plugins", "config.txt", cwd=with_template)
+    assert traced.returncode == 0, traced.stderr
+    built = noria("build", "config.txt", cwd=with_template)
+    assert built.returncode == 0, built.stderr
+    engine = built.stdout.strip()
+    shown = noria("show", engine, cwd=with_template)
+    assert "MyLayer_TRT version 1" in shown.stdout
+    again = noria("build", "config.txt", cwd=with_template)
+    assert "loaded" in again.stderr
+    (with_template / "without.txt").write_text(
+        "[property]\nonnx-file=model.onnx\nbatch-size=2\nnetwork-type=100\n"
+    )
+    refused = noria("build", "without.txt", "--rebuild", cwd=with_template)
+    assert refused.returncode == 4
+    assert "noria init --plugin MyLayer_TRT" in refused.stderr
+
+
+def test_a_template_takes_the_fields_of_a_node(tmp_path: Path) -> None:
+    made, _ = conv_plugin_conv(
+        "Odd_TRT", plugin_version="3", sizes=[1, 2], ratio=0.5, mode="fast", count=4, scales=[1.0]
+    )
+    path = save(made, tmp_path)
+    run = CliRunner().invoke(
+        init, ["--plugin", "Odd_TRT", "--model", str(path), "-o", str(tmp_path)],
+        catch_exceptions=False,
+    )  # fmt: skip
+    assert run.exit_code == 0
+    from noria.engine.builder import BuildOptions, build
+    from noria.network import network_from_onnx
+    from noria.plugins import PluginRegistry
+
+    registry = PluginRegistry()
+    registry.load_library(tmp_path / "odd_trt_plugin.py")
+    plan = build(network_from_onnx(path), BuildOptions(registry=registry))
+    assert plan.header.plugins[0].version == "3"
+    creator = registry.find("Odd_TRT", "3")
+    plugin = creator.create_plugin("x", [], 0)
+    assert (plugin.sizes, plugin.ratio, plugin.mode, plugin.count) == ((1,), 1.0, "", 1)
+
+
+def test_what_init_refuses(tmp_path: Path) -> None:
+    def run(*words: str) -> None:
+        CliRunner().invoke(init, [*words, "-o", str(tmp_path)], catch_exceptions=False)
+
+    run("--plugin", "A")
+    with pytest.raises(NoriaError, match="is there already"):
+        run("--plugin", "A")
+    run("--plugin", "A", "--force")
+    with pytest.raises(NoriaError, match="cannot be the name of a plugin"):
+        run("--plugin", "a b")
+    path = save(conv_plugin_conv("Other_TRT")[0], tmp_path)
+    with pytest.raises(ModelError, match="no node is a B"):
+        run("--plugin", "B", "--model", str(path))
