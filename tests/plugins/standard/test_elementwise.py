@@ -87,7 +87,7 @@ def test_instance_normalization(version: str, relu: int) -> None:
 
 def test_group_normalization() -> None:
     scale, bias = (RANDOM.normal(0, 1, 4).astype(np.float32) for _ in range(2))
-    (y,) = run("GroupNormalizationPlugin", X, scale, bias, eps=0.01, num_groups=2)
+    y = both("GroupNormalizationPlugin", X, scale, bias, eps=0.01, num_groups=2)
     for b in range(2):
         for c in range(4):
             part = X[b, c // 2 * 2 : c // 2 * 2 + 2].astype(float)

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from noria.errors import ModelError
-from tests.plugins.standard.driving import NEED_FIXED_AXES, decomposed, run
+from tests.plugins.standard.driving import decomposed, run
 
-NEED_FIXED_AXES.update({"ModulatedDeformConv2d"})
 RANDOM = np.random.default_rng(7)
 
 

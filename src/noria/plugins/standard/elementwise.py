@@ -213,6 +213,21 @@ class GroupNormalization(Layer):
         spread = (1, -1, *[1] * (x.ndim - 2))
         return [y * scale.reshape(spread) + bias.reshape(spread)]
 
+    def decompose(self, graph: Decomposition) -> bool:
+        shape = graph.shapes[0]
+        if graph.opset < 13 or shape is None:
+            return False
+        groups = self.given.num_groups
+        x, scale, bias = graph.inputs
+        flat = graph.op("Reshape", x, graph.integers([0, groups, -1]))
+        ones, zeros = graph.constant([1.0] * groups), graph.constant([0.0] * groups)
+        y = graph.op("InstanceNormalization", flat, ones, zeros, epsilon=float(self.given.eps))
+        y = graph.op("Reshape", y, graph.op("Shape", x))
+        spread = graph.integers([1, -1, *[1] * (len(shape) - 2)])
+        y = graph.op("Mul", y, graph.op("Reshape", scale, spread))
+        graph.op("Add", y, graph.op("Reshape", bias, spread), out=graph.outputs[0])
+        return True
+
 
 class Region(Layer):
     """The last layer of YOLO v2: sigmoid of places and of confidence, softmax of classes."""

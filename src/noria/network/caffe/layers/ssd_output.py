@@ -76,6 +76,7 @@ def detection_output(ctx: Lowering) -> list[Blob]:
         confSigmoid=0,
         isNormalized=1,
         codeType=_CODES.index(fields.choice("code_type", _CODES, first=1)),
+        scoreBits=16,
         isBatchAgnostic=1,
     )
     nms.refuse_unread()
