@@ -155,6 +155,27 @@ def test_calls_of_several_threads(guarded: GuardedLibrary) -> None:
     assert wrong == []
 
 
+def test_a_worker_is_collected_while_another_is_started(
+    guarded: GuardedLibrary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The collector may run in the midst of anything, with locks held."""
+    process = GuardedProcess("dropped", GuardOptions())
+    process.running("dropped")
+    pid, dropped = process.pid, [process]
+    del process
+    exchange = keeper.Keeper._exchange
+
+    def collecting(self: keeper.Keeper, *arguments: object) -> object:
+        dropped.clear()
+        return exchange(self, *arguments)
+
+    monkeypatch.setattr(keeper.Keeper, "_exchange", collecting)
+    other = open_library(guarded.path, guard="always")
+    assert pid is not None
+    assert gone(pid)
+    assert len(other.bbox_parser("ParseNan")(mean(0), NETWORK, PARAMS)) == 1
+
+
 def test_nothing_is_left_behind(guarded: GuardedLibrary, compile_parser: Compile) -> None:
     path = compile_parser("crashes.cpp", "-g")
     before = len(os.listdir("/proc/self/fd"))

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections import deque
 from contextlib import suppress
 from typing import Any
 
@@ -44,6 +45,7 @@ class Keeper:
         self._lock = threading.Lock()
         self._link: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
+        self._ended: deque[int] = deque()
 
     def start(self, fds: list[int], *, python: bool, memory_bytes: int) -> tuple[int, int]:
         """Start a worker with these descriptors (`keeper_main` names them).
@@ -63,6 +65,8 @@ class Keeper:
             "environment": dict(os.environ),
         }
         with self._lock:
+            while self._ended:
+                self._reap(self._ended.popleft())
             answer = self._ask(request, fds)
             pid = answer.get("pid")
             if not isinstance(pid, int):
@@ -72,15 +76,24 @@ class Keeper:
     def reap(self, pid: int) -> int | None:
         """Exit code of a worker that ended (negative: a signal); None if nobody knows."""
         with self._lock:
-            if self._link is None:
-                return None
-            try:
-                answer = self._exchange(self._link, {"do": "reap", "pid": pid}, [], _REAP_S)
-            except OSError:
-                self._drop()
-                return None
-            code = answer.get("code")
-            return code if isinstance(code, int) else None
+            return self._reap(pid)
+
+    def reap_later(self, pid: int) -> None:
+        """Forget a worker that was killed, when the next one is started. Takes no lock: the
+        collector of garbage may come here from anywhere, from the midst of `start`, too.
+        """
+        self._ended.append(pid)
+
+    def _reap(self, pid: int) -> int | None:
+        if self._link is None:
+            return None
+        try:
+            answer = self._exchange(self._link, {"do": "reap", "pid": pid}, [], _REAP_S)
+        except OSError:
+            self._drop()
+            return None
+        code = answer.get("code")
+        return code if isinstance(code, int) else None
 
     def close(self) -> None:
         """End it, and every worker with it."""
@@ -105,8 +118,14 @@ class Keeper:
         self, link: socket.socket, request: dict[str, Any], fds: list[int], timeout_s: float
     ) -> dict[str, Any]:
         link.settimeout(timeout_s)
-        socket.send_fds(link, [json.dumps(request).encode()], fds)
-        answer = link.recv(_LARGEST)
+        try:
+            socket.send_fds(link, [json.dumps(request).encode()], fds)
+            answer = link.recv(_LARGEST)
+        except OSError:
+            raise
+        except BaseException:  # Ctrl-C: the answer would be taken for that of the next request
+            self._drop()
+            raise
         if not answer:
             raise ConnectionResetError("the process that starts them ended")
         found: dict[str, Any] = json.loads(answer)

@@ -23,7 +23,6 @@ from noria.custom.guard.keeper_main import HANG_SIGNAL
 from noria.custom.guard.messages import arrays_in, error_from, put_arrays
 from noria.custom.guard.options import GuardOptions
 from noria.custom.guard.wire import Nonsense, Region, Writer, control_words, new_memory
-from noria.errors import NoriaError
 
 __all__ = ["FORGIVEN_AFTER", "GuardedProcess"]
 
@@ -55,8 +54,9 @@ class _Running:
             self.inputs, self.outputs = Region(self.fds["inputs"]), Region(self.fds["outputs"])
             self.words = control_words(self.fds["page"])
             names = ("page", "inputs", "outputs", "theirs", "mine", "report")
+            self.keeper = keeper()
             with _standard_streams() as streams:
-                self.pid, self.pidfd = keeper().start(
+                self.pid, self.pidfd = self.keeper.start(
                     [*(self.fds[n] for n in names), *streams],
                     python=python,
                     memory_bytes=options.memory_mib << 20,
@@ -87,7 +87,7 @@ class _Running:
                 if select.select([self.pidfd], [], [], 0.01)[0]:
                     break
         end_process(self.pidfd)
-        report, code = self.report(), keeper().reap(self.pid)
+        report, code = self.report(), self.keeper.reap(self.pid)
         self.close()
         return report or None, code
 
@@ -375,9 +375,9 @@ class _Holder:
 
 def _end(holder: _Holder) -> None:
     running, holder.running = holder.running, None
-    if running is not None:
-        with suppress(NoriaError, OSError):
-            running.stop()
+    if running is not None and running.owner == os.getpid():
+        running.close()
+        running.keeper.reap_later(running.pid)
 
 
 def _side(words: memoryview, outputs: Region) -> dict[str, Any]:
