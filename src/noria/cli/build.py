@@ -58,6 +58,8 @@ _DEFAULT_BUDGET = "60"
 @click.option("--retime", is_flag=True, help="Measure even what the timing cache knows.")
 @click.option("--tactic", metavar="TACTIC",
               help="Pin the way to run it, as onnxruntime:threads=1,streams=2.")  # fmt: skip
+@click.option("--dynamic-batch", is_flag=True,
+              help="Free the batch of a model that fixes it at 1, if that is right.")  # fmt: skip
 @click.option("--rebuild", is_flag=True, help="Build even if a valid engine is saved.")
 @click.option("--threads", type=click.IntRange(1, 1024), help="CPU threads of the engine.")
 @click.option("--strict", is_flag=True, help="Treat every warning as an error.")
@@ -67,6 +69,7 @@ def build(
     backend: str | None,
     precision: Precision | None,
     export_onnx: Path | None,
+    dynamic_batch: bool,
     tune: float | None,
     tune_for: str,
     timing_cache: Path | None,
@@ -118,6 +121,7 @@ def build(
             tactic=None if tactic is None else Tactic.parse(tactic),
             tuning=tuning,
             precision=precision,
+            dynamic_batch=dynamic_batch,
             progress=progress.at,
         )
     if strict:

@@ -69,6 +69,7 @@ class BuildOptions:
         precision: what may be computed in, as TensorRT's flags: FP16 is built where it is faster.
         exact: `precision` is to be in the graph, whether it is faster or not.
         rules: scales for INT8, layers of other precisions, types of outputs.
+        dynamic_batch: free the batch of a model that fixes it at 1, if that turns out right.
         infer_dims: channels, height, width for a model that leaves them free.
         input_order: order of the axes of the picture input.
         runtime: name of the backend; None is the default one, or with `tuning` all that are there.
@@ -87,6 +88,7 @@ class BuildOptions:
     precision: Precision = "fp32"
     exact: bool = False
     rules: PrecisionRules = field(default_factory=PrecisionRules)
+    dynamic_batch: bool = False
     infer_dims: Dims | None = None
     input_order: TensorOrder = TensorOrder.NCHW
     runtime: str | None = None
@@ -124,6 +126,8 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
         runtimes = [tactic.runtime] if options.runtime or not tuned else installed_backends()
         asked, notice = choose(asked, runtimes, no_table=missing, tuned=tuned)
         decisions += [notice] if notice else []
+    if options.dynamic_batch and shape and shape[0] == 1 < options.max_batch:
+        network, shape = _with_free_batch(network, shape, options, decisions, where)
     fixed_batch = shape[0] if shape else None
     if fixed_batch is not None and fixed_batch > MAX_BATCH:
         raise EngineError(
@@ -278,6 +282,26 @@ def _picture_shape(network: Network, options: BuildOptions, where: str) -> tuple
     return ()
 
 
+def _with_free_batch(
+    network: Network,
+    shape: tuple[int | None, ...],
+    options: BuildOptions,
+    decisions: list[Notice],
+    where: str,
+) -> tuple[Network, tuple[int | None, ...]]:
+    from noria.engine.dynamic_batch import NOT_FREE, with_free_batch
+
+    if network.is_large or has_plugins(network):
+        why = "it is over 2 GiB" if network.is_large else "it has plugins"
+        decisions.append(Notice("warning", f"{NOT_FREE}: {why}"))
+        return network, shape
+    picture = network.inputs[0]
+    inputs = [TensorSpec(picture.name, picture.dtype, shape), *_extra_inputs(network, shape, where)]
+    free, notice = with_free_batch(network, inputs, shape, options.picture_range, where)
+    decisions.append(notice)
+    return free, shape if free is network else (None, *shape[1:])
+
+
 def _extra_inputs(network: Network, image: tuple[int | None, ...], where: str) -> list[TensorSpec]:
     """Inputs beside the picture: a free first axis is the batch, all others must be fixed."""
     named = dict(zip(network.inputs[0].shape, image, strict=True))  # free axes that got a number
@@ -303,7 +327,7 @@ def _batch_notice(fixed: int, wanted: int, network: Network) -> Notice:
             f"the model fixes its batch at {fixed}: batch {wanted} runs as {runs} runs of {fixed}"
         )
         if fixed == 1:
-            text += "; export it with a free batch axis to run it at once"
+            text += "; noria build --dynamic-batch, or an export with a free batch, runs it at once"
     # the name alone: the notice is kept in the plan, and the model may be moved
     return Notice("info", text, network.path.name if network.path else None)
 

@@ -60,6 +60,7 @@ def load_or_build(
     tactic: Tactic | None = None,
     tuning: TuneOptions | None = None,
     precision: Precision | None = None,
+    dynamic_batch: bool = False,
     progress: Progress | None = None,
 ) -> Plan:
     """The plan for a config: loaded where a valid one is found, else built and saved.
@@ -76,6 +77,7 @@ def load_or_build(
         tactic: the way to run it; a saved plan must be run that way.
         tuning: a saved plan must be tuned for this objective on this machine; a new one is.
         precision: what is to be in the graph; None: what `network-mode` allows and is faster.
+        dynamic_batch: free the batch of a model that fixes it at 1, if that turns out right.
         progress: told how tuning goes.
 
     Raises:
@@ -118,6 +120,7 @@ def load_or_build(
         tactic=tactic,
         tuning=tuning,
         demanded=precision is not None,
+        dynamic_batch=dynamic_batch,
     )
     plan = None if rebuild else _find(cfg, wanted, notes)
     if plan is None:
@@ -327,6 +330,7 @@ def _build_and_keep(
             precision=wanted.precision,
             exact=True,
             rules=wanted.decided(wanted.runtime or DEFAULT_BACKEND)[1],
+            dynamic_batch=wanted.dynamic_batch,
             infer_dims=wanted.infer_dims,
             input_order=wanted.order,
             runtime=wanted.runtime,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from noria.config.enums import TensorOrder
 from noria.engine.backends import DEFAULT_BACKEND, get_backend
+from noria.engine.dynamic_batch import NOT_FREE
 from noria.engine.fingerprint import what_changed
 from noria.engine.image_input import Dims
 from noria.engine.machine import Machine, this_machine
@@ -58,6 +59,7 @@ class Wanted:
         decided: runtime -> what is built for it.
         runtime, tactic, tuning: None takes a plan whatever it has.
         demanded: the precision is; otherwise an engine that the config names may have any.
+        dynamic_batch: a plan with a fixed batch must have tried to be without.
     """
 
     source: ModelSource | None
@@ -69,6 +71,7 @@ class Wanted:
     tactic: Tactic | None = None
     tuning: TuneOptions | None = None
     demanded: bool = False
+    dynamic_batch: bool = False
 
     @property
     def precision(self) -> Precision:
@@ -83,7 +86,12 @@ class Wanted:
     @property
     def chooses(self) -> bool:
         """The way of running is asked for, not only taken as found."""
-        return not (self.runtime is None and self.tactic is None and self.tuning is None)
+        return not (
+            self.runtime is None
+            and self.tactic is None
+            and self.tuning is None
+            and not self.dynamic_batch
+        )
 
     @property
     def content(self) -> tuple[str, ...]:
@@ -118,6 +126,10 @@ class Wanted:
             return WhyNot(f"runs as {likes}, not {self.tactic}", "choice")
         if self.tuning is not None and (untuned := self._why_untuned(header.tuning)):
             return WhyNot(untuned, "choice")
+        one_by_one = self.batch > 1 and header.fixed_batch == 1 and not foreign
+        tried = any(d.message.startswith(NOT_FREE) for d in header.decisions)
+        if self.dynamic_batch and one_by_one and not tried:
+            return WhyNot("its batch is fixed at 1", "choice")
         if told := self._why_other_precision(header, named=named):
             return told
         if not header.batched:
