@@ -22,6 +22,7 @@ NAMES = (
     "sources",
     "secondary",
     "plugins",
+    "int8",
 )
 
 
@@ -39,7 +40,11 @@ def main() -> None:
     for name in chosen:
         if name not in NAMES:
             sys.exit(f"no benchmark {name!r}; there are: {', '.join(NAMES)}")
-        show(name, importlib.import_module(f"benchmarks.{name}").rows())
+        module = importlib.import_module(f"benchmarks.{name}")
+        if hasattr(module, "report"):  # tables of its own
+            module.report()
+        else:
+            show(name, module.rows())
 
 
 main()

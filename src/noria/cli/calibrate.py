@@ -87,6 +87,11 @@ Examples:
     metavar="POINTS",
     help="What INT8 may lose. Default: 1 point of mAP50-95, or 5 % of FP32's boxes.",
 )
+@click.option(
+    "--backend",
+    metavar="NAME",
+    help="The runtime that --sensitivity measures. Default: onnxruntime.",
+)
 @click.option("--overwrite", is_flag=True, help="Replace a table that is there.")
 @click.option("--restart", is_flag=True, help="Forget what an interrupted run has seen.")
 @click.option("--threads", type=click.IntRange(1, 1024), help="CPU threads of the engine.")
@@ -105,6 +110,7 @@ def calibrate(
     sensitivity: bool,
     truth: Path | None,
     max_loss: float | None,
+    backend: str | None,
     overwrite: bool,
     restart: bool,
     threads: int | None,
@@ -127,8 +133,8 @@ def calibrate(
     sources = [*images, *video]
     if not sources:
         raise click.UsageError("Missing option '--images' or '--video': pictures to learn from.")
-    if not sensitivity and (truth is not None or max_loss is not None):
-        raise click.UsageError("--truth and --max-loss belong to --sensitivity")
+    if not sensitivity and (truth or backend or max_loss is not None):
+        raise click.UsageError("--truth, --max-loss and --backend belong to --sensitivity")
     header = table_header(tensorrt)
     cfg = ModelConfig.load(config)
     if strict:
@@ -166,6 +172,7 @@ def calibrate(
                 truth=truth,
                 max_loss=max_loss,
                 threads=threads,
+                backend=backend,
                 on_stage=progress.stage,
                 on_step=progress.step,
             )

@@ -14,9 +14,11 @@ import numpy.typing as npt
 from noria.config.enums import NetworkType, ProcessMode
 from noria.diagnose.average_precision import Scored, Truth, agreement, average_precision
 from noria.diagnose.truth import read_truth
+from noria.engine.backends import DEFAULT_BACKEND, get_backend
 from noria.engine.builder import BuildOptions, build
 from noria.engine.image_input import complete_infer_dims, network_dims
 from noria.engine.model_source import model_source
+from noria.engine.precision.capability import unsigned_int8, weight_bits
 from noria.engine.precision.layer_precision import fp32_line
 from noria.engine.precision.variants import Variants
 from noria.errors import ConfigError, MediaError
@@ -104,6 +106,7 @@ def sensitivity(
     truth: Path | None = None,
     max_loss: float | None = None,
     threads: int | None = None,
+    backend: str | None = None,
     on_stage: Callable[[str, int | None], None] | None = None,
     on_step: Callable[[], None] | None = None,
 ) -> SensitivityReport:
@@ -117,6 +120,7 @@ def sensitivity(
         truth: COCO JSON with boxes in the pictures; without, FP32 is the truth.
         max_loss: points that may be lost; 1 of mAP50-95, or 5 of agreement without a truth.
         threads: CPU threads of the engine.
+        backend: the runtime to measure on: INT8 weights are those it gets on this machine.
         on_stage, on_step: told what is being done, of how many steps; and of each step.
 
     Raises:
@@ -129,8 +133,11 @@ def sensitivity(
         raise ConfigError("the config names no model that can be read", where=str(cfg.path))
     cfg = cfg.with_overrides(interval=0, batch_size=1)
     network = source.network()
-    variants = Variants(network, scales)
-    bench = _Bench(cfg, sources, frames, truth, threads)
+    runtime = backend or DEFAULT_BACKEND
+    get_backend(runtime)  # unknown, or not installed: told before anything else
+    bits, unsigned = weight_bits(runtime), unsigned_int8(runtime)
+    variants = Variants(network, scales, weight_bits=bits, unsigned=unsigned)
+    bench = _Bench(cfg, sources, frames, truth, threads, runtime)
     say("measuring layers", len(variants.layers))
     clean = bench.outputs(network)
     everything = set(variants.layers)
@@ -209,8 +216,9 @@ class _Bench:
         frames: int,
         truth: Path | None,
         threads: int | None,
+        runtime: str,
     ) -> None:
-        self.cfg, self.threads = cfg, threads
+        self.cfg, self.threads, self.runtime = cfg, threads, runtime
         self.notices: list[Notice] = []
         self.can_judge = (
             cfg.network_type is NetworkType.DETECTOR and cfg.process_mode is ProcessMode.PRIMARY
@@ -228,6 +236,7 @@ class _Bench:
             infer_dims=complete_infer_dims(self.cfg.infer_dims),
             input_order=self.cfg.network_input_order,
             threads=self.threads,
+            runtime=self.runtime,
         )
         return build(network, options).open_session(threads=self.threads)
 

@@ -19,6 +19,7 @@ from noria.engine.tactic import Tactic
 from noria.engine.tune import TuneOptions, Version, tune
 from noria.errors import ConfigError, EngineError
 from noria.network.tensor_spec import TensorSpec
+from tests.engine.precision.graphs import model as graph_of
 from tests.engine.precision.graphs import network_of, ranges_of, run, small_net, sqnr
 
 IMAGE = np.random.default_rng(1).random((2, 3, 8, 8)).astype(np.float32)
@@ -369,3 +370,46 @@ def test_rules_of_a_plan_are_short(config):
     many = tuple(f"layer{i}:fp32:gpu" for i in range(2000))
     made = rules.PrecisionRules(pins=dict.fromkeys(many, "fp32")).record("int8")
     assert len(made.layers) < 200
+
+
+def test_openvino_gets_activations_around_128(config, processor):
+    """It cuts off signed ones that come out of a Concat: values are the same either way."""
+    if "openvino" not in installed_backends():
+        pytest.skip("openvino is not installed")
+    processor("avx2", "avx512_vnni")  # weights of 8 bits in both
+    model = onnx.load_from_string(load_or_build(config(), backend="openvino").blobs[MODEL_BLOB])
+    stored = {t.name: onnx.numpy_helper.to_array(t) for t in model.graph.initializer}
+    zeros = {stored[n.input[2]].item() for n in model.graph.node if n.op_type == "QuantizeLinear"}
+    assert zeros == {128}
+    onnx.checker.check_model(model, full_check=True)
+    signed = export(network_of(small_net()), "int8", SCALES).to_bytes()
+    for a, b in zip(
+        run(signed, {"image": IMAGE}),
+        run(model.SerializeToString(), {"image": IMAGE}),
+        strict=True,
+    ):
+        assert np.array_equal(a, b)
+
+
+def test_openvino_computes_int8_behind_a_concat_as_it_stands():
+    if "openvino" not in installed_backends():
+        pytest.skip("openvino is not installed")
+    rng = np.random.default_rng(0)
+    nodes = [
+        helper.make_node("Concat", ["image", "image"], ["both"], "concat", axis=1),
+        helper.make_node("Conv", ["both", "w"], ["y"], "conv", pads=[1, 1, 1, 1]),
+    ]
+    weights = {"w": rng.normal(0, 1, (8, 6, 3, 3)).astype(np.float32)}
+    proto = graph_of(nodes, {"image": ["n", 3, 8, 8]}, {"y": ["n", 8, 8, 8]}, weights)
+    table = CalibrationTable.of({"both": 1 / 127})
+    plans = [
+        build(
+            network_of(proto),
+            BuildOptions(
+                precision="int8", rules=PrecisionRules(table=table), runtime=runtime, max_batch=2
+            ),
+        )
+        for runtime in ("onnxruntime", "openvino")
+    ]
+    a, b = (outputs_of(plan)["y"] for plan in plans)
+    assert sqnr(a, b) > 25

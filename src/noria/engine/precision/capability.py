@@ -15,7 +15,7 @@ from noria.engine.machine import cpu_flags
 from noria.engine.precision.qdq import Layout
 from noria.errors import EngineError
 
-__all__ = ["exact_int8", "fast_fp16", "int8_layout", "slow_int8", "weight_bits"]
+__all__ = ["exact_int8", "fast_fp16", "int8_layout", "slow_int8", "unsigned_int8", "weight_bits"]
 
 _GPU = frozenset({"onnxruntime-cuda", "tensorrt"})
 # Instructions that add products of bytes in 32 bits. Without them sums are kept in 16 bits.
@@ -45,6 +45,12 @@ def weight_bits(runtime: str) -> Literal[7, 8]:
     """Bits of INT8 weights. 7 where 8 would overflow: OpenVINO on such CPUs gave 3 dB of signal to
     noise for 28 dB with 8 bits, 27 dB with 7 (measured on the demo detector)."""
     return 7 if runtime == "openvino" and not exact_int8() else 8
+
+
+def unsigned_int8(runtime: str) -> bool:
+    """Whether INT8 activations are stored around 128: OpenVINO (2026.4, and whatever processor)
+    cuts off the upper half of signed ones that come out of a Concat."""
+    return runtime == "openvino"
 
 
 def int8_layout(runtime: str) -> Layout:

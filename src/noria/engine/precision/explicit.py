@@ -79,6 +79,7 @@ def export(
     pins: Mapping[str, str] = MappingProxyType({}),
     layout: Layout = "inputs",
     weight_bits: Literal[7, 8] = 8,
+    unsigned: bool = False,
     skip_unknown: bool = False,
 ) -> Exported:
     """Write a precision into a network's graph; the given network is not changed.
@@ -90,7 +91,7 @@ def export(
             telling which activations leave the range of FP16.
         keep: names of nodes to leave in FP32.
         pins: node -> `fp32`, `fp16` or `int8`, whatever `precision` says.
-        layout, weight_bits: see `to_qdq`.
+        layout, weight_bits, unsigned: see `to_qdq`.
         skip_unknown: names in `keep` and `pins` that are not in the graph are told instead of
             refused.
 
@@ -120,7 +121,7 @@ def export(
         else:
             only = None if everywhere else bytes_
             skip = kept | singles
-            proto = _to_int8(done, proto, scales, skip, only, layout, weight_bits, where)
+            proto = _to_int8(done, proto, scales, skip, only, layout, weight_bits, unsigned, where)
     half: Kind = "bf16" if precision == "bf16" else "fp16"
     if precision in ("fp16", "bf16", "best") or singles:
         ranges = {name: 127 * scale for name, scale in scales.items()}
@@ -140,6 +141,7 @@ def _to_int8(
     only: Collection[str] | None,
     layout: Layout,
     weight_bits: Literal[7, 8],
+    unsigned: bool,
     where: str | None,
 ) -> Proto:
     if not any(s > 0 for s in scales.values()):
@@ -156,7 +158,13 @@ def _to_int8(
         done.notices.append(Notice("info", text, where))
     done.unused = tuple(name for name in scales if name not in activations)
     proto, report = to_qdq(
-        proto, scales, keep=keep, only=only, layout=layout, weight_bits=weight_bits
+        proto,
+        scales,
+        keep=keep,
+        only=only,
+        layout=layout,
+        weight_bits=weight_bits,
+        unsigned=unsigned,
     )
     _tell_int8(done, report, len(scales), where)
     if only is not None:

@@ -7,7 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from noria.engine.plan_header import Precision
-from noria.engine.precision.capability import fast_fp16, int8_layout, weight_bits
+from noria.engine.precision.capability import (
+    fast_fp16,
+    int8_layout,
+    unsigned_int8,
+    weight_bits,
+)
 from noria.engine.precision.explicit import export, with_outputs
 from noria.engine.precision.qdq import Layout
 from noria.engine.precision.rules import PrecisionRules
@@ -61,6 +66,7 @@ def lower(
         pins=rules.pins,
         layout=layout,
         weight_bits=bits,
+        unsigned=unsigned_int8(runtimes[0]),
         skip_unknown=True,
     )
     told = list(done.notices)
@@ -128,9 +134,10 @@ def tuned_precisions(
 def _by_layout(precision: Precision, runtimes: Sequence[str]) -> list[tuple[str, ...]]:
     if precision not in ("int8", "best"):
         return [tuple(runtimes)]
-    groups: dict[tuple[str, int], list[str]] = {}
+    groups: dict[tuple[str, int, bool], list[str]] = {}
     for runtime in runtimes:
-        groups.setdefault((int8_layout(runtime), weight_bits(runtime)), []).append(runtime)
+        key = (int8_layout(runtime), weight_bits(runtime), unsigned_int8(runtime))
+        groups.setdefault(key, []).append(runtime)
     return [tuple(group) for group in groups.values()]
 
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from noria.engine.precision.prepare import Proto, sort_nodes
+from noria.engine.precision.prepare import Proto, fresh, sort_nodes
 from noria.errors import EngineError
 
 __all__ = ["MIN_OPSET", "WEIGHTED", "Layout", "QdqReport", "to_qdq"]
@@ -51,6 +51,7 @@ def to_qdq(
     only: Collection[str] | None = None,
     layout: Layout = "inputs",
     weight_bits: Literal[7, 8] = 8,
+    unsigned: bool = False,
 ) -> tuple[Proto, QdqReport]:
     """A prepared model with Q/DQ pairs.
 
@@ -64,6 +65,7 @@ def to_qdq(
             in INT8, such as ONNX Runtime, find a pair on each side.
         weight_bits: 7 keeps weights within 64, for processors that add products of bytes in 16
             bits.
+        unsigned: activations as bytes around 128 in the place of signed ones: the same values.
 
     Raises:
         EngineError: the tools refuse the model; nothing is left to quantise.
@@ -93,7 +95,10 @@ def to_qdq(
     report.converted = chosen
     if only is not None:  # chains between them are not wanted
         layout = "inputs"
-    return _insert(proto, scales, chosen, keep, layout, weight_bits), report
+    made = _insert(proto, scales, chosen, keep, layout, weight_bits)
+    if unsigned:
+        _around_128(made.graph)
+    return made, report
 
 
 _NO_SCALE = "its input has no scale"
@@ -185,6 +190,23 @@ def _only_for(graph: Any, chosen: Collection[str]) -> None:
             node.input[index] = back.get(name) or ends.get(name, name)
         for index, name in enumerate(node.output):
             node.output[index] = back.get(name) or ends.get(name, name)
+
+
+def _around_128(graph: Any) -> None:
+    """Let every pair of activations store unsigned bytes with the zero point 128."""
+    from onnx import TensorProto, numpy_helper
+
+    taken = {tensor.name for tensor in graph.initializer}
+    zero = fresh("zero_point_128", taken)
+    stored = {n.output[0] for n in graph.node if n.op_type == "QuantizeLinear"}
+    for node in graph.node:
+        pair = node.output[0] in stored or node.input[0] in stored
+        if pair and node.op_type in ("QuantizeLinear", "DequantizeLinear"):
+            node.input[2] = zero
+    for value in graph.value_info:
+        if value.name in stored:
+            value.type.tensor_type.elem_type = TensorProto.UINT8
+    graph.initializer.append(numpy_helper.from_array(np.array(128, np.uint8), zero))
 
 
 def _all_scaled(node: Any, proto: Proto, scales: Mapping[str, float]) -> bool:

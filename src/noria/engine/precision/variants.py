@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from noria.engine.precision.explicit import as_network
 from noria.engine.precision.prepare import captured_names, fold_batch_norms, prepare
@@ -20,8 +20,18 @@ class Variants:
         layers: name -> operator of the layers that can compute in INT8, in the graph's order.
     """
 
-    def __init__(self, network: Network, scales: Mapping[str, float]) -> None:
+    def __init__(
+        self,
+        network: Network,
+        scales: Mapping[str, float],
+        *,
+        weight_bits: Literal[7, 8] = 8,
+        unsigned: bool = False,
+    ) -> None:
         """Quantise everything that can be.
+
+        Args:
+            weight_bits, unsigned: see `to_qdq`.
 
         Raises:
             EngineError, ModelError: as `export` with int8.
@@ -30,7 +40,7 @@ class Variants:
         plain = prepare(network.to_proto(), opset=MIN_OPSET, where=where)
         fold_batch_norms(plain)
         self._network = network
-        self._full, report = to_qdq(plain, scales)
+        self._full, report = to_qdq(plain, scales, weight_bits=weight_bits, unsigned=unsigned)
         chosen = set(report.converted)
         self._plain = {n.name: n for n in plain.graph.node if n.name in chosen}
         self._weights = {t.name: t for t in plain.graph.initializer}
