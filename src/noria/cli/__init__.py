@@ -31,6 +31,7 @@ _COMMANDS = {
     "demo": "Run the whole pipeline on the demo scene.",
     "trust": "Let C++ libraries run without a worker process.",
     "replay": "Repeat a call that ended a library's worker process.",
+    "exec": "Run a script that was written for TensorRT, on the CPU.",
     "completion": "Print the shell completion script.",
 }
 

@@ -163,8 +163,11 @@ class LayerGraph(Closable):
     def _errors(self) -> list[str]:
         """What is wrong with layers that outputs need."""
         self._refresh()
+        needed = {layer._uid for layer in self._needed()}
         return [
-            f"{layer._name}: {layer._error}" for layer in self._needed() if layer._error is not None
+            f"{layer._name}: {layer._error}"
+            for layer in self._layers
+            if layer._error is not None and (layer._uid in needed or layer._kind == "ASSERTION")
         ]
 
     def _needed(self) -> list[ILayer]:

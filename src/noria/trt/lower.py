@@ -228,7 +228,7 @@ def _axes(tensor: ITensor, info: TensorInfo) -> list[int | str | None] | None:
     names = tensor._axis_names
     lead = tensor._network._offset
     return [
-        d if d >= 0 else names.get(i - lead, "batch" if i == 0 else None) or None
+        d if d >= 0 else names.get(i - lead) or None
         for i, d in enumerate(info.shape)
     ]
 

@@ -1,0 +1,40 @@
+"""`noria exec`: run a script that was written for TensorRT."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+__all__ = ["exec"]
+
+EPILOG = """\b
+Examples:
+  noria exec build_engine.py --onnx model.onnx --engine model.engine
+  noria exec --trt-version 10 infer.py model.engine
+"""
+
+
+@click.command(
+    "exec",
+    epilog=EPILOG,
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@click.option(
+    "--trt-version", metavar="RELEASE",
+    help="Look like this release: 8.6, 10.x, 11.x; hides what it lacks. Default: all of them.",
+)  # fmt: skip
+@click.argument("script", type=click.Path(path_type=Path))
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def exec(trt_version: str | None, script: Path, arguments: tuple[str, ...]) -> None:
+    """Run SCRIPT with its ARGUMENTS as python does, `import tensorrt` giving noria.trt.
+
+    Engines are built and run on the CPU; device pointers are addresses of host memory. pycuda,
+    cuda-python and cupy are small stand-ins, in this process only.
+    """
+    from noria.trt import compat
+    from noria.trt.script import run_script
+
+    if trt_version is not None:
+        compat.set_version(trt_version)
+    run_script(script, arguments)

@@ -1,0 +1,96 @@
+"""Running a script that was written for TensorRT, unchanged, in a process of its own.
+
+`import tensorrt` (and its lean, dispatch and RTX flavours) gives `noria.trt`; `pycuda`, `cuda` and
+`cupy` give small shims whose device memory is the host's. Nothing outside the process changes.
+Source: tensorrt-api spec 2, 4.5.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import runpy
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from noria.errors import NoriaError
+
+__all__ = ["ALIASES", "install", "run_script"]
+
+_TRT = "noria.trt"
+_SHIMS = "noria.trt.shims"
+ALIASES = {
+    "tensorrt": _TRT,
+    "tensorrt_lean": _TRT,
+    "tensorrt_dispatch": _TRT,
+    "tensorrt_rtx": _TRT,
+    "tensorrt.plugin": f"{_TRT}.plugin",
+    "tensorrt_rtx.plugin": f"{_TRT}.plugin",
+    "pycuda": f"{_SHIMS}.pycuda",
+    "pycuda.autoinit": f"{_SHIMS}.pycuda_autoinit",
+    "pycuda.autoprimaryctx": f"{_SHIMS}.pycuda_autoinit",
+    "pycuda.driver": f"{_SHIMS}.pycuda_driver",
+    "cuda": f"{_SHIMS}.cuda",
+    "cuda.cuda": f"{_SHIMS}.cuda_driver",
+    "cuda.cudart": f"{_SHIMS}.cuda_runtime",
+    "cuda.nvrtc": f"{_SHIMS}.cuda_nvrtc",
+    "cuda.bindings": f"{_SHIMS}.cuda_bindings",
+    "cuda.bindings.driver": f"{_SHIMS}.cuda_driver",
+    "cuda.bindings.runtime": f"{_SHIMS}.cuda_runtime",
+    "cuda.bindings.nvrtc": f"{_SHIMS}.cuda_nvrtc",
+    "cupy": f"{_SHIMS}.cupy",
+    "cupy.cuda": f"{_SHIMS}.cupy_cuda",
+}
+"""Name that a script imports -> module that it gets."""
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Gives scripts our modules under the names they ask for."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
+        if fullname not in ALIASES:
+            return None
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+
+    def create_module(self, spec: Any) -> ModuleType:
+        return importlib.import_module(ALIASES[spec.name])
+
+    def exec_module(self, module: ModuleType) -> None:
+        """It ran when it was imported."""
+
+
+def install() -> None:
+    """From now on the aliased names mean our modules in this process."""
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+    for name, target in ALIASES.items():
+        found = sys.modules.get(name)
+        if found is not None and found.__name__ != target:
+            del sys.modules[name]
+        if name not in sys.modules:
+            try:
+                sys.modules[name] = importlib.import_module(target)
+            except ModuleNotFoundError:
+                continue
+            parent, _, child = name.rpartition(".")
+            if parent in sys.modules:
+                vars(sys.modules[parent]).setdefault(child, sys.modules[name])
+
+
+def run_script(script: Path, arguments: Sequence[str]) -> None:
+    """Run a script as `python script arguments…` would, with the aliases.
+
+    Raises:
+        NoriaError: there is no such file.
+    Everything that the script raises, SystemExit included, goes through.
+    """
+    if not script.is_file():
+        raise NoriaError("there is no such script", where=str(script))
+    install()
+    sys.argv = [str(script), *arguments]
+    sys.path[0:0] = [str(script.resolve().parent)]
+    runpy.run_path(str(script), run_name="__main__")

@@ -1,0 +1,1 @@
+"""Stand-ins for CUDA's Python packages under `noria exec`: device memory is the host's."""
