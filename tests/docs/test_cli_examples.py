@@ -34,6 +34,12 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "sources: {uri: conveyor.mp4, repeat: 2}\nmodels: config_infer_primary.txt\n"
         "tracker: iou\nsinks: [tiles.mp4]\n"
     )
+    (folder / "list_layers.py").write_text(
+        "import sys\nimport tensorrt as trt\n"
+        "network = trt.Builder(trt.Logger()).create_network(0)\n"
+        "assert trt.OnnxParser(network, trt.Logger()).parse_from_file(sys.argv[1])\n"
+        "for layer in network:\n    print(layer.name, layer.get_output(0).shape)\n"
+    )
     return folder
 
 

@@ -99,7 +99,9 @@ def pooling(x, kind, window, stride, pre, post, mode, excludes, blend=0.0):
         top[(slice(None), slice(None), *place)] = taken.max(-1)
         count = len(inside) if excludes else int(np.prod(window))
         mean[(slice(None), slice(None), *place)] = taken.sum(-1, dtype=np.float64) / count
-    return {"MAX": top, "AVERAGE": mean, "MAX_AVERAGE_BLEND": (1 - blend) * top + blend * mean}[kind]
+    return {"MAX": top, "AVERAGE": mean, "MAX_AVERAGE_BLEND": (1 - blend) * top + blend * mean}[
+        kind
+    ]
 
 
 def place_of(i: int, out: int, size: int, how: str) -> float:
@@ -163,9 +165,13 @@ def slice_(x, start, size, stride, mode, fill=0.0):
 
 def iou(a, b, centre: bool) -> float:
     if centre:
-        a, b = ([v[0] - v[2] / 2, v[1] - v[3] / 2, v[0] + v[2] / 2, v[1] + v[3] / 2] for v in (a, b))
+        a, b = (
+            [v[0] - v[2] / 2, v[1] - v[3] / 2, v[0] + v[2] / 2, v[1] + v[3] / 2] for v in (a, b)
+        )
     else:
-        a, b = ([min(v[0], v[2]), min(v[1], v[3]), max(v[0], v[2]), max(v[1], v[3])] for v in (a, b))
+        a, b = (
+            [min(v[0], v[2]), min(v[1], v[3]), max(v[0], v[2]), max(v[1], v[3])] for v in (a, b)
+        )
     w = max(0.0, min(a[2], b[2]) - max(a[0], b[0]))
     h = max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
     area = (a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - w * h

@@ -27,9 +27,7 @@ ACTIVATIONS = {
     "SCALED_TANH": lambda x: A * np.tanh(B * x),
     "THRESHOLDED_RELU": lambda x: np.where(x > np.float32(A), x, 0),
     "GELU_ERF": lambda x: 0.5 * x * (1 + erf(x / math.sqrt(2))),
-    "GELU_TANH": lambda x: (
-        0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
-    ),
+    "GELU_TANH": lambda x: 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
 }
 
 
@@ -212,8 +210,20 @@ def test_matrix_multiply(ops, shapes):
     a, b = (rng.standard_normal(s).astype(np.float32) for s in shapes)
     first, second = (trt.MatrixOperation[o] for o in ops)
     made = run_layer(lambda n, x, y: n.add_matrix_multiply(x, first, y, second), a, b)[0]
-    left = a[..., None, :] if ops[0] == "VECTOR" else a.swapaxes(-1, -2) if ops[0] == "TRANSPOSE" else a  # noqa: E501
-    right = b[..., :, None] if ops[1] == "VECTOR" else b.swapaxes(-1, -2) if ops[1] == "TRANSPOSE" else b  # noqa: E501
+    left = (
+        a[..., None, :]
+        if ops[0] == "VECTOR"
+        else a.swapaxes(-1, -2)
+        if ops[0] == "TRANSPOSE"
+        else a
+    )
+    right = (
+        b[..., :, None]
+        if ops[1] == "VECTOR"
+        else b.swapaxes(-1, -2)
+        if ops[1] == "TRANSPOSE"
+        else b
+    )
     want = left @ right
     want = want[..., 0] if ops[1] == "VECTOR" else want
     want = (want[..., 0] if ops[1] == "VECTOR" else want[..., 0, :]) if ops[0] == "VECTOR" else want

@@ -308,7 +308,9 @@ def test_nms(per_class, centre, limit):
         layer = net.add_nms(b, s, most)
         layer.set_input(3, net.add_constant((), np.array(0.3, np.float32)).get_output(0))
         layer.set_input(4, net.add_constant((), np.array(0.2, np.float32)).get_output(0))
-        layer.bounding_box_format = trt.BoundingBoxFormat["CENTER_SIZES" if centre else "CORNER_PAIRS"]  # noqa: E501
+        layer.bounding_box_format = trt.BoundingBoxFormat[
+            "CENTER_SIZES" if centre else "CORNER_PAIRS"
+        ]
         layer.topk_box_limit = limit
         return layer
 

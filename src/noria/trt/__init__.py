@@ -21,11 +21,13 @@ _ENUMS = ("LayerType", "BuilderFlag", "NetworkDefinitionCreationFlag", "PreviewF
           "TacticSource")  # fmt: skip
 _ALIASES = ("float32", "float16", "bfloat16", "int8", "int32", "int64", "bool", "uint8", "fp8",
             "int4", "fp4")  # fmt: skip
+_OLD_NAMES = {"PluginFormat": "TensorFormat", "ResizeMode": "InterpolationMode",
+              "SliceMode": "SampleMode"}  # fmt: skip
 
 
 def _shown() -> list[str]:
     number = compat.current().number
-    names = [*_WHERE, *_ENUMS, *_ALIASES, "PluginFormat"]
+    names = [*_WHERE, *_ENUMS, *_ALIASES, *_OLD_NAMES]
     names += ["init_libnvinfer_plugins", "get_builder_plugin_registry"]
     return sorted(n for n in names if SPANS.get(n, compat.Span()).has(number))
 
@@ -48,8 +50,8 @@ def __getattr__(name: str) -> Any:
         from noria.trt.types import DATA_TYPES
 
         return DATA_TYPES[name]
-    if name == "PluginFormat":
-        return __getattr__("TensorFormat")
+    if name in _OLD_NAMES:
+        return __getattr__(_OLD_NAMES[name])
     if name in _WHERE:
         return getattr(importlib.import_module(_WHERE[name]), name)
     raise AttributeError(f"module 'tensorrt' has no attribute {name!r}")

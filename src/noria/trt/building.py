@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from noria.engine.builder import BuildOptions, build
 from noria.engine.plan import Plan
-from noria.errors import EngineError, ModelError
+from noria.engine.plan_header import Precision
+from noria.engine.precision.rules import PrecisionRules
+from noria.errors import EngineError
 from noria.trt.lower import Lowered, lower
 from noria.trt.profile import IOptimizationProfile, Range
 from noria.trt.progress import Progress
@@ -31,17 +33,24 @@ def build_plan(
     Raises:
         EngineError, ModelError: why there can be no engine.
     """
-    progress = Progress(config.progress_monitor if config is not None else None)
+    progress = Progress(config._plain.get("progress_monitor"))
     with progress.phase("Building Engine", None, 3):
         if config._device_problem:
             raise EngineError(config._device_problem)
         lowered = lower(network)
         profiles = _profiles(network, config, max_batch)
         progress.step()
-        made = _in_precision(network, config, lowered, profiles, logger, progress)
+        precision, rules = _precision(network, config, lowered, profiles, logger, progress)
         progress.step()
         batched, most = _batch(network, profiles)
-        plan = build(made, BuildOptions(batched=batched, max_batch=most))
+        shapes = [_full(network, p) for p in profiles]
+        plan = build(
+            lowered.network,
+            BuildOptions(
+                batched=batched, max_batch=most, precision=precision, rules=rules,
+                profiles=() if batched else shapes,
+            ),
+        )  # fmt: skip
         progress.step()
     for notice in plan.decisions:
         severity = Severity.WARNING if notice.level == "warning" else Severity.INFO
@@ -95,6 +104,13 @@ def _check(found: Range, axes: tuple[int, ...], name: str, number: int) -> None:
             )
 
 
+def _full(network: INetworkDefinition, profile: ProfileRecord) -> dict[str, Any]:
+    """Shapes of a profile with the implicit batch in front."""
+    if not network._implicit:
+        return dict(profile.shapes)
+    return {name: tuple((1, *s) for s in r) for name, r in profile.shapes.items()}
+
+
 def _batch(network: INetworkDefinition, profiles: list[ProfileRecord]) -> tuple[bool, int]:
     """Whether axis 0 is a batch everywhere, as nvinfer wants it, and the largest one."""
     shapes = [t._info.shape for t in (*network._inputs, *network._outputs) if t._info is not None]
@@ -111,50 +127,37 @@ def _batch(network: INetworkDefinition, profiles: list[ProfileRecord]) -> tuple[
     return (True, most) if 1 <= most <= MAX_BATCH else (False, 1)
 
 
-def _in_precision(
+def _precision(
     network: INetworkDefinition,
     config: IBuilderConfig,
     lowered: Lowered,
     profiles: list[ProfileRecord],
     logger: Any,
     progress: Progress,
-) -> Any:
-    """The graph, with Q/DQ pairs if INT8 is asked for and there are scales."""
+) -> tuple[Precision, PrecisionRules]:
+    """What may be computed in, and the scales for it."""
     asked = config._precisions()
     floats = [name for name in asked if name != "INT8"]
-    if floats:
-        report(logger, Severity.INFO, f"{', '.join(floats)} is recorded; the CPU computes in FP32")
+    precision: Precision = "fp16" if floats else "fp32"
     if "INT8" not in asked:
-        return lowered.network
-    from noria.trt.calibrate import scales_of
+        return precision, PrecisionRules()
+    from noria.trt.calibrate import table_of
 
-    scales = scales_of(network, config, lowered, profiles, logger, progress)
-    if not scales:
+    table = table_of(network, config, lowered, profiles, logger, progress)
+    if table is None:
         report(
             logger, Severity.WARNING,
-            "INT8 is asked for, but there is neither a calibrator nor a dynamic range: the engine "
-            "computes in FP32",
+            "INT8 is asked for, but there is neither a calibrator nor a dynamic range: no layer "
+            "computes in INT8",
         )  # fmt: skip
-        return lowered.network
-    from noria.engine.precision import export
-
-    pinned = [
-        node
+        return precision, PrecisionRules()
+    pins = {
+        node: "fp32"
         for layer in network._layers
-        if layer.precision_is_set
-        and layer._precision is not None
-        and layer._precision.name != "INT8"
+        if layer._precision is not None and layer._precision.name != "INT8"
         for node in lowered.layers.get(layer._name, ())
-    ]
-    try:
-        done = export(lowered.network, "int8", scales, keep=pinned, skip_unknown=True)
-    except (EngineError, ModelError) as error:
-        report(logger, Severity.WARNING, f"the engine computes in FP32: {error.found}")
-        return lowered.network
-    for notice in done.notices:
-        severity = Severity.WARNING if notice.level == "warning" else Severity.INFO
-        report(logger, severity, notice.message)
-    return done.network
+    }
+    return ("best" if floats else "int8"), PrecisionRules(table=table, pins=pins)
 
 
 def _record(
@@ -190,6 +193,8 @@ def _record(
         for (uid, role), name in network._weight_names.items()
         if uid in by_uid and (by_uid[uid], role) in lowered.weights
     }
+    there = lowered.network.model.graph.initializers
+    names |= {name: name for name in network._initializers if name in there}
     plain = {k: str(v) for k, v in config._plain.items() if isinstance(v, int | float | str)}
     return TrtRecord(
         name=network.name,
@@ -197,6 +202,11 @@ def _record(
         profiles=tuple(profiles),
         layers=tuple(layers),
         types=types,
+        shapes={
+            t._name: t._info.shape
+            for t in network._outputs
+            if t._info is not None and t._info.shape is not None
+        },
         names=names,
         implicit=network._implicit,
         max_batch=max_batch,

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from noria.engine.backends import DEFAULT_BACKEND, RunOptions, get_backend
+from noria.engine.builder import BuildOptions, build
 from noria.engine.precision.cache import CalibrationTable, table_header
 from noria.engine.precision.explicit import activation_names
 from noria.engine.precision.histogram import Histogram, Method, clip_at
 from noria.engine.precision.prepare import prepare
 from noria.errors import EngineError, NoriaError
+from noria.network.network import Network
 from noria.plugins.memory import array_at
 from noria.trt.compat import current
 from noria.trt.host_memory import IHostMemory
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from noria.trt.progress import Progress
     from noria.trt.record import ProfileRecord
 
-__all__ = ["scales_of"]
+__all__ = ["table_of"]
 
 _ALGORITHMS: dict[str, tuple[str, Method]] = {
     "LEGACY_CALIBRATION": ("LegacyCalibration", "percentile"),
@@ -37,15 +38,15 @@ _ALGORITHMS: dict[str, tuple[str, Method]] = {
 MAX_BATCHES = 10_000
 
 
-def scales_of(
+def table_of(
     network: INetworkDefinition,
     config: IBuilderConfig,
     lowered: Lowered,
     profiles: list[ProfileRecord],
     logger: Any,
     progress: Progress,
-) -> dict[str, float]:
-    """Activation -> scale; nothing if there is no source of scales.
+) -> CalibrationTable | None:
+    """The scales of activations; None if there is no source of them.
 
     Raises:
         EngineError: the calibrator failed, or gave batches that cannot be used.
@@ -55,24 +56,23 @@ def scales_of(
         for tensor in _all_tensors(network)
         if tensor._range is not None
     }
-    calibrator = config.int8_calibrator if _has_calibrators() else None
+    calibrator = config._plain.get("int8_calibrator") if _has_calibrators() else None
     if calibrator is None:
-        return ranges
+        return CalibrationTable.of(ranges) if ranges else None
     algorithm, method = _ALGORITHMS[_call(calibrator, "get_algorithm").name]
     header = table_header(".".join(current().version.split(".")[:3]), algorithm)
     cached = _call(calibrator, "read_calibration_cache")
-    if cached:
-        table = _table(bytes(cached), algorithm, logger)
-        if table is not None:
-            return table.calibrated | ranges
-    with progress.phase("Calibrating", "Building Engine", 1):
-        made = _from_batches(network, lowered, profiles, config, calibrator, method, logger)
-        progress.step()
-    if not made:
-        return ranges
-    table = CalibrationTable.of(made, header)
-    _call(calibrator, "write_calibration_cache", IHostMemory(table.to_bytes()))
-    return table.calibrated | ranges
+    table = _table(bytes(cached), algorithm, logger) if cached else None
+    if table is None:
+        with progress.phase("Calibrating", "Building Engine", 1):
+            made = _from_batches(network, lowered, profiles, config, calibrator, method, logger)
+            progress.step()
+        if made:
+            table = CalibrationTable.of(made, header)
+            _call(calibrator, "write_calibration_cache", IHostMemory(table.to_bytes()))
+    if table is None:
+        return CalibrationTable.of(ranges) if ranges else None
+    return CalibrationTable.of({**table.scales, **ranges}, header) if ranges else table
 
 
 def _has_calibrators() -> bool:
@@ -110,7 +110,8 @@ def _from_batches(
     size = int(_call(calibrator, "get_batch_size"))
     names = [t._name for t in network._inputs]
     shapes = _shapes(network, config, profiles, size)
-    runner = _Activations(lowered)
+    fixed = [{n: (s, s, s) for n, s in shapes.items()}]
+    runner = _Activations(lowered, [*fixed, *(dict(p.shapes) for p in profiles)])
     count = 0
     try:
         while count < MAX_BATCHES:
@@ -159,7 +160,8 @@ def _shapes(
 class _Activations:
     """A graph that puts out its float activations, too."""
 
-    def __init__(self, lowered: Lowered) -> None:
+    def __init__(self, lowered: Lowered, profiles: list[dict[str, Any]]) -> None:
+        import onnx_ir as ir
         from onnx import TensorProto, helper
 
         proto = prepare(lowered.network.to_proto())
@@ -169,22 +171,24 @@ class _Activations:
             if name not in there:
                 value = helper.make_tensor_value_info(name, TensorProto.FLOAT, None)
                 proto.graph.output.append(value)
-        backend = get_backend(DEFAULT_BACKEND)
-        self._runner = backend.open(proto.SerializeToString(), RunOptions())
-        self._outputs = [spec.name for spec in self._runner.outputs]
-        self._types = {spec.name: spec.dtype for spec in self._runner.inputs}
+        network = Network(ir.from_proto(proto))
+        network.plugins = dict(lowered.network.plugins)
+        network.implicit_batch = lowered.network.implicit_batch
+        plan = build(network, BuildOptions(batched=False, profiles=profiles))
+        self._session = plan.open_session()
         self.histograms = {name: Histogram() for name in names}
 
     def add(self, feeds: dict[str, npt.NDArray[Any]]) -> None:
         """See one batch."""
-        given = {name: np.asarray(a, self._types[name]) for name, a in feeds.items()}
-        made = dict(zip(self._outputs, self._runner.run(given), strict=True)) | given
+        types = {spec.name: spec.dtype for spec in self._session.inputs}
+        given = {name: np.asarray(a, types[name]) for name, a in feeds.items()}
+        made = self._session.run(given) | given
         for name, histogram in self.histograms.items():
             histogram.add(made[name])
 
     def close(self) -> None:
         """Release the runtime's memory."""
-        self._runner.close()
+        self._session.close()
 
 
 def _all_tensors(network: INetworkDefinition) -> list[Any]:

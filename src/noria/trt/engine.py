@@ -233,11 +233,19 @@ class ICudaEngine(EngineBindings):
 
     def get_tensor_profile_shape(self, name: str, profile_index: int) -> list[Dims]:
         """[min, opt, max] of an input."""
-        found = self._profile(profile_index).shapes.get(name)
-        if found is None:
-            self._report(f"profile {profile_index} has no shapes of {name!r}")
+        profile = self._profile(profile_index)
+        found = profile.shapes.get(name)
+        if found is not None:
+            return [Dims(s) for s in found]
+        binding = self._find(name)
+        if binding is None:
             return []
-        return [Dims(s) for s in found]
+        made = []
+        for which in range(3):  # of an output: what the inputs' shapes make of it
+            shapes = {n: (*((1,) * self._offset), *r[which]) for n, r in profile.shapes.items()}
+            shape = self._output_shapes(shapes).get(name) or binding.shape
+            made.append(Dims(shape[self._offset :]))
+        return made
 
     def get_tensor_profile_values(self, profile_index: int, name: str) -> list[list[int]]:
         """[min, opt, max] of the values of an input that decides shapes."""
@@ -311,7 +319,7 @@ class ICudaEngine(EngineBindings):
     def _plugin_shapes(self, node: Any, infos: Any) -> Any:
         from noria.trt.plugin_layers import node_infos
 
-        return node_infos(self._session, node, infos)
+        return node_infos(self._plan, node, infos)
 
     def _refitted(self, plan: Plan) -> None:
         """Go on with other weights; contexts that there are use them at their next run."""
@@ -357,6 +365,9 @@ def _binding(record: TensorRecord, meta: TrtRecord, *, is_input: bool) -> Bindin
     else:
         kind = DataType.of(dtype)
     axes = tuple(d if isinstance(d, int) else -1 for d in record.shape)
+    known = meta.shapes.get(record.name)
+    if known is not None and (not axes or len(known) == len(axes)):
+        axes = known
     return Binding(record.name, kind, dtype, axes, is_input)
 
 

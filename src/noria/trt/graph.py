@@ -44,6 +44,7 @@ class LayerGraph(Closable):
         self._dirty = 0
         self._sorted = True
         self._typed_by_inputs = True
+        self._strong = False
 
     @property
     def _offset(self) -> int:
@@ -124,7 +125,12 @@ class LayerGraph(Closable):
     def _work_out(self, layer: ILayer, infos: dict[str, TensorInfo]) -> None:
         """Nodes of a layer, and what is known of its outputs."""
         fragment = Fragment(
-            layer._uid, self._opset, infos, implicit=self._implicit, domains=self._domains
+            layer._uid,
+            self._opset,
+            infos,
+            implicit=self._implicit,
+            strong=self._strong,
+            domains=self._domains,
         )
         layer._error = None
         for tensor in layer._outputs:

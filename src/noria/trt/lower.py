@@ -97,7 +97,8 @@ class _Lowering:
         outputs = [self._output(t) for t in network._outputs]
         model = self._model(inputs, outputs)
         made = Network(model)
-        vars(made)["plugins"] = plugins
+        made.plugins = plugins
+        made.implicit_batch = network._implicit
         return Lowered(made, layer_nodes, weights, plugins)
 
     def _claim(self, uid: str, wanted: str) -> str:
@@ -169,7 +170,8 @@ class _Lowering:
         for i, original in enumerate(fragment.nodes):
             node = onnx.NodeProto()
             node.CopyFrom(original)
-            suffix = "" if layer._node is not None else f"/{original.op_type}"
+            whole = layer._node is not None or "_plugin" in layer._params
+            suffix = "" if whole else f"/{original.op_type}"
             node.name = self._claim(f"{layer._uid}#{i}", f"{layer._name}{suffix}")
             for name in original.output:
                 if name and name not in self._names:
@@ -227,10 +229,7 @@ def _axes(tensor: ITensor, info: TensorInfo) -> list[int | str | None] | None:
         return None
     names = tensor._axis_names
     lead = tensor._network._offset
-    return [
-        d if d >= 0 else names.get(i - lead) or None
-        for i, d in enumerate(info.shape)
-    ]
+    return [d if d >= 0 else names.get(i - lead) or None for i, d in enumerate(info.shape)]
 
 
 def _uses(node: Any) -> list[str]:

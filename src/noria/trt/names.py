@@ -116,6 +116,8 @@ SPANS: dict[str, Span] = {
     "QuantizationFlag": _UNTIL_11,
     "RuntimePlatform": Span(since=(10, 3)),
     "SerializationFlag": _10,
+    "ResizeMode": _OLD,
+    "SliceMode": Span(removed=(10, 0)),
     "TensorRTPhase": _10,
     "TilingOptimizationLevel": Span(since=(10, 8)),
     "bfloat16": Span(since=(9, 0)),

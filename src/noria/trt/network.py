@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from noria.plugins.dims import Dims
 from noria.plugins.types import DataType
 from noria.trt.adding import AddsLayers
-from noria.trt.compat import Span, versioned
+from noria.trt.compat import Span, generation, versioned
 from noria.trt.layer import ILayer
 from noria.trt.numbered import from_mask, names_in
 from noria.trt.shapes.info import TensorInfo
@@ -45,6 +45,7 @@ class INetworkDefinition(AddsLayers):
         super().__init__(logger, implicit=implicit)
         self._builder = builder
         self._flags = names_in("NetworkDefinitionCreationFlag", flags)
+        self._strong = "STRONGLY_TYPED" in self._flags or generation() >= 11
         self._name = "Unnamed Network 0"
         self._weight_names: dict[tuple[str, str], str] = {}
         self._shape_outputs: list[ITensor] = []

@@ -107,16 +107,16 @@ class Checker:
 
     def creator(self, node: Any) -> Any | None:
         """The creator of a node that ONNX does not define; None for other nodes."""
-        from noria.plugins.registry import get_plugin_registry
-        from noria.trt.plugin_layers import find_creator, is_unknown
+        from noria.plugins.known import known_plugins
+        from noria.plugins.lookup import find_creator, is_unknown
 
         if not is_unknown(node, self._opsets, self._functions):
             return None
-        return find_creator(node, get_plugin_registry())
+        return find_creator(node, known_plugins())
 
     def problem(self, index: int, node: Any) -> ParserError | None:
         """Why a node cannot be parsed."""
-        from noria.trt.plugin_layers import is_builtin, is_unknown
+        from noria.plugins.lookup import is_builtin, is_unknown
 
         if not is_unknown(node, self._opsets, self._functions):
             return None

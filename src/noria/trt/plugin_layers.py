@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -20,6 +19,7 @@ from noria.trt.tensor import ITensor
 from noria.trt.types import elem_of
 
 if TYPE_CHECKING:
+    from noria.engine.plan import Plan
     from noria.trt.network import INetworkDefinition
 
 __all__ = [
@@ -27,9 +27,6 @@ __all__ = [
     "IPluginV3Layer",
     "add_parsed",
     "add_plugin",
-    "find_creator",
-    "is_builtin",
-    "is_unknown",
     "node_infos",
 ]
 
@@ -103,8 +100,7 @@ def add_parsed(
 
     from noria.plugins.calls import Instance, call_creator
     from noria.plugins.creators import IPluginCreatorV3One
-
-    fields_of = importlib.import_module("noria.plugins.fields").fields_of
+    from noria.plugins.fields import fields_of
     from noria.plugins.types import TensorRTPhase
 
     tensors = []
@@ -207,39 +203,25 @@ def symbolic(
     return shapes
 
 
-def is_builtin(op: str, opset: int) -> bool:
-    """Whether ONNX defines the operator in its own domain."""
-    import onnx
-
+def node_infos(plan: Plan, node: Any, infos: Any) -> list[TensorInfo | None] | None:
+    """What is known of the outputs of a plugin's node in a plan, from those of its inputs."""
+    record = next((r for r in plan.header.plugins if r.node == node.name), None)
+    if record is None or any(infos.get(n) is None for n in record.inputs if n):
+        return None
+    dims = [infos[n].shape if n else () for n in record.inputs]
+    if any(d is None for d in dims):
+        return None
+    values = []
+    for name in record.shape_inputs:
+        known = infos[name].value if name in infos else None
+        if known is None:
+            return None
+        values.append(tuple(-1 if np.isnan(float(v)) else int(v) for v in known.reshape(-1)))
+    spec = record.spec
     try:
-        onnx.defs.get_schema(op, opset, "")
-    except onnx.defs.SchemaError:
-        return False
-    return True
-
-
-def is_unknown(node: Any, opsets: dict[str, int], functions: frozenset[tuple[str, str]]) -> bool:
-    """Whether a node is neither ONNX's nor a function of the model."""
-    import onnx
-
-    if (node.domain, node.op_type) in functions or node.domain.startswith("com.microsoft"):
-        return False
-    domain = "" if node.domain == "ai.onnx" else node.domain
-    try:
-        onnx.defs.get_schema(node.op_type, opsets.get(domain, 1), domain)
-    except onnx.defs.SchemaError:
-        return True
-    return False
-
-
-def find_creator(node: Any, registry: Any) -> Any | None:
-    """The creator of a node. Source: tensorrt-plugins spec 11."""
-    texts = {a.name: a.s.decode("utf-8", "replace") for a in node.attribute if a.type == 3}
-    version = texts.get("plugin_version", "1")
-    namespace = texts.get("plugin_namespace", "")
-    return registry.find(node.op_type, version, namespace)
-
-
-def node_infos(session: Any, node: Any, infos: Any) -> Any:
-    """What is known of the outputs of a plugin's node in a plan."""
-    return None
+        shapes = symbolic(spec.shapes, dims, values, spec.layer)
+    except LoweringError:
+        return None
+    kinds = [elem_of(DataType.of(d)) for d in spec.dtypes]
+    made = dict(zip(record.outputs, zip(kinds, shapes, strict=True), strict=True))
+    return [TensorInfo(*made[n]) if n in made else None for n in node.output]

@@ -52,6 +52,7 @@ class TrtRecord(_Record):
     Attributes:
         flags: names of `BuilderFlag`s it was built with.
         types: name of a binding -> `DataType` it has for the user, where that is not the graph's.
+        shapes: extents of outputs as the network knows them.
         names: named weights -> initialiser.
         options: settings of the config that are recorded only.
     """
@@ -61,6 +62,7 @@ class TrtRecord(_Record):
     profiles: tuple[ProfileRecord, ...] = ()
     layers: tuple[LayerRecord, ...] = ()
     types: dict[_Name, _Name] = {}
+    shapes: dict[_Name, _Axes] = {}
     names: dict[_Name, _Name] = {}
     implicit: bool = False
     max_batch: Annotated[int, Field(ge=1, le=65536)] = 1

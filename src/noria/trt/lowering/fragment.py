@@ -48,7 +48,7 @@ def lowering_of(layer_type: str) -> Lowering:
     Raises:
         LoweringError: there is none.
     """
-    if not _LOWERINGS:
+    if "CONVOLUTION" not in _LOWERINGS:
         for family in _FAMILIES:
             importlib.import_module(f"noria.trt.lowering.{family}")
         importlib.import_module("noria.trt.plugin_layers")
@@ -63,6 +63,7 @@ class Fragment:
     Attributes:
         opset: version of ONNX's operators that the network uses.
         implicit: axis 0 is a batch that the layer's own numbers leave out.
+        strong: types are never converted for the user.
         infos: what is known of each tensor, by its name inside the network.
         nodes: `onnx.NodeProto`s in order.
         constants: name -> array.
@@ -76,10 +77,12 @@ class Fragment:
         infos: Mapping[str, TensorInfo],
         *,
         implicit: bool = False,
+        strong: bool = False,
         domains: Mapping[str, int] | None = None,
     ) -> None:
         self.opset = opset
         self.implicit = implicit
+        self.strong = strong
         self.domains = dict(domains or {})
         self.infos = dict(infos)
         self.nodes: list[Any] = []
@@ -246,17 +249,18 @@ class Fragment:
         return [i + self.offset for i in range(rank - self.offset) if mask >> i & 1]
 
     def same_type(self, a: str, b: str) -> tuple[str, str]:
-        """Two integer tensors in the wider of their types; others as they are."""
+        """Two integer tensors in the wider of their types, floating ones in FP32 unless the network
+        is strongly typed; others as they are."""
         left, right = self.dtype(a), self.dtype(b)
         if left != right and left.kind in "iu" and right.kind in "iu":
             wide = np.promote_types(left, right)
             return self.cast(a, wide), self.cast(b, wide)
         if left != right and self.is_float(a) and self.is_float(b):
-            # a constant follows the tensor it is used with, as weights do
-            if a in self.constants:
-                return self.cast(a, right), b
-            if b in self.constants:
-                return a, self.cast(b, left)
+            if self.strong:
+                raise LoweringError(
+                    f"{left.name} and {right.name} meet in a strongly typed network; add a cast"
+                )
+            return self.cast(a, np.float32), self.cast(b, np.float32)
         return a, b
 
 

@@ -46,8 +46,8 @@ def resize(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
         if len(factors) != f.rank(x) - f.offset:
             raise LoweringError(f"{len(factors)} scales for {f.rank(x) - f.offset} axes")
         scales = f.const(np.array([1.0] * f.offset + [float(s) for s in factors], np.float32))
-    else:
-        raise LoweringError("neither shape nor scales are set")
+    else:  # nothing is set yet: as large as it is
+        scales = f.const(np.ones(f.rank(x), np.float32))
     given = [x, None, scales] if sizes is None else [x, None, None, sizes]
     if f.opset < 13:  # optional inputs had to be there, empty
         empty = f.const(np.zeros(0, np.float32))

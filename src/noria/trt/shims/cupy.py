@@ -68,5 +68,3 @@ def __getattr__(name: str) -> Any:
         return getattr(np, name)
     except AttributeError:
         raise AttributeError(f"module 'cupy' has no attribute {name!r}") from None
-
-

@@ -47,7 +47,7 @@ class DeviceAllocation:
         self._address = 0
 
     def __del__(self) -> None:
-        if memory is not None and getattr(self, "_address", 0):
+        if memory is not None and self.__dict__.get("_address"):
             memory.release(self._address)
 
 
