@@ -17,8 +17,8 @@ Level = Literal["exact", "approximate", "deviates", "not applicable", "not yet"]
 
 # What a key does somewhat differently here.
 APPROXIMATE: dict[str, str] = {
-    "model-file": "the layers of common networks and of SSD; layers that need a plugin come later",
-    "proto-file": "the layers of common networks and of SSD; layers that need a plugin come later",
+    "model-file": "the layers of common networks, of SSD and Faster R-CNN",
+    "proto-file": "the layers of common networks, of SSD and Faster R-CNN",
     "uff-file": "the nodes of common networks; nodes that need a plugin come later",
     "custom-network-config": "Darknet networks, without a library; other texts need engine-create-func-name",
     "gpu-id": "a part of the engine file's name; models run on the CPU",

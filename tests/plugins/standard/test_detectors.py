@@ -17,6 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 from noria.infer.inferencer import Inferencer
 from noria.media import Frame, PixelFormat
 from noria.media.sources import open_source
+from tests.network.caffe import test_rcnn
 from tests.network.caffe.models import caffemodel
 from tests.network.caffe.slow import prior_boxes
 from tests.network.caffe.test_ssd import ssd_text, ssd_weights
@@ -270,3 +271,47 @@ def test_an_ssd_of_caffe_layers(tmp_path: Path) -> None:
 def _inside(box: tuple[Any, ...]) -> bool:
     left, top, width, height = box[2:]
     return bool(left > 0 and top > 0 and left + width < 47.99 and top + height < 31.99)
+
+
+FRCNN_CONFIG = """\
+[property]
+gie-unique-id=1
+num-detected-classes=3
+net-scale-factor=0.02
+offsets=127;127;127
+model-file=frcnn.caffemodel
+proto-file=frcnn.prototxt
+batch-size=2
+output-blob-names=bbox_pred;cls_prob;rois
+custom-lib-path=inputs.py
+parse-bbox-func-name=NvDsInferParseCustomFasterRCNN
+cluster-mode=2
+[class-attrs-all]
+pre-cluster-threshold=0.3
+"""
+
+INPUTS = """
+from noria.infer.parsers import WELL_KNOWN
+
+def NvDsInferParseCustomFasterRCNN(layers, network, params):
+    return WELL_KNOWN["NvDsInferParseCustomFasterRCNN"](layers, network, params)
+
+def NvDsInferInitializeInputLayers(layers, network, max_batch):
+    layers["im_info"][:] = network.height, network.width, 1
+"""
+
+
+def test_a_faster_rcnn_of_caffe_layers(tmp_path: Path) -> None:
+    """Proposals, pooled features and heads; the picture's size comes from the custom library."""
+    (tmp_path / "frcnn.caffemodel").write_bytes(test_rcnn.weights())
+    (tmp_path / "frcnn.prototxt").write_text(test_rcnn.text())
+    (tmp_path / "inputs.py").write_text(INPUTS)
+    (tmp_path / "config.txt").write_text(FRCNN_CONFIG)
+    random = np.random.default_rng(0)
+    pictures = [
+        Frame.from_array(random.integers(0, 255, (64, 80, 3)).astype(np.uint8), PixelFormat.RGB)
+        for _ in range(4)
+    ]
+    found = boxes_of(tmp_path / "config.txt", pictures)
+    assert all(found)
+    assert all(min(x[2:4]) >= 0 and x[1] >= 0.3 for boxes in found for x in boxes)

@@ -114,8 +114,15 @@ class _Importer:
                     expected=_near(name, self.tops(layers)),
                     fix="output-blob-names are names of tops in the prototxt",
                 )
-            self.graph.output(name, self.blobs[name])
+            self.graph.label = name
+            self.graph.output(name, self._by_picture(self.blobs[name]))
         return Network(self.graph.finish(), path=path)
+
+    def _by_picture(self, blob: Blob) -> Blob:
+        """What has several items for each picture, with an axis for the pictures."""
+        if not blob.shape or blob.shape[0] >= BATCH:
+            return blob
+        return self.graph.reshape(blob, (BATCH, -blob.shape[0], *blob.shape[1:]))
 
     def error(self, found: str, **more: str) -> ModelError:
         return ModelError(found, where=self.where, **more)
