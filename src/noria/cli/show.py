@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
-from noria.cli.output import console, print_json, print_notices, printable, stdout_is_for_results
+from noria.cli.output import print_json, print_notices, printable, stdout_is_for_results
 from noria.errors import ConfigError
 
 __all__ = ["show"]
@@ -20,7 +18,8 @@ EPILOG = """\b
 Examples:
   noria show config_infer_primary.txt
   noria show config_infer_primary.yml --set-only
-  noria show model.onnx
+  noria show model.onnx --layers
+  noria show model.caffemodel --with deploy.prototxt
   noria show model.onnx_b1_gpu0_fp32.engine --json
 """
 
@@ -28,56 +27,31 @@ Examples:
 @click.command(epilog=EPILOG)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--set-only", is_flag=True, help="Of a config, only the values that the file sets.")
+@click.option("--layers", is_flag=True, help="Of a model or an engine, list every layer.")
+@click.option("--with", "partner", type=click.Path(path_type=Path), metavar="FILE",
+              help="The other file of a Caffe or Darknet model.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-def show(file: Path, set_only: bool, as_json: bool) -> int:
-    """Show FILE: a config, an ONNX model (.onnx) or an engine (.engine).
+def show(file: Path, set_only: bool, layers: bool, partner: Path | None, as_json: bool) -> int:
+    """Show FILE: a config, a model (.onnx, .caffemodel, .uff, .weights) or an engine (.engine).
 
     A config is shown with the effective value of every key, where each comes from, what its model
     takes and gives, which parser decodes, and why noria run would refuse it, if it would.
     """
-    suffix = file.suffix.lower()
+    from noria.cli import show_model as models
+
     if os.path.isdir(file):  # unlike Path.is_dir, no error where it may not look
         raise ConfigError("this is a folder", where=str(file), expected="a config, model or engine")
-    if suffix == ".onnx":
-        data = _model(file)
-    elif suffix in (".engine", ".plan", ".trt"):
-        data = _engine(file)
+    if models.is_model(file):
+        data = models.show_model(file, partner)
+    elif file.suffix.lower() in (".engine", ".plan", ".trt"):
+        data = models.show_engine(file)
     else:
         return _show_config(file, set_only, as_json)
     if as_json:
         print_json(data)
         return 0
-    tactics, tuning = data.pop("tactics", []), data.pop("tuning", None)
-    _print_fields(data)
-    if tuning is not None:
-        _print_tactics(tactics, tuning)
+    models.print_engine_or_model(data, layers=layers)
     return 0
-
-
-def _model(path: Path) -> dict[str, Any]:
-    from noria.infer.parsers import suggest
-    from noria.network import network_from_onnx
-
-    network = network_from_onnx(path)
-    summary = network.summary()
-    data = _plain(summary)
-    data["opsets"] = {domain or "ai.onnx": v for domain, v in summary.opsets.items()}
-    data["built-in parsers that fit"] = suggest(network.outputs) or ["none"]
-    assert isinstance(data, dict)
-    return data
-
-
-def _engine(path: Path) -> dict[str, Any]:
-    from noria.cli.build import tactic_rows
-    from noria.engine import Plan
-
-    plan = Plan.load(path)
-    data = _plain(plan.describe())
-    assert isinstance(data, dict)
-    data["tactics"] = tactic_rows(plan)
-    tuning = plan.header.tuning
-    data["tuning"] = None if tuning is None else tuning.model_dump()
-    return data
 
 
 def _show_config(path: Path, set_only: bool, as_json: bool) -> int:
@@ -139,57 +113,3 @@ def _print_values(rows: Sequence[tuple[str, str, str, str]], path: str) -> None:
             click.echo(f"[{g}]")
             group = g
         click.echo(printable(f"  {key:<{wide}}  {value:<{values}}  {origin}".rstrip()))
-
-
-def _print_tactics(tactics: Sequence[dict[str, Any]], tuning: dict[str, Any]) -> None:
-    """All tries of a tuning, the best first."""
-    from rich.table import Table
-
-    by = "items_per_s" if tuning["objective"] == "throughput" else "latency_ms"
-    sign = -1 if by == "items_per_s" else 1
-    rows = sorted(tactics, key=lambda t: (not t["chosen"], t[by] is None, sign * (t[by] or 0)))
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    heads = ("", "tactic", "outcome", "items/s", "ms a run", "difference", "load s", "")
-    for head in heads:
-        table.add_column(head, justify="right" if "s" in head and head != "outcome" else "left")
-    for row in rows:
-        numbers = (row["items_per_s"], row["latency_ms"], row["error"], row["load_s"])
-        table.add_row(
-            "*" if row["chosen"] else "", row["tactic"], row["outcome"],
-            *("" if n is None else f"{n:.4g}" for n in numbers), printable(row["note"]),
-        )  # fmt: skip
-    where = f"{tuning['machine']}, {tuning['cores']} cores"
-    click.echo(printable(
-        f"tuned for {tuning['objective']}, batch {tuning['items']}, on {where}, in "
-        f"{tuning['spent_s']:.1f} s" + (" (timing cache)" if tuning["cached"] else "")
-    ))  # fmt: skip
-    console().print(table)
-
-
-def _plain(value: Any) -> Any:
-    """Dataclasses, paths and specs as JSON data."""
-    from noria.engine.session import TensorSpec
-
-    if isinstance(value, TensorSpec):
-        return str(value)
-    if is_dataclass(value) and not isinstance(value, type):
-        return {k: _plain(getattr(value, k)) for k in (f.name for f in fields(value))}
-    if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(v) for v in value]
-    return value if isinstance(value, str | int | float | bool | None) else str(value)
-
-
-def _print_fields(data: dict[str, Any]) -> None:
-    width = max((len(k) for k in data), default=0)
-    for key, value in data.items():
-        click.echo(f"{key.replace('_', ' '):<{width}}  {printable(_text(value))}")
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{k}: {_text(v)}" for k, v in value.items()) or "none"
-    if isinstance(value, list):
-        return "; ".join(_text(v) for v in value) or "none"
-    return "" if value is None else str(value)

@@ -1,0 +1,212 @@
+"""What `noria show` tells of models and engines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from noria.cli.output import console, printable
+from noria.errors import ModelError
+
+__all__ = ["is_model", "print_engine_or_model", "show_engine", "show_model"]
+
+_WEIGHTS = (".caffemodel", ".uff", ".weights", ".prototxt", ".onnx")
+_TEXTS = {".caffemodel": ".prototxt", ".weights": ".cfg"}
+
+
+def is_model(path: Path) -> bool:
+    """Whether `path` is named like a model; a .cfg is one if it is a Darknet network."""
+    suffix = path.suffix.lower()
+    if suffix != ".cfg":
+        return suffix in _WEIGHTS
+    try:
+        with open(path, "rb") as file:
+            text = file.read(65536)
+    except OSError:
+        return False
+    lines = (line.strip().lower() for line in text.splitlines())
+    return next((x for x in lines if x and x[:1] not in b"#;"), b"") in (b"[net]", b"[network]")
+
+
+def show_model(path: Path, partner: Path | None) -> dict[str, Any]:
+    """Inputs, outputs, layers and counts of a model.
+
+    Args:
+        partner: the other file of a Caffe or Darknet model; None looks for it beside `path`.
+
+    Raises:
+        ModelError: as the importer of the format; the other file is not found.
+    """
+    from noria.engine.layers import layers_of_model
+    from noria.infer.parsers import suggest
+
+    network, files = _network(path, partner)
+    summary = network.summary()
+    data = _plain(summary)
+    assert isinstance(data, dict)
+    data["files"] = [str(file) for file in files]
+    data["opsets"] = {domain or "ai.onnx": v for domain, v in summary.opsets.items()}
+    data["built-in parsers that fit"] = suggest(network.outputs) or ["none"]
+    if not network.is_large:
+        data["layers"] = [asdict(layer) for layer in layers_of_model(network.graph_proto())]
+    return data
+
+
+def _network(path: Path, partner: Path | None) -> tuple[Any, list[Path]]:
+    suffix = path.suffix.lower()
+    if suffix == ".onnx":
+        from noria.network import network_from_onnx
+
+        return network_from_onnx(path), [path]
+    if suffix == ".uff":
+        from noria.network.uff import network_from_uff
+
+        return network_from_uff(path), [path]
+    other = partner or _partner(path)
+    text, weights = (other, path) if suffix in _TEXTS else (path, other)
+    if text.suffix.lower() == ".cfg" or weights.suffix.lower() == ".weights":
+        from noria.network.darknet import network_from_darknet
+
+        return network_from_darknet(text, weights), [text, weights]
+    from noria.network.caffe import network_from_caffe
+
+    return network_from_caffe(text, weights), [text, weights]
+
+
+def _partner(path: Path) -> Path:
+    """The other file: of the same name, else the only one of its kind in the folder."""
+    suffix = path.suffix.lower()
+    wanted = _TEXTS.get(suffix) or {v: k for k, v in _TEXTS.items()}[suffix]
+    same = path.with_suffix(wanted)
+    if same.is_file():
+        return same
+    near = sorted(p for p in path.parent.glob(f"*{wanted}") if p.is_file())
+    if len(near) == 1:
+        return near[0]
+    found = f"the folder has {', '.join(p.name for p in near[:5])}" if near else "there is none"
+    raise ModelError(
+        f"{path.name} is one of two files; which {wanted} belongs to it? {found}",
+        where=str(path),
+        fix=f"noria show {path.name} --with FILE{wanted}",
+    )
+
+
+def show_engine(path: Path) -> dict[str, Any]:
+    """What a plan says about itself, its layers included.
+
+    Raises:
+        EngineError: it cannot be read.
+    """
+    from noria.cli.build import tactic_rows
+    from noria.engine import Plan
+    from noria.engine.layers import layers_of
+
+    plan = Plan.load(path)
+    header = plan.header
+    data = _plain(plan.describe())
+    assert isinstance(data, dict)
+    model = header.model
+    data["hashes"] = {
+        "model": model.sha256,
+        **{f"external {part.name}": part.sha256 for part in model.external},
+        **{part.name: part.sha256 for part in model.companions},
+        **{f"blob {blob.name}": blob.sha256 for blob in header.blobs},
+    }
+    data["made with"] = [line for line in model.recipe.split("\n") if line]
+    if header.rules is not None:
+        data["rules"] = header.rules.model_dump(exclude_none=True)
+    data["tactics"] = tactic_rows(plan)
+    data["tuning"] = None if header.tuning is None else header.tuning.model_dump()
+    data["layers"] = [asdict(layer) for layer in layers_of(plan)]
+    return data
+
+
+def print_engine_or_model(data: dict[str, Any], *, layers: bool) -> None:
+    """For people: fields, tactics if they were compared, layers if asked for."""
+    tactics, tuning = data.pop("tactics", []), data.pop("tuning", None)
+    rows = data.pop("layers", [])
+    if rows:
+        counted = Counter(row["precision"] or "unknown" for row in rows)
+        kinds = ", ".join(f"{count} {kind}" for kind, count in counted.most_common())
+        data["layers"] = f"{len(rows)} ({kinds})" + ("" if layers else "; --layers lists them")
+    _print_fields(data)
+    if tuning is not None:
+        _print_tactics(tactics, tuning)
+    if layers and rows:
+        _print_layers(rows)
+
+
+def _print_layers(rows: Sequence[dict[str, Any]]) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for head, side in (("layer", "left"), ("operator", "left"), ("precision", "left"),
+                       ("shape", "left"), ("parameters", "right")):  # fmt: skip
+        table.add_column(head, justify="right" if side == "right" else "left")
+    for row in rows:
+        shape = row["shape"]
+        text = "" if shape is None else "x".join("?" if d is None else str(d) for d in shape)
+        table.add_row(
+            printable(row["name"]), printable(row["operator"]), row["precision"], printable(text),
+            str(row["parameters"] or ""),
+        )  # fmt: skip
+    console().print(table, markup=False)
+
+
+def _print_tactics(tactics: Sequence[dict[str, Any]], tuning: dict[str, Any]) -> None:
+    """All tries of a tuning, the best first."""
+    from rich.table import Table
+
+    by = "items_per_s" if tuning["objective"] == "throughput" else "latency_ms"
+    sign = -1 if by == "items_per_s" else 1
+    rows = sorted(tactics, key=lambda t: (not t["chosen"], t[by] is None, sign * (t[by] or 0)))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    heads = ("", "tactic", "outcome", "items/s", "ms a run", "difference", "load s", "")
+    for head in heads:
+        table.add_column(head, justify="right" if "s" in head and head != "outcome" else "left")
+    for row in rows:
+        numbers = (row["items_per_s"], row["latency_ms"], row["error"], row["load_s"])
+        table.add_row(
+            "*" if row["chosen"] else "", row["tactic"], row["outcome"],
+            *("" if n is None else f"{n:.4g}" for n in numbers), printable(row["note"]),
+        )  # fmt: skip
+    where = f"{tuning['machine']}, {tuning['cores']} cores"
+    click.echo(printable(
+        f"tuned for {tuning['objective']}, batch {tuning['items']}, on {where}, in "
+        f"{tuning['spent_s']:.1f} s" + (" (timing cache)" if tuning["cached"] else "")
+    ))  # fmt: skip
+    console().print(table)
+
+
+def _plain(value: Any) -> Any:
+    """Dataclasses, paths and specs as JSON data."""
+    from noria.engine.session import TensorSpec
+
+    if isinstance(value, TensorSpec):
+        return str(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {k: _plain(getattr(value, k)) for k in (f.name for f in fields(value))}
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(v) for v in value]
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def _print_fields(data: dict[str, Any]) -> None:
+    width = max((len(k) for k in data), default=0)
+    for key, value in data.items():
+        click.echo(f"{key.replace('_', ' '):<{width}}  {printable(_text(value))}")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{k}: {_text(v)}" for k, v in value.items()) or "none"
+    if isinstance(value, list):
+        return "; ".join(_text(v) for v in value) or "none"
+    return "" if value is None else str(value)

@@ -1,0 +1,88 @@
+"""`noria show` of models and engines."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from noria.config import ModelConfig
+from noria.engine import load_or_build
+from tests.network.onnx_models import picture_model, save
+
+
+def noria(*words):
+    """`noria` in this process: it starts faster."""
+    from click.testing import CliRunner
+
+    from noria.cli import main
+
+    done = CliRunner().invoke(main, [str(word) for word in words])
+    done.returncode = done.exit_code
+    return done
+
+
+@pytest.fixture
+def caffe(tmp_path, data_dir):
+    for suffix in ("prototxt", "caffemodel"):
+        shutil.copyfile(data_dir / "models" / f"RFB-320.{suffix}", tmp_path / f"RFB-320.{suffix}")
+    return tmp_path
+
+
+def test_an_engine_tells_its_layers_hashes_and_decisions(tmp_path):
+    path = save(picture_model(), tmp_path / "m.onnx")
+    plan = load_or_build(ModelConfig(onnx_file=path, output_io_formats=("mean:fp16:chw",)))
+    data = json.loads(noria("show", plan.path, "--json").stdout)
+    assert [layer["operator"] for layer in data["layers"]][:2] == ["Cast", "Mul"]
+    double = next(x for x in data["layers"] if x["name"] == "double")
+    assert (double["precision"], double["parameters"]) == ("fp32", 1)
+    assert double["shape"][1:] == [3, 4, 6]
+    assert data["hashes"]["model"] == plan.header.model.sha256
+    assert data["hashes"]["blob model"] == plan.header.blobs[0].sha256
+    assert data["rules"]["outputs"] == "mean:fp16"
+    text = noria("show", plan.path).stdout
+    assert "--layers lists them" in text
+    assert "double" not in text.replace("doubled", "")
+    assert "average" in noria("show", plan.path, "--layers").stdout
+
+
+def test_a_caffe_model_by_either_file(caffe):
+    for suffix in ("caffemodel", "prototxt"):
+        data = json.loads(noria("show", caffe / f"RFB-320.{suffix}", "--json").stdout)
+        assert data["operators"]["Conv"] > 30
+        assert data["parameters"] > 250_000
+        assert len(data["files"]) == 2
+
+
+def test_the_partner_is_found_or_asked_for(caffe):
+    (caffe / "RFB-320.prototxt").rename(caffe / "deploy.prototxt")
+    assert noria("show", caffe / "RFB-320.caffemodel").returncode == 0
+    (caffe / "other.prototxt").write_text("layer {}")
+    refused = noria("show", caffe / "RFB-320.caffemodel")
+    assert refused.returncode == 4
+    assert "deploy.prototxt, other.prototxt" in refused.stderr
+    named = noria("show", caffe / "RFB-320.caffemodel", "--with", caffe / "deploy.prototxt")
+    assert named.returncode == 0
+
+
+def test_a_uff_model(data_dir):
+    shown = noria("show", data_dir / "models" / "lenet5.uff")
+    assert shown.returncode == 0, shown.stderr
+    assert "input_1" in shown.stdout
+
+
+def test_a_darknet_network_is_told_from_a_config(tmp_path):
+    text = (
+        "# a comment\n[net]\nwidth=8\nheight=8\nchannels=3\n"
+        "[convolutional]\nfilters=4\nsize=1\nstride=1\npad=0\nactivation=linear\n"
+    )
+    (tmp_path / "a.cfg").write_text(text)
+    values = np.arange(4 + 12, dtype=np.float32)
+    head = np.array([0, 2, 0], np.int32).tobytes() + np.array([0], np.int64).tobytes()
+    (tmp_path / "a.weights").write_bytes(head + values.tobytes())
+    for name in ("a.cfg", "a.weights"):
+        shown = noria("show", tmp_path / name)
+        assert shown.returncode == 0, shown.stderr
+        assert "Conv" in shown.stdout
+    (tmp_path / "b.cfg").write_text("[property]\nonnx-file=none.onnx\n")
+    assert "[property]" in noria("show", tmp_path / "b.cfg").stdout
