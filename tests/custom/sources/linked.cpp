@@ -1,5 +1,6 @@
 // A prebuilt library with the habits of public ones: a plugin registered and CUDA memory taken by
 // static initialisers; and parsers that call what is not there. -DNAME is a CUDA function.
+#include <new>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -64,6 +65,9 @@ struct Counted {  // its destructor must run while a refused call is unwound
 };
 int Counted::alive = 0;
 
+// Objects whose destructors are not there: never destroyed.
+alignas(16) char room[64];
+
 int quiet(int value) noexcept { return NAME(value); }
 
 }  // namespace
@@ -85,8 +89,8 @@ PARSER(ParseCall, Counted counted; NAME(2))
 PARSER(ParseNoexcept, quiet(2))
 PARSER(ParseBuilder, createInferBuilder_INTERNAL(nullptr, 1))
 PARSER(ParseCatching, try { NAME(2); } catch (const std::exception &) { value = 9; })
-PARSER(ParseMember, const Derived *plugin = new Derived; plugin->plain())
-PARSER(ParseBase, new nvinfer1::IPluginV2(); value = 1)
-PARSER(ParseVirtual, const nvinfer1::IPluginV2 *plugin = new nvinfer1::IPluginV2();
+PARSER(ParseMember, const Derived *plugin = new (room) Derived; plugin->plain())
+PARSER(ParseBase, new (room) nvinfer1::IPluginV2(); value = 1)
+PARSER(ParseVirtual, const nvinfer1::IPluginV2 *plugin = new (room) nvinfer1::IPluginV2();
        asm volatile("" : "+r"(plugin)); plugin->getNbOutputs())
 PARSER(ParseThread, std::thread([&] { value = 5.0f + NAME(2); }).join())
