@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
+from benchmarks.int8 import sensitive_layers
 from noria.cli import main
 from noria.config import ModelConfig
 from noria.config.enums import NetworkMode
@@ -16,7 +17,7 @@ from noria.diagnose import sensitivity
 from noria.diagnose.average_precision import Scored, agreement
 from noria.diagnose.truth import read_truth
 from noria.engine import load_or_build
-from noria.engine.builder import build
+from noria.engine.backends import installed_backends
 from noria.engine.precision import CalibrationTable, export, export_onnx
 from noria.engine.precision.variants import Variants
 from noria.errors import ConfigError, MediaError
@@ -183,26 +184,29 @@ class TestTruth:
             read_truth(self.coco(tmp_path, **changes), [], cfg, 10)
 
 
-# What `noria calibrate --sensitivity` keeps of YOLOX-nano.
-YOLOX_KEPT = ("Conv_44", "Conv_47")
-
-
 @pytest.mark.data
 def test_int8_yolox_finds_what_fp32_finds(data_dir, tmp_path):
+    """With its depthwise convolutions in FP32, on every CPU runtime, from the config."""
     for item in (EXAMPLES / "yolox").iterdir():
         shutil.copy(item, tmp_path)
     shutil.copy(data_dir / "models" / "yolox_nano.onnx", tmp_path)
     cfg = ModelConfig.load(tmp_path / "config_infer_primary.txt")
     pictures, clip = str(data_dir / "images"), str(data_dir / "videos" / "car-detection.mp4")
-    table = calibrate(cfg, [pictures, clip], frames=25, method="percentile").table
-    network = network_from_onnx(tmp_path / "yolox_nano.onnx")
+    calibrate(cfg, [pictures, clip], frames=25, method="percentile", cache=tmp_path / "t.calib")
+    kept = sensitive_layers(tmp_path / "yolox_nano.onnx")
+    cfg = cfg.with_overrides(
+        batch_size=1,
+        network_mode=NetworkMode.INT8,
+        int8_calib_file=tmp_path / "t.calib",
+        layer_device_precision=tuple(f"{name}:fp32:gpu" for name in kept),
+    )
     frames = [*open_source(pictures)]
     frames += [f for i, f in enumerate(open_source(clip)) if i % 7 == 5][:50]
     assert len(frames) == 55
 
-    def found(network):
+    def found(plan):
         record, options = Record(), LoadOptions()
-        model = Model.around(cfg, build(network).open_session(), options, record)
+        model = Model.around(cfg, plan.open_session(), options, record)
         made = []
         with Inferencer(model, record, options=options) as inferencer:
             for frame in frames:
@@ -210,9 +214,14 @@ def test_int8_yolox_finds_what_fp32_finds(data_dir, tmp_path):
                 made.append(Scored(objects.rects, objects.class_ids, objects.confidences))
         return made
 
-    reference = found(network)
+    reference = found(load_or_build(cfg, precision="fp32"))
     assert sum(int((s.scores >= 0.5).sum()) for s in reference) >= 25
-    small = export(network, "int8", table.calibrated, keep=YOLOX_KEPT)
-    assert len(small.converted) == 113 - len(YOLOX_KEPT)
-    assert agreement(reference, found(small.network)) >= 0.95
-    assert agreement(reference, found(export(network, "fp16").network)) == 1
+    runtimes = [r for r in installed_backends() if r in ("onnxruntime", "openvino")]
+    for runtime in runtimes:
+        plan = load_or_build(cfg, backend=runtime)
+        assert plan.header.precision == "int8"
+        told = f"{113 - len(kept)} of 113 layers with weights compute in INT8"
+        assert any(told in n.message for n in plan.decisions)
+        assert agreement(reference, found(plan)) >= 0.95, runtime
+    half = cfg.with_overrides(layer_device_precision=())
+    assert agreement(reference, found(load_or_build(half, precision="fp16"))) == 1
