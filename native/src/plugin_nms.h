@@ -51,8 +51,27 @@ inline bool before(const Candidate &x, const Candidate &y) {
     return x.score > y.score || (x.score == y.score && x.index < y.index);
 }
 
-// Leaves the first `limit` of the candidates in `before` order, sorted.
-void best_first(std::vector<Candidate> &candidates, std::size_t limit);
+// Candidates in `before` order, sorted piece by piece: mostly the first piece is enough.
+class Ordered {
+  public:
+    explicit Ordered(std::vector<Candidate> &list) : list_(list) {}
+
+    const Candidate *next() {  // null at the end
+        if (at_ == sorted_) sort_piece();
+        return at_ < sorted_ ? &list_[at_++] : nullptr;
+    }
+
+  private:
+    void sort_piece();
+
+    std::vector<Candidate> &list_;
+    std::size_t sorted_ = 0, at_ = 0;
+};
+
+constexpr std::size_t kScan = 64;
+
+// Whether one of kScan scores is at or above the threshold.
+bool any_at_least(const float *scores, float threshold);
 
 // --- one image each -------------------------------------------------------------------------
 

@@ -1,52 +1,60 @@
 // BatchedNMS and the suppression of DetectionOutput: class by class, then the best of all.
+//
+// All classes go through one list, best first: what a class keeps depends on that class alone, and
+// the best of all that is kept are the first that are kept.
 // Source: standard-plugins spec 3.4, 3.5.
-#include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "plugin_nms.h"
 
 namespace noria::plugin_nms {
+namespace {
+
+// Scores above the threshold; of equals the lower class goes first, then the lower box, so the
+// index is class * n + box.
+void candidates_of(const Heads &heads, const BatchedRule &rule, std::vector<Candidate> &list) {
+    list.clear();
+    if (rule.score_threshold == std::numeric_limits<float>::infinity()) return;
+    // at or above the next number is above this one
+    const float least = std::nextafter(rule.score_threshold, std::numeric_limits<float>::infinity());
+    const std::size_t total = heads.n * heads.classes;
+    auto take = [&](std::size_t i) {
+        if (!(heads.scores[i] >= least)) return;
+        const std::size_t row = i / heads.classes, c = i % heads.classes;
+        if (static_cast<std::int64_t>(c) != rule.background)
+            list.push_back({heads.scores[i], static_cast<std::uint32_t>(c * heads.n + row)});
+    };
+    std::size_t i = 0;
+    for (; i + kScan <= total; i += kScan)
+        if (any_at_least(heads.scores + i, least))
+            for (std::size_t j = i; j < i + kScan; ++j) take(j);
+    for (; i < total; ++i) take(i);
+}
+
+}  // namespace
 
 std::int32_t batched(const Heads &heads, const BatchedRule &rule, const Out &out) {
-    // one pass over the scores as they lie in memory fills the lists of all classes
-    std::vector<std::vector<Candidate>> lists(heads.classes);
-    for (std::size_t row = 0; row < heads.n; ++row) {
-        const float *scores = heads.scores + row * heads.classes;
-        for (std::size_t c = 0; c < heads.classes; ++c)
-            if (scores[c] > rule.score_threshold)
-                lists[c].push_back({scores[c], static_cast<std::uint32_t>(row)});
-    }
-    Kept kept({rule.iou_threshold, false, rule.plus, false});
-    auto box_of = [&](std::size_t row, std::size_t c) {
-        const float *p = heads.boxes + 4 * (heads.sets == 1 ? row : row * heads.sets + c);
-        return Box{p[0], p[1], p[2], p[3]};
-    };
-    std::vector<Candidate> winners;  // index into `places`
-    std::vector<std::pair<std::size_t, std::size_t>> places;
-    for (std::size_t c = 0; c < heads.classes; ++c) {
-        if (static_cast<std::int64_t>(c) == rule.background || lists[c].empty()) continue;
-        best_first(lists[c], static_cast<std::size_t>(rule.top));
-        kept.clear();
-        std::int32_t of_class = 0;
-        for (const Candidate &candidate : lists[c]) {
-            const Box box = box_of(candidate.index, c).ordered();
-            if (kept.suppresses(box, 0)) continue;
-            kept.add(box, 0);
-            winners.push_back({candidate.score, static_cast<std::uint32_t>(places.size())});
-            places.emplace_back(candidate.index, c);
-            if (++of_class == rule.keep) break;  // the rest scores no higher
-        }
-    }
-    best_first(winners, static_cast<std::size_t>(rule.keep));
+    thread_local std::vector<Candidate> list;
+    candidates_of(heads, rule, list);
+    Ordered ordered(list);
+    std::vector<Kept> kept(heads.classes, Kept({rule.iou_threshold, false, rule.plus, false}));
+    std::vector<std::int32_t> seen(heads.classes);
     std::int32_t count = 0;
-    for (const Candidate &winner : winners) {
-        const auto [row, c] = places[winner.index];
-        const Box box = box_of(row, c);
-        const float values[] = {box.a0, box.a1, box.b0, box.b1};
+    while (count < rule.keep) {
+        const Candidate *next = ordered.next();
+        if (!next) break;
+        const std::size_t c = next->index / heads.n, row = next->index % heads.n;
+        if (seen[c]++ >= rule.top) continue;
+        const float *p = heads.boxes + 4 * (heads.sets == 1 ? row : row * heads.sets + c);
+        const Box box = Box{p[0], p[1], p[2], p[3]}.ordered();
+        if (kept[c].suppresses(box, 0)) continue;
+        kept[c].add(box, 0);
         for (int k = 0; k < 4; ++k) {
-            const float x = values[k];
+            const float x = p[k];
             out.boxes[4 * count + k] = rule.clip ? (x < 0.0f ? 0.0f : (x > 1.0f ? 1.0f : x)) : x;
         }
-        out.scores[count] = winner.score;
+        out.scores[count] = next->score;
         out.classes[count] = static_cast<std::int32_t>(c);
         out.rows[count] = static_cast<std::int32_t>(row);
         ++count;

@@ -5,26 +5,10 @@
 
 #include "plugin_nms.h"
 
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("no-trapping-math")
-#endif
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__)
-#define NORIA_WIDE __attribute__((target_clones("avx2", "default")))
-#else
-#define NORIA_WIDE
-#endif
-
 namespace noria::plugin_nms {
 namespace {
 
 constexpr std::size_t kCandidates = 5000;
-constexpr std::size_t kBlock = 64;
-
-NORIA_WIDE bool any_at_least(const float *scores, float threshold) {
-    int found = 0;
-    for (std::size_t i = 0; i < kBlock; ++i) found |= scores[i] >= threshold;
-    return found != 0;
-}
 
 // The best kCandidates scores, in no order. Whenever twice as many are listed the worse half goes and
 // the threshold rises to the worst that stays, so that a flood of candidates costs one pass.
@@ -47,39 +31,15 @@ void candidates_of(const Heads &heads, const EfficientRule &rule, std::vector<Ca
         list.erase(last + 1, list.end());
     };
     std::size_t i = 0;
-    for (; i + kBlock <= total; i += kBlock)
+    for (; i + kScan <= total; i += kScan)
         if (any_at_least(heads.scores + i, threshold))
-            for (std::size_t j = i; j < i + kBlock; ++j) take(j);
+            for (std::size_t j = i; j < i + kScan; ++j) take(j);
     for (; i < total; ++i) take(i);
     if (list.size() > kCandidates) {
         std::nth_element(list.begin(), list.begin() + kCandidates, list.end(), before);
         list.resize(kCandidates);
     }
 }
-
-// The candidates in order, sorted piece by piece: the output is mostly full after the first piece.
-class Ordered {
-  public:
-    explicit Ordered(std::vector<Candidate> &list) : list_(list) {}
-
-    const Candidate *next() {
-        if (at_ == sorted_) sort_piece();
-        return at_ < sorted_ ? &list_[at_++] : nullptr;
-    }
-
-  private:
-    void sort_piece() {
-        const auto from = list_.begin() + static_cast<std::ptrdiff_t>(sorted_);
-        sorted_ = std::min(list_.size(), sorted_ + std::max<std::size_t>(kPiece, sorted_));
-        const auto to = list_.begin() + static_cast<std::ptrdiff_t>(sorted_);
-        if (to != list_.end()) std::nth_element(from, to, list_.end(), before);
-        std::sort(from, to, before);
-    }
-
-    static constexpr std::size_t kPiece = 256;
-    std::vector<Candidate> &list_;
-    std::size_t sorted_ = 0, at_ = 0;
-};
 
 Box corners(const Box &c) {
     return {c.a0 - c.b0 * 0.5f, c.a1 - c.b1 * 0.5f, c.a0 + c.b0 * 0.5f, c.a1 + c.b1 * 0.5f};

@@ -80,13 +80,4 @@ void Kept::add(const Box &box, std::int32_t class_id) {
     class_.push_back(class_id);
 }
 
-void best_first(std::vector<Candidate> &candidates, std::size_t limit) {
-    if (candidates.size() > limit) {
-        const auto end = candidates.begin() + static_cast<std::ptrdiff_t>(limit);
-        std::nth_element(candidates.begin(), end, candidates.end(), before);
-        candidates.erase(end, candidates.end());
-    }
-    std::sort(candidates.begin(), candidates.end(), before);
-}
-
 }  // namespace noria::plugin_nms

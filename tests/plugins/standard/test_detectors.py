@@ -93,6 +93,7 @@ def write(path: Path, more: Sequence[Any], outputs: Sequence[tuple[str, int, lis
     graph = model.graph
     graph.node.extend([*nodes, *more])
     graph.initializer.extend(constants)
+    model.opset_import.append(helper.make_opsetid("TRT", 1))
     del graph.output[:]
     graph.output.extend(helper.make_tensor_value_info(*output) for output in outputs)
     onnx.save(model, path)
@@ -153,12 +154,14 @@ def pipeline(tmp_path: Path) -> Any:
     return run
 
 
-def test_a_detector_that_ends_in_efficient_nms(tmp_path: Path, pipeline: Any) -> None:
+@pytest.mark.parametrize("domain", ["", "TRT"])
+def test_a_detector_that_ends_in_efficient_nms(domain: str, tmp_path: Path, pipeline: Any) -> None:
+    """Exporters put the node in domains of their own."""
     node = helper.make_node(
         "EfficientNMS_TRT", ["own_boxes", "own_scores"],
         ["num_dets", "det_boxes", "det_scores", "det_classes"], "nms",
         score_threshold=0.3, iou_threshold=0.5, max_output_boxes=60, background_class=-1,
-        score_activation=0, box_coding=0, class_agnostic=0, plugin_version="1",
+        score_activation=0, box_coding=0, class_agnostic=0, plugin_version="1", domain=domain,
     )  # fmt: skip
     write(
         tmp_path / "model.onnx",

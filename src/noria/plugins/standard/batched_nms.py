@@ -62,6 +62,7 @@ class BatchedNMSDynamic(Layer):
         self.agree(boxes[0], batch, "pictures of boxes and of scores")
         self.agree(boxes[1], scores[1], "boxes, and rows of scores")
         self.agree(scores[2], self.given.numClasses, "scores of a box, and numClasses")
+        self.countable(scores[1], scores[2])
         sets = 1 if self.given.shareLocation else self.given.numClasses
         self.agree(boxes[2], sets, "boxes of a place, and what shareLocation says")
         if len(scores) == 4:
@@ -164,6 +165,7 @@ class NMSDynamic(Layer):
                 expected="[batch, 2, boxes * 4, 1]: boxes, and their variances",
             )
         count = _product(priors[2:]) // 4
+        self.countable(count, g.numClasses)
         sets = 1 if g.shareLocation else g.numClasses
         self.agree(_product(locations[1:]), count * 4 * sets, "locations, and those of the priors")
         self.agree(

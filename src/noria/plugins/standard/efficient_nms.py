@@ -28,8 +28,7 @@ def _boxes_and_scores(layer: Layer, inputs: Sequence[Shape]) -> tuple[Extent, Ex
         layer.agree(scores[3], 1, "the last axis of the scores")
     if len(boxes) == 4 and boxes[2] != 1:
         layer.agree(boxes[2], classes, "box sets and classes")
-    if isinstance(count, int) and isinstance(classes, int) and count * classes >= 2**31:
-        raise layer.error(f"{count} boxes of {classes} classes", expected="less than 2^31 scores")
+    layer.countable(count, classes)
     return batch, count, classes
 
 

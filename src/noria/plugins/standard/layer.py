@@ -206,6 +206,13 @@ class Layer(ABC):
         if isinstance(a, int) and isinstance(b, int) and a != b:
             raise self.error(f"{self.name}: {what}: {a} and {b}", expected="the same number")
 
+    def countable(self, boxes: Extent, classes: Extent) -> None:
+        """Refuse more scores than the native suppression counts."""
+        if isinstance(boxes, int) and isinstance(classes, int) and boxes * classes >= 2**31:
+            raise self.error(
+                f"{boxes} boxes of {classes} classes", expected="less than 2^31 scores"
+            )
+
     def number(self, extent: Extent, what: str) -> int:
         """An extent that must be known while building."""
         if isinstance(extent, int) and extent >= 0:
