@@ -130,3 +130,15 @@ def test_what_init_refuses(tmp_path: Path) -> None:
     path = save(conv_plugin_conv("Other_TRT")[0], tmp_path)
     with pytest.raises(ModelError, match="no node is a B"):
         run("--plugin", "B", "--model", str(path))
+
+
+def test_trtexec_loads_plugins(with_template: Path) -> None:
+    words = ["--onnx=model.onnx", "--iterations=5", "--duration=0", "--warmUp=0"]
+    done = noria("trtexec", *words, "--plugins=mylayer_trt_plugin.py", "--dumpProfile",
+                 cwd=with_template)  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Loading supplied plugin library: mylayer_trt_plugin.py" in done.stdout
+    assert "no profile of the layers: plugins compute between" in done.stderr
+    refused = noria("trtexec", *words, cwd=with_template)
+    assert refused.returncode == 1
+    assert "MyLayer_TRT" in refused.stderr

@@ -22,7 +22,7 @@ def trtexec(words: tuple[str, ...]) -> int:
 
 
 def _load_plugins(library: Path) -> None:
-    """Register what a library or a Python module of plugins has."""
-    from noria.custom import open_library
+    """Register the plugins of a library."""
+    from noria.plugins import get_plugin_registry
 
-    open_library(library)
+    get_plugin_registry().load_library(library)

@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy.typing as npt
 
 from noria.engine.backends import Backend, RunOptions, get_backend
-from noria.engine.plan import MODEL_BLOB, Plan
+from noria.engine.plan import MODEL_BLOB, WEIGHTS_BLOB, Plan
 from noria.errors import EngineError
 
 __all__ = ["LayerTime", "ProfilingBackend", "layer_times"]
@@ -50,6 +50,10 @@ def layer_times(
     backend = get_backend(plan.header.runtime.name)
     if not isinstance(backend, ProfilingBackend):
         raise EngineError(f"{backend.name} does not time single layers")
+    if plan.header.plugins:
+        raise EngineError("plugins compute between its layers: noria trace-plugins times them")
+    if WEIGHTS_BLOB in plan.blobs:
+        raise EngineError("layers of models over 2 GiB are not timed")
     rows = backend.profile(plan.blobs[MODEL_BLOB], options, feeds, runs)
     whole = sum(sum(times) for _, times in rows) or 1.0
     return [

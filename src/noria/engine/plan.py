@@ -450,8 +450,10 @@ def _writer(header: bytes) -> str:
 
 def _foreign(head: bytes, size_bytes: int, where: str) -> EngineError:
     if is_tensorrt_engine(head, size_bytes):
+        from noria.engine.foreign import built_by
+
         return EngineError(
-            "is a TensorRT engine: code for one GPU model and one TensorRT version",
+            f"is a TensorRT engine: code for one GPU model, built by {built_by(head)}",
             where=where,
             expected="a plan built by noria",
             fix="give onnx-file=<the ONNX model it was built from>: "

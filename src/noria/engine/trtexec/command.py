@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noria.engine.backends import RunOptions
 from noria.engine.plan import Plan
 from noria.engine.trtexec.blocks import print_blocks
 from noria.engine.trtexec.engine import engine_for
@@ -157,14 +158,29 @@ def _run(plan: Plan, profile: Profile, options: Options, log: Log) -> None:
     if path := options.path("exportTimes"):
         export_json(path, time_rows(measured.queries))
     if options.has("dumpProfile") or options.has("exportProfile"):
-        from noria.engine.layer_times import layer_times
+        _profile(plan, run_options, feeds, len(measured.queries), options, log)
 
-        runs = max(1, min(_PROFILE_RUNS, len(measured.queries)))
+
+def _profile(
+    plan: Plan,
+    run_options: RunOptions,
+    feeds: dict[str, Array],
+    runs: int,
+    options: Options,
+    log: Log,
+) -> None:
+    from noria.engine.layer_times import layer_times
+
+    runs = max(1, min(_PROFILE_RUNS, runs))
+    try:
         times = layer_times(plan, run_options, feeds, runs)
-        if options.has("dumpProfile"):
-            print_profile(log, times, runs)
-        if path := options.path("exportProfile"):
-            export_json(path, profile_rows(times, runs))
+    except EngineError as error:  # everything else was measured
+        log.warning(f"no profile of the layers: {error.found}")
+        return
+    if options.has("dumpProfile"):
+        print_profile(log, times, runs)
+    if path := options.path("exportProfile"):
+        export_json(path, profile_rows(times, runs))
 
 
 def _batch(profile: Profile) -> int | None:

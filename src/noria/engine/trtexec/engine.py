@@ -11,6 +11,7 @@ from time import perf_counter
 
 from noria.engine.backends import DEFAULT_BACKEND, installed_backends
 from noria.engine.builder import BuildOptions, build
+from noria.engine.foreign import is_tensorrt_file, plan_from_tensorrt
 from noria.engine.plan import Plan
 from noria.engine.plan_header import Precision
 from noria.engine.precision.cache import CalibrationTable
@@ -40,7 +41,7 @@ def engine_for(options: Options, log: Log) -> tuple[Plan, Profile]:
     loaded = options.path("loadEngine")
     if loaded is not None:
         started = perf_counter()
-        plan = Plan.load(loaded)
+        plan = plan_from_tensorrt(loaded) if is_tensorrt_file(loaded) else Plan.load(loaded)
         log.info(f"Engine loaded in {perf_counter() - started:.6g} sec.")
         log.info(f"Loaded engine with size: {_mib(plan):.6g} MiB")
         _told(plan, log)
