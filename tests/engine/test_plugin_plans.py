@@ -262,11 +262,13 @@ def test_the_domain_of_a_built_in_operator_is_not_looked_at(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_tuning_works_with_plugins(tmp_path: Path, runtime: str) -> None:
+    from noria.engine.tactic import Tactic
     from noria.engine.tune import TuneOptions
 
     known = registry()
     made, _ = conv_plugin_conv(factor=2.0)
-    tuning = TuneOptions(budget_s=4, cache=tmp_path / "cache", runtimes=[runtime])
+    tactics = [Tactic(runtime, threads=1)]
+    tuning = TuneOptions(budget_s=60, cache=tmp_path / "cache", tactics=tactics)
     plan = build(network(made, tmp_path), BuildOptions(max_batch=2, tuning=tuning, registry=known))
     assert plan.tactic is not None
     assert plan.tactic.latency_ms is not None, [str(n) for n in plan.decisions]
