@@ -23,6 +23,7 @@ NAMES = (
     "secondary",
     "plugins",
     "int8",
+    "cut",
 )
 
 

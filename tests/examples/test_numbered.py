@@ -17,7 +17,7 @@ from noria import open_source
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 HERE = ("01_ten_lines", "02_probes", "04_many_sources", "05_own_frames", "06_tensors")
-HERE += ("07_update_model",)
+HERE += ("07_update_model", "08_plugin")
 
 
 @pytest.fixture(scope="module")
@@ -187,3 +187,17 @@ def test_a_model_is_exchanged_without_losing_a_frame(examples: Path) -> None:
     assert "envelope" in starts[0]
     assert "Umschlag" in starts[1]
     assert int(starts[1].split()[2]) > 20
+
+
+def test_a_layer_of_ones_own(examples: Path) -> None:
+    folder = examples / "08_plugin"
+    done = run(folder, "run.py")
+    assert done.returncode == 0, done.stderr
+    promised = re.search(
+        r"    BoxFilter_TRT version.*\n    .*\n", (folder / "README.md").read_text()
+    )
+    assert promised is not None
+    assert done.stdout == re.sub(r"^    ", "", promised.group(), flags=re.M)
+    traced = run(folder, "noria", "trace-plugins", "model.onnx", "--library", "box_filter.py")
+    assert traced.returncode == 0, traced.stderr
+    assert re.search(r"run +BoxFilter#\d+ +enqueue", traced.stdout)

@@ -144,13 +144,21 @@ def _print(calls: Any) -> None:
         table.add_column(head, justify=justify, overflow="fold")  # type: ignore[arg-type]
     for call in calls:
         made = f" (#{call.made})" if call.made else ""
-        result = f"[red]{_plain(call.error)}[/red]" if call.error else _plain(call.result) + made
-        arguments = f"({call.arguments})" if call.arguments or call.result else ""
+        result = (
+            f"[red]{_plain(call.error)}[/red]"
+            if call.error
+            else _plain(_cut(call.result, 32)) + made
+        )
+        arguments = f"({_cut(call.arguments, 48)})" if call.arguments else ""
         table.add_row(
             str(call.number), call.phase, f"{call.cls}#{call.object}",
             _plain(f"{call.method}{arguments}"), result, f"{call.seconds * 1e3:.3f}",
         )  # fmt: skip
     console().print(table)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _plain(text: str) -> str:

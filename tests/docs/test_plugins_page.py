@@ -1,0 +1,37 @@
+"""The Python of the page on plugins runs, from top to bottom."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from noria.plugins import get_plugin_registry
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_python_of_the_page_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first, *rest = re.findall(
+        r"```python\n(.*?)```", (ROOT / "docs" / "plugins.md").read_text(), re.S
+    )
+    assert first.startswith("# swish_plugin.py\n")
+    Path("swish_plugin.py").write_text(first)
+    registry = get_plugin_registry()
+    before = registry.all_creators
+    names: dict[str, object] = {"__name__": "page"}
+    try:
+        for block in rest:
+            exec(compile(block, "docs/plugins.md", "exec"), names)
+        assert registry.find("hard_swish", "1", "docs") is not None
+    finally:
+        for creator in registry.all_creators:
+            if creator not in before:
+                registry.deregister_creator(creator)
+    said = capsys.readouterr().out
+    assert "difference True" in said
+    assert "('SwishCreator#1', 'create_plugin')" in said
