@@ -1,7 +1,7 @@
 """BoxFilter_TRT: the best rows of (boxes, scores), and how many of them count.
 
-Inputs: boxes (N, R, 4) and scores (N, R), float32. Outputs: the `keep` best boxes and scores of each
-item, falling, and the number of scores over `threshold`, int32 (N, 1).
+Inputs: boxes (N, R, 4) and scores (N, R), float32. Outputs: the `keep` best boxes and scores of
+each item, falling, and the number of scores over `threshold`, int32 (N, 1).
 """
 
 import numpy as np
@@ -52,11 +52,12 @@ class BoxFilter(IPluginV3, IPluginV3OneCore, IPluginV3OneBuild, IPluginV3OneRunt
 
     def enqueue(self, input_desc, output_desc, inputs, outputs, workspace, stream):
         boxes, scores = (
-            array_at(address, desc.dims, desc.type) for address, desc in zip(inputs, input_desc)
+            array_at(address, desc.dims, desc.type)
+            for address, desc in zip(inputs, input_desc, strict=True)
         )
         best, top, count = (
             array_at(address, desc.dims, desc.type, writable=True)
-            for address, desc in zip(outputs, output_desc)
+            for address, desc in zip(outputs, output_desc, strict=True)
         )
         order = np.argsort(-scores, axis=1, kind="stable")[:, : self.keep]
         top[...] = np.take_along_axis(scores, order, 1)
