@@ -92,6 +92,20 @@ def test_the_way_chosen_last_has_the_usual_name_and_the_others_are_kept(config, 
         Plan.load(tmp_path / name)
 
 
+def test_ways_of_running_of_a_further_config(free_model, tmp_path):
+    """The same for the config whose engine has a key."""
+    load_or_build(ModelConfig(onnx_file=free_model, infer_dims=(3, 4, 6)))
+    cfg = ModelConfig(onnx_file=free_model, infer_dims=(3, 8, 6))
+    one, two = Tactic("onnxruntime", 1, 1), Tactic("onnxruntime", 1, 2)
+    assert all(built(load_or_build(cfg, tactic=tactic)) for tactic in (one, two))
+    for tactic in (one, two, one):
+        assert not built(load_or_build(cfg, tactic=tactic))
+        plan = load_or_build(cfg)
+        assert plan.tactic.tactic == tactic
+        assert plan.inputs[0].shape[2] == 8
+    assert len(engines(tmp_path)) == 3
+
+
 def test_a_folder_that_cannot_be_written_still_serves_what_is_there(config, monkeypatch):
     one, two = Tactic("onnxruntime", 1, 1), Tactic("onnxruntime", 1, 2)
     for tactic in (one, two):

@@ -69,6 +69,24 @@ def test_two_processes_build_once(model_path):
     assert sorted(os.listdir(model_path.parent)) == ["m.onnx", "m.onnx_b1_gpu0_fp32.engine"]
 
 
+OTHER_DIMS = SLOW_BUILD.replace(
+    "ModelConfig(onnx_file=sys.argv[1])",
+    "ModelConfig(onnx_file=sys.argv[1].partition('@')[0], "
+    "infer_dims=(3, int(sys.argv[1].partition('@')[2]), 6))",
+)
+
+
+def test_two_configs_that_start_at_once_take_nothing_from_each_other(tmp_path):
+    path = save(picture_model(("n", 3, "h", "w")), tmp_path / "m.onnx")
+    first = start(OTHER_DIMS, f"{path}@4")
+    assert first.stdout.readline().strip() == "building"
+    second = start(OTHER_DIMS, f"{path}@8", stderr=subprocess.PIPE)
+    assert [finish(first), finish(second)] == ["built", "built"]
+    for height in (4, 8):
+        cfg = ModelConfig(onnx_file=path, infer_dims=(3, height, 6))
+        assert "loaded" in str(load_or_build(cfg).decisions)
+
+
 @pytest.mark.parametrize("old_plan", [False, True])
 def test_a_writer_killed_half_way_leaves_no_trace(model_path, old_plan):
     target = engine_path(model_path, 1, 0, "fp32")

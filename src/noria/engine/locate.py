@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -179,17 +180,19 @@ def _among_siblings(
     usual: Path, wanted: Wanted, named: Path | None, *, because: WhyNot
 ) -> Plan | None:
     """An engine beside `usual`, which is one for another config or is run another way. What is
-    chosen now, and was built before, comes back to its place."""
-    for path in shelf.siblings(usual):
+    chosen now, and was built before, comes to the place where it is found first."""
+    home = usual if because.kind == "choice" else shelf.keyed(usual, wanted.content)
+    paths = sorted(shelf.siblings(usual), key=lambda path: (path != home, path.name))
+    for path in paths:
         if path == named:
             continue
         plan, _ = _try(path, wanted)
         if plan is None:
             continue
-        if because.kind == "choice" and wanted.chooses:
-            with locked(usual) as held:
+        if wanted.chooses and path != home:
+            with locked(home) as held:
                 if held and path.exists():
-                    plan.path = shelf.exchange(path, usual)
+                    plan.path = shelf.exchange(path, home)
         return plan
     return None
 
@@ -304,17 +307,7 @@ def _build_and_keep(
 ) -> Plan:
     if wanted.source is None or wanted.model is None:
         raise _no_model(cfg)
-    target = _free_target(cfg, wanted, notes)
-    waited: list[Notice] = []
-
-    def on_wait() -> None:
-        waited.append(
-            Notice("info", "waited for another process that was building it", str(target))
-        )
-        _log.warning("%s: another process is building this engine: waiting for it", target)
-
-    with locked(target, on_wait=on_wait) if target else nullcontext(False) as held:
-        notes += waited
+    with _target_held(cfg, wanted, notes) as (target, held):
         if held and not rebuild:
             # another process may have built it while this one waited
             plan, _ = _try(target, wanted) if target and target.exists() else (None, "")
@@ -351,6 +344,28 @@ def _build_and_keep(
         else:
             notes.append(Notice("info", f"built from {wanted.model.name}", str(target)))
     return plan
+
+
+@contextmanager
+def _target_held(
+    cfg: ModelConfig, wanted: Wanted, notes: list[Notice]
+) -> Iterator[tuple[Path | None, bool]]:
+    """`_free_target`, and whether its lock is held; another one if what was free is taken by the
+    time the lock is held."""
+    target = _free_target(cfg, wanted, notes)
+    while True:
+
+        def on_wait(target: Path | None = target) -> None:
+            text = "waited for another process that was building it"
+            notes.append(Notice("info", text, str(target)))
+            _log.warning("%s: another process is building this engine: waiting for it", target)
+
+        with locked(target, on_wait=on_wait) if target else nullcontext(False) as held:
+            still = _free_target(cfg, wanted, []) if held else target
+            if still == target:
+                yield target, held
+                return
+        target = still
 
 
 def _free_target(cfg: ModelConfig, wanted: Wanted, notes: list[Notice]) -> Path | None:
