@@ -79,6 +79,8 @@ class ModelSource:
             )
         if self.kind == "uff":
             from noria.network.uff import network_from_uff
+            from noria.plugins.imported import ImportedPlugins
+            from noria.plugins.known import known_plugins
 
             return network_from_uff(
                 self.model,
@@ -86,6 +88,7 @@ class ModelSource:
                 input_dims=self.dims,
                 input_order=("NCHW", "NHWC", "NC")[self.uff_order],
                 outputs=self.outputs,
+                plugins=ImportedPlugins(known_plugins()),
             )
         if self.kind == "darknet":
             from noria.network.darknet import network_from_darknet

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from noria.errors import ModelError
 from noria.network.graph_builder import BATCH, Blob, GraphBuilder, shape_text
@@ -19,7 +19,7 @@ from noria.network.uff.proto import WHAT, Node, Uff, read_uff
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["network_from_uff", "network_from_uff_bytes"]
+__all__ = ["PluginMaker", "network_from_uff", "network_from_uff_bytes"]
 
 InputOrder = Literal["NCHW", "NHWC", "NC"]
 _MAX_SIDE = 2**16
@@ -31,6 +31,7 @@ def network_from_uff(
     input_dims: Sequence[int] | None = None,
     input_order: InputOrder = "NCHW",
     outputs: Sequence[str] = (),
+    plugins: PluginMaker | None = None,
 ) -> Network:
     """Read a UFF file.
 
@@ -45,6 +46,7 @@ def network_from_uff(
             their input's shape or the nodes that read it, that they want NHWC. NC: one axis of
             channels * height * width.
         outputs: names of nodes to give out, in this order; empty: those the file marks.
+        plugins: makes the layers of plugin nodes; None: they are refused.
 
     Raises:
         ModelError: unreadable or damaged file; names that are not there; unknown operations and
@@ -52,7 +54,9 @@ def network_from_uff(
     """
     path = Path(path)
     data = read_model_file(path, WHAT)
-    network = network_from_uff_bytes(data, path, input_name, input_dims, input_order, outputs)
+    network = network_from_uff_bytes(
+        data, path, input_name, input_dims, input_order, outputs, plugins
+    )
     network.size_bytes = len(data)
     network.sha256 = sha256_of(data)
     return network
@@ -65,19 +69,56 @@ def network_from_uff_bytes(
     input_dims: Sequence[int] | None = None,
     input_order: InputOrder = "NCHW",
     outputs: Sequence[str] = (),
+    plugins: PluginMaker | None = None,
 ) -> Network:
     """`network_from_uff` for the bytes of a file.
 
     Raises:
         ModelError: as `network_from_uff`.
     """
-    importer = _Importer(read_uff(data, path), str(path))
-    importer.choose_input(input_name, input_dims, input_order)
-    return Network(importer.model(outputs), path=path)
+    importer = _Importer(read_uff(data, path), str(path), plugins)
+    try:
+        importer.choose_input(input_name, input_dims, input_order)
+        network = Network(importer.model(outputs), path=path)
+        network.implicit_batch = True
+        if plugins is not None:
+            plugins.hand_over(network)
+        return network
+    finally:
+        if plugins is not None:
+            plugins.close()
+
+
+class PluginMaker(Protocol):
+    """Makes layers that plugins compute; see `noria.plugins.imported`."""
+
+    def make(
+        self,
+        name: str,
+        kind: str,
+        fields: Mapping[str, Any],
+        inputs: Sequence[tuple[tuple[int, ...], Any]],
+    ) -> list[tuple[tuple[int, ...], Any]] | None:
+        """(shape, type) of the outputs of a node, batch first; None if nobody knows it."""
+        ...
+
+    def place(self, node: str) -> None:
+        """The name of the node in the graph."""
+        ...
+
+    def hand_over(self, network: Network) -> None:
+        """The network is made."""
+        ...
+
+    def close(self) -> None:
+        """The import is over."""
+        ...
 
 
 class _Importer:
-    def __init__(self, uff: Uff, where: str) -> None:
+    def __init__(self, uff: Uff, where: str, plugins: PluginMaker | None) -> None:
+        self.plugins = plugins
+        self.more: dict[str, list[Blob]] = {}  # further outputs of plugins
         self.nodes = uff.nodes
         self.where = where
         self.graph = GraphBuilder("uff", producer="noria: UFF")
@@ -152,6 +193,9 @@ class _Importer:
             if blob.fixed or blob.shape[:1] == ():
                 raise self.error(f"the output {name!r} does not depend on the input")
             self.graph.output(name, blob)
+            for index, other in enumerate(self.more.get(node.name, ()), 1):
+                if f"{name}_{index}" not in names:
+                    self.graph.output(f"{name}_{index}", other)
         return self.graph.finish()
 
     def _find(self, name: str, reader: Node | None) -> Node:
@@ -191,10 +235,34 @@ class _Importer:
         self.graph.where, self.graph.label = self._where(node), node.name
         make = LOWERINGS.get(node.operation)
         if make is None:
-            raise self._unknown(node, inputs)
+            if not self._plugin(node, inputs):
+                raise self._unknown(node, inputs)
+            return
         if node.operation != "Const" and not inputs:
             raise self.graph.error("the node has no inputs")
         self.blobs[node.name] = make(Lowering(node, inputs, self.graph, self.turns))
+
+    def _plugin(self, node: Node, inputs: list[Blob]) -> bool:
+        """Whether a plugin computes the node. Further outputs are called `<node>_1`, …."""
+        if self.plugins is None or not node.operation.startswith("_") or not inputs:
+            return False
+        order = Lowering(node, inputs, self.graph, self.turns)
+        if "inputs_orders" in node.fields:
+            inputs = [order.canonical(i) for i in range(len(inputs))]
+        made = self.plugins.make(
+            node.name, node.operation[1:], node.fields, [(b.shape, b.dtype) for b in inputs]
+        )
+        if made is None:
+            return False
+        blobs = self.graph.nodes(node.operation[1:], inputs, made)
+        producer = blobs[0].value.producer()
+        assert producer is not None
+        self.plugins.place(str(producer.name))
+        self.blobs[node.name] = blobs[0]
+        self.more[node.name] = blobs[1:]
+        for index, blob in enumerate(blobs[1:], 1):
+            self.blobs.setdefault(f"{node.name}_{index}", blob)
+        return True
 
     def _unknown(self, node: Node, inputs: list[Blob]) -> ModelError:
         if node.operation == "Input":
@@ -211,7 +279,11 @@ class _Importer:
         return self.graph.error(
             f"the plugin {node.operation[1:]!r} is not available: it gets {shapes}; "
             f"its fields are {fields or 'none'}",
-            fix="give out the nodes before it (output-blob-names): a parser may do that step",
+            fix=[
+                f"write it: noria init --plugin {node.operation[1:]} makes a template, and "
+                "custom-lib-path loads it",
+                "or give out the nodes before it (output-blob-names): a parser may do that step",
+            ],
         )
 
     def _where(self, node: Node) -> str:
