@@ -45,7 +45,7 @@ def execute(engine: Any, **inputs: np.ndarray) -> dict[str, np.ndarray]:
     context = engine.create_execution_context()
     keep = []
     for name, array in inputs.items():
-        data = np.ascontiguousarray(array, trt.nptype(engine.get_tensor_dtype(name)))
+        data = np.asarray(array, trt.nptype(engine.get_tensor_dtype(name)), order="C")
         assert context.set_input_shape(name, data.shape)
         context.set_tensor_address(name, data.ctypes.data)
         keep.append(data)

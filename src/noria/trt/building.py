@@ -42,8 +42,8 @@ def build_plan(
         progress.step()
         precision, rules = _precision(network, config, lowered, profiles, logger, progress)
         progress.step()
-        batched, most = _batch(network, profiles)
-        shapes = [_full(network, p) for p in profiles]
+        batched, most = _batch(network, profiles, max_batch)
+        shapes = [_full(network, p, max_batch) for p in profiles]
         plan = build(
             lowered.network,
             BuildOptions(
@@ -104,14 +104,16 @@ def _check(found: Range, axes: tuple[int, ...], name: str, number: int) -> None:
             )
 
 
-def _full(network: INetworkDefinition, profile: ProfileRecord) -> dict[str, Any]:
+def _full(network: INetworkDefinition, profile: ProfileRecord, most: int) -> dict[str, Any]:
     """Shapes of a profile with the implicit batch in front."""
     if not network._implicit:
         return dict(profile.shapes)
-    return {name: tuple((1, *s) for s in r) for name, r in profile.shapes.items()}
+    return {n: ((1, *r[0]), (most, *r[1]), (most, *r[2])) for n, r in profile.shapes.items()}
 
 
-def _batch(network: INetworkDefinition, profiles: list[ProfileRecord]) -> tuple[bool, int]:
+def _batch(
+    network: INetworkDefinition, profiles: list[ProfileRecord], max_batch: int
+) -> tuple[bool, int]:
     """Whether axis 0 is a batch everywhere, as nvinfer wants it, and the largest one."""
     shapes = [t._info.shape for t in (*network._inputs, *network._outputs) if t._info is not None]
     firsts = {s[0] if s else None for s in shapes if s is not None}
@@ -121,9 +123,11 @@ def _batch(network: INetworkDefinition, profiles: list[ProfileRecord]) -> tuple[
     free = any(-1 in s[1:] for s in shapes[: len(network._inputs)] if s is not None)
     if free or picture is None or len(picture) != 4 or first is None:
         return False, 1
-    most = max(p.shapes[network._inputs[0]._name][2][0] for p in profiles) if first < 0 else first
+    most = first
+    if first < 0 and not network._implicit:
+        most = max(p.shapes[network._inputs[0]._name][2][0] for p in profiles)
     if network._implicit:
-        most = 1
+        most = max_batch
     return (True, most) if 1 <= most <= MAX_BATCH else (False, 1)
 
 

@@ -10,6 +10,7 @@ from noria.trt.graph import LayerGraph
 from noria.trt.tensor import ITensor
 
 if TYPE_CHECKING:
+    from noria.trt.loops import IIfConditional, ILoop
     from noria.trt.plugin_layers import IPluginV2Layer, IPluginV3Layer
 
 __all__ = ["AddsControl"]
@@ -18,6 +19,18 @@ __all__ = ["AddsControl"]
 @versioned({"add_plugin_v3": Span(since=(10, 0)), "add_plugin": Span(since=(10, 6))})
 class AddsControl(LayerGraph):
     """Base of `INetworkDefinition`."""
+
+    def add_loop(self) -> ILoop:
+        """A loop; its borders are added to it, what is between them to the network."""
+        from noria.trt.loops import ILoop
+
+        return ILoop(cast(Any, self))
+
+    def add_if_conditional(self) -> IIfConditional:
+        """One of two branches."""
+        from noria.trt.loops import IIfConditional
+
+        return IIfConditional(cast(Any, self))
 
     def add_plugin_v2(self, inputs: Sequence[ITensor], plugin: Any) -> IPluginV2Layer:
         """A layer that a plugin of the version-2 line computes; the network keeps a clone."""

@@ -185,12 +185,25 @@ class LayerGraph(Closable):
             if layer._uid in wanted:
                 continue
             wanted.add(layer._uid)
-            stack.extend(_producers(layer))
+            stack.extend(_producers(layer, around=True))
         return [layer for layer in self._ordered() if layer._uid in wanted]
 
 
-def _producers(layer: ILayer) -> list[ILayer]:
-    return [t._producer for t in layer._inputs if t is not None and t._producer is not None]
+def _producers(layer: ILayer, *, around: bool = False) -> list[ILayer]:
+    """Layers whose outputs a layer takes; the next value of a recurrence is made after it.
+
+    Args:
+        around: for an output of a loop, also what the loop's other borders take.
+    """
+    inputs = layer._inputs[:1] if layer._kind == "RECURRENCE" else layer._inputs
+    found = [t._producer for t in inputs if t is not None and t._producer is not None]
+    if around and layer._kind == "LOOP_OUTPUT":
+        loop = layer._params["_loop"]
+        borders = [*loop._recurrences, *loop._iterators, *loop._limits]
+        found += borders
+        for border in borders:
+            found += [t._producer for t in border._inputs if t is not None and t._producer]
+    return found
 
 
 def _signature(info: TensorInfo | None) -> Any:
@@ -260,7 +273,8 @@ def _bind_outputs(fragment: Fragment, layer: ILayer, made: list[str]) -> None:
     """Give what the lowering made the names of the layer's outputs."""
     if len(made) != len(layer._outputs):
         raise LoweringError(f"{len(made)} outputs instead of {len(layer._outputs)}")
-    own = {name for node in fragment.nodes for name in node.output} | set(fragment.constants)
+    own = {name for node in fragment.nodes for name in node.output}
+    own |= {*fragment.constants, *fragment.placeholders}
     renamed: dict[str, str] = {}
     for name, tensor in zip(made, layer._outputs, strict=True):
         dtype = layer._output_types.get(tensor._index)
@@ -281,6 +295,7 @@ def _bind_outputs(fragment: Fragment, layer: ILayer, made: list[str]) -> None:
         if old in fragment.infos:
             fragment.infos[new] = fragment.infos[old]
     fragment.roles = {r: renamed.get(n, n) for r, n in fragment.roles.items()}
+    fragment.placeholders = [renamed.get(n, n) for n in fragment.placeholders]
 
 
 def _converting(fragment: Fragment, name: str, dtype: Any) -> int | None:

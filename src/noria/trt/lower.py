@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from noria.errors import ModelError
 from noria.network.network import Network
+from noria.trt.loop_body import LoopPlan, loop_nodes, plan_loops
 from noria.trt.shapes.info import TensorInfo
 from noria.trt.types import elem_of
 
@@ -92,14 +93,48 @@ class _Lowering:
             for tensor in layer._outputs:
                 if tensor._uid not in self._names:
                     self._claim(tensor._uid, tensor._name)
-        for layer in layers:
-            layer_nodes[layer._name] = self._layer(layer, weights, plugins)
+        for item in plan_loops(layers):
+            if isinstance(item, LoopPlan):
+                self._loop(item, layer_nodes, weights)
+            else:
+                layer_nodes[item._name] = self._layer(item, weights, plugins)
         outputs = [self._output(t) for t in network._outputs]
         model = self._model(inputs, outputs)
         made = Network(model)
         made.plugins = plugins
         made.implicit_batch = network._implicit
         return Lowered(made, layer_nodes, weights, plugins)
+
+    def _loop(
+        self,
+        plan: LoopPlan,
+        layer_nodes: dict[str, list[str]],
+        weights: dict[tuple[str, str], str],
+    ) -> None:
+        outside, self._nodes = self._nodes, []
+        inner: dict[str, Any] = {}
+        for layer in plan.inside:
+            layer_nodes[layer._name] = self._layer(layer, weights, inner)
+        if inner:
+            raise ModelError(f"plugin {next(iter(inner))!r} is inside a loop", where=self._where)
+        inside, self._nodes = self._nodes, outside
+        ends: list[Any] = []
+        for layer in plan.outputs:  # their placeholders get names
+            before, self._nodes = self._nodes, ends
+            layer_nodes[layer._name] = self._layer(layer, weights, inner)
+            self._nodes = before
+
+        def fresh(hint: str) -> str:
+            return self._claim(f"{plan.loop._name}#{len(self._taken)}", f"{plan.loop._name}/{hint}")
+
+        for node in loop_nodes(plan, inside, fresh):
+            node.input[:] = [self._names.get(n, n) for n in node.input]
+            node.output[:] = [self._names.get(n, n) for n in node.output]
+            _rename_captured(node, self._names)
+            if not node.name:
+                node.name = fresh(node.op_type)
+            self._nodes.append(node)
+        self._nodes += ends
 
     def _claim(self, uid: str, wanted: str) -> str:
         name, number = wanted or uid.lstrip("%"), 1
@@ -166,6 +201,9 @@ class _Lowering:
             self._constants[self._names[name]] = array
             if name in roles:
                 weights[layer._name, roles[name]] = self._names[name]
+        for name in fragment.placeholders:
+            if name not in self._names:
+                self._claim(name, f"{layer._name}/{name.rpartition(':')[2]}")
         made = []
         for i, original in enumerate(fragment.nodes):
             node = onnx.NodeProto()
@@ -246,7 +284,7 @@ def _rename_captured(node: Any, names: Mapping[str, str]) -> None:
     """Tensors that graphs inside a node take from around them, by their names in the graph."""
     for attribute in node.attribute:
         for graph in (attribute.g, *attribute.graphs):
-            for value in graph.output:
+            for value in (*graph.input, *graph.output):
                 value.name = names.get(value.name, value.name)
             for inner in graph.node:
                 inner.input[:] = [names.get(n, n) for n in inner.input]

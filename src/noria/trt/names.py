@@ -43,6 +43,12 @@ MODULES: dict[str, str] = {
         "IScaleLayer IScatterLayer ISelectLayer IShapeLayer IShuffleLayer ISliceLayer "
         "ISoftMaxLayer ISqueezeLayer ITopKLayer IUnaryLayer IUnsqueezeLayer"
     ),
+    "noria.trt.legacy_parsers": "CaffeParser IBlobNameToTensor UffParser",
+    "noria.trt.loops": (
+        "IConditionLayer IIfConditional IIfConditionalBoundaryLayer IIfConditionalInputLayer "
+        "IIfConditionalOutputLayer IIteratorLayer ILoop ILoopBoundaryLayer ILoopOutputLayer "
+        "IRecurrenceLayer ITripLimitLayer"
+    ),
     "noria.trt.misc": (
         "IDebugListener IGpuAllocator IGpuAsyncAllocator IOutputAllocator IRuntimeConfig "
         "ISerializationConfig IStreamReader IStreamReaderV2 IStreamWriter"
@@ -82,6 +88,9 @@ SPANS: dict[str, Span] = {
     "IInt8MinMaxCalibrator": _UNTIL_11,
     "OnnxParserRefitter": _10,
     "IFullyConnectedLayer": _OLD,
+    "CaffeParser": _OLD,
+    "IBlobNameToTensor": _OLD,
+    "UffParser": _OLD,
     "UffInputOrder": _OLD,
     "AllocatorFlag": Span(since=(8, 0)),
     "AttentionNormalizationOp": Span(since=(10, 14)),

@@ -1,1 +1,70 @@
-"""Loops and conditionals."""
+"""Loops and conditionals. What is inside a loop is put together by `noria.trt.loop_body`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from noria.trt.layer import ILayer
+from noria.trt.lowering.convolution import _given
+from noria.trt.lowering.fragment import Fragment, LoweringError, lowers
+from noria.trt.shapes.info import TensorInfo
+
+Inputs = list["str | None"]
+
+
+@lowers("CONDITION", "TRIP_LIMIT")
+def nothing(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    return []
+
+
+@lowers("CONDITIONAL_INPUT")
+def conditional_input(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    return [f.op("Identity", _given(inputs, 0))]
+
+
+@lowers("CONDITIONAL_OUTPUT")
+def conditional_output(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    condition, yes, no = (_given(inputs, i) for i in range(3))
+    yes, no = f.same_type(yes, no)
+    if f.rank(yes) != f.rank(no):
+        raise LoweringError(f"branches of {f.rank(yes)} and {f.rank(no)} axes")
+    return [f.op("Where", f.op("Reshape", condition, f.ints(*([1] * f.rank(yes)))), yes, no)]
+
+
+@lowers("RECURRENCE")
+def recurrence(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """No node: the loop's body has it as an input. Its value differs from turn to turn."""
+    first = f.infos[_given(inputs, 0)]
+    return [f.placeholder("recurrence", TensorInfo(first.elem, first.shape))]
+
+
+@lowers("ITERATOR")
+def iterator(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """The slice at the number of the iteration, which the body gives."""
+    x, axis = _given(inputs, 0), int(layer._params["axis"])
+    at = f.placeholder("iteration", TensorInfo(7, ()))
+    layer._params["_counter"] = at
+    if layer._params["reverse"]:
+        last = f.op("Sub", f.squeeze(f.extent(x, axis), [0]), f.const(np.int64(1)))
+        return [f.op("Gather", x, f.op("Sub", last, at), axis=axis)]
+    return [f.op("Gather", x, at, axis=axis)]
+
+
+@lowers("LOOP_OUTPUT")
+def loop_output(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """What the loop gives, stacked along axis 0, is brought into place."""
+    first = f.infos[_given(inputs, 0)]
+    kind, axis = layer._params["kind"].name, int(layer._params["axis"])
+    shape = first.shape
+    if kind == "LAST_VALUE":
+        return [f.placeholder("last", TensorInfo(first.elem, shape))]
+    stacked = None if shape is None else (-1, *shape)
+    made = f.placeholder("stacked", TensorInfo(first.elem, stacked))
+    layer._params["_stacked"] = made
+    if kind == "REVERSE":
+        lowest = np.iinfo(np.int64).min
+        made = f.op("Slice", made, f.ints(-1), f.ints(lowest), f.ints(0), f.ints(-1))
+    if axis:
+        order = [*range(1, axis + 1), 0, *range(axis + 1, f.rank(made))]
+        return [f.transpose(made, order)]
+    return [f.op("Identity", made)]

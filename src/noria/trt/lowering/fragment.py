@@ -68,6 +68,7 @@ class Fragment:
         nodes: `onnx.NodeProto`s in order.
         constants: name -> array.
         roles: `KERNEL`, `BIAS` … -> name of the constant that can be refitted.
+        placeholders: tensors that the loop around makes.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class Fragment:
         self.nodes: list[Any] = []
         self.constants: dict[str, Array] = {}
         self.roles: dict[str, str] = {}
+        self.placeholders: list[str] = []
         self._prefix = prefix
         self._count = 0
 
@@ -112,6 +114,13 @@ class Fragment:
         self.infos[name] = TensorInfo(_elem(data.dtype), data.shape, value)
         if role is not None:
             self.roles[role] = name
+        return name
+
+    def placeholder(self, hint: str, info: TensorInfo) -> str:
+        """A tensor that no node here makes: the loop around does."""
+        name = self.fresh(hint)
+        self.infos[name] = info
+        self.placeholders.append(name)
         return name
 
     def initializer(self, name: str, array: Array) -> str:
