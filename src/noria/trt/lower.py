@@ -89,10 +89,12 @@ class _Lowering:
         for tensor in network._outputs:
             if tensor._producer is not None and tensor._declared is None:
                 self._claim(tensor._uid, tensor._name)
+        declared = {t._uid for t in network._outputs if t._declared is not None}
         for layer in layers:
             for tensor in layer._outputs:
                 if tensor._uid not in self._names:
-                    self._claim(tensor._uid, tensor._name)
+                    own = f"{tensor._name}_inner" if tensor._uid in declared else tensor._name
+                    self._claim(tensor._uid, own)
         for item in plan_loops(layers):
             if isinstance(item, LoopPlan):
                 self._loop(item, layer_nodes, weights)

@@ -12,7 +12,8 @@ class Strict:
     """Refuses attributes that the class does not have, as TensorRT's own objects do."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not name.startswith("_") and not hasattr(type(self), name):
+        known = name.startswith("_") or any(name in c.__dict__ for c in type(self).__mro__)
+        if not known:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         object.__setattr__(self, name, value)
 
