@@ -154,7 +154,8 @@ class Plan:
             tactic: run it this way, whatever it was built for; decides all of the above.
 
         Raises:
-            EngineError: the runtime is missing or refuses the model.
+            EngineError: the runtime is missing or refuses the model; an INT8 engine is to run on
+                a runtime that it was not made for.
         """
         from noria.engine.free_session import FreeSession
         from noria.engine.plan_session import PlanSession
@@ -164,6 +165,7 @@ class Plan:
             options = self.run_options(threads=threads, streams=streams, spinning=spinning)
         else:
             runtime = tactic.runtime
+            self._check_int8(runtime)
             options = tactic.run_options(self.header.max_batch, self.header.precision)
             options = replace(options, batched=self.header.batched)
         ready, self._ready = self._ready, None
@@ -197,6 +199,15 @@ class Plan:
         records = self.header.plugins
         plugins = load_plugins(records, self.blobs, self.registry or known_plugins(), where)
         return open_cut(backend, self.blobs[MODEL_BLOB], options, records, plugins)
+
+    def _check_int8(self, runtime: str) -> None:
+        rules, made_for = self.header.rules, self.header.runtime.name
+        if runtime != made_for and rules is not None and rules.table is not None:
+            raise EngineError(
+                f"its INT8 is made for {made_for}, not for {runtime}",
+                where=str(self.path or self.header.model.name),
+                fix=f"build another engine: noria build CONFIG --backend {runtime}",
+            )
 
     def run_options(
         self,

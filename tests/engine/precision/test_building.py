@@ -261,16 +261,21 @@ def test_weights_have_seven_bits_where_eight_would_overflow(config, processor):
     assert "its INT8 weights overflow on a CPU without VNNI" in words(again)
 
 
-def test_onnxruntime_gets_chains_of_int8_only_where_it_is_fast(config, processor):
-    counts = {}
-    for flags in (("avx2",), ("avx2", "avx_vnni")):
-        processor(*flags)
-        plan = load_or_build(config(), rebuild=True)
-        model = onnx.load_from_string(plan.blobs[MODEL_BLOB])
-        counts[flags] = sum(n.op_type == "QuantizeLinear" for n in model.graph.node)
-        assert ("takes longer" in words(plan)) == (flags == ("avx2",))
-    assert counts["avx2",] == 3
-    assert counts["avx2", "avx_vnni"] > 3
+def test_int8_runs_on_the_runtime_it_was_made_for(config, tmp_path):
+    plan = load_or_build(config(), backend="onnxruntime")
+    with pytest.raises(EngineError, match="made for onnxruntime, not for openvino"):
+        plan.open_session(tactic=Tactic("openvino"))
+    if "openvino" in installed_backends():
+        own = export(network_of(small_net()), "int8", SCALES)
+        plan = build(own.network, BuildOptions(runtime="openvino"))
+        assert "--backend onnxruntime computes the model's own" in words(plan, "warning")
+        assert not words(build(own.network), "warning")
+
+
+def test_an_int8_that_takes_longer_is_told(config):
+    assert "onnxruntime takes longer for it" in words(load_or_build(config()), "info")
+    if "openvino" in installed_backends():
+        assert "takes longer" not in words(load_or_build(config(), backend="openvino"))
 
 
 def test_a_model_with_pairs_of_its_own_says_so(tmp_path):

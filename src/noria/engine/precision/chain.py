@@ -65,7 +65,4 @@ _NOT_FASTER = "FP16 is not computed faster here"
 def _slow(runtimes: Sequence[str]) -> str:
     if not all(slow_int8(r) for r in runtimes):
         return ""
-    return (
-        "; onnxruntime takes longer for it than for FP32 on a CPU without VNNI, "
-        "--backend openvino may not"
-    )
+    return "; onnxruntime takes longer for it than for FP32, --backend openvino may not"

@@ -9,12 +9,10 @@ from typing import Literal
 from noria.engine.plan_header import Precision
 from noria.engine.precision.capability import (
     fast_fp16,
-    int8_layout,
     unsigned_int8,
     weight_bits,
 )
 from noria.engine.precision.explicit import export, with_outputs
-from noria.engine.precision.qdq import Layout
 from noria.engine.precision.rules import PrecisionRules
 from noria.errors import EngineError, ModelError
 from noria.network.network import Network
@@ -48,23 +46,22 @@ def lower(
     """Write a precision, pinned layers and types of outputs into a network.
 
     Args:
-        runtimes: backends of one INT8 layout, see `int8_layout`.
+        runtimes: backends that take the same INT8, see `weight_bits` and `unsigned_int8`.
 
     Raises:
         EngineError, ModelError: as `export`; an output that is not there.
     """
+    own = _pairs_of_its_own(network, runtimes)
     if precision == "fp32" and not rules.pins and not rules.outputs:
-        return Lowered(network, precision, tuple(runtimes))
+        return Lowered(network, precision, tuple(runtimes), notices=own)
     bits: Literal[7, 8] = 8
-    if rules.needs_table(precision) and any(weight_bits(r) == 7 for r in runtimes):
-        bits = 7
-    layout: Layout = int8_layout(runtimes[0])
+    if rules.needs_table(precision):
+        bits = weight_bits(runtimes[0])
     done = export(
         network,
         precision,
         rules.scales,
         pins=rules.pins,
-        layout=layout,
         weight_bits=bits,
         unsigned=unsigned_int8(runtimes[0]),
         skip_unknown=True,
@@ -76,7 +73,16 @@ def lower(
     if rules.outputs:
         told += with_outputs(done, rules.outputs, rules.scales)
     named = tuple(_named(network, notice) for notice in told)
-    return Lowered(done.network, precision, tuple(runtimes), bits, named)
+    return Lowered(done.network, precision, tuple(runtimes), bits, (*own, *named))
+
+
+def _pairs_of_its_own(network: Network, runtimes: Sequence[str]) -> tuple[Notice, ...]:
+    bad = [r for r in runtimes if unsigned_int8(r)]
+    if not bad or all(node.op_type != "QuantizeLinear" for node in network.model.graph):
+        return ()
+    text = f"{bad[0]} computes INT8 wrongly that is not made for it (signed activations behind a "
+    text += "Concat; 8-bit weights without VNNI): --backend onnxruntime computes the model's own "
+    return (_named(network, Notice("warning", f"{text}Q/DQ pairs as they stand")),)
 
 
 def lower_or_fp32(
@@ -120,23 +126,23 @@ def tuned_precisions(
     such. Runtimes that want INT8 in another layout get a graph of their own.
     """
     if precision != "best":
-        return [(precision, part) for part in _by_layout(precision, runtimes)]
+        return [(precision, part) for part in _by_int8(precision, runtimes)]
     quick = tuple(r for r in runtimes if fast_fp16(r))
     chosen: list[tuple[Precision, tuple[str, ...]]] = [("fp32", tuple(runtimes))]
     if quick:
         chosen.append(("fp16", quick))
     if rules.scales:
-        chosen += [("int8", part) for part in _by_layout("int8", runtimes)]
-        chosen += [("best", part) for part in _by_layout("best", quick)]
+        chosen += [("int8", part) for part in _by_int8("int8", runtimes)]
+        chosen += [("best", part) for part in _by_int8("best", quick)]
     return chosen
 
 
-def _by_layout(precision: Precision, runtimes: Sequence[str]) -> list[tuple[str, ...]]:
+def _by_int8(precision: Precision, runtimes: Sequence[str]) -> list[tuple[str, ...]]:
     if precision not in ("int8", "best"):
         return [tuple(runtimes)]
-    groups: dict[tuple[str, int, bool], list[str]] = {}
+    groups: dict[tuple[int, bool], list[str]] = {}
     for runtime in runtimes:
-        key = (int8_layout(runtime), weight_bits(runtime), unsigned_int8(runtime))
+        key = (weight_bits(runtime), unsigned_int8(runtime))
         groups.setdefault(key, []).append(runtime)
     return [tuple(group) for group in groups.values()]
 
