@@ -80,7 +80,7 @@ nb::object create_model_parser(const std::shared_ptr<SharedObject> &library, Ini
     void *function = require(*library, "NvDsInferCreateModelParser");
     IModelParser *made =
         run_foreign([&] { return reinterpret_cast<Create>(function)(&params.struct_()); });
-    return made ? nb::cast(new ModelParser(made, library)) : nb::none();
+    return made ? hand_over(new ModelParser(made, library)) : nb::none();
 }
 
 }  // namespace
@@ -97,6 +97,10 @@ void bind_host_entry(nb::module_ &m) {
     m.def("call_engine_creator", &call_creator, "library"_a, "name"_a, "builder"_a,
           "config"_a.none(), "params"_a, "type"_a,
           "(what the function said, the engine or None). Without a config: the old signature.");
+    m.def("library_number", [](const SharedObject &library, const std::string &name) {
+        const void *number = library.symbol(name);
+        return number ? *static_cast<const unsigned int *>(number) : 0U;
+    }, "library"_a, "name"_a, "The number that a library exports, 0 if there is none.");
     nb::class_<ModelParser>(m, "ModelParser", "An IModelParser of a C++ library.")
         .def("has_full_dims", [](const ModelParser &p) {
             return run_foreign([&] { return p.parser().hasFullDimsSupported(); });

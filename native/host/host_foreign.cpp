@@ -144,22 +144,22 @@ nb::object foreign_to_python(const noria_value &v) {
         case NORIA_PLUGINS_CREATOR: {
             const auto calls = copied<noria_creator_calls>(v.extra);
             const void *code = reinterpret_cast<const void *>(calls.name);
-            return world().attr("creator")(nb::cast(new ForeignCreator(v.data, calls, code)));
+            return world().attr("creator")(hand_over(new ForeignCreator(v.data, calls, code)));
         }
         case NORIA_LOGGER: {
             const auto calls = copied<noria_logger_calls>(v.extra);
             const void *code = reinterpret_cast<const void *>(calls.log);
-            return world().attr("logger")(nb::cast(new ForeignLogger(v.data, calls, code)));
+            return world().attr("logger")(hand_over(new ForeignLogger(v.data, calls, code)));
         }
         case NORIA_CALIBRATOR: {
             const auto calls = copied<noria_calibrator_calls>(v.extra);
             const void *code = reinterpret_cast<const void *>(calls.get_batch);
-            return world().attr("calibrator")(nb::cast(new ForeignCalibrator(v.data, calls, code)));
+            return world().attr("calibrator")(hand_over(new ForeignCalibrator(v.data, calls, code)));
         }
         default: {
             const auto calls = copied<noria_factory_calls>(v.extra);
             const void *code = reinterpret_cast<const void *>(calls.create);
-            return world().attr("factory")(nb::cast(new ForeignFactory(v.data, calls, code)));
+            return world().attr("factory")(hand_over(new ForeignFactory(v.data, calls, code)));
         }
     }
 }

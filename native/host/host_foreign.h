@@ -36,6 +36,12 @@ auto run_foreign(Body body) -> decltype(body()) {
     }
 }
 
+// Gives a new object to Python, which deletes it.
+template <typename T>
+nanobind::object hand_over(T *made) {
+    return nanobind::cast(made, nanobind::rv_policy::take_ownership);
+}
+
 // A C++ object with the calls into it. The library is the object's owner.
 template <typename Calls>
 struct Foreign {

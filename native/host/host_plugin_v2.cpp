@@ -48,7 +48,7 @@ public:
         made.self = run_foreign([&] { return calls_.clone(object); });
         made.v2 = calls_;
         if (!made.self) return nb::none();
-        return nb::cast(new PluginV2(made, image_, true));
+        return hand_over(new PluginV2(made, image_, true));
     }
 
 private:
@@ -157,7 +157,7 @@ int32_t dynamic_enqueue(const PluginV2 &p, nb::handle in_desc, nb::handle out_de
 
 nb::object new_plugin_v2(const noria_plugin &plugin, bool owned) {
     auto image = std::make_shared<Image>(reinterpret_cast<const void *>(plugin.v2.type), true);
-    return nb::cast(new PluginV2(plugin, std::move(image), owned));
+    return hand_over(new PluginV2(plugin, std::move(image), owned));
 }
 
 void bind_host_plugin_v2(nb::module_ &m) {

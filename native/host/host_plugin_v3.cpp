@@ -41,7 +41,7 @@ public:
     }
     nb::object made(void *object) const {
         if (!object) return nb::none();
-        return nb::cast(new PluginV3(object, calls_, image_, true));
+        return hand_over(new PluginV3(object, calls_, image_, true));
     }
 
 private:
@@ -128,7 +128,7 @@ int32_t enqueue(const PluginV3 &p, nb::handle in_desc, nb::handle out_desc, nb::
 
 nb::object new_plugin_v3(const noria_plugin &plugin, bool owned) {
     auto image = std::make_shared<Image>(reinterpret_cast<const void *>(plugin.v3.name), true);
-    return nb::cast(new PluginV3(plugin.self, plugin.v3, std::move(image), owned));
+    return hand_over(new PluginV3(plugin.self, plugin.v3, std::move(image), owned));
 }
 
 void bind_host_plugin_v3(nb::module_ &m) {

@@ -146,7 +146,7 @@ noria_value from_python(nb::handle value, noria_object *owner) {
     } else if (PyUnicode_Check(value.ptr())) {
         out.kind = NORIA_TEXT;
         out.data = owner->texts.insert(chars(value)).first->c_str();
-    } else if (PyBytes_Check(value.ptr())) {
+    } else if (PyBytes_CheckExact(value.ptr())) {
         owner->bytes = nb::borrow(value);
         out.kind = NORIA_BYTES;
         out.data = PyBytes_AS_STRING(value.ptr());

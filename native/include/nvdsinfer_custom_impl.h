@@ -86,10 +86,12 @@ typedef bool (*NvDsInferSemSegmentationParseCustomFunc)(
     int *classificationMap,
     float *&classProbabilityMap);
 
-// engine-create-func-name
+// engine-create-func-name; without the config before TensorRT 8.
 typedef bool (*NvDsInferEngineCreateCustomFunc)(
     nvinfer1::IBuilder *builder,
+#if NV_TENSORRT_MAJOR >= 8
     nvinfer1::IBuilderConfig *builderConfig,
+#endif
     const NvDsInferContextInitParams *initParams,
     nvinfer1::DataType dataType,
     nvinfer1::ICudaEngine *&cudaEngine);

@@ -427,6 +427,9 @@ def call_engine_creator(library: SharedObject, name: str, builder: object, confi
     (what the function said, the engine or None). Without a config: the old signature.
     """
 
+def library_number(library: SharedObject, name: str) -> int:
+    """The number that a library exports, 0 if there is none."""
+
 class ModelParser:
     """An IModelParser of a C++ library."""
 

@@ -189,10 +189,12 @@ public:
 #if NV_TENSORRT_MAJOR >= 10
         flags |= 1U << static_cast<int32_t>(NetworkDefinitionCreationFlag::kEXPLICIT_BATCH);
 #endif
-        return noria::call<INetworkDefinition *>(this, "create_network", {flags});
+        return noria::call<INetworkDefinition *>(nullptr, "create_network",
+                                                 {noria::Value(this), flags});
     }
     INetworkDefinition *createNetwork() {
-        return noria::call<INetworkDefinition *>(this, "create_network", {0});
+        return noria::call<INetworkDefinition *>(nullptr, "create_network",
+                                                 {noria::Value(this), 0});
     }
     IBuilderConfig *createBuilderConfig() {
         return noria::call<IBuilderConfig *>(this, "create_builder_config");

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from noria import _native
 from noria.custom.box_layout import LayoutDecision
@@ -65,6 +65,11 @@ class CppLibrary:
 
     def __repr__(self) -> str:
         return f"CppLibrary({str(self.path)!r}, {self.layout})"
+
+    @property
+    def native(self) -> Any:
+        """The open `_native.SharedObject`."""
+        return self._object
 
     def symbols(self) -> list[str]:
         """Exported functions with a parser's name, sorted."""

@@ -17,7 +17,7 @@ from noria.engine.builder import BuildOptions, build
 from noria.engine.foreign import is_tensorrt_file, plan_from_tensorrt
 from noria.engine.image_input import complete_infer_dims, network_dims
 from noria.engine.machine import this_machine, usable_cores
-from noria.engine.model_source import model_source
+from noria.engine.model_source import ModelSource, model_source
 from noria.engine.plan import NewerPlan, Plan, is_plan_file, read_header
 from noria.engine.plan_header import Precision, TuningRecord
 from noria.engine.plugin_files import load_custom_plugins
@@ -109,8 +109,7 @@ def load_or_build(
     if cfg.enable_dla:
         dla = Notice("warning", "enable-dla: there is no DLA here, the CPU computes")
         notes.append(_at_key(cfg, dla, "enable_dla"))
-    source = model_source(cfg)
-    _note_unused_models(cfg, notes)
+    source = _source(cfg, notes)
     wanted = Wanted(
         source=source,
         batch=cfg.batch_size,
@@ -138,6 +137,22 @@ def load_or_build(
     plan.decisions = [*_on_precision(cfg, plan, wanted), *notes, *plan.decisions]
     _note_missing_outputs(cfg, plan)
     return plan
+
+
+def _source(cfg: ModelConfig, notes: list[Notice]) -> ModelSource | None:
+    """What the network comes from: a function of the custom library goes before all files.
+
+    The library is open afterwards: its plugins are registered before an engine is read.
+    Source: custom-library spec 2.1, 3.1.
+    """
+    if cfg.custom_lib_path is not None:
+        # user code lives in a later room, which knows what it may do with a config
+        from noria.custom.engine_source import engine_source
+
+        if made := engine_source(cfg, notes):
+            return made
+    _note_unused_models(cfg, notes)
+    return model_source(cfg)
 
 
 def _find(cfg: ModelConfig, wanted: Wanted, notes: list[Notice]) -> Plan | None:
@@ -271,11 +286,11 @@ def _nothing_else(cfg: ModelConfig, path: Path, reason: str) -> EngineError:
 def _targets(
     cfg: ModelConfig, wanted: Wanted, precision: Precision | None = None
 ) -> tuple[Path, Path]:
-    assert wanted.model is not None
+    assert wanted.source is not None
     word = precision or wanted.precision
     return (
-        shelf.engine_path(wanted.model, wanted.batch, cfg.gpu_id, word),
-        _beside(wanted.model, wanted.batch, word),
+        shelf.engine_path(wanted.source.base, wanted.batch, cfg.gpu_id, word),
+        _beside(wanted.source.base, wanted.batch, word),
     )
 
 
@@ -316,6 +331,7 @@ def _build_and_keep(
                 _note_found(plan, wanted, notes)
                 return plan
         network = wanted.source.network()
+        notes += wanted.source.told
         _check_picture(network.inputs[0], cfg)
         options = replace(
             options,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from noria.config.model_files import ModelKind, model_kind, model_paths
 from noria.engine.image_input import Dims, complete_infer_dims
 from noria.network.network import Network
+from noria.notices import Notice
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
 
-__all__ = ["ModelSource", "model_source"]
+__all__ = ["MadeSource", "ModelSource", "model_source"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,16 @@ class ModelSource:
     dims: Dims | None = None
     uff_input: str | None = None
     uff_order: int = 0
+
+    @property
+    def base(self) -> Path:
+        """The path that names of engines begin with."""
+        return self.model
+
+    @property
+    def told(self) -> list[Notice]:
+        """What was decided while the network was made."""
+        return []
 
     @property
     def recipe(self) -> str:
@@ -98,6 +109,51 @@ class ModelSource:
         from noria.network.onnx_file import network_from_onnx
 
         return network_from_onnx(self.model)
+
+
+@dataclass(frozen=True, slots=True)
+class MadeSource(ModelSource):
+    """A network that a function of the user's library makes.
+
+    Attributes:
+        model: the library.
+        function: the entry point.
+        make: gives the network; raises what `noria.engine.load_or_build` may raise.
+        keys: what of the config the function was told, a line each.
+        beside: see `base`.
+        notices: grows while `make` runs.
+    """
+
+    function: str = ""
+    make: Callable[[], Network] | None = None
+    keys: tuple[str, ...] = ()
+    beside: Path = Path("model")
+    notices: list[Notice] = field(default_factory=list)
+
+    @property
+    def base(self) -> Path:
+        return self.beside
+
+    @property
+    def told(self) -> list[Notice]:
+        return self.notices
+
+    @property
+    def recipe(self) -> str:
+        return "\n".join([f"made by={self.function}", *self.keys])[:4096]
+
+    def network(self) -> Network:
+        """Call the function.
+
+        Raises:
+            ModelError, EngineError, CustomLibraryError: it failed, or made nothing usable.
+        """
+        assert self.make is not None
+        network = self.make()
+        network.path = self.model
+        network.made_from = dict(self.companions)
+        network.recipe = self.recipe
+        return network
 
 
 def model_source(cfg: ModelConfig) -> ModelSource | None:

@@ -194,6 +194,7 @@ class _Resolver:
                     continue
                 self._add(node, made, created=True)
             else:
+                live.layer = node.name  # it may have got its name after the plugin was added
                 self._add(node, live, created=False)
         return Resolved(self.proto, self.nodes, self.free, self.notices, self.changed)
 

@@ -29,7 +29,7 @@ def compile_host(tmp_path_factory: pytest.TempPathFactory) -> Compile:
         key = (source, major, flags)
         if key not in built:
             target = folder / f"lib{Path(source).stem}{len(built)}.so"
-            command = [compiler, "-std=c++14", "-O1", "-Wall", "-Wextra", "-Werror", "-shared"]
+            command = [compiler, "-std=c++14", "-O0", "-Wall", "-Wextra", "-Werror", "-shared"]
             command += ["-fPIC", f"-DNV_TENSORRT_MAJOR={major}", f"-I{include_dir()}", *flags]
             done = subprocess.run(
                 [*command, str(SOURCES / source), "-o", str(target)], capture_output=True, text=True
@@ -41,18 +41,24 @@ def compile_host(tmp_path_factory: pytest.TempPathFactory) -> Compile:
     return compile_
 
 
-@pytest.fixture
-def opened() -> Iterator[Callable[[Path], CustomLibrary]]:
-    """`opened(path)`: a library whose creators are taken back afterwards."""
+@pytest.fixture(autouse=True)
+def _registry_as_before() -> Iterator[None]:
+    """Creators of a test's libraries are taken back after it."""
     registry = get_plugin_registry()
     before = set(map(id, registry.all_creators))
+    yield
+    for creator in registry.all_creators:
+        if id(creator) not in before and hasattr(creator, "library"):
+            registry.deregister_creator(creator)
+
+
+@pytest.fixture
+def opened() -> Callable[[Path], CustomLibrary]:
+    """`opened(path)`: a library that stays open during the test."""
     held: list[CustomLibrary] = []
 
     def open_(path: Path) -> CustomLibrary:
         held.append(open_library(path))
         return held[-1]
 
-    yield open_
-    for creator in registry.all_creators:
-        if id(creator) not in before:
-            registry.deregister_creator(creator)
+    return open_

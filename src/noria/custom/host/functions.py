@@ -17,7 +17,7 @@ def _trt() -> Any:
 
 
 def get_plugin_registry() -> PluginRegistry:
-    """getPluginRegistry(): the process's, with the standard plugins in it."""
+    """getPluginRegistry(): the process's. The standard plugins come into it when it is searched."""
     return _registry()
 
 
@@ -34,6 +34,12 @@ def create_infer_builder(logger: Any) -> Any:
 def create_infer_runtime(logger: Any) -> Any:
     """createInferRuntime()."""
     return _trt().Runtime(logger)
+
+
+def create_network(builder: Any, flags: int) -> Any:
+    """IBuilder::createNetworkV2: without flag 0 (explicit batch), the batch is implicit."""
+    trt = _trt()
+    return trt.INetworkDefinition(builder, builder.logger, flags, implicit=not flags & 1)
 
 
 def create_onnx_parser(network: Any, logger: Any) -> Any:

@@ -18,9 +18,9 @@ _ALGORITHMS = {
 
 def logger(native: Any) -> Any:
     """A `noria.trt.ILogger` that tells the library's own logger."""
-    trt = import_module("noria.trt")
+    trt: Any = import_module("noria.trt")
 
-    class CppLogger(trt.ILogger):  # type: ignore[misc, name-defined]
+    class CppLogger(trt.ILogger):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
             self.native = native
@@ -33,7 +33,7 @@ def logger(native: Any) -> Any:
 
 def calibrator(native: Any) -> Any:
     """A calibrator of `noria.trt` that asks the library's own."""
-    trt = import_module("noria.trt")
+    trt: Any = import_module("noria.trt")
     base = getattr(trt, _ALGORITHMS.get(native.algorithm, "IInt8EntropyCalibrator2"))
 
     class CppCalibrator(base):  # type: ignore[misc, valid-type]

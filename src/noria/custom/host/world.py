@@ -18,9 +18,21 @@ from noria.custom.host.plugins_v3 import plugin_v3
 from noria.custom.host.told import tell, tell_log
 from noria.plugins import types
 from noria.plugins.field_data import PluginFieldCollection
+from noria.plugins.known import known_plugins
 from noria.plugins.registry import PluginRegistry
 
 __all__ = ["World"]
+
+LAYER_TYPES = [
+    "CONVOLUTION", "CAST", "ACTIVATION", "POOLING", "LRN", "SCALE", "SOFTMAX", "DECONVOLUTION",
+    "CONCATENATION", "ELEMENTWISE", "PLUGIN", "UNARY", "PADDING", "SHUFFLE", "REDUCE", "TOPK",
+    "GATHER", "MATRIX_MULTIPLY", "RAGGED_SOFTMAX", "CONSTANT", "IDENTITY", "PLUGIN_V2", "SLICE",
+    "SHAPE", "PARAMETRIC_RELU", "RESIZE", "TRIP_LIMIT", "RECURRENCE", "ITERATOR", "LOOP_OUTPUT",
+    "SELECT", "FILL", "QUANTIZE", "DEQUANTIZE", "CONDITION", "CONDITIONAL_INPUT",
+    "CONDITIONAL_OUTPUT", "SCATTER", "EINSUM", "ASSERTION", "ONE_HOT", "NON_ZERO",
+    "GRID_SAMPLE", "NMS", "REVERSE_SEQUENCE", "NORMALIZATION", "PLUGIN_V3", "FULLY_CONNECTED",
+]  # fmt: skip
+"""In the order of the headers' LayerType."""
 
 
 class World:
@@ -50,8 +62,11 @@ class World:
     def get(self, target: Any, name: str) -> Any:
         """An attribute of an object."""
         value = _result(getattr(_there(target), name))
-        native = getattr(value, "native", None) if name == "logger" else None
-        return value if native is None else native
+        if name == "logger":
+            return getattr(value, "native", value)
+        if name == "type" and type(value).__name__ == "LayerType":
+            return LAYER_TYPES.index(value.name) if value.name in LAYER_TYPES else -1
+        return value
 
     def set(self, target: Any, name: str, value: Any) -> None:
         """Set an attribute of an object."""
@@ -99,6 +114,7 @@ def _registry(registry: PluginRegistry, method: str, arguments: list[Any]) -> An
         return creators.deregister(registry, *arguments)
     if method in ("get_plugin_creator", "get_creator"):
         name, version, namespace, caller = arguments
+        known_plugins()
         found = getattr(registry, method)(name, version, namespace or "")
         if found is None:
             tell(method, f"no creator called {name}, version {version}, is registered")

@@ -1,0 +1,101 @@
+"""Functions of the custom library that make the network: which one applies, and calling it.
+
+The order is the original's: the function that `engine-create-func-name` names, then
+`NvDsInferCudaEngineGet`, then `NvDsInferCreateModelParser`; each goes before every model file.
+Source: custom-library spec 2.2, 3.1.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from noria.config.model_files import model_kind
+from noria.custom.elf import ElfError, ElfFile
+from noria.engine.model_source import MadeSource
+from noria.errors import CustomLibraryError
+from noria.notices import Notice
+
+if TYPE_CHECKING:
+    from noria.config.model_config import ModelConfig
+
+__all__ = ["CUDA_ENGINE_GET", "MODEL_PARSER", "engine_source"]
+
+CUDA_ENGINE_GET = "NvDsInferCudaEngineGet"
+MODEL_PARSER = "NvDsInferCreateModelParser"
+
+
+def engine_source(cfg: ModelConfig, notes: list[Notice]) -> MadeSource | None:
+    """The function of the custom library that makes the network; None if none applies.
+
+    A library of plugins or networks is loaded into this process and stays there.
+
+    Args:
+        notes: told what is decided.
+
+    Raises:
+        CustomLibraryError: the library cannot be loaded; the function that the config names is not
+            in it, or was compiled against other headers and no model file could do instead.
+    """
+    path = cfg.custom_lib_path
+    assert path is not None
+    if path.suffix.lower() in (".py", ".pyw") or not path.is_file():
+        return None
+    try:
+        elf = ElfFile.read(path)
+    except (ElfError, OSError):
+        return None  # told when it is opened for its parser
+    exported = elf.exported()
+    named = cfg.engine_create_func_name
+    if named and named not in exported:
+        raise CustomLibraryError(
+            f"the library has no function {named!r}",
+            where=_at(cfg, "engine_create_func_name"),
+            expected=f"a function with C linkage in {path.name} that creates an engine",
+        )
+    function = named or next((n for n in (CUDA_ENGINE_GET, MODEL_PARSER) if n in exported), None)
+    from noria.custom.host.loading import uses_host
+
+    ours = uses_host(elf)
+    if not ours:
+        if function is not None:
+            _note_foreign(cfg, function, notes)
+        return None
+    from noria.custom.host.engines import CppEngines
+
+    engines = CppEngines(cfg, path, elf)
+    notes += engines.decisions
+    if function is None:
+        return None
+    return engines.source(function)
+
+
+def _note_foreign(cfg: ModelConfig, function: str, notes: list[Notice]) -> None:
+    """The library builds engines for the original itself; a model file has to do."""
+    path = cfg.custom_lib_path
+    assert path is not None
+    kind = model_kind(cfg)
+    if kind is None:
+        if cfg.model_engine_file is not None:
+            return
+        raise CustomLibraryError(
+            f"{function} is compiled against TensorRT's own headers and cannot be called here",
+            where=str(path),
+            fix=f"compile the library's sources for noria: noria compile … -o {path.name}",
+        )
+    text = f"{function} of {path.name} builds engines for TensorRT; noria reads the {kind} model"
+    notes.append(Notice("info", text, _at(cfg, "engine_create_func_name")))
+
+
+def base_of(cfg: ModelConfig, function: str, files: dict[str, Path]) -> Path:
+    """What names of the engines that a function makes begin with: `model` in the working directory
+    as in the original, for a model parser the model's own file."""
+    if function == MODEL_PARSER and files:
+        return next(iter(files.values()))
+    return Path(os.path.abspath("model"))
+
+
+def _at(cfg: ModelConfig, field: str) -> str:
+    origin = cfg.origin(field)
+    return str(origin) if origin.kind == "file" else str(cfg.path)

@@ -1,0 +1,218 @@
+"""C++ functions that make networks: called as the original calls them, and what they made.
+
+Source: custom-library spec 2.2, 2.3, 3.1, 3.2.
+"""
+
+from __future__ import annotations
+
+import logging
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from noria import _native
+from noria.config.enums import NetworkMode
+from noria.custom.elf import ElfFile
+from noria.custom.engine_source import CUDA_ENGINE_GET, MODEL_PARSER, base_of
+from noria.custom.host import functions
+from noria.custom.host.init_params import init_params, model_files
+from noria.custom.host.told import Told, tell_log, told
+from noria.custom.library import open_library
+from noria.engine.model_source import MadeSource
+from noria.errors import CustomLibraryError, NoriaError
+from noria.network.network import Network
+from noria.notices import Notice
+
+if TYPE_CHECKING:
+    from noria.config.model_config import ModelConfig
+
+__all__ = ["CppEngines"]
+
+log = logging.getLogger("noria.host")
+FLOAT, HALF = 0, 1
+FLAGS = {
+    NetworkMode.FP16: ("FP16",),
+    NetworkMode.INT8: ("INT8",),
+    NetworkMode.BEST: ("INT8", "FP16"),
+}
+OLD_SIGNATURE_BEFORE = 8
+"""The TensorRT with which engine creators of configured names got a config."""
+
+
+class CppEngines:
+    """The entry points for engines of one library, which is loaded into this process.
+
+    Attributes:
+        decisions: what was told while it was loaded.
+    """
+
+    def __init__(self, cfg: ModelConfig, path: Path, elf: ElfFile) -> None:
+        self._cfg = cfg
+        self._path = path
+        self._elf = elf
+        self._library: Any = open_library(path, abi=cfg.custom_lib_abi)
+        self.decisions: list[Notice] = [n for n in self._library.decisions if n.level == "warning"]
+
+    def source(self, function: str) -> MadeSource:
+        """The network that `function` makes."""
+        cfg = self._cfg
+        files = model_files(cfg)
+        notices: list[Notice] = []
+        return MadeSource(
+            kind="onnx",
+            model=self._path,
+            companions=files,
+            function=function,
+            make=lambda: self._make(function, notices),
+            keys=(
+                f"batch-size={cfg.batch_size}",
+                f"network-mode={int(cfg.network_mode)}",
+                f"infer-dims={';'.join(map(str, cfg.infer_dims or ()))}",
+            ),
+            beside=base_of(cfg, function, files),
+            notices=notices,
+        )
+
+    def _make(self, function: str, notices: list[Notice]) -> Network:
+        call = self._parse if function == MODEL_PARSER else self._create
+        where = f"{self._path}: {function}"
+        mark = _native.host_count()
+        try:
+            with told() as messages:
+                try:
+                    network = call(function, where, messages)
+                except _native.CustomCodeError as error:
+                    raise _failed(where, f"it threw {error}", messages) from error
+        finally:
+            _native.host_forget(mark)
+            functions.forget_partial()
+        for text in dict.fromkeys([*messages.failures, *_warnings(messages)]):
+            notices.append(Notice("warning", text, where))
+        notices.append(Notice("info", f"the network was made by {function}", str(self._path)))
+        return network
+
+    def _create(self, function: str, where: str, messages: Told) -> Network:
+        builder = _builder()
+        builder.max_batch_size = self._cfg.batch_size
+        config = None
+        if function != CUDA_ENGINE_GET and self._generation() >= OLD_SIGNATURE_BEFORE:
+            config = self._config(builder)
+        kind = HALF if self._cfg.network_mode is NetworkMode.FP16 else FLOAT
+        said, engine = _native.call_engine_creator(
+            self._library.native, function, builder, config, init_params(self._cfg), kind
+        )
+        if not said:
+            raise _failed(where, "it returned false", messages)
+        if engine is None:
+            raise _failed(where, "it returned true, but no engine", messages)
+        if builder.last is None:
+            raise _failed(where, "its engine was not built from a network here", messages)
+        # lowered anew: the plugins of the first time belong to the engine that the function has
+        lower: Any = import_module("noria.trt.lower")
+        made: Network = lower.from_network(builder.last)
+        return made
+
+    def _parse(self, function: str, where: str, messages: Told) -> Network:
+        trt: Any = import_module("noria.trt")
+        lower: Any = import_module("noria.trt.lower")
+        builder = _builder()
+        parser: Any = _native.create_model_parser(self._library.native, init_params(self._cfg))
+        if parser is None:
+            raise _failed(where, "it returned no parser", messages)
+        try:
+            explicit = parser.has_full_dims() and not self._cfg.force_implicit_batch_dim
+            network = trt.INetworkDefinition(
+                builder, builder.logger, int(explicit), implicit=not explicit
+            )
+            status = parser.parse(network)
+            if status:
+                raise _failed(where, f"parseModel returned status {status}", messages)
+            try:
+                made: Network = lower.from_network(network)
+            except NoriaError as error:
+                raise _failed(where, f"its network cannot be used: {error.found}", messages,
+                              error.fix) from error  # fmt: skip
+            log.debug("%s: made %r", where, parser.name())
+        finally:
+            parser.close()
+        return made
+
+    def _generation(self) -> int:
+        """The TensorRT that the library was compiled for."""
+        number = _native.library_number(self._library.native, "noria_headers_tensorrt")
+        return int(number // 1000) if number else 10
+
+    def _config(self, builder: Any) -> Any:
+        """What the original's host has set already. Source: custom-library spec 3.2."""
+        trt: Any = import_module("noria.trt")
+        cfg = self._cfg
+        config = builder.create_builder_config()
+        table = (
+            cfg.int8_calib_file if cfg.int8_calib_file and cfg.int8_calib_file.exists() else None
+        )
+        for name in FLAGS.get(cfg.network_mode, ()):
+            if name != "INT8" or table is not None:
+                config.set_flag(getattr(trt.BuilderFlag, name))
+        if table is not None and cfg.network_mode in (NetworkMode.INT8, NetworkMode.BEST):
+            config.int8_calibrator = _table_calibrator(trt, table)
+        if cfg.workspace_size and self._generation() < OLD_SIGNATURE_BEFORE:
+            config.max_workspace_size = cfg.workspace_size << 20
+        return config
+
+
+def _table_calibrator(trt: Any, table: Path) -> Any:
+    """A calibrator that only has the table, as the original's."""
+
+    class Table(trt.IInt8EntropyCalibrator2):  # type: ignore[misc]
+        def get_batch_size(self) -> int:
+            return 0
+
+        def get_batch(self, names: Any) -> None:
+            return None
+
+        def read_calibration_cache(self) -> bytes:
+            return table.read_bytes()
+
+        def write_calibration_cache(self, cache: Any) -> None:
+            return None
+
+    return Table()
+
+
+def _builder() -> Any:
+    """A builder that remembers the last network that an engine was built from: `last`."""
+    trt: Any = import_module("noria.trt")
+
+    class HostLogger(trt.ILogger):  # type: ignore[misc]
+        def log(self, severity: Any, msg: str) -> None:
+            tell_log(int(severity), str(msg))
+            log.debug("%s", msg)
+
+    class HostBuilder(trt.Builder):  # type: ignore[misc]
+        last: Any = None
+
+        def _plan(self, network: Any, config: Any) -> Any:
+            plan = super()._plan(network, config)
+            self.last = network if plan is not None else self.last
+            return plan
+
+    return HostBuilder(HostLogger())
+
+
+def _warnings(messages: Told) -> list[str]:
+    return [text for severity, text in messages.log if severity == 2][:5]
+
+
+def _failed(where: str, what: str, messages: Told, more: Any = ()) -> CustomLibraryError:
+    reason = messages.reason
+    return CustomLibraryError(
+        f"{what}{f': {reason}' if reason else ''}",
+        where=where,
+        fix=list(dict.fromkeys([*messages.hints, *more])) or _say_where(reason),
+    )
+
+
+def _say_where(reason: str) -> list[str]:
+    if reason:
+        return []
+    return ["what it printed above may say why; nothing that it called here failed"]

@@ -1,0 +1,139 @@
+"""Engine creators and model parsers in C++: from Darknet files and a config to boxes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from noria import Inferencer
+from noria.config import ModelConfig
+from noria.engine import Plan, load_or_build
+from noria.errors import CustomLibraryError
+from noria.media import Frame, PixelFormat
+from tests.custom.host.conftest import Compile
+from tests.custom.host.darknet import Model, tiny_yolo
+from tests.network.darknet.models import Darknet
+
+CONFIG = """[property]
+net-scale-factor=0.00392156862745098
+model-file={weights}
+custom-network-config={cfg}
+batch-size=2
+gie-unique-id=1
+num-detected-classes=3
+network-type=0
+cluster-mode=4
+custom-lib-path={library}
+custom-lib-guard=never
+parse-bbox-func-name=NvDsInferParseMiniYolo
+{more}
+"""
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Model:
+    monkeypatch.chdir(tmp_path)
+    return tiny_yolo(tmp_path)
+
+
+def _config(model: Model, library: Path, more: str = "") -> ModelConfig:
+    path = model.cfg.parent / "config.txt"
+    path.write_text(CONFIG.format(weights=model.weights, cfg=model.cfg, library=library, more=more))
+    return ModelConfig.load(path)
+
+
+def _check(plan: Plan, model: Model) -> None:
+    with plan.open_session() as session:
+        found = session.run({"input": model.pictures})["rows"]
+    np.testing.assert_allclose(found, model.rows, atol=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("major", "flag", "key", "function"),
+    [
+        (8, "", "engine-create-func-name=MiniYoloEngineCreate", "MiniYoloEngineCreate"),
+        (10, "", "engine-create-func-name=MiniYoloEngineCreate", "MiniYoloEngineCreate"),
+        (7, "", "engine-create-func-name=MiniYoloEngineCreate", "MiniYoloEngineCreate"),
+        (10, "-DWITH_CUDA_ENGINE_GET", "", "NvDsInferCudaEngineGet"),
+        (10, "-DWITH_MODEL_PARSER", "", "NvDsInferCreateModelParser"),
+    ],
+)
+def test_every_entry_point_makes_the_network(
+    compile_host: Compile, model: Model, major: int, flag: str, key: str, function: str
+) -> None:
+    library = compile_host("mini_yolo.cpp", major, *([flag] if flag else []))
+    cfg = _config(model, library, key)
+    plan = load_or_build(cfg)
+    _check(plan, model)
+    assert any(n.message == f"the network was made by {function}" for n in plan.decisions)
+    parser = function == "NvDsInferCreateModelParser"
+    expected = f"{'mini.weights' if parser else 'model'}_b2_gpu0_fp32.engine"
+    assert plan.path == model.cfg.parent / expected
+    again = load_or_build(cfg)
+    assert [n.message for n in again.decisions if n.where == str(plan.path)] == ["loaded"]
+    _check(again, model)
+
+
+def test_a_changed_model_file_builds_anew(compile_host: Compile, model: Model) -> None:
+    library = compile_host("mini_yolo.cpp", 10)
+    cfg = _config(model, library, "engine-create-func-name=MiniYoloEngineCreate")
+    load_or_build(cfg)
+    changed = tiny_yolo(model.cfg.parent, seed=9)
+    plan = load_or_build(cfg)
+    assert any("model-file changed" in n.message for n in plan.decisions)
+    _check(plan, changed)
+
+
+def test_from_a_config_to_boxes(compile_host: Compile, model: Model) -> None:
+    height, width = model.pictures.shape[2:]
+    pixels = np.round(model.pictures[0] * 255).astype(np.uint8)
+    slow = Darknet(model.cfg.read_text(), 5)
+    slow.run(pixels[None].astype(np.float32) * np.float32(0.00392156862745098))
+    rows = np.concatenate(slow.rows, 1)[0]
+    rows = rows[np.argsort(-rows[:, 4])]
+    threshold = (rows[24, 4] + rows[25, 4]) / 2
+    left, top = np.clip(rows[:25, 0], 0, width), np.clip(rows[:25, 1], 0, height)
+    right, bottom = np.clip(rows[:25, 2], 0, width), np.clip(rows[:25, 3], 0, height)
+    wanted = np.stack([left, top, right - left, bottom - top], 1)
+
+    library = compile_host("mini_yolo.cpp", 10)
+    more = "engine-create-func-name=MiniYoloEngineCreate\n[class-attrs-all]\ntopk=100\n"
+    cfg = _config(model, library, f"{more}pre-cluster-threshold={threshold:.7f}")
+    frame = Frame.from_array(pixels.transpose(1, 2, 0), PixelFormat.RGB)
+    with Inferencer.from_config(cfg) as inferencer:
+        found = np.array([o.rect for o in inferencer(frame).objects], np.float32)
+    assert len(found) == 25
+    for rect in wanted:
+        assert np.abs(found - rect).max(1).min() < 0.05
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        ("SaysFalse", "it returned false"),
+        ("GivesNoEngine", "it returned true, but no engine"),
+        ("Throws", "it threw std::runtime_error: no weights today"),
+        ("AddsNonsense", "(Unnamed Layer* 0) [ElementWise]"),
+        ("NotThere", "no function 'NotThere'"),
+    ],
+)
+def test_failures_are_told(compile_host: Compile, model: Model, function: str, words: str) -> None:
+    library = compile_host("mini_yolo.cpp", 10)
+    cfg = _config(model, library, f"engine-create-func-name={function}")
+    with pytest.raises(CustomLibraryError) as caught:
+        load_or_build(cfg)
+    assert words in str(caught.value)
+    assert function in str(caught.value)
+
+
+def test_a_missing_file_is_the_users_message(
+    compile_host: Compile, model: Model, capfd: pytest.CaptureFixture[str]
+) -> None:
+    library = compile_host("mini_yolo.cpp", 10)
+    cfg = _config(model, library, "engine-create-func-name=MiniYoloEngineCreate")
+    model.weights.unlink()
+    with pytest.raises(CustomLibraryError, match="it returned false"):
+        load_or_build(cfg)
+    assert "cannot read" in capfd.readouterr().err
