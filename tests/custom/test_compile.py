@@ -14,7 +14,7 @@ import pytest
 from noria.custom import open_library
 from noria.custom.compile import compile_library
 from noria.custom.elf import ElfFile
-from noria.custom.toolchain import make_variables
+from noria.custom.toolchain import include_dir, make_variables
 from noria.errors import CustomLibraryError
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
@@ -93,6 +93,35 @@ def test_a_usual_makefile_runs_unchanged(project: Path, generation: str) -> None
     assert "NvDsInferParseMine" in elf.exported()
     assert f"noria_abi_box_bytes_{28 if generation == '9.x' else 24}" in elf.exported()
     assert not any("nvinfer" in name for name in elf.needed)
+
+
+def test_a_makefile_with_kernels_takes_host_files(project: Path) -> None:
+    """As on a machine without nvcc."""
+    tool = include_dir().parent / "bin" / "nvcc-host"
+    (project / "helper.cpp").rename(project / "helper_host.cpp")
+    (project / "helper.cu").write_text("__global__ void k() {}\n")
+    rule = "\t$(NVCC) -c -o $@ --compiler-options '-fPIC' -gencode arch=compute_75,code=sm_75 $<\n"
+    (project / "Makefile").write_text(
+        MAKEFILE.replace("parser.cpp helper.cpp", "parser.cpp helper.cu").replace(
+            "TARGET_OBJS:= $(SRCFILES:.cpp=.o)",
+            "TARGET_OBJS:= $(patsubst %.cu,%.o,$(SRCFILES:.cpp=.o))",
+        )
+        + "%.o: %.cu\n"
+        + rule
+    )
+    printed = noria("includes", "--make").split()
+    assert shutil.which("nvcc") or f"NVCC={tool}" in printed
+
+    def make() -> subprocess.CompletedProcess[str]:
+        command = ["make", *printed, f"NVCC={tool}"]
+        return subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+
+    done = make()
+    assert done.returncode == 0, done.stderr
+    assert open_library(project / "libnvdsinfer_custom_impl_Mine.so").symbols()
+    (project / "helper.o").unlink()
+    (project / "helper_host.cpp").unlink()
+    assert "helper_host.cpp" in make().stderr
 
 
 def test_the_makefile_runs_with_variables_of_the_shell(project: Path) -> None:

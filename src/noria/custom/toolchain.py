@@ -61,13 +61,16 @@ def make_variables(generation: Generation = "9.x") -> dict[str, str]:
     """Variables with which an unchanged Makefile of a custom library runs here.
 
     `CUDA_VER` and `NVDS_VERSION` only satisfy the Makefile's checks. The compiler reads CPATH after
-    the Makefile's own -I flags, so NVIDIA's headers win where they are installed.
+    the Makefile's own -I flags, so NVIDIA's headers win where they are installed. Without nvcc, a
+    script takes its place that compiles `x_host.cpp` for `x.cu`.
     """
+    nvcc = {} if find_nvcc() else {"NVCC": str(include_dir().parent / "bin" / "nvcc-host")}
     return {
         "CUDA_VER": "none",
         "NVDS_VERSION": "9.1" if generation == "9.x" else "6.2",
         "CPATH": ":".join(map(str, include_folders(generation))),
         "LIBRARY_PATH": str(link_dir()),
+        **nvcc,
     }
 
 
