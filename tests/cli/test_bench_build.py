@@ -118,3 +118,27 @@ def test_a_model_on_objects_has_no_stages(mean_config: Config, noria: Noria) -> 
     done = noria("bench", mean_config(process_mode=2), "--duration", "0.3", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["stages_ms_per_frame"] == {}
+
+
+def test_bench_of_models(mean_config: Config, noria: Noria) -> None:
+    model = mean_config().parent / "mean.onnx"
+    before = sorted(model.parent.iterdir())
+    done = noria("bench", model, model, "--batch", "3", "--duration", "0.3", "--json")
+    assert done.returncode == 0, done.stderr
+    engines = json.loads(done.stdout)["engines"]
+    assert [e["items"] for e in engines] == [3, 3]
+    assert len({e["name"] for e in engines}) == 2
+    assert sorted(model.parent.iterdir()) == before
+
+
+def test_dynamic_batch_is_built_and_run(tmp_path: Path, noria: Noria) -> None:
+    from tests.network.onnx_models import picture_model, save
+
+    save(picture_model((1, 3, 4, 6)), tmp_path / "m.onnx")
+    config = tmp_path / "c.txt"
+    config.write_text("[property]\nonnx-file=m.onnx\nbatch-size=4\nnetwork-type=100\n")
+    done = noria("build", config, "--dynamic-batch")
+    assert done.returncode == 0, done.stderr
+    assert "a batch of 2 gives what two runs of 1 give" in done.stderr
+    shown = json.loads(noria("show", done.stdout.strip(), "--json").stdout)
+    assert shown["fixed_batch"] is None

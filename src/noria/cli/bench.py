@@ -25,13 +25,14 @@ Examples:
   noria bench config_infer_primary.txt
   noria bench config_infer_primary.txt --tactic onnxruntime --tactic openvino:streams=2
   noria bench a.engine b.engine --duration 10
+  noria bench model.onnx --tactic onnxruntime --tactic openvino
 """
 _ENGINES = (".engine", ".plan", ".trt")
 
 
 @click.command(epilog=EPILOG)
 @click.argument("inputs", nargs=-1, required=True, type=click.Path(path_type=Path),
-                metavar="CONFIG|ENGINE…")  # fmt: skip
+                metavar="CONFIG|MODEL|ENGINE…")  # fmt: skip
 @click.option("--duration", type=click.FloatRange(0.1, 3600), default=3.0, show_default=True,
               help="Seconds to measure each engine.")  # fmt: skip
 @click.option(
@@ -56,11 +57,11 @@ def bench(
     stages: bool,
     as_json: bool,
 ) -> None:
-    """Time the engines of configs, or engine files, on noise.
+    """Time the engines of configs, models, or engine files, on noise.
 
     They take turns in short rounds, so that whatever else the machine does hits all alike. A
-    config's engine is built if need be. Without --threads and --streams an engine runs as it was
-    tuned; one that was not tuned makes one run at a time on every core.
+    config's engine is built if need be, a model's in memory. Without --threads and --streams an
+    engine runs as it was tuned; one that was not tuned makes one run at a time on every core.
     """
     from noria.engine.bench import bench as measure
     from noria.engine.tactic import Tactic
@@ -77,11 +78,13 @@ def bench(
     with ExitStack() as opened, RunProgress(enabled=not as_json, unit="rounds") as progress:
         for path in inputs:
             progress.stage(f"opening {path.name}")
-            plan, cfg = _plan(path, notices)
+            plan, cfg = _plan(path, batch, notices)
             for tactic in wanted:
                 name = path.name if tactic is None else f"{path.name} {tactic}"
                 if name in sessions:
                     name = f"{path} {tactic or ''}".strip()
+                while name in sessions:  # twice the same: how far apart do they come out?
+                    name += " again"
                 session = plan.open_session(threads=threads, streams=streams, tactic=tactic)
                 sessions[name] = opened.enter_context(session)
                 if cfg is not None:
@@ -106,12 +109,18 @@ def bench(
     _print(results, timed)
 
 
-def _plan(path: Path, notices: list[Notice]) -> tuple[Any, ModelConfig | None]:
+def _plan(path: Path, batch: int | None, notices: list[Notice]) -> tuple[Any, ModelConfig | None]:
+    from noria.cli.show_model import is_model, read_model
     from noria.config import ModelConfig
-    from noria.engine import Plan, load_or_build
+    from noria.engine import BuildOptions, Plan, build, load_or_build
+    from noria.engine.foreign import is_tensorrt_file, plan_from_tensorrt
 
     if path.suffix.lower() in _ENGINES:
-        plan = Plan.load(path)
+        plan = plan_from_tensorrt(path) if is_tensorrt_file(path) else Plan.load(path)
+        notices += plan.decisions
+        return plan, None
+    if is_model(path):
+        plan = build(read_model(path)[0], BuildOptions(max_batch=batch or 1))
         notices += plan.decisions
         return plan, None
     cfg = ModelConfig.load(path)

@@ -13,7 +13,7 @@ import click
 from noria.cli.output import console, printable
 from noria.errors import ModelError
 
-__all__ = ["is_model", "print_engine_or_model", "show_engine", "show_model"]
+__all__ = ["is_model", "print_engine_or_model", "read_model", "show_engine", "show_model"]
 
 _WEIGHTS = (".caffemodel", ".uff", ".weights", ".prototxt", ".onnx")
 _TEXTS = {".caffemodel": ".prototxt", ".weights": ".cfg"}
@@ -45,7 +45,7 @@ def show_model(path: Path, partner: Path | None) -> dict[str, Any]:
     from noria.engine.layers import layers_of_model
     from noria.infer.parsers import suggest
 
-    network, files = _network(path, partner)
+    network, files = read_model(path, partner)
     summary = network.summary()
     data = _plain(summary)
     assert isinstance(data, dict)
@@ -57,7 +57,12 @@ def show_model(path: Path, partner: Path | None) -> dict[str, Any]:
     return data
 
 
-def _network(path: Path, partner: Path | None) -> tuple[Any, list[Path]]:
+def read_model(path: Path, partner: Path | None = None) -> tuple[Any, list[Path]]:
+    """The network of a model file and the files it was read from.
+
+    Raises:
+        ModelError: as the importer of the format; the other file is not found.
+    """
     suffix = path.suffix.lower()
     if suffix == ".onnx":
         from noria.network import network_from_onnx
