@@ -19,7 +19,7 @@ import mmap
 import os
 import stat
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -320,15 +320,21 @@ class Plan:
                 raise EngineError("is not a regular file", where=where)
             with open(path, "rb") as file:
                 size = os.fstat(file.fileno()).st_size
-                _check_prefix(file.read(HEAD_BYTES), size, where)
-                # what is mapped never takes memory twice; files of plans are replaced, not changed
-                data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+                header_size, digest = _check_prefix(file.read(HEAD_BYTES), size, where)
+
+                def take(name: str, start: int, count: int) -> Blob:
+                    if name == WEIGHTS_BLOB:  # takes no memory of its own
+                        whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                        return memoryview(whole)[start : start + count]
+                    file.seek(start)
+                    return file.read(count)
+
+                return cls._of(header_size, digest, size, take, where, path)
         except (OSError, ValueError) as error:
             raise EngineError(
                 f"the plan cannot be read: {getattr(error, 'strerror', None) or error}",
                 where=where,
             ) from error
-        return cls.from_bytes(data, path=path)
 
     @classmethod
     def from_bytes(cls, data: bytes | memoryview, *, path: Path | None = None) -> Plan:
@@ -339,22 +345,42 @@ class Plan:
         """
         where = str(path) if path else "plan"
         header_size, digest = _check_prefix(bytes(data[:HEAD_BYTES]), len(data), where)
-        header_bytes = bytes(data[_PREFIX.size : _PREFIX.size + header_size])
+
+        def take(name: str, start: int, count: int) -> Blob:
+            part = data[start : start + count]
+            return part if name == WEIGHTS_BLOB else bytes(part)
+
+        return cls._of(header_size, digest, len(data), take, where, path)
+
+    @classmethod
+    def _of(
+        cls,
+        header_size: int,
+        digest: bytes,
+        size: int,
+        take: Callable[[str, int, int], Blob],
+        where: str,
+        path: Path | None,
+    ) -> Plan:
+        """A plan of `size` bytes whose prefix is checked; `take` gives its bytes: of what, from
+        where, how many."""
+        at = _PREFIX.size
+        header_bytes = take("", at, header_size)
         if hashlib.sha256(header_bytes).digest() != digest:
             raise _damaged("the header does not match its sha256", where)
         header = _parse_header(header_bytes, where)
         blobs: dict[str, Blob] = {}
-        at = _PREFIX.size + header_size
+        at += header_size
         for record in header.blobs:
-            blob = data[at : at + record.size_bytes]
+            blob = take(record.name, at, max(0, min(record.size_bytes, size - at)))
             at += record.size_bytes
             if len(blob) != record.size_bytes or record.name in blobs:
                 raise _damaged(f"blob {record.name!r} is not all there, or there twice", where)
             if hashlib.sha256(blob).hexdigest() != record.sha256:
                 raise _damaged(f"blob {record.name!r} does not match its sha256", where)
-            blobs[record.name] = blob if record.name == WEIGHTS_BLOB else bytes(blob)
-        if at != len(data):
-            raise _damaged(f"{len(data) - at} bytes follow the last blob", where)
+            blobs[record.name] = blob
+        if at != size:
+            raise _damaged(f"{size - at} bytes follow the last blob", where)
         if MODEL_BLOB not in blobs:
             raise _damaged("there is no model in it", where)
         return cls(header, blobs, path=path)

@@ -195,6 +195,19 @@ def test_a_calibration_table_makes_int8(run, data_dir, tmp_path):
     assert {r["Precision"] for r in rows if r["LayerType"] == "Conv"} == {"int8"}
 
 
+def test_types_of_outputs(run, model_path, tmp_path):
+    engine = tmp_path / "e.engine"
+    said = run(f"--onnx={model_path}", "--outputIOFormats=fp16:chw,fp32:chw",
+               f"--saveEngine={engine}", *QUICK)  # fmt: skip
+    assert said.status == 0, said.errors
+    types = {spec.name: spec.dtype for spec in Plan.load(engine).outputs}
+    assert types == {"doubled": np.float16, "mean": np.float32}
+    bad = run(f"--onnx={model_path}", "--outputIOFormats=fp16:hwc8", *QUICK)
+    assert bad.status == 1
+    bad = run(f"--onnx={model_path}", "--layerPrecisions=*:fp16", *QUICK)
+    assert any("--layerPrecisions has the item '*:fp16'" in line for line in bad.errors)
+
+
 @pytest.mark.parametrize(
     ("words", "said_why"),
     [

@@ -60,6 +60,7 @@ def _build(options: Options) -> list[tuple[str, str]]:
         ("minTiming", "1"),
         ("avgTiming", "8"),
         ("Precision", "+".join(words)),
+        ("LayerPrecisions", options.text("layerPrecisions")),
         ("Calibration", options.text("calib") or ("Dynamic" if "INT8" in words else "")),
         ("Refit", "Disabled"),
         ("Sparsity", "Disabled"),
@@ -72,7 +73,7 @@ def _build(options: Options) -> list[tuple[str, str]]:
         ("timingCacheFile", options.text("timingCacheFile")),
         ("BuilderOptimizationLevel", str(-1 if options.level is None else options.level)),
         ("Input(s)s format", "fp32:CHW"),
-        ("Output(s)s format", "fp32:CHW"),
+        ("Output(s)s format", options.text("outputIOFormats") or "fp32:CHW"),
     ]  # fmt: skip
     best = options.opt_shapes or options.shapes
     if not best:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import shutil
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
@@ -77,7 +79,7 @@ def _built(options: Options, log: Log) -> tuple[Plan, Profile]:
                 max_batch=profile.max_batch,
                 batched=len(network.inputs[0].shape) > 1,
                 precision=_precision(options),
-                rules=_rules(options),
+                rules=_rules(options, network),
                 runtime=options.text("backend") or (None if tuning else DEFAULT_BACKEND),
                 threads=None if tuning else options.threads,
                 streams=None if tuning else options.streams,
@@ -131,11 +133,48 @@ def _precision(options: Options) -> Precision:
     return "fp16" if fp16 else "bf16" if options.has("bf16") else "fp32"
 
 
-def _rules(options: Options) -> PrecisionRules:
+def _rules(options: Options, network: Network) -> PrecisionRules:
     path = options.path("calib")
+    rules = PrecisionRules(
+        pins=_pins(options), outputs=_output_types(options, [s.name for s in network.outputs])
+    )
     if path is None:
-        return PrecisionRules()
-    return PrecisionRules(table=CalibrationTable.load(path), table_path=path)
+        return rules
+    return replace(rules, table=CalibrationTable.load(path), table_path=path)
+
+
+def _pins(options: Options) -> dict[str, str]:
+    if options.text("precisionConstraints") == "none":
+        return {}
+    pins = {}
+    for item in filter(None, options.text("layerPrecisions").split(",")):
+        name, _, precision = item.rpartition(":")
+        if not name or name == "*" or precision not in ("fp32", "fp16", "int8"):
+            raise EngineError(
+                f"--layerPrecisions has the item {item!r}",
+                expected="NAME:PRECISION, one of fp32, fp16, int8; * is the precision of the rest, "
+                "which --fp16 and the like say",
+            )
+        pins[name.strip("'")] = precision
+    return pins
+
+
+def _output_types(options: Options, names: Sequence[str]) -> dict[str, str]:
+    items = [item for item in options.text("outputIOFormats").split(",") if item]
+    if len(items) not in (0, 1, len(names)):
+        raise EngineError(
+            f"--outputIOFormats has {len(items)} items", expected=f"one, or {len(names)}"
+        )
+    types = {}
+    for name, item in zip(names, items * (1 if len(items) > 1 else len(names)), strict=False):
+        kind, _, layout = item.partition(":")
+        if kind not in ("fp32", "fp16", "int32", "int8") or layout not in ("", "chw"):
+            raise EngineError(
+                f"--outputIOFormats has the item {item!r}",
+                expected="TYPE:chw, the type one of fp32, fp16, int32, int8",
+            )
+        types[name] = kind
+    return types
 
 
 def _tuning(options: Options, log: Log, opened: ExitStack) -> TuneOptions | None:

@@ -35,7 +35,7 @@ _REFIT = "an engine of noria is not refitted: build it anew"
 _FILES = "nothing is loaded from temporary files"
 _NO_TYPE = "no CPU runtime computes in it: what stays in the graph decides"
 _DEBUG = "tensors inside the graph are not kept"
-_LAYERS = "layers are pinned through layer-device-precision of a config"
+_LAYERS = "--layerPrecisions says what a layer computes in, and its outputs follow"
 _ROUTES = "there are no build routes to choose from"
 
 OPTIONS: dict[str, Option] = {
@@ -67,6 +67,9 @@ OPTIONS: dict[str, Option] = {
     "noTF32": Option("", "", "FP32 is always FP32 here"),
     "stronglyTyped": Option("", "types are those of the graph (they always are here)"),
     "calib": Option("FILE", "INT8 calibration table"),
+    "layerPrecisions": Option("NAME:fp32|fp16|int8[,…]", "what single layers compute in"),
+    "precisionConstraints": Option("none|prefer|obey", "none: --layerPrecisions is left out"),
+    "outputIOFormats": Option("fp32|fp16|int32|int8:chw[,…]", "types of the outputs, in order"),
     "plugins": Option("FILE", "library with plugins; may be repeated"),
     "staticPlugins": Option("FILE", "the same"),
     "dynamicPlugins": Option("FILE", "the same"),
@@ -141,9 +144,8 @@ _without_effect(_FILES, tempdir="DIR", tempfileControls="SPEC", asyncFileReader=
 _without_effect(_NO_TYPE, fp8="", int4="")
 _without_effect(_DEBUG, markDebug="LIST", saveDebugTensors="SPEC", saveAllDebugTensors="SPEC",
                 dumpAlternativeFormats="")  # fmt: skip
-_without_effect(_LAYERS, precisionConstraints="KIND", layerPrecisions="SPEC",
-                layerOutputTypes="SPEC", layerDeviceTypes="SPEC",
-                decomposableAttentions="SPEC")  # fmt: skip
+_without_effect(_LAYERS, layerOutputTypes="SPEC", decomposableAttentions="SPEC")
+_without_effect(_DLA, layerDeviceTypes="SPEC")
 _without_effect(_ROUTES, tuneBuildRoutes="", setBuildRoute="SPEC", tuneBuildRouteFile="FILE")
 _without_effect("the copies are always made", includeDataTransfers="")
 _without_effect("threads wait without spinning anyway", noSpinWait="")
@@ -151,8 +153,7 @@ _without_effect("each stream has a thread of its own", threads="")
 _without_effect("it is said in the report", timeDeserialize="", monitorMemory="")
 _without_effect("outputs are not compared", atol="X", rtol="X", loadRefOutputs="SPEC",
                 accuracyAlgorithm="KIND")  # fmt: skip
-_without_effect("inputs and outputs have the types and the layout of the graph",
-                inputIOFormats="SPEC", outputIOFormats="SPEC")  # fmt: skip
+_without_effect("inputs have the types and the layout of the graph", inputIOFormats="SPEC")
 _without_effect("tables come from noria calibrate", calibShapes="SPEC", minShapesCalib="SPEC",
                 optShapesCalib="SPEC", maxShapesCalib="SPEC")  # fmt: skip
 _without_effect("it dumps binding values to files of TensorRT's own naming: use --exportOutput",
