@@ -69,6 +69,12 @@ def _compile(model: bytes, options: RunOptions) -> bytes:
     config = builder.create_builder_config()
     if hasattr(trt.BuilderFlag, "TF32"):
         config.clear_flag(trt.BuilderFlag.TF32)  # fp32 is fp32
+    if not hasattr(trt.NetworkDefinitionCreationFlag, "STRONGLY_TYPED"):
+        # TensorRT 8 obeys the types of the graph only as far as the builder may use them
+        told = {"FP16": options.half == "fp16", "INT8": b"DequantizeLinear" in model}
+        for name, asked in told.items():
+            if asked:
+                config.set_flag(getattr(trt.BuilderFlag, name))
     profile = builder.create_optimization_profile()
     free = False
     most = options.max_batch or 1
