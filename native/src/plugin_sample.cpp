@@ -1,4 +1,4 @@
-// Bindings of the sampling kernels: roi_sample, deformed_columns, deformable_attention.
+// Bindings of the sampling kernels: roi_sample, roi_max_pool, deformed_columns, deformable_attention.
 #include "plugin_sample.h"
 
 #include <nanobind/ndarray.h>
@@ -40,6 +40,18 @@ void roi_sample(MapIn map, In<std::int32_t, nb::ndim<1>> images, In<std::int32_t
     }
 }
 
+void roi_max_pool(MapIn map, In<std::int32_t, nb::ndim<1>> images,
+                  In<std::int64_t, nb::shape<-1, 4>> regions, Fill<float, nb::ndim<4>> out) {
+    const ps::Map source = map_of(map);
+    const std::size_t each = out.shape(1) * out.shape(2) * out.shape(3);
+    nb::gil_scoped_release release;
+    for (std::size_t i = 0; i < images.shape(0); ++i) {
+        const std::int64_t *r = regions.data() + 4 * i;
+        ps::pool(source, static_cast<std::size_t>(images.data()[i]), {r[0], r[1], r[2], r[3]},
+                 out.shape(2), out.shape(3), out.data() + i * each);
+    }
+}
+
 // `numbers`: kernel y, x; out y, x; stride y, x; padding y, x; dilation y, x; groups.
 void deformed_columns(MapIn map, std::size_t image, const std::array<std::int64_t, 11> &numbers,
                       In<float, nb::ndim<3>> offset, In<float, nb::ndim<3>> mask,
@@ -74,6 +86,10 @@ void bind_plugin_sample(nb::module_ &m) {
           nb::arg("largest"), nb::arg("out"),
           "Regions of (B, C, H, W): region i of image images[i] fills out[rows[i]]. grids is start "
           "y, step y, start x, step x; counts the samples of a bin. Releases the GIL.");
+    m.def("roi_max_pool", &roi_max_pool, nb::arg("map"), nb::arg("images"), nb::arg("regions"),
+          nb::arg("out"),
+          "Caffe's ROI pooling of (B, C, H, W); regions are y0, x0, y1, x1, the last counted in. "
+          "Releases the GIL.");
     m.def("deformed_columns", &deformed_columns, nb::arg("map"), nb::arg("image"),
           nb::arg("numbers"), nb::arg("offset"), nb::arg("mask"), nb::arg("columns"),
           "What each tap of a deformable convolution reads: (C * taps, out). Releases the GIL.");

@@ -33,6 +33,14 @@ struct RoiRule {
 void roi(const Map &map, std::size_t image, const Axis &y, const Axis &x, std::size_t bins_y,
          std::size_t bins_x, const RoiRule &rule, float *out);
 
+// Caffe's ROI pooling of one region, its first and last place on each axis counted in: the largest
+// value of each bin, 0 where a bin is empty; channels x bins_y x bins_x.
+struct Region {
+    std::int64_t y0, x0, y1, x1;
+};
+void pool(const Map &map, std::size_t image, const Region &region, std::size_t bins_y,
+          std::size_t bins_x, float *out);
+
 struct Convolution {
     std::size_t kernel_y, kernel_x, out_y, out_x;
     std::ptrdiff_t stride_y, stride_x, pad_y, pad_x, dilation_y, dilation_x;

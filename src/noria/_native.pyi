@@ -449,6 +449,11 @@ def roi_sample(map: Annotated[NDArray[numpy.float32], dict(shape=(None, None, No
     Regions of (B, C, H, W): region i of image images[i] fills out[rows[i]]. grids is start y, step y, start x, step x; counts the samples of a bin. Releases the GIL.
     """
 
+def roi_max_pool(map: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)], images: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], regions: Annotated[NDArray[numpy.int64], dict(shape=(None, 4), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu')]) -> None:
+    """
+    Caffe's ROI pooling of (B, C, H, W); regions are y0, x0, y1, x1, the last counted in. Releases the GIL.
+    """
+
 def deformed_columns(map: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)], image: int, numbers: Sequence[int], offset: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], mask: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], columns: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]) -> None:
     """
     What each tap of a deformable convolution reads: (C * taps, out). Releases the GIL.

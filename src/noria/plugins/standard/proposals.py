@@ -192,9 +192,6 @@ class RPROI(Layer):
         centre_y = middle + np.arange(height, dtype=np.float32) * stride
         size = anchors.T.reshape(2, count, 1, 1)
         rois = np.zeros((batch, 1, g.nmsMaxOut, 4), np.float32)
-        pooled = np.empty(
-            (batch, g.nmsMaxOut, features.shape[1], g.poolingH, g.poolingW), np.float32
-        )
         for b in range(batch):
             picture_h, picture_w, scale = info[b].ravel()[:3]
             dx, dy, dw, dh = deltas[b].reshape(count, 4, height, width).transpose(1, 0, 2, 3)
@@ -211,10 +208,11 @@ class RPROI(Layer):
                 boxes, own, g.preNmsTop, g.nmsMaxOut, g.iouThreshold, PlusOne.AREAS_AND_OVERLAP
             )
             rois[b, 0, : len(rows)] = boxes[rows]
-            pooled[b] = max_pool_regions(
-                features[b], rois[b, 0], (g.poolingH, g.poolingW), g.spatialScale
-            )
-        return [rois, pooled]
+        images = np.repeat(np.arange(batch), g.nmsMaxOut)
+        pooled = max_pool_regions(
+            features, images, rois.reshape(-1, 4), (g.poolingH, g.poolingW), g.spatialScale
+        )
+        return [rois, pooled.reshape(batch, g.nmsMaxOut, *pooled.shape[1:])]
 
 
 def _round(x: float) -> float:

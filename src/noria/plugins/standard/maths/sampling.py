@@ -104,42 +104,27 @@ def crop_and_resize(
 
 
 def max_pool_regions(
-    features: Array, rois: Array, size: tuple[int, int], scale: float
+    features: Array, images: Array, rois: Array, size: tuple[int, int], scale: float
 ) -> FloatArray:
     """Caffe's ROI pooling: the largest value of each bin of whole places; an empty bin is 0.
 
     Args:
-        features: (C, H, W).
+        features: (B, C, H, W).
+        images: (R,), the image of each region.
         rois: (R, 4), x1, y1, x2, y2 in pixels; times `scale` they are places.
 
     Returns:
         (R, C, bins y, bins x).
     """
-    channels, height, width = features.shape
-    out = np.zeros((len(rois), channels, *size), np.float32)
+    out = np.empty((len(rois), features.shape[1], *size), np.float32)
     limit = np.float32(2**24)
     corners = np.nan_to_num(rois * np.float32(scale)).clip(-limit, limit)
-    corners = np.floor(corners + np.float32(0.5)).astype(np.int64)  # C's round, of positive numbers
-    for region, (x1, y1, x2, y2) in enumerate(corners):
-        ys = _bins(y1, y2, size[0], height)
-        xs = _bins(x1, x2, size[1], width)
-        for i, (top, bottom) in enumerate(ys):
-            strip = features[:, top:bottom]
-            if strip.shape[1] == 0:
-                continue
-            line = strip.max(axis=1)
-            for j, (left, right) in enumerate(xs):
-                if right > left:
-                    out[region, :, i, j] = line[:, left:right].max(axis=1)
+    # C's round of positive numbers
+    places = np.floor(corners + np.float32(0.5)).astype(np.int64)[:, [1, 0, 3, 2]]
+    _native.roi_max_pool(
+        np.ascontiguousarray(features, np.float32),
+        np.ascontiguousarray(images, np.int32),
+        np.ascontiguousarray(places),
+        out,
+    )
     return out
-
-
-def _bins(first: int, last: int, bins: int, size: int) -> list[tuple[int, int]]:
-    step = np.float32(max(last - first + 1, 1)) / np.float32(bins)
-    return [
-        (
-            min(max(int(np.floor(i * step)) + first, 0), size),
-            min(max(int(np.ceil((i + 1) * step)) + first, 0), size),
-        )
-        for i in range(bins)
-    ]
