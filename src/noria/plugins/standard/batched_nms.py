@@ -164,7 +164,10 @@ class NMSDynamic(Layer):
                 f"priors of {len(priors)} axes, {priors[1]} channels",
                 expected="[batch, 2, boxes * 4, 1]: boxes, and their variances",
             )
+        if priors[0] == 0 and batch != 0:
+            raise self.error("there are no priors", expected="those of one picture at least")
         count = _product(priors[2:]) // 4
+        self.agree(_product(priors[2:]), count * 4, "numbers of the priors, and 4 of each")
         self.countable(count, g.numClasses)
         sets = 1 if g.shareLocation else g.numClasses
         self.agree(_product(locations[1:]), count * 4 * sets, "locations, and those of the priors")

@@ -5,6 +5,7 @@ Source: standard-plugins spec 3.6, 3.8, 4.4, 5.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from types import MappingProxyType
 from typing import ClassVar
@@ -206,7 +207,9 @@ class GroupNormalization(Layer):
 
     def compute(self, inputs: Sequence[Array]) -> Sequence[Array]:
         x, scale, bias = inputs
-        groups = x.reshape(len(x), self.given.num_groups, x[0].size // self.given.num_groups)
+        groups = x.reshape(
+            len(x), self.given.num_groups, math.prod(x.shape[1:]) // self.given.num_groups
+        )
         centred = groups - groups.mean(2, keepdims=True)
         variance = (centred * centred).mean(2, keepdims=True)
         y = (centred / np.sqrt(variance + np.float32(self.given.eps))).reshape(x.shape)

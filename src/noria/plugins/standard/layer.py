@@ -241,6 +241,8 @@ class Layer(ABC):
                 raise self.error(
                     f"output {i} of {self.name} is {output.shape}", expected=f"{shape}"
                 )
+        if not any(output.size for output in outputs):
+            return
         with np.errstate(all="ignore"):
             floats = [a.astype(np.float32) if a.dtype == np.float16 else a for a in inputs]
             for output, result in zip(outputs, self.compute(floats), strict=False):

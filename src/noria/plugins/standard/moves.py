@@ -5,6 +5,7 @@ Source: standard-plugins spec 3.8, 4.4, 4.6, 5.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -76,11 +77,9 @@ class FlattenConcat(Layer):
         return [tuple(out)]
 
     def compute(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        joined = np.concatenate([x.reshape(len(x), -1) for x in inputs], axis=1)
+        joined = np.concatenate([x.reshape(len(x), math.prod(x.shape[1:])) for x in inputs], axis=1)
         shape = [len(joined), 1, 1, 1]
-        shape[self.given.axis] = -1
-        if not joined.size:
-            shape[self.given.axis] = joined.shape[1]
+        shape[self.given.axis] = joined.shape[1]
         return [joined.reshape(shape)]
 
     def decompose(self, graph: Decomposition) -> bool:
@@ -102,6 +101,8 @@ class BatchTile(Layer):
     def shapes(self, inputs: Sequence[Shape]) -> list[Shape]:
         batch = self.rank(inputs, 0, 4)[0]
         tile = self.rank(inputs, 1, 4)
+        if tile[0] == 0 and batch != 0:
+            raise self.error("there is nothing to repeat", expected="one item at least")
         return [(batch, *tile[1:])]
 
     def compute(self, inputs: Sequence[Array]) -> Sequence[Array]:

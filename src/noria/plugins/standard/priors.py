@@ -75,6 +75,8 @@ class PriorBox(Layer):
         batch, _, height, width = self.rank(inputs, 0, 4)
         self.rank(inputs, 1, 4)
         cells = self.number(height, "height") * self.number(width, "width")
+        if cells == 0:
+            raise self.error(f"a feature map of {height} x {width}", expected="at least 1 x 1")
         count = cells * len(self._sizes())
         if count > _MAX_BOXES:
             raise self.error(f"{count} boxes", expected=f"at most {_MAX_BOXES}")

@@ -173,6 +173,10 @@ class RPROI(Layer):
         for i in (0, 2, 3):
             self.agree(scores[i], deltas[i], f"axis {i} of scores and of deltas")
         self.agree(features[0], scores[0], "pictures of features and of scores")
+        if not info:
+            raise self.error(f"input 3 of {self.name} is a scalar", expected="[batch, 1, 1, 3]")
+        for shape in (features, info):
+            self.agree(shape[0], scores[0], "pictures of the inputs")
         total: Extent = 1
         for axis in info[1:]:
             total = axis * total
