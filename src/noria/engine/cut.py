@@ -25,12 +25,15 @@ class Piece:
         model: the ONNX message.
         inputs, outputs: names of the values that go in and come out.
         batched: only the batch is free, and it is the first axis of every input that has it.
+        shapes: of the outputs that have the same shape in every run of one batch; "" stands for
+            the batch.
     """
 
     model: bytes
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     batched: bool
+    shapes: Mapping[str, tuple[int | str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +92,8 @@ class _Cutter:
 
     def run(self) -> Cut:
         self._levels()
+        self._sink()
         last = max(self.stage_of, default=0)
-        made_in: dict[str, int] = dict.fromkeys(self.inputs, -1)
-        for index, node in enumerate(self.graph.node):
-            for name in node.output:
-                if name and name not in self.constant:
-                    made_in[name] = self.stage_of[index]
         wanted = self._wanted()
         stages = []
         for number in range(last + 1):
@@ -127,6 +126,32 @@ class _Cutter:
             self.stage_of.append(stage)
             for name in node.output:
                 self.level[name] = stage + plugin
+
+    def _sink(self) -> None:
+        """Let nodes run later whose inputs pass the cut anyway: then their outputs need not."""
+        readers: dict[str, list[int]] = {}
+        for index, reads in enumerate(self.reads):
+            for name in reads:
+                readers.setdefault(name, []).append(index)
+        ends = set(self.outputs)
+        for index in reversed(range(len(self.stage_of))):
+            node, stage = self.graph.node[index], self.stage_of[index]
+            if stage < 0 or self._is_plugin(index) or node.op_type in _RANDOM:
+                continue
+            after = [r for o in node.output if o for r in readers.get(o, ())]
+            if not after or any(o in ends for o in node.output):
+                continue
+            if any(self._is_plugin(r) or self.stage_of[r] < 0 for r in after):
+                continue
+            later = min(self.stage_of[r] for r in after)
+            inputs = [r for r in self.reads[index] if r in self.level]
+            passing = all(
+                any(r != index and not self._is_plugin(r) and self.stage_of[r] >= later
+                    for r in readers[name])
+                for name in inputs
+            )  # fmt: skip
+            if later > stage and inputs and passing:
+                self.stage_of[index] = later
 
     def _wanted(self) -> set[tuple[str, int]]:
         """(value, stage that reads it); stage -1 is the end, a plugin reads in its own stage."""
@@ -162,8 +187,30 @@ class _Cutter:
         inputs = [r for r in reads if r not in inside and r not in self.initializers]
         weights = [self.initializers[r] for r in reads if r in self.initializers]
         model = self._model(nodes, inputs, outputs, weights, number)
-        batched = self._batched(inputs)
-        return Piece(model, tuple(inputs), tuple(outputs), batched)
+        shapes = {name: s for name in outputs if (s := self._known_shape(name)) is not None}
+        return Piece(model, tuple(inputs), tuple(outputs), self._batched(inputs), shapes)
+
+    def _known_shape(self, name: str) -> tuple[int | str, ...] | None:
+        info = self.infos.get(name)
+        if info is None or not info.type.tensor_type.HasField("shape"):
+            return None
+        batch = self._batch()
+        shape: list[int | str] = []
+        for dim in info.type.tensor_type.shape.dim:
+            if dim.HasField("dim_value"):
+                shape.append(dim.dim_value)
+            elif batch and dim.dim_param == batch:
+                shape.append("")
+            else:
+                return None
+        return tuple(shape)
+
+    def _batch(self) -> str:
+        """Name of the first axis of the first input, if it is free."""
+        if not self.inputs:
+            return ""
+        dims = self.infos[self.inputs[0]].type.tensor_type.shape.dim
+        return str(dims[0].dim_param) if len(dims) else ""
 
     def _others(self, number: int) -> list[int]:
         stages = {-1, -2, *(s for s in self.stage_of if s > number)}
@@ -182,10 +229,7 @@ class _Cutter:
         return needed
 
     def _batched(self, inputs: list[str]) -> bool:
-        if not self.inputs:
-            return False
-        first = self.infos[self.inputs[0]].type.tensor_type.shape.dim
-        batch = first[0].dim_param if len(first) else ""
+        batch = self._batch()
         for name in inputs:
             tensor = self.infos[name].type.tensor_type
             if not tensor.HasField("shape"):

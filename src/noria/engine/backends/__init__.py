@@ -20,6 +20,7 @@ __all__ = [
     "Optimization",
     "RunOptions",
     "Runner",
+    "RunnerInto",
     "SplitBackend",
     "get_backend",
     "installed_backends",
@@ -84,6 +85,23 @@ class Runner(Protocol):
 
     def close(self) -> None:
         """Release the model. Runs that are under way finish."""
+        ...
+
+
+@runtime_checkable
+class RunnerInto(Runner, Protocol):
+    """A runner that can write its outputs where it is told."""
+
+    def run_into(self, feeds: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
+        """Run, and write all outputs.
+
+        Args:
+            feeds: arrays, C-contiguous.
+            outputs: an array of the right type and shape for each output.
+
+        Raises:
+            EngineError: the runtime failed; a shape is another one.
+        """
         ...
 
 
