@@ -426,3 +426,68 @@ def test_the_model_itself_is_not_changed(tmp_path: Path) -> None:
         build(net, BuildOptions(registry=registry))
     assert net.to_proto().SerializeToString(deterministic=True) == before
     assert onnx.load(tmp_path / "m.onnx").graph.node[0].name == ""
+
+
+def test_nodes_that_save_a_crossing_run_behind_the_cut(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("Relu", ["x"], ["r"]),
+        helper.make_node("Neg", ["r"], ["n"]),  # read behind the plugin only, as r is too
+        helper.make_node("P", ["r"], ["p"]),
+        helper.make_node("Add", ["p", "n"], ["s"]),
+        helper.make_node("Add", ["s", "r"], ["y"]),
+    ]
+    shape = ["N", 3, 4, 4]
+    made = model(nodes, [info("x", FLOAT, shape)], [info("y", FLOAT, shape)])
+    from noria.engine.cut import cut
+
+    parts = cut(_described(made, tmp_path), {"P_p": (("r",), ("p",))})
+    first, second = parts.stages
+    assert first.piece is not None
+    assert second.piece is not None
+    assert first.piece.outputs == ("r",)
+    assert [n.op_type for n in onnx.ModelProto.FromString(second.piece.model).graph.node] == [
+        "Neg", "Add", "Add",
+    ]  # fmt: skip
+    assert (first.piece.batched, second.piece.batched) == (True, True)
+    np.testing.assert_array_equal(
+        run(built(Base, made, tmp_path, max_batch=2), X), np.maximum(X, 0)
+    )
+
+
+def _described(made: Any, folder: Path) -> Any:
+    return onnx.ModelProto.FromString(built(Base, made, folder, max_batch=2).blobs["model"])
+
+
+def test_a_runtime_may_take_the_plugins_itself(tmp_path: Path) -> None:
+    from noria.engine.backends import RunOptions
+    from noria.engine.cut_runner import CutRunner, load_plugins, open_cut
+
+    class Taking:
+        name = "taking"
+        takes = True
+
+        def version(self) -> str:
+            return "1"
+
+        def why_not(self) -> str | None:
+            return None
+
+        def open(self, model: bytes, options: RunOptions) -> Any:
+            from noria.engine.backends.onnxruntime import backend
+
+            return backend.open(model, options)
+
+        def open_with_plugins(self, model: bytes, options: RunOptions, plugins: Any) -> Any:
+            self.seen = [p.spec.type for p in plugins]
+            return "whole" if self.takes else None
+
+    plan = built(Base, one_node(), tmp_path)
+    records, model_bytes = plan.header.plugins, plan.blobs["model"]
+    for takes in (True, False):
+        backend = Taking()
+        backend.takes = takes
+        plugins = load_plugins(records, plan.blobs, plan.registry, "here")
+        runner: Any = open_cut(backend, model_bytes, RunOptions(), records, plugins)
+        assert backend.seen == ["P"]
+        assert runner == "whole" if takes else isinstance(runner, CutRunner)
+    runner.close()

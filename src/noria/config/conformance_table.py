@@ -19,7 +19,7 @@ Level = Literal["exact", "approximate", "deviates", "not applicable", "not yet"]
 APPROXIMATE: dict[str, str] = {
     "model-file": "the layers of common networks, of SSD and Faster R-CNN",
     "proto-file": "the layers of common networks, of SSD and Faster R-CNN",
-    "uff-file": "the nodes of common networks; nodes that need a plugin come later",
+    "uff-file": "the nodes of common networks, and nodes that plugins compute",
     "custom-network-config": "Darknet networks, without a library; other texts need engine-create-func-name",
     "gpu-id": "a part of the engine file's name; models run on the CPU",
     "model-engine-file": "engines are Noria's own; a TensorRT engine is told and the model is built instead",
@@ -27,7 +27,7 @@ APPROXIMATE: dict[str, str] = {
     "int8-calib-file": "INT8 is written into the graph (Q/DQ); tensors without a scale stay FP32, and are told",
     "output-io-formats": "types as asked, linear always; int8 needs a scale of its tensor",
     "layer-device-precision": "the device is always the runtime's; layers that are not in the graph are told; int8 for layers with weights",
-    "custom-lib-path": "parsers and the input initialiser of C++ libraries, and Python modules; engine creation and plugins come later",
+    "custom-lib-path": "parsers and the input initialiser of C++ libraries, Python modules, and plugins; engine creation comes later",
     "scaling-filter": "samplers follow A.3 of the facts; the original's are not published, 5-tap to \"nicest\" are VIC's alone",
     "warmup-engine": "runs on zeros, once for each batch size",
     "dump-output-tensor": "an output smaller than the input is written whole; the original reads past its end",

@@ -25,15 +25,12 @@ class Piece:
         model: the ONNX message.
         inputs, outputs: names of the values that go in and come out.
         batched: only the batch is free, and it is the first axis of every input that has it.
-        shapes: of the outputs that have the same shape in every run of one batch; "" stands for
-            the batch.
     """
 
     model: bytes
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     batched: bool
-    shapes: Mapping[str, tuple[int | str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,23 +184,7 @@ class _Cutter:
         inputs = [r for r in reads if r not in inside and r not in self.initializers]
         weights = [self.initializers[r] for r in reads if r in self.initializers]
         model = self._model(nodes, inputs, outputs, weights, number)
-        shapes = {name: s for name in outputs if (s := self._known_shape(name)) is not None}
-        return Piece(model, tuple(inputs), tuple(outputs), self._batched(inputs), shapes)
-
-    def _known_shape(self, name: str) -> tuple[int | str, ...] | None:
-        info = self.infos.get(name)
-        if info is None or not info.type.tensor_type.HasField("shape"):
-            return None
-        batch = self._batch()
-        shape: list[int | str] = []
-        for dim in info.type.tensor_type.shape.dim:
-            if dim.HasField("dim_value"):
-                shape.append(dim.dim_value)
-            elif batch and dim.dim_param == batch:
-                shape.append("")
-            else:
-                return None
-        return tuple(shape)
+        return Piece(model, tuple(inputs), tuple(outputs), self._batched(inputs))
 
     def _batch(self) -> str:
         """Name of the first axis of the first input, if it is free."""

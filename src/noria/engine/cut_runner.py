@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noria.engine.backends import Backend, Runner, RunnerInto, RunOptions
-from noria.engine.cut import Piece, cut
+from noria.engine.backends import Backend, PluginBackend, Runner, RunOptions
+from noria.engine.cut import cut
 from noria.engine.plugin_record import PluginRecord, saved_of
 from noria.errors import EngineError, PluginError
 from noria.network.inference import read_value
@@ -79,8 +79,8 @@ def open_cut(
     options: RunOptions,
     records: Sequence[PluginRecord],
     plugins: Sequence[EnginePlugin],
-) -> CutRunner:
-    """Open the pieces of a graph.
+) -> Runner:
+    """Open the pieces of a graph; or the graph as it is, if the backend takes its plugins.
 
     Args:
         backend: runs the pieces.
@@ -94,6 +94,10 @@ def open_cut(
     """
     import onnx
 
+    if isinstance(backend, PluginBackend):
+        whole = backend.open_with_plugins(model, options, plugins)
+        if whole is not None:
+            return whole
     lives = _Lives(plugins)
     pieces: list[Runner] = []
     try:
@@ -115,7 +119,7 @@ def open_cut(
             if runner is not None:
                 have = {s.name for s in runner.inputs}
                 names = tuple(n for n in names if n in have)
-            stages.append(_Stage(runner, names, steps, _bindable(runner, stage.piece, ends)))
+            stages.append(_Stage(runner, names, steps))
         lives.give_back(lives.take())  # what cannot be attached fails now, not in the first run
         return CutRunner(proto, stages, parts.constants, lives)
     except BaseException:
@@ -138,51 +142,9 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class _Stage:
-    """A piece and the plugins behind it.
-
-    Attributes:
-        inputs: what the piece is fed.
-        bound: (name, type, shape, whether it is an output of the graph) of the piece's outputs, if
-            it can write them into memory that is there; "" in a shape stands for the batch.
-    """
-
     runner: Runner | None
     inputs: tuple[str, ...]
     steps: tuple[_Step, ...]
-    bound: tuple[tuple[str, np.dtype[Any], tuple[int | str, ...], bool], ...]
-
-
-def _bindable(runner: Runner | None, piece: Piece | None, ends: set[str]) -> Any:
-    if piece is None or not isinstance(runner, RunnerInto):
-        return ()
-    if any(spec.name not in piece.shapes for spec in runner.outputs):
-        return ()
-    return tuple((s.name, s.dtype, piece.shapes[s.name], s.name in ends) for s in runner.outputs)
-
-
-class _Context:
-    """What one run at a time needs: contexts of the plugins, memory between the pieces."""
-
-    def __init__(self, plugins: list[ContextPlugin]) -> None:
-        self.plugins = plugins
-        self._memory: dict[str, Array] = {}
-
-    def outputs(self, stage: _Stage, batch: int) -> dict[str, Array]:
-        """An array for each output of a piece; those between the pieces are used again."""
-        found = {}
-        for name, dtype, axes, end in stage.bound:
-            shape = tuple(batch if isinstance(d, str) else d for d in axes)
-            array = None if end else self._memory.get(name)
-            if array is None or array.shape != shape:
-                array = np.empty(shape, dtype)
-                if not end:
-                    self._memory[name] = array
-            found[name] = array
-        return found
-
-    def close(self) -> None:
-        for plugin in self.plugins:
-            plugin.close()
 
 
 def _step(index: int, record: PluginRecord, ends: set[str]) -> _Step:
@@ -230,22 +192,17 @@ class CutRunner:
             EngineError: the runtime or a plugin failed, or the session is closed.
         """
         lives = self._lives
-        context = lives.take()
+        contexts = lives.take()
         try:
             values: dict[str, Any] = {**self._constants, **feeds}
             for stage in self._stages:
                 runner = stage.runner
-                if stage.bound:
-                    outputs = context.outputs(stage, self._batch(feeds))
-                    inputs = {name: np.asarray(values[name], order="C") for name in stage.inputs}
-                    runner.run_into(inputs, outputs)  # type: ignore[union-attr]
-                    values.update(outputs)
-                elif runner is not None:
+                if runner is not None:
                     given = runner.run({name: values[name] for name in stage.inputs})
                     for spec, array in zip(runner.outputs, given, strict=True):
                         values[spec.name] = array
                 for step in stage.steps:
-                    arrays = context.plugins[step.index].run(
+                    arrays = contexts[step.index].run(
                         [values[n] if n else _OMITTED for n in step.inputs],
                         shape_inputs=[values[n] for n in step.shape_inputs],
                         fresh=step.fresh,
@@ -253,11 +210,7 @@ class CutRunner:
                     values.update(zip(step.outputs, arrays, strict=True))
             return values
         finally:
-            lives.give_back(context)
-
-    def _batch(self, feeds: Mapping[str, Any]) -> int:
-        shape = list(feeds[self.inputs[0].name].shape) if self.inputs else []
-        return int(shape[0]) if shape else 1
+            lives.give_back(contexts)
 
     def close(self) -> None:
         """Release the pieces; plugins end when the runs under way have finished."""
@@ -269,41 +222,43 @@ class CutRunner:
 
 
 class _Lives:
-    """The plugins of an open graph and their contexts: one per run at a time."""
+    """The plugins of an open graph and their contexts: one set per run at a time."""
 
     def __init__(self, plugins: Sequence[EnginePlugin]) -> None:
         self._plugins = list(plugins)
-        self._idle: deque[_Context] = deque()
+        self._idle: deque[list[ContextPlugin]] = deque()
         self._lock = threading.Lock()
         self._running = 0
         self._closed = False
 
-    def take(self) -> _Context:
-        """A context; a new one if all are at work."""
+    def take(self) -> list[ContextPlugin]:
+        """A set of contexts; a new one if all are at work."""
         with self._lock:
             if self._closed:
                 raise EngineError("the session is closed")
             self._running += 1
             if self._idle:
                 return self._idle.pop()
-        made = _Context([])
+        made: list[ContextPlugin] = []
         try:
             for plugin in self._plugins:
-                made.plugins.append(plugin.context())
+                made.append(plugin.context())
         except BaseException:
-            made.close()
+            for context in made:
+                context.close()
             self._done()
             raise
         return made
 
-    def give_back(self, context: _Context) -> None:
+    def give_back(self, contexts: list[ContextPlugin]) -> None:
         """The run is over."""
         with self._lock:
             if not self._closed:
-                self._idle.append(context)
+                self._idle.append(contexts)
                 self._running -= 1
                 return
-        context.close()
+        for context in contexts:
+            context.close()
         self._done()
 
     def _done(self) -> None:
@@ -321,8 +276,9 @@ class _Lives:
             self._closed = True
             idle, self._idle = list(self._idle), deque()
             last = self._running == 0
-        for context in idle:
-            context.close()
+        for contexts in idle:
+            for context in contexts:
+                context.close()
         if last:
             self._end()
 

@@ -18,9 +18,9 @@ __all__ = [
     "Backend",
     "CompilingBackend",
     "Optimization",
+    "PluginBackend",
     "RunOptions",
     "Runner",
-    "RunnerInto",
     "SplitBackend",
     "get_backend",
     "installed_backends",
@@ -88,23 +88,6 @@ class Runner(Protocol):
         ...
 
 
-@runtime_checkable
-class RunnerInto(Runner, Protocol):
-    """A runner that can write its outputs where it is told."""
-
-    def run_into(self, feeds: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
-        """Run, and write all outputs.
-
-        Args:
-            feeds: arrays, C-contiguous.
-            outputs: an array of the right type and shape for each output.
-
-        Raises:
-            EngineError: the runtime failed; a shape is another one.
-        """
-        ...
-
-
 class Backend(Protocol):
     """One runtime."""
 
@@ -151,6 +134,26 @@ class SplitBackend(Backend, Protocol):
 
         Raises:
             EngineError: as `open`.
+        """
+        ...
+
+
+@runtime_checkable
+class PluginBackend(Backend, Protocol):
+    """A runtime that can be given plugins themselves, so that the graph need not be cut."""
+
+    def open_with_plugins(
+        self, model: bytes, options: RunOptions, plugins: Sequence[Any]
+    ) -> Runner | None:
+        """Load a model whose plugin nodes `plugins` compute.
+
+        Args:
+            model: the ONNX message.
+            options: as for `open`.
+            plugins: `noria.plugins.layer.EnginePlugin` objects; of a runner they are the runner's.
+
+        Returns:
+            None if it does not take one of them: the graph is cut then.
         """
         ...
 

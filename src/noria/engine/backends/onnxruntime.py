@@ -87,28 +87,8 @@ class OnnxRuntimeRunner:
             raise worded(error, "failed") from error
         return outputs
 
-    def run_into(
-        self, feeds: Mapping[str, npt.NDArray[Any]], outputs: Mapping[str, npt.NDArray[Any]]
-    ) -> None:
-        session = self._session
-        if session is None:
-            raise EngineError("the session is closed")
-        try:
-            binding = session.io_binding()
-            for name, array in feeds.items():
-                binding.bind_cpu_input(name, array)
-            for name, array in outputs.items():
-                binding.bind_output(name, "cpu", 0, array.dtype.type, array.shape, _pointer(array))
-            session.run_with_iobinding(binding, self._run_options)
-        except Exception as error:
-            raise worded(error, "failed") from error
-
     def close(self) -> None:
         self._session = None
-
-
-def _pointer(array: npt.NDArray[Any]) -> int:
-    return int(array.__array_interface__["data"][0])
 
 
 def session_options(options: RunOptions) -> Any:

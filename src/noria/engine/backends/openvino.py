@@ -51,7 +51,6 @@ class _Variant:
         # a model that does not use an input is compiled without it
         self._names = [port.get_names() for port in self._compiled.inputs]
         self._idle: deque[Any] = deque()
-        self._bound: deque[Any] = deque()  # those that write into memory of others
 
     def run(self, feeds: Mapping[str, npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
         arrays = [next(feeds[n] for n in names if n in feeds) for names in self._names]
@@ -65,21 +64,6 @@ class _Variant:
             return list(results.values())
         finally:
             self._idle.append(request)
-
-    def run_into(
-        self, feeds: Mapping[str, npt.NDArray[Any]], outputs: list[npt.NDArray[Any]]
-    ) -> None:
-        arrays = [next(feeds[n] for n in names if n in feeds) for names in self._names]
-        try:
-            request = self._bound.pop()
-        except IndexError:
-            request = self._compiled.create_infer_request()
-        try:
-            for port, array in zip(self._compiled.outputs, outputs, strict=True):
-                request.set_tensor(port, ov.Tensor(array, shared_memory=True))
-            request.infer(arrays, share_inputs=True, share_outputs=True)
-        finally:
-            self._bound.append(request)
 
 
 class OpenVinoRunner:
@@ -134,28 +118,16 @@ class OpenVinoRunner:
         self, feeds: Mapping[str, npt.NDArray[Any]], *, to_host: bool = True
     ) -> list[npt.NDArray[Any]]:
         try:
-            return self._variant(feeds).run(feeds)
-        except RuntimeError as error:
-            raise _worded(error, "failed") from error
-
-    def _variant(self, feeds: Mapping[str, npt.NDArray[Any]]) -> _Variant:
-        variant = self._fixed
-        if not self._batched:
-            variant = self._for_shapes(feeds)
-        elif self._free_batch:
-            size = len(feeds[self.inputs[0].name])
-            if size != self._fixed_size or variant is None:
-                variant = self._for_any_batch(size)
-        if variant is None:
-            raise EngineError("the session is closed")
-        return variant
-
-    def run_into(
-        self, feeds: Mapping[str, npt.NDArray[Any]], outputs: Mapping[str, npt.NDArray[Any]]
-    ) -> None:
-        try:
-            variant = self._variant(feeds)
-            variant.run_into(feeds, [outputs[spec.name] for spec in self.outputs])
+            variant = self._fixed
+            if not self._batched:
+                variant = self._for_shapes(feeds)
+            elif self._free_batch:
+                size = len(feeds[self.inputs[0].name])
+                if size != self._fixed_size or variant is None:
+                    variant = self._for_any_batch(size)
+            if variant is None:
+                raise EngineError("the session is closed")
+            return variant.run(feeds)
         except RuntimeError as error:
             raise _worded(error, "failed") from error
 
