@@ -86,6 +86,10 @@ def test_a_config_loads_the_plugins_it_names(with_template: Path) -> None:
     assert "MyLayer_TRT version 1" in shown.stdout
     again = noria("build", "config.txt", cwd=with_template)
     assert "loaded" in again.stderr
+    library = with_template / "mylayer_trt_plugin.py"
+    library.write_text(library.read_text() + "# a remark\n")
+    changed = noria("build", "config.txt", cwd=with_template)
+    assert "the code of plugin MyLayer_TRT changed" in changed.stderr
     (with_template / "without.txt").write_text(
         "[property]\nonnx-file=model.onnx\nbatch-size=2\nnetwork-type=100\n"
     )

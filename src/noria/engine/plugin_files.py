@@ -2,12 +2,45 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from noria.notices import Notice
 from noria.plugins.library import load_once
 
-__all__ = ["load_custom_plugins"]
+if TYPE_CHECKING:
+    from noria.engine.plugin_record import PluginRecord
+
+__all__ = ["changed_plugins", "code_of", "load_custom_plugins"]
+
+_OWN_CODE = Path(__file__).parents[1]
+
+
+def code_of(creator: object) -> str:
+    """sha256 of the file that a creator is written in; empty if that is noria's, or unknown."""
+    definition = getattr(creator, "definition", None)  # plugins by decorators
+    try:
+        file = inspect.getsourcefile(getattr(definition, "describe", type(creator)))
+        if file is None or Path(file).is_relative_to(_OWN_CODE):
+            return ""
+        return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+    except (TypeError, OSError):
+        return ""
+
+
+def changed_plugins(records: Sequence[PluginRecord]) -> str | None:
+    """Which plugins of a plan are registered from another code than it was built with, in words.
+    What they say of types and shapes is in the plan; it may not be true any more."""
+    from noria.plugins.known import known_plugins
+
+    for record in records:
+        creator = known_plugins().find(record.type, record.version, record.namespace)
+        if creator is not None and record.code and code_of(creator) != record.code:
+            return f"the code of plugin {record.type} changed"
+    return None
 
 
 def load_custom_plugins(path: Path | None) -> list[Notice]:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from noria.engine.backends import DEFAULT_BACKEND, Backend, Runner, RunOptions, get_backend
 from noria.engine.cut import upstream
 from noria.engine.cut_runner import load_plugins, open_cut
+from noria.engine.plugin_files import code_of
 from noria.engine.plugin_record import PluginRecord, record_of
 from noria.engine.sample_inputs import sample_inputs
 from noria.network.network import Network
@@ -117,7 +118,8 @@ def build_plugins(
         for number, (node, plugin) in enumerate(zip(resolved.nodes, built, strict=True)):
             names = (node.inputs, node.shape_inputs, node.outputs)
             record, more = record_of(plugin.save(), names, number)
-            records.append(record)
+            creator = registry.find(record.type, record.version, record.namespace)
+            records.append(record.model_copy(update={"code": code_of(creator)}))
             blobs |= more
         layers = PluginLayers(
             _described(resolved), tuple(records), blobs, resolved.notices, registry, where

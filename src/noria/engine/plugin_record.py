@@ -72,6 +72,7 @@ class PluginRecord(_Record):
         blobs: names of the blobs with the plugin's own data.
         aliases: per output, the input whose memory it shares, -1 for none.
         metadata: what the plugin says about itself.
+        code: sha256 of the file its creator is written in; empty if that is noria's or unknown.
     """
 
     node: Name
@@ -92,6 +93,7 @@ class PluginRecord(_Record):
     blobs: tuple[Name, ...]
     aliases: tuple[Annotated[int, Field(ge=-1, lt=4096)], ...] = ()
     metadata: Text = ""
+    code: Annotated[str, Field(pattern="^([0-9a-f]{64})?$")] = ""
 
     @model_validator(mode="after")
     def _agrees(self) -> PluginRecord:

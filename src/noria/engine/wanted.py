@@ -15,6 +15,7 @@ from noria.engine.machine import Machine, this_machine
 from noria.engine.model_source import ModelSource
 from noria.engine.plan import COMPILED_BLOB, Plan
 from noria.engine.plan_header import PlanHeader, Precision, PrecisionRecord, TuningRecord
+from noria.engine.plugin_files import changed_plugins
 from noria.engine.precision.rules import Decided, why_wrong_here
 from noria.engine.tactic import Tactic
 from noria.engine.tune import TuneOptions
@@ -139,6 +140,8 @@ class Wanted:
         if source is not None:
             if changed := what_changed(header.model, source.model, source.companions):
                 return WhyNot(changed)
+            if stale := changed_plugins(header.plugins):
+                return WhyNot(stale)
             if header.runtime.version != version and not _independent(plan):
                 return WhyNot(
                     f"{header.runtime.name} {header.runtime.version} ≠ {version}, "
