@@ -2,6 +2,7 @@
 
 from noria.custom.inputs import INPUT_INITIALIZER, InputInitializer
 from noria.custom.library import CustomLibrary, include_dir, open_library
+from noria.custom.model_parser import IModelParser
 from noria.custom.validate import MAX_OBJECTS, CheckedParser, checked
 from noria.custom.validate_maps import CheckedClassifier, CheckedSegmentation
 
@@ -12,6 +13,7 @@ __all__ = [
     "CheckedParser",
     "CheckedSegmentation",
     "CustomLibrary",
+    "IModelParser",
     "InputInitializer",
     "checked",
     "include_dir",

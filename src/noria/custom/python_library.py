@@ -94,6 +94,20 @@ class PythonLibrary:
         _require_function(function, INPUT_INITIALIZER, where, INITIALIZER_SIGNATURE)
         return checked_initializer(function, where, self.path.parent)
 
+    def functions(self) -> list[str]:
+        """Public functions that the module itself defines, sorted."""
+        return sorted(
+            name
+            for name, value in vars(self._module).items()
+            if not name.startswith("_")
+            and inspect.isfunction(value)
+            and value.__module__ == self._module.__name__
+        )
+
+    def entry_point(self, name: str) -> Any | None:
+        """Whatever the module has under this name; None if nothing."""
+        return getattr(self._module, name, None) if name.isidentifier() else None
+
     def _parser(self, name: str, result: str) -> tuple[Callable[..., Any], str, Path]:
         where = f"{self.path}: {name}"
         signature = f"def {name}(layers, network, params) -> {result}"
