@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["missing_file", "missing_files"]
 
+_MOST_OF_A_LIBRARY = 2**28
 _PARTS = {
     "tlt-encoded-model": "is encrypted, only NVIDIA's library reads it: export the model to ONNX",
     "model-file": "needs proto-file (Caffe) or custom-network-config (Darknet)",
@@ -39,7 +40,7 @@ def missing_files(cfg: ModelConfig, skip: Collection[str] = ()) -> list[ConfigEr
     engine = cfg.model_engine_file
     if engine is None or not os.path.isfile(engine):
         files = model_paths(cfg)
-        if not files:
+        if not files and not _library_makes_networks(cfg):
             problems.append(_no_model(cfg))
         for key, path in files.items():
             problems += [] if key in skip else _missing(cfg, key, path)
@@ -49,6 +50,21 @@ def missing_files(cfg: ModelConfig, skip: Collection[str] = ()) -> list[ConfigEr
     if cfg.network_type is not NetworkType.OTHER:
         problems += _missing(cfg, "labelfile-path", cfg.labelfile_path)
     return problems
+
+
+def _library_makes_networks(cfg: ModelConfig) -> bool:
+    """Whether the custom library may make the network; who loads it knows for sure."""
+    path = cfg.custom_lib_path
+    if path is None or not os.path.isfile(path):
+        return False
+    if cfg.engine_create_func_name:
+        return True
+    try:
+        with open(path, "rb") as file:
+            text = file.read(_MOST_OF_A_LIBRARY)
+    except OSError:
+        return False
+    return any(name in text for name in (b"NvDsInferCreateModelParser", b"NvDsInferCudaEngineGet"))
 
 
 def _missing(cfg: ModelConfig, key: str, path: Path | None) -> list[ConfigError]:

@@ -134,7 +134,7 @@ def _x5_mean_file_beats_offsets(cfg: ModelConfig) -> Iterator[Remark]:
 def _x6_functions_of_other_types(cfg: ModelConfig) -> Iterator[Remark]:
     builder = cfg.engine_create_func_name
     kind = model_kind(cfg)
-    if builder and kind:
+    if builder and kind and cfg.custom_lib_path is None:  # with a library, it says what it does
         used = {"onnx": "onnx-file", "uff": "uff-file"}.get(kind, "model-file")
         yield Remark(
             "info",

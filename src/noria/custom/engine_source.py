@@ -40,8 +40,13 @@ def engine_source(cfg: ModelConfig, notes: list[Notice]) -> MadeSource | None:
     """
     path = cfg.custom_lib_path
     assert path is not None
-    if path.suffix.lower() in (".py", ".pyw") or not path.is_file():
+    if not path.is_file():
         return None
+    if path.suffix.lower() in (".py", ".pyw"):
+        from noria.custom.python_engines import python_source
+        from noria.custom.python_library import PythonLibrary
+
+        return python_source(cfg, PythonLibrary(path))
     try:
         elf = ElfFile.read(path)
     except (ElfError, OSError):

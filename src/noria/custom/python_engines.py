@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from noria.config.enums import NetworkMode
 from noria.config.model_files import darknet_cfg
+from noria.custom.engine_source import CUDA_ENGINE_GET, MODEL_PARSER, base_of
 from noria.custom.model_parser import IModelParser
 from noria.custom.names import missing_name_hints
 from noria.custom.python_library import PythonLibrary
@@ -29,10 +30,8 @@ from noria.notices import Notice
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
 
-__all__ = ["CUDA_ENGINE_GET", "MODEL_PARSER", "init_params", "python_source"]
+__all__ = ["init_params", "python_source"]
 
-CUDA_ENGINE_GET = "NvDsInferCudaEngineGet"
-MODEL_PARSER = "NvDsInferCreateModelParser"
 _SIGNATURES = {
     CUDA_ENGINE_GET: "def NvDsInferCudaEngineGet(builder, initParams, dataType) -> engine",
     MODEL_PARSER: "def NvDsInferCreateModelParser(initParams) -> IModelParser",
@@ -42,7 +41,6 @@ _FLAGS = {
     NetworkMode.INT8: ("INT8",),
     NetworkMode.BEST: ("INT8", "FP16"),
 }
-_FILES = ("onnx_file", "model_file", "proto_file", "uff_file", "int8_calib_file")
 
 
 def python_source(cfg: ModelConfig, library: PythonLibrary) -> MadeSource | None:
@@ -69,11 +67,9 @@ def python_source(cfg: ModelConfig, library: PythonLibrary) -> MadeSource | None
         return None
     function = library.entry_point(found)
     _check(function, found, library.path)
-    files = _model_files(cfg)
+    files = import_module("noria.custom.host.init_params").model_files(cfg)
     notices: list[Notice] = []
-    base = Path(os.path.abspath("model"))
-    if found == MODEL_PARSER and files:
-        base = next(iter(files.values()))
+    base = base_of(cfg, found, files)
     maker = _Maker(cfg, library, found, function, notices)
     return MadeSource(
         kind="onnx",
@@ -96,8 +92,7 @@ def init_params(cfg: ModelConfig) -> SimpleNamespace:
 
     Paths are text, empty where a key is not set. Source: custom-library spec 1.4.
     """
-    from noria.custom.host import init_params as cpp
-
+    cpp = import_module("noria.custom.host.init_params")
     values: dict[str, Any] = {}
     for name, key in {**cpp.PATHS, **cpp.TEXTS}.items():
         value = getattr(cfg, key, None)
@@ -276,10 +271,3 @@ def _check(function: Any, name: str, path: Path) -> None:
         ) from error  # fmt: skip
     except ValueError:
         return  # compiled code without a signature: the call will tell
-
-
-def _model_files(cfg: ModelConfig) -> dict[str, Path]:
-    found = {key.replace("_", "-"): getattr(cfg, key, None) for key in _FILES}
-    if cfg.custom_network_config:
-        found["custom-network-config"] = darknet_cfg(cfg)
-    return {key: path for key, path in found.items() if path is not None and path.is_file()}

@@ -16,9 +16,9 @@ from noria.errors import ConfigError
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
 
-__all__ = ["init_params", "model_files"]
+__all__ = ["LISTS", "NUMBERS", "PATHS", "TEXTS", "init_params", "model_files"]
 
-_PATHS = {
+PATHS = {
     "protoFilePath": "proto_file",
     "modelFilePath": "model_file",
     "uffFilePath": "uff_file",
@@ -30,7 +30,7 @@ _PATHS = {
     "meanImageFilePath": "mean_file",
     "customLibPath": "custom_lib_path",
 }
-_TEXTS = {
+TEXTS = {
     "tltModelKey": "tlt_model_key",
     "uffInputBlobName": "uff_input_blob_name",
     "customBBoxParseFuncName": "parse_bbox_func_name",
@@ -39,7 +39,7 @@ _TEXTS = {
     "customSegmentationParseFuncName": "parse_segmentation_func_name",
     "customEngineCreateFuncName": "engine_create_func_name",
 }
-_NUMBERS = {
+NUMBERS = {
     "uniqueID": "gie_unique_id",
     "networkMode": "network_mode",
     "uffInputOrder": "uff_input_order",
@@ -66,7 +66,7 @@ _NUMBERS = {
     "warmupEngine": "warmup_engine",
     "inputFromPreprocessedTensor": "input_tensor_from_meta",
 }
-_LISTS = {
+LISTS = {
     "outputLayerNames": "output_blob_names",
     "outputIOFormats": "output_io_formats",
     "layerDevicePrecisions": "layer_device_precision",
@@ -80,8 +80,8 @@ def init_params(cfg: ModelConfig) -> Any:
         ConfigError: a path or name is longer than the original has room for.
     """
     params = _native.InitParams()
-    texts = {field: _path(getattr(cfg, key, None)) for field, key in _PATHS.items()}
-    texts |= {field: getattr(cfg, key, None) for field, key in _TEXTS.items()}
+    texts = {field: _path(getattr(cfg, key, None)) for field, key in PATHS.items()}
+    texts |= {field: getattr(cfg, key, None) for field, key in TEXTS.items()}
     if cfg.custom_network_config:
         texts["customNetworkConfigFilePath"] = _path(darknet_cfg(cfg))
     for field, text in texts.items():
@@ -90,11 +90,11 @@ def init_params(cfg: ModelConfig) -> Any:
                 params.set_text(field, str(text))
             except ValueError as error:
                 raise ConfigError(str(error), where=str(cfg.path)) from error
-    for field, key in _NUMBERS.items():
+    for field, key in NUMBERS.items():
         value = getattr(cfg, key, None)
         if value is not None:
             params.set_number(field, float(value))
-    for field, key in _LISTS.items():
+    for field, key in LISTS.items():
         params.set_list(field, [str(item) for item in getattr(cfg, key, None) or ()])
     params.set_offsets([float(v) for v in cfg.offsets or ()])
     if cfg.infer_dims:
