@@ -50,11 +50,9 @@ def convolution(network, tensor, section, weights):
     bias = weights.take(maps)
     gamma, mean, variance = (weights.take(maps) for _ in range(3)) if normed else (1, 0, 1)
     kernel = weights.take(maps, tensor.shape[1], size, size)
-    layer = network.add_convolution_nd(
-        tensor, maps, (size, size), kernel, None if normed else bias
-    )
+    layer = network.add_convolution_nd(tensor, maps, (size, size), kernel, None if normed else bias)
     layer.stride_nd = (int(section["stride"]),) * 2
-    layer.padding_nd = (size // 2,) * 2
+    layer.padding_nd = (size // 2 if int(section.get("pad", 0)) else 0,) * 2
     if normed:
         scale = gamma / np.sqrt(variance + 1e-5)
         layer = network.add_scale(

@@ -1,11 +1,11 @@
 """A model parser for a format of its own: a text of blocks, and numbers in base64.
 
-    input picture 3 96 160
-    conv 8 3 2 <numbers>
-    relu
-    mean
-    dense 4 <numbers>
-    softmax class
+input picture 3 96 160
+conv 8 3 2 <numbers>
+relu
+mean
+dense 4 <numbers>
+softmax class
 """
 
 import base64

@@ -11,13 +11,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from noria import open_source
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 HERE = ("01_ten_lines", "02_probes", "04_many_sources", "05_own_frames", "06_tensors")
-HERE += ("07_update_model", "08_plugin")
+HERE += ("07_update_model", "08_plugin", "09_network_by_layers", "10_model_parser")
 
 
 @pytest.fixture(scope="module")
@@ -201,3 +202,56 @@ def test_a_layer_of_ones_own(examples: Path) -> None:
     traced = run(folder, "noria", "trace-plugins", "model.onnx", "--library", "box_filter.py")
     assert traced.returncode == 0, traced.stderr
     assert re.search(r"run +BoxFilter#\d+ +enqueue", traced.stdout)
+
+
+def test_a_network_layer_by_layer(examples: Path) -> None:
+    folder = examples / "09_network_by_layers"
+    assert run(folder, "prepare.py").returncode == 0
+    clip = "../conveyor/conveyor.mp4"
+    command = ("noria", "run", "config_infer_layers.txt", clip, "-o", "out.jsonl")
+    done = run(folder, *command)
+    assert done.returncode == 0, done.stderr
+    assert "the network was made by create_engine" in done.stderr
+    frames = lines(folder / "out.jsonl")
+    assert len(frames) == 250
+    assert all(0 <= o["class_id"] < 2 for f in frames for o in f["objects"])
+    assert any(f["objects"] for f in frames)
+    # another reader of the same files finds the same scores
+    from noria.engine import BuildOptions, Plan, build
+    from noria.network import network_from_darknet
+    from noria.plugins import get_plugin_registry
+
+    cfg, weights = folder / "tiny.cfg", folder / "tiny.weights"
+    other = build(network_from_darknet(cfg, weights), BuildOptions(max_batch=2))
+    registry = get_plugin_registry()
+    handle = registry.load_library(folder / "yolo_layers.py")
+    try:
+        plan = Plan.load(folder / "model_b2_gpu0_fp32.engine")
+        picture = np.random.default_rng(0).random((2, 3, 96, 160), np.float32)
+        with plan.open_session() as ours, other.open_session() as theirs:
+            rows = ours.run({"data": picture})["boxes"]
+            raw = theirs.run({theirs.inputs[0].name: picture})
+        ours_sorted = np.sort((rows[:, :, 4:5] * rows[:, :, 5:]).max(2), 1)
+        (table,) = raw.values()  # box, score, class
+        np.testing.assert_allclose(ours_sorted, np.sort(table[:, :, 4], 1), atol=1e-4)
+    finally:
+        if handle is not None:
+            registry.deregister_library(handle)
+
+
+def test_a_model_format_of_ones_own(examples: Path) -> None:
+    folder = examples / "10_model_parser"
+    assert run(folder, "prepare.py").returncode == 0
+    clip = "../conveyor/conveyor.mp4"
+    done = run(folder, "noria", "run", "config_infer_blocks.txt", clip, "-o", "out.jsonl")
+    assert done.returncode == 0, done.stderr
+    assert "the network was made by NvDsInferCreateModelParser" in done.stderr
+    frames = lines(folder / "out.jsonl")
+    assert len(frames) == 250
+    assert {o["text"] for f in frames for o in f["objects"]} <= {
+        "dark",
+        "dim",
+        "bright",
+        "blinding",
+    }
+    assert (folder / "light.blocks_b2_gpu0_fp32.engine").exists()

@@ -17,7 +17,7 @@ from noria.errors import ConfigError
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
 
-__all__ = ["missing_file", "missing_files"]
+__all__ = ["library_makes_networks", "missing_file", "missing_files"]
 
 _MOST_OF_A_LIBRARY = 2**28
 _PARTS = {
@@ -40,7 +40,7 @@ def missing_files(cfg: ModelConfig, skip: Collection[str] = ()) -> list[ConfigEr
     engine = cfg.model_engine_file
     if engine is None or not os.path.isfile(engine):
         files = model_paths(cfg)
-        if not files and not _library_makes_networks(cfg):
+        if not files and not library_makes_networks(cfg):
             problems.append(_no_model(cfg))
         for key, path in files.items():
             problems += [] if key in skip else _missing(cfg, key, path)
@@ -52,7 +52,7 @@ def missing_files(cfg: ModelConfig, skip: Collection[str] = ()) -> list[ConfigEr
     return problems
 
 
-def _library_makes_networks(cfg: ModelConfig) -> bool:
+def library_makes_networks(cfg: ModelConfig) -> bool:
     """Whether the custom library may make the network; who loads it knows for sure."""
     path = cfg.custom_lib_path
     if path is None or not os.path.isfile(path):

@@ -92,7 +92,7 @@ PROPERTY_ROWS: tuple[Key, ...] = (
     _p("input-dims", _INTS, None, "older name of uff-input-dims", counts=(4,), low=0, in_yaml=False, acts=True, legacy="infer-dims"),
     _p("custom-network-config", _STRING, None, "Darknet network (.cfg) beside model-file; looked for in the config's folder, then the working directory", acts=True),
     _p("output-blob-names", _STRINGS, (), "output tensors; they select those of Caffe and UFF models, and are compared with those of other models", acts=True),
-    _p("engine-create-func-name", _STRING, None, "engine builder in the custom library; beside onnx-file the ONNX file is used", since="5.0"),
+    _p("engine-create-func-name", _STRING, None, "function of the custom library that makes the network; without a library it is not called", since="5.0", acts=True),
     _p("custom-lib-path", _PATH, None, "library (.so) or Python module (.py) with the parser", acts=True),
     _p("custom-lib-abi", _STRING, "auto", "size of a box in a C++ library: 24 or 28 bytes; auto detects", choices=("auto", "24", "28"), acts=True, extension=True),
     _p("custom-lib-guard", _STRING, "auto", "whether the library runs in a worker process: auto does that with C++ libraries that are not trusted yet", choices=("auto", "always", "never"), acts=True, extension=True),

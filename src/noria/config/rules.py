@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from noria.config.document import show
 from noria.config.enums import ClusterMode, ColorFormat, NetworkMode, NetworkType, ProcessMode
+from noria.config.files import library_makes_networks
 from noria.config.keys import PROPERTY_KEYS
 from noria.config.model_files import model_kind
 from noria.notices import Notice
@@ -190,7 +191,8 @@ def _x10_x11_other_models(cfg: ModelConfig) -> Iterator[Remark]:
             "warning", ("tlt_encoded_model",), "tlt-encoded-model needs tlt-model-key", False
         )
     darknet = cfg.custom_network_config and cfg.model_file
-    if bool(cfg.model_file) != bool(cfg.proto_file) and not darknet:
+    alone = bool(cfg.model_file) != bool(cfg.proto_file)
+    if alone and not darknet and not library_makes_networks(cfg):
         here, there = (
             ("model_file", "proto_file") if cfg.model_file else ("proto_file", "model_file")
         )

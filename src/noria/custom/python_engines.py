@@ -65,7 +65,7 @@ def python_source(cfg: ModelConfig, library: PythonLibrary) -> MadeSource | None
                 fix=missing_name_hints(named, library.functions(), kind="functions"),
             )
         return None
-    function = library.entry_point(found)
+    function: Any = library.entry_point(found)
     _check(function, found, library.path)
     files = import_module("noria.custom.host.init_params").model_files(cfg)
     notices: list[Notice] = []
@@ -132,7 +132,7 @@ class _Maker:
             CustomLibraryError: the user's code raised, or made nothing usable.
         """
         # the room `trt` is behind this one: engines are made there only when a library asks
-        trt = import_module("noria.trt")
+        trt: Any = import_module("noria.trt")
         said: list[tuple[int, str]] = []
 
         class Log(trt.ILogger):  # type: ignore[misc]
@@ -174,10 +174,9 @@ class _Maker:
         half = self._cfg.network_mode is NetworkMode.FP16
         dtype = trt.DataType.HALF if half else trt.DataType.FLOAT
         params = init_params(self._cfg)
-        if self._name == CUDA_ENGINE_GET:
-            arguments = (builder, params, dtype)
-        else:
-            arguments = (builder, self._config(trt, builder), params, dtype)
+        arguments: list[Any] = [builder, params, dtype]
+        if self._name != CUDA_ENGINE_GET:
+            arguments.insert(1, self._config(trt, builder))
         engine = self._call(self._function, *arguments)
         if isinstance(engine, trt.INetworkDefinition):
             return engine
@@ -249,9 +248,7 @@ def _table_calibrator(trt: Any, table: Path) -> Any:
 
 
 def _signature(name: str) -> str:
-    return _SIGNATURES.get(
-        name, f"def {name}(builder, config, initParams, dataType) -> engine"
-    )
+    return _SIGNATURES.get(name, f"def {name}(builder, config, initParams, dataType) -> engine")
 
 
 def _check(function: Any, name: str, path: Path) -> None:
