@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from pathlib import Path
 from types import ModuleType
@@ -72,6 +73,8 @@ def open_plugin_file(path: Path, registry: PluginRegistry) -> tuple[Any, list[An
     if path.suffix.lower() in PYTHON_SUFFIXES:
         module = import_file(path)
         return module, creators_of(module, registry, path)
+    # compiled libraries are opened by a later room, which says here that it does
+    importlib.import_module("noria.custom.host.loading")
     for opener in LIBRARY_OPENERS:
         creators = opener(path, registry)
         if creators is not None:

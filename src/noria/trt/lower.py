@@ -234,6 +234,8 @@ class _Lowering:
         network = self._network
         imports = [helper.make_opsetid("", network._opset)]
         imports += [helper.make_opsetid(d, v) for d, v in network._domains.items() if d]
+        own = {n.domain for n in self._nodes} - {i.domain for i in imports} - {"ai.onnx"}
+        imports += [helper.make_opsetid(d, 1) for d in sorted(own)]  # shape inference needs them
         graph = helper.make_graph(self._nodes, network._name or "network", inputs, outputs)
         opset = network._opset
         proto = helper.make_model(

@@ -151,3 +151,12 @@ def test_creators_come_back_with_their_library(compile_host: Compile, opened: Op
         assert creator is not None
         assert registry.deregister_creator(creator)
         assert registry.find("ScaleV2") is None
+
+
+def test_load_library_and_a_registry_of_its_own(compile_host: Compile) -> None:
+    path = compile_host("twins.cpp", 10)
+    handle = get_plugin_registry().load_library(path)
+    assert handle is not None
+    assert sorted(c.name for c in handle.creators) == sorted(NAMES.values())
+    get_plugin_registry().deregister_library(handle)
+    assert get_plugin_registry().find("ScaleV3") is None

@@ -9,13 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from noria import _native
-from noria.custom.elf import ElfFile
+from noria.custom.elf import ElfError, ElfFile
 from noria.custom.host import creators, functions
 from noria.custom.host.told import told
 from noria.notices import Notice
-from noria.plugins.registry import get_plugin_registry, loading
+from noria.plugins.registry import (
+    LIBRARY_OPENERS,
+    PluginRegistry,
+    get_plugin_registry,
+    loading,
+)
 
-__all__ = ["open_shared_object", "set_up", "uses_host"]
+__all__ = ["open_plugins", "open_shared_object", "set_up", "uses_host"]
 
 SYMBOL = "noria_host_api_1"
 MARKER = "noria_headers_tensorrt"
@@ -39,6 +44,30 @@ def set_up() -> None:
             _native.host_set_world(World())
             atexit.register(_close)
             _ready = True
+
+
+def open_plugins(path: Path, registry: PluginRegistry) -> list[Any] | None:
+    """For `registry.load_library`: a C++ library registers its creators while it is loaded.
+
+    None for a file that has none of ours.
+
+    Raises:
+        CustomLibraryError: as `noria.custom.open_library`.
+    """
+    try:
+        if not uses_host(ElfFile.read(path)):
+            return None
+    except (ElfError, OSError):
+        return None
+    from noria.custom.library import open_library
+
+    before = {id(c) for c in get_plugin_registry().all_creators}
+    open_library(path)
+    made = [c for c in get_plugin_registry().all_creators if id(c) not in before]
+    return [] if registry is get_plugin_registry() else made
+
+
+LIBRARY_OPENERS.append(open_plugins)
 
 
 def _close() -> None:
