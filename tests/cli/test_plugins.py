@@ -146,3 +146,49 @@ def test_trtexec_loads_plugins(with_template: Path) -> None:
     refused = noria("trtexec", *words, cwd=with_template)
     assert refused.returncode == 1
     assert "MyLayer_TRT" in refused.stderr
+
+
+PLUGIN = """
+from noria.plugins.quick import Tensor, TensorDesc, impl, register
+
+
+@register("mine::Same")
+def same(x: TensorDesc) -> TensorDesc:
+    return x.like()
+
+
+@impl("mine::Same")
+def same_impl(x: Tensor, outputs: tuple[Tensor], stream: int):
+    outputs[0].numpy()[...] = x.numpy()
+"""
+
+
+def test_a_pipeline_with_a_plugin_in_the_parser_s_file(tmp_path: Path) -> None:
+    import shutil
+
+    import onnx
+
+    scene = tmp_path / "conveyor"
+    shutil.copytree(
+        ROOT / "examples" / "conveyor", scene, ignore=shutil.ignore_patterns("*.engine*")
+    )
+    config = "config_infer_primary.txt"
+    plain = noria("run", config, "conveyor.mp4", "-o", "plain.jsonl", cwd=scene)
+    assert plain.returncode == 0, plain.stderr
+    model = onnx.load(scene / "detector.onnx")
+    nodes = list(model.graph.node)
+    middle = len(nodes) // 2
+    before = nodes[middle].output[0]
+    for node in nodes[middle + 1 :]:
+        node.input[:] = ["same" if name == before else name for name in node.input]
+    plugin = onnx.helper.make_node("Same", [before], ["same"], plugin_namespace="mine")
+    del model.graph.node[:]
+    model.graph.node.extend([*nodes[: middle + 1], plugin, *nodes[middle + 1 :]])
+    onnx.save(model, scene / "detector.onnx")
+    with (scene / "conveyor_parser.py").open("a") as parser:
+        parser.write(PLUGIN)
+    done = noria("run", config, "conveyor.mp4", "-o", "plugin.jsonl", cwd=scene)
+    assert done.returncode == 0, done.stderr
+    assert (scene / "plugin.jsonl").read_bytes() == (scene / "plain.jsonl").read_bytes()
+    engine = next(scene.glob("detector*.engine"))
+    assert "Same version 1" in noria("show", engine, cwd=scene).stdout
