@@ -69,6 +69,7 @@ def test_every_entry_point_makes_the_network(
     _check(plan, model)
     assert any(n.message == f"the network was made by {function}" for n in plan.decisions)
     parser = function == "NvDsInferCreateModelParser"
+    assert parser == any("FactoryRuntimeGet is not called" in n.message for n in plan.decisions)
     expected = f"{'mini.weights' if parser else 'model'}_b2_gpu0_fp32.engine"
     assert plan.path == model.cfg.parent / expected
     again = load_or_build(cfg)

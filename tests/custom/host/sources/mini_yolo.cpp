@@ -387,6 +387,8 @@ bool NvDsInferCudaEngineGet(IBuilder *builder, NvDsInferContextInitParams *param
 #endif
 
 #ifdef WITH_MODEL_PARSER
+bool NvDsInferPluginFactoryRuntimeGet(IPluginFactory *&) { return false; }
+
 IModelParser *NvDsInferCreateModelParser(const NvDsInferContextInitParams *params) {
     return new Darknet(*params);
 }
