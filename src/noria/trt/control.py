@@ -48,7 +48,17 @@ class AddsControl(LayerGraph):
         return cast("IPluginV3Layer", made)
 
     def add_plugin(self, tuple: Any, aot: Any = None) -> Any:
-        """A layer of a plugin that was written with decorators: what `op.ns.name(...)` gave."""
-        made = tuple() if callable(tuple) else tuple
-        inputs, shape_inputs, plugin = made
-        return self.add_plugin_v3(inputs, shape_inputs, plugin)
+        """A layer of a plugin that was written with decorators.
+
+        Args:
+            tuple: what `noria.trt.plugin.op.ns.name(…)` gave.
+            aot: True asks for code ahead of time, which is not run here.
+        """
+        from noria.errors import NoriaError
+
+        try:
+            plugin = tuple.plugin(aot)
+        except NoriaError as error:
+            self._report(str(error))
+            return None
+        return self.add_plugin_v3(list(tuple.inputs), [], plugin)

@@ -1,0 +1,114 @@
+"""Plugins in networks by code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import noria.trt as trt
+import noria.trt.plugin as trtp
+from tests.trt.harness import engine_of, execute, network
+
+
+@trtp.register("harness::scaled_by")
+def describe(x: trtp.TensorDesc, factor: float) -> trtp.TensorDesc:
+    return x.like()
+
+
+@trtp.impl("harness::scaled_by")
+def compute(x: trtp.Tensor, factor: float, outputs: tuple[trtp.Tensor], stream: int) -> None:
+    given = trt.array_at(x.data_ptr, x.shape, x.dtype)
+    trt.array_at(outputs[0].data_ptr, x.shape, x.dtype, writable=True)[...] = given * factor
+
+
+def test_plugin_by_decorators():
+    net = network()
+    x = net.add_input("x", trt.float32, (2, 3))
+    layer = net.add_plugin(trtp.op.harness.scaled_by(x, factor=3.0))
+    assert layer.get_output(0).shape == (2, 3)
+    layer.get_output(0).name = "y"
+    net.mark_output(layer.get_output(0))
+    made = execute(engine_of(net), x=np.ones((2, 3)))["y"]
+    assert made.tolist() == [[3.0] * 3] * 2
+
+
+def test_code_ahead_of_time_is_refused():
+    net = network()
+    x = net.add_input("x", trt.float32, (2, 3))
+    assert net.add_plugin(trtp.op.harness.scaled_by(x, factor=3.0), aot=True) is None
+    assert "ahead-of-time" in net.builder.logger.errors[-1]
+
+
+class Doubling(trt.IPluginV2DynamicExt):
+    def __init__(self) -> None:
+        trt.IPluginV2DynamicExt.__init__(self)
+        self.plugin_type, self.plugin_version, self.plugin_namespace = "TrtDoubling", "1", ""
+        self.num_outputs = 1
+
+    def get_output_datatype(self, index, input_types):
+        return input_types[0]
+
+    def get_output_dimensions(self, index, inputs, make):
+        two = make.constant(2)
+        twice = make.operation(trt.DimensionOperation.PROD, inputs[0][0], two)
+        return trt.DimsExprs([twice, inputs[0][1]])
+
+    def supports_format_combination(self, pos, in_out, num_inputs):
+        return in_out[pos].type == trt.float32
+
+    def configure_plugin(self, inputs, outputs):
+        pass
+
+    def enqueue(self, input_desc, output_desc, inputs, outputs, workspace, stream):
+        x = trt.array_at(inputs[0], input_desc[0].dims, np.float32)
+        y = trt.array_at(outputs[0], output_desc[0].dims, np.float32, writable=True)
+        y[...] = np.concatenate([x, x])
+
+    def serialize(self):
+        return b""
+
+    def clone(self):
+        return Doubling()
+
+
+class DoublingCreator(trt.IPluginCreator):
+    def __init__(self) -> None:
+        trt.IPluginCreator.__init__(self)
+        self.name, self.plugin_version, self.plugin_namespace = "TrtDoubling", "1", ""
+        self.field_names = trt.PluginFieldCollection([])
+
+    def deserialize_plugin(self, name: str, data: Any) -> Doubling:
+        return Doubling()
+
+
+def test_shapes_behind_a_plugin_and_a_plan_without_its_creator():
+    creator = DoublingCreator()
+    trt.get_plugin_registry().register_creator(creator, "")
+    try:
+        net = network()
+        x = net.add_input("x", trt.float32, (-1, 3))
+        twice = net.add_plugin_v2([x], Doubling())
+        assert twice.plugin.plugin_type == "TrtDoubling"
+        assert twice.get_output(0).shape == (-1, 3)
+        more = net.add_unary(twice.get_output(0), trt.UnaryOperation.NEG)
+        x.shape = (4, 3)
+        assert more.get_output(0).shape == (8, 3)
+        x.shape = (-1, 3)
+        more.get_output(0).name = "y"
+        net.mark_output(more.get_output(0))
+        config = net.builder.create_builder_config()
+        profile = net.builder.create_optimization_profile()
+        profile.set_shape("x", (1, 3), (2, 3), (4, 3))
+        config.add_optimization_profile(profile)
+        plan = net.builder.build_serialized_network(net, config)
+        engine = trt.Runtime(net.builder.logger).deserialize_cuda_engine(plan)
+        context = engine.create_execution_context()
+        context.set_input_shape("x", (3, 3))
+        assert context.get_tensor_shape("y") == (6, 3)
+        made = execute(engine, x=np.arange(6).reshape(2, 3))["y"]
+        assert made.tolist() == [[0, -1, -2], [-3, -4, -5]] * 2
+    finally:
+        trt.get_plugin_registry().deregister_creator(creator)
+    assert trt.Runtime(net.builder.logger).deserialize_cuda_engine(plan) is None
+    assert "TrtDoubling" in net.builder.logger.errors[-1]
