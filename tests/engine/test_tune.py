@@ -61,7 +61,7 @@ def tuned(network, *runtimes, budget_s=20.0, **options):
 @pytest.fixture
 def impatient(monkeypatch):
     """Fakes load at once: what is silent for a second has hung."""
-    monkeypatch.setattr(module, "_LEAST_TIMEOUT_S", 1.5)
+    monkeypatch.setattr(module, "_LEAST_TIMEOUT_S", 3.0)
 
 
 def outcomes(plan):

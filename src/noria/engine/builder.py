@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any
 
-import noria
 from noria.config.enums import TensorOrder
 from noria.engine.backends import (
     DEFAULT_BACKEND,
@@ -19,21 +15,11 @@ from noria.engine.backends import (
     get_backend,
     installed_backends,
 )
-from noria.engine.fingerprint import fingerprint_files
-from noria.engine.free_session import FreeSession
-from noria.engine.image_input import Dims, complete_infer_dims, resolve_shape
-from noria.engine.plan import COMPILED_BLOB, MODEL_BLOB, Plan, blob_record
-from noria.engine.plan_header import (
-    MAX_BATCH,
-    DecisionRecord,
-    ModelRecord,
-    PlanHeader,
-    Precision,
-    RuntimeRecord,
-    TacticRecord,
-    TensorRecord,
-)
-from noria.engine.plan_session import PlanSession
+from noria.engine.finish import Built, finish, session_options
+from noria.engine.image_input import Dims, resolve_shape
+from noria.engine.message import model_bytes
+from noria.engine.plan import COMPILED_BLOB, MODEL_BLOB, Plan
+from noria.engine.plan_header import MAX_BATCH, Precision, TacticRecord, TuningRecord
 from noria.engine.plugin_layers import PluginLayers, Profiles, build_plugins
 from noria.engine.plugin_timing import PluginTiming
 from noria.engine.precision.chain import choose
@@ -44,17 +30,16 @@ from noria.engine.sample_inputs import sample_inputs
 from noria.engine.tactic import Tactic
 from noria.engine.tune import Progress, TuneOptions
 from noria.engine.tune_precisions import tune_precisions
-from noria.errors import EngineError, ModelError, PluginError
+from noria.errors import EngineError, PluginError
 from noria.network.network import Network
 from noria.network.tensor_spec import TensorSpec
-from noria.network.versions import stamp_older
 from noria.notices import Notice
 from noria.plugins.known import known_plugins
 from noria.plugins.lookup import unknown_error
 from noria.plugins.nodes import has_plugins
 from noria.plugins.registry import PluginRegistry
 
-__all__ = ["BuildOptions", "build", "model_bytes"]
+__all__ = ["BuildOptions", "build"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,154 +96,187 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
             that the runtime does not know; anything else the runtime refuses.
     """
     options = options or BuildOptions()
-    where = str(network.path) if network.path else repr(network)
     if not 1 <= options.max_batch <= MAX_BATCH:
         raise EngineError(
-            f"max_batch={options.max_batch}", where=where, expected=f"1 to {MAX_BATCH}"
+            f"max_batch={options.max_batch}",
+            where=str(network.path) if network.path else repr(network),
+            expected=f"1 to {MAX_BATCH}",
         )
-    decisions: list[Notice] = []
-    shape = _picture_shape(network, options, where)
-    tactic = options.tactic or Tactic(options.runtime or DEFAULT_BACKEND)
-    asked = options.precision
-    tuned = options.tuning is not None and options.tactic is None
-    if not options.exact:
-        missing = None if options.rules.scales else "there are none"
-        runtimes = [tactic.runtime] if options.runtime or not tuned else installed_backends()
-        asked, notice = choose(asked, runtimes, no_table=missing, tuned=tuned)
-        decisions += [notice] if notice else []
-    if options.dynamic_batch and shape and shape[0] == 1 < options.max_batch:
-        network, shape = _with_free_batch(network, shape, options, decisions, where)
-    fixed_batch = shape[0] if shape else None
-    if fixed_batch is not None and fixed_batch > MAX_BATCH:
-        raise EngineError(
-            f"the model fixes its batch at {fixed_batch}",
-            where=where,
-            expected=f"at most {MAX_BATCH}: every run would be padded to it",
-        )
-    if fixed_batch is not None and fixed_batch != options.max_batch:
-        decisions.append(_batch_notice(fixed_batch, options.max_batch, network))
-    get_backend(tactic.runtime)  # not installed: told before anything long begins
-    inputs = list(network.inputs)
-    if options.batched:
-        picture = inputs[0]
-        inputs = [
-            TensorSpec(picture.name, picture.dtype, shape),
-            *_extra_inputs(network, shape, where),
-        ]
-    if network.is_large:
-        from noria.engine.large import build_large
+    return _Build(network, options).run()
 
-        return build_large(network, options, inputs, shape, decisions, where)
-    bake = partial(model_bytes, shape=shape, where=where, decisions=decisions)
-    plugins = partial(
-        build_plugins,
-        network,
-        inputs=inputs,
-        max_batch=fixed_batch or options.max_batch,
-        batched=options.batched,
-        profiles=options.profiles,
-        registry=options.registry,
-        where=where,
-    )
-    tuning = None
-    tries: tuple[TacticRecord, ...] = ()
-    lowered: Lowered | None = None
-    if tuned and options.tuning is not None:
-        items = fixed_batch or options.max_batch
+
+class _Build:
+    """One build, and what has been decided so far.
+
+    Attributes:
+        tunes: the fastest tactic is looked for.
+        shape: of the first input, its batch None if free; empty for a plan without a batch.
+    """
+
+    def __init__(self, network: Network, options: BuildOptions) -> None:
+        self.network, self.options = network, options
+        self.where = str(network.path) if network.path else repr(network)
+        self.decisions: list[Notice] = []
+        self.shape = _picture_shape(network, options, self.where)
+        self.tactic = options.tactic or Tactic(options.runtime or DEFAULT_BACKEND)
+        self.tunes = options.tuning is not None and options.tactic is None
+        self.tuning: TuningRecord | None = None
+        self.tries: tuple[TacticRecord, ...] = ()
+
+    def run(self) -> Plan:
+        options = self.options
+        asked = self._precision()
+        self._settle_batch()
+        get_backend(self.tactic.runtime)  # not installed: told before anything long begins
+        inputs = self.inputs = list(self.network.inputs)
+        if options.batched:
+            picture = TensorSpec(inputs[0].name, inputs[0].dtype, self.shape)
+            self.inputs = [picture, *_extra_inputs(self.network, self.shape, self.where)]
+        if self.network.is_large:
+            from noria.engine.large import build_large
+
+            return build_large(
+                self.network, options, self.inputs, self.shape, self.decisions, self.where
+            )
+        lowered = self._tuned(asked)
+        if lowered is None:
+            lowered = lower_or_fp32(self.network, asked, options.rules, [self.tactic.runtime])
+        built, lowered = self._opened(lowered)
+        built.rules = options.rules.record(asked, lowered.weight_bits)
+        built.tuning, built.tries = self.tuning, self.tries
+        return finish(
+            built,
+            self.network,
+            options,
+            inputs=self.inputs,
+            fixed_batch=self._fixed_batch,
+            decisions=self.decisions,
+            where=self.where,
+        )
+
+    @property
+    def _fixed_batch(self) -> int | None:
+        return self.shape[0] if self.shape else None
+
+    def _precision(self) -> Precision:
+        """What the runtimes that take part are to compute in."""
+        options = self.options
+        if options.exact:
+            return options.precision
+        missing = None if options.rules.scales else "there are none"
+        one = options.runtime or not self.tunes
+        runtimes = [self.tactic.runtime] if one else installed_backends()
+        asked, notice = choose(options.precision, runtimes, no_table=missing, tuned=self.tunes)
+        self.decisions += [notice] if notice else []
+        return asked
+
+    def _settle_batch(self) -> None:
+        """Free the batch if that was asked for; tell what a fixed one means."""
+        options = self.options
+        if options.dynamic_batch and self.shape and self.shape[0] == 1 < options.max_batch:
+            self.network, self.shape = _with_free_batch(
+                self.network, self.shape, options, self.decisions, self.where
+            )
+        fixed = self._fixed_batch
+        if fixed is not None and fixed > MAX_BATCH:
+            raise EngineError(
+                f"the model fixes its batch at {fixed}",
+                where=self.where,
+                expected=f"at most {MAX_BATCH}: every run would be padded to it",
+            )
+        if fixed is not None and fixed != options.max_batch:
+            self.decisions.append(_batch_notice(fixed, options.max_batch, self.network))
+
+    def _bake(self, network: Network) -> bytes:
+        return model_bytes(network, shape=self.shape, where=self.where, decisions=self.decisions)
+
+    def _plugins(self, model: bytes) -> PluginLayers | None:
+        return build_plugins(
+            self.network,
+            model,
+            inputs=self.inputs,
+            max_batch=self._fixed_batch or self.options.max_batch,
+            batched=self.options.batched,
+            profiles=self.options.profiles,
+            registry=self.options.registry,
+            where=self.where,
+        )
+
+    def _tuned(self, asked: Precision) -> Lowered | None:
+        """The graph of the best tactic, which becomes `tactic`; None if there is none."""
+        options = self.options
+        if not self.tunes or options.tuning is None:
+            return None
+        items = self._fixed_batch or options.max_batch
         low, high = options.picture_range
         timing = None
-        if has_plugins(network):
-            feeds = sample_inputs(inputs, items, low=low, high=high)
-            timing = PluginTiming(network, bake, plugins, feeds)
+        if has_plugins(self.network):
+            feeds = sample_inputs(self.inputs, items, low=low, high=high)
+            timing = PluginTiming(self.network, self._bake, self._plugins, feeds)
+        tuning = options.tuning
+        if options.runtime is not None:
+            tuning = replace(tuning, runtimes=[options.runtime])
         found = tune_precisions(
-            network,
-            bake if timing is None else timing.bake,
-            inputs if timing is None else timing.inputs,
+            self.network,
+            self._bake if timing is None else timing.bake,
+            self.inputs if timing is None else timing.inputs,
             asked,
             options.rules,
             items=items,
             picture_range=options.picture_range,
             feeds=None if timing is None else timing.feeds,
-            options=options.tuning
-            if options.runtime is None
-            else replace(options.tuning, runtimes=[options.runtime]),
+            options=tuning,
             progress=options.progress,
         )
-        decisions += found.notices
-        if found.tactic is not None:
-            tactic, lowered = found.tactic, found.lowered
-            tuning, tries = found.tuning, found.tries
-    if lowered is None:
-        lowered = lower_or_fp32(network, asked, options.rules, [tactic.runtime])
-    backend = get_backend(tactic.runtime)
-    started = time.perf_counter()
-    model = bake(lowered.network)
-    layers = plugins(model)
-    model = model if layers is None else layers.model
-    precision = graph_precision(lowered.network)
-    run_options = tactic.run_options(options.max_batch, precision)
-    run_options = replace(run_options, batched=options.batched)
-    if options.threads is not None or options.streams is not None:
-        run_options = replace(
-            run_options, threads=options.threads, streams=options.streams or 1, spinning=False
-        )
-    try:
-        runner, blobs = _open(backend, model, run_options, network, where, layers)
-    except PluginError:
-        raise
-    except EngineError as error:
-        if layers is not None:
-            layers.close()
-        if lowered.precision == "fp32" and not options.rules.pins:
+        self.decisions += found.notices
+        if found.tactic is None:
+            return None
+        self.tactic, self.tuning, self.tries = found.tactic, found.tuning, found.tries
+        return found.lowered
+
+    def _opened(self, lowered: Lowered) -> tuple[Built, Lowered]:
+        """The runner, in FP32 if the runtime refuses another precision."""
+        options = self.options
+        try:
+            return self._open(lowered), lowered
+        except PluginError:
             raise
-        lowered = in_fp32(network, lowered.precision, options.rules, [tactic.runtime], error)
-        run_options, tries, tuning = replace(run_options, half=None), (), None
-        precision = graph_precision(lowered.network)
-        model = bake(lowered.network)
-        layers = plugins(model)
+        except EngineError as error:
+            if lowered.precision == "fp32" and not options.rules.pins:
+                raise
+            runtimes = [self.tactic.runtime]
+            lowered = in_fp32(self.network, lowered.precision, options.rules, runtimes, error)
+            self.tries, self.tuning = (), None
+            return self._open(lowered, half=False), lowered
+
+    def _open(self, lowered: Lowered, *, half: bool = True) -> Built:
+        backend = get_backend(self.tactic.runtime)
+        started = time.perf_counter()
+        model = self._bake(lowered.network)
+        layers = self._plugins(model)
         model = model if layers is None else layers.model
-        runner, blobs = _open(backend, model, run_options, network, where, layers)
-    decisions += [*lowered.notices, *(() if layers is None else layers.notices)]
-    if runner is None:
-        cannot = f"built, but {backend.name} cannot run here: {backend.why_not()}"
-        decisions.append(Notice("warning", cannot))
-    if not tries:
-        chosen = TacticRecord(
-            runtime=backend.name,
-            version=backend.version(),
+        precision = graph_precision(lowered.network)
+        run_options = session_options(self.tactic, self.options, precision)
+        if not half:
+            run_options = replace(run_options, half=None)
+        try:
+            runner, blobs = _open(backend, model, run_options, self.network, self.where, layers)
+        except EngineError:
+            if layers is not None:
+                layers.close()
+            raise
+        self.decisions += [*lowered.notices, *(() if layers is None else layers.notices)]
+        return Built(
+            backend=backend,
+            tactic=self.tactic,
             precision=precision,
-            threads=tactic.threads,
-            streams=tactic.streams,
-            optimization=tactic.optimization,
-            spinning=tactic.spinning,
-            load_s=round(time.perf_counter() - started, 4),
-            chosen=True,
+            runner=runner,
+            run_options=run_options,
+            load_s=time.perf_counter() - started,
+            blobs=blobs,
+            outputs=list(lowered.network.outputs if runner is None else runner.outputs),
+            plugins=() if layers is None else layers.records,
         )
-        tries = (chosen,)
-    header = plan_header(
-        noria=noria.__version__,
-        runtime=RuntimeRecord(name=backend.name, version=backend.version()),
-        precision=precision,
-        batched=options.batched,
-        rules=options.rules.record(asked, lowered.weight_bits),
-        max_batch=options.max_batch,
-        fixed_batch=fixed_batch,
-        infer_dims=complete_infer_dims(options.infer_dims),
-        model=model_record(network, model),
-        inputs=inputs,
-        outputs=list(lowered.network.outputs if runner is None else runner.outputs),
-        tactics=tries,
-        tuning=tuning,
-        plugins=() if layers is None else layers.records,
-        decisions=tuple(DecisionRecord.of(n) for n in decisions),
-        blobs=tuple(blob_record(name, blob) for name, blob in blobs.items()),
-    )
-    plan = Plan(header, blobs)
-    plan.threads = options.threads
-    if runner is not None:
-        kind = PlanSession if options.batched else FreeSession
-        plan.keep_ready(kind(runner, header, where=where, options=run_options))
-    return plan
 
 
 def _picture_shape(network: Network, options: BuildOptions, where: str) -> tuple[int | None, ...]:
@@ -332,56 +350,6 @@ def _batch_notice(fixed: int, wanted: int, network: Network) -> Notice:
     return Notice("info", text, network.path.name if network.path else None)
 
 
-def model_bytes(
-    network: Network, *, shape: tuple[int | None, ...], where: str, decisions: list[Notice]
-) -> bytes:
-    """The ONNX message, weights inside, the first input's axes fixed as `shape` says.
-
-    Args:
-        decisions: told if the model is marked with a newer version than it needs.
-
-    Raises:
-        ModelError: it is over 2 GiB.
-    """
-    proto = network.to_proto()
-    if versions := stamp_older(proto):
-        text = f"the model is marked {versions[0]}; nothing in it is newer than {versions[1]}"
-        notice = Notice("info", f"{text}, and so it is run")
-        if notice not in decisions:
-            decisions.append(notice)
-    if shape:
-        fix_axes(proto.graph, shape)
-    return serialized(proto, where)
-
-
-def fix_axes(graph: Any, shape: tuple[int | None, ...]) -> None:
-    """Fix the axes of the first input of a GraphProto as `shape` says; its batch stays."""
-    replaced: dict[str, int] = {}
-    ambiguous: set[str] = set()  # Paddle's exporter calls every free axis "?"
-    axes = graph.input[0].type.tensor_type.shape.dim
-    batch_name = axes[0].dim_param
-    for axis, value in zip(list(axes)[1:], shape[1:], strict=True):
-        name = axis.dim_param
-        if name and name != batch_name and value and replaced.setdefault(name, value) != value:
-            ambiguous.add(name)
-        axis.dim_value = value or 0
-    # the same name means the same number, wherever it stands
-    for info in [*graph.output, *graph.value_info]:
-        for axis in info.type.tensor_type.shape.dim:
-            if axis.dim_param in replaced and axis.dim_param not in ambiguous:
-                axis.dim_value = replaced[axis.dim_param]
-
-
-def serialized(proto: Any, where: str) -> bytes:
-    from google.protobuf.message import Error as ProtobufError  # type: ignore[import-untyped]
-
-    try:
-        return bytes(proto.SerializeToString(deterministic=True))
-    except (ProtobufError, ValueError) as error:
-        raise ModelError(f"the model cannot be written as one message: {error}",
-                         where=where) from error  # fmt: skip
-
-
 def _open(
     backend: Backend,
     model: bytes,
@@ -414,36 +382,4 @@ def _open(
             where=where,
             expected=error.expected,
             fix=error.fix,
-        ) from error
-
-
-def model_record(network: Network, model: bytes) -> ModelRecord:
-    if network.path is None:
-        digest = hashlib.sha256(model).hexdigest()
-        return ModelRecord(name="network", size_bytes=len(model), sha256=digest)
-    return fingerprint_files(
-        network.path,
-        network.external_locations,
-        companions=network.made_from,
-        recipe=network.recipe,
-        sha256=network.sha256,
-    )
-
-
-def plan_header(
-    *, inputs: list[TensorSpec], outputs: list[TensorSpec], **values: Any
-) -> PlanHeader:
-    from pydantic import ValidationError
-
-    try:
-        return PlanHeader(
-            inputs=tuple(TensorRecord.of(s) for s in inputs),
-            outputs=tuple(TensorRecord.of(s) for s in outputs),
-            **values,
-        )
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        at = ".".join(map(str, first["loc"]))
-        raise EngineError(
-            f"the model cannot be described in a plan: {at}: {first['msg']}"
         ) from error

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import noria
 from noria.engine.backends import DEFAULT_BACKEND, SplitBackend, get_backend
-from noria.engine.image_input import complete_infer_dims
-from noria.engine.plan import MODEL_BLOB, WEIGHTS_BLOB, Plan, blob_record
-from noria.engine.plan_header import DecisionRecord, RuntimeRecord, TacticRecord
+from noria.engine.finish import Built, finish, session_options
+from noria.engine.message import fix_axes, serialized
+from noria.engine.plan import MODEL_BLOB, WEIGHTS_BLOB, Plan
 from noria.engine.tactic import Tactic
 from noria.errors import EngineError
 from noria.network.network import Network
@@ -39,10 +37,6 @@ def build_large(
         ModelError: external data changed since the model was read.
         EngineError: the runtime refuses the model, or takes none of this size.
     """
-    from noria.engine.builder import fix_axes, model_record, plan_header, serialized
-    from noria.engine.free_session import FreeSession
-    from noria.engine.plan_session import PlanSession
-
     tactic = options.tactic or Tactic(options.runtime or DEFAULT_BACKEND)
     backend = get_backend(tactic.runtime)
     if not isinstance(backend, SplitBackend):
@@ -62,11 +56,7 @@ def build_large(
         fix_axes(proto.graph, shape)
     graph = serialized(proto, where)
     del proto
-    run_options = replace(tactic.run_options(options.max_batch, "fp32"), batched=options.batched)
-    if options.threads is not None or options.streams is not None:
-        run_options = replace(
-            run_options, threads=options.threads, streams=options.streams or 1, spinning=False
-        )
+    run_options = session_options(tactic, options, "fp32")
     try:
         runner = backend.open_split(graph, weights, run_options)
     except EngineError as error:
@@ -76,37 +66,23 @@ def build_large(
             expected=error.expected,
             fix=error.fix,
         ) from error
-    blobs = {MODEL_BLOB: graph, WEIGHTS_BLOB: weights}
-    header = plan_header(
-        noria=noria.__version__,
-        runtime=RuntimeRecord(name=backend.name, version=backend.version()),
+    built = Built(
+        backend=backend,
+        tactic=tactic,
         precision="fp32",
-        batched=options.batched,
-        rules=options.rules.record(options.precision),
-        max_batch=options.max_batch,
-        fixed_batch=shape[0] if shape else None,
-        infer_dims=complete_infer_dims(options.infer_dims),
-        model=model_record(network, graph),
-        inputs=inputs,
+        runner=runner,
+        run_options=run_options,
+        load_s=time.perf_counter() - started,
+        blobs={MODEL_BLOB: graph, WEIGHTS_BLOB: weights},
         outputs=list(runner.outputs),
-        tactics=(
-            TacticRecord(
-                runtime=backend.name,
-                version=backend.version(),
-                precision="fp32",
-                threads=tactic.threads,
-                streams=tactic.streams,
-                optimization=tactic.optimization,
-                spinning=tactic.spinning,
-                load_s=round(time.perf_counter() - started, 4),
-                chosen=True,
-            ),
-        ),
-        decisions=tuple(DecisionRecord.of(n) for n in decisions),
-        blobs=tuple(blob_record(name, blob) for name, blob in blobs.items()),
+        rules=options.rules.record(options.precision),
     )
-    plan = Plan(header, blobs)
-    plan.threads = options.threads
-    kind = PlanSession if options.batched else FreeSession
-    plan.keep_ready(kind(runner, header, where=where, options=run_options))
-    return plan
+    return finish(
+        built,
+        network,
+        options,
+        inputs=inputs,
+        fixed_batch=shape[0] if shape else None,
+        decisions=decisions,
+        where=where,
+    )

@@ -13,10 +13,10 @@ F = np.float32
 
 def iou(a: Any, b: Any, *, plus_areas: bool = False, plus_overlap: bool = False) -> float:
     """Overlap of two corner boxes in float32; NaN where a coordinate is."""
+    if any(math.isnan(x) for x in (*a, *b)):  # first: min and max may lose it
+        return math.nan
     a = [F(min(a[0], a[2])), F(min(a[1], a[3])), F(max(a[0], a[2])), F(max(a[1], a[3]))]
     b = [F(min(b[0], b[2])), F(min(b[1], b[3])), F(max(b[0], b[2])), F(max(b[1], b[3]))]
-    if any(math.isnan(x) for x in (*a, *b)):
-        return math.nan
     p, q = F(plus_areas), F(plus_overlap)
     area = lambda r: F(F(F(r[2] - r[0]) + p) * F(F(r[3] - r[1]) + p))  # noqa: E731
     h = F(min(a[2], b[2]) - max(a[0], b[0]))

@@ -1,0 +1,165 @@
+"""The last step of a build: the plan, with everything it says about itself."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import noria
+from noria.engine.backends import Backend, Runner, RunOptions
+from noria.engine.fingerprint import fingerprint_files
+from noria.engine.free_session import FreeSession
+from noria.engine.image_input import complete_infer_dims
+from noria.engine.plan import MODEL_BLOB, Blob, Plan, blob_record
+from noria.engine.plan_header import (
+    DecisionRecord,
+    ModelRecord,
+    PlanHeader,
+    PluginRecord,
+    Precision,
+    PrecisionRecord,
+    RuntimeRecord,
+    TacticRecord,
+    TensorRecord,
+    TuningRecord,
+)
+from noria.engine.plan_session import PlanSession
+from noria.engine.tactic import Tactic
+from noria.errors import EngineError
+from noria.network.network import Network
+from noria.network.tensor_spec import TensorSpec
+from noria.notices import Notice
+
+if TYPE_CHECKING:
+    from noria.engine.builder import BuildOptions
+
+__all__ = ["Built", "finish", "session_options"]
+
+
+@dataclass(slots=True)
+class Built:
+    """What a build has come to.
+
+    Attributes:
+        backend, tactic: what it was built with, and how it is run.
+        precision: what is really in the graph.
+        runner: None if the runtime can build here but not run.
+        run_options: what the runner was opened with.
+        load_s: seconds to get ready.
+        blobs: what the plan keeps; `model` is the ONNX message.
+        outputs: in order.
+    """
+
+    backend: Backend
+    tactic: Tactic
+    precision: Precision
+    runner: Runner | None
+    run_options: RunOptions
+    load_s: float
+    blobs: Mapping[str, Blob]
+    outputs: Sequence[TensorSpec]
+    rules: PrecisionRecord | None = None
+    tuning: TuningRecord | None = None
+    tries: tuple[TacticRecord, ...] = ()
+    plugins: Sequence[PluginRecord] = field(default=())
+
+
+def session_options(tactic: Tactic, options: BuildOptions, precision: Precision) -> RunOptions:
+    """What the session that a build opens runs with."""
+    run_options = tactic.run_options(options.max_batch, precision)
+    run_options = replace(run_options, batched=options.batched)
+    if options.threads is None and options.streams is None:
+        return run_options
+    return replace(
+        run_options, threads=options.threads, streams=options.streams or 1, spinning=False
+    )
+
+
+def finish(
+    built: Built,
+    network: Network,
+    options: BuildOptions,
+    *,
+    inputs: Sequence[TensorSpec],
+    fixed_batch: int | None,
+    decisions: list[Notice],
+    where: str,
+) -> Plan:
+    """The plan, its session ready to be handed out.
+
+    Raises:
+        EngineError: the model has names or shapes that a plan cannot hold.
+    """
+    backend, tactic = built.backend, built.tactic
+    if built.runner is None:
+        cannot = f"built, but {backend.name} cannot run here: {backend.why_not()}"
+        decisions.append(Notice("warning", cannot))
+    chosen = TacticRecord(
+        runtime=backend.name,
+        version=backend.version(),
+        precision=built.precision,
+        threads=tactic.threads,
+        streams=tactic.streams,
+        optimization=tactic.optimization,
+        spinning=tactic.spinning,
+        load_s=round(built.load_s, 4),
+        chosen=True,
+    )
+    header = _plan_header(
+        noria=noria.__version__,
+        runtime=RuntimeRecord(name=backend.name, version=backend.version()),
+        precision=built.precision,
+        batched=options.batched,
+        rules=built.rules,
+        max_batch=options.max_batch,
+        fixed_batch=fixed_batch,
+        infer_dims=complete_infer_dims(options.infer_dims),
+        model=_model_record(network, built.blobs[MODEL_BLOB]),
+        inputs=inputs,
+        outputs=built.outputs,
+        tactics=built.tries or (chosen,),
+        tuning=built.tuning,
+        plugins=tuple(built.plugins),
+        decisions=tuple(DecisionRecord.of(n) for n in decisions),
+        blobs=tuple(blob_record(name, blob) for name, blob in built.blobs.items()),
+    )
+    plan = Plan(header, built.blobs)
+    plan.threads = options.threads
+    if built.runner is not None:
+        kind = PlanSession if options.batched else FreeSession
+        plan.keep_ready(kind(built.runner, header, where=where, options=built.run_options))
+    return plan
+
+
+def _model_record(network: Network, model: Blob) -> ModelRecord:
+    if network.path is None:
+        digest = hashlib.sha256(model).hexdigest()
+        return ModelRecord(name="network", size_bytes=len(model), sha256=digest)
+    return fingerprint_files(
+        network.path,
+        network.external_locations,
+        companions=network.made_from,
+        recipe=network.recipe,
+        sha256=network.sha256,
+    )
+
+
+def _plan_header(
+    *, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], **values: Any
+) -> PlanHeader:
+    from pydantic import ValidationError
+
+    try:
+        return PlanHeader(
+            inputs=tuple(TensorRecord.of(s) for s in inputs),
+            outputs=tuple(TensorRecord.of(s) for s in outputs),
+            **values,
+        )
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        at = ".".join(map(str, first["loc"]))
+        raise EngineError(
+            f"the model cannot be described in a plan: {at}: {first['msg']}"
+        ) from error
