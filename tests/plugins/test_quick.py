@@ -20,12 +20,12 @@ from tests.plugins.models import FLOAT, model, network
 
 
 @pytest.fixture(autouse=True)
-def _clean() -> Iterator[None]:
+def _clean(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(trtp, "_definitions", {})  # those of other tests stay
     yield
     for creator in get_plugin_registry().all_creators:
         if creator.plugin_namespace == "mine":
             get_plugin_registry().deregister_creator(creator)
-    trtp._definitions.clear()
 
 
 def run(tmp_path: Path, op: str, x: Any, out: list[Any], **attributes: Any) -> Any:
