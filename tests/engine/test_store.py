@@ -1,8 +1,10 @@
 import os
 import signal
+import stat
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -209,3 +211,31 @@ def test_only_ones_own_leftovers_are_removed(tmp_path):
     with locked(tmp_path / "a.engine"):
         pass
     assert sorted(os.listdir(tmp_path)) == [".b.engine.0123.tmp", "a.engine.tmp"]
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_a_pipe_keeps_its_place(tmp_path, link):
+    """As a device does: a rename onto /dev/null would take it from the whole machine."""
+    pipe = target = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    if link:
+        target = tmp_path / "link"
+        target.symlink_to(pipe)
+    with pytest.raises(OSError, match="not a regular file"):
+        write_atomically(target, [b"new"])
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert target.is_symlink() == link
+    assert len(os.listdir(tmp_path)) == 1 + link
+
+
+def test_a_folder_in_which_nothing_can_be_made_is_not_waited_for(tmp_path):
+    started = time.monotonic()
+    with locked(Path("/proc/a.engine"), timeout_s=20) as held:
+        assert not held
+    assert time.monotonic() - started < 10
+
+
+def test_a_pipe_in_place_of_the_lock_is_not_waited_for(tmp_path):
+    os.mkfifo(lock_path(tmp_path / "a.engine"))
+    with locked(tmp_path / "a.engine", timeout_s=0.1):
+        pass

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
+import stat
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -12,6 +14,9 @@ from pathlib import Path
 __all__ = ["LOCK_TIMEOUT_S", "lock_path", "locked", "write_atomically"]
 
 LOCK_TIMEOUT_S = 600.0
+
+# Neither a link nor a pipe in the place of the lock is followed or waited for.
+_LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 def lock_path(target: Path) -> Path:
@@ -37,6 +42,11 @@ def locked(
     import filelock
 
     path = lock_path(target)
+    try:  # some folders let nothing be made; filelock takes that for a race, and tries again
+        os.close(os.open(path, _LOCK_FLAGS, 0o644))
+    except OSError:
+        yield False
+        return
     lock = filelock.FileLock(path, timeout=timeout_s)
     try:
         try:
@@ -69,10 +79,14 @@ def write_atomically(target: Path, chunks: Iterable[bytes | memoryview]) -> None
     """Write `chunks` as `target`, replacing it; readers see the old file or the whole new one.
 
     The mode is the usual one for new files (umask). Data is on the disk before the name changes.
+    A device, pipe or folder is refused: the rename would take its place, /dev/null's for everyone.
 
     Raises:
         OSError: nothing was changed, and nothing left behind.
     """
+    with suppress(FileNotFoundError):
+        if not stat.S_ISREG(target.stat().st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file")
     temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex[:12]}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
