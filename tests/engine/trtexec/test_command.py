@@ -285,3 +285,52 @@ def test_tuning_keeps_its_times_in_the_file(run, model_path, tmp_path, monkeypat
     said = run(*words)
     assert any("neither read nor written" in line for line in said.errors)
     assert cache.read_bytes() == b"precious"
+
+
+@pytest.mark.parametrize(
+    "option", ["saveEngine", "exportTimes", "exportOutput", "exportProfile", "exportLayerInfo"]
+)
+def test_reports_replace_reports_alone(run, model_path, tmp_path, option):
+    """What cannot be meant is refused before anything is built."""
+    (tmp_path / "notes.txt").write_text("precious")
+    for victim in (model_path, tmp_path / "notes.txt"):
+        before = victim.read_bytes()
+        said = run(f"--onnx={model_path}", f"--{option}={victim}", "--skipInference")
+        assert said.status == 1
+        assert any("is not overwritten" in line for line in said.errors)
+        assert victim.read_bytes() == before
+    said = run(f"--onnx={model_path}", f"--{option}={tmp_path}/no/file")
+    assert said.status == 1
+    assert "Start parsing network model." not in said.info
+    assert "no such folder" in said.errors[0]
+
+
+def test_two_reports_do_not_share_a_file(run, model_path, tmp_path):
+    file = tmp_path / "x.json"
+    said = run(f"--onnx={model_path}", f"--exportTimes={file}", f"--exportOutput={file}", *QUICK)
+    assert said.status == 1
+    assert "--exportTimes and --exportOutput write the same file" in said.errors[0]
+    assert not file.exists()
+
+
+def test_a_link_to_a_report_stays_one(run, model_path, tmp_path):
+    (tmp_path / "real.json").write_text("[]")
+    (tmp_path / "link.json").symlink_to("real.json")
+    said = run(f"--onnx={model_path}", f"--exportTimes={tmp_path / 'link.json'}", *QUICK)
+    assert said.status == 0
+    assert (tmp_path / "link.json").is_symlink()
+    assert len(json.loads((tmp_path / "real.json").read_text())) == 25
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--uff=m.uff", "--uffInput=in,\N{SUPERSCRIPT TWO},1,1"),
+        ("--onnx=m.onnx", "--precisionConstraints=perhaps"),
+        ("--onnx=m.onnx", "--profilingVerbosity=loud"),
+    ],
+)
+def test_values_that_are_none(run, words):
+    said = run(*words)
+    assert said.status == 1
+    assert words[1] in said.errors[0]

@@ -19,6 +19,7 @@ from noria.engine.trtexec.inference import input_values, run_timed
 from noria.engine.trtexec.log import Log
 from noria.engine.trtexec.options import BadCommandLine, Options, help_text, parse
 from noria.engine.trtexec.report import (
+    check_export,
     export_json,
     layer_info,
     output_rows,
@@ -59,6 +60,7 @@ def trtexec(words: Sequence[str], load_plugins: Callable[[Path], object] | None 
         if options.has("getPlanVersionOnly"):
             _print_plan_version(options)
             return log.ended(True)
+        _check_targets(options)
         print_blocks(log, options)
         for word, reason in options.without_effect.items():
             log.warning(f"{word} has no effect: {reason}")
@@ -78,6 +80,33 @@ def trtexec(words: Sequence[str], load_plugins: Callable[[Path], object] | None 
         log.error("out of memory")
         return log.ended(False)
     return log.ended(True)
+
+
+def _check_targets(options: Options) -> None:
+    """Refuse files that cannot be meant, before anything is built.
+
+    Raises:
+        EngineError: two options write one file, a folder is missing, or what stands there is of
+            another kind, see `check_export`. `Plan.save` looks again what --saveEngine replaces.
+    """
+    names = ("saveEngine", "exportTimes", "exportOutput", "exportProfile", "exportLayerInfo")
+    taken: dict[Path, str] = {}
+    for name in names:
+        path = options.path(name)
+        if path is None:
+            continue
+        if name != "saveEngine":
+            check_export(path)
+        elif not path.parent.is_dir():
+            raise EngineError("there is no such folder", where=str(path.parent), fix="make it")
+        real = path.resolve()
+        other = taken.setdefault(real, name)
+        if other != name and (path.is_file() or not path.exists()):  # a pipe may take them all
+            raise EngineError(
+                f"--{other} and --{name} write the same file",
+                where=str(path),
+                fix="give each a file of its own",
+            )
 
 
 def _load_plugins(

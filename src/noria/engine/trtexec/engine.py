@@ -105,7 +105,8 @@ def _network(options: Options) -> Network:
         name, dims = None, None
         if options.has("uffInput"):
             name, *numbers = options.text("uffInput").split(",")
-            if len(numbers) != 3 or not all(n.isdigit() for n in numbers):
+            plain = all(n.isascii() and n.isdigit() and len(n) < 10 for n in numbers)
+            if len(numbers) != 3 or not plain:
                 raise EngineError(f"--uffInput={options.text('uffInput')}", expected="NAME,C,H,W")
             dims = [int(n) for n in numbers]
         return network_from_uff(

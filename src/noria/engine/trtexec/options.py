@@ -13,6 +13,11 @@ __all__ = ["BadCommandLine", "Options", "help_text", "parse", "parse_shapes"]
 
 Shapes = dict[str, tuple[int, ...]]
 
+_CHOICES = {
+    "precisionConstraints": ("none", "prefer", "obey"),
+    "profilingVerbosity": ("layer_names_only", "detailed", "none", "default", "verbose"),
+}
+
 
 class BadCommandLine(Exception):
     """What is wrong; the help text belongs to it."""
@@ -91,6 +96,9 @@ def parse(words: Sequence[str]) -> Options:
         if known.without_effect:
             options.without_effect[word] = known.without_effect
     _numbers(options)
+    for key, choices in _CHOICES.items():
+        if options.has(key) and options.text(key) not in choices:
+            raise BadCommandLine(f"--{key}={options.text(key)}: expected {', '.join(choices)}")
     options.shapes = _shapes(options, "shapes")
     options.min_shapes = _shapes(options, "minShapes")
     options.opt_shapes = _shapes(options, "optShapes")

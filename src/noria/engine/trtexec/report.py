@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -14,14 +15,15 @@ import numpy.typing as npt
 from noria.engine.layer_times import LayerTime
 from noria.engine.layers import LayerInfo
 from noria.engine.plan import Plan
+from noria.engine.store import write_atomically
 from noria.engine.trtexec.inference import Measured
 from noria.engine.trtexec.log import Log
 from noria.engine.trtexec.options import Options
 from noria.engine.trtexec.statistics import Query, averages, summary, throughput, walltime_ms
 from noria.errors import EngineError
 
-__all__ = ["export_json", "layer_info", "output_rows", "print_outputs", "print_performance",
-           "print_profile", "profile_rows", "time_rows"]  # fmt: skip
+__all__ = ["check_export", "export_json", "layer_info", "output_rows", "print_outputs",
+           "print_performance", "print_profile", "profile_rows", "time_rows"]  # fmt: skip
 
 
 def print_performance(log: Log, measured: Measured, options: Options, batch: int) -> None:
@@ -150,15 +152,41 @@ def layer_info(plan: Plan, layers: Sequence[LayerInfo], verbosity: str) -> dict[
     return {"Layers": rows, "Bindings": bindings}
 
 
-def export_json(path: Path, data: Any) -> None:
-    """Write `data`.
+def check_export(path: Path) -> None:
+    """Refuse to write JSON where it would replace something else; before anything is measured.
 
     Raises:
-        EngineError: the file cannot be written.
+        EngineError: the folder is missing, or a file stands there that is not JSON.
     """
+    if not path.parent.is_dir():
+        raise EngineError(
+            "there is no such folder", where=str(path.parent), fix="make it, or choose another one"
+        )
+    if not path.is_file() or not path.stat().st_size:
+        return
     try:
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(data, file, indent=1, allow_nan=False)
-            file.write("\n")
+        with open(path, "rb") as file:
+            head = file.read(64).lstrip()
+    except OSError as error:
+        raise EngineError(f"cannot be read: {error.strerror}", where=str(path)) from error
+    if not head.startswith((b"{", b"[")):
+        raise EngineError(
+            "is not a JSON file and is not overwritten", where=str(path), fix="choose another name"
+        )
+
+
+def export_json(path: Path, data: Any) -> None:
+    """Write `data`, whole or not at all; a pipe or device gets it piece by piece.
+
+    Raises:
+        EngineError: the file cannot be written, or is not JSON, see `check_export`.
+    """
+    check_export(path)
+    text = json.dumps(data, indent=1, allow_nan=False) + "\n"
+    try:
+        if path.exists() and not path.is_file():
+            path.write_text(text, encoding="utf-8")
+        else:
+            write_atomically(Path(os.path.realpath(path)), [text.encode()])
     except OSError as error:
         raise EngineError(f"cannot be written: {error.strerror}", where=str(path)) from error
