@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -99,3 +100,28 @@ def test_free_axes_are_fixed_in_an_export(mean_config: Config, tmp_path: Path) -
     assert noria("build", path, "--export-onnx", file, "--precision", "fp16").exit_code == 0
     axes = onnx.load(file).graph.input[0].type.tensor_type.shape.dim
     assert [a.dim_value for a in axes] == [0, 3, 8, 8]
+
+
+def test_an_export_replaces_an_older_one_and_nothing_else(config: Config, tmp_path: Path) -> None:
+    path = config()
+    (tmp_path / "notes.txt").write_text("precious")
+    (tmp_path / "link.onnx").symlink_to(tmp_path / "mean.onnx")
+    os.mkfifo(tmp_path / "pipe")
+    for name, why in (
+        ("mean.onnx", "is the model itself and is not overwritten"),
+        ("link.onnx", "is the model itself and is not overwritten"),
+        ("notes.txt", "is not an ONNX model and is not overwritten"),
+        (path.name, "is not an ONNX model and is not overwritten"),
+        ("pipe", "not a regular file"),
+        (".", "not a regular file"),
+    ):
+        file = tmp_path / name
+        before = file.read_bytes() if file.is_file() else None
+        done = noria("build", path, "--export-onnx", file)
+        assert done.exit_code == 4, name
+        assert why in done.stderr
+        assert not file.is_file() or file.read_bytes() == before
+    assert (tmp_path / "pipe").is_fifo()
+    for precision in ("fp16", "fp32"):
+        done = noria("build", path, "--export-onnx", tmp_path / "x.onnx", "--precision", precision)
+        assert done.exit_code == 0, done.stderr

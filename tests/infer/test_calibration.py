@@ -174,6 +174,14 @@ def test_what_is_there_is_not_overwritten(config, tmp_path):
     with pytest.raises(EngineError, match="--overwrite"):
         calibrate(config, pictures, cache=tmp_path / "t")
     assert (tmp_path / "t").read_text() == "precious"
+    for kept in (tmp_path / "t", config.path, config.onnx_file):
+        before = kept.read_bytes()
+        with pytest.raises(EngineError, match="is not a calibration table and is not overwritten"):
+            calibrate(config, pictures, cache=kept, overwrite=True)
+        assert kept.read_bytes() == before
+    with pytest.raises(EngineError, match="no such folder"):
+        calibrate(config, pictures, cache=tmp_path / "no" / "t")
+    (tmp_path / "t").write_text("TRT-8601-EntropyCalibration2\n")
     calibrate(config, pictures, cache=tmp_path / "t", overwrite=True)
     assert (tmp_path / "t").read_text().startswith("TRT-100300-EntropyCalibration2\nimage: ")
 

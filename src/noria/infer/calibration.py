@@ -141,6 +141,7 @@ def calibrate(
             where=str(path),
             fix="--overwrite replaces it, --cache FILE writes another",
         )
+    _check_target(path)
     source = model_source(cfg)
     if source is None:
         raise _no_model(cfg)
@@ -269,6 +270,30 @@ def _fingerprint(cfg: ModelConfig, network: Network, chosen: Sequence[Selected])
     if cfg.mean_file is not None and os.path.isfile(cfg.mean_file):
         made.update(Path(cfg.mean_file).read_bytes())
     return made.hexdigest()
+
+
+def _check_target(path: Path) -> None:
+    """Refuse what a table cannot be written as, before hours of calibration.
+
+    Raises:
+        EngineError: the folder is missing, or what stands there is no table.
+    """
+    if not path.parent.is_dir():
+        raise EngineError(
+            "there is no such folder", where=str(path.parent), fix="make it, or choose another one"
+        )
+    if not path.exists():
+        return
+    head = b""
+    if path.is_file():
+        with open(path, "rb") as file:
+            head = file.read(4)
+    if not path.is_file() or head not in (b"", b"TRT-"):
+        raise EngineError(
+            "is not a calibration table and is not overwritten",
+            where=str(path),
+            fix="--cache FILE writes another",
+        )
 
 
 def _remarks(collector: Collector, scales: dict[str, float], path: Path) -> list[Notice]:

@@ -6,6 +6,7 @@ everything, so the same file builds on TensorRT 10 and 11 and runs on ONNX Runti
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -236,16 +237,42 @@ def export_of(
 def write_onnx(cfg: ModelConfig, done: Exported, path: str | Path) -> None:
     """Write what `export_of` made; height and width that it leaves free are those of `infer-dims`.
 
+    An ONNX model that stands there is replaced, unless it is the one that the config names.
+
     Raises:
-        EngineError: `infer-dims` contradicts the model; the file cannot be written.
+        EngineError: `infer-dims` contradicts the model; the file cannot be written, or something
+            else stands there.
         ModelError: the model is over 2 GiB.
     """
+    _check_target(cfg, done, Path(path))
     data = _fixed_bytes(cfg, done)
     try:
-        write_atomically(Path(path), [data])
+        write_atomically(Path(os.path.realpath(path)), [data])
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or str(error)
         raise EngineError(f"the model cannot be written: {said}", where=str(path)) from error
+
+
+def _check_target(cfg: ModelConfig, done: Exported, path: Path) -> None:
+    """Refuse to replace what the config is made of, and what is no ONNX model.
+
+    Raises:
+        EngineError: as said.
+    """
+    from noria.config.model_files import model_paths
+
+    if not path.is_file():  # devices, pipes and folders: `write_atomically`
+        return
+    sources = [*model_paths(cfg).values(), *done.network.external_locations.values()]
+    with open(path, "rb") as file:
+        head = file.read(1)
+    if any(source.exists() and path.samefile(source) for source in sources):
+        found = "is the model itself and is not overwritten"
+    elif head not in (b"", b"\x08"):  # ONNX begins with field 1, the version of its format
+        found = "is not an ONNX model and is not overwritten"
+    else:
+        return
+    raise EngineError(found, where=str(path), fix="choose another name")
 
 
 def _fixed_bytes(cfg: ModelConfig, done: Exported) -> bytes:
