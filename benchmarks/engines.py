@@ -29,8 +29,8 @@ from noria.engine.tune import TuneOptions
 from noria.network.onnx_file import network_from_onnx
 
 WINDOW_S = 1.0
-ROUNDS = 9
-TUNE_S = 60.0
+ROUNDS = 7
+TUNE_S = 30.0
 
 Run = Callable[[], float]
 """Runs for a window; items per second."""
