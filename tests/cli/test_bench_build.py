@@ -8,8 +8,17 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, cast
 
+import numpy as np
 import pytest
+from click.testing import CliRunner
+
+from noria.cli import main
+from noria.engine.backends import RunOptions
+from noria.engine.bench import bench
+from noria.engine.plan_session import PlanSession
+from noria.network.tensor_spec import TensorSpec
 
 Config = Callable[..., Path]
 
@@ -142,3 +151,35 @@ def test_dynamic_batch_is_built_and_run(tmp_path: Path, noria: Noria) -> None:
     assert "a batch of 2 gives what two runs of 1 give" in done.stderr
     shown = json.loads(noria("show", done.stdout.strip(), "--json").stdout)
     assert shown["fixed_batch"] is None
+
+
+def test_items_of_a_fixed_batch_are_all_run() -> None:
+    """Items that are counted are run: eight of them take eight goes of a model that fixes one."""
+    runs: list[int] = []
+
+    class Counting:
+        inputs = (TensorSpec("x", np.dtype(np.float32), (1, 3, 4, 4)),)
+        batched_inputs = ("x",)
+        fixed_batch, max_batch, options = 1, 8, RunOptions()
+
+        def run(self, feeds: Any) -> None:
+            runs.append(len(feeds["x"]))
+
+    (result,) = bench({"x": cast(PlanSession, Counting())}, items=8, duration_s=0.3)
+    assert result.items == 8
+    assert set(runs) == {8}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("build", "c.txt", "--tune", "nan"),
+        ("bench", "c.txt", "--duration", "nan"),
+        ("calibrate", "c.txt", "--images", ".", "--percentile", "nan"),
+        ("inspect", "c.so", "--timeout", "nan"),
+    ],
+)
+def test_nan_is_in_no_range(words: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 2
+    assert "nan is not in the range" in done.stderr

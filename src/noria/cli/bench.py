@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from noria.cli.numbers import FiniteRange
 from noria.cli.output import console, print_json, print_notices, printable
 from noria.notices import Notice
 
@@ -33,7 +34,7 @@ _ENGINES = (".engine", ".plan", ".trt")
 @click.command(epilog=EPILOG)
 @click.argument("inputs", nargs=-1, required=True, type=click.Path(path_type=Path),
                 metavar="CONFIG|MODEL|ENGINE…")  # fmt: skip
-@click.option("--duration", type=click.FloatRange(0.1, 3600), default=3.0, show_default=True,
+@click.option("--duration", type=FiniteRange(0.1, 3600), default=3.0, show_default=True,
               help="Seconds to measure each engine.")  # fmt: skip
 @click.option(
     "--batch", type=click.IntRange(1, 1024), help="Items of a run. Default: the engine's."

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from noria.cli.numbers import FiniteRange
 from noria.cli.output import print_json, print_notices
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ _DEFAULT_BUDGET = "60"
     help="Write the model with its precision in the graph, for TensorRT and others; build nothing.",
 )  # fmt: skip
 @click.option(
-    "--tune", is_flag=False, flag_value=_DEFAULT_BUDGET, type=click.FloatRange(0.1, 86400),
+    "--tune", is_flag=False, flag_value=_DEFAULT_BUDGET, type=FiniteRange(0.1, 86400),
     metavar="[SECONDS]",
     help=f"Find the fastest way to run it on this machine, in {_DEFAULT_BUDGET} s or as given.",
 )  # fmt: skip

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from noria.cli.numbers import FiniteRange
 from noria.cli.output import print_json, print_notices, printable
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ Examples:
 )
 @click.option(
     "--percentile",
-    type=click.FloatRange(0, 100, min_open=True),
+    type=FiniteRange(0, 100, min_open=True),
     default=99.99,
     show_default=True,
     help="Per cent of the values that are not clipped, for --method percentile.",
@@ -83,7 +84,7 @@ Examples:
 )
 @click.option(
     "--max-loss",
-    type=click.FloatRange(0, 100),
+    type=FiniteRange(0, 100),
     metavar="POINTS",
     help="What INT8 may lose. Default: 1 point of mAP50-95, or 5 % of FP32's boxes.",
 )

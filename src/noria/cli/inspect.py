@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from noria.cli.numbers import FiniteRange
 from noria.cli.output import print_json, printable
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _SHOWN = 12
 @click.option(
     "--signatures", is_flag=True, help="Show types of functions, and when they are called."
 )
-@click.option("--timeout", type=click.FloatRange(0.1, 3600), default=20.0, show_default=True,
+@click.option("--timeout", type=FiniteRange(0.1, 3600), default=20.0, show_default=True,
               metavar="SECONDS", help="How long loading it may take.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def inspect(library: Path, load: bool, signatures: bool, timeout: float, as_json: bool) -> int:
