@@ -16,15 +16,18 @@ SCENE = ROOT / "examples" / "conveyor"
 PAGES = sorted((ROOT / "docs" / "cli").glob("*.md"))
 
 
-def _examples() -> list[tuple[str, str]]:
-    found = []
+def _examples() -> dict[str, list[str]]:
+    """The lines of each page that has any: later ones use what earlier ones made."""
+    found: dict[str, list[str]] = {}
     for page in PAGES:
         for block in re.findall(r"```console\n(.*?)```", page.read_text(), re.S):
-            found += [(page.stem, line[2:]) for line in block.splitlines() if line.startswith("$ ")]
+            lines = [line[2:] for line in block.splitlines() if line.startswith("$ ")]
+            if lines:
+                found.setdefault(page.stem, []).extend(lines)
     return found
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the demo scene to run in: nothing is written into the checkout."""
     folder = tmp_path_factory.mktemp("docs") / "conveyor"
@@ -46,20 +49,21 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_command_has_a_page_with_an_example() -> None:
     from noria.cli import _COMMANDS
 
-    assert {name for name, _ in _examples()} == set(_COMMANDS)
+    assert set(_examples()) == set(_COMMANDS)
 
 
-@pytest.mark.parametrize(("page", "line"), _examples())
-def test_example_runs(page: str, line: str, scene: Path) -> None:
-    words = shlex.split(line)
-    assert words[0] == "noria"
-    done = subprocess.run(
-        [sys.executable, "-m", "noria", *words[1:]],
-        cwd=scene,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout or "-q" in words
+@pytest.mark.parametrize("page", _examples())
+def test_examples_of_a_page_run_one_after_the_other(page: str, scene: Path) -> None:
+    for line in _examples()[page]:
+        words = shlex.split(line)
+        assert words[0] == "noria"
+        done = subprocess.run(
+            [sys.executable, "-m", "noria", *words[1:]],
+            cwd=scene,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, f"{line}\n{done.stderr}"
+        assert done.stdout or "-q" in words, line
