@@ -125,11 +125,16 @@ def test_ctrl_c_in_a_call(guarded: GuardedLibrary) -> None:
     loop, sound = guarded.bbox_parser("ParseLoop"), guarded.bbox_parser("ParseSegfault")
     main = threading.main_thread().ident
     assert main is not None
+    # a shell starts background jobs with the signal ignored
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.3, signal.pthread_kill, (main, signal.SIGINT))
     timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        loop(mean(1), NETWORK, PARAMS)
-    timer.join()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            loop(mean(1), NETWORK, PARAMS)
+        timer.join()
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert len(sound(mean(0), NETWORK, PARAMS)) == 1
     assert guarded.process.deaths == 0
 
