@@ -102,6 +102,7 @@ def _raw(model: onnx.ModelProto, name: str, picture: Any) -> dict[str, Run]:
 def _onnxruntime(data: bytes, name: str, picture: Any, *, threads: int, streams: int) -> Run:
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
+    options.log_severity_level = 4
     session = ort.InferenceSession(data, options, providers=["CPUExecutionProvider"])
 
     def run() -> float:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import onnx
 import pytest
 from click.testing import CliRunner
 
@@ -43,6 +44,21 @@ def test_the_template_passes_its_own_test(with_template: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 passed" in done.stdout
+
+
+def test_the_template_of_a_node_has_its_version(tmp_path: Path) -> None:
+    made, _ = conv_plugin_conv("Sharp_TRT", scale=2.0)
+    node = next(n for n in made.graph.node if n.op_type == "Sharp_TRT")
+    node.attribute.append(onnx.helper.make_attribute("plugin_version", "2"))
+    save(made, tmp_path, "model.onnx")
+    done = noria("init", "--plugin", "Sharp_TRT", "--model", "model.onnx", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider",
+         "test_sharp_trt_plugin.py"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
 def test_a_trace_has_all_phases(with_template: Path) -> None:

@@ -205,6 +205,21 @@ def test_what_is_no_source(tmp_path: Path, kind: str) -> None:
     assert words[kind] in refusal(tmp_path / names[kind])
 
 
+def test_only_a_library_is_replaced(tmp_path: Path) -> None:
+    source = tmp_path / "own.cpp"
+    source.write_text('extern "C" int own() { return 1; }\n')
+    notes = tmp_path / "notes.txt"
+    notes.write_text("kept")
+    for target in (source, notes):
+        before = target.read_text()
+        with pytest.raises(CustomLibraryError, match="is there already and is no library"):
+            compile_library([source], target)
+        assert target.read_text() == before
+    library = tmp_path / "libown.so"
+    for _ in range(2):  # an older library is replaced
+        assert compile_library([source], library).library.read_bytes()[:4] == b"\x7fELF"
+
+
 def test_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.cpp").write_text("")
     monkeypatch.setenv("PATH", str(tmp_path))

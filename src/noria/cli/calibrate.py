@@ -191,6 +191,8 @@ def calibrate(
             click.echo(f"to use it: int8-calib-file={path.name} in {cfg.path}", err=True)
         seen = f" from {report.frames} frames" if report else ", as they were"
         click.echo(f"{len(table.scales)} tensors{seen}", err=True)
+        if not sensitivity:
+            click.echo("what INT8 costs, and which layers to keep from it: --sensitivity", err=True)
     click.echo(str(path))
     if found is not None:
         _print_sensitivity(found)

@@ -41,7 +41,7 @@ def init(name: str, model: Path | None, output: Path, force: bool) -> None:
         file: plugin_template(
             name, version=version, fields=fields, outputs=outputs, file=file.name
         ),
-        test: template_test(name, fields=fields, outputs=outputs, file=file.name),
+        test: template_test(name, version=version, fields=fields, outputs=outputs, file=file.name),
     }
     there = [str(path) for path in texts if path.exists()]
     if there and not force:

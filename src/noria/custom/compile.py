@@ -105,6 +105,7 @@ def compile_library(
         raise CustomLibraryError(
             "the folder of the library does not exist", where=str(target.parent)
         )
+    _check_target(target)
     program = find_compiler(compiler)
     common = [f"-std={standard}", "-fPIC", "-Wall", *(["-O0", "-g"] if debug else ["-O2"])]
     common += [f"-fsanitize={s}" for s in sanitize]
@@ -123,6 +124,25 @@ def compile_library(
     return CompileResult(
         target, tuple(commands), tuple(notices), seconds=time.perf_counter() - started
     )
+
+
+def _check_target(target: Path) -> None:
+    """A library replaces a library only: never a source, or another file."""
+    try:
+        with open(target, "rb") as file:
+            head = file.read(4)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise CustomLibraryError(
+            f"the library cannot be written: {error.strerror}", where=str(target)
+        ) from error
+    if head not in (b"\x7fELF", b""):
+        raise CustomLibraryError(
+            "is there already and is no library: it is not overwritten",
+            where=str(target),
+            fix="choose another name with -o",
+        )
 
 
 def _plan(

@@ -185,7 +185,9 @@ class _Build:
                 expected=f"at most {MAX_BATCH}: every run would be padded to it",
             )
         if fixed is not None and fixed != options.max_batch:
-            self.decisions.append(_batch_notice(fixed, options.max_batch, self.network))
+            self.decisions.append(
+                _batch_notice(fixed, options.max_batch, self.network, asked=options.dynamic_batch)
+            )
 
     def _bake(self, network: Network) -> bytes:
         return model_bytes(network, shape=self.shape, where=self.where, decisions=self.decisions)
@@ -336,7 +338,7 @@ def _extra_inputs(network: Network, image: tuple[int | None, ...], where: str) -
     return specs
 
 
-def _batch_notice(fixed: int, wanted: int, network: Network) -> Notice:
+def _batch_notice(fixed: int, wanted: int, network: Network, *, asked: bool) -> Notice:
     if fixed > wanted:
         text = f"the model fixes its batch at {fixed}: batches of {wanted} are padded to it"
     else:
@@ -344,7 +346,9 @@ def _batch_notice(fixed: int, wanted: int, network: Network) -> Notice:
         text = (
             f"the model fixes its batch at {fixed}: batch {wanted} runs as {runs} runs of {fixed}"
         )
-        if fixed == 1:
+        if fixed == 1 and asked:
+            text += "; an export with a free batch runs it at once"
+        elif fixed == 1:
             text += "; noria build --dynamic-batch, or an export with a free batch, runs it at once"
     # the name alone: the notice is kept in the plan, and the model may be moved
     return Notice("info", text, network.path.name if network.path else None)

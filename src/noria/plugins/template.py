@@ -146,7 +146,8 @@ def test_{low}(tmp_path):
     get_plugin_registry().load_library(Path(__file__).with_name({file!r}))
     x = np.random.default_rng(0).standard_normal((2, 3, 4, 5)).astype(np.float32)
     names = {names}
-    node = helper.make_node({name!r}, ["x"], names, name="mine"{attributes})
+    key = {{"plugin_version": {version!r}}}  # with the name, what the registry looks for
+    node = helper.make_node({name!r}, ["x"], names, name="mine", **key{attributes})
     value = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", 3, 4, 5])
     graph = helper.make_graph([node], "g", [value("x")], [value(n) for n in names])
     onnx.save(
@@ -208,12 +209,18 @@ def plugin_template(
 
 
 def template_test(
-    name: str, *, fields: Sequence[TemplateField] = DEFAULT, outputs: int = 1, file: str
+    name: str,
+    *,
+    version: str = "1",
+    fields: Sequence[TemplateField] = DEFAULT,
+    outputs: int = 1,
+    file: str,
 ) -> str:
     """The source of a test for `plugin_template` of the same arguments."""
     scaled = tuple(fields) == DEFAULT
     return _TEST.format(
         name=name,
+        version=version,
         low=class_name(name).lower(),
         file=file,
         names=[f"y{i}" for i in range(outputs)],
