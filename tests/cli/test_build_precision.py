@@ -125,3 +125,36 @@ def test_an_export_replaces_an_older_one_and_nothing_else(config: Config, tmp_pa
     for precision in ("fp16", "fp32"):
         done = noria("build", path, "--export-onnx", tmp_path / "x.onnx", "--precision", precision)
         assert done.exit_code == 0, done.stderr
+
+
+def test_configs_with_tables_of_their_own_keep_an_engine_each(
+    config: Config, tmp_path: Path
+) -> None:
+    """Neither build throws the other's engine away; a table that is written anew does."""
+
+    def engine(path: Path) -> tuple[str, int, str]:
+        done = noria("build", path, "--precision", "int8", "--json")
+        assert done.exit_code == 0, done.stderr
+        told = json.loads(done.stdout)
+        file = Path(told["engine"])
+        return file.name, file.stat().st_mtime_ns, str(told["notices"])
+
+    first = config(int8_calib_file="t.calib").rename(tmp_path / "first.txt")
+    second = config(int8_calib_file="u.calib")
+    CalibrationTable.of({name: 2 * scale for name, scale in SCALES.items()}).save(
+        tmp_path / "u.calib"
+    )
+    one, other = engine(first), engine(second)
+    assert one[0] != other[0]
+    assert "int8-calib-file=t.calib ≠ u.calib" in other[2]
+    assert engine(first)[:2] == one[:2]
+    assert engine(second)[:2] == other[:2]
+    CalibrationTable.of({name: 3 * scale for name, scale in SCALES.items()}).save(
+        tmp_path / "u.calib"
+    )
+    anew = engine(second)
+    assert anew[0] == other[0]
+    assert anew[1] != other[1]
+    assert "int8-calib-file changed" in anew[2]
+    assert engine(first)[:2] == one[:2]
+    assert len(list(tmp_path.glob("*.engine"))) == 2

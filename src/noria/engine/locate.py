@@ -183,7 +183,7 @@ def _find(cfg: ModelConfig, wanted: Wanted, notes: list[Notice]) -> Plan | None:
         if plan is None:
             told.append(Notice("info", f"engine not used: {reason}", str(path)))
         if plan is None and reason.kind != "stale":
-            plan = _among_siblings(path, wanted, named, because=reason)
+            plan = _among_siblings(path, wanted, named, told, because=reason)
         if plan is not None:
             _note_found(plan, wanted, notes)
             return plan
@@ -192,7 +192,7 @@ def _find(cfg: ModelConfig, wanted: Wanted, notes: list[Notice]) -> Plan | None:
 
 
 def _among_siblings(
-    usual: Path, wanted: Wanted, named: Path | None, *, because: WhyNot
+    usual: Path, wanted: Wanted, named: Path | None, told: list[Notice], *, because: WhyNot
 ) -> Plan | None:
     """An engine beside `usual`, which is one for another config or is run another way. What is
     chosen now, and was built before, comes to the place where it is found first."""
@@ -201,8 +201,10 @@ def _among_siblings(
     for path in paths:
         if path == named:
             continue
-        plan, _ = _try(path, wanted)
+        plan, reason = _try(path, wanted)
         if plan is None:
+            if path == home:
+                told.append(Notice("info", f"engine not used: {reason}", str(path)))
             continue
         if wanted.chooses and path != home:
             with locked(home) as held:

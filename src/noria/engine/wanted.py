@@ -24,6 +24,10 @@ from noria.errors import EngineError
 __all__ = ["Wanted", "WhyNot", "content_of"]
 
 
+# how a reason begins that another config has another value of the key
+_KEYS = ("layer-device-precision=", "output-io-formats=", "int8-calib-file=")
+
+
 class WhyNot(str):
     """A reason why a plan does not serve.
 
@@ -47,8 +51,9 @@ def content_of(header: PlanHeader) -> tuple[str, ...]:
 
 
 def _content(dims: Dims | None, recipe: str, rules: PrecisionRecord | None) -> tuple[str, ...]:
-    layers, outputs = (rules.layers, rules.outputs) if rules else ("", "")
-    return (_text(dims or ()), recipe, layers, outputs)
+    layers, outputs, table = (rules.layers, rules.outputs, rules.table) if rules else ("", "", None)
+    named = (table.name,) if table else ()  # with other contents it takes the old one's place
+    return (_text(dims or ()), recipe, layers, outputs, *named)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +163,7 @@ class Wanted:
             told = rules.why_not(header.rules, header.asked, precision, runtime)
         if told is None:
             return None
-        of_config = told.startswith(("layer-device-precision=", "output-io-formats="))
+        of_config = told.startswith(_KEYS)
         return WhyNot(told, "content" if of_config else "stale")
 
     def _why_untuned(self, tuning: TuningRecord | None) -> str | None:

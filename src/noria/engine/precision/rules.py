@@ -6,11 +6,11 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from noria.config.enums import NetworkMode
+from noria.config.model_files import model_paths
 from noria.engine.plan_header import FileRecord, Precision, PrecisionRecord
 from noria.engine.precision.cache import CalibrationTable
 from noria.engine.precision.capability import exact_int8, fast_fp16
@@ -48,13 +48,13 @@ class PrecisionRules:
 
     Attributes:
         table: scales of activations.
-        table_path: the file they are from.
+        table_name: the file it is from, as seen from the model's folder.
         pins: layer -> `fp32`, `fp16` or `int8`.
         outputs: output -> `fp32`, `fp16`, `int32` or `int8`.
     """
 
     table: CalibrationTable | None = None
-    table_path: Path | None = None
+    table_name: str = "table"
     pins: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     outputs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
@@ -82,8 +82,7 @@ class PrecisionRules:
         record = None
         if self.table is not None:
             data = self.table.to_bytes()
-            name = self.table_path.name if self.table_path else "table"
-            text = name.encode(errors="surrogateescape").decode(errors="replace")
+            text = self.table_name.encode(errors="surrogateescape").decode(errors="replace")
             record = FileRecord(name=text, size_bytes=len(data), sha256=sha256(data).hexdigest())
         return PrecisionRecord(
             asked=asked,
@@ -114,7 +113,10 @@ class PrecisionRules:
             if there != here:
                 return f"{key}={there[:80]} ≠ {here[:80]}"
         if (a.table and a.table.sha256) != (b.table and b.table.sha256):
-            return "int8-calib-file changed"
+            if a.table and b.table and a.table.name == b.table.name:
+                return "int8-calib-file changed"
+            files = [record.table.name if record.table else "" for record in (a, b)]
+            return f"int8-calib-file={files[0]} ≠ {files[1]}"
         return why_wrong_here(a, runtime)
 
 
@@ -146,7 +148,10 @@ def rules_of(cfg: ModelConfig, asked: Precision) -> tuple[PrecisionRules, list[N
     # FP16 asks it which activations are beyond FP16
     useful = asked == "fp16" or rules.needs_table(asked)
     if path is not None and (asked in ("int8", "best") or (useful and path.is_file())):
-        rules = replace(rules, table=CalibrationTable.load(path), table_path=path)
+        # from there, so that the model may move with what belongs to it
+        model = next(iter(model_paths(cfg).values()), cfg.path)
+        name = os.path.relpath(path, model.parent)
+        rules = replace(rules, table=CalibrationTable.load(path), table_name=name)
     return rules, notices
 
 

@@ -141,7 +141,7 @@ def _rules(options: Options, network: Network) -> PrecisionRules:
     )
     if path is None:
         return rules
-    return replace(rules, table=CalibrationTable.load(path), table_path=path)
+    return replace(rules, table=CalibrationTable.load(path), table_name=path.name)
 
 
 def _pins(options: Options) -> dict[str, str]:
