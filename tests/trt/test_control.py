@@ -110,3 +110,132 @@ def test_conditional(flag):
 
     made = run_layer(make, x, np.array(flag))[0]
     assert made.tolist() == (-x if flag else x).tolist()
+
+
+@pytest.mark.parametrize("order", ["axis 0", "axis 1 backwards"])
+def test_loop_inside_a_loop(order):
+    """Outer: rows of x. Inner: total <- total * w + element, over the row; w differs by row."""
+    x = np.arange(1, 7, dtype=np.float32).reshape(2, 3)
+    weights = np.array([0.5, 2.0], np.float32)
+    ops = trt.ElementWiseOperation
+    axis, reverse = (0, False) if order == "axis 0" else (1, True)
+
+    def make(net, t, w):
+        outer = net.add_loop()
+        outer.add_trip_limit(scalar(net, t.shape[axis], np.int32), trt.TripLimit.COUNT)
+        row = outer.add_iterator(t, axis, reverse).get_output(0)
+        weight = outer.add_iterator(w).get_output(0)
+        inner = net.add_loop()
+        inner.add_trip_limit(scalar(net, t.shape[1 - axis], np.int32), trt.TripLimit.COUNT)
+        element = inner.add_iterator(row).get_output(0)
+        total = inner.add_recurrence(scalar(net, 0, np.float32))
+        less = net.add_elementwise(total.get_output(0), weight, ops.PROD).get_output(0)
+        total.set_input(1, net.add_elementwise(less, element, ops.SUM).get_output(0))
+        row_total = inner.add_loop_output(total.get_output(0), trt.LoopOutput.LAST_VALUE)
+        grand = outer.add_recurrence(scalar(net, 100, np.float32))
+        grown = net.add_elementwise(grand.get_output(0), row_total.get_output(0), ops.SUM)
+        grand.set_input(1, grown.get_output(0))
+        last = outer.add_loop_output(grand.get_output(0), trt.LoopOutput.LAST_VALUE)
+        kept = outer.add_loop_output(row_total.get_output(0), trt.LoopOutput.CONCATENATE)
+        return Both(last, kept)
+
+    weights = np.resize(weights, x.shape[axis])
+    last, kept = run_layer(make, x, weights)
+    rows = x if axis == 0 else x.T[::-1]
+    want = []
+    for row, weight in zip(rows, weights, strict=True):
+        total = 0.0
+        for element in row:
+            total = total * weight + element
+        want.append(total)
+    assert kept.tolist() == want
+    assert last == 100 + sum(want)
+
+
+class Both:
+    """Outputs of two layers."""
+
+    def __init__(self, *layers) -> None:
+        self.layers = layers
+        self.num_outputs = len(layers)
+
+    def get_output(self, index):
+        return self.layers[index].get_output(0)
+
+
+def test_while_loop_inside_a_counted_one():
+    """Collatz: how many steps each start takes; the inner loop's length differs by turn."""
+    starts = np.array([6, 1, 7, 27], np.int32)
+    ops = trt.ElementWiseOperation
+
+    def make(net, t):
+        def number(value):
+            return scalar(net, value, np.int32)
+
+        def binary(a, b, op):
+            return net.add_elementwise(a, b, op).get_output(0)
+
+        outer = net.add_loop()
+        outer.add_trip_limit(number(4), trt.TripLimit.COUNT)
+        inner = net.add_loop()
+        n = inner.add_recurrence(outer.add_iterator(t).get_output(0))
+        steps = inner.add_recurrence(number(0))
+        value = n.get_output(0)
+        inner.add_trip_limit(binary(value, number(1), ops.GREATER), trt.TripLimit.WHILE)
+        half = binary(value, number(2), ops.FLOOR_DIV)
+        odd = binary(value, binary(half, number(2), ops.PROD), ops.GREATER)
+        up = binary(binary(value, number(3), ops.PROD), number(1), ops.SUM)
+        n.set_input(1, net.add_select(odd, up, half).get_output(0))
+        steps.set_input(1, binary(steps.get_output(0), number(1), ops.SUM))
+        count = inner.add_loop_output(steps.get_output(0), trt.LoopOutput.LAST_VALUE)
+        return outer.add_loop_output(count.get_output(0), trt.LoopOutput.CONCATENATE)
+
+    want = []
+    for n in starts.tolist():
+        count = 0
+        while n > 1:
+            n, count = (3 * n + 1 if n % 2 else n // 2), count + 1
+        want.append(count)
+    assert run_layer(make, starts)[0].tolist() == want
+
+
+def test_loops_three_deep():
+    def make(net, t):
+        value, limits = t, []
+        loops = []
+        for times in (2, 3, 2):
+            loop = net.add_loop()
+            loop.add_trip_limit(scalar(net, times, np.int32), trt.TripLimit.COUNT)
+            loops.append((loop, loop.add_recurrence(value)))
+            value = loops[-1][1].get_output(0)
+            limits.append(times)
+        one = net.add_constant((1,), np.ones(1, np.float32)).get_output(0)
+        value = net.add_elementwise(value, one, trt.ElementWiseOperation.SUM).get_output(0)
+        for loop, recurrence in reversed(loops):
+            recurrence.set_input(1, value)
+            layer = loop.add_loop_output(recurrence.get_output(0), trt.LoopOutput.LAST_VALUE)
+            value = layer.get_output(0)
+        return layer
+
+    assert run_layer(make, np.array([5.0], np.float32))[0].tolist() == [5 + 2 * 3 * 2]
+
+
+def test_loops_that_overlap_are_refused():
+    """Each takes what the other gives: neither can come first."""
+    net = network()
+    t = net.add_input("x", trt.float32, (1,))
+    loops = [net.add_loop(), net.add_loop()]
+    values = []
+    for loop in loops:
+        loop.add_trip_limit(scalar(net, 2, np.int32), trt.TripLimit.COUNT)
+        values.append(loop.add_recurrence(t))
+    both = net.add_elementwise(
+        values[0].get_output(0), values[1].get_output(0), trt.ElementWiseOperation.SUM
+    ).get_output(0)
+    for loop, value in zip(loops, values, strict=True):
+        value.set_input(1, both)
+        net.mark_output(
+            loop.add_loop_output(value.get_output(0), trt.LoopOutput.LAST_VALUE).get_output(0)
+        )
+    assert net.builder.build_serialized_network(net, net.builder.create_builder_config()) is None
+    assert "is inside a loop that is inside it" in net.builder.logger.errors[-1]

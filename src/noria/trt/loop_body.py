@@ -19,78 +19,126 @@ __all__ = ["LoopPlan", "loop_nodes", "plan_loops"]
 
 @dataclass(slots=True)
 class LoopPlan:
-    """A loop and the layers inside it, in order."""
+    """A loop and what is inside it, in order: layers, and loops that it encloses."""
 
     loop: ILoop
-    inside: list[ILayer] = field(default_factory=list)
+    inside: list[ILayer | LoopPlan] = field(default_factory=list)
     outputs: list[ILayer] = field(default_factory=list)
+
+    def layers(self) -> list[ILayer]:
+        """All layers of it, those of loops inside too."""
+        found = list(self.outputs)
+        for item in self.inside:
+            found += item.layers() if isinstance(item, LoopPlan) else [item]
+        return found
+
+
+_BORDERS = ("RECURRENCE", "ITERATOR", "TRIP_LIMIT")
 
 
 def plan_loops(layers: Sequence[ILayer]) -> list[ILayer | LoopPlan]:
-    """The layers, those inside loops gathered where the loop's first output stands.
+    """The layers, those inside loops gathered: a loop stands behind all that it takes.
+
+    A layer is inside a loop if it depends on one of its recurrences or iterators; a loop is
+    inside another if anything at its borders is.
 
     Raises:
-        ModelError: a loop inside a loop.
+        ModelError: loops that overlap, or layers that depend on each other in a circle.
     """
-    depends: dict[str, set[int]] = {}
-    plans: dict[int, LoopPlan] = {}
-    order: list[ILayer | LoopPlan] = []
-    borders = {"RECURRENCE", "ITERATOR", "TRIP_LIMIT"}
-    inside: dict[int, list[ILayer]] = {}
+    within = _enclosing(layers)
+    top: list[ILayer | LoopPlan] = []
+    plans = {
+        id(layer._params["_loop"]): LoopPlan(layer._params["_loop"])
+        for layer in layers
+        if layer._kind == "LOOP_OUTPUT"
+    }
+
+    def body(loops: set[int], name: str) -> list[ILayer | LoopPlan]:
+        if not loops:
+            return top
+        depths = {key: len(within[key]) for key in loops}
+        inner = max(depths, key=lambda key: depths[key])
+        if loops != within[inner] | {inner}:
+            raise ModelError(f"{name} is inside two loops, and neither is inside the other")
+        if inner not in plans:
+            raise ModelError(f"{name} is inside a loop without an output")
+        return plans[inner].inside
+
     for layer in layers:
-        inputs = layer._inputs[:1] if layer._kind == "RECURRENCE" else layer._inputs
-        producers = [t._producer for t in inputs if t is not None and t._producer is not None]
-        loops = set().union(*(depends.get(p._uid, set()) for p in producers))
-        own = layer._params.get("_loop")
-        if layer._kind in ("RECURRENCE", "ITERATOR"):
-            if loops:
-                raise ModelError(f"layer {layer._name!r}: a loop inside a loop is not built")
-            loops = {id(own)}
-        elif layer._kind == "LOOP_OUTPUT":
-            loops = loops - {id(own)}
-        depends[layer._uid] = loops
-        if len(loops) > 1:
-            raise ModelError(f"layer {layer._name!r} is inside two loops")
         if layer._kind == "LOOP_OUTPUT":
-            if id(own) not in plans:
-                plans[id(own)] = LoopPlan(cast(Any, own))
-                order.append(plans[id(own)])
-            plans[id(own)].outputs.append(layer)
-        elif loops or layer._kind in borders:
-            at = next(iter(loops)) if loops else id(own)
-            inside.setdefault(at, []).append(layer)
+            plans[id(layer._params["_loop"])].outputs.append(layer)
         else:
-            order.append(layer)
+            body(within[layer._uid], f"layer {layer._name!r}").append(layer)
     for key, plan in plans.items():
-        plan.inside = inside.get(key, [])
-    return _sorted(order, depends)
+        body(within[key], f"loop {plan.loop._name!r}").append(plan)
+    for plan in plans.values():
+        plan.inside = _sorted(plan.inside)
+    return _sorted(top)
 
 
-def _sorted(
-    order: list[ILayer | LoopPlan], depends: dict[str, set[int]]
-) -> list[ILayer | LoopPlan]:
-    """A loop behind everything outside that it takes."""
+def _enclosing(layers: Sequence[ILayer]) -> dict[Any, set[int]]:
+    """The loops around each layer (by its uid) and around each loop (by its id)."""
+    within: dict[Any, set[int]] = {layer._uid: set() for layer in layers}
+    loops = {id(o): o for o in (layer._params.get("_loop") for layer in layers) if o is not None}
+    within |= {key: set() for key in loops}
+    changed = True
+    while changed:
+        changed = False
+        for layer in layers:
+            found = set(within[layer._uid])
+            for tensor in layer._inputs:
+                if tensor is not None and tensor._producer is not None:
+                    found |= within.get(tensor._producer._uid, set())
+            own = layer._params.get("_loop")
+            if own is not None:
+                around = within[id(own)] | (found - {id(own)})
+                if around != within[id(own)]:
+                    within[id(own)], changed = around, True
+                found |= around
+                found = found | {id(own)} if layer._kind in _BORDERS else found - {id(own)}
+            if found != within[layer._uid]:
+                within[layer._uid], changed = found, True
+    for key, loop in loops.items():
+        if any(key in within[other] for other in within[key]):
+            raise ModelError(f"loop {loop._name!r} is inside a loop that is inside it")
+    return within
+
+
+def _sorted(order: list[ILayer | LoopPlan]) -> list[ILayer | LoopPlan]:
+    """Each item behind those of the same body that it takes from."""
     made: list[ILayer | LoopPlan] = []
     done: set[str] = set()
-    waiting = list(order)
+    owners = [{layer._uid for layer in _layers(item)} for item in order]
+    here = set().union(*owners)
+    waiting = list(zip(order, owners, strict=True))
     while waiting:
-        for item in waiting:
-            layers = [item] if isinstance(item, ILayer) else [*item.inside, *item.outputs]
-            own = {layer._uid for layer in layers}
+        for entry in waiting:
+            item, own = entry
             needs = {
-                t._producer._uid
-                for layer in layers
-                for t in layer._inputs
-                if t is not None and t._producer is not None
+                tensor._producer._uid
+                for layer in _layers(item)
+                for tensor in _before(layer, alone=not isinstance(item, LoopPlan))
+                if tensor is not None and tensor._producer is not None
             } - own
-            if needs <= done:
+            if needs & here <= done:
                 made.append(item)
                 done |= own
-                waiting.remove(item)
+                waiting.remove(entry)
                 break
         else:
             raise ModelError("layers depend on each other in a circle")
     return made
+
+
+def _layers(item: ILayer | LoopPlan) -> list[ILayer]:
+    return item.layers() if isinstance(item, LoopPlan) else [item]
+
+
+def _before(layer: ILayer, *, alone: bool) -> Sequence[ITensor | None]:
+    """What a layer takes; the next value of a recurrence is made later in the same body."""
+    if alone and layer._kind == "RECURRENCE":
+        return layer._inputs[:1]
+    return [] if alone and layer._kind == "TRIP_LIMIT" else layer._inputs
 
 
 def loop_nodes(plan: LoopPlan, nodes: list[Any], fresh: Any) -> list[Any]:
@@ -113,7 +161,7 @@ def loop_nodes(plan: LoopPlan, nodes: list[Any], fresh: Any) -> list[Any]:
     before, after, body = [], [], list(nodes)
     iteration, going = fresh("iteration"), fresh("going")
     for layer in plan.inside:
-        counter = layer._params.get("_counter")
+        counter = layer._params.get("_counter") if isinstance(layer, ILayer) else None
         if counter is not None:
             body.insert(0, helper.make_node("Identity", [iteration], [counter]))
     count = ""

@@ -115,8 +115,11 @@ class _Lowering:
     ) -> None:
         outside, self._nodes = self._nodes, []
         inner: dict[str, Any] = {}
-        for layer in plan.inside:
-            layer_nodes[layer._name] = self._layer(layer, weights, inner)
+        for item in plan.inside:
+            if isinstance(item, LoopPlan):
+                self._loop(item, layer_nodes, weights)
+            else:
+                layer_nodes[item._name] = self._layer(item, weights, inner)
         if inner:
             raise ModelError(f"plugin {next(iter(inner))!r} is inside a loop", where=self._where)
         inside, self._nodes = self._nodes, outside
