@@ -260,7 +260,8 @@ def test_normalization(groups):
     scale, bias = (rng.standard_normal((1, 4, 1, 1)).astype(np.float32) for _ in range(2))
 
     def make(net, t, s, b):
-        layer = net.add_normalization(t, s, b, 0b1100)
+        add = net.add_normalization if groups == 1 else net.add_normalization_v2
+        layer = add(t, s, b, 0b1100)
         layer.num_groups, layer.epsilon = groups, 1e-3
         return layer
 

@@ -9,9 +9,12 @@ from typing import Any, cast
 __all__ = [
     "ActivationType",
     "AllocatorFlag",
+    "AttentionIOForm",
     "AttentionNormalizationOp",
     "BoundingBoxFormat",
     "CalibrationAlgoType",
+    "CausalMaskKind",
+    "CollectiveOperation",
     "CumulativeOperation",
     "DeviceType",
     "ElementWiseOperation",
@@ -23,10 +26,12 @@ __all__ = [
     "GatherMode",
     "HardwareCompatibilityLevel",
     "InterpolationMode",
+    "KVCacheMode",
     "LayerInformationFormat",
     "LoopOutput",
     "MatrixOperation",
     "MemoryPoolType",
+    "MoEActType",
     "NumberedEnum",
     "OnnxParserFlag",
     "PaddingMode",
@@ -89,11 +94,17 @@ ActivationType = _numbered(
     "THRESHOLDED_RELU GELU_ERF GELU_TANH",
 )
 AllocatorFlag = _numbered("AllocatorFlag", "RESIZABLE")
+AttentionIOForm = _numbered("AttentionIOForm", "PADDED_BHND PACKED_NHD")
 AttentionNormalizationOp = _numbered("AttentionNormalizationOp", "NONE SOFTMAX")
 BoundingBoxFormat = _numbered("BoundingBoxFormat", "CORNER_PAIRS CENTER_SIZES")
 CalibrationAlgoType = _numbered(
     "CalibrationAlgoType",
     "LEGACY_CALIBRATION ENTROPY_CALIBRATION ENTROPY_CALIBRATION_2 MINMAX_CALIBRATION",
+)
+CausalMaskKind = _numbered("CausalMaskKind", "NONE UPPER_LEFT LOWER_RIGHT")
+CollectiveOperation = _numbered(
+    "CollectiveOperation",
+    "ALL_REDUCE ALL_GATHER BROADCAST REDUCE REDUCE_SCATTER ALL_TO_ALL GATHER SCATTER",
 )
 CumulativeOperation = _numbered("CumulativeOperation", "SUM")
 DeviceType = _numbered("DeviceType", "GPU DLA")
@@ -125,6 +136,7 @@ HardwareCompatibilityLevel = _numbered(
     "HardwareCompatibilityLevel", "NONE AMPERE_PLUS SAME_COMPUTE_CAPABILITY"
 )
 InterpolationMode = _numbered("InterpolationMode", "NEAREST LINEAR CUBIC")
+KVCacheMode = _numbered("KVCacheMode", "LINEAR")
 LayerInformationFormat = _numbered("LayerInformationFormat", "ONELINE JSON")
 LoopOutput = _numbered("LoopOutput", "LAST_VALUE CONCATENATE REVERSE")
 MatrixOperation = _numbered("MatrixOperation", "NONE TRANSPOSE VECTOR")
@@ -132,6 +144,7 @@ MemoryPoolType = _numbered(
     "MemoryPoolType",
     "WORKSPACE DLA_MANAGED_SRAM DLA_LOCAL_DRAM DLA_GLOBAL_DRAM TACTIC_DRAM TACTIC_SHARED_MEMORY",
 )
+MoEActType = _numbered("MoEActType", "NONE SILU")
 OnnxParserFlag = _numbered(
     "OnnxParserFlag",
     "NATIVE_INSTANCENORM ENABLE_UINT8_AND_ASYMMETRIC_QUANTIZATION_DLA REPORT_CAPABILITY_DLA "

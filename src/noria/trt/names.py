@@ -23,24 +23,30 @@ MODULES: dict[str, str] = {
     "noria.plugins.types": "APILanguage",
     "noria.trt.dims": "Permutation",
     "noria.trt.enums": (
-        "ActivationType AllocatorFlag AttentionNormalizationOp BoundingBoxFormat "
-        "CalibrationAlgoType CumulativeOperation DeviceType ElementWiseOperation EngineCapability "
+        "ActivationType AllocatorFlag AttentionIOForm AttentionNormalizationOp BoundingBoxFormat "
+        "CalibrationAlgoType CausalMaskKind CollectiveOperation CumulativeOperation DeviceType "
+        "ElementWiseOperation EngineCapability "
         "ErrorCode ErrorCodeTRT ExecutionContextAllocationStrategy FillOperation GatherMode "
-        "HardwareCompatibilityLevel InterpolationMode LayerInformationFormat LoopOutput "
-        "MatrixOperation MemoryPoolType OnnxParserFlag PaddingMode PoolingType ProfilingVerbosity "
+        "HardwareCompatibilityLevel InterpolationMode KVCacheMode LayerInformationFormat "
+        "LoopOutput MatrixOperation MemoryPoolType MoEActType OnnxParserFlag PaddingMode "
+        "PoolingType ProfilingVerbosity "
         "QuantizationFlag ReduceOperation ResizeCoordinateTransformation ResizeRoundMode "
         "ResizeSelector RuntimePlatform SampleMode ScaleMode ScatterMode SerializationFlag "
         "TempfileControlFlag TensorIOMode TensorLocation TilingOptimizationLevel TopKOperation "
         "TripLimit UffInputOrder UnaryOperation WeightsRole"
     ),
     "noria.trt.layers": (
-        "IActivationLayer IAssertionLayer ICastLayer IConcatenationLayer IConstantLayer "
-        "IConvolutionLayer ICumulativeLayer IDeconvolutionLayer IDequantizeLayer IEinsumLayer "
+        "IActivationLayer IAssertionLayer IAttention IAttentionBoundaryLayer "
+        "IAttentionInputLayer IAttentionOutputLayer ICastLayer IConcatenationLayer IConstantLayer "
+        "IConvolutionLayer ICumulativeLayer IDeconvolutionLayer IDequantizeLayer "
+        "IDistCollectiveLayer IDynamicQuantizeLayer IEinsumLayer "
         "IElementWiseLayer IFillLayer IFullyConnectedLayer IGatherLayer IGridSampleLayer "
-        "IIdentityLayer ILRNLayer ILayer IMatrixMultiplyLayer INMSLayer INonZeroLayer "
+        "IIdentityLayer IKVCacheUpdateLayer ILRNLayer ILayer IMoELayer IMatrixMultiplyLayer "
+        "INMSLayer INonZeroLayer "
         "INormalizationLayer IOneHotLayer IPaddingLayer IParametricReLULayer IPoolingLayer "
         "IQuantizeLayer IRaggedSoftMaxLayer IReduceLayer IResizeLayer IReverseSequenceLayer "
-        "IScaleLayer IScatterLayer ISelectLayer IShapeLayer IShuffleLayer ISliceLayer "
+        "IRotaryEmbeddingLayer IScaleLayer IScatterLayer ISelectLayer IShapeLayer IShuffleLayer "
+        "ISliceLayer "
         "ISoftMaxLayer ISqueezeLayer ITopKLayer IUnaryLayer IUnsqueezeLayer"
     ),
     "noria.trt.legacy_parsers": "CaffeParser IBlobNameToTensor UffParser",
@@ -93,7 +99,21 @@ SPANS: dict[str, Span] = {
     "UffParser": _OLD,
     "UffInputOrder": _OLD,
     "AllocatorFlag": Span(since=(8, 0)),
+    "AttentionIOForm": Span(since=(11, 0)),
     "AttentionNormalizationOp": Span(since=(10, 14)),
+    "CausalMaskKind": Span(since=(11, 0)),
+    "CollectiveOperation": Span(since=(10, 16)),
+    "IAttention": Span(since=(10, 14)),
+    "IAttentionBoundaryLayer": Span(since=(10, 14)),
+    "IAttentionInputLayer": Span(since=(10, 14)),
+    "IAttentionOutputLayer": Span(since=(10, 14)),
+    "IDistCollectiveLayer": Span(since=(10, 16)),
+    "IDynamicQuantizeLayer": Span(since=(10, 8)),
+    "IKVCacheUpdateLayer": Span(since=(10, 15)),
+    "IMoELayer": Span(since=(10, 16)),
+    "IRotaryEmbeddingLayer": Span(since=(10, 15)),
+    "KVCacheMode": Span(since=(10, 15)),
+    "MoEActType": Span(since=(10, 16)),
     "CalibrationAlgoType": _UNTIL_11,
     "CumulativeOperation": Span(since=(10, 5)),
     "ExecutionContextAllocationStrategy": _10,

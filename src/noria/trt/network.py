@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from noria.plugins.dims import Dims
 from noria.plugins.types import DataType
-from noria.trt.adding import AddsLayers
+from noria.trt.adding_transformer import AddsTransformer
 from noria.trt.compat import Span, generation, versioned
 from noria.trt.layer import ILayer
 from noria.trt.numbered import from_mask, names_in
@@ -33,7 +33,7 @@ __all__ = ["INetworkDefinition"]
         "unmark_debug": Span(since=(10, 0)),
     }
 )
-class INetworkDefinition(AddsLayers):
+class INetworkDefinition(AddsTransformer):
     """A network by code; made by `Builder.create_network`.
 
     Every `add_*` gives the new layer; an argument of a wrong type raises a TypeError, and numbers

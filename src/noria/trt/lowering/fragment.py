@@ -22,7 +22,7 @@ Lowering = Callable[["Fragment", "ILayer", list["str | None"]], "list[str]"]
 
 _FAMILIES = (
     "arithmetic", "attention", "control", "convolution", "detection", "gather", "normalize",
-    "quantize", "reduce", "resize", "shape", "slice",
+    "quantize", "reduce", "resize", "shape", "slice", "transformer", "experts",
 )  # fmt: skip
 _LOWERINGS: dict[str, Lowering] = {}
 
