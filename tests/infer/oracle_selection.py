@@ -19,6 +19,7 @@ class Oracle:
         self.maps = {}  # source -> {"objects": id -> entry, "seen", "cleaned"}
         self.buffers = 0
         self.warnings = []
+        self.warned = set()  # the same text is told once
 
     def buffer(self):
         self.buffers += 1
@@ -90,6 +91,7 @@ class Oracle:
                     last = self.warnings[-1] if self.warnings else None
                     if last is None or meta.pts_ns - last >= 300 * 10**9:
                         self.warnings.append(meta.pts_ns)
+                        self.warned.add((meta.frame, meta.source))
                 continue
             if not passes:
                 continue

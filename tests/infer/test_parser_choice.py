@@ -136,7 +136,7 @@ BUILT_IN = {
 def test_without_a_name_the_built_in_parser_is_used(load: Load, kind: str) -> None:
     choice = choose(kind, load(kind))
     assert choice.source == f"built-in {BUILT_IN[kind]}"
-    assert choice.notices == []
+    assert not [n for n in choice.notices if "labelfile-path" not in n.message]
     assert (choice.parser is None) == (kind == "classifier")
     assert choose(kind, load(kind, None, "my.py")).source == choice.source
 
@@ -146,11 +146,21 @@ def test_an_unknown_name_without_library_has_no_effect_and_is_said(load: Load, k
     cfg = load(kind, "MyOwn")
     choice = choose(kind, cfg)
     assert choice.source == f"built-in {BUILT_IN[kind]}"
-    (notice,) = choice.notices
+    notice, *others = choice.notices
+    assert not [n for n in others if "labelfile-path" not in n.message]
     assert notice.level == "warning"
     assert f"{KINDS[kind][1]}=MyOwn has no effect without custom-lib-path" in notice.message
     assert str(notice).startswith(f"{cfg.path}:6")
     assert not any("custom-lib-path" in n.message for n in cfg.notices)
+
+
+def test_a_built_in_classifier_without_labels_is_a_warning(load: Load, tmp_path: Path) -> None:
+    """It attaches what has a text, and without labels there is none."""
+    (notice,) = choose("classifier", load("classifier")).notices
+    assert (notice.level, "labelfile-path is not given" in notice.message) == ("warning", True)
+    (tmp_path / "l.txt").write_text("cat;dog\n")
+    for keys in ({"labelfile_path": tmp_path / "l.txt"}, {"output_tensor_meta": True}):
+        assert choose("classifier", load("classifier").with_overrides(**keys)).notices == []
 
 
 def test_instance_segmentation_refuses_to_go_without(load: Load) -> None:

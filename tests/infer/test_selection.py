@@ -517,7 +517,7 @@ def test_agrees_with_one_object_at_a_time(cfg, steps, generation):
                 assert remembered(selector, source) == len(known["objects"])
     while pending:
         complete(False)
-    assert len([n for n in selector.notices if "async" in n.message]) == len(literal.warnings)
+    assert len([n for n in selector.notices if "async" in n.message]) == len(literal.warned)
 
 
 def test_two_threads():

@@ -135,6 +135,9 @@ def choose_classifier_parser(
     if choice := _named(cfg, _CLASSIFIER, guard=guard):
         return Choice(choice.parser, choice.source, choice.library, choice.notices)
     notices = _without_effect(cfg, _CLASSIFIER, builtin)
+    if cfg.labelfile_path is None and not cfg.output_tensor_meta:
+        text = "labelfile-path is not given: the built-in classifier attaches only what has a label"
+        notices.append(Notice("warning", f"{text}, so nothing", str(cfg.path)))
     return Choice(None, f"built-in {builtin}", notices=notices)
 
 

@@ -114,7 +114,8 @@ def unknown_error(
         fix=[
             *hints[:MOST_TOLD],
             f"write it: noria init --plugin {first} makes a template, and "
-            f"custom-lib-path={first.lower()}_plugin.py loads it",
+            f"custom-lib-path={first.lower()}_plugin.py in the config loads it, as does --plugins= "
+            "of noria trtexec",
             "or export the model without it and leave that step to the parser",
             *([said] if said else []),
         ],

@@ -25,6 +25,10 @@ def test_defaults_are_those_of_trtexec():
         (["--shapes=x:1xax3"], "expected NAME:1x3x640x640"),
         (["--loadInputs=x"], "expected NAME:FILE"),
         (["--duration=nan"], "expected a number"),
+        (["--avgRuns=1_0"], "expected a whole number"),
+        (["--avgRuns=١"], "expected a whole number"),
+        (["--onnx=a", "--uff=b"], "--onnx and --uff are given: expected one model"),
+        (["--onnx=a", "--loadEngine=b"], "--onnx and --loadEngine are given"),
     ],
 )
 def test_what_is_wrong_is_said(words, said):

@@ -188,10 +188,10 @@ def get_backend(name: str) -> Backend:
     try:
         return cast(Backend, importlib.import_module(BACKENDS[name]).backend)
     except ImportError as error:
-        install = _PACKAGES.get(name, ((), name))[1]
-        raise EngineError(
-            f"the runtime {name} cannot be loaded: {error}", fix=f"pip install '{install}'"
-        ) from error
+        packages, install = _PACKAGES.get(name, ((), name))
+        missing = isinstance(error, ModuleNotFoundError) and error.name in packages
+        why = "is not installed" if missing else f"cannot be loaded: {error}"
+        raise EngineError(f"the runtime {name} {why}", fix=f"pip install '{install}'") from error
 
 
 def installed_backends() -> list[str]:

@@ -17,6 +17,7 @@ _CHOICES = {
     "precisionConstraints": ("none", "prefer", "obey"),
     "profilingVerbosity": ("layer_names_only", "detailed", "none", "default", "verbose"),
 }
+_MODELS = ("onnx", "uff", "deploy", "loadEngine")
 
 
 class BadCommandLine(Exception):
@@ -95,6 +96,8 @@ def parse(words: Sequence[str]) -> Options:
         options.given.setdefault(key, []).append(value)
         if known.without_effect:
             options.without_effect[word] = known.without_effect
+    if len(models := [f"--{key}" for key in _MODELS if key in options.given]) > 1:
+        raise BadCommandLine(f"{' and '.join(models)} are given: expected one model or engine")
     _numbers(options)
     for key, choices in _CHOICES.items():
         if options.has(key) and options.text(key) not in choices:
@@ -155,6 +158,8 @@ def _number(
 
 
 def _is_number(text: str) -> bool:
+    if not text.isascii() or "_" in text:  # Python would read them as numbers
+        return False
     try:
         return math.isfinite(float(text))
     except ValueError:
