@@ -369,22 +369,6 @@ def test_a_function_of_the_model_may_hold_a_plugin(tmp_path: Path) -> None:
     np.testing.assert_array_equal(run(built(Base, made, tmp_path, max_batch=2), X), 2 * X)
 
 
-def test_a_plugin_in_a_branch_is_refused(tmp_path: Path) -> None:
-    def branch(op: str) -> Any:
-        nodes = [helper.make_node(op, ["x"], ["o"], name="inner")]
-        return helper.make_graph(nodes, op, [], [info("o", FLOAT, None)])
-
-    nodes = [
-        helper.make_node("ReduceMax", ["x"], ["m"], keepdims=0),
-        helper.make_node("Cast", ["m"], ["c"], to=TensorProto.BOOL),
-        helper.make_node("If", ["c"], ["y"], then_branch=branch("P"), else_branch=branch("Neg")),
-    ]
-    shape = [1, 3, 4, 4]
-    made = model(nodes, [info("x", FLOAT, shape)], [info("y", FLOAT, shape)])
-    with pytest.raises(ModelError, match="body of an If, Loop or Scan"):
-        built(Base, made, tmp_path)
-
-
 def test_too_many_outputs(tmp_path: Path) -> None:
     node = helper.make_node("P", ["x"], ["y", "z"])
     shape = [1, 3, 4, 4]

@@ -18,6 +18,7 @@ from noria.errors import ModelError, PluginError
 from noria.network.inference import Known, ShapeView
 from noria.network.network import Network
 from noria.notices import Notice
+from noria.plugins.bodies import bodies_of, raise_bodies
 from noria.plugins.calls import Instance, call_creator
 from noria.plugins.creators import IPluginCreatorV3One
 from noria.plugins.drivers import add_layer
@@ -25,7 +26,7 @@ from noria.plugins.evaluate import evaluate
 from noria.plugins.expressions import Axis, DimsExprs
 from noria.plugins.fields import fields_of
 from noria.plugins.layer import LayerPlugin, Ranges, ShapeInput, TensorInfo
-from noria.plugins.lookup import find_creator, inside_body, is_builtin, is_unknown
+from noria.plugins.lookup import find_creator, is_builtin, is_unknown
 from noria.plugins.negotiate import closest, network_types
 from noria.plugins.registry import PluginRegistry
 from noria.plugins.types import TensorRTPhase
@@ -151,16 +152,33 @@ class _Resolver:
         self.network, self.registry, self.where = network, registry, where
         self.measure = measure
         self.proto = _inlined(proto, registry)
-        self.changed = False
         self.opsets = {o.domain if o.domain != "ai.onnx" else "": o.version
                        for o in self.proto.opset_import}  # fmt: skip
         self.functions = frozenset((f.domain, f.name) for f in self.proto.functions)
         self.nodes: list[PluginNode] = []
         self.notices: list[Notice] = []
+        self.changed = False
         self.views = views
+        for node in list(self.proto.graph.node):
+            if bodies_of(node):
+                self._decompose_bodies(node)
+        raised = raise_bodies(self.proto, self._is_plugin, self._extents, where)
+        self.notices += raised
+        self.changed |= bool(raised)
         self._see()
         self.constants = _constants(self.proto)
         self.stand_ins: dict[str, list[npt.NDArray[Any]]] = {}
+
+    def _extents(self, name: str) -> Shape | None:
+        """What is known of a shape before any plugin is."""
+        known = ShapeView(self.proto, self.views.free).known([name])[0]
+        return None if known is None else known.shape
+
+    def _is_plugin(self, node: Any) -> bool:
+        if node.name in self.network.plugins:
+            return True
+        unknown = is_unknown(node, self.opsets, self.functions)
+        return unknown and find_creator(node, self.registry) is not None
 
     def _see(self) -> None:
         self.free = ShapeView(self.proto, self.views.free)
@@ -180,7 +198,6 @@ class _Resolver:
             node = graph.node[at]
             live = self.network.plugins.get(node.name)
             if live is None and not is_unknown(node, self.opsets, self.functions):
-                self._refuse_inner(node)
                 continue
             if live is None:
                 creator = find_creator(node, self.registry)
@@ -214,32 +231,12 @@ class _Resolver:
         for done in self.nodes:
             self._tell(done)
 
-    def _refuse_inner(self, node: Any) -> None:
-        for attribute in node.attribute:
-            for graph in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else ())):
-                for inner in graph.node:
-                    unknown = is_unknown(inner, self.opsets, self.functions)
-                    if unknown and find_creator(inner, self.registry) is not None:
-                        raise inside_body(inner.name, inner.op_type, self.where)
-                    self._refuse_inner(inner)
-
     def _create(self, node: Any, at: int, creator: Any) -> LayerPlugin | int:
         """The layer, or the number of nodes that stand in its place."""
-        import onnx_ir as ir
-
-        where = f"{self.where}, node {node.name!r}"
-        ir_node = ir.serde.deserialize_node(node)
-        plain, shape_inputs = _split_inputs(node, where)
+        plain, shape_inputs = _split_inputs(node, f"{self.where}, node {node.name!r}")
         known = [self._known(name, node) if name else None for name in node.input]
-        for value, fact in zip(ir_node.inputs, known, strict=True):
-            if value is not None and fact is not None:
-                value.dtype = ir.DataType.from_numpy(fact.dtype)
-                value.shape = None if fact.shape is None else ir.Shape(fact.shape)
-        fields, notices = fields_of(ir_node, creator, where)
-        self.notices += notices
-        more = (TensorRTPhase.BUILD,) if isinstance(creator, IPluginCreatorV3One) else ()
-        made = call_creator(creator, "parse", node.name, "create_plugin", node.name, fields, *more)
-        user = Instance(made, node.name, f"{creator.name} version {creator.plugin_version}")
+        ir_node, user = self._made(node, creator, known)
+        made = user.plugin
         try:
             count = self._decomposed(at, ir_node, user)
             if count is not None:
@@ -258,8 +255,58 @@ class _Resolver:
             layer.namespace = creator.plugin_namespace
         return layer
 
+    def _made(self, node: Any, creator: Any, known: Sequence[Known | None]) -> tuple[Any, Instance]:
+        """The node as `onnx_ir` sees it, and what the creator makes of it."""
+        import onnx_ir as ir
+
+        ir_node = ir.serde.deserialize_node(node)
+        for value, fact in zip(ir_node.inputs, known, strict=True):
+            if value is not None and fact is not None:
+                value.dtype = ir.DataType.from_numpy(fact.dtype)
+                value.shape = None if fact.shape is None else ir.Shape(fact.shape)
+        fields, notices = fields_of(ir_node, creator, f"{self.where}, node {node.name!r}")
+        self.notices += notices
+        more = (TensorRTPhase.BUILD,) if isinstance(creator, IPluginCreatorV3One) else ()
+        made = call_creator(creator, "parse", node.name, "create_plugin", node.name, fields, *more)
+        name = f"{creator.name} version {creator.plugin_version}"
+        return ir_node, Instance(made, node.name, name)
+
+    def _decompose_bodies(self, node: Any) -> None:
+        """Plugins in the bodies of a node that can be ONNX nodes become them there."""
+        for graph in bodies_of(node):
+            nodes: list[Any] = []
+            for inner in graph.node:
+                replaced = None
+                if not self._is_plugin(inner):
+                    self._decompose_bodies(inner)
+                elif (creator := find_creator(inner, self.registry)) is not None:
+                    told = len(self.notices)
+                    ir_node, user = self._made(inner, creator, [None] * len(inner.input))
+                    try:
+                        replaced = self._onnx_nodes(ir_node, user)
+                    finally:
+                        user.destroy("parse")
+                    if replaced is None:  # it is made again where it will run
+                        del self.notices[told:]
+                self.changed |= replaced is not None
+                nodes += [inner] if replaced is None else replaced
+            del graph.node[:]
+            graph.node.extend(nodes)
+
     def _decomposed(self, at: int, ir_node: Any, user: Instance) -> int | None:
         """How many ONNX nodes the plugin gave to stand in its place; None if it gave none."""
+        nodes = self._onnx_nodes(ir_node, user)
+        if nodes is None:
+            return None
+        graph = self.proto.graph
+        before, after = list(graph.node[:at]), list(graph.node[at + 1 :])
+        del graph.node[:]
+        graph.node.extend([*before, *nodes, *after])
+        self._see_again()
+        return len(nodes)
+
+    def _onnx_nodes(self, ir_node: Any, user: Instance) -> list[Any] | None:
+        """ONNX nodes that the plugin gives to stand in its place, if it does."""
         if not callable(getattr(user.plugin, "to_onnx", None)):
             return None
         opset = self.opsets.get("", 1)
@@ -274,12 +321,7 @@ class _Resolver:
                     where=user.where,
                     expected=f"nodes (NodeProto) of ONNX's own operators at opset {opset}",
                 )
-        graph = self.proto.graph
-        before, after = list(graph.node[:at]), list(graph.node[at + 1 :])
-        del graph.node[:]
-        graph.node.extend([*before, *nodes, *after])
-        self._see_again()
-        return len(nodes)
+        return nodes
 
     def _add(self, node: Any, layer: LayerPlugin, *, created: bool) -> None:
         where = f"{self.where}, node {node.name!r}"
