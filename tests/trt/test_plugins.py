@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 import noria.trt as trt
 import noria.trt.plugin as trtp
@@ -31,6 +32,47 @@ def test_plugin_by_decorators():
     net.mark_output(layer.get_output(0))
     made = execute(engine_of(net), x=np.ones((2, 3)))["y"]
     assert made.tolist() == [[3.0] * 3] * 2
+
+
+def looped(net, x, times, *, inner_times=None):
+    """x <- 3 x, `times` times, by a plugin; with a loop around each if `inner_times`."""
+    outer = net.add_loop()
+    outer.add_trip_limit(times, trt.TripLimit.COUNT)
+    value = outer.add_recurrence(x)
+    loop, start = outer, value
+    if inner_times is not None:
+        loop = net.add_loop()
+        loop.add_trip_limit(inner_times, trt.TripLimit.COUNT)
+        start = loop.add_recurrence(value.get_output(0))
+    layer = net.add_plugin(trtp.op.harness.scaled_by(start.get_output(0), factor=3.0))
+    layer.name = "inside"
+    start.set_input(1, layer.get_output(0))
+    if inner_times is not None:
+        last = loop.add_loop_output(start.get_output(0), trt.LoopOutput.LAST_VALUE)
+        value.set_input(1, last.get_output(0))
+    made = outer.add_loop_output(value.get_output(0), trt.LoopOutput.LAST_VALUE)
+    made.get_output(0).name = "y"
+    net.mark_output(made.get_output(0))
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_plugin_in_a_loop_of_known_length(nested):
+    net = network()
+    x = net.add_input("x", trt.float32, (2, 3))
+    two, three = (net.add_constant((), np.array(n, np.int32)).get_output(0) for n in (2, 3))
+    looped(net, x, two, inner_times=three if nested else None)
+    made = execute(engine_of(net), x=np.ones((2, 3)))["y"]
+    assert made.tolist() == [[3.0 ** (6 if nested else 2)] * 3] * 2
+
+
+def test_plugin_in_a_loop_of_unknown_length_is_refused():
+    net = network()
+    x = net.add_input("x", trt.float32, (2, 3))
+    looped(net, x, net.add_input("times", trt.int32, ()))
+    assert net.builder.build_serialized_network(net, net.builder.create_builder_config()) is None
+    said = net.builder.logger.errors[-1]
+    assert "node 'inside'" in said
+    assert "no trip count that is a constant" in said
 
 
 def test_code_ahead_of_time_is_refused():

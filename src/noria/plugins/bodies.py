@@ -31,7 +31,7 @@ def raise_bodies(
     wanted: Callable[[Any], bool],
     extents: Callable[[str], Sequence[int | str | None] | None],
     where: str,
-) -> list[Notice]:
+) -> tuple[list[Notice], dict[str, str]]:
     """Change a graph so that no body has a plugin in it any more.
 
     Args:
@@ -41,15 +41,17 @@ def raise_bodies(
         where: the model, for messages.
 
     Returns:
-        What was done.
+        What was done; name of a node that was brought up -> its name in the body.
 
     Raises:
         ModelError: a plugin in a loop whose number of turns is not known, or is too large; the
             node, the body and the ways out are named.
     """
     if not any(_plugin_inside(node, wanted) for node in proto.graph.node):
-        return []
-    return _Raiser(proto, wanted, extents, where).run()
+        return [], {}
+    raiser = _Raiser(proto, wanted, extents, where)
+    raiser.run()
+    return raiser.notices, raiser.origins
 
 
 def bodies_of(node: Any) -> list[Any]:
@@ -78,10 +80,11 @@ class _Raiser:
         self.opset = opsets.get("", 1)
         self.values = {t.name: t for t in self.graph.initializer}
         self.notices: list[Notice] = []
+        self.origins: dict[str, str] = {}
         self.made: list[Any] = []
         self.producer: dict[str, Any] = {}
 
-    def run(self) -> list[Notice]:
+    def run(self) -> None:
         waiting = list(self.graph.node)
         while waiting:
             node = waiting.pop(0)
@@ -97,7 +100,6 @@ class _Raiser:
             waiting[:0] = kinds[node.op_type](node, inner)
         del self.graph.node[:]
         self.graph.node.extend(self.made)
-        return self.notices
 
     def _refuse(self, node: Any, inner: Any, body: str, why: str) -> None:
         raise ModelError(
@@ -137,6 +139,7 @@ class _Raiser:
             node = onnx.NodeProto()
             node.CopyFrom(original)
             node.name = f"{prefix}/{original.name or f'{original.op_type}_{number}'}"
+            self.origins[node.name] = self.origins.get(original.name, original.name)
             node.input[:] = [names.get(n, n) for n in original.input]
             _rename_captured(node, names)
             for name in original.output:

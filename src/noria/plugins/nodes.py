@@ -162,12 +162,28 @@ class _Resolver:
         for node in list(self.proto.graph.node):
             if bodies_of(node):
                 self._decompose_bodies(node)
-        raised = raise_bodies(self.proto, self._is_plugin, self._extents, where)
+        raised, self.origins = raise_bodies(self.proto, self._is_plugin, self._extents, where)
         self.notices += raised
         self.changed |= bool(raised)
         self._see()
         self.constants = _constants(self.proto)
         self.stand_ins: dict[str, list[npt.NDArray[Any]]] = {}
+
+    def _copied(self, node: Any) -> LayerPlugin | None:
+        """The layer of a node out of a body that a plugin object computes: with a clone of it."""
+        live = self.network.plugins.get(self.origins.get(node.name, ""))
+        if live is None:
+            return None
+        plain, shape_inputs = _split_inputs(node, f"{self.where}, node {node.name!r}")
+        layer = add_layer(
+            live.instance.plugin,
+            layer=node.name,
+            input_types=[closest(self._dtype(name, node)) for name in plain],
+            num_shape_inputs=len(shape_inputs),
+            implicit_batch=self.network.implicit_batch,
+        )
+        layer.namespace = live.namespace
+        return layer
 
     def _extents(self, name: str) -> Shape | None:
         """What is known of a shape before any plugin is."""
@@ -199,7 +215,9 @@ class _Resolver:
             live = self.network.plugins.get(node.name)
             if live is None and not is_unknown(node, self.opsets, self.functions):
                 continue
-            if live is None:
+            if live is None and (copied := self._copied(node)) is not None:
+                self._add(node, copied, created=True)
+            elif live is None:
                 creator = find_creator(node, self.registry)
                 if creator is None:
                     self._native(node)
@@ -279,7 +297,8 @@ class _Resolver:
                 replaced = None
                 if not self._is_plugin(inner):
                     self._decompose_bodies(inner)
-                elif (creator := find_creator(inner, self.registry)) is not None:
+                elif inner.name not in self.network.plugins:
+                    creator = find_creator(inner, self.registry)
                     told = len(self.notices)
                     ir_node, user = self._made(inner, creator, [None] * len(inner.input))
                     try:

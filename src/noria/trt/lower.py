@@ -97,7 +97,7 @@ class _Lowering:
                     self._claim(tensor._uid, own)
         for item in plan_loops(layers):
             if isinstance(item, LoopPlan):
-                self._loop(item, layer_nodes, weights)
+                self._loop(item, layer_nodes, weights, plugins)
             else:
                 layer_nodes[item._name] = self._layer(item, weights, plugins)
         outputs = [self._output(t) for t in network._outputs]
@@ -112,21 +112,19 @@ class _Lowering:
         plan: LoopPlan,
         layer_nodes: dict[str, list[str]],
         weights: dict[tuple[str, str], str],
+        plugins: dict[str, Any],
     ) -> None:
         outside, self._nodes = self._nodes, []
-        inner: dict[str, Any] = {}
         for item in plan.inside:
             if isinstance(item, LoopPlan):
-                self._loop(item, layer_nodes, weights)
+                self._loop(item, layer_nodes, weights, plugins)
             else:
-                layer_nodes[item._name] = self._layer(item, weights, inner)
-        if inner:
-            raise ModelError(f"plugin {next(iter(inner))!r} is inside a loop", where=self._where)
+                layer_nodes[item._name] = self._layer(item, weights, plugins)
         inside, self._nodes = self._nodes, outside
         ends: list[Any] = []
         for layer in plan.outputs:  # their placeholders get names
             before, self._nodes = self._nodes, ends
-            layer_nodes[layer._name] = self._layer(layer, weights, inner)
+            layer_nodes[layer._name] = self._layer(layer, weights, plugins)
             self._nodes = before
 
         def fresh(hint: str) -> str:
