@@ -7,7 +7,9 @@ import pytest
 
 from noria.config import ModelConfig, NetworkMode, TensorOrder
 from noria.engine import engine_path, load_or_build
+from noria.engine.builder import BuildOptions, build
 from noria.errors import ConfigError, EngineError, ModelError
+from noria.network import network_from_onnx
 from tests.engine.plan_bytes import build_header, reseal
 from tests.network.onnx_models import external_model, picture_model, save
 
@@ -77,6 +79,22 @@ def test_the_named_engine_comes_first(config, tmp_path):
     load_or_build(config(batch_size=4)).save(tmp_path / "mine.engine")
     plan = load_or_build(config(batch_size=4, model_engine_file=tmp_path / "mine.engine"))
     assert plan.path == tmp_path / "mine.engine"
+
+
+def test_a_named_engine_of_a_network_by_code_is_not_compared_with_the_model(
+    config, model_path, tmp_path
+):
+    network = network_from_onnx(model_path)
+    network.path = None
+    made = build(network, BuildOptions(max_batch=4))
+    made.save(tmp_path / "mine.engine")
+    plan = load_or_build(config(batch_size=4, model_engine_file=tmp_path / "mine.engine"))
+    assert plan.path == tmp_path / "mine.engine"
+    assert f"built by code: it is not compared with {model_path.name}" in said(plan, "info")
+    # it is the user who says that it fits: nobody else takes it for the model's
+    usual = engine_path(model_path, 4, 0, "fp32")
+    made.save(usual)
+    assert load_or_build(config(batch_size=4)).header.model.name == model_path.name
 
 
 def test_a_larger_engine_serves(config, tmp_path):

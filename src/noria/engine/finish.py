@@ -136,7 +136,7 @@ def finish(
 def _model_record(network: Network, model: Blob) -> ModelRecord:
     if network.path is None:
         digest = hashlib.sha256(model).hexdigest()
-        return ModelRecord(name="network", size_bytes=len(model), sha256=digest)
+        return ModelRecord.of_code(len(model), digest)
     return fingerprint_files(
         network.path,
         network.external_locations,

@@ -249,7 +249,10 @@ def _note_found(plan: Plan, wanted: Wanted, notes: list[Notice]) -> None:
         text = f"loaded; {wanted.model.name} is not there to compare it with"
         notes.append(Notice("info", text, where))
         return
-    notes.append(Notice("info", "loaded", where))
+    text = "loaded"
+    if wanted.model is not None and header.model.by_code:
+        text += f"; its network was built by code: it is not compared with {wanted.model.name}"
+    notes.append(Notice("info", text, where))
 
 
 def _doubts(plan: Plan, tuning: TuningRecord) -> list[str]:

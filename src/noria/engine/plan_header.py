@@ -27,6 +27,7 @@ __all__ = [
     "TuningRecord",
 ]
 
+_BY_CODE = "built by code"
 MAX_BATCH = 1024  # Source: config facts 2.1, batch-size
 
 Precision = Literal["fp32", "fp16", "bf16", "int8", "best"]
@@ -66,6 +67,16 @@ class ModelRecord(FileRecord):
     external: tuple[FileRecord, ...] = ()
     companions: tuple[FileRecord, ...] = ()
     recipe: Text = ""
+
+    @classmethod
+    def of_code(cls, size_bytes: int, sha256: str) -> ModelRecord:
+        """Of a network that was built by code: no file to compare it with."""
+        return cls(name="network", size_bytes=size_bytes, sha256=sha256, recipe=_BY_CODE)
+
+    @property
+    def by_code(self) -> bool:
+        """There is no file that it could be compared with."""
+        return self.recipe == _BY_CODE
 
 
 class RuntimeRecord(_Record):

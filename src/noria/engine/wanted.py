@@ -116,7 +116,7 @@ class Wanted:
         header = plan.header
         if self.infer_dims is not None and (have := self._dims(plan)) != self.infer_dims:
             return WhyNot(f"infer-dims {_text(have)} ≠ {_text(self.infer_dims)}", "content")
-        source = None if foreign or self.source is None else self.source
+        source = None if foreign or (named and header.model.by_code) else self.source
         if source is not None and not source.model.exists():
             source = None
         if source is not None and (told := source.told_otherwise(header.model.recipe)):
