@@ -69,7 +69,10 @@ def test_plugin_in_a_loop_of_unknown_length_is_refused():
     net = network()
     x = net.add_input("x", trt.float32, (2, 3))
     looped(net, x, net.add_input("times", trt.int32, ()))
-    assert net.builder.build_serialized_network(net, net.builder.create_builder_config()) is None
+    config, profile = net.builder.create_builder_config(), net.builder.create_optimization_profile()
+    profile.set_shape_input("times", (1,), (2,), (3,))
+    config.add_optimization_profile(profile)
+    assert net.builder.build_serialized_network(net, config) is None
     said = net.builder.logger.errors[-1]
     assert "node 'inside'" in said
     assert "no trip count that is a constant" in said

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from noria.engine.builder import BuildOptions, build
 from noria.engine.plan import Plan
 from noria.engine.plan_header import Precision
@@ -14,6 +16,7 @@ from noria.trt.profile import IOptimizationProfile, Range
 from noria.trt.progress import Progress
 from noria.trt.record import LayerRecord, ProfileRecord, TrtRecord, attach
 from noria.trt.reporting import Severity, report
+from noria.trt.shape_tensors import shape_tensors
 from noria.trt.types import elem_of
 
 if TYPE_CHECKING:
@@ -73,6 +76,8 @@ def _profiles(
             fix="profile = builder.create_optimization_profile(); profile.set_shape(…); "
             "config.add_optimization_profile(profile)",
         )
+    decided = set() if network._implicit else shape_tensors(network._needed())
+    deciding = [t for t in network._inputs if t._uid in decided]
     made = []
     for number, profile in enumerate(given or [IOptimizationProfile()]):
         shapes = {}
@@ -88,6 +93,16 @@ def _profiles(
             _check(found, axes, tensor._name, number)
             shapes[tensor._name] = (found.min, found.opt, found.max)
         values = {n: (r.min, r.opt, r.max) for n, r in profile._values.items()}
+        for tensor in deciding:
+            count = int(np.prod(tensor.shape))
+            have = len(values[tensor._name][0]) if tensor._name in values else 0
+            if tensor._name not in values or (count >= 0 and have != count):
+                told = f"has {have} values" if tensor._name in values else "has no values"
+                raise EngineError(
+                    f"profile {number} {told} of input {tensor._name!r}, which decides shapes",
+                    expected=f"{max(count, 1)} of them: min, opt and max",
+                    fix=f"profile.set_shape_input({tensor._name!r}, min, opt, max)",
+                )
         made.append(ProfileRecord(shapes=shapes, values=values))
     return made
 

@@ -154,6 +154,7 @@ class IExecutionContext(ContextBindings):
         if binding is None:
             return False
         self._addresses[name] = int(memory)
+        self._values.pop(name, None)  # the memory goes before what `set_shape_input` said
         return True
 
     def get_tensor_address(self, name: str) -> int:
@@ -212,7 +213,8 @@ class IExecutionContext(ContextBindings):
     @property
     def all_shape_inputs_specified(self) -> bool:
         """Whether every input that decides shapes has values."""
-        return not self.infer_shapes() or self.all_binding_shapes_specified
+        missing = self.infer_shapes()
+        return not any(self._engine.is_shape_inference_io(name) for name in missing)
 
     def execute_v2(self, bindings: Sequence[int]) -> bool:
         """Run.
@@ -264,6 +266,21 @@ class IExecutionContext(ContextBindings):
                 found[name] = array_at(address, shape, binding.dtype).astype(binding.graph)
         return found
 
+    def _values_problem(self, name: str, values: Sequence[int]) -> str | None:
+        """Why these values of an input cannot decide shapes."""
+        limits = self._engine._record.profiles[self._profile].values.get(name)
+        if limits is None:
+            return f"the values of input {name!r} decide no shapes"
+        low, _, high = limits
+        if len(values) == len(low) and all(
+            a <= v <= b for a, v, b in zip(low, values, high, strict=True)
+        ):
+            return None
+        return (
+            f"input {name!r} cannot hold {tuple(values)}: profile {self._profile} has {low} to "
+            f"{high}"
+        )
+
     def _execute(self, addresses: dict[str, int], allocators: dict[str, Any], stream: int) -> bool:
         try:
             return self._run(addresses, allocators, stream)
@@ -286,12 +303,20 @@ class IExecutionContext(ContextBindings):
                 )
                 return False
             address = addresses.get(binding.name, 0)
-            if not address and int(np.prod(shape)):
+            told = self._values.get(binding.name)
+            if told is None and not address and int(np.prod(shape)):
                 self._report(f"input {binding.name!r} has no address; set_tensor_address")
                 return False
-            feeds[binding.name] = array_at(address, shape, binding.dtype).astype(
-                binding.graph, copy=False
-            )
+            if told is None:
+                array = array_at(address, shape, binding.dtype).astype(binding.graph, copy=False)
+            else:
+                array = told.reshape(shape)
+            if self._engine.is_shape_inference_io(binding.name):
+                problem = self._values_problem(binding.name, array.reshape(-1).tolist())
+                if problem:
+                    self._report(problem)
+                    return False
+            feeds[binding.name] = array
         for binding in self._engine._bindings:
             ready = addresses.get(binding.name) or binding.name in allocators
             if not binding.is_input and not ready:

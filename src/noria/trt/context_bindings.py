@@ -100,9 +100,14 @@ class ContextBindings(Closable):
         return self.get_tensor_strides(self._engine._at(binding).name)  # type: ignore[attr-defined, no-any-return]
 
     def set_shape_input(self, binding: int, shape: Sequence[int]) -> bool:
-        """Values of an input that decides shapes."""
+        """Values of an input that decides shapes; False if the profile does not have them."""
         found = self._engine._at(binding)
-        self._values[found.name] = np.array(shape, found.graph)  # type: ignore[attr-defined]
+        problem = self._values_problem(found.name, [int(v) for v in shape])  # type: ignore[attr-defined]
+        if problem:
+            self._report(problem)  # type: ignore[attr-defined]
+            return False
+        values = np.array(shape, found.graph)
+        self._values[found.name] = values  # type: ignore[attr-defined]
         return True
 
     def get_shape(self, binding: int) -> list[int]:

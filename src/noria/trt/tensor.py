@@ -118,9 +118,12 @@ class ITensor(Strict):
     @property
     def is_shape_tensor(self) -> bool:
         """Whether its values decide shapes, as far as that is known while building."""
+        from noria.trt.shape_tensors import shape_tensors
+
         info = self._known()
-        integer = info is not None and info.elem in (6, 7, 9)
-        return bool(integer and info is not None and info.value is not None)
+        if info is None or info.elem not in (6, 7, 9):
+            return False
+        return info.value is not None or self._uid in shape_tensors(self._network._layers)
 
     @property
     def is_execution_tensor(self) -> bool:
