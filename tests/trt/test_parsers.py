@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 import noria.trt as trt
 from noria.trt import compat
 from tests.network.caffe import models as caffe
 from tests.network.uff import models as uff
+from tests.plugins.samples import PLUGINS, Watched, creator_for
 from tests.trt import script_data as data
 from tests.trt.harness import Messages, engine_of, execute, network
 
@@ -237,6 +240,147 @@ def test_uff(tmp_path):
     assert engine.create_execution_context().execute(2, [x.ctypes.data, made.ctypes.data])
     np.testing.assert_array_equal(made, x.reshape(2, 90))
     assert not trt.UffParser().parse(str(tmp_path / "no.uff"), builder.create_network())
+
+
+@pytest.fixture
+def samples():
+    """The sample plugins of every class, in this process's registry."""
+    registry = trt.get_plugin_registry()
+    made = [creator_for(cls) for cls in PLUGINS.values()]
+    for creator in made:
+        assert registry.register_creator(creator, "")
+    Watched.reset()
+    yield
+    for creator in made:
+        registry.deregister_creator(creator)
+
+
+@pytest.mark.parametrize("kind", list(PLUGINS))
+def test_uff_with_a_plugin_node(kind, samples, tmp_path):
+    """A plugin of each class between layers of the file, by an implicit batch."""
+    parts = [
+        uff.source((-1, 3, 5, 6)),
+        uff.node("r", "Activation", ["x"], func="relu"),
+        uff.node("p", f"_{PLUGINS[kind].__name__}", ["r"], factor=3.0),
+        uff.node("y", "Unary", ["p"], func="neg"),
+        uff.node("m", "MarkOutput", ["y"]),
+    ]
+    (tmp_path / "m.uff").write_bytes(uff.uff(*parts))
+    builder = trt.Builder(Messages())
+    builder.max_batch_size = 2
+    net = builder.create_network()
+    parser = trt.UffParser()
+    parser.register_input("x", (3, 5, 6))
+    parser.register_output("y")
+    assert parser.parse(str(tmp_path / "m.uff"), net), builder.logger.said
+    layers = [layer for layer in net if layer.type in PLUGIN_LAYERS]
+    assert [type(layer.plugin).__name__ for layer in layers] == [PLUGINS[kind].__name__]
+    engine = builder.build_engine(net, builder.create_builder_config())
+    assert engine is not None, builder.logger.said
+    x, made = data.floats(2, 3, 5, 6), np.zeros((2, 3, 5, 6), np.float32)
+    assert engine.create_execution_context().execute(2, [x.ctypes.data, made.ctypes.data])
+    np.testing.assert_allclose(made, -3 * np.maximum(x, 0), rtol=1e-6)
+    del layers, engine, net, parser, builder
+    gc.collect()
+    assert Watched.made == Watched.destroyed
+    assert Watched.twice == 0
+
+
+PLUGIN_LAYERS = (trt.LayerType.PLUGIN_V2, trt.LayerType.PLUGIN_V3)
+
+
+def test_uff_with_a_plugin_that_nobody_knows(tmp_path):
+    parts = [uff.source((-1, 3, 5, 6)), uff.node("p", "_Nobody_TRT", ["x"], size=2),
+             uff.node("m", "MarkOutput", ["p"])]  # fmt: skip
+    (tmp_path / "m.uff").write_bytes(uff.uff(*parts))
+    builder = trt.Builder(Messages())
+    parser = trt.UffParser()
+    parser.register_input("x", (3, 5, 6))
+    parser.register_output("p")
+    assert not parser.parse(str(tmp_path / "m.uff"), builder.create_network())
+    assert "'Nobody_TRT' is not available" in builder.logger.errors[-1]
+
+
+def refittable(path, flags=("REFIT",)):
+    logger = Messages()
+    net = network(logger)
+    assert trt.OnnxParser(net, logger).parse_from_file(str(path))
+    config = net.builder.create_builder_config()
+    for flag in flags:
+        config.set_flag(trt.BuilderFlag[flag])
+    profile = net.builder.create_optimization_profile()
+    profile.set_shape("x", (1, 2, 4, 4), (1, 2, 4, 4), (2, 2, 4, 4))
+    config.add_optimization_profile(profile)
+    return engine_of(net, config), logger
+
+
+def weighted(path, w, b, names=("w", "b")):
+    nodes = [helper.make_node("Conv", ["x", names[0], names[1]], ["c"], name="conv"),
+             helper.make_node("Relu", ["c"], ["y"], name="relu")]  # fmt: skip
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ("N", 2, 4, 4))],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(w, names[0]), numpy_helper.from_array(b, names[1])],
+    )  # fmt: skip
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
+    return path
+
+
+@pytest.mark.parametrize("way", ["file", "bytes"])
+def test_refit_from_another_model(way, tmp_path):
+    first = [data.floats(3, 2, 1, 1), data.floats(3)]
+    second = [first[0][::-1].copy() * 2, first[1] + 5]
+    engine, logger = refittable(weighted(tmp_path / "a.onnx", *first))
+    other = weighted(tmp_path / "b.onnx", *second)
+    x = data.floats(2, 2, 4, 4)
+
+    def want(w, b):
+        return np.maximum(np.einsum("mc,nchw->nmhw", w[:, :, 0, 0], x) + b[:, None, None], 0)
+
+    np.testing.assert_allclose(execute(engine, x=x)["y"], want(*first), atol=1e-5)
+    refitter = trt.Refitter(engine, logger)
+    parser = trt.OnnxParserRefitter(refitter, logger)
+    if way == "file":
+        assert parser.refit_from_file(str(other))
+    else:
+        assert parser.refit_from_bytes(other.read_bytes())
+    assert parser.num_errors == 0
+    np.testing.assert_allclose(execute(engine, x=x)["y"], want(*first), atol=1e-5)  # not yet
+    assert refitter.refit_cuda_engine()
+    np.testing.assert_allclose(execute(engine, x=x)["y"], want(*second), atol=1e-5)
+
+
+def test_refit_from_a_model_that_does_not_fit(tmp_path):
+    """Everything that is wrong is told, as errors of the parser too, and nothing is taken."""
+    first = [data.floats(3, 2, 1, 1), data.floats(3)]
+    engine, logger = refittable(weighted(tmp_path / "a.onnx", *first))
+    refitter = trt.Refitter(engine, logger)
+    parser = trt.OnnxParserRefitter(refitter, logger)
+    assert not parser.refit_from_file(str(tmp_path / "no.onnx"))
+    assert parser.get_error(0).code() == trt.ErrorCode.REFIT_FAILED
+    assert "no.onnx" in parser.get_error(0).desc()
+    parser.clear_errors()
+    assert parser.num_errors == 0
+    wide = weighted(tmp_path / "wide.onnx", data.floats(4, 2, 1, 1), data.floats(3))
+    assert not parser.refit_from_file(str(wide))
+    assert "8 weights for 'w', which has 6" in parser.get_error(0).desc()
+    parser.clear_errors()
+    others = weighted(tmp_path / "names.onnx", first[0], first[1] + 1, names=("v", "b"))
+    assert not parser.refit_from_file(str(others))
+    assert "no weights 'w'" in parser.get_error(0).desc()
+    x = data.floats(2, 2, 4, 4)
+    before = execute(engine, x=x)["y"]
+    assert refitter.refit_cuda_engine()
+    np.testing.assert_array_equal(execute(engine, x=x)["y"], before)
+
+
+def test_refit_of_an_engine_that_cannot_be_refitted(tmp_path):
+    first = [data.floats(3, 2, 1, 1), data.floats(3)]
+    path = weighted(tmp_path / "a.onnx", *first)
+    engine, logger = refittable(path, flags=())
+    parser = trt.OnnxParserRefitter(trt.Refitter(engine, logger), logger)
+    assert not parser.refit_from_file(str(path))
+    assert "REFIT" in parser.get_error(0).desc()
 
 
 def test_graphs_inside_nodes_take_tensors_from_around_them(tmp_path):

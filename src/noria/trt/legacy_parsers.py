@@ -172,12 +172,15 @@ class UffParser(Closable):
     def parse(self, file: str, network: INetworkDefinition, weights_type: Any = None) -> bool:
         """Add the layers and mark the outputs; False if they cannot be, and the logger says why."""
         from noria.network.uff import network_from_uff
+        from noria.plugins.imported import ImportedPlugins
+        from noria.plugins.known import known_plugins
 
         name, shape, order = self._input or (None, None, "NCHW")
         try:
             read = network_from_uff(
                 Path(file), input_name=name, input_dims=cast(Any, shape),
                 input_order=_ORDERS[order], outputs=tuple(self._outputs),
+                plugins=ImportedPlugins(known_plugins()),
             )  # fmt: skip
         except NoriaError as error:
             report(network._logger, Severity.ERROR, str(error))

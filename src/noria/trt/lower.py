@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -59,6 +60,10 @@ def lower(network: INetworkDefinition) -> Lowered:
     return _Lowering(network).run()
 
 
+def _forget(network: INetworkDefinition) -> None:
+    """The graph is gone."""
+
+
 class _Lowering:
     def __init__(self, network: INetworkDefinition) -> None:
         self._network = network
@@ -104,6 +109,8 @@ class _Lowering:
         model = self._model(inputs, outputs)
         made = Network(model)
         made.plugins = plugins
+        if plugins:  # they end with the definition, which therefore lives as long as the graph
+            weakref.finalize(made, _forget, network)
         made.implicit_batch = network._implicit
         return Lowered(made, layer_nodes, weights, plugins)
 

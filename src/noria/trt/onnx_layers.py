@@ -155,9 +155,14 @@ def _kind_of(op: str) -> tuple[str, type[ILayer], dict[str, Any]]:
 
 def add_node(
     network: INetworkDefinition, node: Any, index: int, tensors: dict[str, ITensor], creator: Any,
-    logger: Any,
+    logger: Any, live: Any = None,
 ) -> None:  # fmt: skip
-    """Add the layer of a node; a node `Constant` becomes an initialiser."""
+    """Add the layer of a node; a node `Constant` becomes an initialiser.
+
+    Args:
+        creator: of the plugin that computes it, if one does.
+        live: that plugin (`LayerPlugin`), where the parser of another format made it already.
+    """
     if node.op_type == "Constant" and _lift(network, node):
         return
     kind, cls, params = _kind_of(node.op_type)
@@ -178,7 +183,11 @@ def add_node(
     named = [n for n in node.output if n]
     attributes = attributes_of(node)
     layer: ILayer | None
-    if creator is not None:
+    if live is not None:
+        from noria.trt.plugin_layers import add_live
+
+        layer = add_live(network, name, slots, inputs, live)
+    elif creator is not None:
         from noria.trt.plugin_layers import add_parsed
 
         layer = add_parsed(network, node, name, slots, inputs, creator, logger)

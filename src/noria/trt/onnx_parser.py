@@ -199,7 +199,12 @@ class OnnxParser(Closable):
                 "into an empty network",
             )
         checker = Checker(proto, network)
-        found = [checker.problem(i, node) for i, node in enumerate(proto.graph.node)]
+        live = read.plugins
+        found = [
+            checker.problem(i, node)
+            for i, node in enumerate(proto.graph.node)
+            if node.name not in live
+        ]
         problems = [problem for problem in found if problem is not None]
         for problem in problems:
             self._keep(problem)
@@ -213,7 +218,9 @@ class OnnxParser(Closable):
         tensors = self._inputs(proto)
         self._initializers(proto)
         for index, node in enumerate(proto.graph.node):
-            add_node(network, node, index, tensors, checker.creator(node), self._logger)
+            made = live.get(node.name)
+            creator = None if made is not None else checker.creator(node)
+            add_node(network, node, index, tensors, creator, self._logger, made)
         for value in proto.graph.output:
             tensor = tensors.get(value.name)
             if tensor is None and value.name in network._initializers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "IPluginV2Layer",
     "IPluginV3Layer",
+    "add_live",
     "add_parsed",
     "add_plugin",
     "node_infos",
@@ -83,6 +85,7 @@ def add_plugin(
     )  # fmt: skip
     made.layer = layer._name
     network._append(layer)
+    weakref.finalize(network, made.close)
     return layer
 
 
@@ -103,12 +106,7 @@ def add_parsed(
     from noria.plugins.fields import fields_of
     from noria.plugins.types import TensorRTPhase
 
-    tensors = []
-    for kind, what in slots:  # initialisers become constant layers
-        if kind == "weights":
-            tensors.append(network._constant_tensor(what))
-        elif kind == "tensor" and inputs[what] is not None:
-            tensors.append(inputs[what])
+    tensors = _tensors(network, slots, inputs)
     third = isinstance(creator, IPluginCreatorV3One)
     try:
         fields, notices = fields_of(ir.serde.deserialize_node(node), creator, f"node {name!r}")
@@ -135,6 +133,36 @@ def add_parsed(
         driver = layer._params["_plugin"]
         driver.namespace = driver.namespace or creator.plugin_namespace
     return cast("ILayer | None", layer)
+
+
+def add_live(
+    network: INetworkDefinition,
+    name: str,
+    slots: list[tuple[str, Any]],
+    inputs: list[ITensor | None],
+    live: LayerPlugin,
+) -> ILayer | None:
+    """The layer of a node that a parser made a plugin for already: with a clone of it."""
+    kind = "PLUGIN_V3" if live.generation == "V3" else "PLUGIN_V2"
+    tensors = _tensors(network, slots, inputs)
+    layer = add_plugin(network, live.instance.plugin, tensors, name=name, kind=kind)
+    if layer is not None:
+        layer._params["_plugin"].namespace = live.namespace
+    return cast("ILayer | None", layer)
+
+
+def _tensors(
+    network: INetworkDefinition, slots: list[tuple[str, Any]], inputs: list[ITensor | None]
+) -> list[ITensor]:
+    """Inputs of a parsed node; initialisers become constant layers."""
+    tensors = []
+    for kind, what in slots:
+        tensor = network._constant_tensor(what) if kind == "weights" else None
+        if kind == "tensor":
+            tensor = inputs[what]
+        if tensor is not None:
+            tensors.append(tensor)
+    return tensors
 
 
 def trt_severity(level: str) -> Any:

@@ -207,24 +207,47 @@ class OnnxParserRefitter:
         return self._refit(lambda: network_from_onnx_bytes(bytes(model), where))
 
     def _refit(self, read: Any) -> bool:
-        from onnx import numpy_helper
+        """Take all weights of a model, or none if anything does not fit."""
+        try:
+            arrays = _weights_of(read().to_proto())
+        except NoriaError as error:
+            return self._fail([str(error)])
+        refitter = self._refitter
+        if not refitter._engine.refittable:
+            return self._fail(["the engine was not built with BuilderFlag.REFIT"])
+        problems = []
+        for name in refitter.get_all_weights():
+            size, _ = refitter._sizes[refitter._names[name]]
+            if name not in arrays:
+                problems.append(f"the model has no weights {name!r}, which the engine has")
+            elif arrays[name].size != size:
+                problems.append(f"{arrays[name].size} weights for {name!r}, which has {size}")
+        if problems:
+            return self._fail(problems)
+        for name in refitter.get_all_weights():
+            refitter.set_named_weights(name, np.ascontiguousarray(arrays[name]))
+        return True
 
+    def _fail(self, problems: list[str]) -> bool:
         from noria.trt.enums import ErrorCode
         from noria.trt.parser_errors import ParserError
 
-        try:
-            proto = read().to_proto()
-        except NoriaError as error:
-            self._errors.append(ParserError(ErrorCode["REFIT_FAILED"], str(error)))
-            report(self._logger, Severity.ERROR, str(error))
-            return False
-        known = set(self._refitter.get_all_weights())
-        good = True
-        for tensor in proto.graph.initializer:
-            if tensor.name in known:
-                array = np.ascontiguousarray(numpy_helper.to_array(tensor))
-                good = self._refitter.set_named_weights(tensor.name, array) and good
-        return good
+        for text in problems:
+            self._errors.append(ParserError(ErrorCode["REFIT_FAILED"], text))
+            report(self._logger, Severity.ERROR, text)
+        return False
+
+
+def _weights_of(proto: Any) -> dict[str, npt.NDArray[Any]]:
+    """Initialisers, and constants by the names of what they give."""
+    from onnx import numpy_helper
+
+    found = {t.name: numpy_helper.to_array(t) for t in proto.graph.initializer}
+    for node in proto.graph.node:
+        for attribute in node.attribute:
+            if node.op_type == "Constant" and attribute.name == "value":
+                found[node.output[0]] = numpy_helper.to_array(attribute.t)
+    return found
 
 
 def _model(plan: Plan) -> Any:
