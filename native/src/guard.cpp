@@ -13,6 +13,7 @@
 
 #include "guard_channel.h"
 #include "guard_crash.h"
+#include "guard_memory.h"
 #include "guard_sandbox.h"
 #include "module.h"
 
@@ -40,17 +41,28 @@ const char *wait_for_answer(GuardChannel &channel, double timeout_s, int process
 }
 
 const char *ask(GuardChannel &channel, const nb::list &arrays, const std::vector<uintptr_t> &to,
-                double timeout_s, int process) {
+                double timeout_s, int worker, int process, const GuardSlots *slots) {
     std::vector<Array> held;
     std::vector<GuardCopy> copies;
+    std::vector<uint64_t> places(3 * arrays.size(), 0);
     held.reserve(arrays.size());
     for (size_t i = 0; i < arrays.size(); ++i) {
         held.push_back(nb::cast<Array>(arrays[i], false));
-        copies.push_back({reinterpret_cast<void *>(to.at(i)), held[i].data(), held[i].nbytes()});
+        const auto start = reinterpret_cast<uintptr_t>(held[i].data());
+        const GuardSlots::Slot *slot = nullptr;
+        if (slots && i < guard_max_places) slot = slots->find(start, held[i].nbytes());
+        if (slot) {
+            places[3 * i] = slot->offset + (start - slot->start) + 1;
+            places[3 * i + 1] = slot->offset;
+            places[3 * i + 2] = slot->mapped;
+        } else {
+            copies.push_back({reinterpret_cast<void *>(to.at(i)), held[i].data(), held[i].nbytes()});
+        }
     }
+    const GuardChannel::Together together(channel, worker);
     {
         nb::gil_scoped_release unlocked;
-        channel.post(copies);
+        channel.post(copies, places);
     }
     return wait_for_answer(channel, timeout_s, process);
 }
@@ -66,11 +78,28 @@ void protect(uintptr_t address, size_t bytes, bool readable, bool writable) {
 void bind_guard(nb::module_ &m) {
     nb::class_<GuardChannel>(m, "GuardChannel", "One side of the page that requests go through.")
         .def(nb::init<int, int, int>(), "page"_a, "my_event"_a, "other_event"_a)
-        .def("ask", &ask, "arrays"_a, "to"_a, "timeout_s"_a, "process"_a,
-             "Copy arrays to addresses, post a request and wait: 'given', 'died' or 'late'.")
+        .def("ask", &ask, "arrays"_a, "to"_a, "timeout_s"_a, "worker"_a, "process"_a,
+             "slots"_a = nb::none(),
+             "Copy arrays to addresses, but those that are in slots, post a request and wait: "
+             "'given', 'died' or 'late'.")
         .def("wait", &wait_for_answer, "timeout_s"_a, "process"_a)
         .def("next", &GuardChannel::next, nb::call_guard<nb::gil_scoped_release>())
         .def("answer", &GuardChannel::answer);
+
+    nb::class_<GuardMapping>(m, "GuardMapping", "Whole pages of a file in shared memory.")
+        .def(nb::init<int, uint64_t, size_t, bool>(), "file"_a, "offset"_a, "bytes"_a,
+             "writable"_a)
+        .def_prop_ro("address", &GuardMapping::address);
+    nb::class_<GuardSlots>(m, "GuardSlots", "Addresses that are parts of a file in shared memory.")
+        .def(nb::init<>())
+        .def(
+            "add",
+            [](GuardSlots &slots, uintptr_t start, size_t bytes, uint64_t offset, size_t mapped) {
+                slots.add({start, bytes, offset, mapped});
+            },
+            "start"_a, "bytes"_a, "offset"_a, "mapped"_a);
+    m.attr("GUARD_MAX_PLACES") = guard_max_places;
+    m.attr("GUARD_PLACES_AT") = guard_places_at;
 
     m.def("guard_sandbox", &guard_sandbox, "memory_bytes"_a,
           "Give up what a library does not need, for good; what could not be done, in words.");
@@ -78,7 +107,11 @@ void bind_guard(nb::module_ &m) {
           "Report fatal signals, std::terminate and exit of this process to a file descriptor.");
     m.def("guard_set_function", &guard_set_function, "name"_a, "What is called from now on.");
     m.def("guard_set_region", &guard_set_region, "slot"_a, "start"_a, "end"_a, "name"_a,
-          "Name memory that a protected page follows.");
+          "file"_a = -1, "offset"_a = 0,
+          "Name memory that a protected page follows; memory of a file can only be read, and becomes "
+          "a copy of its own when it is written to. `offset`: of the page that `start` is in.");
+    m.def("guard_take_back", &guard_take_back,
+          "Share again what became a copy; whether anything had.");
     m.def("guard_protect", &protect, "address"_a, "bytes"_a, "readable"_a, "writable"_a,
           "Change the rights of whole pages.");
     m.def(

@@ -12,33 +12,17 @@
 #include <cmath>
 #include <cstring>
 #include <stdexcept>
-#include <thread>
-
-#if defined(__x86_64__) || defined(__i386__)
-#include <immintrin.h>
-#define NORIA_PAUSE() _mm_pause()
-#elif defined(__aarch64__)
-#define NORIA_PAUSE() asm volatile("yield")
-#else
-#define NORIA_PAUSE() ((void)0)
-#endif
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr int max_spin_us = 80;
-constexpr int coming_spin_us = 3000;  // longer than copying any usual tensor takes
-constexpr unsigned int probe_every = 32;
+constexpr unsigned int try_every = 24;
+constexpr double most_us = 2000;  // of one call: a slice of another process is no more expensive
 
 void drain(int event) {
     uint64_t count;
     while (read(event, &count, sizeof count) < 0 && errno == EINTR) {
     }
-}
-
-bool several_cores() {
-    static const bool several = std::thread::hardware_concurrency() > 1;
-    return several;
 }
 
 }  // namespace
@@ -49,6 +33,8 @@ GuardChannel::GuardChannel(int page, int my_event, int other_event)
     if (at == MAP_FAILED) throw std::runtime_error(std::strerror(errno));
     control_ = static_cast<GuardControl *>(at);
     served_ = control_->response.load();
+    CPU_ZERO(&cores_);
+    sched_getaffinity(0, sizeof cores_, &cores_);
 }
 
 GuardChannel::~GuardChannel() { munmap(control_, guard_control_bytes); }
@@ -60,41 +46,21 @@ void GuardChannel::wake(std::atomic<uint32_t> &sleeps, int event) {
     }
 }
 
-void GuardChannel::post(const std::vector<GuardCopy> &copies) {
+void GuardChannel::post(const std::vector<GuardCopy> &copies, const std::vector<uint64_t> &places) {
     const uint32_t number = control_->request.load() + 1;
-    if (several_cores() && !copies.empty()) {  // it wakes up while the tensors are copied
-        control_->coming.store(number);
-        wake(control_->worker_sleeps, other_event_);
-    }
     for (const GuardCopy &copy : copies) std::memcpy(copy.to, copy.from, copy.bytes);
+    auto *words = reinterpret_cast<uint64_t *>(reinterpret_cast<char *>(control_) + guard_words_at);
+    const size_t count = std::min(places.size(), 3 * guard_max_places);
+    std::copy_n(places.begin(), count, words + guard_places_at);
+    posted_ = Clock::now();
     control_->request.store(number);
     wake(control_->worker_sleeps, other_event_);
-}
-
-bool GuardChannel::spin_for_answer() {
-    if (!several_cores()) return false;
-    int budget = spin_us_;
-    if (budget == 0 && ++calls_ % probe_every == 0) budget = max_spin_us / 2;
-    if (budget == 0) return false;
-    const uint32_t wanted = control_->request.load();
-    const auto end = Clock::now() + std::chrono::microseconds(budget);
-    do {
-        for (int i = 0; i < 32; ++i) {
-            if (control_->response.load(std::memory_order_acquire) == wanted) {
-                spin_us_ = std::min(2 * budget, max_spin_us);
-                return true;
-            }
-            NORIA_PAUSE();
-        }
-    } while (Clock::now() < end);
-    spin_us_ = budget / 2;
-    return false;
 }
 
 GuardAnswer GuardChannel::wait(double timeout_s, int process) {
     const uint32_t wanted = control_->request.load();
     const auto answered = [&] { return control_->response.load() == wanted; };
-    if (answered() || spin_for_answer()) return GuardAnswer::given;
+    if (answered()) return GuardAnswer::given;
     const auto end = Clock::now() + std::chrono::duration<double>(timeout_s);
     while (true) {
         control_->parent_sleeps.store(1);
@@ -111,52 +77,56 @@ GuardAnswer GuardChannel::wait(double timeout_s, int process) {
     }
 }
 
-// Items of one batch follow each other at once; between batches there is nothing to wait for.
-bool GuardChannel::spin_for_request() {
-    if (!several_cores() || served_ == 0) return false;
-    int budget = spin_us_;
-    if (budget == 0 && ++calls_ % probe_every == 0) budget = max_spin_us / 2;
-    const auto end = Clock::now() + std::chrono::microseconds(budget);
-    while (budget && Clock::now() < end)
-        for (int i = 0; i < 32; ++i) {
-            if (control_->request.load(std::memory_order_acquire) != served_ ||
-                control_->coming.load(std::memory_order_acquire) == served_ + 1) {
-                spin_us_ = std::min(2 * budget, max_spin_us);
-                return control_->request.load(std::memory_order_acquire) != served_;
-            }
-            NORIA_PAUSE();
-        }
-    spin_us_ = budget / 2;
-    return false;
+GuardChannel::Together::Together(GuardChannel &channel, int worker)
+    : channel_(channel), number_(channel.control_->request.load()) {
+    const double *cost = channel.cost_us_;
+    one_core_ = cost[1] < cost[0];
+    if (++channel.calls_ % try_every == 0) one_core_ = !one_core_;
+    cpu_set_t here;
+    CPU_ZERO(&here);
+    CPU_ZERO(&before_);
+    const int core = one_core_ ? sched_getcpu() : -1;
+    one_core_ = core >= 0 && core < CPU_SETSIZE &&
+                sched_getaffinity(0, sizeof before_, &before_) == 0;
+    if (!one_core_) return;
+    CPU_SET(core, &here);
+    one_core_ = sched_setaffinity(0, sizeof here, &here) == 0;
+    if (one_core_) sched_setaffinity(worker, sizeof here, &here);
+}
+
+GuardChannel::Together::~Together() {
+    if (one_core_) sched_setaffinity(0, sizeof before_, &before_);
+    GuardControl &control = *channel_.control_;
+    if (control.response.load() == number_) return;  // not answered
+    const double all = std::chrono::duration<double, std::micro>(Clock::now() - channel_.posted_).count();
+    const double cost = all - static_cast<double>(control.worker_ns.load()) / 1e3;
+    double &mean = channel_.cost_us_[one_core_];
+    const double told = std::min(std::max(cost, 0.0), most_us);
+    mean = mean == 0 ? told : mean + (told - mean) / 8;
 }
 
 bool GuardChannel::next() {
     const auto posted = [&] { return control_->request.load(std::memory_order_acquire) != served_; };
-    while (true) {
-        if (spin_for_request()) break;
-        if (control_->coming.load() == served_ + 1) {
-            const auto end = Clock::now() + std::chrono::microseconds(coming_spin_us);
-            for (int round = 0; !posted() && Clock::now() < end; ++round) {
-                for (int i = 0; i < 64 && !posted(); ++i) NORIA_PAUSE();
-                if (round > 8) sched_yield();
-            }
-        }
-        if (posted()) break;
+    while (!posted()) {
         control_->worker_sleeps.store(1);
         if (posted()) break;
-        // A request that is coming is not slept through: its announcement may precede the flag.
         pollfd waiting{my_event_, POLLIN, 0};
         const int ready = poll(&waiting, 1, -1);
         if (ready < 0 && errno != EINTR) return false;
         if (ready > 0 && !(waiting.revents & POLLIN)) return false;  // the library closed it
         if (ready > 0) drain(my_event_);
     }
+    sched_setaffinity(0, sizeof cores_, &cores_);
+    taken_ = Clock::now();
     served_ = control_->request.load();
     return true;
 }
 
 bool GuardChannel::answer() {
     if (fcntl(my_event_, F_GETFD) < 0 || fcntl(other_event_, F_GETFD) < 0) return false;
+    const auto took = Clock::now() - taken_;
+    control_->worker_ns.store(static_cast<uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(took).count()));
     control_->response.store(served_);
     wake(control_->parent_sleeps, other_event_);
     return true;

@@ -1,7 +1,10 @@
 // How an application and the worker that runs a user's library hand work to each other.
 #pragma once
 
+#include <sched.h>
+
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -10,12 +13,17 @@
 struct GuardControl {
     std::atomic<uint32_t> request;        // number of the last request
     std::atomic<uint32_t> response;       // number of the last one answered
-    std::atomic<uint32_t> coming;         // number of a request whose tensors are being copied
     std::atomic<uint32_t> parent_sleeps;  // wake it by its event
     std::atomic<uint32_t> worker_sleeps;
+    std::atomic<uint64_t> worker_ns;      // from taking the last request to answering it
 };
 
 constexpr size_t guard_control_bytes = 4096;
+constexpr size_t guard_words_at = 64;
+// Words from here on tell, three for a tensor, where it is: 0 for where it was prepared to be, else
+// its offset in the memory of outputs + 1; offset and size of the slot that it is in.
+constexpr size_t guard_places_at = 64;
+constexpr size_t guard_max_places = ((guard_control_bytes - guard_words_at) / 8 - guard_places_at) / 3;
 
 struct GuardCopy {
     void *to;
@@ -36,24 +44,44 @@ public:
     GuardChannel(const GuardChannel &) = delete;
     GuardChannel &operator=(const GuardChannel &) = delete;
 
-    // The application: copy tensors, then post a request. The worker is woken before the copy.
-    void post(const std::vector<GuardCopy> &copies);
+    // The application: copy tensors, say where the others are, then post a request.
+    void post(const std::vector<GuardCopy> &copies, const std::vector<uint64_t> &places);
     // The application: wait for its answer. `process` is a pidfd. After `interrupted` wait again.
     GuardAnswer wait(double timeout_s, int process);
+
 
     // The worker: wait for a request; false if there is nobody to wait for.
     bool next();
     // The worker: say that the request is answered; false if its descriptors are closed.
     bool answer();
 
+    // The application, around post and wait: for as long as this lives, it and the worker may share
+    // the core that it is on. Waking each other up on different ones takes longer where idle cores
+    // sleep deeply (virtual machines), and less where another process wants this one: what took
+    // less lately is done, and the other way tried now and then. The worker takes back its freedom
+    // before it does anything else, so that threads of a library are where they want to be.
+    class Together {
+    public:
+        Together(GuardChannel &channel, int worker);
+        ~Together();
+        Together(const Together &) = delete;
+        Together &operator=(const Together &) = delete;
+
+    private:
+        GuardChannel &channel_;
+        cpu_set_t before_;
+        bool one_core_ = false;
+        uint32_t number_;
+    };
+
 private:
     static void wake(std::atomic<uint32_t> &sleeps, int event);
-    bool spin_for_answer();
-    bool spin_for_request();
 
     GuardControl *control_ = nullptr;
     int my_event_, other_event_;
     uint32_t served_ = 0;   // worker: number of the last request taken
-    int spin_us_ = 40;      // halved by every wait that it did not shorten
+    cpu_set_t cores_;       // that this process may use
+    std::chrono::steady_clock::time_point taken_, posted_;
+    double cost_us_[2] = {0, 0};  // of a call beside the worker's own time: where it likes, here
     unsigned int calls_ = 0;
 };

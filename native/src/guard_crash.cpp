@@ -20,12 +20,20 @@ namespace {
 
 constexpr int max_frames = 96;
 constexpr size_t handler_stack_bytes = 512 * 1024;
-constexpr size_t regions = 16;
+constexpr size_t regions = 160;
 constexpr int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
+
+const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
 
 struct Region {
     uintptr_t start, end;
     char name[64];
+    int file = -1;
+    off_t offset = 0;
+    std::atomic<bool> own{false};  // written to: no longer the file's pages
+
+    uintptr_t first_page() const { return start & ~(page - 1); }
+    size_t pages() const { return ((end + page - 1) & ~(page - 1)) - first_page(); }
 };
 
 int report = -1;
@@ -150,7 +158,28 @@ bool overflowed(const siginfo_t *info, const ucontext_t *context) {
     return near_end(address) && near_end(top);
 }
 
+// A parser that decodes in place: its tensor becomes a copy of its own, and the write is repeated.
+bool made_writable(const siginfo_t *info) {
+    static std::atomic_flag busy = ATOMIC_FLAG_INIT;
+    if (info->si_signo != SIGSEGV || info->si_code != SEGV_ACCERR) return false;
+    const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
+    while (busy.test_and_set(std::memory_order_acquire)) {
+    }
+    bool made = false;
+    for (Region &region : guarded) {
+        if (region.file < 0 || address < region.start || address >= region.end) continue;
+        made = region.own || mmap(reinterpret_cast<void *>(region.first_page()), region.pages(),
+                                  PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, region.file,
+                                  region.offset) != MAP_FAILED;
+        region.own = made;
+        break;
+    }
+    busy.clear(std::memory_order_release);
+    return made;
+}
+
 void on_fatal(int number, siginfo_t *info, void *where) {
+    if (made_writable(info)) return;
     if (reporting.test_and_set()) {  // another thread is at it; the process ends when that is done
         while (true) pause();
     }
@@ -254,11 +283,26 @@ void guard_set_function(const char *name) {
     std::snprintf(function, sizeof function, "%s", name ? name : "");
 }
 
-void guard_set_region(size_t slot, uintptr_t start, uintptr_t end, const char *name) {
+void guard_set_region(size_t slot, uintptr_t start, uintptr_t end, const char *name, int file,
+                      uint64_t offset) {
     if (slot >= regions) return;
     Region &region = guarded[slot];
     region.name[0] = 0;
+    region.file = file;
+    region.offset = static_cast<off_t>(offset);
     region.start = start;
     region.end = end;
     std::snprintf(region.name, sizeof region.name, "%s", name);
+}
+
+bool guard_take_back() {
+    bool any = false;
+    for (Region &region : guarded) {
+        if (!region.own.exchange(false)) continue;
+        any = true;
+        if (mmap(reinterpret_cast<void *>(region.first_page()), region.pages(), PROT_READ,
+                 MAP_SHARED | MAP_FIXED | MAP_POPULATE, region.file, region.offset) == MAP_FAILED)
+            std::abort();  // it would show what is no longer there
+    }
+    return any;
 }

@@ -25,5 +25,11 @@ void guard_report_to(int fd, int hang_signal);
 // What is called from now on; null or "": nothing of the user's.
 void guard_set_function(const char *name);
 
-// Names the memory that an inaccessible page follows; `slot` is 0 to 15. Empty name: no longer.
-void guard_set_region(size_t slot, uintptr_t start, uintptr_t end, const char *name);
+// Names the memory that an inaccessible page follows; `slot` is 0 to 159. Empty name: no longer.
+// With a `file`, its pages are mapped there for reading, from `offset` on: the first write into them
+// makes them a private copy of this process.
+void guard_set_region(size_t slot, uintptr_t start, uintptr_t end, const char *name, int file,
+                      uint64_t offset);
+
+// Drops such copies, and maps the file's pages again; whether there were any.
+bool guard_take_back();

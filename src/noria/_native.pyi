@@ -153,9 +153,9 @@ class GuardChannel:
 
     def __init__(self, page: int, my_event: int, other_event: int) -> None: ...
 
-    def ask(self, arrays: list, to: Sequence[int], timeout_s: float, process: int) -> str:
+    def ask(self, arrays: list, to: Sequence[int], timeout_s: float, worker: int, process: int, slots: GuardSlots | None = None) -> str:
         """
-        Copy arrays to addresses, post a request and wait: 'given', 'died' or 'late'.
+        Copy arrays to addresses, but those that are in slots, post a request and wait: 'given', 'died' or 'late'.
         """
 
     def wait(self, timeout_s: float, process: int) -> str: ...
@@ -163,6 +163,25 @@ class GuardChannel:
     def next(self) -> bool: ...
 
     def answer(self) -> bool: ...
+
+class GuardMapping:
+    """Whole pages of a file in shared memory."""
+
+    def __init__(self, file: int, offset: int, bytes: int, writable: bool) -> None: ...
+
+    @property
+    def address(self) -> int: ...
+
+class GuardSlots:
+    """Addresses that are parts of a file in shared memory."""
+
+    def __init__(self) -> None: ...
+
+    def add(self, start: int, bytes: int, offset: int, mapped: int) -> None: ...
+
+GUARD_MAX_PLACES: int = 146
+
+GUARD_PLACES_AT: int = 64
 
 def guard_sandbox(memory_bytes: int) -> list[str]:
     """
@@ -177,8 +196,13 @@ def guard_report_to(fd: int, hang_signal: int) -> None:
 def guard_set_function(name: str) -> None:
     """What is called from now on."""
 
-def guard_set_region(slot: int, start: int, end: int, name: str) -> None:
-    """Name memory that a protected page follows."""
+def guard_set_region(slot: int, start: int, end: int, name: str, file: int = -1, offset: int = 0) -> None:
+    """
+    Name memory that a protected page follows; memory of a file can only be read, and becomes a copy of its own when it is written to. `offset`: of the page that `start` is in.
+    """
+
+def guard_take_back() -> bool:
+    """Share again what became a copy; whether anything had."""
 
 def guard_protect(address: int, bytes: int, readable: bool, writable: bool) -> None:
     """Change the rights of whole pages."""

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noria.engine.backends import Runner, RunOptions
+from noria.engine.backends import PlacingRunner, Runner, RunOptions
 from noria.engine.plan_header import PlanHeader
+from noria.engine.session import OutputMemory
 from noria.engine.tensors import Tensor, device_of
 from noria.errors import EngineError
 from noria.network.tensor_spec import TensorSpec
@@ -34,6 +35,7 @@ class PlanSession:
             more are run in several goes. Source: spec A.5, D.2.
         device: where tensors may live that are taken as they are: `cpu`, or `cuda:0`.
         options: threads and streams it was opened with.
+        output_memory: see `Session`.
     """
 
     def __init__(
@@ -50,6 +52,8 @@ class PlanSession:
         self.outputs: tuple[TensorSpec, ...] = runner.outputs
         self.max_batch = header.max_batch
         self.fixed_batch = header.fixed_batch
+        self.output_memory: OutputMemory | None = None
+        self._placing = runner if isinstance(runner, PlacingRunner) else None
         self._where = where
         self._runner: Runner | None = runner
         self._by_name = {spec.name: spec for spec in self.inputs}
@@ -121,6 +125,8 @@ class PlanSession:
         self, runner: Runner, feeds: Mapping[str, Any], to_host: bool = True
     ) -> Sequence[Array]:
         try:
+            if to_host and self._placing is not None and self.output_memory is not None:
+                return self._run_into(self._placing, feeds, self.output_memory)
             return runner.run(feeds, to_host=to_host)
         except EngineError as error:
             if error.where:
@@ -128,6 +134,27 @@ class PlanSession:
             raise EngineError(
                 error.found, where=self._where, expected=error.expected, fix=error.fix
             ) from error
+
+    def _run_into(
+        self, runner: PlacingRunner, feeds: Mapping[str, Any], memory: OutputMemory
+    ) -> Sequence[Array]:
+        """A run whose outputs are in `memory`, as far as their shapes are known and it has room."""
+        items = len(feeds[self.inputs[0].name])
+        places = {}
+        for spec in self.outputs:
+            shape = tuple(items if i == 0 and not isinstance(d, int) else d
+                          for i, d in enumerate(spec.shape))  # fmt: skip
+            known = tuple(d for d in shape if isinstance(d, int))
+            if known and known == shape and (place := memory.take(spec.dtype, known)) is not None:
+                places[spec.name] = place
+        if not places or not all(isinstance(a, np.ndarray) for a in feeds.values()):
+            return runner.run(feeds)
+        try:
+            return runner.run_into(feeds, places)
+        except EngineError:
+            outputs = runner.run(feeds)  # raises, too, if that was not the reason
+            self.output_memory = None
+            return outputs
 
     def submit(
         self, inputs: Mapping[str, Tensor], *, to_host: bool = True
@@ -149,7 +176,7 @@ class PlanSession:
     def close(self) -> None:
         """Release the runtime's memory; runs under way finish, queued ones are cancelled."""
         with self._lock:
-            runner, self._runner = self._runner, None
+            runner, self._runner, self._placing = self._runner, None, None
             executor, self._executor = self._executor, None
         if executor is not None:
             executor.shutdown(wait=True, cancel_futures=True)

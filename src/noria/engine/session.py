@@ -6,11 +6,25 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Any, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from noria.engine.backends import RunOptions
 from noria.engine.tensors import Tensor
 from noria.network.tensor_spec import TensorSpec
 
-__all__ = ["Session", "TensorSpec"]
+__all__ = ["OutputMemory", "Session", "TensorSpec"]
+
+
+class OutputMemory(Protocol):
+    """Gives the memory that outputs are written into, for somebody who wants them there."""
+
+    def take(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> npt.NDArray[Any] | None:
+        """A new C-contiguous array on the host, its values arbitrary; None: make it elsewhere.
+
+        It is taken back when nobody holds the array, or a view of it, any more. Thread-safe.
+        """
+        ...
 
 
 class Session(Protocol):
@@ -18,6 +32,10 @@ class Session(Protocol):
 
     Tensors need not be on the host: what already lives on `device` is taken as it is, and outputs
     stay there with `to_host=False`. Both speak DLPack, so they pass between libraries uncopied.
+
+    Attributes:
+        output_memory: where outputs on the host shall be written, if the runtime can write them
+            there and their shapes are known before the run; may be set at any time.
     """
 
     inputs: tuple[TensorSpec, ...]
@@ -26,6 +44,7 @@ class Session(Protocol):
     max_batch: int
     device: str
     options: RunOptions
+    output_memory: OutputMemory | None
 
     def run(self, inputs: Mapping[str, Tensor], *, to_host: bool = True) -> dict[str, Any]:
         """Run one batch, axis 0 of every tensor being the batch; outputs in binding order.

@@ -175,6 +175,8 @@ class Model:
             if not cfg.input_tensor_from_meta:
                 library = _library(cfg, choice, options) if len(session.inputs) > 1 else None
                 model.extra_inputs = initialize_extra_inputs(cfg, session, network, library)
+            if choice is not None and hasattr(session, "output_memory"):
+                session.output_memory = getattr(choice.library, "output_memory", None)
             if cfg.warmup_engine:
                 model._warm_up()
         except BaseException:

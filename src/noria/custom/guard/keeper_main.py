@@ -22,7 +22,7 @@ __all__ = ["HANG_SIGNAL", "main"]
 HANG_SIGNAL = signal.SIGRTMAX - 3
 """Asks a worker to report where it is."""
 
-_FDS = ("page", "inputs", "outputs", "mine", "others", "report", "stdout", "stderr")
+_FDS = ("page", "inputs", "outputs", "results", "mine", "others", "report", "stdout", "stderr")
 _HIGH = 240  # above what code that closes descriptors one by one usually reaches
 _LARGEST = 1 << 18
 
@@ -113,7 +113,7 @@ def _work(request: dict[str, Any], given: dict[str, int], keeper: int) -> int:
     left = _native.guard_sandbox(request["memory"])
     if os.getppid() != keeper:  # it died before its death could be waited for
         return 0
-    worker = Worker(fds["page"], fds["inputs"], fds["outputs"], fds["mine"], fds["others"])
+    worker = Worker(**fds)
     worker.unprotected = left
     worker.serve()
     return 71  # its descriptors are closed: the library's doing

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria.custom.guard import wire
+from noria.custom.guard.arena import OutputArena
 from noria.custom.guard.cases import Params, ParserKind, network_json, params_json
 from noria.custom.guard.errors import LibraryDied
 from noria.custom.guard.messages import notices_from
@@ -91,6 +92,11 @@ class GuardedLibrary:
 
     def __repr__(self) -> str:
         return f"GuardedLibrary({str(self.path)!r}, pid {self.process.pid})"
+
+    @property
+    def output_memory(self) -> OutputArena:
+        """Where an engine had better make its outputs: parsers read them there, uncopied."""
+        return self.process.arena
 
     def close(self) -> None:
         """End the worker. It is started again if a parser is called nevertheless."""
@@ -203,12 +209,14 @@ class GuardedLibrary:
                 ):
                     function.prepare(layers, network, params)
                     self._prepared = function.reference
-                found = process.call(
+                found, wrote = process.call(
                     function.arrays(layers),
                     function.offsets,
                     READERS[function.kind],
                     function.where,
+                    shared=not function.in_place,
                 )
+                function.in_place |= wrote
             except LibraryDied as error:
                 self._prepared = None
                 if error.death is None:
@@ -292,6 +300,7 @@ class _Function:
         self.where = where
         self.offsets: list[int] = []
         self.notices: list[Notice] = []
+        self.in_place = False  # it decodes in place: tensors are copied for it
         self.reference = weakref.ref(self)
         self._library = library
         self._number = -1

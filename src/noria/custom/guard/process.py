@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from noria import _native
 from noria.custom.guard import wire
+from noria.custom.guard.arena import OutputArena
 from noria.custom.guard.crash import Ending, Report, describe, read_report
 from noria.custom.guard.errors import Death, LibraryDied
 from noria.custom.guard.keeper import end_process, keeper
@@ -38,7 +39,7 @@ Arrays = list[npt.NDArray[Any]]
 class _Running:
     """One worker: its memory, its events, its process."""
 
-    def __init__(self, options: GuardOptions, python: bool) -> None:
+    def __init__(self, options: GuardOptions, python: bool, results: int) -> None:
         self.fds: dict[str, int] = {}
         self.owner = os.getpid()
         try:
@@ -53,11 +54,12 @@ class _Running:
                 self.fds[name] = os.eventfd(0, os.EFD_CLOEXEC)
             self.inputs, self.outputs = Region(self.fds["inputs"]), Region(self.fds["outputs"])
             self.words = control_words(self.fds["page"])
-            names = ("page", "inputs", "outputs", "theirs", "mine", "report")
+            before, after = ("page", "inputs", "outputs"), ("theirs", "mine", "report")
+            given = [*(self.fds[n] for n in before), results, *(self.fds[n] for n in after)]
             self.keeper = keeper()
             with _standard_streams() as streams:
                 self.pid, self.pidfd = self.keeper.start(
-                    [*(self.fds[n] for n in names), *streams],
+                    [*given, *streams],
                     python=python,
                     memory_bytes=options.memory_mib << 20,
                 )
@@ -147,6 +149,7 @@ class GuardedProcess:
         calls: answered so far, errors of the library included.
         deaths: so far, altogether.
         unprotected: what could not be taken from the worker, in words.
+        arena: memory for the arrays of `call` that the worker reads where they are.
     """
 
     def __init__(
@@ -164,6 +167,7 @@ class GuardedProcess:
         self.unprotected: list[str] = []
         self.generation = 0
         self.lock = threading.RLock()
+        self.arena = OutputArena()
         self._python = python
         self._setup = setup
         self._on_news = on_news
@@ -230,8 +234,16 @@ class GuardedProcess:
         offsets: list[int],
         read: Callable[[memoryview, Region, int], Any],
         what: str,
-    ) -> Any:
+        *,
+        shared: bool = True,
+    ) -> tuple[Any, bool]:
         """One call of what was prepared last, the arrays copied to `offsets` of the input region.
+
+        Args:
+            shared: those of `arena` are not copied.
+
+        Returns:
+            What it found, and whether it wrote into arrays of `arena` (that is: a copy of them).
 
         Raises:
             LibraryDied, NoriaError: as `invoke`.
@@ -240,9 +252,14 @@ class GuardedProcess:
         assert running is not None
         base = running.inputs.address
         running.words[wire.OP] = wire.CALL
-        self._exchange(running, arrays, [base + o for o in offsets], self.options.timeout_s, what)
+        slots = self.arena.slots if shared else None
+        to = [base + o for o in offsets]
+        self._exchange(running, arrays, to, self.options.timeout_s, what, slots)
+        if shared and running.words[wire.WROTE] == wire.NOT_SHARED:
+            return self.call(arrays, offsets, read, what, shared=False)[0], True
         try:
-            return read(running.words[wire.VALUES :], running.outputs, 0)
+            found = read(running.words[wire.VALUES :], running.outputs, 0)
+            return found, bool(running.words[wire.WROTE])
         except Nonsense as error:
             raise self.died("nonsense", what, self.options.timeout_s) from error
 
@@ -261,7 +278,7 @@ class GuardedProcess:
             raise self._given_up(what)
         if (delay := self._not_before - monotonic()) > 0:
             sleep(delay)
-        self._running = self._holder.running = _Running(self.options, self._python)
+        self._running = self._holder.running = _Running(self.options, self._python, self.arena.fd)
         self.generation += 1
         if self._setup is not None and not self._setting_up:
             self._setting_up = True
@@ -304,11 +321,12 @@ class GuardedProcess:
         to: list[int],
         timeout_s: float,
         what: str,
+        slots: Any = None,
     ) -> dict[str, Any]:
         """Post, wait, and read what is said beside the result."""
         running.words[wire.INPUT_SIZE] = running.inputs.size
         try:
-            ending = running.channel.ask(arrays, to, timeout_s, running.pidfd)
+            ending = running.channel.ask(arrays, to, timeout_s, running.pid, running.pidfd, slots)
         except BaseException:  # Ctrl-C: its answer would be taken for that of the next request
             self.close()
             raise

@@ -16,6 +16,7 @@ from noria.custom.guard import wire
 from noria.custom.guard.cases import ParserKind, network_from, params_from
 from noria.custom.guard.messages import arrays_in, error_json, notices_json, put_arrays
 from noria.custom.guard.results import WRITERS
+from noria.custom.guard.tensors import MAP_REGION, CannotShare, Tensors
 from noria.custom.guard.wire import OutOfRoom, Region, Writer, control_words
 from noria.errors import ParserError
 from noria.meta import Layer
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Operation", "Worker"]
 
-_MAP_REGION = 15
-
 
 class Worker:
     """Serves one application until that is gone.
@@ -37,18 +36,19 @@ class Worker:
         parsers: its parsers so far, with their kinds.
     """
 
-    def __init__(self, page: int, inputs: int, outputs: int, mine: int, others: int) -> None:
+    def __init__(
+        self, page: int, inputs: int, outputs: int, results: int, mine: int, others: int
+    ) -> None:
         self._channel = _native.GuardChannel(page, mine, others)
         self._words = control_words(page)
         self.inputs, self.outputs = Region(inputs), Region(outputs)
         self.library: CustomLibrary | None = None
         self.parsers: list[tuple[ParserKind, Checked[Any, Any], str]] = []
-        self._call: Callable[[], Any] | None = None
+        self._tensors = Tensors(self.inputs, results)
+        self._call: Callable[[dict[str, Layer]], Any] | None = None
         self._kind: ParserKind = "bbox"
         self._function = ""
         self._checked: Checked[Any, Any] | None = None
-        self._protected: list[int] = []
-        self._protected_in = 0
         self._told: set[Notice] = set()
         self._told_of = (0, 0)
         self.unprotected: list[str] = []
@@ -60,7 +60,7 @@ class Worker:
             side: dict[str, Any] = {}
             out = Writer(self.outputs, start=0)
             values: list[int] = []
-            words[wire.STATUS] = 0
+            words[wire.STATUS] = words[wire.WROTE] = 0
             try:
                 if words[wire.OP] == wire.CALL:
                     values = self._parse(out)
@@ -68,11 +68,15 @@ class Worker:
                     side = self._message(out)
             except KeyboardInterrupt:
                 raise
+            except CannotShare:
+                words[wire.WROTE] = wire.NOT_SHARED
             except BaseException as error:
                 _native.guard_set_function("")
                 words[wire.STATUS] = 1
                 side = {"error": error_json(error, self._function)}
                 out = Writer(self.outputs, start=0)
+            if _native.guard_take_back():
+                words[wire.WROTE] = 1
             if news := self._news():
                 side |= news
             if not self._answer(side, values, out):
@@ -107,43 +111,23 @@ class Worker:
     def prepare(self, payload: dict[str, Any], arrays: list[npt.NDArray[Any]]) -> None:
         """Get ready for calls of one parser on tensors of one layout."""
         kind, parser, name = self.parsers[payload["parser"]]
-        names: list[str] = payload["names"]
-        layers = {n: Layer(n, a) for n, a in zip(names, arrays, strict=True)}
         network = network_from(payload["network"])
         params = params_from(kind, payload["params"])
         self._kind, self._function, self._checked = kind, name, parser
         self._told_of = (-1, -1)
-        self._call = lambda: parser(layers, network, params)
-        self._protect(names, arrays)
+        self._call = lambda layers: parser(layers, network, params)
+        self._tensors.prepare(payload["names"], arrays)
 
     def _parse(self, out: Writer) -> list[int]:
         assert self._call is not None
+        layers = self._tensors.layers(self._words)
         _native.guard_set_function(self._function)
-        found = self._call()
+        found = self._call(layers)
         _native.guard_set_function("")
         try:
             return WRITERS[self._kind](found, out)
         except OutOfRoom as error:
             raise ParserError(f"the parser returned {error}", where=self._function) from error
-
-    def _protect(self, names: list[str], arrays: list[npt.NDArray[Any]]) -> None:
-        """Make the page behind each tensor one that can only be read."""
-        if self._protected_in == self.inputs.address:  # else that mapping is no longer used
-            for page in self._protected:
-                _native.guard_protect(page, wire.PAGE, True, True)
-        self._protected, self._protected_in = [], self.inputs.address
-        for i in range(_MAP_REGION):
-            _native.guard_set_region(i, 0, 0, "")
-        for i, (name, array) in enumerate(zip(names, arrays, strict=True)):
-            if not array.nbytes:
-                continue
-            start = int(array.__array_interface__["data"][0])
-            end = start + array.nbytes
-            page = wire.page_ceil(end)
-            _native.guard_protect(page, wire.PAGE, True, False)
-            self._protected.append(page)
-            if i < _MAP_REGION:
-                _native.guard_set_region(i, start, end, f"output layer {name}")
 
     def _news(self) -> dict[str, Any]:
         """Decisions and notices that the application has not been told."""
@@ -185,9 +169,7 @@ class GuardedMap:
             self._pages = room
             start = int(self._memory.__array_interface__["data"][0])
             _native.guard_protect(start + room, wire.PAGE, False, False)
-            _native.guard_set_region(
-                _MAP_REGION, start + room - size, start + room, "the class map"
-            )
+            _native.guard_set_region(MAP_REGION, start + room - size, start + room, "the class map")
         assert self._memory is not None
         found = self._memory[room - size : room].view(np.int32).reshape(height, width)
         found.fill(-1)

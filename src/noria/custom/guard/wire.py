@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noria import _native
+
 __all__ = [
     "CALL",
     "CONTROL_BYTES",
@@ -45,6 +47,11 @@ OP, MESSAGE_BYTES, INPUT_SIZE = 0, 1, 2
 # size of that region, and up to 12 numbers of the kind of result, whose arrays begin at 0.
 STATUS, SIDE_START, SIDE_BYTES, OUTPUT_SIZE, VALUES = 16, 17, 18, 19, 20
 MESSAGE, CALL = 1, 2
+# In an answer: 1 if the library wrote into tensors that it only shares, NOT_SHARED if it
+# cannot share them: nothing was called. Places: of the tensors
+# of a call, see `native/src/guard_channel.h`.
+WROTE, NOT_SHARED = 40, 2
+PLACES, MAX_PLACES = _native.GUARD_PLACES_AT, _native.GUARD_MAX_PLACES
 
 _SEALS = getattr(fcntl, "F_SEAL_SHRINK", 2) | getattr(fcntl, "F_SEAL_SEAL", 1)
 

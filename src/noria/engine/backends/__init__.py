@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, cast, runtime_checkable
 
+import numpy.typing as npt
+
 from noria.engine.tensors import Tensor
 from noria.errors import EngineError
 from noria.network.tensor_spec import TensorSpec
@@ -18,6 +20,7 @@ __all__ = [
     "Backend",
     "CompilingBackend",
     "Optimization",
+    "PlacingRunner",
     "PluginBackend",
     "RunOptions",
     "Runner",
@@ -85,6 +88,25 @@ class Runner(Protocol):
 
     def close(self) -> None:
         """Release the model. Runs that are under way finish."""
+        ...
+
+
+@runtime_checkable
+class PlacingRunner(Runner, Protocol):
+    """A runner that can write outputs where it is told to."""
+
+    def run_into(
+        self, feeds: Mapping[str, Tensor], places: Mapping[str, npt.NDArray[Any]]
+    ) -> Sequence[Any]:
+        """`run`, each output that `places` names being written into that array if it can be.
+
+        Args:
+            feeds: arrays on the host.
+            places: C-contiguous arrays of the output's type, and the shape it will have.
+
+        Raises:
+            EngineError: as `run`; perhaps if an output has another shape than its array.
+        """
         ...
 
 

@@ -6,7 +6,7 @@ import re
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,9 @@ class _Variant:
         # a model that does not use an input is compiled without it
         self._names = [port.get_names() for port in self._compiled.inputs]
         self._idle: deque[Any] = deque()
+        self._placing: deque[Any] = deque()
+        # where a shape is only known afterwards, OpenVINO 2026.4 may write elsewhere unseen
+        self._static = [port.get_partial_shape().is_static for port in self._compiled.outputs]
 
     def run(self, feeds: Mapping[str, npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
         arrays = [next(feeds[n] for n in names if n in feeds) for names in self._names]
@@ -64,6 +67,32 @@ class _Variant:
             return list(results.values())
         finally:
             self._idle.append(request)
+
+    def run_into(
+        self, feeds: Mapping[str, npt.NDArray[Any]], places: Sequence[npt.NDArray[Any] | None]
+    ) -> list[npt.NDArray[Any]]:
+        """`run` with requests of their own, whose outputs are told anew each time."""
+        arrays = [next(feeds[n] for n in names if n in feeds) for names in self._names]
+        try:
+            request = self._placing.pop()
+        except IndexError:
+            request = self._compiled.create_infer_request()
+        places = [p if s else None for p, s in zip(places, self._static, strict=True)]
+        for i, place in enumerate(places):
+            if place is not None:
+                request.set_output_tensor(i, ov.Tensor(place, shared_memory=True))
+        results = request.infer(arrays, share_inputs=True, share_outputs=True)
+        made = [
+            place if place is not None and _same(array, place) else array.copy()
+            for place, array in zip(places, results.values(), strict=True)
+        ]
+        self._placing.append(request)  # one that failed is not used again
+        return made
+
+
+def _same(array: npt.NDArray[Any], place: npt.NDArray[Any]) -> bool:
+    """Whether the runtime kept the memory: for another shape it takes its own."""
+    return array.shape == place.shape and array.ctypes.data == place.ctypes.data
 
 
 class OpenVinoRunner:
@@ -117,6 +146,19 @@ class OpenVinoRunner:
     def run(
         self, feeds: Mapping[str, npt.NDArray[Any]], *, to_host: bool = True
     ) -> list[npt.NDArray[Any]]:
+        return self._run(feeds, None)
+
+    def run_into(
+        self, feeds: Mapping[str, npt.NDArray[Any]], places: Mapping[str, npt.NDArray[Any]]
+    ) -> list[npt.NDArray[Any]]:
+        """See `PlacingRunner`."""
+        return self._run(feeds, [places.get(spec.name) for spec in self.outputs])
+
+    def _run(
+        self,
+        feeds: Mapping[str, npt.NDArray[Any]],
+        places: Sequence[npt.NDArray[Any] | None] | None,
+    ) -> list[npt.NDArray[Any]]:
         try:
             variant = self._fixed
             if not self._batched:
@@ -127,7 +169,7 @@ class OpenVinoRunner:
                     variant = self._for_any_batch(size)
             if variant is None:
                 raise EngineError("the session is closed")
-            return variant.run(feeds)
+            return variant.run(feeds) if places is None else variant.run_into(feeds, places)
         except RuntimeError as error:
             raise _worded(error, "failed") from error
 

@@ -1,0 +1,115 @@
+"""Memory that an engine writes its outputs into, and that a worker reads where it is."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from contextlib import suppress
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noria import _native
+from noria.custom.guard import wire
+
+__all__ = ["MAX_BYTES", "OutputArena"]
+
+MAX_BYTES = 1 << 28
+"""Beyond this, outputs are made elsewhere and copied for the worker: somebody keeps them."""
+
+
+MIN_BYTES = 1 << 16
+"""Smaller ones are copied in less time than it takes an engine to be told a place."""
+
+
+class _Slot:
+    __slots__ = ("mapping", "room")
+
+    def __init__(self, mapping: Any, room: int) -> None:
+        self.mapping = mapping
+        self.room = room
+
+
+class _Lease:
+    """What an array's memory belongs to; with the last array the slot is free again."""
+
+    __slots__ = ("__array_interface__", "_arena", "_slot")
+
+    def __init__(self, arena: OutputArena, slot: _Slot, shown: dict[str, Any]) -> None:
+        self._arena = arena
+        self._slot = slot
+        self.__array_interface__ = shown
+
+    def __del__(self) -> None:
+        self._arena.free.append(self._slot)
+
+
+class OutputArena:
+    """A `noria.engine.session.OutputMemory` of one library.
+
+    Each array is the end of a slot of whole pages; a further page follows, so that the worker sees
+    nothing else there. Slots are used again when nobody has the array any more.
+
+    Attributes:
+        slots: where they are, for `GuardChannel.ask`.
+        free: slots to be used again. Appending is all that a collector of garbage does.
+    """
+
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+        self.slots = _native.GuardSlots()
+        self.free: deque[_Slot] = deque()
+        self._max_bytes = max_bytes
+        self._owner = os.getpid()
+        self._lock = threading.Lock()
+        self._size = 0
+        self._file = wire.new_memory("results", 0)
+        try:  # the worker can only read it
+            self.fd = os.open(f"/proc/self/fd/{self._file}", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:  # no /proc
+            self.fd = os.dup(self._file)
+
+    def __del__(self) -> None:
+        for name in ("_file", "fd"):
+            with suppress(OSError, AttributeError):
+                os.close(getattr(self, name))
+
+    def take(self, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> npt.NDArray[Any] | None:
+        """See `OutputMemory`. None if there is no more room, or if it is not worth while."""
+        kind = np.dtype(dtype)
+        size = prod(shape) * kind.itemsize
+        if (
+            size < MIN_BYTES or os.getpid() != self._owner
+        ):  # a forked child: the slots are its parent's
+            return None
+        room = wire.page_ceil(size)
+        with self._lock:
+            slot = self._again(room) or self._another(room)
+        if slot is None:
+            return None
+        start = slot.mapping.address + slot.room - (-(-size // 64) * 64)
+        shown = {"version": 3, "typestr": kind.str, "shape": shape, "data": (start, False)}
+        return np.asarray(_Lease(self, slot, shown))
+
+    def _again(self, room: int) -> _Slot | None:
+        for _ in range(len(self.free)):
+            slot = self.free.popleft()
+            if room <= slot.room <= 2 * room:
+                return slot
+            self.free.append(slot)
+        return None
+
+    def _another(self, room: int) -> _Slot | None:
+        size = room + wire.PAGE
+        if self._size + size > self._max_bytes:
+            return None
+        try:
+            os.ftruncate(self._file, self._size + size)
+            mapping = _native.GuardMapping(self._file, self._size, room, True)
+        except (OSError, RuntimeError):
+            return None
+        self.slots.add(mapping.address, room, self._size, size)
+        self._size += size
+        return _Slot(mapping, room)

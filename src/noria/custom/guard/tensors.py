@@ -1,0 +1,119 @@
+"""The worker's view of the tensors of a call: copied for it, or shared as they are."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noria import _native
+from noria.custom.guard import wire
+from noria.custom.guard.wire import Region
+from noria.meta import Layer
+
+__all__ = ["MAP_REGION", "CannotShare", "Tensors"]
+
+MAP_REGION = 159
+"""Number of the region (`guard_set_region`) of class maps; those before are tensors."""
+
+_MAX_KNOWN = 4096
+Place = tuple[int, int, int]
+Shown = list[tuple[int, int, int, int]]
+"""Of each tensor: start, end, file or -1, offset of its first page in that."""
+
+
+class CannotShare(Exception):
+    """There is no address space for shared tensors: they have to be copied."""
+
+
+class Tensors:
+    """Where the layers of a call are.
+
+    Each copied tensor is followed by a page that can only be read. Shared ones can only be read
+    themselves; the first write makes a copy of their pages for this process, see `guard_crash.h`.
+    """
+
+    def __init__(self, inputs: Region, results: int) -> None:
+        self._inputs = inputs
+        self._results = results
+        self._slots: dict[int, Any] = {}
+        self._names: list[str] = []
+        self._arrays: list[npt.NDArray[Any]] = []
+        self._protected: list[int] = []
+        self._protected_in = 0
+        self._known: dict[tuple[int, ...], tuple[dict[str, Layer], Shown]] = {}
+        self._current: tuple[int, ...] | None = None
+
+    def prepare(self, names: list[str], arrays: list[npt.NDArray[Any]]) -> None:
+        """From now on calls have these layers; `arrays` are where copies will be."""
+        self._names, self._arrays = names, arrays
+        self._known.clear()
+        self._current = None
+        if self._protected_in == self._inputs.address:  # else that mapping is no longer used
+            for page in self._protected:
+                _native.guard_protect(page, wire.PAGE, True, True)
+        self._protected, self._protected_in = [], self._inputs.address
+        for i in range(MAP_REGION):
+            _native.guard_set_region(i, 0, 0, "")
+        for array in arrays:
+            if array.nbytes:
+                page = wire.page_ceil(_address(array) + array.nbytes)
+                _native.guard_protect(page, wire.PAGE, True, False)
+                self._protected.append(page)
+
+    def layers(self, words: memoryview) -> dict[str, Layer]:
+        """The layers of the call that the words of the control page are about.
+
+        Raises:
+            CannotShare: see there.
+        """
+        count = min(len(self._names), wire.MAX_PLACES)
+        key = tuple(words[wire.PLACES : wire.PLACES + 3 * count])
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) >= _MAX_KNOWN:
+                self._known.clear()
+            known = self._known[key] = self._find(key)
+        if key != self._current:
+            self._current = key
+            for i, (name, shown) in enumerate(zip(self._names, known[1], strict=True)):
+                if i < MAP_REGION:
+                    start, end, file, offset = shown
+                    _native.guard_set_region(i, start, end, f"output layer {name}", file, offset)
+        return known[0]
+
+    def _find(self, key: tuple[int, ...]) -> tuple[dict[str, Layer], Shown]:
+        layers: dict[str, Layer] = {}
+        shown: Shown = []
+        for i, (name, array) in enumerate(zip(self._names, self._arrays, strict=True)):
+            place, slot, size = key[3 * i : 3 * i + 3] if 3 * i < len(key) else (0, 0, 0)
+            if not place:
+                start = _address(array)
+                shown.append((start, start + array.nbytes, -1, 0))
+            else:
+                array, start = self._shared(array, place - 1, slot, size)
+                offset = (place - 1) // wire.PAGE * wire.PAGE
+                shown.append((start, start + array.nbytes, self._results, offset))
+            layers[name] = Layer(name, array)
+        return layers, shown
+
+    def _shared(
+        self, like: npt.NDArray[Any], place: int, slot: int, size: int
+    ) -> tuple[npt.NDArray[Any], int]:
+        mapping = self._slots.get(slot)
+        if mapping is None:
+            try:
+                mapping = _native.GuardMapping(self._results, slot, size, False)
+            except RuntimeError as error:
+                raise CannotShare(str(error)) from error
+            self._slots[slot] = mapping
+        start = mapping.address + place - slot
+        memory = (ctypes.c_char * like.nbytes).from_address(start)
+        view: Any = memory  # writable, as a copy would be: see above
+        return np.frombuffer(view, like.dtype).reshape(like.shape), start
+
+
+def _address(array: npt.NDArray[Any]) -> int:
+    return int(array.__array_interface__["data"][0])
