@@ -14,14 +14,9 @@ from typing import Any
 import yaml
 
 from noria.config.document import Document, Entry, Group, show
+from noria.config.yaml_events import MAX_DEPTH, NULLS, Malformed, line_of, parse_events, refusing
 
 __all__ = ["read_yaml"]
-
-# Events instead of nodes: nothing is built, so neither deep nesting nor aliases of aliases can cost
-# memory or stack.
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_MAX_DEPTH = 50  # a config is two deep; the scanner of PyYAML is slow on thousands
-_NULLS = ("", "~", "null", "Null", "NULL")
 
 
 def read_yaml(data: bytes, path: Path) -> Document:
@@ -35,19 +30,8 @@ def read_yaml(data: bytes, path: Path) -> Document:
         The document; what is refused is in `problems`.
     """
     document = Document(path, "yaml")
-    try:
-        _Reader(document, yaml.parse(data, Loader=_LOADER)).read()
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        reason = ", ".join(part for part in (error.context, error.problem) if part)
-        document.refuse(mark.line + 1 if mark else 1, f"malformed YAML: {show(reason, limit=200)}")
-    except _Malformed as error:
-        document.refuse(error.line, f"malformed YAML: {error}")
-    except (yaml.YAMLError, UnicodeError) as error:
-        # the reader's own errors (bad UTF-8, control characters) know an offset instead of a line
-        line = data.count(b"\n", 0, getattr(error, "position", 0) or 0) + 1
-        reason = str(getattr(error, "reason", error))
-        document.refuse(line, f"malformed YAML: {show(reason, limit=200)}", "UTF-8 text")
+    with refusing(data, document):
+        _Reader(document, parse_events(data)).read()
     return document
 
 
@@ -70,7 +54,9 @@ class _Reader:
         event = self._next()
         if not isinstance(event, yaml.MappingStartEvent):
             self._skip(event)
-            document.refuse(_line(event), "the file is not a mapping.", "groups, such as property:")
+            document.refuse(
+                line_of(event), "the file is not a mapping.", "groups, such as property:"
+            )
             return
         for key in iter(self._next, None):
             if isinstance(key, yaml.MappingEndEvent):
@@ -79,19 +65,19 @@ class _Reader:
         self._next()  # DocumentEnd
         extra = next(self.events, None)
         if isinstance(extra, yaml.DocumentStartEvent):
-            document.remark(_line(extra), "only the first document of a YAML file is read")
+            document.remark(line_of(extra), "only the first document of a YAML file is read")
 
     def _next(self) -> Any:
         event = next(self.events)
         if isinstance(event, yaml.CollectionStartEvent):
             self.depth += 1
-            if self.depth > _MAX_DEPTH:
-                raise _Malformed(_line(event), f"nested deeper than {_MAX_DEPTH}")
+            if self.depth > MAX_DEPTH:
+                raise Malformed(line_of(event), f"nested deeper than {MAX_DEPTH}")
         elif isinstance(event, yaml.CollectionEndEvent):
             self.depth -= 1
         if isinstance(event, yaml.AliasEvent):
             if event.anchor not in self.anchors:
-                raise _Malformed(_line(event), "an alias of an unknown anchor")
+                raise Malformed(line_of(event), "an alias of an unknown anchor")
             # an alias of a mapping or sequence is no scalar, whatever it holds
             return self.anchors[event.anchor] or _Collection(event.start_mark)
         anchor = getattr(event, "anchor", None)
@@ -116,12 +102,12 @@ class _Reader:
     def _group(self, key: Any, value: Any) -> None:
         document = self.document
         if not isinstance(key, yaml.ScalarEvent):
-            line = _line(key)
+            line = line_of(key)
             document.refuse(line, "a group name must be a plain text.", "such as property:")
             # the key's own content comes before the value: walk both, `value` was part of the key
             self._skip_pair(key, value)
             return
-        name, line = key.value, _line(key)
+        name, line = key.value, line_of(key)
         if name in document.groups:
             document.refuse(
                 line,
@@ -149,7 +135,7 @@ class _Reader:
         document = self.document
         seen: dict[str, int] = {}
         while not isinstance(key := self._next(), yaml.MappingEndEvent):
-            line = _line(key)
+            line = line_of(key)
             value = self._next()
             if not isinstance(key, yaml.ScalarEvent):
                 document.refuse(line, "a key must be a plain text.", "key: value")
@@ -179,16 +165,5 @@ class _Collection:
         self.start_mark = mark
 
 
-class _Malformed(Exception):
-    def __init__(self, line: int, reason: str) -> None:
-        super().__init__(reason)
-        self.line = line
-
-
-def _line(event: Any) -> int:
-    line: int = event.start_mark.line
-    return line + 1
-
-
 def _is_null(event: yaml.ScalarEvent) -> bool:
-    return not event.style and event.value in _NULLS
+    return not event.style and event.value in NULLS

@@ -1,7 +1,6 @@
 """YAML as a tree of texts with line numbers, for files that are deeper than groups of keys.
 
-Built from events like `yamlfile`: nothing is constructed, so no tag runs code, and neither deep
-nesting nor aliases of aliases can cost memory or stack. An alias is the same node again.
+An alias is the same node again.
 """
 
 from __future__ import annotations
@@ -13,12 +12,9 @@ from typing import Any, TypeAlias
 import yaml
 
 from noria.config.document import Document, show
+from noria.config.yaml_events import MAX_DEPTH, NULLS, Malformed, line_of, parse_events, refusing
 
 __all__ = ["MapNode", "Node", "Scalar", "SeqNode", "read_tree", "top_level_keys"]
-
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_MAX_DEPTH = 50
-_NULLS = ("", "~", "null", "Null", "NULL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +27,7 @@ class Scalar:
 
     @property
     def empty(self) -> bool:
-        return self.plain and self.text in _NULLS
+        return self.plain and self.text in NULLS
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +57,12 @@ def read_tree(data: bytes, document: Document) -> MapNode | None:
     Returns:
         The tree; None when there is none to work with, and then `document.problems` says why.
     """
-    try:
-        node = _Reader(document, yaml.parse(data, Loader=_LOADER)).read()
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        reason = ", ".join(part for part in (error.context, error.problem) if part)
-        document.refuse(mark.line + 1 if mark else 1, f"malformed YAML: {show(reason, limit=200)}")
-    except _Malformed as error:
-        document.refuse(error.line, f"malformed YAML: {error}")
-    except (yaml.YAMLError, UnicodeError) as error:
-        line = data.count(b"\n", 0, getattr(error, "position", 0) or 0) + 1
-        reason = str(getattr(error, "reason", error))
-        document.refuse(line, f"malformed YAML: {show(reason, limit=200)}", "UTF-8 text")
-    else:
-        if isinstance(node, MapNode):
-            return node
+    node = None
+    with refusing(data, document):
+        node = _Reader(document, parse_events(data)).read()
+    if isinstance(node, MapNode):
+        return node
+    if not document.problems:
         line = node.line if node else 1
         found = "the file is empty." if node is None else "the file is not a mapping."
         document.refuse(line, found, "keys with values, such as sources:")
@@ -87,7 +74,7 @@ def top_level_keys(data: bytes) -> list[str]:
     keys: list[str] = []
     depth, key = 0, True
     try:
-        for event in yaml.parse(data, Loader=_LOADER):
+        for event in parse_events(data):
             if isinstance(event, yaml.CollectionEndEvent):
                 depth -= 1
             elif depth == 1 and isinstance(event, yaml.NodeEvent):
@@ -98,7 +85,7 @@ def top_level_keys(data: bytes) -> list[str]:
                 if depth == 0 and not isinstance(event, yaml.MappingStartEvent):
                     return []
                 depth += 1
-                if depth > _MAX_DEPTH:
+                if depth > MAX_DEPTH:
                     return keys
             if isinstance(event, yaml.DocumentEndEvent):
                 return keys
@@ -123,24 +110,24 @@ class _Reader:
         next(self.events)  # DocumentEnd
         extra = next(self.events, None)
         if isinstance(extra, yaml.DocumentStartEvent):
-            self.document.remark(_line(extra), "only the first document of a YAML file is read")
+            self.document.remark(line_of(extra), "only the first document of a YAML file is read")
         return None if isinstance(node, Scalar) and node.empty else node
 
     def _node(self, event: Any, depth: int) -> Node:
-        if depth > _MAX_DEPTH:
-            raise _Malformed(_line(event), f"nested deeper than {_MAX_DEPTH}")
+        if depth > MAX_DEPTH:
+            raise Malformed(line_of(event), f"nested deeper than {MAX_DEPTH}")
         if isinstance(event, yaml.AliasEvent):
             if event.anchor not in self.anchors:
-                raise _Malformed(_line(event), "an alias of an unknown anchor")
+                raise Malformed(line_of(event), "an alias of an unknown anchor")
             return self.anchors[event.anchor]
         node: Node
         if isinstance(event, yaml.ScalarEvent):
-            node = Scalar(event.value, _line(event), not event.style)
+            node = Scalar(event.value, line_of(event), not event.style)
         elif isinstance(event, yaml.SequenceStartEvent):
             items = []
             while not isinstance(item := next(self.events), yaml.SequenceEndEvent):
                 items.append(self._node(item, depth + 1))
-            node = SeqNode(tuple(items), _line(event))
+            node = SeqNode(tuple(items), line_of(event))
         else:
             node = self._mapping(event, depth)
         if event.anchor is not None:
@@ -154,7 +141,7 @@ class _Reader:
             key = self._node(start, depth + 1)
             value = self._node(next(self.events), depth + 1)
             if not isinstance(key, Scalar):
-                self.document.refuse(_line(start), "a key must be a plain text.", "key: value")
+                self.document.refuse(line_of(start), "a key must be a plain text.", "key: value")
             elif key.text in seen:
                 self.document.refuse(
                     key.line,
@@ -164,15 +151,4 @@ class _Reader:
             else:
                 seen[key.text] = key.line
                 pairs.append((key, value))
-        return MapNode(tuple(pairs), _line(event))
-
-
-class _Malformed(Exception):
-    def __init__(self, line: int, reason: str) -> None:
-        super().__init__(reason)
-        self.line = line
-
-
-def _line(event: Any) -> int:
-    line: int = event.start_mark.line
-    return line + 1
+        return MapNode(tuple(pairs), line_of(event))

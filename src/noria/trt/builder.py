@@ -14,7 +14,7 @@ from noria.trt.network import INetworkDefinition
 from noria.trt.numbered import names_in
 from noria.trt.profile import IOptimizationProfile
 from noria.trt.reporting import Severity, report
-from noria.trt.strict import Closable
+from noria.trt.strict import Closable, kept
 
 if TYPE_CHECKING:
     from noria.engine.plan import Plan
@@ -57,46 +57,13 @@ class Builder(Closable):
         self._old: dict[str, Any] = {}
         self._registry: PluginRegistry | None = None
 
-    @property
-    def logger(self) -> Any:
-        """Where it says what is wrong."""
-        return self._logger
-
-    @property
-    def error_recorder(self) -> Any:
-        """An `IErrorRecorder`, or None."""
-        return self._recorder
-
-    @error_recorder.setter
-    def error_recorder(self, value: Any) -> None:
-        self._recorder = value
-
-    @property
-    def gpu_allocator(self) -> Any:
-        """Kept; memory is the host's."""
-        return self._allocator
-
-    @gpu_allocator.setter
-    def gpu_allocator(self, value: Any) -> None:
-        self._allocator = value
-
-    @property
-    def max_batch_size(self) -> int:
-        """Largest batch of networks with an implicit one."""
-        return self._max_batch
-
-    @max_batch_size.setter
-    def max_batch_size(self, value: int) -> None:
-        self._max_batch = int(value)
-
-    @property
-    def max_threads(self) -> int:
-        """Recorded."""
-        return self._max_threads
-
-    @max_threads.setter
-    def max_threads(self, value: int) -> None:
-        self._max_threads = int(value)
+    logger = kept("_logger", "Where it says what is wrong.", read_only=True)
+    error_recorder = kept("_recorder", "An `IErrorRecorder`, or None.")
+    gpu_allocator = kept("_allocator", "Kept; memory is the host's.")
+    max_batch_size = kept(
+        "_max_batch", "Largest batch of networks with an implicit one.", convert=int
+    )
+    max_threads = kept("_max_threads", "Recorded.", convert=int)
 
     @property
     def max_workspace_size(self) -> int:

@@ -18,6 +18,7 @@ from noria.trt.engine import Binding, ICudaEngine
 from noria.trt.enums import ErrorCodeTRT
 from noria.trt.reporting import Severity
 from noria.trt.shapes.info import Axes
+from noria.trt.strict import kept
 
 __all__ = ["IExecutionContext"]
 
@@ -76,23 +77,10 @@ class IExecutionContext(ContextBindings):
     def name(self, value: str) -> None:
         self._plain["name"] = str(value)
 
-    @property
-    def error_recorder(self) -> Any:
-        """An `IErrorRecorder`, or None."""
-        return self._recorder
-
-    @error_recorder.setter
-    def error_recorder(self, value: Any) -> None:
-        self._recorder = value
-
-    @property
-    def profiler(self) -> Any:
-        """An `IProfiler`. The graph runs as a whole: one time is reported, under its name."""
-        return self._profiler
-
-    @profiler.setter
-    def profiler(self, value: Any) -> None:
-        self._profiler = value
+    error_recorder = kept("_recorder", "An `IErrorRecorder`, or None.")
+    profiler = kept(
+        "_profiler", "An `IProfiler`. The graph runs as a whole: one time is told, under its name."
+    )
 
     @property
     def active_optimization_profile(self) -> int:

@@ -10,22 +10,12 @@ import numpy as np
 from noria.plugins.dims import Dims
 from noria.trt.compat import Span, versioned
 from noria.trt.enums import ProfilingVerbosity
-from noria.trt.strict import Closable
+from noria.trt.strict import Closable, setting
 
 if TYPE_CHECKING:
     from noria.trt.engine import ICudaEngine
 
 __all__ = ["ContextBindings"]
-
-
-def _setting(name: str, default: Any, doc: str) -> Any:
-    def get(self: ContextBindings) -> Any:
-        return self._plain.get(name, default)
-
-    def put(self: ContextBindings, value: Any) -> None:
-        self._plain[name] = value
-
-    return property(get, put, doc=doc)
 
 
 def _old(instead: str) -> Span:
@@ -51,12 +41,12 @@ class ContextBindings(Closable):
     _plain: dict[str, Any]
     _profile: int
 
-    debug_sync = _setting("debug_sync", False, "Every run is synchronous.")
-    enqueue_emits_profile = _setting("enqueue_emits_profile", True, "Report each run by itself.")
-    device_memory = _setting("device_memory", 0, "None is needed.")
-    persistent_cache_limit = _setting("persistent_cache_limit", 0, "Recorded.")
-    temporary_allocator = _setting("temporary_allocator", None, "Kept.")
-    nvtx_verbosity = _setting("nvtx_verbosity", ProfilingVerbosity["LAYER_NAMES_ONLY"], "Recorded.")
+    debug_sync = setting("debug_sync", False, "Every run is synchronous.")
+    enqueue_emits_profile = setting("enqueue_emits_profile", True, "Report each run by itself.")
+    device_memory = setting("device_memory", 0, "None is needed.")
+    persistent_cache_limit = setting("persistent_cache_limit", 0, "Recorded.")
+    temporary_allocator = setting("temporary_allocator", None, "Kept.")
+    nvtx_verbosity = setting("nvtx_verbosity", ProfilingVerbosity["LAYER_NAMES_ONLY"], "Recorded.")
 
     def set_device_memory(self, memory: int, size: int) -> None:
         """None is needed."""

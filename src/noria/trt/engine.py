@@ -28,6 +28,7 @@ from noria.trt.record import ProfileRecord, TrtRecord, record_of
 from noria.trt.reporting import Severity, report
 from noria.trt.shapes.info import Axes
 from noria.trt.shapes.model import ModelShapes
+from noria.trt.strict import kept
 
 __all__ = ["Binding", "ICudaEngine", "open_engine"]
 
@@ -89,14 +90,7 @@ class ICudaEngine(EngineBindings):
         """Name of the network."""
         return self._record.name
 
-    @property
-    def error_recorder(self) -> Any:
-        """An `IErrorRecorder`, or None."""
-        return self._recorder
-
-    @error_recorder.setter
-    def error_recorder(self, value: Any) -> None:
-        self._recorder = value
+    error_recorder = kept("_recorder", "An `IErrorRecorder`, or None.")
 
     @property
     def num_io_tensors(self) -> int:

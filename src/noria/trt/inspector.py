@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from noria.trt.enums import LayerInformationFormat
 from noria.trt.record import LayerRecord
-from noria.trt.strict import Strict
+from noria.trt.strict import Strict, kept
 
 if TYPE_CHECKING:
     from noria.trt.engine import ICudaEngine
@@ -25,23 +25,8 @@ class EngineInspector(Strict):
         self._context: Any = None
         self._recorder: Any = None
 
-    @property
-    def execution_context(self) -> Any:
-        """A context whose shapes are told."""
-        return self._context
-
-    @execution_context.setter
-    def execution_context(self, value: Any) -> None:
-        self._context = value
-
-    @property
-    def error_recorder(self) -> Any:
-        """An `IErrorRecorder`, or None."""
-        return self._recorder
-
-    @error_recorder.setter
-    def error_recorder(self, value: Any) -> None:
-        self._recorder = value
+    execution_context = kept("_context", "A context whose shapes are told.")
+    error_recorder = kept("_recorder", "An `IErrorRecorder`, or None.")
 
     def get_layer_information(self, layer_index: int, format: Any) -> str:
         """One layer."""

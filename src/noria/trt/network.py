@@ -12,6 +12,7 @@ from noria.trt.compat import Span, generation, versioned
 from noria.trt.layer import ILayer
 from noria.trt.numbered import from_mask, names_in
 from noria.trt.shapes.info import TensorInfo
+from noria.trt.strict import kept
 from noria.trt.tensor import ITensor
 from noria.trt.types import elem_of
 from noria.trt.weights import as_array
@@ -52,33 +53,15 @@ class INetworkDefinition(AddsTransformer):
         self._debugged: set[str] = set()
         self._keepalive: list[Any] = []
 
-    @property
-    def name(self) -> str:
-        """Name of the network, which the engine gets."""
-        return self._name
-
-    @name.setter
-    def name(self, value: str) -> None:
-        self._name = str(value)
+    name = kept("_name", "Name of the network, which the engine gets.", convert=str)
 
     @property
     def builder(self) -> Builder | None:
         """What made it."""
         return self._builder
 
-    @property
-    def logger(self) -> Any:
-        """Where it says what is wrong."""
-        return self._logger
-
-    @property
-    def error_recorder(self) -> Any:
-        """An `IErrorRecorder`, or None."""
-        return self._recorder
-
-    @error_recorder.setter
-    def error_recorder(self, value: Any) -> None:
-        self._recorder = value
+    logger = kept("_logger", "Where it says what is wrong.", read_only=True)
+    error_recorder = kept("_recorder", "An `IErrorRecorder`, or None.")
 
     @property
     def flags(self) -> int:

@@ -12,7 +12,7 @@ from noria.errors import NoriaError
 from noria.trt.compat import Span, versioned
 from noria.trt.enums import ErrorCodeTRT, WeightsRole
 from noria.trt.reporting import Severity, report
-from noria.trt.strict import Closable
+from noria.trt.strict import Closable, kept
 from noria.trt.weights import Weights, as_array
 
 if TYPE_CHECKING:
@@ -54,28 +54,9 @@ class Refitter(Closable):
         if not engine.refittable:
             self._report("the engine was not built with BuilderFlag.REFIT")
 
-    @property
-    def logger(self) -> Any:
-        """Where it says what is wrong."""
-        return self._logger
-
-    @property
-    def error_recorder(self) -> Any:
-        """An `IErrorRecorder`, or None."""
-        return self._recorder
-
-    @error_recorder.setter
-    def error_recorder(self, value: Any) -> None:
-        self._recorder = value
-
-    @property
-    def max_threads(self) -> int:
-        """Recorded."""
-        return self._max_threads
-
-    @max_threads.setter
-    def max_threads(self, value: int) -> None:
-        self._max_threads = int(value)
+    logger = kept("_logger", "Where it says what is wrong.", read_only=True)
+    error_recorder = kept("_recorder", "An `IErrorRecorder`, or None.")
+    max_threads = kept("_max_threads", "Recorded.", convert=int)
 
     def set_weights(self, layer_name: str, role: Any, weights: Any) -> bool:
         """New weights of a layer; False if it has none in this role, or of another size."""

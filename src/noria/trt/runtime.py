@@ -11,21 +11,11 @@ from noria.trt.compat import Span, versioned
 from noria.trt.engine import ICudaEngine, open_engine
 from noria.trt.enums import ErrorCodeTRT
 from noria.trt.reporting import Severity, report
-from noria.trt.strict import Closable
+from noria.trt.strict import Closable, kept, setting
 
 __all__ = ["Runtime"]
 
 _TENSORRT = (b"ftrt", b"ptrt", b"vtrt")
-
-
-def _setting(name: str, default: Any, doc: str) -> Any:
-    def get(self: Any) -> Any:
-        return self._plain.get(name, default)
-
-    def put(self: Any, value: Any) -> None:
-        self._plain[name] = value
-
-    return property(get, put, doc=doc)
 
 
 @versioned(
@@ -46,26 +36,15 @@ class Runtime(Closable):
         self._plain: dict[str, Any] = {}
         self._registry: PluginRegistry | None = None
 
-    gpu_allocator = _setting("gpu_allocator", None, "Kept; memory is the host's.")
-    max_threads = _setting("max_threads", 1, "Recorded.")
-    DLA_core = _setting("DLA_core", -1, "There is none.")
-    engine_host_code_allowed = _setting("engine_host_code_allowed", False, "Plans hold no code.")
-    temporary_directory = _setting("temporary_directory", "", "Not needed.")
-    tempfile_control_flags = _setting("tempfile_control_flags", 3, "Recorded.")
+    gpu_allocator = setting("gpu_allocator", None, "Kept; memory is the host's.")
+    max_threads = setting("max_threads", 1, "Recorded.")
+    DLA_core = setting("DLA_core", -1, "There is none.")
+    engine_host_code_allowed = setting("engine_host_code_allowed", False, "Plans hold no code.")
+    temporary_directory = setting("temporary_directory", "", "Not needed.")
+    tempfile_control_flags = setting("tempfile_control_flags", 3, "Recorded.")
 
-    @property
-    def logger(self) -> Any:
-        """Where it says what is wrong."""
-        return self._logger
-
-    @property
-    def error_recorder(self) -> Any:
-        """An `IErrorRecorder`, or None."""
-        return self._recorder
-
-    @error_recorder.setter
-    def error_recorder(self, value: Any) -> None:
-        self._recorder = value
+    logger = kept("_logger", "Where it says what is wrong.", read_only=True)
+    error_recorder = kept("_recorder", "An `IErrorRecorder`, or None.")
 
     @property
     def num_DLA_cores(self) -> int:

@@ -1,11 +1,41 @@
-"""What the classes of `noria.trt` share: strict attributes, and `with` that does nothing."""
+"""What the classes of `noria.trt` share: strict attributes, attributes that are only kept, and
+`with` that does nothing."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, Self
 
-__all__ = ["Closable", "Strict"]
+__all__ = ["Closable", "Strict", "kept", "setting"]
+
+
+def kept(
+    attribute: str,
+    doc: str,
+    *,
+    convert: Callable[[Any], Any] | None = None,
+    read_only: bool = False,
+) -> Any:
+    """A property over `attribute`; what is set goes through `convert` first."""
+
+    def put(self: Any, value: Any) -> None:
+        setattr(self, attribute, value if convert is None else convert(value))
+
+    return property(attrgetter(attribute), None if read_only else put, doc=doc)
+
+
+def setting(name: str, default: Any, doc: str) -> Any:
+    """A property that is remembered in the object's `_plain`, and changes nothing here."""
+
+    def get(self: Any) -> Any:
+        return self._plain.get(name, default)
+
+    def put(self: Any, value: Any) -> None:
+        self._plain[name] = value
+
+    return property(get, put, doc=doc)
 
 
 class Strict:
