@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from time import monotonic
 
 import numpy as np
 import pytest
@@ -105,6 +106,9 @@ def test_a_crash_its_replay_and_trust(
     guarded = run("replay", folder, "--guard")
     assert guarded.returncode == 5
     assert "the function crashed (SIGSEGV)" in guarded.stderr
+    assert "started again" not in guarded.stderr
+    assert "noria replay" not in guarded.stderr
+    assert len(list(Path(folder).parent.iterdir())) == 1, "nothing is saved anew"
     sound = config.parent / "libsound.so"
     source = PARSER.replace("*nowhere = 1", "return true")
     subprocess.run(
@@ -126,3 +130,35 @@ def test_a_crash_its_replay_and_trust(
     assert run("run", config, photos, "--guard", "auto", "-q").returncode == 0
     assert run("trust", config.parent / "absent.so").returncode == 5
     assert run("replay", config.parent).returncode == 5
+
+
+def test_an_endless_replay_ends(
+    config: Path, run: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    source = PARSER.replace("*nowhere = 1", "for (volatile int i = 0;; i = i + 1) {}")
+    subprocess.run(
+        ["g++", "-g", "-shared", "-fPIC", f"-I{include_dir()}", "-xc++", "-", "-o", "libparse.so"],
+        input=source,
+        text=True,
+        check=True,
+        cwd=config.parent,
+    )
+    config.write_text(config.read_text() + "custom-lib-guard-timeout=1\n")
+    done = run("run", config, config.parent / "photos", "-o", config.parent / "found.jsonl")
+    assert done.returncode == 0, done.stderr
+    assert "did not return within 1 s" in done.stderr
+    (folder,) = re.findall(r"noria replay (\S+)", done.stderr)
+    before = sorted(Path(folder).parent.iterdir())
+    start = monotonic()
+    for flags, limit in (((), "1"), (("--guard",), "1"), (("--timeout", "0.5"), "0.5")):
+        again = run("replay", folder, *flags)
+        assert again.returncode == 5, again.stderr
+        ended = again.stderr.partition("error: ")[2]
+        assert f"the function did not return within {limit} s" in ended
+        assert "started again" not in again.stderr
+        assert ("Parse at" in again.stderr) is ("--guard" in flags) or not shutil.which("addr2line")
+    assert monotonic() - start < 30
+    assert sorted(Path(folder).parent.iterdir()) == before
+    case = Path(folder, "case.json")
+    case.write_text(case.read_text().replace('"timeout": 1', '"timeout": -1'))
+    assert "-1 is no limit" in run("replay", folder).stderr

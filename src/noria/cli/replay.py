@@ -12,6 +12,7 @@ __all__ = ["replay"]
 EPILOG = """\b
 Examples:
   noria replay ~/.local/state/noria/crashes/20260301-101500.000000-libparser-ParseBoxes
+  noria replay FOLDER --guard --timeout 2
   gdb --args python -m noria replay FOLDER
   LD_PRELOAD=$(g++ -print-file-name=libasan.so) noria replay FOLDER --library libparser_asan.so
 """
@@ -27,14 +28,22 @@ Examples:
     help="Another build of the library, with debug information or sanitizers.",
 )
 @click.option("--guard", is_flag=True, help="In a worker process again: print how it ends.")
-def replay(folder: Path, library: Path | None, guard: bool) -> int:
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, 1e6),
+    metavar="SECONDS",
+    help="Limit of the call; default: what it was when the call was saved. 0 sets none.",
+)
+def replay(folder: Path, library: Path | None, guard: bool, timeout: float | None) -> int:
     """Repeat the call that ended the worker process of a custom library.
 
     It runs in this process, so that a debugger or a sanitizer sees it: if the library crashes, so
-    does this command.
+    does this command. If it does not return in time, this command ends; in a debugger it does not.
     """
     from noria.cli.output import printable
     from noria.custom import open_library
+    from noria.custom.guard.limit import limited
+    from noria.custom.guard.options import GuardOptions
     from noria.custom.guard.repro import load_case
     from noria.custom.guard.trust import content_hash
 
@@ -45,11 +54,21 @@ def replay(folder: Path, library: Path | None, guard: bool) -> int:
     frame = f", frame {said['frame']} of {said['source']}" if "frame" in said else ""
     click.echo(printable(f"{path}: {case.name}{frame}"), err=True)
     click.echo(printable(f"then: {said.get('found', '')}"), err=True)
-    opened = open_library(
-        path, abi=case.abi, rotation=case.rotation, guard="always" if guard else "never"
+    limit = case.timeout_s if timeout is None else timeout
+    options = GuardOptions(
+        timeout_s=limit or 1e9, memory_mib=case.memory_mib, restarts=0, once=True
     )
-    parser: Any = getattr(opened, f"{case.kind}_parser")(case.name)
-    found = parser(layers, case.network, case.params)
+    with limited(0 if guard or not limit else options.load_timeout_s, str(path)):
+        opened = open_library(
+            path,
+            abi=case.abi,
+            rotation=case.rotation,
+            guard="always" if guard else "never",
+            guard_options=options,
+        )
+        parser: Any = getattr(opened, f"{case.kind}_parser")(case.name)
+    with limited(0 if guard else limit, f"{path}: {case.name}"):
+        found = parser(layers, case.network, case.params)
     click.echo(printable(f"now: the function returned {found!r}"[:2000]))
     for notice in (*opened.decisions, *parser.notices):
         if notice.level == "warning":

@@ -250,7 +250,7 @@ class GuardedLibrary:
         params: Params,
     ) -> LibraryDied:
         hints = list(error.fix)
-        if self._cases < MAX_CASES:
+        if self._cases < MAX_CASES and not self.options.once:
             self._cases += 1
             case = Case(
                 self.path,
@@ -261,6 +261,8 @@ class GuardedLibrary:
                 self._rotation,
                 network,
                 params,
+                self.options.timeout_s,
+                self.options.memory_mib,
             )
             saved = save_case(case, layers, error, self.options.crash_dir)
             if isinstance(saved, Path):

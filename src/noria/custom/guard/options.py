@@ -25,6 +25,7 @@ class GuardOptions:
         restarts: how often it is started again before it is given up; `FORGIVEN_AFTER` calls
             without a fault set the count back.
         crash_dir: where the inputs of fatal calls are kept; None is `crash_folder()`.
+        once: the worker is for one call: a fatal one is not saved, and nobody speaks of restarts.
         clean_calls: calls without a fault after which `auto` trusts a library from then on.
     """
 
@@ -34,6 +35,7 @@ class GuardOptions:
     restarts: int = 5
     crash_dir: Path | None = None
     clean_calls: int = 300
+    once: bool = False
 
 
 def state_folder() -> Path:

@@ -368,11 +368,13 @@ class GuardedProcess:
     def _error(self, what: str, death: Death) -> LibraryDied:
         limit = self.options.restarts
         left = limit - self._recent
-        if left < 0:
-            after = f"it is not started again after {limit + 1} faults"
+        if self.options.once:
+            after = ""
+        elif left < 0:
+            after = f"; it is not started again after {limit + 1} faults"
         else:
-            after = "its worker process is started again"
-        error = LibraryDied(f"the function {death.found}; {after}", where=what, fix=death.trace)
+            after = "; its worker process is started again"
+        error = LibraryDied(f"the function {death.found}{after}", where=what, fix=death.trace)
         error.death = death
         return error
 

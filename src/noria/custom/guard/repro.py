@@ -23,7 +23,7 @@ from noria.custom.guard.cases import (
     params_json,
 )
 from noria.custom.guard.errors import LibraryDied
-from noria.custom.guard.options import crash_folder
+from noria.custom.guard.options import GuardOptions, crash_folder
 from noria.errors import CustomLibraryError
 from noria.meta import Layer, NetworkInfo
 
@@ -31,6 +31,7 @@ __all__ = ["Case", "load_case", "save_case"]
 
 KEPT = 20  # folders
 MAX_BYTES = 1 << 29
+_LIMITS = GuardOptions()
 _KINDS: tuple[ParserKind, ...] = ("bbox", "instance", "classifier", "segmentation")
 
 
@@ -42,6 +43,7 @@ class Case:
         library: the file, and the hash it had.
         kind: of parser; `name` is the function.
         abi, rotation: as `open_library` takes them.
+        timeout_s, memory_mib: limits that the call had, see `GuardOptions`.
     """
 
     library: Path
@@ -52,6 +54,8 @@ class Case:
     rotation: bool | None
     network: NetworkInfo
     params: Params
+    timeout_s: float = _LIMITS.timeout_s
+    memory_mib: int = _LIMITS.memory_mib
 
 
 def save_case(
@@ -78,8 +82,10 @@ def save_case(
         "rotation": case.rotation,
         "network": network_json(case.network),
         "params": params_json(case.params),
+        "timeout": case.timeout_s,
+        "memory": case.memory_mib,
         "layers": [{"name": name, "file": f"layer_{i}.npy"} for i, name in enumerate(layers)],
-        "found": error.found,
+        "found": _found(error),
         "when": now.isoformat(timespec="seconds"),
         "machine": f"{platform.system()} {platform.machine()}",
     }
@@ -125,6 +131,8 @@ def load_case(folder: Path) -> tuple[Case, dict[str, Layer], dict[str, Any]]:
             said["rotation"],
             network_from(said["network"]),
             params_from(kind, said["params"]),
+            _number(said.get("timeout", _LIMITS.timeout_s)),
+            int(_number(said.get("memory", _LIMITS.memory_mib))),
         )
         layers = {
             entry["name"]: Layer(entry["name"], np.load(folder / entry["file"], allow_pickle=False))
@@ -139,12 +147,23 @@ def load_case(folder: Path) -> tuple[Case, dict[str, Layer], dict[str, Any]]:
     return case, layers, said
 
 
+def _found(error: LibraryDied) -> str:
+    """What happened, without what became of the worker."""
+    return error.found if error.death is None else f"the function {error.death.found}"
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e9:
+        raise ValueError(f"{value!r} is no limit")
+    return value
+
+
 def _write(target: Path, described: dict[str, Any]) -> None:
     (target / "case.json").write_text(json.dumps(described, indent=1))
 
 
 def _text(case: Case, error: LibraryDied) -> str:
-    lines = [f"{case.library}: {case.name}: {error.found}", *error.fix]
+    lines = [f"{case.library}: {case.name}: {_found(error)}", *error.fix]
     return "\n".join(lines) + "\n"
 
 
