@@ -161,4 +161,4 @@ def test_an_endless_replay_ends(
     assert sorted(Path(folder).parent.iterdir()) == before
     case = Path(folder, "case.json")
     case.write_text(case.read_text().replace('"timeout": 1', '"timeout": -1'))
-    assert "-1 is no limit" in run("replay", folder).stderr
+    assert "-1.0 is no limit" in run("replay", folder).stderr
