@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 FUZZ_S ?= 600
 BIN    := $(VENV)/bin
-NATIVE := $(wildcard native/src/*) $(wildcard native/tools/*) $(wildcard native/host/*) $(wildcard native/include/*) CMakeLists.txt
+NATIVE := $(wildcard native/src/*) $(wildcard native/tools/*) $(wildcard native/host/*) $(wildcard native/include/*) $(wildcard native/include/*/*) CMakeLists.txt
 
 .PHONY: help build demo test sanitize lint types stubs docs schema operators bench fuzz clean
 help:            ## this list

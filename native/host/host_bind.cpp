@@ -7,4 +7,5 @@ void bind_host(nanobind::module_ &m) {
     bind_host_plugin_v2(m);
     bind_host_plugin_v3(m);
     bind_host_entry(m);
+    bind_host_factory(m);
 }

@@ -7,6 +7,7 @@
 #include <cxxabi.h>
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -20,7 +21,9 @@ namespace {
 template <typename Calls>
 Calls copied(const void *calls) {
     Calls out{};
-    std::memcpy(&out, calls, sizeof(out));
+    uint32_t size = 0;  // of the library's own table: it may be older and shorter
+    std::memcpy(&size, calls, sizeof(size));
+    std::memcpy(&out, calls, std::min<size_t>(size, sizeof(out)));
     return out;
 }
 
@@ -58,28 +61,59 @@ nb::object ask_text(const ForeignCreator &creator, const char *(*call)(void *)) 
     return text(run_foreign([&] { return call(creator.self); }));
 }
 
-nb::object create_by_factory(const ForeignFactory &factory, const std::string &layer,
-                             const nb::list &weights, const std::string &space) {
-    std::vector<noria_value> given;
+// Weights on their way to a library: (type, bytes, elements) each.
+struct LentWeights {
+    std::vector<noria_value> values;
     std::vector<std::string> held;
-    held.reserve(weights.size());
-    for (nb::handle item : weights) {
-        const nb::tuple one = nb::cast<nb::tuple>(item);
-        const nb::bytes raw = nb::cast<nb::bytes>(one[1]);
-        held.emplace_back(raw.c_str(), raw.size());
-        noria_value v{};
-        v.kind = NORIA_WEIGHTS;
-        v.code = nb::cast<int32_t>(one[0]);
-        v.data = held.back().data();
-        v.number = nb::cast<int64_t>(one[2]);
-        given.push_back(v);
+
+    explicit LentWeights(const nb::list &weights) {
+        held.reserve(weights.size());
+        for (nb::handle item : weights) {
+            const nb::tuple one = nb::cast<nb::tuple>(item);
+            const nb::bytes raw = nb::cast<nb::bytes>(one[1]);
+            held.emplace_back(raw.c_str(), raw.size());
+            noria_value v{};
+            v.kind = NORIA_WEIGHTS;
+            v.code = nb::cast<int32_t>(one[0]);
+            v.data = held.back().data();
+            v.number = nb::cast<int64_t>(one[2]);
+            values.push_back(v);
+        }
     }
+    int32_t count() const { return static_cast<int32_t>(values.size()); }
+};
+
+nb::object create_by_factory(const ForeignFactory &factory, const std::string &layer,
+                             const nb::list &weights, nb::handle fields,
+                             const std::string &space) {
+    const LentWeights lent(weights);
     noria_plugin made{};
+    FieldStore store;
+    fields_from_python(fields, store);
+    const noria_fields told = store.view();
     run_foreign([&] {
-        factory.calls.create(factory.self, layer.c_str(), given.data(),
-                             static_cast<int32_t>(given.size()), space.c_str(), &made);
+        if (factory.calls.create_with_fields)
+            factory.calls.create_with_fields(factory.self, layer.c_str(), lent.values.data(),
+                                             lent.count(), &told, &made);
+        else if (factory.calls.create)
+            factory.calls.create(factory.self, layer.c_str(), lent.values.data(), lent.count(),
+                                 space.c_str(), &made);
+        else
+            throw std::invalid_argument("the factory makes layers of engines only");
     });
-    return plugin_to_python(made, false);  // factories keep what they make
+    return plugin_to_python(made, false, factory.keeper);  // factories keep what they make
+}
+
+nb::object deserialize_by_factory(const ForeignFactory &factory, const std::string &layer,
+                                  const nb::bytes &data) {
+    if (!factory.calls.deserialize)
+        throw std::invalid_argument("the factory makes layers of networks only");
+    noria_plugin made{};
+    std::string blob(data.c_str(), data.size());
+    run_foreign([&] {
+        factory.calls.deserialize(factory.self, layer.c_str(), blob.data(), blob.size(), &made);
+    });
+    return plugin_to_python(made, false, factory.keeper);
 }
 
 nb::object get_batch(const ForeignCalibrator &calibrator, const std::vector<std::string> &names) {
@@ -130,12 +164,15 @@ std::string readable_class(const char *mangled) {
     return name ? name.get() : mangled;
 }
 
-nb::object plugin_to_python(const noria_plugin &plugin, bool owned) {
+nb::object plugin_to_python(const noria_plugin &plugin, bool owned,
+                            const std::shared_ptr<void> &keeper) {
     switch (plugin.generation) {
         case NORIA_PLUGIN_NONE: return nb::none();
         case NORIA_PLUGIN_OF_HOST: return noria_object::behind(plugin.object);
         case NORIA_PLUGIN_V3: return world().attr("plugin_v3")(new_plugin_v3(plugin, owned));
-        default: return world().attr("plugin_v2")(new_plugin_v2(plugin, owned));
+        default:
+            return world().attr("plugin_v2")(
+                new_plugin_v2(plugin, owned || plugin.owned, keeper));
     }
 }
 
@@ -158,8 +195,7 @@ nb::object foreign_to_python(const noria_value &v) {
         }
         default: {
             const auto calls = copied<noria_factory_calls>(v.extra);
-            const void *code = reinterpret_cast<const void *>(calls.create);
-            return world().attr("factory")(hand_over(new ForeignFactory(v.data, calls, code)));
+            return world().attr("factory")(hand_over(new ForeignFactory(v.data, calls, {})));
         }
     }
 }
@@ -227,9 +263,11 @@ void bind_host_foreign(nb::module_ &m) {
             run_foreign([&] { c.calls.write_cache(c.self, copy.data(), copy.size()); });
         });
 
-    nb::class_<ForeignFactory>(m, "ForeignFactory", "A Caffe plugin factory of a C++ library.")
+    nb::class_<ForeignFactory>(m, "ForeignFactory", "A factory of layers of a C++ library.")
         .def("is_plugin", [](const ForeignFactory &f, const std::string &layer) {
-            return run_foreign([&] { return f.calls.is_plugin(f.self, layer.c_str()); }) != 0;
+            return f.calls.is_plugin &&
+                   run_foreign([&] { return f.calls.is_plugin(f.self, layer.c_str()); }) != 0;
         })
-        .def("create", &create_by_factory, "layer"_a, "weights"_a, "namespace"_a = "");
+        .def("create", &create_by_factory, "layer"_a, "weights"_a, "fields"_a, "namespace"_a)
+        .def("deserialize", &deserialize_by_factory, "layer"_a, "data"_a);
 }

@@ -59,7 +59,20 @@ struct Foreign {
 using ForeignCreator = Foreign<noria_creator_calls>;
 using ForeignLogger = Foreign<noria_logger_calls>;
 using ForeignCalibrator = Foreign<noria_calibrator_calls>;
-using ForeignFactory = Foreign<noria_factory_calls>;
+
+// A factory of layers; `keeper` is what gives it back to its library, where that is ours to do.
+struct ForeignFactory : Foreign<noria_factory_calls> {
+    std::shared_ptr<void> keeper;
+    ForeignFactory(const void *self, const noria_factory_calls &calls,
+                   std::shared_ptr<void> keeper)
+        : Foreign(self, calls, code(calls)), keeper(std::move(keeper)) {}
+
+private:
+    static const void *code(const noria_factory_calls &c) {
+        if (c.deserialize) return reinterpret_cast<const void *>(c.deserialize);
+        return reinterpret_cast<const void *>(c.is_plugin);
+    }
+};
 
 std::string readable_class(const char *mangled);
 
@@ -71,5 +84,8 @@ void bind_host_foreign(nanobind::module_ &m);
 void bind_host_plugin_v2(nanobind::module_ &m);
 void bind_host_plugin_v3(nanobind::module_ &m);
 void bind_host_entry(nanobind::module_ &m);
-nanobind::object new_plugin_v2(const noria_plugin &plugin, bool owned);
+void bind_host_factory(nanobind::module_ &m);
+// What `keeper` holds outlives the plugin and its clones.
+nanobind::object new_plugin_v2(const noria_plugin &plugin, bool owned,
+                               std::shared_ptr<void> keeper);
 nanobind::object new_plugin_v3(const noria_plugin &plugin, bool owned);

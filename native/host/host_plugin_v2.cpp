@@ -14,9 +14,10 @@ namespace {
 
 class PluginV2 {
 public:
-    PluginV2(const noria_plugin &plugin, std::shared_ptr<Image> image, bool owned)
+    PluginV2(const noria_plugin &plugin, std::shared_ptr<Image> image, bool owned,
+             std::shared_ptr<void> keeper)
         : generation(plugin.generation), self_(plugin.self), calls_(plugin.v2),
-          image_(std::move(image)), owned_(owned) {}
+          image_(std::move(image)), owned_(owned), keeper_(std::move(keeper)) {}
     ~PluginV2() {
         if (!owned_ || !self_) return;
         try {
@@ -48,7 +49,7 @@ public:
         made.self = run_foreign([&] { return calls_.clone(object); });
         made.v2 = calls_;
         if (!made.self) return nb::none();
-        return hand_over(new PluginV2(made, image_, true));
+        return hand_over(new PluginV2(made, image_, true, keeper_));
     }
 
 private:
@@ -56,6 +57,7 @@ private:
     noria_plugin_v2_calls calls_;
     std::shared_ptr<Image> image_;
     bool owned_;
+    std::shared_ptr<void> keeper_;
 };
 
 // Calls `call(self, arguments…)` without the GIL.
@@ -155,9 +157,9 @@ int32_t dynamic_enqueue(const PluginV2 &p, nb::handle in_desc, nb::handle out_de
 
 }  // namespace
 
-nb::object new_plugin_v2(const noria_plugin &plugin, bool owned) {
+nb::object new_plugin_v2(const noria_plugin &plugin, bool owned, std::shared_ptr<void> keeper) {
     auto image = std::make_shared<Image>(reinterpret_cast<const void *>(plugin.v2.type), true);
-    return hand_over(new PluginV2(plugin, std::move(image), owned));
+    return hand_over(new PluginV2(plugin, std::move(image), owned, std::move(keeper)));
 }
 
 void bind_host_plugin_v2(nb::module_ &m) {

@@ -2,6 +2,8 @@
 #pragma once
 #include <nanobind/nanobind.h>
 
+#include <memory>
+
 #include "host_object.h"
 
 // The object set by set_world; throws std::runtime_error if there is none.
@@ -23,4 +25,5 @@ nanobind::list fields_to_python(const noria_fields *fields);
 void fields_from_python(nanobind::handle fields, FieldStore &store);
 
 // A plugin that a library made or passed; `owned` ones are destroyed with their wrapper.
-nanobind::object plugin_to_python(const noria_plugin &plugin, bool owned);
+nanobind::object plugin_to_python(const noria_plugin &plugin, bool owned,
+                                  const std::shared_ptr<void> &keeper = {});

@@ -6,7 +6,7 @@
 
 namespace nvcaffeparser1 {
 
-// Makes the layers that a Caffe model has beyond Caffe's own.
+// Makes the layers that it says it makes, whatever their type.
 class IPluginFactoryV2 {
 public:
     virtual bool isPluginV2(const char *layerName) = 0;
@@ -14,20 +14,23 @@ public:
                                               const nvinfer1::Weights *weights, int32_t nbWeights,
                                               const char *libNamespace = "") = 0;
     virtual ~IPluginFactoryV2() = default;
+    virtual noria_factory_calls noriaCaffeCalls() const;  // how the host calls it
 };
 
-// The factories before V2: declared for sources, never called.
+// Up to 7.
 class IPluginFactory {
 public:
     virtual bool isPlugin(const char *layerName) = 0;
     virtual nvinfer1::IPlugin *createPlugin(const char *layerName,
                                             const nvinfer1::Weights *weights, int nbWeights) = 0;
     virtual ~IPluginFactory() = default;
+    virtual noria_factory_calls noriaCaffeCalls() const;
 };
 class IPluginFactoryExt : public IPluginFactory {
 public:
     virtual int getVersion() const { return NV_TENSORRT_VERSION; }
     virtual bool isPluginExt(const char *layerName) = 0;
+    noria_factory_calls noriaCaffeCalls() const override;
 };
 
 class IBlobNameToTensor : public noria::Object {
@@ -49,7 +52,13 @@ public:
         return noria::call<IBlobNameToTensor *>(this, "parse",
                                                 {deploy, model, network, weightType});
     }
-    void setPluginFactoryV2(IPluginFactoryV2 *factory);
+    void setPluginFactoryV2(IPluginFactoryV2 *factory) {
+        noria::setFactory(this, "plugin_factory_v2", factory, &IPluginFactoryV2::noriaCaffeCalls);
+    }
+    void setPluginFactory(IPluginFactory *factory) {
+        noria::setFactory(this, "plugin_factory", factory, &IPluginFactory::noriaCaffeCalls);
+    }
+    void setPluginFactoryExt(IPluginFactoryExt *factory) { setPluginFactory(factory); }
     void setPluginNamespace(const char *text) { noria::set(this, "plugin_namespace", text); }
     void setProtobufBufferSize(size_t) {}
 
@@ -67,22 +76,38 @@ inline void shutdownProtobufLibrary() {}
 namespace noria {
 inline namespace NORIA_GENERATION {
 
-struct FactoryCalls {
-    using Factory = nvcaffeparser1::IPluginFactoryV2;
-    static Factory *of(void *self) { return static_cast<Factory *>(self); }
-    static int32_t isPlugin(void *self, const char *layer) { return of(self)->isPluginV2(layer); }
-    static void create(void *self, const char *layer, const noria_value *weights, int32_t n,
-                       const char *text, noria_plugin *made) {
-        std::vector<nvinfer1::Weights> given;
-        for (int32_t i = 0; i < n; ++i)
-            given.push_back(nvinfer1::Weights{static_cast<nvinfer1::DataType>(weights[i].code),
-                                              weights[i].data, weights[i].number});
-        *made = describe(of(self)->createPlugin(layer, n ? given.data() : nullptr, n, text));
+struct CaffeFactoryCalls {
+    using V2 = nvcaffeparser1::IPluginFactoryV2;
+    using V1 = nvcaffeparser1::IPluginFactory;
+    using Ext = nvcaffeparser1::IPluginFactoryExt;
+
+    static int32_t isPluginV2(void *self, const char *layer) {
+        return static_cast<V2 *>(self)->isPluginV2(layer);
     }
-    static noria_factory_calls table() {
+    static void createV2(void *self, const char *layer, const noria_value *weights, int32_t n,
+                         const char *text, noria_plugin *made) {
+        const std::vector<nvinfer1::Weights> given = toWeights(weights, n);
+        *made = describe(
+            static_cast<V2 *>(self)->createPlugin(layer, n ? given.data() : nullptr, n, text));
+    }
+    static int32_t isPlugin(void *self, const char *layer) {
+        return static_cast<V1 *>(self)->isPlugin(layer);
+    }
+    template <bool WithFormats>
+    static void create(void *self, const char *layer, const noria_value *weights, int32_t n,
+                       const char *, noria_plugin *made) {
+        const std::vector<nvinfer1::Weights> given = toWeights(weights, n);
+        V1 *factory = static_cast<V1 *>(self);
+        nvinfer1::IPlugin *plugin = factory->createPlugin(layer, n ? given.data() : nullptr, n);
+        *made = describe(plugin, WithFormats && static_cast<Ext *>(factory)->isPluginExt(layer));
+    }
+    static noria_factory_calls table(
+        int32_t (*is)(void *, const char *),
+        void (*make)(void *, const char *, const noria_value *, int32_t, const char *,
+                     noria_plugin *)) {
         noria_factory_calls c = {};
         c.size = sizeof(c);
-        c.is_plugin = &isPlugin, c.create = &create;
+        c.is_plugin = is, c.create = make;
         return c;
     }
 };
@@ -90,9 +115,19 @@ struct FactoryCalls {
 }  // namespace NORIA_GENERATION
 }  // namespace noria
 
-inline void nvcaffeparser1::ICaffeParser::setPluginFactoryV2(IPluginFactoryV2 *factory) {
-    const noria_factory_calls calls = noria::FactoryCalls::table();
-    noria::set(this, "plugin_factory_v2", noria::Value::foreign(NORIA_FACTORY, factory, &calls));
+namespace nvcaffeparser1 {
+inline noria_factory_calls IPluginFactoryV2::noriaCaffeCalls() const {
+    using Calls = noria::CaffeFactoryCalls;
+    return Calls::table(&Calls::isPluginV2, &Calls::createV2);
 }
+inline noria_factory_calls IPluginFactory::noriaCaffeCalls() const {
+    using Calls = noria::CaffeFactoryCalls;
+    return Calls::table(&Calls::isPlugin, &Calls::create<false>);
+}
+inline noria_factory_calls IPluginFactoryExt::noriaCaffeCalls() const {
+    using Calls = noria::CaffeFactoryCalls;
+    return Calls::table(&Calls::isPlugin, &Calls::create<true>);
+}
+}  // namespace nvcaffeparser1
 
 #endif  // NORIA_NV_CAFFE_PARSER_H

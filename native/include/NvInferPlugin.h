@@ -66,4 +66,76 @@ static inline nvinfer1::IPluginV2 *createRegionPlugin(nvinfer1::plugin::RegionPa
     return noria::standardPlugin("Region_TRT", fields, 4);
 }
 
+// Up to 5.0 they were IPlugins.
+namespace nvinfer1 {
+namespace plugin {
+
+class INvPlugin : public IPlugin {
+public:
+    virtual const char *getPluginType() const = 0;
+    virtual const char *getPluginVersion() const = 0;
+    virtual void destroy() = 0;
+};
+
+}  // namespace plugin
+}  // namespace nvinfer1
+
+namespace noria {
+inline namespace NORIA_GENERATION {
+
+// The host drives its own plugins; of this one it is told by noriaObject.
+class HostNvPlugin : public nvinfer1::plugin::INvPlugin {
+public:
+    explicit HostNvPlugin(HostPlugin *plugin) : plugin_(plugin) {}
+    noria_object *noriaObject() const override { return plugin_->object(); }
+    const char *getPluginType() const override { return plugin_->getPluginType(); }
+    const char *getPluginVersion() const override { return plugin_->getPluginVersion(); }
+    void destroy() override {
+        plugin_->destroy();
+        delete this;
+    }
+    int getNbOutputs() const override { return plugin_->getNbOutputs(); }
+    nvinfer1::Dims getOutputDimensions(int index, const nvinfer1::Dims *in, int n) override {
+        return plugin_->getOutputDimensions(index, in, n);
+    }
+    void configure(const nvinfer1::Dims *, int, const nvinfer1::Dims *, int, int) override {}
+    int initialize() override { return plugin_->initialize(); }
+    void terminate() override {}
+    size_t getWorkspaceSize(int n) const override { return plugin_->getWorkspaceSize(n); }
+    int enqueue(int, const void *const *, void **, void *, cudaStream_t) override { return 1; }
+    size_t getSerializationSize() override { return plugin_->getSerializationSize(); }
+    void serialize(void *buffer) override { plugin_->serialize(buffer); }
+
+    static nvinfer1::plugin::INvPlugin *around(nvinfer1::IPluginV2 *plugin) {
+        return plugin ? new HostNvPlugin(static_cast<HostPlugin *>(plugin)) : nullptr;
+    }
+
+private:
+    HostPlugin *plugin_;
+};
+
+}  // namespace NORIA_GENERATION
+}  // namespace noria
+
+namespace nvinfer1 {
+namespace plugin {
+
+static inline INvPlugin *createFasterRCNNPlugin(int featureStride, int preNmsTop, int nmsMaxOut,
+                                                float iouThreshold, float minBoxSize,
+                                                float spatialScale, DimsHW pooling,
+                                                Weights anchorRatios, Weights anchorScales) {
+    return noria::HostNvPlugin::around(
+        createRPNROIPlugin(featureStride, preNmsTop, nmsMaxOut, iouThreshold, minBoxSize,
+                           spatialScale, pooling, anchorRatios, anchorScales));
+}
+static inline INvPlugin *createFasterRCNNPlugin(const void *data, size_t length) {
+    IPluginRegistry *registry = noriaGetPluginRegistry();
+    IPluginCreator *creator = registry ? registry->getPluginCreator("RPROI_TRT", "1") : nullptr;
+    return noria::HostNvPlugin::around(
+        creator ? creator->deserializePlugin("RPROI_TRT", data, length) : nullptr);
+}
+
+}  // namespace plugin
+}  // namespace nvinfer1
+
 #endif  // NORIA_NV_INFER_PLUGIN_H

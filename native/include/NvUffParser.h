@@ -8,9 +8,32 @@ namespace nvuffparser {
 
 enum class UffInputOrder : int32_t { kNCHW = 0, kNHWC = 1, kNC = 2 };
 
-struct FieldCollection;
+enum class FieldType : int {
+    kFLOAT = 0,
+    kINT32 = 1,
+    kCHAR = 2,
+    kDIMS = 4,
+    kDATATYPE = 5,
+    kUNKNOWN = 6
+};
 
-// Factories of layers of generations that are gone: declared for sources, never called.
+class FieldMap {
+public:
+    const char *name;
+    const void *data;
+    FieldType type = FieldType::kUNKNOWN;
+    int length = 1;
+    FieldMap(const char *name_, const void *data_, const FieldType type_, int length_ = 1)
+        : name(name_), data(data_), type(type_), length(length_) {}
+};
+
+struct FieldCollection {
+    int nbFields;
+    const FieldMap *fields;
+};
+
+// Up to 7: makes the layers of custom nodes that it says it makes. Inputs that are constants come as
+// weights.
 class IPluginFactory {
 public:
     virtual bool isPlugin(const char *layerName) = 0;
@@ -18,11 +41,13 @@ public:
                                             const nvinfer1::Weights *weights, int nbWeights,
                                             const FieldCollection fields) = 0;
     virtual ~IPluginFactory() = default;
+    virtual noria_factory_calls noriaUffCalls() const;  // how the host calls it
 };
 class IPluginFactoryExt : public IPluginFactory {
 public:
     virtual int getVersion() const { return NV_TENSORRT_VERSION; }
     virtual bool isPluginExt(const char *layerName) = 0;
+    noria_factory_calls noriaUffCalls() const override;
 };
 
 class IUffParser : public noria::Object {
@@ -39,6 +64,10 @@ public:
                nvinfer1::DataType weightType = nvinfer1::DataType::kFLOAT) {
         return noria::call<bool>(this, "parse", {file, network, weightType});
     }
+    void setPluginFactory(IPluginFactory *factory) {
+        noria::setFactory(this, "plugin_factory", factory, &IPluginFactory::noriaUffCalls);
+    }
+    void setPluginFactoryExt(IPluginFactoryExt *factory) { setPluginFactory(factory); }
     void setPluginNamespace(const char *text) { noria::set(this, "plugin_namespace", text); }
 
 private:
@@ -50,6 +79,62 @@ inline IUffParser *createUffParser() {
 }
 inline void shutdownProtobufLibrary() {}
 
+}  // namespace nvuffparser
+
+namespace noria {
+inline namespace NORIA_GENERATION {
+
+struct UffFactoryCalls {
+    using V1 = nvuffparser::IPluginFactory;
+    using Ext = nvuffparser::IPluginFactoryExt;
+
+    static nvuffparser::FieldType typeOf(int32_t type) {
+        using nvinfer1::PluginFieldType;
+        switch (static_cast<PluginFieldType>(type)) {
+            case PluginFieldType::kFLOAT32: return nvuffparser::FieldType::kFLOAT;
+            case PluginFieldType::kINT32: return nvuffparser::FieldType::kINT32;
+            case PluginFieldType::kCHAR: return nvuffparser::FieldType::kCHAR;
+            case PluginFieldType::kDIMS: return nvuffparser::FieldType::kDIMS;
+            default: return nvuffparser::FieldType::kUNKNOWN;
+        }
+    }
+    static int32_t isPlugin(void *self, const char *layer) {
+        return static_cast<V1 *>(self)->isPlugin(layer);
+    }
+    template <bool WithFormats>
+    static void create(void *self, const char *layer, const noria_value *weights, int32_t n,
+                       const noria_fields *fields, noria_plugin *made) {
+        const std::vector<nvinfer1::Weights> given = toWeights(weights, n);
+        std::vector<nvuffparser::FieldMap> all;
+        for (int32_t i = 0; i < fields->count; ++i) {
+            const noria_field &f = fields->fields[i];
+            all.emplace_back(f.name, f.data, typeOf(f.type), f.length);
+        }
+        const nvuffparser::FieldCollection told{fields->count, all.data()};
+        V1 *factory = static_cast<V1 *>(self);
+        nvinfer1::IPlugin *plugin =
+            factory->createPlugin(layer, n ? given.data() : nullptr, n, told);
+        *made = describe(plugin, WithFormats && static_cast<Ext *>(factory)->isPluginExt(layer));
+    }
+    template <bool WithFormats>
+    static noria_factory_calls table() {
+        noria_factory_calls c = {};
+        c.size = sizeof(c);
+        c.is_plugin = &isPlugin, c.create_with_fields = &create<WithFormats>;
+        return c;
+    }
+};
+
+}  // namespace NORIA_GENERATION
+}  // namespace noria
+
+namespace nvuffparser {
+inline noria_factory_calls IPluginFactory::noriaUffCalls() const {
+    return noria::UffFactoryCalls::table<false>();
+}
+inline noria_factory_calls IPluginFactoryExt::noriaUffCalls() const {
+    return noria::UffFactoryCalls::table<true>();
+}
 }  // namespace nvuffparser
 
 #endif  // NORIA_NV_UFF_PARSER_H

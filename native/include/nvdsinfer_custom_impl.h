@@ -1,8 +1,6 @@
 // Entry points of a custom library: what a parser includes.
 //
 // Part of noria, Apache-2.0. Written from a description of the binary interface; valid C++11.
-// Noria calls the parsers and NvDsInferInitializeInputLayers; the other entry points are declared so
-// that sources written for the original compile unchanged.
 #ifndef NORIA_NVDSINFER_CUSTOM_IMPL_H
 #define NORIA_NVDSINFER_CUSTOM_IMPL_H
 
@@ -20,7 +18,13 @@
 #include "nvdsinfer.h"
 
 namespace nvcaffeparser1 {
+class IPluginFactory;
+class IPluginFactoryExt;
 class IPluginFactoryV2;
+}
+namespace nvuffparser {
+class IPluginFactory;
+class IPluginFactoryExt;
 }
 namespace nvinfer1 {
 class IPluginFactory;
@@ -138,19 +142,36 @@ bool NvDsInferCudaEngineGet(nvinfer1::IBuilder *builder,
                             nvinfer1::ICudaEngine *&cudaEngine)
     _DS_DEPRECATED_("name the function in engine-create-func-name");
 
-bool NvDsInferPluginFactoryRuntimeGet(nvinfer1::IPluginFactory *&pluginFactory);
-void NvDsInferPluginFactoryRuntimeDestroy(nvinfer1::IPluginFactory *pluginFactory);
+// Factories of layers, of the time before plugins were registered. What a Get function gives goes back
+// to its Destroy function: the parsers' when the network is built, the runtime's with the engine.
+typedef enum {
+    PLUGIN_FACTORY = 0,
+    PLUGIN_FACTORY_EXT = 1,
+    PLUGIN_FACTORY_V2 = 2  // Caffe only
+} NvDsInferPluginFactoryType;
 
 // Caffe models, up to 7.0.
-typedef enum { PLUGIN_FACTORY_V2 = 2 } NvDsInferPluginFactoryType;
-
 typedef union {
+    nvcaffeparser1::IPluginFactory *pluginFactory;
+    nvcaffeparser1::IPluginFactoryExt *pluginFactoryExt;
     nvcaffeparser1::IPluginFactoryV2 *pluginFactoryV2;
 } NvDsInferPluginFactoryCaffe;
-
 bool NvDsInferPluginFactoryCaffeGet(NvDsInferPluginFactoryCaffe &pluginFactory,
                                     NvDsInferPluginFactoryType &type);
 void NvDsInferPluginFactoryCaffeDestroy(NvDsInferPluginFactoryCaffe &pluginFactory);
+
+// UFF models, up to 5.0.
+typedef union {
+    nvuffparser::IPluginFactory *pluginFactory;
+    nvuffparser::IPluginFactoryExt *pluginFactoryExt;
+} NvDsInferPluginFactoryUff;
+bool NvDsInferPluginFactoryUffGet(NvDsInferPluginFactoryUff &pluginFactory,
+                                  NvDsInferPluginFactoryType &type);
+void NvDsInferPluginFactoryUffDestroy(NvDsInferPluginFactoryUff &pluginFactory);
+
+// Engine files.
+bool NvDsInferPluginFactoryRuntimeGet(nvinfer1::IPluginFactory *&pluginFactory);
+void NvDsInferPluginFactoryRuntimeDestroy(nvinfer1::IPluginFactory *pluginFactory);
 
 }  // extern "C"
 

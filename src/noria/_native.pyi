@@ -293,11 +293,13 @@ class ForeignCalibrator:
     def write_cache(self, arg: bytes, /) -> None: ...
 
 class ForeignFactory:
-    """A Caffe plugin factory of a C++ library."""
+    """A factory of layers of a C++ library."""
 
     def is_plugin(self, arg: str, /) -> bool: ...
 
-    def create(self, layer: str, weights: list, namespace: str = '') -> object: ...
+    def create(self, layer: str, weights: list, fields: object, namespace: str) -> object: ...
+
+    def deserialize(self, layer: str, data: bytes) -> object: ...
 
 class ForeignPluginV2:
     """A plugin of the V2 line of a C++ library."""
@@ -467,6 +469,11 @@ class ModelParser:
 
 def create_model_parser(library: SharedObject, params: InitParams) -> object:
     """What NvDsInferCreateModelParser made, or None."""
+
+def get_plugin_factory(library: SharedObject, kind: str) -> tuple:
+    """
+    (what the function said, the type it named, the ForeignFactory or None). `kind`: Caffe, Uff or Runtime.
+    """
 
 def roi_sample(map: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)], images: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], grids: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.int32], dict(shape=(None, 2), order='C', device='cpu', writable=False)], offset: float, outside: int, largest: bool, out: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu')]) -> None:
     """

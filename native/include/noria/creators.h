@@ -40,15 +40,6 @@ public:
     virtual const AsciiChar *getPluginNamespace() const = 0;
 };
 
-// Up to 7: creators of layers that an engine stores by name and bytes alone. Declared, never called.
-class IPlugin;
-class IPluginFactory {
-public:
-    virtual IPlugin *createPlugin(const char *layerName, const void *serialData,
-                                  size_t serialLength) = 0;
-    virtual ~IPluginFactory() = default;
-};
-
 }  // namespace nvinfer1
 
 #endif  // NORIA_TRT_CREATORS_H

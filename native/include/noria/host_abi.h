@@ -190,6 +190,7 @@ typedef struct {
     noria_object *object;
     noria_plugin_v2_calls v2;
     noria_plugin_v3_calls v3;
+    int32_t owned; /* of one that a factory made: the host destroys it, as it does its clones */
 } noria_plugin;
 
 /* `self` is an IPluginCreator* (generation V2) or IPluginCreatorV3One* (V3). */
@@ -222,12 +223,16 @@ typedef struct {
     void (*write_cache)(void *self, const void *data, size_t length);
 } noria_calibrator_calls;
 
-/* nvcaffeparser1::IPluginFactoryV2 */
+/* The factories of Caffe and UFF parsers, and those that load engines. What one lacks is null. */
 typedef struct {
     uint32_t size;
     int32_t (*is_plugin)(void *self, const char *layer);
     void (*create)(void *self, const char *layer, const noria_value *weights, int32_t n,
-                   const char *text, noria_plugin *made);
+                   const char *text, noria_plugin *made); /* Caffe */
+    void (*create_with_fields)(void *self, const char *layer, const noria_value *weights, int32_t n,
+                               const noria_fields *fields, noria_plugin *made); /* UFF */
+    void (*deserialize)(void *self, const char *layer, const void *data, size_t size,
+                        noria_plugin *made); /* engines */
 } noria_factory_calls;
 
 /* ---- what the host offers. A null object means its functions: create_infer_builder and so on.

@@ -6,6 +6,9 @@
 #define NORIA_HOST_CALL_H
 
 #include <initializer_list>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <type_traits>
 #include <typeinfo>
 
@@ -22,6 +25,9 @@ extern "C" {
 extern __attribute__((weak, visibility("default"))) const unsigned int noria_headers_tensorrt;
 __attribute__((used)) const unsigned int noria_headers_tensorrt =
     NV_TENSORRT_MAJOR * 1000 + NV_TENSORRT_MINOR * 10;
+// Counts the changes of classes whose virtual functions the host calls itself.
+extern __attribute__((weak, visibility("default"))) const unsigned int noria_headers_revision;
+__attribute__((used)) const unsigned int noria_headers_revision = 1;
 }
 #endif
 
@@ -206,6 +212,18 @@ inline noria_value callValue(const Object *object, const char *method,
         h->call(object ? object->noriaObject() : nullptr, method, arguments.begin(),
                 static_cast<int32_t>(arguments.size()), &result);
     return result;
+}
+
+// What stands here for an object of the host. It is code of this library, so each library has its own,
+// until it is unloaded.
+template <typename T>
+static T *standIn(noria_object *object) {
+    static std::mutex lock;
+    static std::map<noria_object *, std::unique_ptr<T>> all;
+    const std::lock_guard<std::mutex> locked(lock);
+    std::unique_ptr<T> &one = all[object];
+    if (!one) one.reset(new T(object));
+    return one.get();
 }
 
 template <typename R>

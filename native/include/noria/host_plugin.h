@@ -124,6 +124,27 @@ inline nvinfer1::IPluginV2 *pluginFrom(const noria_value &value) {
     return new HostPlugin(static_cast<noria_object *>(const_cast<void *>(value.data)));
 }
 
+// The fields as the standard plugins read them: how many values some have is what another field says,
+// whatever their length; sources of the original's samples leave it at 1.
+inline std::vector<nvinfer1::PluginField> countedFields(const nvinfer1::PluginFieldCollection &fc) {
+    static const char *const counts[][2] = {{"anchorsRatios", "anchorsRatioCount"},
+                                            {"anchorsScales", "anchorsScaleCount"},
+                                            {"weights", "nbWeights"}};
+    std::vector<nvinfer1::PluginField> all(fc.fields, fc.fields + fc.nbFields);
+    for (nvinfer1::PluginField &field : all) {
+        for (const auto &pair : counts) {
+            if (!field.name || std::strcmp(field.name, pair[0]) != 0) continue;
+            for (const nvinfer1::PluginField &count : all) {
+                if (!count.name || !count.data || std::strcmp(count.name, pair[1]) != 0) continue;
+                int32_t number = 0;
+                std::memcpy(&number, count.data, sizeof(number));
+                if (number > field.length) field.length = number;
+            }
+        }
+    }
+    return all;
+}
+
 class HostCreator : public nvinfer1::IPluginCreator {
 public:
     explicit HostCreator(noria_object *object) : object_(object) {}
@@ -140,7 +161,11 @@ public:
     }
     nvinfer1::IPluginV2 *createPlugin(const char *name,
                                       const nvinfer1::PluginFieldCollection *fc) override {
-        return pluginFrom(callValue(handle(), "create_plugin", {name, fc}));
+        if (!fc || !fc->fields)
+            return pluginFrom(callValue(handle(), "create_plugin", {name, fc}));
+        const std::vector<nvinfer1::PluginField> all = countedFields(*fc);
+        const nvinfer1::PluginFieldCollection given{static_cast<int32_t>(all.size()), all.data()};
+        return pluginFrom(callValue(handle(), "create_plugin", {name, &given}));
     }
     nvinfer1::IPluginV2 *deserializePlugin(const char *name, const void *serialData,
                                            size_t serialLength) override {

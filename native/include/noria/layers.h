@@ -294,6 +294,7 @@ class INonZeroLayer : public ILayer {};
 class IParametricReLULayer : public ILayer {};
 class IRaggedSoftMaxLayer : public ILayer {};
 class IPluginV3Layer : public ILayer {};
+class IPluginLayer : public ILayer {};
 
 // The network keeps a copy of the plugin that it was given; it is not to be had back.
 class IPluginV2Layer : public ILayer {

@@ -117,9 +117,7 @@ inline nvinfer1::ILogger *getLogger(const Object *owner) {
     if (result.kind == NORIA_LOGGER)
         return static_cast<nvinfer1::ILogger *>(const_cast<void *>(result.data));
     if (result.kind != NORIA_OBJECT) return nullptr;
-    noria_object *object = static_cast<noria_object *>(const_cast<void *>(result.data));
-    if (!h->peer(object)) h->set_peer(object, new HostLogger(object));
-    return static_cast<HostLogger *>(h->peer(object));
+    return standIn<HostLogger>(static_cast<noria_object *>(const_cast<void *>(result.data)));
 }
 
 }  // namespace NORIA_GENERATION

@@ -176,6 +176,13 @@ public:
     IPluginV2Layer *addPluginExt(ITensor *const *inputs, int32_t nbInputs, IPluginV2 &plugin) {
         return addPluginV2(inputs, nbInputs, plugin);
     }
+    // Up to 7: the plugin is not copied and stays the caller's, for as long as an engine needs it.
+    IPluginLayer *addPlugin(ITensor *const *inputs, int32_t nbInputs, IPlugin &plugin) {
+        return addLegacy(inputs, nbInputs, noria::describe(&plugin, false));
+    }
+    IPluginLayer *addPluginExt(ITensor *const *inputs, int32_t nbInputs, IPluginExt &plugin) {
+        return addLegacy(inputs, nbInputs, noria::describe(&plugin, true));
+    }
     IPluginV3Layer *addPluginV3(ITensor *const *inputs, int32_t nbInputs,
                                 ITensor *const *shapeInputs, int32_t nbShapeInputs,
                                 IPluginV3 &plugin) {
@@ -188,6 +195,13 @@ public:
 
 private:
     INetworkDefinition() = delete;
+    IPluginLayer *addLegacy(ITensor *const *inputs, int32_t nbInputs, const noria_plugin &shown) {
+        IPluginLayer *made = noria::call<IPluginLayer *>(
+            this, "add_plugin_v2",
+            {noria::Value::objects(inputs, nbInputs), noria::pluginValue(shown)});
+        if (shown.owned) shown.v2.destroy(shown.self);
+        return made;
+    }
 };
 
 }  // namespace nvinfer1

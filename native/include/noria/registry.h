@@ -4,7 +4,7 @@
 #ifndef NORIA_TRT_REGISTRY_H
 #define NORIA_TRT_REGISTRY_H
 
-#include "host_plugin.h"
+#include "plugin_legacy.h"
 
 namespace noria {
 inline namespace NORIA_GENERATION {
@@ -88,10 +88,7 @@ inline nvinfer1::IPluginCreator *creatorFrom(const noria_value &value) {
     if (value.kind == NORIA_PLUGINS_CREATOR)
         return static_cast<nvinfer1::IPluginCreator *>(const_cast<void *>(value.data));
     if (value.kind != NORIA_OBJECT) return nullptr;
-    noria_object *object = static_cast<noria_object *>(const_cast<void *>(value.data));
-    const noria_host *h = host();
-    if (!h->peer(object)) h->set_peer(object, new HostCreator(object));
-    return static_cast<HostCreator *>(h->peer(object));
+    return standIn<HostCreator>(static_cast<noria_object *>(const_cast<void *>(value.data)));
 }
 
 }  // namespace NORIA_GENERATION

@@ -165,9 +165,14 @@ public:
         return noria::call<ICudaEngine *>(this, "deserialize_cuda_engine",
                                           {noria::Value::bytes(blob, size)});
     }
-    // The factory belongs to layers of generations that are gone; it is not asked.
-    ICudaEngine *deserializeCudaEngine(const void *blob, size_t size, IPluginFactory *) {
-        return deserializeCudaEngine(blob, size);
+    // Up to 7: the factory makes the layers that an engine stores by name and bytes alone.
+    ICudaEngine *deserializeCudaEngine(const void *blob, size_t size, IPluginFactory *factory) {
+        if (!factory) return deserializeCudaEngine(blob, size);
+        const noria_factory_calls calls = factory->noriaRuntimeCalls();
+        return noria::call<ICudaEngine *>(
+            nullptr, "deserialize_with_factory",
+            {noria::Value(this), noria::Value::bytes(blob, size),
+             noria::Value::foreign(NORIA_FACTORY, factory, &calls)});
     }
     ILogger *getLogger() const { return noria::getLogger(this); }
     IPluginRegistry &getPluginRegistry() { return *noriaGetPluginRegistry(); }

@@ -24,8 +24,6 @@ __all__ = ["CUDA_ENGINE_GET", "MODEL_PARSER", "engine_source"]
 
 CUDA_ENGINE_GET = "NvDsInferCudaEngineGet"
 MODEL_PARSER = "NvDsInferCreateModelParser"
-FACTORIES = frozenset(f"NvDsInferPluginFactory{kind}Get" for kind in ("Caffe", "Uff", "Runtime"))
-"""Of the time before plugin creators."""
 
 
 def engine_source(cfg: ModelConfig, notes: list[Notice]) -> MadeSource | None:
@@ -54,9 +52,6 @@ def engine_source(cfg: ModelConfig, notes: list[Notice]) -> MadeSource | None:
     except (ElfError, OSError):
         return None  # told when it is opened for its parser
     exported = elf.exported()
-    for factory in sorted(f for f in exported if f in FACTORIES):
-        text = f"{factory} is not called: layers come from creators that the library registers"
-        notes.append(Notice("info", text, str(path)))
     named = cfg.engine_create_func_name
     if named and named not in exported:
         raise CustomLibraryError(

@@ -24,6 +24,7 @@ from noria.errors import EngineError, PluginError
 from noria.network.inference import read_value
 from noria.network.tensor_spec import TensorSpec
 from noria.plugins.context import ContextPlugin
+from noria.plugins.deserialising import deserialising
 from noria.plugins.drivers import load_engine_plugin, missing_creators
 from noria.plugins.layer import EnginePlugin
 from noria.plugins.registry import PluginRegistry
@@ -62,8 +63,9 @@ def load_plugins(
         )
     loaded: list[EnginePlugin] = []
     try:
-        for one in saved:
-            loaded.append(load_engine_plugin(one, registry))
+        with deserialising():
+            for one in saved:
+                loaded.append(load_engine_plugin(one, registry))
         for engine in loaded:
             engine.finish()
     except BaseException:

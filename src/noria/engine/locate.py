@@ -17,7 +17,7 @@ from noria.engine.builder import BuildOptions, build
 from noria.engine.foreign import is_tensorrt_file, plan_from_tensorrt
 from noria.engine.image_input import complete_infer_dims, network_dims
 from noria.engine.machine import this_machine, usable_cores
-from noria.engine.model_source import ModelSource, model_source
+from noria.engine.model_source import Factories, ModelSource, model_source
 from noria.engine.plan import NewerPlan, Plan, is_plan_file, read_header
 from noria.engine.plan_header import Precision, TuningRecord
 from noria.engine.plugin_files import load_custom_plugins
@@ -109,7 +109,7 @@ def load_or_build(
     if cfg.enable_dla:
         dla = Notice("warning", "enable-dla: there is no DLA here, the CPU computes")
         notes.append(_at_key(cfg, dla, "enable_dla"))
-    source = _source(cfg, notes)
+    source, factories = _source(cfg, notes)
     wanted = Wanted(
         source=source,
         batch=cfg.batch_size,
@@ -121,6 +121,7 @@ def load_or_build(
         tuning=tuning,
         demanded=precision is not None,
         dynamic_batch=dynamic_batch,
+        factories=factories,
     )
     plan = None if rebuild else _find(cfg, wanted, notes)
     if plan is None:
@@ -139,20 +140,24 @@ def load_or_build(
     return plan
 
 
-def _source(cfg: ModelConfig, notes: list[Notice]) -> ModelSource | None:
+def _source(cfg: ModelConfig, notes: list[Notice]) -> tuple[ModelSource | None, Factories | None]:
     """What the network comes from: a function of the custom library goes before all files.
 
     The library is open afterwards: its plugins are registered before an engine is read.
     Source: custom-library spec 2.1, 3.1.
     """
+    factories = None
     if cfg.custom_lib_path is not None:
         # user code lives in a later room, which knows what it may do with a config
         from noria.custom.engine_source import engine_source
+        from noria.custom.host.factories import plugin_factories
 
-        if made := engine_source(cfg, notes):
-            return made
+        made = engine_source(cfg, notes)
+        factories = plugin_factories(cfg, notes)
+        if made:
+            return made, factories
     _note_unused_models(cfg, notes)
-    return model_source(cfg)
+    return model_source(cfg, factories), factories
 
 
 def _find(cfg: ModelConfig, wanted: Wanted, notes: list[Notice]) -> Plan | None:
@@ -220,7 +225,12 @@ def _try(path: Path, wanted: Wanted, *, named: bool = False) -> tuple[Plan | Non
     try:
         reason = wanted.why_not(Plan(read_header(path), {}), named=named)
         if reason is None:
-            return Plan.load(path), WhyNot("")
+            held, refusal = wanted.factories.engine() if wanted.factories else (None, None)
+            if refusal is not None:
+                return None, WhyNot(refusal)
+            plan = Plan.load(path)
+            plan.held = held
+            return plan, WhyNot("")
     except NewerPlan as error:
         return None, WhyNot(error.found, "content")
     except EngineError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from noria.config.model_files import ModelKind, model_kind, model_paths
 from noria.engine.image_input import Dims, complete_infer_dims
@@ -14,8 +14,25 @@ from noria.notices import Notice
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
+    from noria.plugins.imported import ImportedPlugins, LayerFactory
 
-__all__ = ["MadeSource", "ModelSource", "model_source"]
+__all__ = ["Factories", "MadeSource", "ModelSource", "model_source"]
+
+
+class Factories(Protocol):
+    """Plugin factories of the user's library; see `noria.custom.host.factories`."""
+
+    def layers(self, kind: str) -> LayerFactory | None:
+        """The factory for a parser of that kind, `Caffe` or `Uff`; None if there is none.
+
+        Raises:
+            CustomLibraryError: the library failed to give it.
+        """
+        ...
+
+    def engine(self) -> tuple[object, str | None]:
+        """(what an engine read from a file has to hold, why it cannot be loaded or None)."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +44,7 @@ class ModelSource:
         model: the file that engines are named after.
         companions: further files, by the key that names them.
         recipe: what the importer is told, a line each: plans remember it.
+        factories: of the custom library, for layers that Caffe and UFF do not know.
     """
 
     kind: ModelKind
@@ -36,6 +54,7 @@ class ModelSource:
     dims: Dims | None = None
     uff_input: str | None = None
     uff_order: int = 0
+    factories: Factories | None = field(default=None, compare=False)
 
     @property
     def base(self) -> Path:
@@ -82,25 +101,28 @@ class ModelSource:
         if self.kind == "caffe":
             from noria.network.caffe import network_from_caffe
 
-            return network_from_caffe(
+            network = network_from_caffe(
                 self.companions["proto-file"],
                 self.model,
                 outputs=self.outputs,
                 input_dims=self.dims,
+                plugins=self._plugins("Caffe"),
             )
+            network.made_from = dict(self.companions)
+            return network
         if self.kind == "uff":
             from noria.network.uff import network_from_uff
-            from noria.plugins.imported import ImportedPlugins
-            from noria.plugins.known import known_plugins
 
-            return network_from_uff(
+            network = network_from_uff(
                 self.model,
                 input_name=self.uff_input,
                 input_dims=self.dims,
                 input_order=("NCHW", "NHWC", "NC")[self.uff_order],
                 outputs=self.outputs,
-                plugins=ImportedPlugins(known_plugins()),
+                plugins=self._plugins("Uff"),
             )
+            network.made_from = dict(self.companions)
+            return network
         if self.kind == "darknet":
             from noria.network.darknet import network_from_darknet
 
@@ -109,6 +131,13 @@ class ModelSource:
         from noria.network.onnx_file import network_from_onnx
 
         return network_from_onnx(self.model)
+
+    def _plugins(self, kind: str) -> ImportedPlugins:
+        from noria.plugins.imported import ImportedPlugins
+        from noria.plugins.known import known_plugins
+
+        factory = self.factories.layers(kind) if self.factories is not None else None
+        return ImportedPlugins(known_plugins(), factory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +185,11 @@ class MadeSource(ModelSource):
         return network
 
 
-def model_source(cfg: ModelConfig) -> ModelSource | None:
+def model_source(cfg: ModelConfig, factories: Factories | None = None) -> ModelSource | None:
     """The model that `cfg` names; None if it names none that can be read.
+
+    Args:
+        factories: see `ModelSource`; engines depend on the library then.
 
     Source: config facts 5.1, see `noria.config.model_files.model_kind`.
     """
@@ -165,12 +197,16 @@ def model_source(cfg: ModelConfig) -> ModelSource | None:
     if kind is None:
         return None
     model, *others = model_paths(cfg).items()
+    companions = dict(others)
+    if factories is not None and kind in ("caffe", "uff") and cfg.custom_lib_path is not None:
+        companions["custom-lib-path"] = cfg.custom_lib_path
     return ModelSource(
         kind=kind,
         model=model[1],
-        companions=dict(others),
+        companions=companions,
         outputs=cfg.output_blob_names if kind in ("caffe", "uff") else (),
         dims=complete_infer_dims(cfg.infer_dims),
         uff_input=cfg.uff_input_blob_name,
         uff_order=int(cfg.uff_input_order),
+        factories=factories,
     )

@@ -108,6 +108,7 @@ class Plan:
         decisions: what was decided when it was built, found or replaced.
         threads: what `open_session` takes when it is not told.
         registry: where the creators of its plugins are; None: those of this process.
+        held: kept as long as the plan is.
     """
 
     def __init__(
@@ -119,6 +120,7 @@ class Plan:
         self.decisions: list[Notice] = [record.notice for record in header.decisions]
         self.threads: int | None = None
         self.registry: PluginRegistry | None = None
+        self.held: object = None
         self._ready: PlanSession | None = None
 
     @property

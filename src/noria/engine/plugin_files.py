@@ -32,13 +32,15 @@ def code_of(creator: object) -> str:
 
 
 def changed_plugins(records: Sequence[PluginRecord]) -> str | None:
-    """Which plugins of a plan are registered from another code than it was built with, in words.
-    What they say of types and shapes is in the plan; it may not be true any more."""
+    """Which plugins of a plan are not registered, or from another code than it was built with, in
+    words. What they say of types and shapes is in the plan; it may not be true any more."""
     from noria.plugins.known import known_plugins
 
     for record in records:
         creator = known_plugins().find(record.type, record.version, record.namespace)
-        if creator is not None and record.code and code_of(creator) != record.code:
+        if creator is None:
+            return f"plugin {record} is not registered"
+        if record.code and code_of(creator) != record.code:
             return f"the code of plugin {record.type} changed"
     return None
 

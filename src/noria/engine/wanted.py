@@ -12,7 +12,7 @@ from noria.engine.dynamic_batch import NOT_FREE
 from noria.engine.fingerprint import what_changed
 from noria.engine.image_input import Dims
 from noria.engine.machine import Machine, this_machine
-from noria.engine.model_source import ModelSource
+from noria.engine.model_source import Factories, ModelSource
 from noria.engine.plan import COMPILED_BLOB, Plan
 from noria.engine.plan_header import PlanHeader, Precision, PrecisionRecord, TuningRecord
 from noria.engine.plugin_files import changed_plugins
@@ -66,6 +66,7 @@ class Wanted:
         runtime, tactic, tuning: None takes a plan whatever it has.
         demanded: the precision is; otherwise an engine that the config names may have any.
         dynamic_batch: a plan with a fixed batch must have tried to be without.
+        factories: of the custom library; asked before an engine is read from a file.
     """
 
     source: ModelSource | None
@@ -78,6 +79,7 @@ class Wanted:
     tuning: TuneOptions | None = None
     demanded: bool = False
     dynamic_batch: bool = False
+    factories: Factories | None = None
 
     @property
     def precision(self) -> Precision:

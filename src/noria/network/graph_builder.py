@@ -151,9 +151,10 @@ class GraphBuilder:
         outputs: Sequence[tuple[Shape | None, Any]],
         *,
         domain: str = "",
+        name: str = "",
         **attributes: Any,
     ) -> list[Blob]:
-        """One operator with several outputs: (shape, dtype) of each.
+        """One operator with several outputs: (shape, dtype) of each. `name`: if it must have one.
 
         Raises:
             ModelError: an axis is empty, or an output has more than `MAX_ELEMENTS` elements.
@@ -164,7 +165,7 @@ class GraphBuilder:
         for shape, _ in outputs:
             if shape is not None:
                 self.check_shape(shape, MAX_FIXED_ELEMENTS if fixed else MAX_ELEMENTS)
-        name = self._unique(f"{self.label}/{op}")
+        name = self._unique(name or f"{self.label}/{op}")
         blobs = [self._blob(f"{name}:{i}", s, d, fixed) for i, (s, d) in enumerate(outputs)]
         values = [b.value if b is not None else None for b in inputs]
         node = ir.node(
@@ -235,6 +236,14 @@ class GraphBuilder:
         """A float32 tensor of the same shape, all `value`."""
         lengths = self.node("Shape", [blob], (blob.rank,), dtype=np.int64)
         return self.filled(lengths, value, blob.shape)
+
+    def for_each_picture(self, blob: Blob, like: Blob) -> Blob:
+        """What is one item long, repeated along the batch of `like`."""
+        lengths = self.node("Shape", [like], (like.rank,), dtype=np.int64)
+        batch = self.slice(lengths, 0, 0, 1)
+        rest = self.constant([1] * (blob.rank - 1), np.int64)
+        target = self.node("Concat", [batch, rest], (blob.rank,), dtype=np.int64, axis=0)
+        return self.node("Expand", [blob, target], (BATCH, *blob.shape[1:]), dtype=blob.dtype)
 
     def output(self, name: str, blob: Blob) -> None:
         """Make `blob` an output of the network under this very name."""

@@ -103,6 +103,8 @@ class BatchedLayer(LayerPlugin):
         items = [self._item(instance, i, dims) for i, dims in enumerate(inputs)]
         make = IExprBuilder()
         batch = inputs[0][0] if inputs and inputs[0] else -1
+        if not inputs:
+            batch = 1  # what depends on nothing is the same for every picture
         leading = make.constant(batch) if batch >= 0 else Axis(0, 0)
         found = []
         for index in range(self.num_outputs):
@@ -254,16 +256,16 @@ class BatchedContext(ContextPlugin):
 
     def _change(self, now: Prepared, *, within: bool) -> None:
         shapes = now.key[0]
-        if any(s[0] not in (1, shapes[0][0]) for s in shapes):
+        if any(s[0] not in (1, _batch(now)) for s in shapes):
             raise refuse(self.spec, f"inputs {shapes}", expected="the same batch in all of them")
         if not within:
             instance = self.instances[now.profile]
-            size = instance.call("run", "get_workspace_size", shapes[0][0])
+            size = instance.call("run", "get_workspace_size", _batch(now))
             self._grow_workspace(checks.as_size(instance, "get_workspace_size", size))
 
     def _call(self, now: Prepared, inputs: list[Array], outputs: list[Array]) -> None:
         # what is the same for every picture, such as priors, may come once
-        batch = now.key[0][0][0]
+        batch = _batch(now)
         whole = [a if len(a) == batch else np.repeat(a, batch, axis=0) for a in inputs]
         super()._call(now, whole, outputs)
 
@@ -271,7 +273,7 @@ class BatchedContext(ContextPlugin):
         self, now: Prepared, inputs: list[int], outputs: list[int], workspace: int
     ) -> None:
         instance = self.instances[now.profile]
-        batch = now.key[0][0][0]
+        batch = _batch(now)
         status = instance.call("run", "execute_async", batch, inputs, outputs, workspace, 0)
         checks.as_status(instance, "execute_async", status)
 
@@ -286,6 +288,11 @@ def _generation(plugin: Any) -> Generation:
     if isinstance(plugin, IPluginV2IOExt):
         return "V2IOExt"
     return "V2Ext" if isinstance(plugin, IPluginV2Ext) else "V2"
+
+
+def _batch(now: Prepared) -> int:
+    shapes = now.key[0]
+    return int(shapes[0][0]) if shapes else 1
 
 
 def _dims(dims: Shape) -> Dims:

@@ -1,16 +1,18 @@
-"""Plugin layers of formats that are imported node by node (UFF): made while the file is read.
+"""Plugin layers of formats that are imported node by node (Caffe, UFF): made while it is read.
 
-Source: tensorrt-plugins spec 3 (parse), 11; shapes leave the batch out in the format itself.
+Source: tensorrt-plugins spec 3 (parse), 4.3, 11; shapes leave the batch out in the format itself.
 """
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
+from noria.errors import PluginError
 from noria.network.network import Network
 from noria.plugins.calls import Instance, call_creator
 from noria.plugins.creators import IPluginCreatorV3One
@@ -22,9 +24,25 @@ from noria.plugins.negotiate import closest, network_types
 from noria.plugins.registry import PluginRegistry
 from noria.plugins.types import TensorRTPhase
 
-__all__ = ["ImportedPlugins"]
+__all__ = ["ImportedPlugins", "LayerFactory"]
 
 Shape = tuple[int, ...]
+Tensors = Sequence[tuple[Shape, Any]]
+Made = list[tuple[Shape, np.dtype[Any]]]
+
+
+class LayerFactory(Protocol):
+    """Makes layers by their names; see `noria.custom.host.factories`."""
+
+    def takes(self, layer: str) -> bool:
+        """Whether it makes the layer of that name."""
+        ...
+
+    def create(
+        self, layer: str, weights: Sequence[npt.NDArray[Any]], fields: Mapping[str, Any]
+    ) -> Any:
+        """The layer's plugin, which stays the factory's."""
+        ...
 
 
 class ImportedPlugins:
@@ -32,20 +50,47 @@ class ImportedPlugins:
 
     Args:
         registry: where creators are looked for.
+        factory: goes before the registry for the layers that it takes; held as long as they are.
     """
 
-    def __init__(self, registry: PluginRegistry) -> None:
+    def __init__(self, registry: PluginRegistry, factory: LayerFactory | None = None) -> None:
         self._registry = registry
+        self._factory = factory
         self._made: dict[str, LayerPlugin] = {}
         self._waiting: list[LayerPlugin] = []
 
-    def make(
+    def takes(self, layer: str) -> bool:
+        """Whether the factory makes the layer of that name.
+
+        Raises:
+            CustomLibraryError: it failed.
+        """
+        return self._factory is not None and self._factory.takes(layer)
+
+    def fields(self, kind: str) -> list[str] | None:
+        """Names of the fields of a type of plugins; None if nobody knows it."""
+        creator = self._registry.find(kind, "1", "")
+        return None if creator is None else [f.name for f in creator.field_names]
+
+    def make_by_factory(
         self,
         name: str,
-        kind: str,
+        weights: Sequence[npt.NDArray[Any]],
         fields: Mapping[str, Any],
-        inputs: Sequence[tuple[Shape, Any]],
-    ) -> list[tuple[Shape, np.dtype[Any]]] | None:
+        inputs: Tensors,
+    ) -> Made:
+        """As `make`, for a layer that the factory `takes`.
+
+        Args:
+            weights: of the layer, one array for each blob.
+        """
+        assert self._factory is not None
+        made = self._factory.create(name, weights, fields)
+        if made is None:
+            raise PluginError("createPlugin returned null", where=f"layer {name!r}")
+        return self._added(made, name, inputs)
+
+    def make(self, name: str, kind: str, fields: Mapping[str, Any], inputs: Tensors) -> Made | None:
         """The layer of a node.
 
         Args:
@@ -55,7 +100,8 @@ class ImportedPlugins:
             inputs: (shape, type) of its inputs; the batch is axis 0, -1.
 
         Returns:
-            (shape, type) of its outputs, the batch as axis 0; None if nobody knows the plugin.
+            (shape, type) of its outputs, the batch as axis 0 (1 without inputs); None if nobody
+            knows the plugin.
 
         Raises:
             PluginError: the creator or the plugin failed.
@@ -69,18 +115,18 @@ class ImportedPlugins:
         more = (TensorRTPhase.BUILD,) if isinstance(creator, IPluginCreatorV3One) else ()
         made = call_creator(creator, "parse", name, "create_plugin", name, collection, *more)
         user = Instance(made, name, f"{kind} version {version}")
-        dtypes = [np.dtype(d) for _, d in inputs]
         try:
-            layer = add_layer(
-                made,
-                layer=name,
-                input_types=[closest(d) for d in dtypes],
-                implicit_batch=True,
-            )
+            return self._added(made, name, inputs, creator.plugin_namespace)
         finally:
             user.destroy("parse")
+
+    def _added(self, made: Any, name: str, inputs: Tensors, namespace: str = "") -> Made:
+        dtypes = [np.dtype(d) for _, d in inputs]
+        layer = add_layer(
+            made, layer=name, input_types=[closest(d) for d in dtypes], implicit_batch=True
+        )
         self._waiting.append(layer)
-        layer.namespace = layer.namespace or creator.plugin_namespace
+        layer.namespace = layer.namespace or namespace
         exprs = layer.output_shapes([shape for shape, _ in inputs])
         types = network_types(
             layer.output_types([closest(d) for d in dtypes]), dtypes, weak=layer.generation != "V3"
@@ -107,15 +153,16 @@ class ImportedPlugins:
     def hand_over(self, network: Network) -> None:
         """Give the layers to the network: they end with it."""
         network.plugins.update(self._made)
-        weakref.finalize(network, _close, list(self._made.values()))
-        self._made = {}
+        weakref.finalize(network, _close, list(self._made.values()), self._factory)
+        self._made, self._factory = {}, None
 
     def close(self) -> None:
         """The import failed."""
         _close([*self._made.values(), *self._waiting])
-        self._made, self._waiting = {}, []
+        self._made, self._waiting, self._factory = {}, [], None
 
 
-def _close(layers: Sequence[LayerPlugin]) -> None:
+def _close(layers: Sequence[LayerPlugin], factory: LayerFactory | None = None) -> None:
+    """End the layers; their factory, which is only held here, goes after them."""
     for layer in layers:
         layer.close()

@@ -5,6 +5,8 @@ import pytest
 
 from noria.errors import ModelError
 from noria.network.uff import network_from_uff
+from noria.plugins.imported import ImportedPlugins
+from noria.plugins.known import known_plugins
 from tests.network.uff.digits import digit
 from tests.network.uff.models import const, network_of, node, orders, run, source, uff
 
@@ -172,3 +174,19 @@ def test_the_real_model_equals_the_graph_it_came_from_and_reads_digits(data_dir)
     np.testing.assert_allclose(found, evaluate_pb(path.with_suffix(".pb"), x), atol=1e-5)
     read = found[: len(pictures)].argmax(1).reshape(-1, 10)
     assert (read == np.arange(10)).all()
+
+
+def test_a_plugin_without_inputs_is_the_same_for_every_picture():
+    grid = {"minSize": 0.2, "maxSize": 0.95, "numLayers": 1, "featureMapShapes": [3],
+            "aspectRatios": [1, 2, 3], "variance": [1, 1, 1, 1]}  # fmt: skip
+    data = uff(
+        source((-1, 3, 5, 6)),
+        node("GridAnchor", "_GridAnchor_TRT", [], **grid),
+        node("m", "MarkOutput", ["GridAnchor"]),
+    )
+    x = np.zeros((3, 3, 5, 6), np.float32)
+    how = {"input_name": "x", "input_dims": (3, 5, 6), "plugins": ImportedPlugins(known_plugins())}
+    (priors,) = run(data, x, outputs=["GridAnchor"], **how).values()
+    assert priors.shape[:2] == (3, 2)
+    np.testing.assert_array_equal(priors[1:], priors[:1].repeat(2, 0))
+    assert priors[0, 0].std() > 0.1

@@ -68,6 +68,16 @@ def build_engine(builder: Any, network: Any, config: Any = None) -> Any:
     return trt.Runtime(builder.logger).deserialize_cuda_engine(plan)
 
 
+def deserialize_with_factory(runtime: Any, engine: bytes, factory: Any) -> Any:
+    """IRuntime::deserializeCudaEngine with a factory: for layers from before IPluginV2."""
+    from noria.custom.host.factories import GIVEN, register_given
+    from noria.plugins.deserialising import deserialising
+
+    register_given()
+    with deserialising({GIVEN: factory.native}):
+        return runtime.deserialize_cuda_engine(engine)
+
+
 def builder_setting(builder: Any, name: str, value: Any) -> bool:
     """Settings that a builder had before there were configs: kept for `build_engine`."""
     settings = _settings.setdefault(id(builder), (builder, {}))[1]

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
+from noria.custom.host.fields import fields_to
+
 __all__ = ["calibrator", "factory", "logger"]
 
 _ALGORITHMS = {
@@ -59,7 +61,7 @@ def calibrator(native: Any) -> Any:
 
 
 class factory:
-    """A Caffe plugin factory of a library: asked for layers that Caffe does not have."""
+    """A plugin factory that a library gives a parser or a runtime: the library's own, as before."""
 
     def __init__(self, native: Any) -> None:
         self.native = native
@@ -68,7 +70,11 @@ class factory:
         """Whether the factory makes that layer."""
         return bool(self.native.is_plugin(layer_name))
 
-    def create_plugin(self, layer_name: str, weights: Sequence[Any], namespace: str = "") -> Any:
+    is_plugin = is_plugin_v2
+
+    def create_plugin(
+        self, layer_name: str, weights: Sequence[Any], namespace: str = "", fields: Any = ()
+    ) -> Any:
         """The plugin of a layer; it stays the factory's."""
         rows = [(int(w.dtype), w.numpy().tobytes(), w.size) for w in weights]
-        return self.native.create(layer_name, rows, namespace)
+        return self.native.create(layer_name, rows, fields_to(fields), namespace)

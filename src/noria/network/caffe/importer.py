@@ -10,11 +10,13 @@ from noria.errors import ModelError
 from noria.network.caffe.layers import INPUTS, LOWERINGS, TRAINING_ONLY
 from noria.network.caffe.lowering import Lowering
 from noria.network.caffe.net import Layer, Net, read_net
+from noria.network.caffe.plugin_layers import by_picture, factory_layer, registered_layer
 from noria.network.caffe.prototxt import read_prototxt
 from noria.network.caffe.weights import WHAT, WeightBlob, read_caffemodel
 from noria.network.graph_builder import BATCH, Blob, GraphBuilder, Shape
 from noria.network.model_bytes import foreign, read_model_file, sha256_of
 from noria.network.network import Network
+from noria.network.plugin_maker import PluginMaker
 
 __all__ = ["network_from_caffe", "network_from_caffe_bytes"]
 
@@ -29,6 +31,7 @@ def network_from_caffe(
     *,
     outputs: Sequence[str] = (),
     input_dims: Sequence[int] | None = None,
+    plugins: PluginMaker | None = None,
 ) -> Network:
     """Read a Caffe model: the network from its text, the weights by the names of the layers.
 
@@ -39,16 +42,19 @@ def network_from_caffe(
         caffemodel: the weights.
         outputs: names of the blobs to give out, in this order; empty: those that no layer reads.
         input_dims: channels, height, width of the input instead of those in the text.
+        plugins: makes the layers that a factory takes, and those of types that are not Caffe's;
+            None: such types are refused.
 
     Raises:
         ModelError: with file, line and layer: unreadable or damaged files; unknown layer types and
             fields; weights that are missing or have another shape; outputs that do not exist.
+        PluginError, CustomLibraryError: a plugin or a factory failed.
     """
     text_path, path = Path(prototxt), Path(caffemodel)
     text = read_model_file(text_path, _TEXT, max_bytes=_MAX_TEXT_BYTES)
     weights = read_model_file(path, WHAT)
     network = network_from_caffe_bytes(
-        text, weights, text_path, path, outputs=outputs, input_dims=input_dims
+        text, weights, text_path, path, outputs=outputs, input_dims=input_dims, plugins=plugins
     )
     network.made_from = {"proto-file": text_path}
     network.size_bytes = len(text) + len(weights)
@@ -64,6 +70,7 @@ def network_from_caffe_bytes(
     *,
     outputs: Sequence[str] = (),
     input_dims: Sequence[int] | None = None,
+    plugins: PluginMaker | None = None,
 ) -> Network:
     """`network_from_caffe` for the contents of two files.
 
@@ -78,7 +85,15 @@ def network_from_caffe_bytes(
         decoded = text.decode("latin-1")  # comments in other encodings harm nobody
     net = read_net(read_prototxt(decoded, str(text_path)), str(text_path))
     blobs = read_caffemodel(weights, path)
-    return _Importer(net, blobs, str(text_path), input_dims).network(outputs, path)
+    try:
+        importer = _Importer(net, blobs, str(text_path), input_dims, plugins)
+        network = importer.network(outputs, path)
+        if plugins is not None:
+            plugins.hand_over(network)
+        return network
+    finally:
+        if plugins is not None:
+            plugins.close()
 
 
 class _Importer:
@@ -88,13 +103,16 @@ class _Importer:
         weights: dict[str, list[WeightBlob]],
         where: str,
         input_dims: Sequence[int] | None,
+        plugins: PluginMaker | None,
     ) -> None:
+        self.plugins = plugins
         self.net = net
         self.weights = weights
         self.where = where
         self.input_dims = None if input_dims is None else tuple(input_dims)
         self.graph = GraphBuilder(net.name, producer="noria: Caffe")
         self.blobs: dict[str, Blob] = {}
+        self.picture: Blob | None = None
         self.batch = 1
 
     def network(self, outputs: Sequence[str], path: Path) -> Network:
@@ -104,8 +122,11 @@ class _Importer:
             if outputs.count(name) > 1:
                 raise self.error(f"the output {name!r} is asked for twice")
         self.inputs()
-        for layer in self.needed(layers, outputs):
-            self.lower(layer)
+        needed = {id(layer) for layer in self.needed(layers, outputs)}
+        for layer in self.net.layers:  # a factory is asked for every layer, in their order
+            by_factory = self.plugins is not None and self.plugins.takes(layer.name)
+            if id(layer) in needed:
+                self.lower(layer, by_factory)
         self.graph.where = self.where
         for name in outputs:
             if name not in self.blobs:
@@ -115,14 +136,10 @@ class _Importer:
                     fix="output-blob-names are names of tops in the prototxt",
                 )
             self.graph.label = name
-            self.graph.output(name, self._by_picture(self.blobs[name]))
-        return Network(self.graph.finish(), path=path)
-
-    def _by_picture(self, blob: Blob) -> Blob:
-        """What has several items for each picture, with an axis for the pictures."""
-        if not blob.shape or blob.shape[0] >= BATCH:
-            return blob
-        return self.graph.reshape(blob, (BATCH, -blob.shape[0], *blob.shape[1:]))
+            self.graph.output(name, by_picture(self.graph, self.blobs[name]))
+        network = Network(self.graph.finish(), path=path)
+        network.implicit_batch = True
+        return network
 
     def error(self, found: str, **more: str) -> ModelError:
         return ModelError(found, where=self.where, **more)
@@ -180,19 +197,13 @@ class _Importer:
         shape: Shape = (BATCH, *dims[1:])
         self.graph.check_shape(shape)
         self.blobs[name] = self.graph.input(name, shape)
+        self.picture = self.picture or self.blobs[name]
 
-    def lower(self, layer: Layer) -> None:
+    def lower(self, layer: Layer, by_factory: bool) -> None:
         self.graph.where, self.graph.label = layer.where, layer.name or layer.type
-        if layer.type in INPUTS:
+        if layer.type in INPUTS and not by_factory:
             self.input_layer(layer)
             return
-        make = LOWERINGS.get(layer.type)
-        if make is None:
-            raise self.graph.error(
-                f"the layer type {layer.type!r} is not known",
-                expected=f"one of {', '.join(sorted(LOWERINGS))}",
-                fix=_advice(layer.type),
-            )
         bottoms = []
         for name in layer.bottoms:
             if name not in self.blobs:
@@ -201,15 +212,35 @@ class _Importer:
                     expected=_near(name, list(self.blobs)),
                 )
             bottoms.append(self.blobs[name])
-        ctx = Lowering(layer, bottoms, self.weights.get(layer.name, ()), self.graph, self.batch)
-        ctx.inputs(1, 2**16)
-        made = make(ctx)
-        ctx.refuse_unread()
+        weights = self.weights.get(layer.name, ())
+        ctx = Lowering(layer, bottoms, weights, self.graph, self.batch, self.picture)
+        made = self.made(ctx, by_factory)
         if len(made) < len(layer.tops):
             raise self.graph.error(
                 f"the layer has {len(layer.tops)} tops", expected=f"at most {len(made)}"
             )
         self.blobs |= zip(layer.tops, made, strict=False)
+
+    def made(self, ctx: Lowering, by_factory: bool) -> Sequence[Blob]:
+        """The outputs of a layer."""
+        if by_factory:
+            assert self.plugins is not None
+            return factory_layer(ctx, self.plugins)
+        kind = ctx.layer.type
+        make = LOWERINGS.get(kind)
+        if make is None:
+            found = registered_layer(ctx, self.plugins) if self.plugins is not None else None
+            if found is not None:
+                return found
+            raise self.graph.error(
+                f"the layer type {kind!r} is not known",
+                expected=f"one of {', '.join(sorted(LOWERINGS))}",
+                fix=_advice(kind),
+            )
+        ctx.inputs(1, 2**16)
+        made = make(ctx)
+        ctx.refuse_unread()
+        return made
 
     def input_layer(self, layer: Layer) -> None:
         shapes = [
@@ -234,4 +265,7 @@ def _advice(kind: str) -> str:
     near = get_close_matches(kind, LOWERINGS, 1)
     if near:
         return f"did you mean {near[0]}?"
-    return "give out the blob before it (output-blob-names) and leave that step to the parser"
+    return (
+        "register a plugin of that type (custom-lib-path), or give out the blob before it "
+        "(output-blob-names) and leave that step to the parser"
+    )

@@ -34,11 +34,13 @@ class Lowering:
         weights: Sequence[WeightBlob],
         graph: GraphBuilder,
         batch: int,
+        picture: Blob | None = None,
     ) -> None:
         self.layer = layer
         self.bottoms = tuple(bottoms)
         self.graph = graph
         self.batch = batch
+        self._picture = picture
         self._weights = list(weights)
         self._groups: dict[str, Fields] = {}
 
@@ -46,6 +48,12 @@ class Lowering:
     def x(self) -> Blob:
         """The first input."""
         return self.bottoms[0]
+
+    @property
+    def picture(self) -> Blob:
+        """The network's first input."""
+        assert self._picture is not None
+        return self._picture
 
     def fields(self, name: str) -> Fields:
         """The layer's parameter group of this name."""
@@ -104,6 +112,10 @@ class Lowering:
     def constant(self, array: npt.ArrayLike, dtype: Any = np.float32, name: str = "") -> Blob:
         """A constant tensor."""
         return self.graph.constant(array, dtype, name)
+
+    def all_weights(self) -> list[npt.NDArray[np.float32]]:
+        """Every weight blob, flat."""
+        return [np.ascontiguousarray(blob.data).reshape(-1) for blob in self._weights]
 
     @property
     def weight_count(self) -> int:

@@ -52,6 +52,19 @@ class Fields:
         self._read[name] = None
         return name in self._message.entries
 
+    def names(self) -> list[str]:
+        """Fields that are there and have to do with the result."""
+        return [name for name in self._message.entries if name not in _NO_EFFECT]
+
+    def groups(self) -> list[str]:
+        """Those of them that are groups in brackets."""
+        entries = self._message.entries
+        return [name for name in self.names() if isinstance(entries[name][0], Message)]
+
+    def scalars(self, name: str) -> list[Scalar]:
+        """The values of a field as they are written."""
+        return self._scalars(name)
+
     def _values(self, name: str) -> list[Scalar | Message]:
         self._read[name] = None
         return self._message.entries.get(name, [])

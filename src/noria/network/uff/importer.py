@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from noria.errors import ModelError
 from noria.network.graph_builder import BATCH, Blob, GraphBuilder, shape_text
 from noria.network.model_bytes import read_model_file, sha256_of
 from noria.network.network import Network
+from noria.network.plugin_maker import PluginMaker
 from noria.network.uff.lowering import Lowering, Turns, permutation
 from noria.network.uff.ops import LOWERINGS
 from noria.network.uff.proto import WHAT, Node, Uff, read_uff
@@ -89,32 +90,6 @@ def network_from_uff_bytes(
             plugins.close()
 
 
-class PluginMaker(Protocol):
-    """Makes layers that plugins compute; see `noria.plugins.imported`."""
-
-    def make(
-        self,
-        name: str,
-        kind: str,
-        fields: Mapping[str, Any],
-        inputs: Sequence[tuple[tuple[int, ...], Any]],
-    ) -> list[tuple[tuple[int, ...], Any]] | None:
-        """(shape, type) of the outputs of a node, batch first; None if nobody knows it."""
-        ...
-
-    def place(self, node: str) -> None:
-        """The name of the node in the graph."""
-        ...
-
-    def hand_over(self, network: Network) -> None:
-        """The network is made."""
-        ...
-
-    def close(self) -> None:
-        """The import is over."""
-        ...
-
-
 class _Importer:
     def __init__(self, uff: Uff, where: str, plugins: PluginMaker | None) -> None:
         self.plugins = plugins
@@ -124,6 +99,7 @@ class _Importer:
         self.graph = GraphBuilder("uff", producer="noria: UFF")
         self.turns = Turns(self.graph)
         self.blobs: dict[str, Blob] = {}
+        self.input: Blob | None = None
 
     def error(self, found: str, **more: str) -> ModelError:
         return ModelError(found, where=self.where, **more)
@@ -157,7 +133,7 @@ class _Importer:
             raise self.graph.error(f"input dims {tuple(dims)}", expected="channels, height, width")
         shape = (BATCH, *dims)
         self.graph.check_shape(shape)
-        blob = self.graph.input(name, shape)
+        blob = self.input = self.graph.input(name, shape)
         if order == "NC":
             blob = self.graph.reshape(blob, (BATCH, prod(dims)))
         elif last:
@@ -244,20 +220,30 @@ class _Importer:
 
     def _plugin(self, node: Node, inputs: list[Blob]) -> bool:
         """Whether a plugin computes the node. Further outputs are called `<node>_1`, …."""
-        if self.plugins is None or not node.operation.startswith("_") or not inputs:
+        if self.plugins is None or not node.operation.startswith("_"):
             return False
+        kind = node.operation[1:]
         order = Lowering(node, inputs, self.graph, self.turns)
         if "inputs_orders" in node.fields:
             inputs = [order.canonical(i) for i in range(len(inputs))]
-        made = self.plugins.make(
-            node.name, node.operation[1:], node.fields, [(b.shape, b.dtype) for b in inputs]
-        )
-        if made is None:
-            return False
-        blobs = self.graph.nodes(node.operation[1:], inputs, made)
+        if self.plugins.takes(node.name):
+            weights = [b.array for b in inputs if b.array is not None]
+            inputs = [b for b in inputs if b.array is None]
+            told = [(b.shape, b.dtype) for b in inputs]
+            made = self.plugins.make_by_factory(node.name, weights, node.fields, told)
+        else:
+            told = [(b.shape, b.dtype) for b in inputs]
+            found = self.plugins.make(node.name, kind, node.fields, told)
+            if found is None:
+                return False
+            made = found
+        blobs = self.graph.nodes(kind, inputs, made, name=node.name)
         producer = blobs[0].value.producer()
         assert producer is not None
         self.plugins.place(str(producer.name))
+        if not inputs:  # the same for every picture
+            assert self.input is not None
+            blobs = [self.graph.for_each_picture(b, self.input) for b in blobs]
         self.blobs[node.name] = blobs[0]
         self.more[node.name] = blobs[1:]
         for index, blob in enumerate(blobs[1:], 1):

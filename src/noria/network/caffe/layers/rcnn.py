@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from noria.network.caffe.lowering import Lower, Lowering
 from noria.network.graph_builder import BATCH, PLUGIN_DOMAIN, Blob, size
 
@@ -24,14 +26,14 @@ def _rproi(ctx: Lowering) -> list[Blob]:
         count = proposals.integer(f"{name}_count", 1)
         if len(values) != count or any(v <= 0 for v in values):
             raise ctx.error(f"{name}: {values}", expected=f"{count} positive numbers")
-    whole = {
+    whole: dict[str, Any] = {
         "poolingH": pooling.integer("pooled_h"),
         "poolingW": pooling.integer("pooled_w"),
         "featureStride": proposals.integer("feature_stride"),
         "preNmsTop": proposals.integer("prenms_top"),
         "nmsMaxOut": proposals.integer("nms_max_out"),
     }
-    real = {
+    real: dict[str, Any] = {
         "iouThreshold": proposals.number("iou_threshold"),
         "spatialScale": pooling.number("spatial_scale", 1.0),
     }

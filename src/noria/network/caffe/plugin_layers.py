@@ -1,0 +1,139 @@
+"""Layers that plugins compute: those of a factory by their name, unknown types by the registry.
+
+Plugins see what TensorRT's parser shows them: every blob has channels, height and width, and what
+has further axes before these counts as so many pictures. Source: tensorrt-plugins spec 4.3, 10.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from noria.network.caffe.lowering import Lowering
+from noria.network.caffe.prototxt import Scalar
+from noria.network.caffe.reading import Fields
+from noria.network.graph_builder import BATCH, PLUGIN_DOMAIN, Blob, GraphBuilder
+from noria.network.plugin_maker import PluginMaker
+
+__all__ = ["by_picture", "factory_layer", "registered_layer"]
+
+_AXES = 3
+_SUFFIXES = ("", "_TRT")
+"""A layer of type Normalize is computed by the plugin Normalize_TRT."""
+_OWN_WEIGHTS = ("weights", "bias")
+"""Fields that get the layer's weight blobs, in their order in the file."""
+
+
+def by_picture(graph: GraphBuilder, blob: Blob) -> Blob:
+    """What has several items for each picture, with an axis for the pictures."""
+    if not blob.shape or blob.shape[0] >= BATCH:
+        return blob
+    return graph.reshape(blob, (BATCH, -blob.shape[0], *blob.shape[1:]))
+
+
+def factory_layer(ctx: Lowering, plugins: PluginMaker) -> list[Blob]:
+    """The layer as the factory makes it.
+
+    Raises:
+        ModelError, PluginError, CustomLibraryError: it failed, or has not as many outputs as the
+            layer has tops.
+    """
+    inputs = _inputs(ctx)
+    told = [(b.shape, b.dtype) for b in inputs]
+    made = plugins.make_by_factory(ctx.layer.name, ctx.all_weights(), {}, told)
+    if len(made) != len(ctx.layer.tops):
+        raise ctx.error(
+            f"its plugin has {len(made)} outputs", expected=f"{len(ctx.layer.tops)}, one for a top"
+        )
+    return _placed(ctx, plugins, inputs, made)
+
+
+def registered_layer(ctx: Lowering, plugins: PluginMaker) -> list[Blob] | None:
+    """The layer as a registered plugin of its type makes it; None if there is none.
+
+    Raises:
+        ModelError: fields of the layer, or weights, that the plugin does not know.
+        PluginError: the plugin failed.
+    """
+    kind, names = next(
+        ((k, n) for s in _SUFFIXES if (n := plugins.fields(k := ctx.layer.type + s)) is not None),
+        ("", None),
+    )
+    if names is None:
+        return None
+    values = _values(ctx, kind, names)
+    inputs = _inputs(ctx)
+    told = [(b.shape, b.dtype) for b in inputs]
+    made = plugins.make(ctx.layer.name, kind, values, told)
+    if made is None:
+        return None
+    return _placed(ctx, plugins, inputs, made)
+
+
+def _inputs(ctx: Lowering) -> list[Blob]:
+    found = []
+    for blob in ctx.bottoms:
+        blob = by_picture(ctx.graph, blob)
+        missing = 1 + _AXES - blob.rank
+        found.append(ctx.graph.reshape(blob, blob.shape + (1,) * missing) if missing > 0 else blob)
+    return found
+
+
+def _placed(
+    ctx: Lowering, plugins: PluginMaker, inputs: Sequence[Blob], made: Sequence[Any]
+) -> list[Blob]:
+    blobs = ctx.graph.nodes(ctx.layer.type, inputs, made, domain=PLUGIN_DOMAIN, name=ctx.layer.name)
+    producer = blobs[0].value.producer()
+    assert producer is not None
+    plugins.place(str(producer.name))
+    results = []
+    for blob in blobs:
+        if not inputs:
+            blob = ctx.graph.for_each_picture(blob, ctx.picture)
+        if blob.rank == 2 + _AXES and blob.shape[0] == BATCH:
+            blob = ctx.graph.reshape(blob, (BATCH * blob.shape[1], *blob.shape[2:]))
+        results.append(blob)
+    return results
+
+
+def _values(ctx: Lowering, kind: str, names: Sequence[str]) -> dict[str, Any]:
+    """What the text says for the fields of a plugin: `min_size` fits minSize and min_size."""
+    by_name = {_plain(name): name for name in names}
+    found: dict[str, Any] = {}
+    groups = [ctx.layer.fields.message(n) for n in ctx.layer.fields.groups()]
+    for group in groups:
+        for entry in group.names():
+            field = by_name.get(_plain(entry))
+            if field is None:
+                expected = ", ".join(names) or "none"
+                raise group.error(entry, f"plugin {kind} has no field {entry!r}", expected)
+            found[field] = _value(group, entry)
+    for index, array in enumerate(ctx.all_weights()):
+        name = _OWN_WEIGHTS[index] if index < len(_OWN_WEIGHTS) else ""
+        if name not in names:
+            raise ctx.error(
+                f"the caffemodel has {ctx.weight_count} weight blobs for the layer",
+                expected=f"fields {' and '.join(_OWN_WEIGHTS)} of plugin {kind} for them",
+            )
+        found[name] = array
+    return found
+
+
+def _plain(name: str) -> str:
+    return re.sub("_", "", name).lower()
+
+
+def _value(group: Fields, name: str) -> Any:
+    scalars = [_scalar(group, name, s) for s in group.scalars(name)]
+    return scalars[0] if len(scalars) == 1 else scalars
+
+
+def _scalar(group: Fields, name: str, scalar: Scalar) -> Any:
+    word = scalar.text.lower()
+    if scalar.kind == "number":
+        is_integer = re.fullmatch(r"[+-]?(0x[0-9a-f]+|\d+)", word) is not None
+        return int(word, 0) if is_integer else float(word.rstrip("f"))
+    if scalar.kind != "string" and word in ("true", "false"):
+        return int(word == "true")
+    return scalar.text

@@ -1,0 +1,55 @@
+"""What importers ask for the layers that plugins compute."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy.typing as npt
+
+from noria.network.network import Network
+
+__all__ = ["PluginMaker"]
+
+Shape = tuple[int, ...]
+
+
+class PluginMaker(Protocol):
+    """Makes layers that plugins compute; see `noria.plugins.imported`."""
+
+    def takes(self, layer: str) -> bool:
+        """Whether a factory makes the layer of that name, whatever its type."""
+        ...
+
+    def make_by_factory(
+        self,
+        name: str,
+        weights: Sequence[npt.NDArray[Any]],
+        fields: Mapping[str, Any],
+        inputs: Sequence[tuple[Shape, Any]],
+    ) -> list[tuple[Shape, Any]]:
+        """As `make`, for a layer that it takes."""
+        ...
+
+    def fields(self, kind: str) -> list[str] | None:
+        """Names of the fields of a type of plugins; None if nobody knows it."""
+        ...
+
+    def make(
+        self, name: str, kind: str, fields: Mapping[str, Any], inputs: Sequence[tuple[Shape, Any]]
+    ) -> list[tuple[Shape, Any]] | None:
+        """(shape, type) of the outputs of a node, batch first (1 without inputs); None if nobody
+        knows it."""
+        ...
+
+    def place(self, node: str) -> None:
+        """The name of the node in the graph."""
+        ...
+
+    def hand_over(self, network: Network) -> None:
+        """The network is made."""
+        ...
+
+    def close(self) -> None:
+        """The import is over."""
+        ...
