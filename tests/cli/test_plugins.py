@@ -46,6 +46,19 @@ def test_the_template_passes_its_own_test(with_template: Path) -> None:
     assert "1 passed" in done.stdout
 
 
+def test_what_init_says_to_try_works_without_pytest(tmp_path: Path) -> None:
+    done = noria("init", "--plugin", "MyLayer_TRT", "-o", "plugins", cwd=tmp_path)
+    (hint,) = [line for line in done.stderr.splitlines() if line.startswith("try it: noria ")]
+    (tmp_path / "pytest.py").write_text("raise ModuleNotFoundError")
+    words = hint.removeprefix("try it: noria ").split()
+    ran = noria(*words, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert "MyLayer_TRT computes what it shall" in ran.stdout
+    library = tmp_path / "plugins" / "mylayer_trt_plugin.py"
+    library.write_text(library.read_text().replace("y[...] = x", "y[...] = 2 * x"))
+    assert noria(*words, cwd=tmp_path).returncode == 1
+
+
 def test_the_template_of_a_node_has_its_version(tmp_path: Path) -> None:
     made, _ = conv_plugin_conv("Sharp_TRT", scale=2.0)
     node = next(n for n in made.graph.node if n.op_type == "Sharp_TRT")
@@ -86,6 +99,100 @@ def test_a_trace_shows_what_failed(with_template: Path) -> None:
     assert "1 failed: enqueue (run)" in done.stdout
     assert "NameError" in done.stdout
     assert "enqueue raised NameError" in done.stderr
+    assert "mylayer_trt_plugin.py:" in done.stderr
+    assert "Exception caught" not in done.stdout + done.stderr  # said once is enough
+    built = noria("trtexec", "--onnx=model.onnx", f"--plugins={library}", cwd=with_template)
+    assert (built.stdout + built.stderr).count("NameError") == 1
+
+
+def test_a_trace_calls_plugins_by_their_names(with_template: Path) -> None:
+    made, _ = conv_plugin_conv("LReLU_TRT", negSlope=0.1)
+    save(made, with_template, "standard.onnx")
+    done = noria("trace-plugins", "standard.onnx", "--json", cwd=with_template)
+    called = [(c["cls"], c["method"], c["result"]) for c in json.loads(done.stdout)["calls"]]
+    assert ("LReLU_TRTCreator", "create_plugin", "LReLU_TRT#2") in called
+    assert {cls for cls, _, _ in called} == {"LReLU_TRTCreator", "LReLU_TRT"}
+    library = with_template / "mylayer_trt_plugin.py"
+    done = noria("trace-plugins", "model.onnx", "--library", library, cwd=with_template)
+    assert "object at 0x" not in done.stdout
+    assert "noria_user" not in done.stdout
+
+
+def test_a_trace_of_a_model_without_plugins_says_so(tmp_path: Path) -> None:
+    _, plain = conv_plugin_conv()
+    save(plain, tmp_path, "plain.onnx")
+    done = noria("trace-plugins", "plain.onnx", cwd=tmp_path)
+    assert done.stdout.splitlines()[0] == "no calls: the model has no plugins"
+    missing = noria("trace-plugins", "none.onnx", cwd=tmp_path)
+    assert missing.stdout == ""
+    assert "none.onnx" in missing.stderr
+
+
+def test_show_tells_plugins_from_unknown_operators(tmp_path: Path) -> None:
+    made, _ = conv_plugin_conv("MyLayer_TRT")
+    for number, (op, attributes) in enumerate(
+        [("LReLU_TRT", {}), ("LReLU_TRT", {}), ("EfficientNMS_TRT", {"plugin_version": "7"})]
+    ):
+        node = onnx.helper.make_node(op, ["a"], [f"n{number}"], name=f"n{number}", **attributes)
+        made.graph.node.append(node)
+    save(made, tmp_path, "model.onnx")
+    lines = noria("show", "model.onnx", cwd=tmp_path).stdout.splitlines()
+    rows = {key.strip(): value for key, _, value in (line.partition("  ") for line in lines)}
+    assert rows["plugins"].strip() == "LReLU_TRT (standard, version 1): 'n0', 'n1'"
+    unknown = rows["unknown operators"]
+    assert "MyLayer_TRT: 'scale'; no plugin is there" in unknown
+    assert "noria init --plugin MyLayer_TRT" in unknown
+    assert "EfficientNMS_TRT: 'n2'; the plugin is there as version 1" in unknown
+    told = json.loads(noria("show", "model.onnx", "--json", cwd=tmp_path).stdout)
+    assert [p["name"] for p in told["plugins"]] == ["LReLU_TRT"]
+    assert [u["name"] for u in told["unknown_operators"]] == ["MyLayer_TRT", "EfficientNMS_TRT"]
+
+
+SCRIPT = """import sys
+import tensorrt as trt
+
+
+def inner(size):
+    return [] [size]
+
+
+class Failing(Exception):
+    pass
+
+
+if sys.argv[1] == "call":
+    inner(3)
+if sys.argv[1] == "cause":
+    try:
+        inner(3)
+    except IndexError as error:
+        raise Failing("of this") from error
+if sys.argv[1] == "noria":
+    from noria.errors import ModelError
+    raise ModelError("a model")
+sys.exit(int(sys.argv[1]))
+"""
+
+
+def test_a_script_that_fails_shows_its_own_lines_only(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT)
+    plain = (tmp_path / "script.py").read_text().replace("import tensorrt as trt\n", "\n")
+    (tmp_path / "plain.py").write_text(plain)
+    for word in ("call", "cause", "noria"):
+        done = noria("exec", "script.py", word, cwd=tmp_path)
+        python = subprocess.run(
+            [sys.executable, "plain.py", word],
+            cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+        wanted = python.stderr.replace(str(tmp_path / "plain.py"), "script.py")
+        assert done.stderr == wanted.replace("plain.py", "script.py")
+        assert done.returncode == python.returncode == 1
+    assert noria("exec", "script.py", "7", cwd=tmp_path).returncode == 7
+    (tmp_path / "script.py").write_text("def broken(:\n    pass\n")
+    done = noria("exec", "script.py", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "SyntaxError" in done.stderr
+    assert "runpy" not in done.stderr
 
 
 def test_a_config_loads_the_plugins_it_names(with_template: Path) -> None:

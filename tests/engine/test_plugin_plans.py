@@ -212,7 +212,7 @@ def test_a_failing_enqueue_names_plugin_and_layer(tmp_path: Path, capsys: Any) -
         assert "enqueue raised RuntimeError: no luck" in str(caught.value)
         Watched.fault = None
         session.run({"x": X[:1]})  # the session lives on
-    assert "[ERROR] Exception caught in enqueue(): no luck" in capsys.readouterr().err
+    assert "no luck" not in capsys.readouterr().err  # the error says it
 
 
 def test_an_operator_nobody_knows(tmp_path: Path) -> None:

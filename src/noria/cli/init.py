@@ -57,7 +57,7 @@ def init(name: str, model: Path | None, output: Path, force: bool) -> None:
         raise NoriaError(f"cannot be written: {error.strerror}", where=str(output)) from error
     for path in texts:
         click.echo(path)
-    click.echo(f"try it: pytest {test}", err=True)
+    click.echo(f"try it: noria exec {test}", err=True)
     click.echo(f"use it: custom-lib-path={file.name} in the config", err=True)
 
 

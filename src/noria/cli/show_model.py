@@ -49,12 +49,71 @@ def show_model(path: Path, partner: Path | None) -> dict[str, Any]:
     summary = network.summary()
     data = _plain(summary)
     assert isinstance(data, dict)
+    data |= _operators_of_plugins(network)
     data["files"] = [str(file) for file in files]
     data["opsets"] = {domain or "ai.onnx": v for domain, v in summary.opsets.items()}
     data["built-in parsers that fit"] = suggest(network.outputs) or ["none"]
     if not network.is_large:
         data["layers"] = [asdict(layer) for layer in layers_of_model(network.graph_proto())]
     return data
+
+
+def _operators_of_plugins(network: Any) -> dict[str, Any]:
+    """Operators that ONNX does not define: `plugins`, which are there, and `unknown_operators`."""
+    from noria.plugins.known import known_plugins
+    from noria.plugins.lookup import find_creator, unknown_nodes
+
+    if not network.unknown_operators():
+        return {"plugins": [], "unknown_operators": []}
+    import onnx_ir as ir
+
+    registry = known_plugins()
+    plugins: dict[Any, dict[str, Any]] = {}
+    unknown: dict[Any, dict[str, Any]] = {}
+    for node in unknown_nodes(network):
+        creator = find_creator(ir.serde.serialize_node(node), registry)
+        if creator is not None:
+            own = (creator.name, creator.plugin_version, creator.plugin_namespace)
+            made = plugins.setdefault(own, dict(
+                zip(("name", "version", "namespace"), own, strict=True)
+            ))  # fmt: skip
+            made["standard"] = id(creator) in registry.replaceable
+        else:
+            made = unknown.setdefault(
+                (node.domain, node.op_type), {"domain": node.domain, "name": node.op_type}
+            )
+            others = [version for version, _ in registry.versions(node.op_type)]
+            made |= {"plugin_versions": others} if others else {}
+        made.setdefault("nodes", []).append(node.name or "")
+    return {"plugins": list(plugins.values()), "unknown_operators": list(unknown.values())}
+
+
+def _plugin_texts(rows: Sequence[dict[str, Any]]) -> list[str]:
+    texts = []
+    for row in rows:
+        kind = "standard, " if row["standard"] else ""
+        space = f", namespace {row['namespace']}" if row["namespace"] else ""
+        texts.append(f"{row['name']} ({kind}version {row['version']}{space}): {_nodes(row)}")
+    return texts
+
+
+def _unknown_texts(rows: Sequence[dict[str, Any]]) -> list[str]:
+    texts = []
+    for row in rows:
+        full = f"{row['domain']}::{row['name']}" if row["domain"] else row["name"]
+        others = row.get("plugin_versions")
+        hint = f"the plugin is there as version {' and '.join(others)}" if others else (
+            "no plugin is there; custom-lib-path loads yours, noria init --plugin "
+            f"{row['name']} writes one"
+        )  # fmt: skip
+        texts.append(f"{full}: {_nodes(row)}; {hint}")
+    return texts
+
+
+def _nodes(row: dict[str, Any]) -> str:
+    names, most = row["nodes"], 3
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(repr(n) for n in names[:most])}{more}"
 
 
 def read_model(path: Path, partner: Path | None = None) -> tuple[Any, list[Path]]:
@@ -133,6 +192,9 @@ def show_engine(path: Path) -> dict[str, Any]:
 
 def print_engine_or_model(data: dict[str, Any], *, layers: bool) -> None:
     """For people: fields, tactics if they were compared, layers if asked for."""
+    if "unknown_operators" in data:
+        data["plugins"] = _plugin_texts(data["plugins"])
+        data["unknown_operators"] = _unknown_texts(data["unknown_operators"])
     tactics, tuning = data.pop("tactics", []), data.pop("tuning", None)
     rows = data.pop("layers", [])
     if rows:

@@ -74,8 +74,10 @@ def trace_plugins(
             }
         )
     else:
-        _print(calls)
-        click.echo(printable(_summary(tracer, plan)))
+        if calls:
+            _print(calls)
+        if calls or failure is None:
+            click.echo(printable(_summary(tracer, plan)))
         if plan is not None:
             print_notices(plan.decisions)
     if failure is not None:
@@ -143,7 +145,8 @@ def _print(calls: Any) -> None:
                           ("result", "left"), ("ms", "right")):  # fmt: skip
         table.add_column(head, justify=justify, overflow="fold")  # type: ignore[arg-type]
     for call in calls:
-        made = f" (#{call.made})" if call.made else ""
+        shown = f"#{call.made}" in call.result
+        made = f" (#{call.made})" if call.made and not shown else ""
         result = (
             f"[red]{_plain(call.error)}[/red]"
             if call.error
@@ -169,6 +172,8 @@ def _plain(text: str) -> str:
 
 def _summary(tracer: Tracer, plan: Plan | None) -> str:
     failed = tracer.failures
+    if not tracer.calls:
+        return "no calls: the model has no plugins"
     text = f"{len(tracer.calls)} calls, {len(failed)} failed"
     if failed:
         text += ": " + ", ".join(dict.fromkeys(f"{c.method} ({c.phase})" for c in failed))

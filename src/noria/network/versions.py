@@ -43,7 +43,9 @@ def stamp_older(proto: onnx.ModelProto) -> tuple[str, str] | None:
         try:
             schema = onnx.defs.get_schema(node.op_type, opset.version, "")
         except onnx.defs.SchemaError:
-            return None  # a plugin, or newer than the installed onnx
+            if opset.version > onnx.defs.onnx_opset_version():
+                return None  # it may be newer than the installed onnx
+            continue  # a plugin: the same in every version
         if schema.since_version != opset.version:
             needed = max(needed, schema.since_version)
         else:

@@ -1,14 +1,14 @@
 """Calling the user's plugin: traced, and every failure told by plugin, layer and method.
 
-Exceptions are printed as the original prints them, `[ERROR] Exception caught in clone(): …`, and
-carried as the cause of the error that is raised. Source: tensorrt-plugins spec 14.1.
+Exceptions are carried as the cause of the error that is raised. Those that nobody gets, and all of
+them after `announce`, are printed as the original prints them:
+`[ERROR] Exception caught in clone(): …`. Source: tensorrt-plugins spec 14.1.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,17 @@ from noria.plugins import trace
 from noria.plugins.trace import Phase
 from noria.user_module import describe
 
-__all__ = ["Instance", "call_creator", "wrong"]
+__all__ = ["Instance", "announce", "call_creator", "wrong"]
+
+
+class _Told:
+    at_once = False
+
+
+def announce() -> None:
+    """From now on every exception is printed when it happens: for scripts, which hear nothing else
+    where the original only returns None or False."""
+    _Told.at_once = True
 
 
 class Instance:
@@ -34,7 +44,7 @@ class Instance:
     def __init__(self, plugin: Any, layer: str, name: str = "") -> None:
         self.plugin = plugin
         self.layer = layer
-        self.name = name or type(plugin).__name__
+        self.name = name or trace.label(plugin)
         self._done = False
 
     @property
@@ -113,8 +123,11 @@ class Instance:
 
     def quietly(self, phase: Phase, method: str, *arguments: Any) -> None:
         """Call a method on the way out: a failure is printed, and the rest goes on."""
-        with suppress(PluginError):
+        try:
             self.call(phase, method, *arguments)
+        except PluginError as error:
+            if not _Told.at_once:
+                _print(error.__cause__, method)
 
     def __repr__(self) -> str:
         return f"Instance({self.where})"
@@ -154,12 +167,17 @@ def _traced(
 
 
 def _failed(error: Exception, method: str, where: str) -> PluginError:
-    print(f"[ERROR] Exception caught in {method}(): {error}", file=sys.stderr)
+    if _Told.at_once:
+        _print(error, method)
     found, line, trail = describe(error, Path("/"))
     if isinstance(error, NoriaError):
         found = error.found
     hints = trail[-2:] if line else []
     return PluginError(f"{method} raised {found}", where=where, fix=hints)
+
+
+def _print(error: BaseException | None, method: str) -> None:
+    print(f"[ERROR] Exception caught in {method}(): {error}", file=sys.stderr)
 
 
 def _where(name: str, layer: str) -> str:

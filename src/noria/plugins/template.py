@@ -132,6 +132,7 @@ class {cls}Creator(IPluginCreatorV3One):
 _TEST = '''"""The plugin {name} in a network of one node, against NumPy."""
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import onnx
@@ -160,6 +161,12 @@ def test_{low}(tmp_path):
         result = session.run({{"x": x}})
     for name in names:
         np.testing.assert_allclose(result[name], {expected}, rtol=1e-6)
+
+
+if __name__ == "__main__":  # without pytest
+    with TemporaryDirectory() as folder:
+        test_{low}(Path(folder))
+    print({name!r}, "computes what it shall")
 '''
 
 

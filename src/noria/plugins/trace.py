@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = ["Phase", "PluginCall", "Tracer", "active", "record"]
+__all__ = ["Phase", "PluginCall", "Tracer", "active", "label", "record"]
 
 Phase = Literal["register", "parse", "build", "save", "load", "run", "destroy"]
 MAX_TEXT = 80
@@ -31,7 +31,7 @@ class PluginCall:
         phase: of the life cycle.
         layer: name of the node; empty for calls of no layer.
         object: number of the object within this trace, from 1.
-        cls: class of the object.
+        cls: class of the object; of standard plugins the name they are known by.
         method: name of the method, or of the attribute.
         arguments, result: in short.
         seconds: time it took.
@@ -131,29 +131,41 @@ class Tracer:
                     phase=phase,
                     layer=layer,
                     object=self._number(target),
-                    cls=type(target).__name__,
+                    cls=label(target),
                     method=method,
-                    arguments=", ".join(map(_short, arguments)),
-                    result="" if result is None or error else _short(result),
+                    arguments=", ".join(map(self._text, arguments)),
+                    made=self._number(result) if made and result is not None else 0,
+                    result="" if result is None or error else self._text(result),
                     seconds=seconds,
                     error=error,
-                    made=self._number(result) if made and result is not None else 0,
                 )
             )
 
+    def _text(self, value: Any) -> str:
+        """A value in short; objects that this trace knows by their numbers."""
+        if getattr(type(value), "__repr__", None) == object.__repr__:  # says only an address
+            known = self._alive(value)
+            return f"{label(value)}#{known}" if known else label(value)
+        return _short(value)
+
+    def _alive(self, target: Any) -> int:
+        """The number of an object, 0 if it has none yet."""
+        known = self._known.get(id(target))
+        if known is None:
+            return 0
+        alive = known[0]() if isinstance(known[0], weakref.ref) else known[0]
+        return known[1] if alive is target else 0
+
     def _number(self, target: Any) -> int:
-        key = id(target)
-        known = self._known.get(key)
-        if known is not None:
-            alive = known[0]() if isinstance(known[0], weakref.ref) else known[0]
-            if alive is target:
-                return known[1]
+        known = self._alive(target)
+        if known:
+            return known
         try:
             handle: Any = weakref.ref(target)
         except TypeError:
             handle = target
         self._objects += 1
-        self._known[key] = handle, self._objects
+        self._known[id(target)] = handle, self._objects
         return self._objects
 
     def __iter__(self) -> Iterator[PluginCall]:
@@ -165,6 +177,13 @@ class Tracer:
 
 _lock = threading.Lock()
 _open: list[Tracer] = []
+
+
+def label(target: Any) -> str:
+    """What an object is called: its class, or `noria_label` of classes that stand for many."""
+    if hasattr(type(target), "noria_label"):
+        return str(target.noria_label)
+    return type(target).__name__
 
 
 def active() -> bool:
@@ -194,8 +213,16 @@ def _short(value: Any) -> str:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return f"{len(value)} bytes"
     try:
-        text = value.name if hasattr(value, "name") and hasattr(value, "value") else repr(value)
-        text = str(text)
+        if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
+            marks = "[]" if isinstance(value, list) else "()"
+            text = f"{marks[0]}{', '.join(map(_short, value))}{marks[1]}"
+        elif isinstance(getattr(value, "op_type", None), str):  # a node
+            text = f"{value.op_type} {value.name!r}" if value.name else value.op_type
+        elif hasattr(value, "name") and hasattr(value, "value"):
+            text = value.name
+        else:
+            text = repr(value)
+        text = " ".join(str(text).split())
     except Exception as error:  # a user's repr
         text = f"<{type(value).__name__}: {type(error).__name__}>"
     return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 3]}..."

@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from noria.errors import NoriaError
+from noria.plugins.calls import announce
 
 __all__ = ["ALIASES", "install", "run_script"]
 
@@ -86,11 +87,25 @@ def run_script(script: Path, arguments: Sequence[str]) -> None:
 
     Raises:
         NoriaError: there is no such file.
-    Everything that the script raises, SystemExit included, goes through.
+        SystemExit: the script's own; 1 after an exception, which is printed as Python prints it.
     """
     if not script.is_file():
         raise NoriaError("there is no such script", where=str(script))
     install()
+    announce()
     sys.argv = [str(script), *arguments]
     sys.path[0:0] = [str(script.resolve().parent)]
-    runpy.run_path(str(script), run_name="__main__")
+    try:
+        runpy.run_path(str(script), run_name="__main__")
+    except Exception as error:
+        _tell(error, str(script))
+        raise SystemExit(1) from None
+
+
+def _tell(error: Exception, script: str) -> None:
+    """What Python says of an exception that a script does not catch: from the script's own first
+    line on, without what stands before it here."""
+    trail = error.__traceback__
+    while trail is not None and trail.tb_frame.f_code.co_filename != script:
+        trail = trail.tb_next
+    sys.excepthook(type(error), error.with_traceback(trail), trail)

@@ -52,6 +52,11 @@ class StandardPlugin:
     num_outputs: int
     plugin_namespace: str
 
+    @property
+    def noria_label(self) -> str:
+        """What messages and traces call it."""
+        return self.layer.name
+
     def _take(self, layer: Layer) -> None:
         self.layer = layer
         self.num_outputs = layer.outputs
@@ -342,6 +347,8 @@ def _read(kind: type[Layer], collection: PluginFieldCollection, where: str) -> G
 
 
 class _Creator(IPluginCreator):
+    noria_label = property(lambda self: f"{self.kind.name}Creator")
+
     def __init__(self, kind: type[Layer]) -> None:
         IPluginCreator.__init__(self)
         self.kind = kind
@@ -376,6 +383,8 @@ class _Creator(IPluginCreator):
 
 
 class _CreatorV3(IPluginCreatorV3One):
+    noria_label = property(lambda self: f"{self.kind.name}Creator")
+
     def __init__(self, kind: type[Layer]) -> None:
         IPluginCreatorV3One.__init__(self)
         self.kind = kind
