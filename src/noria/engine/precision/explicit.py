@@ -339,10 +339,7 @@ def _tell_int8(done: Exported, report: QdqReport, entries: int, where: str | Non
     total = len(report.converted) + len(report.kept)
     text = f"{len(report.converted)} of {total} layers with weights compute in INT8"
     if report.converted:
-        text += (
-            "; noria calibrate --sensitivity tells what that costs in accuracy, and which layers"
-        )
-        text += " to keep in FP32"
+        text += "; what that costs, and what to keep in FP32: noria calibrate --sensitivity"
     done.notices.append(Notice("info", text, where))
     if report.missing:
         text = f"no scale for {len(report.missing)} tensor(s) of the graph: {_some(report.missing)}"
