@@ -155,6 +155,100 @@ def bidaf(folder: Path) -> None:
         np.save(folder / f"{name}.npy", weights[name])
 
 
+def bidaf_hardmax(path: Path) -> None:
+    """The four inputs -> end and start, both the third word, by a layer that ONNX has not."""
+    inputs = [
+        ("CategoryMapper_4", ("c", 1)), ("CategoryMapper_5", ("c", 1, 1, 16)),
+        ("CategoryMapper_6", ("q", 1)), ("CategoryMapper_7", ("q", 1, 1, 16)),
+    ]  # fmt: skip
+    nodes = []
+    for i, (name, _) in enumerate(inputs):
+        nodes += [
+            helper.make_node("Cast", [name], [f"f{i}"], to=TensorProto.FLOAT),
+            helper.make_node("ReduceSum", [f"f{i}"], [f"s{i}"], keepdims=0),
+        ]
+    nodes += [
+        helper.make_node("Sum", [f"s{i}" for i in range(4)], ["s"]),
+        helper.make_node("Mul", ["s", "zero"], ["z"]),
+        helper.make_node("Mul", ["f0", "zero"], ["f"]),
+        helper.make_node("Add", ["f", "one"], ["ones"]),
+        helper.make_node("CumSum", ["ones", "axis"], ["place"]),  # 1, 2, 3 …
+        helper.make_node("Sub", ["place", "three"], ["off"]),
+        helper.make_node("Mul", ["off", "off"], ["square"]),
+        helper.make_node("Neg", ["square"], ["scores"]),
+        helper.make_node("CustomHardmax", ["scores"], ["hot"], name="Hardmax_30", axis=0),
+        helper.make_node("Einsum", ["hot", "place"], ["third"], equation="ij,ij->j"),
+        helper.make_node("Sub", ["third", "one"], ["word"]),
+        helper.make_node("Add", ["word", "z"], ["found"]),
+        helper.make_node("Cast", ["found"], ["end_pos"], to=TensorProto.INT32),
+        helper.make_node("Cast", ["found"], ["start_pos"], to=TensorProto.INT32),
+    ]
+    weights = {
+        "zero": np.zeros((), np.float32), "one": np.ones((), np.float32),
+        "three": np.full((), 3, np.float32), "axis": np.zeros((), np.int64),
+    }  # fmt: skip
+    typed = [(n, s, TensorProto.INT32) for n, s in inputs]
+    outputs = [("end_pos", (1,), TensorProto.INT32), ("start_pos", (1,), TensorProto.INT32)]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    model(path, nodes, typed, outputs, weights)
+
+
+HARDMAX = """
+import numpy as np
+from noria.plugins import (
+    DataType, IPluginCreator, IPluginV2DynamicExt, PluginField, PluginFieldCollection,
+    PluginFieldType, array_at,
+)
+
+
+class Hardmax(IPluginV2DynamicExt):
+    def __init__(self, axis):
+        IPluginV2DynamicExt.__init__(self)
+        self.plugin_type, self.plugin_version, self.plugin_namespace = "CustomHardmax", "1", ""
+        self.num_outputs, self.axis = 1, axis
+
+    def clone(self):
+        return Hardmax(self.axis)
+
+    def get_output_datatype(self, index, input_types):
+        return input_types[0]
+
+    def get_output_dimensions(self, index, inputs, make):
+        return inputs[0]
+
+    def supports_format_combination(self, pos, in_out, num_inputs):
+        return in_out[pos].type == DataType.FLOAT
+
+    def configure_plugin(self, inputs, outputs):
+        pass
+
+    def enqueue(self, ins, outs, inputs, outputs, workspace, stream):
+        x = array_at(inputs[0], ins[0].dims, np.float32)
+        y = array_at(outputs[0], outs[0].dims, np.float32, writable=True)
+        y[...] = 0
+        best = np.expand_dims(np.argmax(x, self.axis), self.axis)
+        np.put_along_axis(y, best, 1, axis=self.axis)
+
+    def serialize(self):
+        return np.int32(self.axis).tobytes()
+
+
+class HardmaxCreator(IPluginCreator):
+    def __init__(self):
+        IPluginCreator.__init__(self)
+        self.name, self.plugin_version, self.plugin_namespace = "CustomHardmax", "1", ""
+        self.field_names = PluginFieldCollection(
+            [PluginField("axis", None, PluginFieldType.INT32)]
+        )
+
+    def create_plugin(self, name, field_collection):
+        return Hardmax(int(field_collection[0].data[0]))
+
+    def deserialize_plugin(self, name, data):
+        return Hardmax(int(np.frombuffer(data, np.int32)[0]))
+"""
+
+
 def yolo_head(path: Path, boxes: int = 84, classes: int = 5) -> None:
     """(1, 3, 64, 64) -> (1, 84, 10): boxes, objectness, classes, as YOLOv5 and v7 export them."""
     nodes = [

@@ -18,6 +18,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -48,9 +49,12 @@ def sample(tmp_path):
     return copy
 
 
-def run(script: Path, *arguments: str, version: str | None = None, path: str = "") -> str:
+def run(
+    script: Path, *arguments: str, version: str | None = None, path: str = "",
+    options: Sequence[str] = (),
+) -> str:  # fmt: skip
     """Run it in its folder; what it printed."""
-    release = ["--trt-version", version] if version else []
+    release = [*(["--trt-version", version] if version else []), *options]
     site = str(Path(SCRIPTS or "") / "site")
     done = subprocess.run(
         [sys.executable, "-m", "noria", "exec", *release, script.name, *arguments],
@@ -137,6 +141,40 @@ def test_refit_bidaf(sample):
     said = run(script, version="8.6")
     assert said.count("Refitting engine") == 2
     assert "Passed" in said
+
+
+@pytest.fixture
+def hardmax(sample):
+    """The folder of the sample with a compiled plugin, and how to run what is in it."""
+    folder = sample("tensorrt-8.6/onnx_custom_plugin")
+    (folder / "hardmax.py").write_text(data.HARDMAX)
+    library = folder / "build" / "libcustomHardmaxPlugin.so"
+    library.parent.mkdir()
+    library.write_bytes(b"made for a GPU")
+
+    def run_it(name: str) -> str:
+        words = ["--plugins", f"{library.name}=hardmax.py"]
+        return run(folder / name, version="8.6", options=words)
+
+    return folder, run_it
+
+
+def test_custom_plugin_by_a_twin(hardmax):
+    """Its plugin, a library of CUDA kernels, is written in Python once more."""
+    folder, run_it = hardmax
+    data.bidaf_hardmax(folder / "models" / "bidaf-9-trt.onnx")
+    (folder / "wget.py").write_text("")  # imported, for a download that is not needed
+    (folder.parent / "engine_refit_onnx_bidaf" / "data_processing.py").write_text(BIDAF_WORDS)
+    said = run_it("sample.py")
+    assert "Building TensorRT engine" in said
+    assert "Model prediction:  lion" in said
+    assert "Model prediction:  brown" in said
+    assert "Passed" in said
+    assert "Loading saved TRT engine" in run_it("sample.py")
+
+
+def test_custom_plugin_against_numpy(hardmax):
+    assert "Passed" in hardmax[1]("test_custom_hardmax_plugin.py")
 
 
 BIDAF_WORDS = """

@@ -12,6 +12,7 @@ EPILOG = """\b
 Examples:
   noria exec build_engine.py --onnx model.onnx --engine model.engine
   noria exec --trt-version 10 infer.py model.engine
+  noria exec --plugins libyololayer.so=yolo_layer.py trt_yolo.py
 """
 
 
@@ -24,9 +25,16 @@ Examples:
     "--trt-version", metavar="RELEASE",
     help="Look like this release: 8.6, 10.x, 11.x; hides what it lacks. Default: all of them.",
 )  # fmt: skip
+@click.option(
+    "--plugins", multiple=True, metavar="[LIBRARY.so=]FILE",
+    help="Load a file of plugins first; or, behind the name of a library, when the script loads "
+    "that library. Repeatable.",
+)  # fmt: skip
 @click.argument("script", type=click.Path(path_type=Path))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def exec(trt_version: str | None, script: Path, arguments: tuple[str, ...]) -> None:
+def exec(
+    trt_version: str | None, plugins: tuple[str, ...], script: Path, arguments: tuple[str, ...]
+) -> None:
     """Run SCRIPT with its ARGUMENTS as python does, `import tensorrt` giving noria.trt.
 
     Engines are built and run on the CPU; device pointers are addresses of host memory. pycuda,
@@ -37,4 +45,4 @@ def exec(trt_version: str | None, script: Path, arguments: tuple[str, ...]) -> N
 
     if trt_version is not None:
         compat.set_version(trt_version)
-    run_script(script, arguments)
+    run_script(script, arguments, plugins)

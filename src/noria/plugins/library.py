@@ -13,12 +13,14 @@ from noria.plugins.creators import IPluginCreatorInterface
 from noria.plugins.registry import LIBRARY_OPENERS, PluginRegistry
 from noria.user_module import describe, import_file
 
-__all__ = ["creators_of", "load_once", "open_plugin_file", "register_module"]
+__all__ = ["TWINS", "creators_of", "load_once", "open_plugin_file", "register_module"]
 
 PYTHON_SUFFIXES = (".py", ".pyw")
 FUNCTIONS = ("get_plugin_creators", "getPluginCreators")
 
 
+TWINS: dict[str, Path] = {}
+"""Name of a compiled library, without its folder -> file of plugins that stands for it."""
 _loaded: dict[Path, tuple[int, int]] = {}
 """Files whose plugins are registered -> time of their last change, size."""
 
@@ -68,6 +70,7 @@ def open_plugin_file(path: Path, registry: PluginRegistry) -> tuple[Any, list[An
     Raises:
         CustomLibraryError: missing, of an unknown kind, or it failed.
     """
+    path = TWINS.get(path.name, path)
     if not path.is_file():
         raise CustomLibraryError("there is no such plugin library", where=str(path))
     if path.suffix.lower() in PYTHON_SUFFIXES:

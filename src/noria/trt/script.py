@@ -19,6 +19,7 @@ from typing import Any
 
 from noria.errors import NoriaError
 from noria.plugins.calls import announce
+from noria.trt.script_libraries import load_libraries
 
 __all__ = ["ALIASES", "install", "run_script"]
 
@@ -82,8 +83,11 @@ def install() -> None:
                 vars(sys.modules[parent]).setdefault(child, sys.modules[name])
 
 
-def run_script(script: Path, arguments: Sequence[str]) -> None:
+def run_script(script: Path, arguments: Sequence[str], plugins: Sequence[str] = ()) -> None:
     """Run a script as `python script arguments…` would, with the aliases.
+
+    Args:
+        plugins: see `noria.trt.script_libraries.load_libraries`.
 
     Raises:
         NoriaError: there is no such file.
@@ -92,6 +96,7 @@ def run_script(script: Path, arguments: Sequence[str]) -> None:
     if not script.is_file():
         raise NoriaError("there is no such script", where=str(script))
     install()
+    load_libraries(plugins)
     announce()
     sys.argv = [str(script), *arguments]
     sys.path[0:0] = [str(script.resolve().parent)]
