@@ -184,7 +184,7 @@ WRONG = [
     ("V2DynamicExt", "get_workspace_size", None, "returned None", "a number of bytes"),
     ("V2DynamicExt", "initialize", 1, "initialize returned status 1", "0"),
     ("V2DynamicExt", "serialize", b"12", "returned 2 bytes", "4, as get_serialization_size"),
-    ("V2DynamicExt", "serialize", "text", "returned 'text'", "bytes"),
+    ("V2DynamicExt", "serialize", 5, "returned 5", "bytes"),
     ("V3", "get_output_data_types", [], "returned 0 of them", "1 DataType: one for each output"),
     ("V3", "get_output_data_types", None, "returned None", "a list of DataType"),
     ("V3", "get_output_shapes", [1], "returned 1", "a DimsExprs"),

@@ -193,6 +193,33 @@ def bidaf_hardmax(path: Path) -> None:
     model(path, nodes, typed, outputs, weights)
 
 
+CPU_TORCH = """
+import sys
+from types import ModuleType
+import numpy as np
+
+class Tensor: pass
+class dtype: pass
+
+def as_tensor(a, device=None): return np.asarray(a)
+def nonzero(a): return np.stack(np.nonzero(a), 1)
+
+class cuda:
+    @staticmethod
+    def init(): pass
+
+class nn:
+    class functional:
+        @staticmethod
+        def pad(t, pads, mode):
+            widths = [(0, 0)] * t.ndim
+            for i in range(len(pads) // 2):
+                widths[t.ndim - 1 - i] = (pads[2 * i], pads[2 * i + 1])
+            return np.pad(t, widths, mode={"circular": "wrap"}[mode])
+"""
+"""The few functions of PyTorch that samples of plugins compute with."""
+
+
 HARDMAX = """
 import numpy as np
 from noria.plugins import (

@@ -177,6 +177,24 @@ def test_custom_plugin_against_numpy(hardmax):
     assert "Passed" in hardmax[1]("test_custom_hardmax_plugin.py")
 
 
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+def test_python_plugin(sample, tmp_path, precision):
+    """A plugin of version 2, run by Polygraphy, which opens libcudart with ctypes."""
+    script = sample("tensorrt-10/python_plugin/circ_pad_plugin_torch.py")
+    (tmp_path / "torch.py").write_text(data.CPU_TORCH)
+    said = run(script, "--precision", precision, version="10.16", path=str(tmp_path))
+    assert "Inference result correct!" in said
+
+
+@pytest.mark.parametrize("kind", ["onnx", "inetdef"])
+def test_non_zero_plugin(sample, tmp_path, kind):
+    """A plugin of version 3 whose output is as long as the data say."""
+    script = sample("tensorrt-10/non_zero_plugin/non_zero_plugin.py")
+    (tmp_path / "torch.py").write_text(data.CPU_TORCH)
+    said = run(script, "--net_type", kind, version="10.16", path=str(tmp_path))
+    assert "Inference result correct!" in said
+
+
 BIDAF_WORDS = """
 import numpy as np
 def preprocess(text):

@@ -117,7 +117,8 @@ class IPluginV2(_Plugin):
     @property
     def serialization_size(self) -> int:
         """Bytes that `serialize` gives."""
-        return len(self.serialize())
+        made: Any = self.serialize()
+        return len(made.encode() if isinstance(made, str) else made)
 
 
 class IPluginV2Ext(IPluginV2):

@@ -121,7 +121,9 @@ def as_all_exprs(instance: Instance, method: str, value: Any, count: int) -> lis
 
 
 def as_blob(instance: Instance, method: str, value: Any, size: int | None = None) -> bytes:
-    """Serialised bytes, as many as were announced."""
+    """Serialised bytes, as many as were announced; text counts as its bytes, as there."""
+    if isinstance(value, str):
+        value = value.encode()
     if not isinstance(value, (bytes, bytearray, memoryview)):
         raise wrong(instance, method, _short(value), "bytes")
     blob = bytes(value)

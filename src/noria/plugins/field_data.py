@@ -32,7 +32,7 @@ class PluginFieldType(IntEnum):
 
     @property
     def numpy(self) -> np.dtype[Any]:
-        """What the elements read back as: characters are 1-byte strings, opaque bytes int8."""
+        """What the elements read back as: characters and opaque bytes are int8."""
         return _READ_AS.get(self, np.dtype(np.int8))
 
     @classmethod
@@ -48,7 +48,7 @@ _READ_AS: dict[PluginFieldType, np.dtype[Any]] = {
     PluginFieldType.INT8: np.dtype(np.int8),
     PluginFieldType.INT16: np.dtype(np.int16),
     PluginFieldType.INT32: np.dtype(np.int32),
-    PluginFieldType.CHAR: np.dtype("S1"),
+    PluginFieldType.CHAR: np.dtype(np.int8),
     PluginFieldType.UNKNOWN: np.dtype(np.int8),
     PluginFieldType.BF16: np.dtype(np.uint16),
     PluginFieldType.INT64: np.dtype(np.int64),

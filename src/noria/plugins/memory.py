@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from noria.plugins.types import DataType
 
-__all__ = ["address_of", "array_at", "lent"]
+__all__ = ["address_of", "array_at", "lent", "may_write"]
 
 Array = npt.NDArray[Any]
 Block = tuple[int, int, bool, str]
@@ -73,6 +73,14 @@ def array_at(address: int, shape: Sequence[int], dtype: Any, *, writable: bool =
     array: Array = np.frombuffer(buffer, kind, count).reshape(axes)
     array.flags.writeable = writable
     return array
+
+
+def may_write(address: int) -> bool:
+    """False for memory that the running plugin must only read."""
+    for start, stop, allowed, _ in _lent.blocks:
+        if start <= address < stop:
+            return allowed
+    return True
 
 
 def _check(address: int, size: int, writable: bool, shape: Any, dtype: Any) -> None:

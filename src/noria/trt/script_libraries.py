@@ -1,13 +1,14 @@
 """Libraries of plugins that a script loads with ctypes.
 
 One that was compiled with noria's headers registers its creators; one that was compiled for a GPU
-may have a twin, a file of the same plugins that can run here.
+may have a twin, a file of the same plugins that can run here. The CUDA runtime is host memory.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -16,8 +17,11 @@ from typing import Any
 from noria.errors import NoriaError
 from noria.plugins.library import TWINS, load_once
 from noria.plugins.registry import get_plugin_registry
+from noria.trt.shims.cudart_library import FUNCTIONS
 
 __all__ = ["load_libraries"]
+
+_CUDA = re.compile(r"libcudart\.so(\.\d+)*")
 
 
 def load_libraries(given: Iterable[str]) -> None:
@@ -57,6 +61,9 @@ def _watch() -> None:
         elif path.name in TWINS:
             load_once(TWINS[path.name], get_plugin_registry())
             original(self, None, *arguments, **more)
+        elif _CUDA.fullmatch(path.name):
+            original(self, None, *arguments, **more)
+            vars(self).update(FUNCTIONS)
         else:
             if path.is_file() and _is_ours(path):
                 load_once(path, get_plugin_registry())

@@ -23,13 +23,13 @@ class ndarray(np.ndarray[Any, Any]):
     ) -> ndarray:  # fmt: skip
         if memptr is None:
             return np.empty(shape, dtype).view(cls)
-        from noria.plugins.memory import array_at
+        from noria.plugins.memory import array_at, may_write
 
-        axes = (shape,) if isinstance(shape, int) else tuple(shape)
+        axes = tuple(np.atleast_1d(shape).tolist())
         size = int(np.prod(axes)) * np.dtype(dtype).itemsize
         if size > memptr.size:
             raise ValueError(f"an array of {size} bytes in {memptr.size} bytes of memory")
-        made = array_at(memptr.ptr, axes, dtype, writable=True)
+        made = array_at(memptr.ptr, axes, dtype, writable=may_write(memptr.ptr))
         return made.view(cls)
 
     def get(self, *arguments: Any, **options: Any) -> Any:

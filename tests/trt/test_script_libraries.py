@@ -1,0 +1,119 @@
+"""What scripts open with ctypes under `noria exec`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from noria.plugins.memory import lent
+from noria.trt.shims import cupy
+from tests.trt import script_data as data
+
+
+def noria_exec(folder: Path, source: str, *options: str) -> subprocess.CompletedProcess[str]:
+    (folder / "script.py").write_text(source)
+    return subprocess.run(
+        [sys.executable, "-m", "noria", "exec", *options, "script.py"],
+        cwd=folder, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+TWIN = """
+import ctypes, os
+import tensorrt as trt
+before = trt.get_plugin_registry().get_creator("CustomHardmax", "1")
+{load}
+after = trt.get_plugin_registry().get_creator("CustomHardmax", "1")
+print(before is None, after is not None)
+"""
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        "ctypes.CDLL(os.path.join('build', 'libhardmax.so'))",
+        "ctypes.CDLL('build/libhardmax.so', winmode=0)",
+        "ctypes.cdll.LoadLibrary('build/libhardmax.so')",
+        "trt.get_plugin_registry().load_library('build/libhardmax.so')",
+    ],
+)
+def test_a_twin_stands_for_a_library(tmp_path, load):
+    (tmp_path / "hardmax.py").write_text(data.HARDMAX)
+    done = noria_exec(tmp_path, TWIN.format(load=load), "--plugins", "libhardmax.so=hardmax.py")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["True", "True"]
+
+
+def test_plugins_are_there_from_the_start(tmp_path):
+    (tmp_path / "hardmax.py").write_text(data.HARDMAX)
+    done = noria_exec(tmp_path, TWIN.format(load=""), "--plugins", "hardmax.py")
+    assert done.stdout.split() == ["False", "True"]
+
+
+def test_other_libraries_are_opened(tmp_path):
+    source = "import ctypes; print(ctypes.CDLL(None).abs(-3), ctypes.CDLL('libc.so.6').abs(-4))"
+    assert noria_exec(tmp_path, source).stdout.split() == ["3", "4"]
+    done = noria_exec(tmp_path, "import ctypes; ctypes.CDLL('build/libnone.so')")
+    assert "libnone.so" in done.stderr
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize("given", ["none.py", "libx.so=none.py"])
+def test_a_file_that_is_not_there(tmp_path, given):
+    done = noria_exec(tmp_path, "", "--plugins", given)
+    assert done.returncode != 0
+    assert "none.py: there is no such file of plugins" in done.stderr
+
+
+CUDA = """
+import ctypes
+cuda = ctypes.CDLL("libcudart.so")
+a, b, stream = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+assert cuda.cudaMalloc(ctypes.byref(a), ctypes.c_size_t(8)) == 0
+assert cuda.cudaMalloc(ctypes.pointer(b), 8) == 0
+assert a.value and b.value and a.value != b.value
+assert cuda.cudaStreamCreate(ctypes.byref(stream)) == 0
+text = ctypes.create_string_buffer(b"1234567")
+assert cuda.cudaMemcpy(a, ctypes.cast(text, ctypes.c_void_p), ctypes.c_size_t(8),
+                       ctypes.c_int(1)) == 0
+assert cuda.cudaMemcpyAsync(b, a, 8, 3, stream) == 0
+assert cuda.cudaMemset(a, 0, 4) == 0
+assert cuda.cudaStreamSynchronize(stream) == 0
+print(ctypes.string_at(b.value).decode(), ctypes.string_at(a.value + 4).decode())
+print(cuda.cudaMemcpy(b, a, 9, 3), cuda.cudaMemcpy(None, a, 8, 3), cuda.cudaFree(a),
+      cuda.cudaFree(a), cuda.cudaFree(None))
+count = ctypes.c_int()
+cuda.cudaGetDeviceCount(ctypes.byref(count))
+print(count.value)
+try:
+    cuda.cudaLaunchKernel
+except AttributeError:
+    print("no kernels")
+"""
+
+
+def test_the_cuda_runtime_is_the_hosts_memory(tmp_path):
+    done = noria_exec(tmp_path, CUDA)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["1234567 567", "1 1 0 1 0", "1", "no kernels"]
+
+
+def test_a_cupy_array_on_an_input_is_read_only():
+    """Plugins wrap inputs and outputs alike."""
+    memory = {name: np.arange(4, dtype=np.float32) for name in ("input", "output")}
+    blocks = [(m.ctypes.data, m.ctypes.data + m.nbytes, n == "output", n)
+              for n, m in memory.items()]  # fmt: skip
+    with lent(blocks):
+        made = {}
+        for name, array in memory.items():
+            whole = cupy.cuda.UnownedMemory(array.ctypes.data, array.nbytes, None)
+            pointer = cupy.cuda.MemoryPointer(whole, 0)
+            made[name] = cupy.ndarray(np.int64(4), np.float32, memptr=pointer)
+        made["output"][:] = made["input"] * 2
+        with pytest.raises(ValueError, match="read-only"):
+            made["input"][:] = 0
+    assert memory["output"].tolist() == [0, 2, 4, 6]
