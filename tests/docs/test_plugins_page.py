@@ -16,11 +16,18 @@ def test_the_python_of_the_page_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    first, *rest = re.findall(
-        r"```python\n(.*?)```", (ROOT / "docs" / "plugins.md").read_text(), re.S
+    blocks = re.findall(
+        r"```(?:python|ini)\n(.*?)```", (ROOT / "docs" / "plugins.md").read_text(), re.S
     )
-    assert first.startswith("# swish_plugin.py\n")
-    Path("swish_plugin.py").write_text(first)
+    rest, files = [], []
+    for block in blocks:
+        named = re.match(r"# (\w+\.\w+)\n", block)
+        if named:  # a file
+            Path(named[1]).write_text(block)
+            files.append(named[1])
+        elif not block.startswith("[property]"):
+            rest.append(block)
+    assert files == ["swish_plugin.py", "detector_lib.py", "detector.txt"]
     registry = get_plugin_registry()
     before = registry.all_creators
     names: dict[str, object] = {"__name__": "page"}
@@ -34,4 +41,5 @@ def test_the_python_of_the_page_runs(
                 registry.deregister_creator(creator)
     said = capsys.readouterr().out
     assert "difference True" in said
+    assert "found [[24.0, 16.0, 16.0, 32.0]]" in said
     assert "('SwishCreator#1', 'create_plugin')" in said
