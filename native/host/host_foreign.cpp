@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "NvInfer.h"
 #include "host_world.h"
 
 namespace nb = nanobind;
@@ -130,11 +131,58 @@ nb::object get_batch(const ForeignCalibrator &calibrator, const std::vector<std:
     return std::move(addresses);
 }
 
+// What libraries that look for a logger get: whoever listens hears it.
+class HostLogger : public nvinfer1::ILogger {
+public:
+    void log(Severity severity, const char *text) override {
+        if (!python_is_there() || !text) return;
+        nb::gil_scoped_acquire locked;
+        try {
+            const nb::object message = nb::steal(PyUnicode_DecodeUTF8(
+                text, static_cast<Py_ssize_t>(std::strlen(text)), "replace"));
+            world().attr("tell")(static_cast<int>(severity), message);
+        } catch (...) {
+            tell_failure("log");
+        }
+    }
+};
+
+nvinfer1::ILoggerFinder *logger_finder() {
+    class Finder : public nvinfer1::ILoggerFinder {
+        HostLogger logger_;
+        nvinfer1::ILogger *findLogger() override { return &logger_; }
+    };
+    static auto *one = new Finder;  // libraries keep it
+    return one;
+}
+
 nb::object read_cache(const ForeignCalibrator &calibrator) {
     size_t length = 0;
     const void *data =
         run_foreign([&] { return calibrator.calls.read_cache(calibrator.self, &length); });
     return data && length ? nb::object(nb::bytes(data, length)) : nb::none();
+}
+
+// The creators that a library exports a list of, which it does not register itself.
+nb::list exported_creators(const SharedObject &library) {
+    using List = nvinfer1::IPluginCreatorInterface *const *(*)(int32_t &);
+    using Find = void (*)(nvinfer1::ILoggerFinder *);
+    if (void *set = library.symbol("setLoggerFinder"))
+        run_foreign([&] { reinterpret_cast<Find>(set)(logger_finder()); });
+    nb::list found;
+    void *get = library.symbol("getPluginCreators");
+    if (!get) return found;
+    int32_t count = 0;
+    const auto list = run_foreign([&] { return reinterpret_cast<List>(get)(count); });
+    for (int32_t i = 0; list && i < count; ++i) {
+        if (!list[i]) continue;
+        void *self = nullptr;
+        const noria_creator_calls calls = run_foreign([&] { return list[i]->noriaCalls(&self); });
+        if (!self) continue;
+        const void *code = reinterpret_cast<const void *>(calls.name);
+        found.append(hand_over(new ForeignCreator(self, calls, code)));
+    }
+    return found;
 }
 
 }  // namespace
@@ -245,6 +293,9 @@ void bind_host_foreign(nb::module_ &m) {
         })
         .def("create", &create, "name"_a, "fields"_a, "phase"_a)
         .def("deserialize", &deserialize, "name"_a, "data"_a);
+
+    m.def("exported_creators", &exported_creators, "library"_a,
+          "The creators that getPluginCreators of a library gives; setLoggerFinder is called first.");
 
     nb::class_<ForeignLogger>(m, "ForeignLogger", "A logger of a C++ library.")
         .def("log", [](const ForeignLogger &l, int32_t severity, const std::string &text) {

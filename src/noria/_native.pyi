@@ -273,6 +273,11 @@ class ForeignCreator:
 
     def deserialize(self, name: str, data: bytes) -> object: ...
 
+def exported_creators(library: SharedObject) -> list:
+    """
+    The creators that getPluginCreators of a library gives; setLoggerFinder is called first.
+    """
+
 class ForeignLogger:
     """A logger of a C++ library."""
 

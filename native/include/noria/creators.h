@@ -9,7 +9,14 @@
 
 namespace nvinfer1 {
 
-class IPluginCreatorInterface : public IVersionedInterface {};
+class IPluginCreatorInterface : public IVersionedInterface {
+public:
+    // How the host calls it; `self` is what these calls take.
+    virtual noria_creator_calls noriaCalls(void **self) {
+        *self = nullptr;
+        return noria_creator_calls();
+    }
+};
 
 class IPluginCreator : public IPluginCreatorInterface {
 public:
@@ -25,6 +32,7 @@ public:
                                          size_t serialLength) = 0;
     virtual void setPluginNamespace(const AsciiChar *pluginNamespace) = 0;
     virtual const AsciiChar *getPluginNamespace() const = 0;
+    noria_creator_calls noriaCalls(void **self) override;
 };
 
 class IPluginCreatorV3One : public IPluginCreatorInterface {
@@ -38,6 +46,7 @@ public:
     virtual const AsciiChar *getPluginName() const = 0;
     virtual const AsciiChar *getPluginVersion() const = 0;
     virtual const AsciiChar *getPluginNamespace() const = 0;
+    noria_creator_calls noriaCalls(void **self) override;
 };
 
 }  // namespace nvinfer1

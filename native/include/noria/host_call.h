@@ -27,7 +27,7 @@ __attribute__((used)) const unsigned int noria_headers_tensorrt =
     NV_TENSORRT_MAJOR * 1000 + NV_TENSORRT_MINOR * 10;
 // Counts the changes of classes whose virtual functions the host calls itself.
 extern __attribute__((weak, visibility("default"))) const unsigned int noria_headers_revision;
-__attribute__((used)) const unsigned int noria_headers_revision = 1;
+__attribute__((used)) const unsigned int noria_headers_revision = 2;
 }
 #endif
 

@@ -37,6 +37,13 @@ public:
     virtual ~ILogger() = default;
 };
 
+// Given to libraries that export setLoggerFinder.
+class ILoggerFinder {
+public:
+    virtual ILogger *findLogger() = 0;
+    virtual ~ILoggerFinder() = default;
+};
+
 class IErrorRecorder {
 public:
     using ErrorDesc = const char *;

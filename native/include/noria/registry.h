@@ -91,10 +91,34 @@ inline nvinfer1::IPluginCreator *creatorFrom(const noria_value &value) {
     return standIn<HostCreator>(static_cast<noria_object *>(const_cast<void *>(value.data)));
 }
 
+// The creators of a registry, until the next call.
+template <typename T>
+static T *const *creatorList(const Object *registry, bool all, int32_t *count) {
+    static std::vector<T *> list;
+    list.clear();
+    const int32_t number = call<int32_t>(nullptr, "count_creators", {Value(registry), all});
+    for (int32_t i = 0; i < number; ++i) {
+        nvinfer1::IPluginCreator *one = creatorFrom(
+            callValue(nullptr, "creator_at", {Value(registry), all, i, thisLibrary()}));
+        if (one) list.push_back(one);
+    }
+    if (count) *count = static_cast<int32_t>(list.size());
+    return list.data();
+}
+
 }  // namespace NORIA_GENERATION
 }  // namespace noria
 
 namespace nvinfer1 {
+
+inline noria_creator_calls IPluginCreator::noriaCalls(void **self) {
+    *self = this;
+    return noria::CreatorCalls::table(this);
+}
+inline noria_creator_calls IPluginCreatorV3One::noriaCalls(void **self) {
+    *self = this;
+    return noria::CreatorCalls::table(this);
+}
 
 class IPluginRegistry : public noria::Object {
 public:
@@ -130,10 +154,11 @@ public:
         return noria::creatorFrom(noria::callValue(
             this, "get_creator", {type, version, pluginNamespace, noria::thisLibrary()}));
     }
-    // How many there are; their names are the host's to list (`noria inspect`).
     IPluginCreator *const *getPluginCreatorList(int32_t *numCreators) const {
-        if (numCreators) *numCreators = 0;
-        return nullptr;
+        return noria::creatorList<IPluginCreator>(this, false, numCreators);
+    }
+    IPluginCreatorInterface *const *getAllCreators(int32_t *numCreators) const {
+        return noria::creatorList<IPluginCreatorInterface>(this, true, numCreators);
     }
     bool isParentSearchEnabled() const {
         return noria::get<bool>(this, "parent_search_enabled");

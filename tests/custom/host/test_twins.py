@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from noria.custom import CustomLibrary
+from noria.custom.host import told
 from noria.plugins import (
     DataType,
     PluginField,
@@ -160,3 +162,47 @@ def test_load_library_and_a_registry_of_its_own(compile_host: Compile) -> None:
     assert sorted(c.name for c in handle.creators) == sorted(NAMES.values())
     get_plugin_registry().deregister_library(handle)
     assert get_plugin_registry().find("ScaleV3") is None
+
+
+EXPORTED = ["ScaleDynamic", "ScaleV2", "ScaleV3"]
+
+
+@pytest.mark.parametrize("major", [8, 10])
+def test_exported_creators_enter_the_registry(
+    compile_host: Compile, opened: Open, major: int
+) -> None:
+    """`getPluginCreators` instead of REGISTER_TENSORRT_PLUGIN."""
+    path = compile_host("twins.cpp", major, "-DEXPORT_CREATORS")
+    with told() as messages:
+        library = opened(path)
+    assert (2, "three creators") in messages.log  # by the logger that it was given a finder of
+    registry = get_plugin_registry()
+    ours = [c for c in registry.all_creators if getattr(c, "library", "") == str(path)]
+    assert sorted(c.name for c in ours) == EXPORTED
+    assert not [n for n in library.decisions if n.level == "warning"]
+    opened(path)  # again: the same, without a collision
+    assert not [n for n in library.decisions if n.level == "warning"]
+    found = registry.find("ScaleV3")
+    (first, *_) = _life(found, implicit=False, profiles=1)
+    np.testing.assert_array_equal(first, X[:2] * np.float32(2.5))
+
+
+def test_load_library_registers_exported_creators(compile_host: Compile) -> None:
+    path = compile_host("twins.cpp", 10, "-DEXPORT_CREATORS")
+    handle = get_plugin_registry().load_library(path)
+    assert handle is not None
+    assert sorted(c.name for c in handle.creators) == EXPORTED
+    get_plugin_registry().deregister_library(handle)
+    assert get_plugin_registry().find("ScaleV2") is None
+
+
+def test_the_registry_is_listed(compile_host: Compile, opened: Open) -> None:
+    path = compile_host("twins.cpp", 10)
+    opened(path)
+    lists = ctypes.CDLL(str(path)).list_creators
+    registry = get_plugin_registry()
+    assert lists(b"ScaleV2", 0) == lists(b"ScaleDynamic", 0) == 1
+    assert lists(b"NMS_TRT", 0) == 1  # a standard plugin: not this library's
+    assert lists(b"ScaleV3", 0) == 0  # not of the version-2 line
+    assert lists(b"", 0) == len(registry.plugin_creator_list)
+    assert lists(b"", 1) == len(registry.all_creators)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from noria import _native
 from noria.custom.elf import ElfError, ElfFile
 from noria.custom.host.fields import fields_to
-from noria.custom.host.loading import MARKER, set_up
+from noria.custom.host.loading import REVISION, uses_host
 from noria.custom.host.told import told
 from noria.custom.library import open_library
 from noria.errors import CustomLibraryError
@@ -40,7 +40,6 @@ TYPE = "IPlugin"
 """What C++ plugins from before IPluginV2 are called: they have no type of their own."""
 GIVEN = "the factory of deserializeCudaEngine"
 FLOAT = 0
-REVISION = 1
 
 
 def _get(kind: str) -> str:
@@ -63,11 +62,10 @@ def plugin_factories(cfg: ModelConfig, notes: list[Notice]) -> CppFactories | No
     kinds = [kind for kind in KINDS if _get(kind) in elf.exported()]
     if not kinds:
         return None
-    if MARKER not in elf.exported():
+    if not uses_host(elf):
         text = f"{_get(kinds[0])} is compiled against TensorRT's own headers: it is not called"
         notes.append(Notice("info", text, str(path)))
         return None
-    set_up()
     made = CppFactories(open_library(path, abi=cfg.custom_lib_abi), path, kinds)
     notes += made.notices
     return made
@@ -85,7 +83,7 @@ class CppFactories:
         self._path = path
         self._kinds = kinds
         self.notices: list[Notice] = []
-        if _native.library_number(self._native, "noria_headers_revision") < REVISION:
+        if not _native.library_number(self._native, REVISION):
             raise CustomLibraryError(
                 f"{_get(kinds[0])} was compiled with headers of an older noria",
                 where=str(path),

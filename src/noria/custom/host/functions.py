@@ -21,6 +21,25 @@ def get_plugin_registry() -> PluginRegistry:
     return _registry()
 
 
+def count_creators(registry: PluginRegistry, every: bool) -> int:
+    """IPluginRegistry::getPluginCreatorList and getAllCreators: how many there are."""
+    return len(_creators(registry, every))
+
+
+def creator_at(registry: PluginRegistry, every: bool, index: int, caller: int) -> Any:
+    """One of them, for C++ code at the address `caller`."""
+    from noria.custom.host.creators import find
+
+    return find(_creators(registry, every)[index], caller)
+
+
+def _creators(registry: PluginRegistry, every: bool) -> list[Any]:
+    from noria.plugins.known import known_plugins
+
+    known_plugins()
+    return list(registry.all_creators if every else registry.plugin_creator_list)
+
+
 def init_libnvinfer_plugins(namespace: str = "") -> bool:
     """initLibNvInferPlugins()."""
     return bool(_trt().init_libnvinfer_plugins(None, namespace))

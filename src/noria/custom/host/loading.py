@@ -24,14 +24,24 @@ __all__ = ["open_plugins", "open_shared_object", "set_up", "uses_host"]
 
 SYMBOL = "noria_host_api_1"
 MARKER = "noria_headers_tensorrt"
+REVISION = "noria_headers_revision"
+CREATORS = "getPluginCreators"
+FACTORIES = tuple(f"NvDsInferPluginFactory{kind}Get" for kind in ("Caffe", "Uff", "Runtime"))
+GIVERS = frozenset([CREATORS, *FACTORIES])
+"""Functions that give objects the host calls: their library need not call the host itself."""
+EXPORTING = 2
+"""The revision of the headers since which objects say themselves how they are called."""
 
 _lock = threading.Lock()
 _ready = False
 
 
 def uses_host(elf: ElfFile) -> bool:
-    """Whether the library calls networks or plugins of noria's headers."""
-    return any(s.name == SYMBOL for s in elf.symbols)
+    """Whether the library has networks or plugins of noria's headers."""
+    if any(s.name == SYMBOL for s in elf.symbols):
+        return True
+    exported = elf.exported()
+    return MARKER in exported and not GIVERS.isdisjoint(exported)
 
 
 def set_up() -> None:
@@ -95,7 +105,30 @@ def open_shared_object(path: Path, elf: ElfFile, decisions: list[Notice]) -> Any
     with loading(path), told() as messages:
         opened = _native.SharedObject(str(path))
         creators.restore(registry, path)
+        if CREATORS in elf.exported():
+            _register_exported(opened, registry, path, decisions)
     decisions += registry.notices[collisions:]
     for text in dict.fromkeys(messages.failures):
         decisions.append(Notice("warning", f"while it was loaded: {text}", str(path)))
     return opened
+
+
+def _register_exported(
+    opened: Any, registry: PluginRegistry, path: Path, decisions: list[Notice]
+) -> None:
+    """Creators that the library gives by `getPluginCreators`; those it registers as well are there."""
+    if _native.library_number(opened, REVISION) < EXPORTING:
+        text = f"{CREATORS} is not called: the library was compiled with headers of an older noria"
+        decisions.append(Notice("warning", text, str(path)))
+        return
+    try:
+        found = _native.exported_creators(opened)
+    except _native.CustomCodeError as error:
+        decisions.append(Notice("warning", f"{CREATORS}: it threw {error}", str(path)))
+        return
+    for native in found:
+        made = creators.creator(native)
+        namespace = made.plugin_namespace
+        there = registry.find(made.name, made.plugin_version, namespace)
+        if there is None or getattr(there, "library", None) != str(path):
+            registry.register_creator(made, namespace)

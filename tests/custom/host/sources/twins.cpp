@@ -268,8 +268,37 @@ using ScaleV2Creator = SecondCreator<ScaleV2>;
 using ScaleV2ExtCreator = SecondCreator<ScaleV2Ext>;
 using ScaleV2IOExtCreator = SecondCreator<ScaleV2IOExt>;
 using ScaleDynamicCreator = SecondCreator<ScaleDynamic>;
+#ifndef EXPORT_CREATORS
 REGISTER_TENSORRT_PLUGIN(ScaleV2Creator);
 REGISTER_TENSORRT_PLUGIN(ScaleV2ExtCreator);
 REGISTER_TENSORRT_PLUGIN(ScaleV2IOExtCreator);
 REGISTER_TENSORRT_PLUGIN(ScaleDynamicCreator);
 REGISTER_TENSORRT_PLUGIN(ThirdCreator);
+#else
+static ILoggerFinder *finder = nullptr;
+extern "C" void setLoggerFinder(ILoggerFinder *given) { finder = given; }
+
+extern "C" IPluginCreatorInterface *const *getPluginCreators(int32_t &count) {
+    static ScaleV2Creator first;
+    static ScaleDynamicCreator second;
+    static ThirdCreator third;
+    static IPluginCreatorInterface *const all[] = {&first, nullptr, &second, &third};
+    if (finder) finder->findLogger()->log(ILogger::Severity::kWARNING, "three creators");
+    count = 4;
+    return all;
+}
+#endif
+
+// The creators that the registry lists: how many, and how many of them have the name.
+extern "C" int list_creators(const char *name, int every) {
+    int32_t count = 0, found = 0;
+    if (every) {
+        getPluginRegistry()->getAllCreators(&count);
+        return count;
+    }
+    IPluginCreator *const *all = getPluginRegistry()->getPluginCreatorList(&count);
+    for (int32_t i = 0; i < count; ++i)
+        found += std::strcmp(all[i]->getPluginName(), name) == 0 &&
+                 std::strcmp(all[i]->getPluginVersion(), "1") == 0;
+    return name[0] ? found : count;
+}
