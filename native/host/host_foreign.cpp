@@ -102,7 +102,8 @@ nb::object create_by_factory(const ForeignFactory &factory, const std::string &l
         else
             throw std::invalid_argument("the factory makes layers of engines only");
     });
-    return plugin_to_python(made, false, factory.keeper);  // factories keep what they make
+    // factories keep what they make, but not what is only around it
+    return plugin_to_python(made, made.owned != 0, factory.keeper);
 }
 
 nb::object deserialize_by_factory(const ForeignFactory &factory, const std::string &layer,
@@ -114,7 +115,7 @@ nb::object deserialize_by_factory(const ForeignFactory &factory, const std::stri
     run_foreign([&] {
         factory.calls.deserialize(factory.self, layer.c_str(), blob.data(), blob.size(), &made);
     });
-    return plugin_to_python(made, false, factory.keeper);
+    return plugin_to_python(made, made.owned != 0, factory.keeper);
 }
 
 nb::object get_batch(const ForeignCalibrator &calibrator, const std::vector<std::string> &names) {
@@ -219,8 +220,7 @@ nb::object plugin_to_python(const noria_plugin &plugin, bool owned,
         case NORIA_PLUGIN_OF_HOST: return noria_object::behind(plugin.object);
         case NORIA_PLUGIN_V3: return world().attr("plugin_v3")(new_plugin_v3(plugin, owned));
         default:
-            return world().attr("plugin_v2")(
-                new_plugin_v2(plugin, owned || plugin.owned, keeper));
+            return world().attr("plugin_v2")(new_plugin_v2(plugin, owned, keeper));
     }
 }
 

@@ -56,7 +56,7 @@ public:
         noria::setFactory(this, "plugin_factory_v2", factory, &IPluginFactoryV2::noriaCaffeCalls);
     }
     void setPluginFactory(IPluginFactory *factory) {
-        noria::setFactory(this, "plugin_factory", factory, &IPluginFactory::noriaCaffeCalls);
+        noria::setFactory(this, "_plugin_factory", factory, &IPluginFactory::noriaCaffeCalls);
     }
     void setPluginFactoryExt(IPluginFactoryExt *factory) { setPluginFactory(factory); }
     void setPluginNamespace(const char *text) { noria::set(this, "plugin_namespace", text); }

@@ -65,7 +65,7 @@ public:
         return noria::call<bool>(this, "parse", {file, network, weightType});
     }
     void setPluginFactory(IPluginFactory *factory) {
-        noria::setFactory(this, "plugin_factory", factory, &IPluginFactory::noriaUffCalls);
+        noria::setFactory(this, "_plugin_factory", factory, &IPluginFactory::noriaUffCalls);
     }
     void setPluginFactoryExt(IPluginFactoryExt *factory) { setPluginFactory(factory); }
     void setPluginNamespace(const char *text) { noria::set(this, "plugin_namespace", text); }

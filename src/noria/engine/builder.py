@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, field, replace
 
 from noria.config.enums import TensorOrder
+from noria.engine.adopt import adopted
 from noria.engine.backends import (
     DEFAULT_BACKEND,
     Backend,
@@ -102,6 +103,8 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
             where=str(network.path) if network.path else repr(network),
             expected=f"1 to {MAX_BATCH}",
         )
+    if network.built is not None and (taken := adopted(network, options)) is not None:
+        return taken
     return _Build(network, options).run()
 
 

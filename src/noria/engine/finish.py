@@ -116,7 +116,7 @@ def finish(
         max_batch=options.max_batch,
         fixed_batch=fixed_batch,
         infer_dims=complete_infer_dims(options.infer_dims),
-        model=_model_record(network, built.blobs[MODEL_BLOB]),
+        model=model_record(network, built.blobs[MODEL_BLOB]),
         inputs=inputs,
         outputs=built.outputs,
         tactics=built.tries or (chosen,),
@@ -133,7 +133,8 @@ def finish(
     return plan
 
 
-def _model_record(network: Network, model: Blob) -> ModelRecord:
+def model_record(network: Network, model: Blob) -> ModelRecord:
+    """What a plan keeps of the files that a network was made from."""
     if network.path is None:
         digest = hashlib.sha256(model).hexdigest()
         return ModelRecord.of_code(len(model), digest)

@@ -79,6 +79,7 @@ class Network:
         plugins: layers that are plugin objects already, by the name of their node
             (`noria.plugins.layer.LayerPlugin`); made by code or by an importer.
         implicit_batch: shapes leave the batch out in the model's own format (Caffe, UFF).
+        built: a plan of it that exists already (`noria.engine.Plan`), or None.
 
     Raises:
         ModelError: no outputs; an input or output that is not a tensor.
@@ -102,6 +103,7 @@ class Network:
         self.recipe = ""
         self.plugins: dict[str, Any] = {}
         self.implicit_batch = False
+        self.built: Any = None
         self._strip_initializer_inputs()
         self._free_negative_axes()
         if not model.graph.outputs:

@@ -5,25 +5,26 @@ Both make networks with an implicit batch, unless the network was made with an e
 
 from __future__ import annotations
 
-import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from noria.errors import NoriaError
 from noria.network.network import Network
 from noria.plugins.dims import Dims
+from noria.plugins.fields import field_of_value
+from noria.plugins.types import PluginFieldCollection
 from noria.trt.enums import UffInputOrder
 from noria.trt.network import INetworkDefinition
 from noria.trt.onnx_parser import OnnxParser
 from noria.trt.reporting import Severity, report
 from noria.trt.strict import Closable, Strict
 from noria.trt.tensor import ITensor
+from noria.trt.weights import Weights
 
 __all__ = ["CaffeParser", "IBlobNameToTensor", "UffParser"]
 
-_TOP = re.compile(r'\btop\s*:\s*"([^"]*)"')
 _ORDERS: dict[str, Literal["NCHW", "NHWC", "NC"]] = {"NCHW": "NCHW", "NHWC": "NHWC", "NC": "NC"}
 
 
@@ -37,6 +38,45 @@ def _add(network: INetworkDefinition, read: Network, logger: Any) -> dict[str, I
     made = {t._name: t for t in network._outputs[before:]}
     del network._outputs[before:]
     return made
+
+
+class _Factory:
+    """A factory of the user, as importers ask it; see `noria.plugins.imported.LayerFactory`."""
+
+    def __init__(self, *factories: Any, namespace: str) -> None:
+        self._factories = [f for f in factories if f is not None]
+        self._namespace = namespace
+        self._taken: Any = None
+
+    def takes(self, layer: str) -> bool:
+        self._taken = next((f for f in self._factories if f.is_plugin_v2(layer)), None)
+        return self._taken is not None
+
+    def create(self, layer: str, weights: Sequence[Any], fields: Mapping[str, Any]) -> Any:
+        given = [Weights(w) for w in weights]
+        if not fields:
+            return self._taken.create_plugin(layer, given, self._namespace)
+        values = [field_of_value(name, value) for name, value in fields.items()]
+        told = PluginFieldCollection(v for v in values if v is not None)
+        return self._taken.create_plugin(layer, given, self._namespace, told)
+
+
+def _plugins(*factories: Any, namespace: str) -> Any:
+    from noria.plugins.imported import ImportedPlugins
+    from noria.plugins.known import known_plugins
+
+    return ImportedPlugins(known_plugins(), _Factory(*factories, namespace=namespace))
+
+
+def _every_top(deploy: Path) -> list[str]:
+    """Blobs of the layers that are not for training only, in their order."""
+    from noria.network.caffe.layers import TRAINING_ONLY
+    from noria.network.caffe.net import read_net
+    from noria.network.caffe.prototxt import read_prototxt
+
+    net = read_net(read_prototxt(deploy.read_text(errors="replace"), str(deploy)), str(deploy))
+    layers = [layer for layer in net.layers if layer.type not in TRAINING_ONLY]
+    return list(dict.fromkeys(top for layer in layers for top in layer.tops))
 
 
 class IBlobNameToTensor(Strict):
@@ -56,13 +96,15 @@ class CaffeParser(Closable):
     def __init__(self) -> None:
         self._settings: dict[str, Any] = {}
         self._logger: Any = None
+        self._plugin_factory: Any = None  # of C++ sources, from before IPluginV2
 
     def _setting(self, name: str, value: Any) -> None:
         self._settings[name] = value
 
     @property
     def plugin_factory_v2(self) -> Any:
-        """Factories are not asked: plugins come from the registry."""
+        """Makes the layers for which `is_plugin_v2(layer_name)` says so, by
+        `create_plugin(layer_name, weights, namespace)`; they stay the factory's."""
         return self._settings.get("plugin_factory_v2")
 
     @plugin_factory_v2.setter
@@ -71,7 +113,7 @@ class CaffeParser(Closable):
 
     @property
     def plugin_namespace(self) -> str:
-        """Recorded."""
+        """What the factory is told."""
         return str(self._settings.get("plugin_namespace", ""))
 
     @plugin_namespace.setter
@@ -97,22 +139,17 @@ class CaffeParser(Closable):
         """
         from noria.network.caffe import network_from_caffe
 
+        plugins = _plugins(
+            self._plugin_factory, self.plugin_factory_v2, namespace=self.plugin_namespace
+        )
         try:
-            text = Path(deploy).read_text(errors="replace")
+            tops = _every_top(Path(deploy))
+            read = network_from_caffe(Path(deploy), Path(model), outputs=tops, plugins=plugins)
         except OSError as error:
             report(network._logger, Severity.ERROR, f"{deploy}: {error.strerror or error}")
             return None
-        tops = tuple(dict.fromkeys(_TOP.findall(text)))
-        read: Network | None = None
-        problem = ""
-        for outputs in (tops, ()):  # every blob if that can be, else those that nothing takes
-            try:
-                read = network_from_caffe(Path(deploy), Path(model), outputs=outputs)
-                break
-            except NoriaError as error:
-                problem = str(error)
-        if read is None:
-            report(network._logger, Severity.ERROR, problem)
+        except NoriaError as error:
+            report(network._logger, Severity.ERROR, str(error))
             return None
         tensors = _add(network, read, network._logger)
         if tensors is None:
@@ -138,10 +175,11 @@ class UffParser(Closable):
         self._input: tuple[str, tuple[int, ...], str] | None = None
         self._outputs: list[str] = []
         self._namespace = ""
+        self._plugin_factory: Any = None  # of C++ sources, from before IPluginV2
 
     @property
     def plugin_namespace(self) -> str:
-        """Recorded."""
+        """What a factory is told."""
         return self._namespace
 
     @plugin_namespace.setter
@@ -172,15 +210,13 @@ class UffParser(Closable):
     def parse(self, file: str, network: INetworkDefinition, weights_type: Any = None) -> bool:
         """Add the layers and mark the outputs; False if they cannot be, and the logger says why."""
         from noria.network.uff import network_from_uff
-        from noria.plugins.imported import ImportedPlugins
-        from noria.plugins.known import known_plugins
 
         name, shape, order = self._input or (None, None, "NCHW")
         try:
             read = network_from_uff(
                 Path(file), input_name=name, input_dims=cast(Any, shape),
                 input_order=_ORDERS[order], outputs=tuple(self._outputs),
-                plugins=ImportedPlugins(known_plugins()),
+                plugins=_plugins(self._plugin_factory, namespace=self._namespace),
             )  # fmt: skip
         except NoriaError as error:
             report(network._logger, Severity.ERROR, str(error))

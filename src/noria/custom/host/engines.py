@@ -19,8 +19,10 @@ from noria.custom.host.init_params import init_params, model_files
 from noria.custom.host.told import Told, tell_log, told
 from noria.custom.library import open_library
 from noria.engine.model_source import MadeSource
+from noria.engine.plan import MODEL_BLOB
 from noria.errors import CustomLibraryError, NoriaError
 from noria.network.network import Network
+from noria.network.onnx_file import network_from_onnx_bytes
 from noria.notices import Notice
 
 if TYPE_CHECKING:
@@ -105,12 +107,7 @@ class CppEngines:
             raise _failed(where, "it returned false", messages)
         if engine is None:
             raise _failed(where, "it returned true, but no engine", messages)
-        if builder.last is None:
-            raise _failed(where, "its engine was not built from a network here", messages)
-        # lowered anew: the plugins of the first time belong to the engine that the function has
-        lower: Any = import_module("noria.trt.lower")
-        made: Network = lower.from_network(builder.last)
-        return made
+        return _network(engine, builder)
 
     def _parse(self, function: str, where: str, messages: Told) -> Network:
         trt: Any = import_module("noria.trt")
@@ -158,6 +155,28 @@ class CppEngines:
         if cfg.workspace_size and self._generation() < OLD_SIGNATURE_BEFORE:
             config.max_workspace_size = cfg.workspace_size << 20
         return config
+
+
+def _network(engine: Any, builder: Any) -> Network:
+    """What the engine computes, with the engine's plan, which need not be built again.
+
+    The network that it was built from here may be built another way, if a tactic or a precision is
+    asked for; an engine that was only loaded is known by its graph.
+    """
+    lower: Any = import_module("noria.trt.lower")
+    plan = engine._plan
+    made: Network
+    if builder.last is not None and _names(builder.last) == [s.name for s in plan.outputs]:
+        made = lower.from_network(builder.last)
+    else:
+        made = network_from_onnx_bytes(plan.blobs[MODEL_BLOB], Path("engine.onnx"))
+        made.path = None
+    made.built = plan
+    return made
+
+
+def _names(network: Any) -> list[str]:
+    return [network.get_output(i).name for i in range(network.num_outputs)]
 
 
 def _table_calibrator(trt: Any, table: Path) -> Any:

@@ -99,6 +99,7 @@ class CppFactories:
         if "Runtime" in kinds:
             self._creator = LegacyCreator(path.name, self._runtime, str(path))
             _register(self._creator)
+            register_given()
 
     def layers(self, kind: str) -> _Layers | None:
         """The factory for a parser; None if the library has none.
@@ -227,7 +228,7 @@ class LegacyCreator(IPluginCreator):
         self.plugin_namespace = namespace
         self.field_names = PluginFieldCollection([])
         self.library = library
-        self._factory = factory
+        self.factory = factory
 
     def create_plugin(self, name: str, field_collection: PluginFieldCollection) -> Any:
         """There are no fields that would say which one."""
@@ -235,18 +236,25 @@ class LegacyCreator(IPluginCreator):
 
     def deserialize_plugin(self, name: str, serialized_plugin: bytes) -> Any:
         """As the factory makes the layer of that name from its bytes."""
-        native = for_this_engine(self.plugin_namespace or GIVEN, self._factory)
+        native = for_this_engine(self.plugin_namespace or GIVEN, self.factory)
         made = native.deserialize(name, bytes(serialized_plugin))
         return _named(made, self.plugin_namespace)
 
 
 def register_given() -> None:
-    """For engines that C++ code loads with a factory of its own."""
+    """For engines of networks by code, which C++ code loads with a factory of its own."""
     _register(LegacyCreator("", _nothing_given))
 
 
 def _nothing_given() -> Any:
-    raise ValueError("the engine has layers from before IPluginV2: load it with their factory")
+    """Without one, the runtime's of a library may make them."""
+    for creator in reversed(get_plugin_registry().all_creators):
+        if isinstance(creator, LegacyCreator) and creator.library:
+            return creator.factory()
+    raise ValueError(
+        "the engine has layers from before IPluginV2: load it with their factory, or export "
+        "NvDsInferPluginFactoryRuntimeGet"
+    )
 
 
 def _register(creator: LegacyCreator) -> None:

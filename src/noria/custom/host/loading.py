@@ -116,7 +116,7 @@ def open_shared_object(path: Path, elf: ElfFile, decisions: list[Notice]) -> Any
 def _register_exported(
     opened: Any, registry: PluginRegistry, path: Path, decisions: list[Notice]
 ) -> None:
-    """Creators that the library gives by `getPluginCreators`; those it registers as well are there."""
+    """What the library gives by `getPluginCreators`, but for what it has registered already."""
     if _native.library_number(opened, REVISION) < EXPORTING:
         text = f"{CREATORS} is not called: the library was compiled with headers of an older noria"
         decisions.append(Notice("warning", text, str(path)))
