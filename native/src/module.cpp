@@ -15,4 +15,5 @@ NB_MODULE(_native, m) {
     bind_plugin_nms(m);
     bind_host(m);
     bind_plugin_sample(m);
+    bind_ort_operators(m);
 }

@@ -2,7 +2,7 @@
 Native kernels of noria. Python checks arguments; this module assumes valid input.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import numpy
@@ -497,3 +497,29 @@ def deformed_columns(map: Annotated[NDArray[numpy.float32], dict(shape=(None, No
 
 def deformable_attention(value: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)], shapes: Annotated[NDArray[numpy.int32], dict(shape=(None, 2), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], locations: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None, None, None), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu')]) -> None:
     """Multi-scale deformable attention. Releases the GIL."""
+
+class OrtCall:
+    """One computation of an operator; only valid while it lasts."""
+
+    @property
+    def number(self) -> int:
+        """The operator's first input: which run it belongs to."""
+
+    def inputs(self) -> list[tuple[int, tuple[int, ...]]]:
+        """Address and shape of each further input."""
+
+    def output(self, index: int, shape: Sequence[int]) -> int:
+        """Address of an output that gets this shape."""
+
+class OrtOperators:
+    """Operators of one session of ONNX Runtime that Python computes."""
+
+    def __init__(self, compute: object, domain: str, operators: Sequence[tuple[str, Sequence[int], Sequence[int], bool]]) -> None:
+        """
+        compute(index, OrtCall) says whether it went well. An operator is (name, ONNX types of its inputs, of its outputs, whether its first input, an int32, is its first output too).
+        """
+
+    def register_with(self, ask: Callable) -> None:
+        """
+        Offer them while `ask` makes session options load this module as a library of operators.
+        """

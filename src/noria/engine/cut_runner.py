@@ -1,29 +1,29 @@
 """A graph with plugins as a `Runner` like any other: pieces in a runtime, plugins between them.
 
+A runtime that calls plugins itself is given the graph whole, if there would be more than one piece.
 Arrays pass from one to the next without a copy, unless a plugin works in another type than the
 network. Each run has an execution context of its own; they are kept for the next run.
 """
 
 from __future__ import annotations
 
-import threading
 import weakref
-from collections import deque
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from noria.engine.backends import Backend, PluginBackend, Runner, RunOptions
-from noria.engine.cut import cut
+from noria.engine.backends import Backend, CallingBackend, PluginBackend, Runner, RunOptions
+from noria.engine.cut import Cut, cut
+from noria.engine.plugin_lives import PluginLives
 from noria.engine.plugin_record import PluginRecord, saved_of
+from noria.engine.whole import PluginCalls, WholeRunner, whole_graph
 from noria.errors import EngineError, PluginError
 from noria.network.inference import read_value
 from noria.network.tensor_spec import TensorSpec
-from noria.plugins.context import ContextPlugin
+from noria.notices import Notice, note_once
 from noria.plugins.deserialising import deserialising
 from noria.plugins.drivers import load_engine_plugin, missing_creators
 from noria.plugins.layer import EnginePlugin
@@ -81,8 +81,12 @@ def open_cut(
     options: RunOptions,
     records: Sequence[PluginRecord],
     plugins: Sequence[EnginePlugin],
+    notices: list[Notice] | None = None,
+    *,
+    whole: bool = True,
 ) -> Runner:
-    """Open the pieces of a graph; or the graph as it is, if the backend takes its plugins.
+    """Open the pieces of a graph; or the graph as it is, if the backend takes its plugins or calls
+    them.
 
     Args:
         backend: runs the pieces.
@@ -90,21 +94,33 @@ def open_cut(
         options: for the pieces.
         records: of the plugin nodes.
         plugins: their layers in the same order; the runner owns them from now on.
+        notices: gets why a graph is cut that might have stayed whole.
+        whole: the graph need not be cut.
 
     Raises:
         EngineError: the runtime refuses a piece; a plugin failed. The plugins are closed then.
     """
     import onnx
 
-    if isinstance(backend, PluginBackend):
-        whole = backend.open_with_plugins(model, options, plugins)
-        if whole is not None:
-            return whole
-    lives = _Lives(plugins)
+    if whole and isinstance(backend, PluginBackend):
+        taken = backend.open_with_plugins(model, options, plugins)
+        if taken is not None:
+            return taken
+    lives = PluginLives(plugins)
     pieces: list[Runner] = []
     try:
         proto = onnx.ModelProto.FromString(model)
         parts = cut(proto, {r.node: (r.inputs + r.shape_inputs, r.outputs) for r in records})
+        several = sum(stage.piece is not None for stage in parts.stages) > 1
+        if whole and several and isinstance(backend, CallingBackend):
+            try:
+                return _opened_whole(backend, proto, options, records, plugins, parts, lives)
+            except PluginError:
+                raise
+            except EngineError as error:
+                if notices is not None:
+                    text = f"the graph is cut at its plugins: {error.found}"
+                    note_once(notices, "info", text, error.where)
         ends = set(parts.outputs)
         by_name = {r.node: i for i, r in enumerate(records)}
         stages = []
@@ -128,6 +144,27 @@ def open_cut(
         for piece in pieces:
             piece.close()
         lives.close()
+        raise
+
+
+def _opened_whole(
+    backend: CallingBackend,
+    proto: Any,
+    options: RunOptions,
+    records: Sequence[PluginRecord],
+    plugins: Sequence[EnginePlugin],
+    parts: Cut,
+    lives: PluginLives,
+) -> Runner:
+    order = [name for stage in parts.stages for name in stage.plugins]
+    graph = whole_graph(proto, records, plugins, order)
+    calls = PluginCalls(graph.nodes, lives)
+    runner = backend.open_whole(graph, options, calls)
+    try:
+        lives.give_back(lives.take())  # as below
+        return WholeRunner(runner, calls, lives)
+    except BaseException:
+        runner.close()
         raise
 
 
@@ -169,7 +206,7 @@ class CutRunner:
         proto: Any,
         stages: Sequence[_Stage],
         constants: Mapping[str, Array],
-        lives: _Lives,
+        lives: PluginLives,
     ) -> None:
         self._stages, self._constants = stages, dict(constants)
         self._lives = lives
@@ -221,73 +258,6 @@ class CutRunner:
         for stage in self._stages:
             if stage.runner is not None:
                 stage.runner.close()
-
-
-class _Lives:
-    """The plugins of an open graph and their contexts: one set per run at a time."""
-
-    def __init__(self, plugins: Sequence[EnginePlugin]) -> None:
-        self._plugins = list(plugins)
-        self._idle: deque[list[ContextPlugin]] = deque()
-        self._lock = threading.Lock()
-        self._running = 0
-        self._closed = False
-
-    def take(self) -> list[ContextPlugin]:
-        """A set of contexts; a new one if all are at work."""
-        with self._lock:
-            if self._closed:
-                raise EngineError("the session is closed")
-            self._running += 1
-            if self._idle:
-                return self._idle.pop()
-        made: list[ContextPlugin] = []
-        try:
-            for plugin in self._plugins:
-                made.append(plugin.context())
-        except BaseException:
-            for context in made:
-                context.close()
-            self._done()
-            raise
-        return made
-
-    def give_back(self, contexts: list[ContextPlugin]) -> None:
-        """The run is over."""
-        with self._lock:
-            if not self._closed:
-                self._idle.append(contexts)
-                self._running -= 1
-                return
-        for context in contexts:
-            context.close()
-        self._done()
-
-    def _done(self) -> None:
-        with self._lock:
-            self._running -= 1
-            last = self._closed and self._running == 0
-        if last:
-            self._end()
-
-    def close(self) -> None:
-        """End all that is idle now, and the rest when it is."""
-        with self._lock:
-            if self._closed:
-                return
-            self._closed = True
-            idle, self._idle = list(self._idle), deque()
-            last = self._running == 0
-        for contexts in idle:
-            for context in contexts:
-                context.close()
-        if last:
-            self._end()
-
-    def _end(self) -> None:
-        for plugin in self._plugins:
-            with suppress(PluginError):
-                plugin.close()
 
 
 def _spec(value: Any) -> TensorSpec:

@@ -49,8 +49,12 @@ class PluginLayers:
     where: str
     built: list[EnginePlugin] = field(default_factory=list)
 
-    def open(self, backend: Backend, options: RunOptions) -> Runner:
+    def open(self, backend: Backend, options: RunOptions, *, whole: bool = True) -> Runner:
         """Ready to run, as from the saved plan; without creators once, with what was built.
+
+        Args:
+            backend, options: what runs the graph, and how.
+            whole: it need not be cut.
 
         Raises:
             EngineError: the runtime refuses a piece, or a plugin failed.
@@ -60,7 +64,9 @@ class PluginLayers:
         built, self.built = self.built, []
         if not built:
             built = load_plugins(self.records, self.blobs, self.registry, self.where)
-        return open_cut(backend, self.model, options, self.records, built)
+        return open_cut(
+            backend, self.model, options, self.records, built, self.notices, whole=whole
+        )
 
     def close(self) -> None:
         """Nobody opens it any more."""

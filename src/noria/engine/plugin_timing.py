@@ -50,7 +50,9 @@ class PluginTiming:
         self._values = dict(feeds)
         found = layers(bake(network))
         if found is not None and found.records:
-            runner = found.open(get_backend(DEFAULT_BACKEND), RunOptions(batched=False))
+            runner = found.open(
+                get_backend(DEFAULT_BACKEND), RunOptions(batched=False), whole=False
+            )
             assert isinstance(runner, CutRunner)
             try:
                 values = runner.run_all(feeds)

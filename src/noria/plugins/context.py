@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from noria.plugins.calls import Instance
 from noria.plugins.evaluate import Shaped, evaluate
 from noria.plugins.layer import Array, EngineSpec, Shape, refuse
 from noria.plugins.memory import Block, lent
-from noria.plugins.types import PluginTensorDesc, TensorFormat
+from noria.plugins.types import DataType, PluginTensorDesc, TensorFormat
 
 __all__ = ["ContextPlugin", "Prepared"]
 
@@ -28,6 +29,7 @@ class Prepared:
         profile: index of the profile that holds them.
         shaped: shapes of the outputs.
         inputs, outputs: descriptors for `enqueue`.
+        reads, writes: bytes of each input and output, as the plugin has them.
         buffers: memory of the outputs that may be used again, as the plugin writes them.
     """
 
@@ -36,6 +38,8 @@ class Prepared:
     shaped: Shaped
     inputs: list[PluginTensorDesc]
     outputs: list[PluginTensorDesc]
+    reads: list[int]
+    writes: list[int]
     buffers: dict[int, Array] = field(default_factory=dict)
 
 
@@ -55,6 +59,7 @@ class ContextPlugin(ABC):
         *,
         shape_inputs: Sequence[Array] = (),
         fresh: Sequence[bool] | None = None,
+        into: Callable[[int, Shape], Array | None] | None = None,
     ) -> list[Array]:
         """Compute.
 
@@ -63,9 +68,11 @@ class ContextPlugin(ABC):
             shape_inputs: integers, on the host (version 3).
             fresh: per output, whether it must have memory of its own; that of the others is used
                 again by the next run. None: all of their own.
+            into: memory where output number n is wanted in this shape, of the network's type; None
+                where nobody wants it. Asked once per output, before or after the plugin has run.
 
         Returns:
-            The outputs, as the network has them.
+            The outputs, as the network has them; with `into`, as the plugin wrote them.
 
         Raises:
             PluginError: the plugin failed, or was not built for these shapes.
@@ -81,6 +88,7 @@ class ContextPlugin(ABC):
             for a, kind in zip(inputs, spec.input_types, strict=True)
         ]
         outputs: list[Array] = []
+        placed: set[int] = set()
         for index, kind in enumerate(spec.output_types):
             alias = spec.aliases[index] if spec.aliases else -1
             own = fresh is None or fresh[index]
@@ -89,19 +97,58 @@ class ContextPlugin(ABC):
                 outputs.append(arrays[alias].reshape(now.shaped.shapes[index]))
                 continue
             same_type = kind.numpy == spec.dtypes[index]
-            buffer = now.buffers.get(index) if not (own and same_type) else None
+            shape = now.shaped.shapes[index]
+            keeps = not (own and same_type) or into is not None
+            buffer = None
+            if into is not None and same_type and not now.shaped.data_dependent:
+                buffer = into(index, shape)
+                placed.add(index)
             if buffer is None:
-                buffer = np.empty(now.shaped.shapes[index], kind.numpy)
-                if not (own and same_type):
-                    now.buffers[index] = buffer
+                buffer = self._kept(now, index) if keeps else np.empty(shape, kind.numpy)
             outputs.append(buffer)
-        self._call(now, arrays, outputs)
+        arrays = self._alike(now, arrays)
+        self._call(
+            now,
+            [(_address(a), a.nbytes) for a in arrays],
+            [(_address(a), a.nbytes) for a in outputs],
+        )
         if now.shaped.data_dependent:
             outputs = self._cut(now.shaped, outputs)
+        if into is not None:
+            for index, out in enumerate(outputs):
+                place = into(index, out.shape) if index not in placed else None
+                if place is not None:
+                    np.copyto(place, out, casting="unsafe")
+            return outputs
         return [
             out if out.dtype == dtype else out.astype(dtype)
             for out, dtype in zip(outputs, spec.dtypes, strict=True)
         ]
+
+    def run_at(
+        self, inputs: Sequence[tuple[int, Shape]], place: Callable[[int, Shape], int | None]
+    ) -> None:
+        """Compute in memory of the caller, of a plugin for which `EngineSpec.is_plain` and whose
+        inputs the network has in the plugin's own types.
+
+        Args:
+            inputs: address and shape of each; dense and row-major.
+            place: address for output number n in this shape; None where nobody wants it.
+
+        Raises:
+            PluginError: the plugin failed, or was not built for these shapes.
+        """
+        key = (tuple([shape for _, shape in inputs]), ())
+        now = self._prepared
+        if now is None or now.key != key:
+            now = self._prepare(key)
+        asked = [place(index, shape) for index, shape in enumerate(now.shaped.shapes)]
+        into = [_address(self._kept(now, i)) if at is None else at for i, at in enumerate(asked)]
+        self._call(
+            now,
+            [(at, size) for (at, _), size in zip(inputs, now.reads, strict=True)],
+            list(zip(into, now.writes, strict=True)),
+        )
 
     def close(self) -> None:
         """The context is gone."""
@@ -125,28 +172,39 @@ class ContextPlugin(ABC):
             shaped=shaped,
             inputs=_descs(shapes, spec.input_types),
             outputs=_descs(_with_unknown(shaped), spec.output_types),
+            reads=_sizes(shapes, spec.input_types),
+            writes=_sizes(shaped.shapes, spec.output_types),
         )
         self._change(now, within=bool(fits))
         self._prepared = now
         return now
 
-    def _call(self, now: Prepared, inputs: list[Array], outputs: list[Array]) -> None:
-        addresses_in = [_address(a) for a in inputs]
-        addresses_out = [_address(a) for a in outputs]
+    def _kept(self, now: Prepared, index: int) -> Array:
+        """Memory of an output that the next run uses again."""
+        buffer = now.buffers.get(index)
+        if buffer is None:
+            kind = self.spec.output_types[index].numpy
+            buffer = now.buffers[index] = np.empty(now.shaped.shapes[index], kind)
+        return buffer
+
+    def _alike(self, now: Prepared, inputs: list[Array]) -> list[Array]:
+        """Inputs as the plugin expects them."""
+        return inputs
+
+    def _call(
+        self, now: Prepared, inputs: list[tuple[int, int]], outputs: list[tuple[int, int]]
+    ) -> None:
+        """Addresses and bytes."""
         workspace = _address(self._workspace) if self._workspace.size else 0
         blocks: list[Block] = [
-            (at, at + a.nbytes, True, f"output {i}")
-            for i, (at, a) in enumerate(zip(addresses_out, outputs, strict=True))
+            (at, at + size, True, f"output {i}") for i, (at, size) in enumerate(outputs)
         ]
-        blocks += [
-            (at, at + a.nbytes, False, f"input {i}")
-            for i, (at, a) in enumerate(zip(addresses_in, inputs, strict=True))
-        ]
+        blocks += [(at, at + size, False, f"input {i}") for i, (at, size) in enumerate(inputs)]
         if workspace:
             end = workspace + self._workspace.nbytes
             blocks.append((workspace, end, True, "the workspace"))
         with lent(blocks):
-            self._enqueue(now, addresses_in, addresses_out, workspace)
+            self._enqueue(now, [at for at, _ in inputs], [at for at, _ in outputs], workspace)
 
     def _cut(self, shaped: Shaped, outputs: list[Array]) -> list[Array]:
         """Outputs whose extent the plugin decided, without what lies behind."""
@@ -193,6 +251,10 @@ def _address(array: npt.NDArray[Any]) -> int:
 
 def _descs(shapes: Sequence[Shape], types: Sequence[Any]) -> list[PluginTensorDesc]:
     return [PluginTensorDesc(s, t, TensorFormat.LINEAR) for s, t in zip(shapes, types, strict=True)]
+
+
+def _sizes(shapes: Sequence[Shape], types: Sequence[DataType]) -> list[int]:
+    return [prod(s) * t.numpy.itemsize for s, t in zip(shapes, types, strict=True)]
 
 
 def _with_unknown(shaped: Shaped) -> list[Shape]:

@@ -263,11 +263,10 @@ class BatchedContext(ContextPlugin):
             size = instance.call("run", "get_workspace_size", _batch(now))
             self._grow_workspace(checks.as_size(instance, "get_workspace_size", size))
 
-    def _call(self, now: Prepared, inputs: list[Array], outputs: list[Array]) -> None:
+    def _alike(self, now: Prepared, inputs: list[Array]) -> list[Array]:
         # what is the same for every picture, such as priors, may come once
         batch = _batch(now)
-        whole = [a if len(a) == batch else np.repeat(a, batch, axis=0) for a in inputs]
-        super()._call(now, whole, outputs)
+        return [a if len(a) == batch else np.repeat(a, batch, axis=0) for a in inputs]
 
     def _enqueue(
         self, now: Prepared, inputs: list[int], outputs: list[int], workspace: int

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from noria.errors import PluginError
 from noria.plugins.calls import Instance
-from noria.plugins.expressions import DimsExprs
+from noria.plugins.expressions import DimsExprs, SizeTensor
 from noria.plugins.types import DataType, PluginFieldCollection
 
 if TYPE_CHECKING:
@@ -128,6 +128,19 @@ class EngineSpec:
     def name(self) -> str:
         """For messages."""
         return f"{self.type} version {self.version}"
+
+    @property
+    def decides_shapes(self) -> bool:
+        """The plugin says while it runs how long an output is."""
+        return any(isinstance(axis, SizeTensor) for shape in self.shapes for axis in shape)
+
+    @property
+    def is_plain(self) -> bool:
+        """Outputs have memory of their own, shapes known before a run, and the network's types;
+        inputs come as they are."""
+        alike = self.generation in ("V2DynamicExt", "V3") or len(self.input_types) == 1
+        same = all(t.numpy == d for t, d in zip(self.output_types, self.dtypes, strict=True))
+        return alike and same and not self.decides_shapes and all(a < 0 for a in self.aliases)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -96,12 +95,17 @@ def _check(address: int, size: int, writable: bool, shape: Any, dtype: Any) -> N
         return
 
 
-@contextmanager
-def lent(blocks: Sequence[Block]) -> Iterator[None]:
-    """Let `array_at`, in this thread, check against `blocks`."""
-    before = _lent.blocks
-    _lent.blocks = (*blocks, *before)
-    try:
-        yield
-    finally:
-        _lent.blocks = before
+class lent:
+    """While it is entered, `array_at` checks against `blocks` in this thread."""
+
+    __slots__ = ("_before", "_blocks")
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self._blocks = tuple(blocks)
+
+    def __enter__(self) -> None:
+        self._before = _lent.blocks
+        _lent.blocks = (*self._blocks, *self._before)
+
+    def __exit__(self, *_: object) -> None:
+        _lent.blocks = self._before

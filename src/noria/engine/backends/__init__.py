@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, runtime_checkable
 
 import numpy.typing as npt
 
@@ -14,10 +14,14 @@ from noria.engine.tensors import Tensor
 from noria.errors import EngineError
 from noria.network.tensor_spec import TensorSpec
 
+if TYPE_CHECKING:
+    from noria.engine.whole import PluginCalls, WholeGraph
+
 __all__ = [
     "BACKENDS",
     "DEFAULT_BACKEND",
     "Backend",
+    "CallingBackend",
     "CompilingBackend",
     "Optimization",
     "PlacingRunner",
@@ -176,6 +180,24 @@ class PluginBackend(Backend, Protocol):
 
         Returns:
             None if it does not take one of them: the graph is cut then.
+        """
+        ...
+
+
+@runtime_checkable
+class CallingBackend(Backend, Protocol):
+    """A runtime that calls plugins back as operators of the graph, so that it need not be cut."""
+
+    def open_whole(self, graph: WholeGraph, options: RunOptions, calls: PluginCalls) -> Runner:
+        """Load a model whose plugin nodes `calls` computes.
+
+        Args:
+            graph: the model, with the number of the run as its last input.
+            options: as for `open`.
+            calls: may be called from any thread.
+
+        Raises:
+            EngineError: the runtime cannot do it, or not for this graph. It is cut then.
         """
         ...
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,10 @@ from noria.engine.machine import usable_cores
 from noria.errors import EngineError
 from noria.network.split import WEIGHTS_FILE
 from noria.network.tensor_spec import TensorSpec
+
+if TYPE_CHECKING:
+    from noria._native import OrtOperators
+    from noria.engine.whole import PluginCalls, WholeGraph
 
 __all__ = ["SILENT", "backend", "session_options", "spec", "worded"]
 
@@ -55,10 +59,21 @@ class OnnxRuntimeRunner:
     device = "cpu"
 
     def __init__(
-        self, model: bytes, options: RunOptions, weights: memoryview | None = None
+        self,
+        model: bytes,
+        options: RunOptions,
+        weights: memoryview | None = None,
+        operators: OrtOperators | None = None,
     ) -> None:
         settings = session_options(options)
         try:
+            if operators is not None:
+                from noria import _native
+
+                # the library is noria itself; the runtime says nothing of which session it asks for
+                operators.register_with(
+                    lambda: settings.register_custom_ops_library(_native.__file__)
+                )
             if weights is not None:
                 settings.add_external_initializers_from_files_in_memory(
                     [WEIGHTS_FILE], [weights], [len(weights)]
@@ -182,6 +197,15 @@ class OnnxRuntimeBackend:
     ) -> OnnxRuntimeRunner:
         """See `SplitBackend`."""
         return OnnxRuntimeRunner(graph, options, weights)
+
+    def open_whole(
+        self, graph: WholeGraph, options: RunOptions, calls: PluginCalls
+    ) -> OnnxRuntimeRunner:
+        """See `CallingBackend`."""
+        from noria.engine.backends.onnxruntime_plugins import operators_for
+
+        operators = operators_for(graph, calls)
+        return OnnxRuntimeRunner(graph.model.SerializeToString(), options, operators=operators)
 
     def profile(
         self, model: bytes, options: RunOptions, feeds: Mapping[str, Any], runs: int
