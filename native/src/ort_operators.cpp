@@ -105,6 +105,7 @@ class Call {
     std::int32_t number() const { return number_; }
 
     nb::list inputs() const {
+        alive();
         nb::list found;
         for (std::size_t index = 1; index < count_; ++index) {
             const void *value = input(index);

@@ -132,7 +132,7 @@ class OpenVinoRunner:
             read = _core().read_model(model if file is None else str(file))
             names = _input_names(read, model)
             if graft is not None:
-                read = graft(read)
+                self._operators = graft(read)  # kept as long as runs may be under way
                 # what plugins give is no input any more; the run's number has become one
                 names = [*names[: len(read.inputs) - 1], *read.inputs[-1].get_names()]
             self.inputs = tuple(map(_spec, read.inputs, names))

@@ -6,6 +6,7 @@ operators are put between.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from noria.engine.whole import DOMAIN, RUN, PluginCalls, PluginNode, WholeGraph
 from noria.errors import EngineError
 from noria.plugins.evaluate import evaluate
 
-__all__ = ["grafted", "without_nodes"]
+__all__ = ["Operators", "grafted", "without_nodes"]
 
 _FLOAT, _INT32 = 1, 6  # others are converted by OpenVINO as it likes
 _END = "noria.end"
@@ -56,15 +57,26 @@ def without_nodes(graph: WholeGraph) -> bytes:
 
 def _check(node: PluginNode) -> None:
     spec = node.plugin.spec
-    if not {*node.input_types, *node.output_types} <= {_FLOAT, _INT32}:
-        raise EngineError(f"plugin {spec.layer!r} takes or gives other than float32 and int32")
     if node.shape_inputs:
         raise EngineError(f"numbers decide shapes of plugin {spec.layer!r}")
     if spec.decides_shapes:
         raise EngineError(f"plugin {spec.layer!r} decides shapes while it runs")
+    if not {*node.input_types, *node.output_types} <= {_FLOAT, _INT32}:
+        raise EngineError(f"plugin {spec.layer!r} takes or gives other than float32 and int32")
 
 
-def grafted(read: Any, graph: WholeGraph, calls: PluginCalls) -> Any:
+class Operators:
+    """The Python side of the operators of a model, copies included: to be kept as long as anything
+    that is made of the model may run.
+
+    OpenVINO 2026.4 would keep them itself, but for ever: they would hold each other.
+    """
+
+    def __init__(self) -> None:
+        self.all: list[Any] = []
+
+
+def grafted(read: Any, graph: WholeGraph, calls: PluginCalls) -> Operators:
     """Put the operators into the model that `without_nodes` gave.
 
     Args:
@@ -85,12 +97,13 @@ def grafted(read: Any, graph: WholeGraph, calls: PluginCalls) -> Any:
     run = ov.opset1.parameter([1], ov.Type.i32, name=RUN)
     number = run.output(0)
     number.set_names({RUN})
+    operators = Operators()
     sources, ends = iter(results[len(results) - taken :]), iter(parameters[own:])
     for index, node in enumerate(graph.nodes):
         inputs = [number, *(next(sources).input(0).get_source_output() for _ in node.inputs[1:])]
         places = [next(ends) for _ in node.outputs[node.hands_on :]]
         shapes = [place.get_partial_shape() for place in places]
-        made = _PluginOp(inputs, index, node, shapes, calls.call)
+        made = _PluginOp(inputs, index, node, shapes, calls.call, weakref.ref(operators))
         made.set_friendly_name(node.plugin.spec.layer)
         number = made.output(0)  # of the last one it is not, and nobody asks
         for position, place in enumerate(places, start=int(node.hands_on)):
@@ -101,7 +114,7 @@ def grafted(read: Any, graph: WholeGraph, calls: PluginCalls) -> Any:
         read.remove_parameter(place)
     read.add_parameters([run])
     read.validate_nodes_and_infer_types()
-    return read
+    return operators
 
 
 class _PluginOp(ov.Op if hasattr(ov, "Op") else object):  # type: ignore[misc]
@@ -114,11 +127,17 @@ class _PluginOp(ov.Op if hasattr(ov, "Op") else object):  # type: ignore[misc]
         node: PluginNode,
         shapes: Sequence[Any],
         call: Callable[..., bool],
+        operators: weakref.ref[Operators],
     ) -> None:
         self._index, self._node, self._call = index, node, call
+        self._operators = operators
         self._declared = list(shapes)
         self._info = ov.DiscreteTypeInfo(node.op, DOMAIN)  # no two are the same to OpenVINO
-        super().__init__(self, list(inputs))  # asks for all of the above
+        # asks for all of the above; the first argument is what OpenVINO shall keep: not this
+        super().__init__(object(), list(inputs))
+        known = operators()
+        assert known is not None
+        known.all.append(self)
 
     def get_type_info(self) -> Any:
         return self._info
@@ -130,7 +149,9 @@ class _PluginOp(ov.Op if hasattr(ov, "Op") else object):  # type: ignore[misc]
         return True
 
     def clone_with_new_inputs(self, new_inputs: Sequence[Any]) -> Any:
-        return _PluginOp(new_inputs, self._index, self._node, self._declared, self._call)
+        return _PluginOp(
+            new_inputs, self._index, self._node, self._declared, self._call, self._operators
+        )
 
     def validate_and_infer_types(self) -> None:
         count = self.get_input_size()
