@@ -1,7 +1,7 @@
-"""What it costs to cut a graph at a plugin, and whether plugins leak.
+"""What a plugin in the middle of a graph costs, and whether plugins leak.
 
 The table compares YOLOX-nano with an identity plugin in its middle to the same without, on one
-thread. `python -m benchmarks.cut 10000` lives that many whole lives of a small engine (build, save,
+thread: as sessions run it (the runtime calls the plugin), and cut in two at the plugin. `python -m benchmarks.cut 10000` lives that many whole lives of a small engine (build, save,
 load, run, destroy) and prints the memory of the process on the way.
 """
 
@@ -20,8 +20,9 @@ from onnx import TensorProto, helper
 
 from benchmarks.common import Row, compare, data_dir
 from noria.engine import Plan
-from noria.engine.backends import installed_backends
+from noria.engine.backends import get_backend, installed_backends
 from noria.engine.builder import BuildOptions, build
+from noria.engine.cut_runner import load_plugins, open_cut
 from noria.network import network_from_onnx
 from noria.plugins import (
     DataType,
@@ -109,8 +110,21 @@ def _compared(runtime: str, plain: Path, changed: Path) -> Iterator[Row]:
                   repeat=201, warm_up=10)  # fmt: skip
     yield compare(f"YOLOX-nano twice, for the noise; {runtime}", runs[2], runs[1],
                   repeat=201, warm_up=10)  # fmt: skip
+    pieces = _cut_in_two(plans[0], runtime)
+    yield compare(f"YOLOX-nano cut at the plugin; without; {runtime}", lambda: pieces.run(x), runs[1],
+                  repeat=201, warm_up=10)  # fmt: skip
+    pieces.close()
     for session in sessions:
         session.close()
+
+
+def _cut_in_two(plan: Plan, runtime: str) -> Any:
+    """A runner of the plan that passes arrays from piece to plugin and on."""
+    records = plan.header.plugins
+    assert plan.registry is not None
+    plugins = load_plugins(records, plan.blobs, plan.registry, "the model")
+    model, options = plan.blobs["model"], plan.run_options(threads=1)
+    return open_cut(get_backend(runtime), model, options, records, plugins, whole=False)
 
 
 def _with_identity(model: Any) -> Any:

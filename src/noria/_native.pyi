@@ -523,3 +523,8 @@ class OrtOperators:
         """
         Offer them while `ask` makes session options load this module as a library of operators.
         """
+
+def memory_view(address: int, size: int, writable: bool) -> memoryview:
+    """
+    Bytes at an address, which must stay what they are as long as the view is used.
+    """

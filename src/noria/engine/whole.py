@@ -9,7 +9,6 @@ thread computes them, and keeps them in the order in which a cut graph would run
 from __future__ import annotations
 
 import itertools
-import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -206,7 +205,6 @@ class PluginCalls:
         self._nodes, self._lives = list(nodes), lives
         self._runs: dict[int, _Run] = {}
         self._numbers = itertools.count()
-        self._lock = threading.Lock()
 
     def begin(self) -> tuple[int, _Run]:
         """A run begins.
@@ -215,16 +213,13 @@ class PluginCalls:
             EngineError: the session is closed; a context cannot be made.
         """
         run = _Run(self._lives.take())
-        with self._lock:
-            number = next(self._numbers) % 2**31
-            self._runs[number] = run
+        number = next(self._numbers) % 2**31
+        self._runs[number] = run
         return number, run
 
     def end(self, number: int) -> None:
         """It is over."""
-        with self._lock:
-            run = self._runs.pop(number)
-        self._lives.give_back(run.contexts)
+        self._lives.give_back(self._runs.pop(number).contexts)
 
     def call(
         self,

@@ -7,7 +7,6 @@ Source: tensorrt-plugins spec 14.2.
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from collections.abc import Sequence
 from math import prod
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noria._native import memory_view
 from noria.plugins.types import DataType
 
 __all__ = ["address_of", "array_at", "lent", "may_write"]
@@ -68,10 +68,7 @@ def array_at(address: int, shape: Sequence[int], dtype: Any, *, writable: bool =
         raise ValueError("the address is null: the tensor was left out")
     size = count * kind.itemsize
     _check(int(address), size, writable, axes, kind)
-    buffer: Any = (ctypes.c_char * size).from_address(int(address))
-    array: Array = np.frombuffer(buffer, kind, count).reshape(axes)
-    array.flags.writeable = writable
-    return array
+    return np.ndarray(axes, kind, memory_view(int(address), size, writable))
 
 
 def may_write(address: int) -> bool:

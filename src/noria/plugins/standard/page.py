@@ -42,8 +42,8 @@ a type that ONNX does not know is looked up among them. Their sources: ONNX node
 | | means |
 |---|---|
 | graph | replaced by ONNX operators that compute the same, so the runtime optimises across it; where the operators of the model's opset are too old, or an axis that must be fixed is not, it runs as a plugin |
-| native | C++ between the pieces of the graph, the interpreter's lock released |
-| NumPy | NumPy between the pieces of the graph |
+| native | C++ called by the runtime or between the pieces of the graph, the interpreter's lock released |
+| NumPy | NumPy, called in the same way |
 
 A field without a default must be given; a wrong type, number or value is an error that names the layer and the field.
 An integer attribute of an ONNX node is an INT32 field, a float one FLOAT32. In ONNX models `IPluginV2Ext` and
