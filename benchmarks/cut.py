@@ -1,8 +1,9 @@
 """What a plugin in the middle of a graph costs, and whether plugins leak.
 
 The table compares YOLOX-nano with an identity plugin in its middle to the same without, on one
-thread: as sessions run it (the runtime calls the plugin), and cut in two at the plugin. `python -m benchmarks.cut 10000` lives that many whole lives of a small engine (build, save,
-load, run, destroy) and prints the memory of the process on the way.
+thread: as sessions run it (the runtime calls the plugin), and cut in two at the plugin.
+`python -m benchmarks.cut 10000` lives that many whole lives of a small engine (build, save, load,
+run, destroy) and prints the memory of the process on the way.
 """
 
 from __future__ import annotations
@@ -111,8 +112,8 @@ def _compared(runtime: str, plain: Path, changed: Path) -> Iterator[Row]:
     yield compare(f"YOLOX-nano twice, for the noise; {runtime}", runs[2], runs[1],
                   repeat=201, warm_up=10)  # fmt: skip
     pieces = _cut_in_two(plans[0], runtime)
-    yield compare(f"YOLOX-nano cut at the plugin; without; {runtime}", lambda: pieces.run(x), runs[1],
-                  repeat=201, warm_up=10)  # fmt: skip
+    yield compare(f"YOLOX-nano cut at the plugin; without; {runtime}",
+                  lambda: pieces.run(x), runs[1], repeat=201, warm_up=10)  # fmt: skip
     pieces.close()
     for session in sessions:
         session.close()
