@@ -13,6 +13,7 @@ from noria.errors import PluginError
 from noria.plugins.calls import Instance, wrong
 from noria.plugins.dims import MAX_DIMS
 from noria.plugins.expressions import DimsExprs, IDimensionExpr
+from noria.plugins.trace import Phase
 from noria.plugins.types import DataType, PluginField, PluginFieldCollection
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "as_text",
     "as_type",
     "as_types",
+    "status_of",
 ]
 
 MAX_OUTPUTS = 1024
@@ -64,6 +66,13 @@ def as_status(instance: Instance, method: str, value: Any) -> None:
     """A status: 0 or nothing is success."""
     if _is_int(value) and value != 0:
         raise wrong(instance, method, f"status {value}", "0")
+
+
+def status_of(
+    instance: Instance, phase: Phase, method: str, *arguments: Any, face: Any = None
+) -> None:
+    """Call a method that says by a number whether it went well."""
+    as_status(instance, method, instance.call(phase, method, *arguments, face=face))
 
 
 def as_size(instance: Instance, method: str, value: Any) -> int:

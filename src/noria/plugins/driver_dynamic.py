@@ -1,8 +1,7 @@
 """The life of an `IPluginV2DynamicExt`: calls, order, clones and counts.
 
-Source: tensorrt-plugins spec 4.1. Consequences kept: one engine-level object per profile, each
-serialised apart; `initialize` and `terminate` once for each of them and never for clones of network
-and contexts; the user's object is cloned at once when it is added.
+Source: tensorrt-plugins spec 4.1. The user's object is cloned at once when it is added; what all of
+the version-2 line have in common is in `driver_second`.
 """
 
 from __future__ import annotations
@@ -14,23 +13,20 @@ import numpy as np
 
 from noria.plugins import checks
 from noria.plugins.calls import Instance
-from noria.plugins.context import ContextPlugin, Prepared
+from noria.plugins.context import Prepared
+from noria.plugins.driver_second import SecondContext, SecondEngine, read_names, told_types
 from noria.plugins.evaluate import checked_leaves, evaluate, symbols
 from noria.plugins.expressions import DimsExprs, IExprBuilder
 from noria.plugins.layer import (
-    EnginePlugin,
-    EngineSpec,
     LayerPlugin,
     Ranges,
-    SavedPlugin,
     Shape,
     ShapeInput,
     TensorInfo,
     refuse,
 )
-from noria.plugins.negotiate import candidates, canonical, closest, negotiate
+from noria.plugins.negotiate import candidates, closest, negotiate
 from noria.plugins.owned import Owned
-from noria.plugins.trace import Phase
 from noria.plugins.types import (
     DataType,
     DynamicPluginTensorDesc,
@@ -38,7 +34,9 @@ from noria.plugins.types import (
     TensorFormat,
 )
 
-__all__ = ["DynamicContext", "DynamicEngine", "DynamicLayer"]
+__all__ = ["DynamicContext", "DynamicEngine", "DynamicLayer", "described"]
+
+TYPES = "get_output_datatype"
 
 
 class DynamicLayer(LayerPlugin):
@@ -50,7 +48,7 @@ class DynamicLayer(LayerPlugin):
     def add(cls, user: Instance, num_inputs: int, input_types: Sequence[DataType]) -> DynamicLayer:
         """Copy the user's plugin into a network."""
         count = checks.as_count(user, "num_outputs", user.get("parse", "num_outputs"))
-        _types(user, count, input_types)
+        told_types(user, "parse", TYPES, count, input_types)
         user.get("parse", "num_outputs")
         layer = cls(user.clone("parse"), count, num_inputs)
         with Owned() as owned:
@@ -60,7 +58,7 @@ class DynamicLayer(LayerPlugin):
         return layer
 
     def output_types(self, input_types: Sequence[DataType]) -> tuple[DataType, ...]:
-        return _types(self.instance, self.num_outputs, input_types)
+        return told_types(self.instance, "parse", TYPES, self.num_outputs, input_types)
 
     def output_shapes(
         self, inputs: Sequence[Shape], shape_inputs: Sequence[ShapeInput] = ()
@@ -88,75 +86,19 @@ class DynamicLayer(LayerPlugin):
                 types = negotiate(probe, _asker(probe), *free, choices, dynamic=False)
                 engine = owned.add(probe.clone("build"))
                 tensors = described(inputs, ranges, shapes, types)
-                status = engine.call("build", "configure_plugin", *tensors)
-                checks.as_status(engine, "configure_plugin", status)
+                checks.status_of(engine, "build", "configure_plugin", *tensors)
                 sizes.append(
                     max(_workspace(engine, tensors, which, "build") for which in ("max", "opt"))
                 )
                 engines.append(engine)
                 probe.destroy("build")
-            spec = EngineSpec(
-                layer=self.layer,
-                generation=self.generation,
-                type=self.type,
-                version=self.version,
-                namespace=self.namespace,
-                input_types=tuple(types[: len(inputs)]),
-                output_types=tuple(types[len(inputs) :]),
-                dtypes=tuple(outputs),
-                shapes=tuple(shapes),
-                profiles=tuple(profiles),
-                workspaces=tuple(sizes),
-                tactics=(0,) * len(profiles),
-                aliases=(),
-            )
-            made = DynamicEngine(spec, engines, base)
+            spec = self.spec(types, outputs, shapes, profiles, sizes)
+            made = DynamicEngine(spec, engines, base=base)
             owned.keep()
         return made
 
 
-class DynamicEngine(EnginePlugin):
-    """See `EnginePlugin`."""
-
-    def __init__(
-        self, spec: EngineSpec, instances: Sequence[Instance], base: Instance | None = None
-    ) -> None:
-        super().__init__(spec, instances)
-        self._base = base
-        self._ready: list[Instance] = []
-
-    def finish(self) -> None:
-        phase: Phase = "build" if self._base is not None else "load"
-        for instance in self.instances:
-            status = instance.call(phase, "initialize")
-            checks.as_status(instance, "initialize", status)
-            self._ready.append(instance)
-        if self._base is not None:
-            self._base.destroy("build")
-
-    def save(self) -> SavedPlugin:
-        return SavedPlugin(self.spec, tuple(serialized(e) for e in self.instances))
-
-    def context(self) -> DynamicContext:
-        with Owned() as owned:
-            clones = [owned.add(e.clone("run")) for e in self.instances]
-            for clone in clones:
-                clone.call("run", "attach_to_context", None, None, None)
-                owned.detach(clone)
-            made = DynamicContext(self.spec, clones)
-            owned.keep()
-        return made
-
-    def _free(self) -> None:
-        for instance in self.instances:
-            if instance in self._ready:
-                instance.quietly("destroy", "terminate")
-            instance.destroy()
-        if self._base is not None:
-            self._base.destroy()
-
-
-class DynamicContext(ContextPlugin):
+class DynamicContext(SecondContext):
     """See `ContextPlugin`."""
 
     def _change(self, now: Prepared, *, within: bool) -> None:
@@ -169,8 +111,7 @@ class DynamicContext(ContextPlugin):
             )
         ]
         outs = [DynamicPluginTensorDesc(d, d.dims, d.dims, d.dims) for d in now.outputs]
-        status = instance.call("run", "configure_plugin", ins, outs)
-        checks.as_status(instance, "configure_plugin", status)
+        checks.status_of(instance, "run", "configure_plugin", ins, outs)
         if not within:
             size = instance.call("run", "get_workspace_size", now.inputs, now.outputs)
             self._grow_workspace(checks.as_size(instance, "get_workspace_size", size))
@@ -182,22 +123,11 @@ class DynamicContext(ContextPlugin):
             "run", "enqueue", now.inputs, now.outputs, inputs, outputs, workspace, 0
         )
 
-    def _free(self) -> None:
-        for instance in self.instances:
-            instance.quietly("destroy", "detach_from_context")
-            instance.destroy()
 
+class DynamicEngine(SecondEngine):
+    """See `EnginePlugin`."""
 
-def read_names(layer: LayerPlugin, user: Instance) -> None:
-    """Type, version and namespace of a plugin of the version-2 line, checked."""
-    text = checks.as_text
-    layer.type = text(user, "plugin_type", user.get("parse", "plugin_type"))
-    copy = layer.instance
-    layer.version = text(copy, "plugin_version", getattr(copy.plugin, "plugin_version", None))
-    layer.namespace = text(
-        copy, "plugin_namespace", getattr(copy.plugin, "plugin_namespace", None), empty=True
-    )
-    copy.name = f"{layer.type} version {layer.version}"
+    context_class = DynamicContext
 
 
 def described(
@@ -225,27 +155,6 @@ def described(
         desc = PluginTensorDesc(dims, chosen, TensorFormat.LINEAR)
         outs.append(DynamicPluginTensorDesc(desc, low[index], high[index], opt[index]))
     return ins, outs
-
-
-def serialized(instance: Instance) -> bytes:
-    """The blob of a plugin of the version-2 line."""
-    for attribute in ("plugin_type", "plugin_version", "plugin_namespace"):
-        instance.get("save", attribute)
-    if hasattr(instance.plugin, "get_serialization_size"):
-        size = instance.call("save", "get_serialization_size")
-    else:
-        size = instance.get("save", "serialization_size")
-    size = checks.as_size(instance, "get_serialization_size", size)
-    return checks.as_blob(instance, "serialize", instance.call("save", "serialize"), size)
-
-
-def _types(instance: Instance, count: int, input_types: Sequence[DataType]) -> tuple[DataType, ...]:
-    method = "get_output_datatype"
-    asked = [canonical(t) for t in input_types]
-    return tuple(
-        checks.as_type(instance, method, instance.call("parse", method, i, asked))
-        for i in range(count)
-    )
 
 
 def _shapes(instance: Instance, count: int, inputs: Sequence[Shape], phase: Any) -> list[DimsExprs]:

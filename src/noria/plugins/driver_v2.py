@@ -15,24 +15,21 @@ from noria.errors import PluginError
 from noria.plugins import checks
 from noria.plugins.base import IPluginV2Ext, IPluginV2IOExt
 from noria.plugins.calls import Instance, wrong
-from noria.plugins.context import ContextPlugin, Prepared
+from noria.plugins.context import Prepared
 from noria.plugins.dims import Dims
-from noria.plugins.driver_dynamic import read_names, serialized
+from noria.plugins.driver_second import SecondContext, SecondEngine, read_names, told_types
 from noria.plugins.expressions import Axis, DimsExprs, IExprBuilder
 from noria.plugins.layer import (
     Array,
-    EnginePlugin,
-    EngineSpec,
     Generation,
     LayerPlugin,
     Ranges,
-    SavedPlugin,
     Shape,
     ShapeInput,
     TensorInfo,
     refuse,
 )
-from noria.plugins.negotiate import candidates, canonical, closest, negotiate
+from noria.plugins.negotiate import candidates, closest, negotiate
 from noria.plugins.owned import Owned
 from noria.plugins.types import (
     DataType,
@@ -44,6 +41,7 @@ from noria.plugins.types import (
 __all__ = ["BatchedContext", "BatchedEngine", "BatchedLayer"]
 
 LINEAR = TensorFormat.LINEAR
+TYPES = "get_output_data_type"
 
 
 class BatchedLayer(LayerPlugin):
@@ -87,12 +85,7 @@ class BatchedLayer(LayerPlugin):
     def output_types(self, input_types: Sequence[DataType]) -> tuple[DataType, ...]:
         if self.generation == "V2":
             return (DataType.FLOAT,) * self.num_outputs
-        method = "get_output_data_type"
-        asked = [canonical(t) for t in input_types]
-        return tuple(
-            checks.as_type(self.instance, method, self.instance.call("parse", method, i, asked))
-            for i in range(self.num_outputs)
-        )
+        return told_types(self.instance, "parse", TYPES, self.num_outputs, input_types)
 
     def output_shapes(
         self, inputs: Sequence[Shape], shape_inputs: Sequence[ShapeInput] = ()
@@ -149,21 +142,7 @@ class BatchedLayer(LayerPlugin):
                 size = engine.call("build", "get_workspace_size", most)
                 sizes.append(checks.as_size(engine, "get_workspace_size", size))
                 engines.append(engine)
-            spec = EngineSpec(
-                layer=self.layer,
-                generation=self.generation,
-                type=self.type,
-                version=self.version,
-                namespace=self.namespace,
-                input_types=tuple(types[: len(inputs)]),
-                output_types=tuple(types[len(inputs) :]),
-                dtypes=tuple(outputs),
-                shapes=tuple(shapes),
-                profiles=tuple(profiles),
-                workspaces=tuple(sizes),
-                tactics=(0,) * len(profiles),
-                aliases=(),
-            )
+            spec = self.spec(types, outputs, shapes, profiles, sizes)
             made = BatchedEngine(spec, engines)
             owned.keep()
         return made
@@ -185,7 +164,8 @@ class BatchedLayer(LayerPlugin):
             engine.call("build", "configure_with_format", items, results, common, LINEAR, most)
             return [common] * (len(inputs) + len(outputs))
         count = self.num_outputs
-        declared = self._declared(engine, inputs)
+        kinds = [closest(t.dtype) for t in inputs]
+        declared = told_types(engine, "build", TYPES, count, kinds)
         shared = [False] * count
         if self._implicit:
             told = [False] * len(inputs)
@@ -196,7 +176,7 @@ class BatchedLayer(LayerPlugin):
             ]
             if any(shared):
                 raise wrong(engine, method, "True", "False: every input has a batch of its own")
-        ins = [common if closest(t.dtype).is_float else closest(t.dtype) for t in inputs]
+        ins = [common if kind.is_float else kind for kind in kinds]
         ins = [DataType.INT32 if t == DataType.INT64 else t for t in ins]
         outs = [common if t.is_float else t for t in declared]
         engine.call(
@@ -205,53 +185,8 @@ class BatchedLayer(LayerPlugin):
         )  # fmt: skip
         return [*ins, *outs]
 
-    def _declared(self, engine: Instance, inputs: Sequence[TensorInfo]) -> list[DataType]:
-        method = "get_output_data_type"
-        asked = [canonical(closest(t.dtype)) for t in inputs]
-        return [
-            checks.as_type(engine, method, engine.call("build", method, i, asked))
-            for i in range(self.num_outputs)
-        ]
 
-
-class BatchedEngine(EnginePlugin):
-    """See `EnginePlugin`."""
-
-    def __init__(
-        self, spec: EngineSpec, instances: Sequence[Instance], *, loaded: bool = False
-    ) -> None:
-        super().__init__(spec, instances)
-        self._loaded = loaded
-        self._ready: list[Instance] = []
-
-    def finish(self) -> None:
-        for instance in self.instances:
-            status = instance.call("load" if self._loaded else "build", "initialize")
-            checks.as_status(instance, "initialize", status)
-            self._ready.append(instance)
-
-    def save(self) -> SavedPlugin:
-        return SavedPlugin(self.spec, tuple(serialized(e) for e in self.instances))
-
-    def context(self) -> BatchedContext:
-        with Owned() as owned:
-            clones = [owned.add(e.clone("run")) for e in self.instances]
-            for clone in clones:
-                if isinstance(clone.plugin, IPluginV2Ext):
-                    clone.call("run", "attach_to_context", None, None, None)
-                    owned.detach(clone)
-            made = BatchedContext(self.spec, clones)
-            owned.keep()
-        return made
-
-    def _free(self) -> None:
-        for instance in self.instances:
-            if instance in self._ready:
-                instance.quietly("destroy", "terminate")
-            instance.destroy()
-
-
-class BatchedContext(ContextPlugin):
+class BatchedContext(SecondContext):
     """See `ContextPlugin`."""
 
     def _change(self, now: Prepared, *, within: bool) -> None:
@@ -273,14 +208,13 @@ class BatchedContext(ContextPlugin):
     ) -> None:
         instance = self.instances[now.profile]
         batch = _batch(now)
-        status = instance.call("run", "execute_async", batch, inputs, outputs, workspace, 0)
-        checks.as_status(instance, "execute_async", status)
+        checks.status_of(instance, "run", "execute_async", batch, inputs, outputs, workspace, 0)
 
-    def _free(self) -> None:
-        for instance in self.instances:
-            if isinstance(instance.plugin, IPluginV2Ext):
-                instance.quietly("destroy", "detach_from_context")
-            instance.destroy()
+
+class BatchedEngine(SecondEngine):
+    """See `EnginePlugin`."""
+
+    context_class = BatchedContext
 
 
 def _generation(plugin: Any) -> Generation:
@@ -332,9 +266,6 @@ def _configure_general(
     choices = [candidates(t.dtype) for t in inputs] + [candidates(d) for d in outputs]
     types = negotiate(engine, ask, asked(items), asked(results), choices, dynamic=False)
     count = len(inputs)
-    status = engine.call(
-        "build", "configure_plugin",
-        tensors(items, types[:count]), tensors(results, types[count:]),
-    )  # fmt: skip
-    checks.as_status(engine, "configure_plugin", status)
+    parts = tensors(items, types[:count]), tensors(results, types[count:])
+    checks.status_of(engine, "build", "configure_plugin", *parts)
     return types

@@ -20,7 +20,6 @@ from noria.plugins.evaluate import checked_leaves, symbols, values
 from noria.plugins.expressions import DimsExprs, IExprBuilder
 from noria.plugins.layer import (
     EnginePlugin,
-    EngineSpec,
     LayerPlugin,
     Ranges,
     SavedPlugin,
@@ -78,6 +77,10 @@ class V3Instance(Instance):
     def ask(self, phase: Phase, kind: PluginCapabilityType, method: str, *arguments: Any) -> Any:
         """Call a method of a capability."""
         return self.call(phase, method, *arguments, face=self.face(phase, kind))
+
+    def must(self, phase: Phase, kind: PluginCapabilityType, method: str, *arguments: Any) -> None:
+        """Call a method of a capability that says whether it went well."""
+        checks.as_status(self, method, self.ask(phase, kind, method, *arguments))
 
     def read(self, phase: Phase, kind: PluginCapabilityType, attribute: str) -> Any:
         """Read an attribute of a capability."""
@@ -194,22 +197,10 @@ class V3Layer(LayerPlugin):
             work = _Building(self, base, owned, inputs, outputs, shapes)
             parts = [work.profile(ranges) for ranges in profiles]
             first = parts[0]
-            spec = EngineSpec(
-                layer=self.layer,
-                generation=self.generation,
-                type=self.type,
-                version=self.version,
-                namespace=self.namespace,
-                input_types=tuple(first.types[: len(inputs)]),
-                output_types=tuple(first.types[len(inputs) :]),
-                dtypes=tuple(outputs),
-                shapes=tuple(shapes),
-                profiles=tuple(profiles),
-                workspaces=tuple(p.workspace for p in parts),
-                tactics=tuple(p.tactic for p in parts),
-                aliases=first.aliases,
-                metadata=first.metadata,
-            )
+            spec = self.spec(
+                first.types, outputs, shapes, profiles, [p.workspace for p in parts],
+                tactics=[p.tactic for p in parts], aliases=first.aliases, metadata=first.metadata,
+            )  # fmt: skip
             base.destroy("build")
             made = V3Engine(spec, [p.engine for p in parts])
             owned.keep()
@@ -265,8 +256,7 @@ class _Building:
             found.tactic = self._fastest(trial, tensors, tactics, cache_id, found.types)
         engine = self._own(probe.attached("build"))
         self._configure(engine, tensors)
-        status = engine.ask("build", RUNTIME, "set_tactic", found.tactic)
-        checks.as_status(engine, "set_tactic", status)
+        engine.must("build", RUNTIME, "set_tactic", found.tactic)
         found.workspace = max(self._workspace(engine, tensors) for _ in range(4))
         for attribute, kind in (("plugin_name", CORE), ("plugin_version", CORE)):
             engine.read("build", kind, attribute)
@@ -290,8 +280,7 @@ class _Building:
         return negotiate(probe, ask, *free, self.choices, dynamic=True)
 
     def _configure(self, instance: V3Instance, tensors: Tensors) -> None:
-        status = instance.ask("build", BUILD, "configure_plugin", *tensors)
-        checks.as_status(instance, "configure_plugin", status)
+        instance.must("build", BUILD, "configure_plugin", *tensors)
 
     def _workspace(self, instance: V3Instance, tensors: Tensors) -> int:
         size = instance.ask("build", BUILD, "get_workspace_size", *tensors)
@@ -341,9 +330,8 @@ class _Building:
         workspace = int(scratch.ctypes.data) if scratch.size else 0
         times = {}
         for tactic in tactics:
-            checks.as_status(trial, "set_tactic", trial.ask("build", RUNTIME, "set_tactic", tactic))
-            status = trial.ask("build", RUNTIME, "on_shape_change", ins, outs)
-            checks.as_status(trial, "on_shape_change", status)
+            trial.must("build", RUNTIME, "set_tactic", tactic)
+            trial.must("build", RUNTIME, "on_shape_change", ins, outs)
             best = float("inf")
             for _ in range(TIMING_RUNS):
                 started = time.perf_counter()
@@ -370,8 +358,7 @@ class V3Engine(EnginePlugin):
         """
         for instance, tactic in zip(self.instances, self.spec.tactics, strict=True):
             assert isinstance(instance, V3Instance)
-            status = instance.ask("load", RUNTIME, "set_tactic", tactic)
-            checks.as_status(instance, "set_tactic", status)
+            instance.must("load", RUNTIME, "set_tactic", tactic)
 
     def save(self) -> SavedPlugin:
         data = []
@@ -409,8 +396,7 @@ class V3Context(ContextPlugin):
         instance = self.instances[now.profile]
         assert isinstance(instance, V3Instance)
         face = instance.known(RUNTIME)
-        status = instance.call("run", "on_shape_change", now.inputs, now.outputs, face=face)
-        checks.as_status(instance, "on_shape_change", status)
+        checks.status_of(instance, "run", "on_shape_change", now.inputs, now.outputs, face=face)
 
     def _enqueue(
         self, now: Prepared, inputs: list[int], outputs: list[int], workspace: int

@@ -123,7 +123,7 @@ def _engine(spec: EngineSpec, instances: list[Instance]) -> EnginePlugin:
     if spec.generation == "V3":
         return V3Engine(spec, instances)
     if spec.generation == "V2DynamicExt":
-        return DynamicEngine(spec, instances)
+        return DynamicEngine(spec, instances, loaded=True)
     return BatchedEngine(spec, instances, loaded=True)
 
 

@@ -220,6 +220,42 @@ class LayerPlugin(ABC):
             PluginError: the plugin failed or accepts no types; nothing it made is left.
         """
 
+    def spec(
+        self,
+        types: Sequence[DataType],
+        outputs: Sequence[np.dtype[Any]],
+        shapes: Sequence[DimsExprs],
+        profiles: Sequence[Ranges],
+        workspaces: Sequence[int],
+        *,
+        tactics: Sequence[int] = (),
+        aliases: tuple[int, ...] = (),
+        metadata: str = "",
+    ) -> EngineSpec:
+        """What an engine keeps of this layer.
+
+        Args:
+            types: of inputs, then outputs, as negotiated.
+            tactics: one per profile; none: the default.
+        """
+        count = len(types) - len(outputs)
+        return EngineSpec(
+            layer=self.layer,
+            generation=self.generation,
+            type=self.type,
+            version=self.version,
+            namespace=self.namespace,
+            input_types=tuple(types[:count]),
+            output_types=tuple(types[count:]),
+            dtypes=tuple(outputs),
+            shapes=tuple(shapes),
+            profiles=tuple(profiles),
+            workspaces=tuple(workspaces),
+            tactics=tuple(tactics) or (0,) * len(profiles),
+            aliases=aliases,
+            metadata=metadata,
+        )
+
     def close(self) -> None:
         """The network is gone."""
         self.instance.destroy()
