@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria.engine.backends import Backend, CallingBackend, PluginBackend, Runner, RunOptions
-from noria.engine.cut import Cut, cut
+from noria.engine.cut import cut
 from noria.engine.plugin_lives import PluginLives
 from noria.engine.plugin_record import PluginRecord, saved_of
 from noria.engine.whole import PluginCalls, WholeRunner, whole_graph
@@ -110,17 +110,21 @@ def open_cut(
     pieces: list[Runner] = []
     try:
         proto = onnx.ModelProto.FromString(model)
-        parts = cut(proto, {r.node: (r.inputs + r.shape_inputs, r.outputs) for r in records})
+        nodes = {r.node: (r.inputs + r.shape_inputs, r.outputs) for r in records}
+        parts = cut(proto, nodes)
         several = sum(stage.piece is not None for stage in parts.stages) > 1
         if whole and several and isinstance(backend, CallingBackend):
+            order = [name for stage in parts.stages for name in stage.plugins]
+            del parts  # its models hold all weights once more
             try:
-                return _opened_whole(backend, proto, options, records, plugins, parts, lives)
+                return _opened_whole(backend, proto, options, records, plugins, order, lives)
             except PluginError:
                 raise
             except EngineError as error:
                 if notices is not None:
                     text = f"the graph is cut at its plugins: {error.found}"
                     note_once(notices, "info", text, error.where)
+            parts = cut(proto, nodes)
         ends = set(parts.outputs)
         by_name = {r.node: i for i, r in enumerate(records)}
         stages = []
@@ -153,10 +157,9 @@ def _opened_whole(
     options: RunOptions,
     records: Sequence[PluginRecord],
     plugins: Sequence[EnginePlugin],
-    parts: Cut,
+    order: Sequence[str],
     lives: PluginLives,
 ) -> Runner:
-    order = [name for stage in parts.stages for name in stage.plugins]
     graph = whole_graph(proto, records, plugins, order)
     calls = PluginCalls(graph.nodes, lives)
     runner = backend.open_whole(graph, options, calls)

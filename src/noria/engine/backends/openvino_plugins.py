@@ -26,6 +26,9 @@ def without_nodes(graph: WholeGraph) -> bytes:
     """The ONNX message that OpenVINO reads. After the model's own inputs and outputs come, node
     by node, what plugins give (as inputs) and what they take (as outputs).
 
+    Args:
+        graph: its model is changed to that.
+
     Raises:
         EngineError: a plugin cannot be an operator of OpenVINO.
     """
@@ -33,8 +36,7 @@ def without_nodes(graph: WholeGraph) -> bytes:
 
     if not hasattr(ov, "Op"):
         raise EngineError(f"OpenVINO {ov.get_version()} takes no operators from outside")
-    model = onnx.ModelProto()
-    model.CopyFrom(graph.model)
+    model = graph.model
     values = {v.name: v for v in (*model.graph.value_info, *model.graph.output)}
     ops = {node.op for node in graph.nodes}
     kept = [n for n in model.graph.node if n.domain != DOMAIN or n.op_type not in ops]
@@ -91,12 +93,13 @@ def grafted(read: Any, graph: WholeGraph, calls: PluginCalls) -> Operators:
     taken = sum(len(node.inputs) - 1 for node in graph.nodes)
     parameters, results = read.get_parameters(), read.get_results()
     weights = {t.name for t in graph.model.graph.initializer}
-    own = sum(v.name not in weights for v in graph.model.graph.input) - 1
-    if len(parameters) != own + given or len(results) != len(graph.model.graph.output) + taken:
+    count = sum(v.name not in weights for v in graph.model.graph.input)
+    if len(parameters) != count or len(results) != len(graph.model.graph.output):
         raise EngineError("OpenVINO has changed inputs or outputs of the graph")
     run = ov.opset1.parameter([1], ov.Type.i32, name=RUN)
     number = run.output(0)
     number.set_names({RUN})
+    own = count - given
     operators = Operators()
     sources, ends = iter(results[len(results) - taken :]), iter(parameters[own:])
     for index, node in enumerate(graph.nodes):
