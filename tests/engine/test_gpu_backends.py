@@ -271,6 +271,22 @@ def test_tensorrt_builds_and_keeps_its_engine(tensorrt, tmp_path, data_dir):
                 loaded.open_session()
 
 
+def test_tensorrt_builds_the_pieces_between_plugins(tensorrt, tmp_path):
+    """Plugins run on the host: what lies between them is built, and kept in the plan."""
+    from tests.plugins.models import conv_plugin_conv, registry
+
+    if NO_GPU and not tensorrt.version().startswith("tensorrt_rtx"):
+        pytest.skip("TensorRT builds on a GPU only")
+    path = save(conv_plugin_conv()[0], tmp_path / "m.onnx")
+    options = BuildOptions(max_batch=4, runtime="tensorrt", registry=registry())
+    plan = build(network_from_onnx(path), options)
+    plan.save(tmp_path / "m.engine")
+    pieces = [data for name, data in Plan.load(tmp_path / "m.engine").blobs.items()
+              if name.startswith("piece ")]  # fmt: skip
+    assert len(pieces) == 2
+    assert {bytes(data[1:4]) for data in pieces} == {b"trt"}
+
+
 def test_tensorrt_names_what_it_does_not_know(tensorrt, tmp_path):
     from onnx import helper
 

@@ -28,7 +28,7 @@ from noria.plugins import (
     Tracer,
     array_at,
 )
-from tests.plugins.models import FLOAT, model, network
+from tests.plugins.models import FLOAT, conv_plugin_conv, model, network
 
 info = helper.make_tensor_value_info
 X = np.random.default_rng(0).standard_normal((2, 3, 4, 4)).astype(np.float32)
@@ -367,6 +367,78 @@ def test_a_function_of_the_model_may_hold_a_plugin(tmp_path: Path) -> None:
     made.opset_import.append(helper.make_opsetid("local", 1))
     made.functions.append(function)
     np.testing.assert_array_equal(run(built(Base, made, tmp_path, max_batch=2), X), 2 * X)
+
+
+class Compiles:
+    """A runtime that makes something of each model it is given, by another one."""
+
+    name = "onnxruntime"
+
+    def __init__(self, *, refuses: bytes = b"nothing of it", here: bool = True) -> None:
+        from noria.engine.backends import get_backend
+
+        self.inner = get_backend("onnxruntime")
+        self.refuses, self.here = refuses, here
+        self.compiled: list[bytes] = []
+        self.opened: list[bytes | None] = []
+
+    def version(self) -> str:
+        return self.inner.version()
+
+    def why_not(self) -> str | None:
+        return None if self.here else "there is no device"
+
+    def compile(self, model: bytes, options: Any) -> bytes:
+        from noria.errors import EngineError
+
+        if self.refuses in model:
+            raise EngineError("this is refused")
+        self.compiled.append(model)
+        return b"compiled " + str(len(self.compiled)).encode()
+
+    def open(self, model: bytes, options: Any, compiled: bytes | None = None) -> Any:
+        self.opened.append(compiled)
+        return self.inner.open(model, options)
+
+
+@pytest.mark.parametrize("here", [True, False])
+def test_pieces_are_compiled_once_and_kept(
+    here: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a runtime that compiles, the pieces between plugins are in the plan."""
+    from noria.engine import backends, builder
+    from noria.engine import plan as plans
+
+    backend = Compiles(here=here)
+    for module in (backends, builder, plans):
+        monkeypatch.setattr(module, "get_backend", lambda name: backend)
+    made, plain = conv_plugin_conv("P", batch=1)
+    plan = built(Base, made, tmp_path)
+    kept = {k: v for k, v in plan.blobs.items() if k.startswith("piece ")}
+    assert kept == {"piece 0": b"compiled 1", "piece 1": b"compiled 2"}
+    x = np.random.default_rng(0).standard_normal((1, 3, 8, 8)).astype(np.float32)
+    backend.here = True
+    loaded = plans.Plan.from_bytes(b"".join(plan.to_chunks()))
+    loaded.registry = plan.registry
+    with loaded.open_session() as session:
+        got = session.run({"x": x})["y"]
+    assert len(backend.compiled) == 2
+    assert backend.opened[-2:] == [b"compiled 1", b"compiled 2"]
+    monkeypatch.undo()
+    with build(network(plain, tmp_path)).open_session() as session:
+        np.testing.assert_allclose(got, session.run({"x": x})["y"], rtol=1e-6)
+
+
+def test_a_piece_that_is_refused_is_told_at_the_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from noria.engine import builder
+    from noria.errors import EngineError
+
+    backend = Compiles(refuses=b"w2", here=False)
+    monkeypatch.setattr(builder, "get_backend", lambda name: backend)
+    with pytest.raises(EngineError, match="this is refused"):
+        built(Base, conv_plugin_conv("P", batch=1)[0], tmp_path)
 
 
 def test_too_many_outputs(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from noria.engine.backends import (
     get_backend,
     installed_backends,
 )
+from noria.engine.cut_runner import compile_pieces
 from noria.engine.finish import Built, finish, session_options
 from noria.engine.image_input import Dims, resolve_shape
 from noria.engine.message import model_bytes
@@ -370,7 +371,11 @@ def _open(
     try:
         if layers is not None and layers.records:
             blobs |= layers.blobs
-            return None if backend.why_not() else layers.open(backend, options), blobs
+            if isinstance(backend, CompilingBackend):
+                blobs |= compile_pieces(backend, layers.model, options, layers.records)
+            if backend.why_not():
+                return None, blobs
+            return layers.open(backend, options, compiled=blobs), blobs
         if not isinstance(backend, CompilingBackend):
             return backend.open(model, options), blobs
         blobs[COMPILED_BLOB] = backend.compile(model, options)

@@ -15,8 +15,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noria.engine.backends import Backend, CallingBackend, PluginBackend, Runner, RunOptions
-from noria.engine.cut import cut
+from noria.engine.backends import (
+    Backend,
+    CallingBackend,
+    CompilingBackend,
+    PluginBackend,
+    Runner,
+    RunOptions,
+)
+from noria.engine.cut import Piece, cut
 from noria.engine.plugin_lives import PluginLives
 from noria.engine.plugin_record import PluginRecord, saved_of
 from noria.engine.whole import PluginCalls, WholeRunner, whole_graph
@@ -29,7 +36,7 @@ from noria.plugins.drivers import load_engine_plugin, missing_creators
 from noria.plugins.layer import EnginePlugin
 from noria.plugins.registry import PluginRegistry
 
-__all__ = ["CutRunner", "load_plugins", "open_cut"]
+__all__ = ["CutRunner", "compile_pieces", "load_plugins", "open_cut"]
 
 Array = npt.NDArray[Any]
 _OMITTED = np.empty(0, np.float32)
@@ -75,6 +82,36 @@ def load_plugins(
     return loaded
 
 
+def compile_pieces(
+    backend: CompilingBackend,
+    model: bytes,
+    options: RunOptions,
+    records: Sequence[PluginRecord],
+) -> dict[str, bytes]:
+    """What a backend makes of each piece between the plugins, by names for a plan's blobs.
+
+    Raises:
+        EngineError: the runtime refuses a piece.
+    """
+    import onnx
+
+    proto = onnx.ModelProto.FromString(model)
+    parts = cut(proto, {r.node: (r.inputs + r.shape_inputs, r.outputs) for r in records})
+    return {
+        _blob_of(number): backend.compile(stage.piece.model, _options_of(stage.piece, options))
+        for number, stage in enumerate(parts.stages)
+        if stage.piece is not None
+    }
+
+
+def _blob_of(number: int) -> str:
+    return f"piece {number}"
+
+
+def _options_of(piece: Piece, options: RunOptions) -> RunOptions:
+    return replace(options, batched=options.batched and piece.batched)
+
+
 def open_cut(
     backend: Backend,
     model: bytes,
@@ -84,6 +121,7 @@ def open_cut(
     notices: list[Notice] | None = None,
     *,
     whole: bool = True,
+    compiled: Mapping[str, bytes] | None = None,
 ) -> Runner:
     """Open the pieces of a graph; or the graph as it is, if the backend takes its plugins or calls
     them.
@@ -96,6 +134,7 @@ def open_cut(
         plugins: their layers in the same order; the runner owns them from now on.
         notices: gets why a graph is cut that might have stayed whole.
         whole: the graph need not be cut.
+        compiled: what `compile_pieces` gave.
 
     Raises:
         EngineError: the runtime refuses a piece; a plugin failed. The plugins are closed then.
@@ -128,11 +167,15 @@ def open_cut(
         ends = set(parts.outputs)
         by_name = {r.node: i for i, r in enumerate(records)}
         stages = []
-        for stage in parts.stages:
+        for number, stage in enumerate(parts.stages):
             runner = None
             if stage.piece is not None:
-                batched = options.batched and stage.piece.batched
-                runner = backend.open(stage.piece.model, replace(options, batched=batched))
+                own = _options_of(stage.piece, options)
+                ready = (compiled or {}).get(_blob_of(number))
+                if ready is not None and isinstance(backend, CompilingBackend):
+                    runner = backend.open(stage.piece.model, own, ready)
+                else:
+                    runner = backend.open(stage.piece.model, own)
                 pieces.append(runner)
             steps = tuple(_step(by_name[name], records[by_name[name]], ends)
                           for name in stage.plugins)  # fmt: skip

@@ -200,7 +200,10 @@ class Plan:
         where = str(self.path or self.header.model.name)
         records = self.header.plugins
         plugins = load_plugins(records, self.blobs, self.registry or known_plugins(), where)
-        return open_cut(backend, self.blobs[MODEL_BLOB], options, records, plugins)
+        compiled = self.blobs if backend.name == self.header.runtime.name else None
+        return open_cut(
+            backend, self.blobs[MODEL_BLOB], options, records, plugins, compiled=compiled
+        )
 
     def _check_int8(self, runtime: str) -> None:
         rules, made_for = self.header.rules, self.header.runtime.name

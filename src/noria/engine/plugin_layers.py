@@ -49,12 +49,20 @@ class PluginLayers:
     where: str
     built: list[EnginePlugin] = field(default_factory=list)
 
-    def open(self, backend: Backend, options: RunOptions, *, whole: bool = True) -> Runner:
+    def open(
+        self,
+        backend: Backend,
+        options: RunOptions,
+        *,
+        whole: bool = True,
+        compiled: Mapping[str, bytes] | None = None,
+    ) -> Runner:
         """Ready to run, as from the saved plan; without creators once, with what was built.
 
         Args:
             backend, options: what runs the graph, and how.
             whole: it need not be cut.
+            compiled: what `compile_pieces` gave.
 
         Raises:
             EngineError: the runtime refuses a piece, or a plugin failed.
@@ -65,8 +73,9 @@ class PluginLayers:
         if not built:
             built = load_plugins(self.records, self.blobs, self.registry, self.where)
         return open_cut(
-            backend, self.model, options, self.records, built, self.notices, whole=whole
-        )
+            backend, self.model, options, self.records, built, self.notices, whole=whole,
+            compiled=compiled,
+        )  # fmt: skip
 
     def close(self) -> None:
         """Nobody opens it any more."""
