@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any
 
-from noria.errors import EngineError, ModelError
+from noria.errors import EngineError
 from noria.network.network import RUNTIME_DOMAINS, Network
 from noria.plugins.fields import attribute_names
 from noria.plugins.registry import PluginRegistry
@@ -138,13 +138,3 @@ def _hints(name: str, version: str, namespace: str, registry: PluginRegistry) ->
 def _text(node: Any, attribute: str, default: str) -> str:
     found = node.attributes.get(attribute)
     return str(found.value) if found is not None else default
-
-
-def inside_body(node_name: str, op_type: str, where: str) -> ModelError:
-    """The error for a plugin in the body of an If, Loop or Scan."""
-    return ModelError(
-        f"plugin {op_type} (node {node_name!r}) stands in the body of an If, Loop or Scan",
-        where=where,
-        expected="plugins in the graph itself",
-        fix="export the model without the control flow, or give the plugin a to_onnx method",
-    )
