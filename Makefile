@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 FUZZ_S ?= 600
 BIN    := $(VENV)/bin
-NATIVE := $(wildcard native/src/*) $(wildcard native/tools/*) $(wildcard native/host/*) $(wildcard native/include/*) $(wildcard native/include/*/*) CMakeLists.txt
+NATIVE := $(wildcard native/src/*) $(wildcard native/tools/*) $(wildcard native/host/*) $(wildcard native/include/*) $(wildcard native/include/*/*) CMakeLists.txt src/noria/_native_api.py
 
 .PHONY: help build demo test sanitize lint types stubs docs schema operators bench fuzz clean
 help:            ## this list
@@ -61,6 +61,8 @@ types: build $(VENV)/.dev     ## mypy, strict
 
 stubs: build $(VENV)/.dev     ## types of the native core, after a change of its functions
 	$(BIN)/python -m nanobind.stubgen -q -m noria._native -o src/noria/_native.pyi
+	$(BIN)/python scripts/native_api.py src/noria/_native.pyi src/noria/_native_api.py
+	@$(MAKE) --no-print-directory build
 
 docs: build $(VENV)/.dev      ## documentation, warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html

@@ -3,6 +3,8 @@
 
 NB_MODULE(_native, m) {
     m.doc() = "Native kernels of noria. Python checks arguments; this module assumes valid input.";
+    m.def("native_api", [] { return NORIA_NATIVE_API; },
+          "Digest of the functions here when this was compiled, see noria._native_api.");
     bind_preprocess(m);
     bind_cluster(m);
     bind_decode(m);

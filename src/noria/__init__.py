@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from noria._native_check import check_native
+
 if TYPE_CHECKING:
     from noria import config, draw, media, meta, pipeline, track
     from noria.config import (
@@ -58,6 +60,8 @@ if TYPE_CHECKING:
     from noria.track import Tracker, open_tracker
 
 __version__ = "0.1.0"
+
+check_native()
 
 # Public name -> module; resolved on first use so that `import noria` stays light.
 _LAZY = {

@@ -9,6 +9,11 @@ import numpy
 from numpy.typing import NDArray
 
 
+def native_api() -> str:
+    """
+    Digest of the functions here when this was compiled, see noria._native_api.
+    """
+
 def preprocess(planes: Sequence[Annotated[NDArray[numpy.uint8], dict(device='cpu', writable=False)]], layout: int, frame_size: Sequence[int], src: Annotated[NDArray[numpy.int32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], dst: Annotated[NDArray[numpy.int32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], matrix: Sequence[float], out: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu')], net_size: Sequence[int], color: int, nhwc: bool, scale: float, mean: Sequence[float], mean_image: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu', writable=False)] | None, filter: int, threads: int, generic: bool) -> None:
     """
     Crop, scale, convert and normalise pieces of one frame, (N, 4) src and dst, into N items of `out`; zeros where src has no width. Releases the GIL.

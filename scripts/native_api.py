@@ -1,0 +1,20 @@
+"""Write what the Python side expects of the native core: a digest of its stub.
+
+usage: native_api.py STUB TARGET
+"""
+
+import hashlib
+import sys
+from pathlib import Path
+
+
+def main() -> None:
+    stub, target = map(Path, sys.argv[1:])
+    digest = hashlib.sha256(stub.read_bytes()).hexdigest()[:12]
+    target.write_text(
+        '"""The functions of the native core that this Python code is written for (`make stubs`)."""\n'
+        f'\n__all__ = ["NATIVE_API"]\n\nNATIVE_API = "{digest}"\n'
+    )
+
+
+main()

@@ -1,0 +1,5 @@
+"""The functions of the native core that this Python code is written for (`make stubs`)."""
+
+__all__ = ["NATIVE_API"]
+
+NATIVE_API = "1ecdcb7091b3"
