@@ -43,10 +43,12 @@ demo: build      ## run the pipeline on the demo scene and say where the results
 test: build $(VENV)/.dev      ## the whole test suite
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
-# Parsers of tests are C++ that the core calls: memory of both sides is watched. Tests that count resident
+# Parsers, networks and plugins of tests are C++ that the core calls: memory of both sides is watched. Tests that count resident
 # memory see the sanitizers' own instead; leaks are what these find better.
 SANITIZED := tests/custom/test_cpp_library.py tests/custom/test_cpp_instances.py tests/custom/test_cpp_items.py \
-             tests/custom/test_box_layout.py tests/custom/test_stand_ins.py
+             tests/custom/test_box_layout.py tests/custom/test_stand_ins.py tests/custom/host/test_twins.py \
+             tests/custom/host/test_factories.py::test_a_caffe_factory_of_old_plugins \
+             tests/custom/host/test_builders.py::test_the_functions_engine_is_not_built_again
 sanitize: build $(VENV)/.dev  ## custom libraries under AddressSanitizer, UBSan and LeakSanitizer
 	PATH="$(abspath $(BIN)):$$PATH" scripts/sanitize.sh $(abspath $(BIN))/python \
 	"$$(scripts/python_headers.sh $(PYTHON) $(abspath $(VENV))/headers)" \

@@ -12,7 +12,7 @@ def main() -> None:
     stub, target = map(Path, sys.argv[1:])
     digest = hashlib.sha256(stub.read_bytes()).hexdigest()[:12]
     target.write_text(
-        '"""The functions of the native core that this Python code is written for (`make stubs`)."""\n'
+        '"""What functions of the native core this Python code is written for: `make stubs`."""\n'
         f'\n__all__ = ["NATIVE_API"]\n\nNATIVE_API = "{digest}"\n'
     )
 

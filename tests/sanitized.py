@@ -11,8 +11,6 @@ import shutil
 import sys
 from pathlib import Path
 
-import noria
-
 FOLDER = Path(os.environ["NORIA_SANITIZED"])
 
 
@@ -33,6 +31,8 @@ def _take_place() -> None:
     module = importlib.util.module_from_spec(spec)
     sys.modules["noria._native"] = module
     spec.loader.exec_module(module)
+    import noria  # which finds it loaded
+
     noria._native = module  # type: ignore[attr-defined]
 
 

@@ -1,4 +1,4 @@
-"""The functions of the native core that this Python code is written for (`make stubs`)."""
+"""What functions of the native core this Python code is written for: `make stubs`."""
 
 __all__ = ["NATIVE_API"]
 

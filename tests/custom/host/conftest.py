@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -31,6 +32,8 @@ def compile_host(tmp_path_factory: pytest.TempPathFactory) -> Compile:
             target = folder / f"lib{Path(source).stem}{len(built)}.so"
             command = [compiler, "-std=c++14", "-O0", "-Wall", "-Wextra", "-Werror", "-shared"]
             command += ["-fPIC", f"-DNV_TENSORRT_MAJOR={major}", f"-I{include_dir()}", *flags]
+            if "NORIA_SANITIZED" in os.environ:  # `make sanitize`: both sides are watched
+                command += ["-fsanitize=address,undefined", "-fno-sanitize=vptr", "-g1"]
             done = subprocess.run(
                 [*command, str(SOURCES / source), "-o", str(target)], capture_output=True, text=True
             )

@@ -89,8 +89,7 @@ def _told(plan: Plan) -> str:
     return "\n".join(str(n) for n in plan.decisions)
 
 
-@pytest.mark.parametrize("kind", [0, 1])
-@pytest.mark.parametrize("major", [7, 10])
+@pytest.mark.parametrize(("kind", "major"), [(0, 7), (1, 10)])
 def test_a_caffe_factory_of_old_plugins(
     compile_host: Compile, tmp_path: Path, kind: int, major: int
 ) -> None:
@@ -196,7 +195,7 @@ def test_a_changed_library_builds_anew(compile_host: Compile, tmp_path: Path) ->
     path, _ = _library(compile_host, tmp_path, 7)
     load_or_build(_caffe(path))
     path.unlink()
-    other, _ = _library(compile_host, tmp_path, 7, "-DKIND=1")
+    other, _ = _library(compile_host, tmp_path, 10, "-DKIND=1")
     assert "custom-lib-path changed" in _told(load_or_build(_caffe(other)))
 
 
@@ -218,9 +217,9 @@ def test_failures_are_told(
     assert calls().count("CaffeDestroy") == (asked != "false")
 
 
-@pytest.mark.parametrize("kind", [0, 1])
-def test_a_uff_factory(compile_host: Compile, tmp_path: Path, kind: int) -> None:
-    path, calls = _library(compile_host, tmp_path, 7, f"-DKIND={kind}")
+@pytest.mark.parametrize(("kind", "major"), [(0, 7), (1, 10)])
+def test_a_uff_factory(compile_host: Compile, tmp_path: Path, kind: int, major: int) -> None:
+    path, calls = _library(compile_host, tmp_path, major, f"-DKIND={kind}")
     Path("net.uff").write_bytes(
         uff(
             source((-1, 3, 5, 6)),
