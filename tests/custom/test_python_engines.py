@@ -182,3 +182,12 @@ def test_model_parsers_that_fail(config, body, said):
 def test_library_of_parsers_alone_still_needs_a_model(config):
     with pytest.raises((ConfigError, NoriaError), match="model"):
         load_or_build(config("def parse(layers, network, params): ..."))
+
+
+@pytest.mark.parametrize("guard", ["always", "auto"])
+def test_what_python_makes_is_not_guarded_and_says_so(config, guard):
+    lines = ("engine-create-func-name=make", f"custom-lib-guard={guard}")
+    plan = load_or_build(config(CREATE.replace("RETURNED", "network"), *lines))
+    doubled(plan)
+    told = [n for n in plan.decisions if "networks that Python makes are not guarded" in n.message]
+    assert [n.level for n in told] == (["warning"] if guard == "always" else [])

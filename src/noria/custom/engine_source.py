@@ -19,6 +19,8 @@ from noria.notices import Notice
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
+    from noria.custom.guard.engines import GuardedEngines
+    from noria.custom.host.engines import CppEngines
 
 __all__ = ["CUDA_ENGINE_GET", "MODEL_PARSER", "engine_source"]
 
@@ -29,7 +31,8 @@ MODEL_PARSER = "NvDsInferCreateModelParser"
 def engine_source(cfg: ModelConfig, notes: list[Notice]) -> MadeSource | None:
     """The function of the custom library that makes the network; None if none applies.
 
-    A library of plugins or networks is loaded into this process and stays there.
+    A library of plugins or networks is loaded into this process and stays there, or into a worker,
+    as `custom-lib-guard` says.
 
     Args:
         notes: told what is decided.
@@ -46,7 +49,11 @@ def engine_source(cfg: ModelConfig, notes: list[Notice]) -> MadeSource | None:
         from noria.custom.python_engines import python_source
         from noria.custom.python_library import PythonLibrary
 
-        return python_source(cfg, PythonLibrary(path))
+        made = python_source(cfg, PythonLibrary(path))
+        if made is not None and cfg.custom_lib_guard == "always":
+            text = "networks that Python makes are not guarded: its function runs in this process"
+            notes.append(Notice("warning", text, str(path)))
+        return made
     try:
         elf = ElfFile.read(path)
     except (ElfError, OSError):
@@ -67,13 +74,54 @@ def engine_source(cfg: ModelConfig, notes: list[Notice]) -> MadeSource | None:
         if function is not None:
             _note_foreign(cfg, function, notes)
         return None
-    from noria.custom.host.engines import CppEngines
-
-    engines = CppEngines(cfg, path, elf)
-    notes += engines.decisions
+    engines = _engines(cfg, path, elf, notes)
     if function is None:
         return None
-    return engines.source(function)
+    from noria.custom.host.init_params import model_files
+
+    files = model_files(cfg)
+    notices: list[Notice] = []
+    return MadeSource(
+        kind="onnx",
+        model=path,
+        companions=files,
+        function=function,
+        make=lambda: engines.make(function, notices),
+        keys=(
+            f"batch-size={cfg.batch_size}",
+            f"network-mode={int(cfg.network_mode)}",
+            f"infer-dims={';'.join(map(str, cfg.infer_dims or ()))}",
+        ),
+        beside=base_of(cfg, function, files),
+        notices=notices,
+    )
+
+
+def _engines(
+    cfg: ModelConfig, path: Path, elf: ElfFile, notes: list[Notice]
+) -> CppEngines | GuardedEngines:
+    """The library, opened in this process or in a worker, as `custom-lib-guard` says."""
+    from noria.custom.guard.choice import is_guarded
+
+    guarded, why_not = is_guarded(path, False, cfg.custom_lib_guard)
+    notes += why_not
+    engines: CppEngines | GuardedEngines
+    if guarded:
+        from noria.custom.guard import GuardOptions
+        from noria.custom.guard.engines import GuardedEngines
+
+        options = GuardOptions(
+            timeout_s=cfg.custom_lib_guard_timeout,
+            memory_mib=cfg.custom_lib_guard_memory,
+            restarts=cfg.custom_lib_guard_restarts,
+        )
+        engines = GuardedEngines(cfg, path, options)
+    else:
+        from noria.custom.host.engines import CppEngines
+
+        engines = CppEngines(cfg, path, elf)
+    notes += engines.decisions
+    return engines
 
 
 def _note_foreign(cfg: ModelConfig, function: str, notes: list[Notice]) -> None:

@@ -141,6 +141,7 @@ def open_cut(
     """
     import onnx
 
+    whole = whole and not any(plugin.remote for plugin in plugins)
     if whole and isinstance(backend, PluginBackend):
         taken = backend.open_with_plugins(model, options, plugins)
         if taken is not None:

@@ -30,6 +30,8 @@ from noria.engine.wanted import Wanted, WhyNot
 from noria.errors import EngineError
 from noria.network.tensor_spec import TensorSpec
 from noria.notices import Notice
+from noria.plugins.library import PYTHON_SUFFIXES
+from noria.plugins.registry import get_plugin_registry
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
@@ -105,7 +107,14 @@ def load_or_build(
         return decide(cfg, among or [runtime], demanded=precision, tuned=tuned)
 
     decided(backend or DEFAULT_BACKEND)  # bad keys: told before anything long begins
-    notes: list[Notice] = load_custom_plugins(cfg.custom_lib_path)
+    notes: list[Notice] = []
+    if cfg.custom_lib_path is not None and cfg.custom_lib_path.suffix.lower() in PYTHON_SUFFIXES:
+        notes += load_custom_plugins(cfg.custom_lib_path)  # a compiled one is opened by `_source`
+        if cfg.custom_lib_guard == "always" and get_plugin_registry().come_from(
+            cfg.custom_lib_path
+        ):
+            text = "plugins in Python are not guarded: they run in this process"
+            notes.append(Notice("warning", text, str(cfg.custom_lib_path)))
     if cfg.enable_dla:
         dla = Notice("warning", "enable-dla: there is no DLA here, the CPU computes")
         notes.append(_at_key(cfg, dla, "enable_dla"))

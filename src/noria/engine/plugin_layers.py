@@ -14,6 +14,7 @@ from noria.engine.cut_runner import load_plugins, open_cut
 from noria.engine.plugin_files import code_of
 from noria.engine.plugin_record import PluginRecord, record_of
 from noria.engine.sample_inputs import sample_inputs
+from noria.errors import PluginError
 from noria.network.network import Network
 from noria.network.tensor_spec import TensorSpec
 from noria.notices import Notice
@@ -116,6 +117,18 @@ def build_plugins(
     if not has_plugins(network):
         return None
     registry = registry or known_plugins()
+    host, number = _elsewhere(network, registry)
+    if host is not None:
+        layers: PluginLayers | None = host.build(
+            number,
+            model,
+            inputs,
+            max_batch=max_batch,
+            batched=batched,
+            profiles=profiles,
+            where=where,
+        )
+        return layers
     proto = onnx.ModelProto.FromString(model)
     views = _views(proto, inputs, max_batch, batched, profiles)
     resolved = resolve(network, proto, views, registry, _measure(inputs), where)
@@ -150,6 +163,25 @@ def build_plugins(
         for plugin in built:
             plugin.close()
         resolved.close()
+
+
+def _elsewhere(network: Network, registry: PluginRegistry) -> tuple[Any, int]:
+    """Who builds the plugins if they live in another process, and what it knows the network by."""
+    if (host := getattr(network.plugins, "host", None)) is not None:
+        return host, getattr(network.plugins, "number", 0)
+    names = {op.name for op in network.unknown_operators()}
+    hosts = {
+        id(c.host): c.host
+        for c in registry.all_creators
+        if c.name in names and getattr(c, "host", None) is not None
+    }
+    if len(hosts) > 1:
+        raise PluginError(
+            "its plugins are in several libraries that run in worker processes of their own",
+            where=str(network.path),
+            fix="custom-lib-guard=never, or noria trust, for all of them but one",
+        )
+    return next(iter(hosts.values()), None), 0
 
 
 def _described(resolved: Resolved) -> bytes:

@@ -23,7 +23,15 @@ from noria.infer.gather import frame_runs, object_runs
 from noria.infer.items import Items
 from noria.infer.model import LoadOptions, Model
 from noria.infer.parser_choice import Choice
-from noria.infer.pending import Arrays, Pending, RawOutput, Run, abandon, attach_tensors
+from noria.infer.pending import (
+    Arrays,
+    Pending,
+    RawOutput,
+    Run,
+    abandon,
+    attach_tensors,
+    lost_batch,
+)
 from noria.infer.postprocess.classifier import ClassifierPostprocessor, attach_cached
 from noria.infer.record import Record, StageTimes
 from noria.infer.scale import scale
@@ -499,20 +507,8 @@ class Inferencer:
         t1 = perf_counter()
         try:
             outputs = model.session.run(inputs)
-        except EngineError as error:
-            raise EngineError(
-                f"Failed to dequeue output from inferencing: {error.found}",
-                where=error.where,
-                expected=error.expected,
-                fix=error.fix,
-            ) from error
-        except MemoryError:
-            # the original drops a batch whose output memory cannot grow. Source: spec D.6
-            self._record.warn(
-                f"there was no memory for the outputs of a batch of {len(run.items)}: it has no"
-                " results",
-                str(model.config.path),
-            )
+        except (EngineError, MemoryError) as error:
+            self._record.warn(lost_batch(error, len(run.items)), str(model.config.path))
             return None
         t2 = perf_counter()
         with self._record.lock:

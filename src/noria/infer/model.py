@@ -333,6 +333,8 @@ def _postprocessor(
 def _open(cfg: ModelConfig, options: LoadOptions) -> tuple[Session, Plan]:
     from noria.engine import load_or_build
 
+    if options.guard is not None:
+        cfg = cfg.with_overrides(custom_lib_guard=options.guard)
     threads, streams = options.threads, options.streams
     free = threads is None and streams is None
     if streams is None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from noria.errors import EngineError
 from noria.infer.batch import Batch
 from noria.infer.items import Items, layers_of
 from noria.infer.model import Model
@@ -16,7 +17,7 @@ from noria.infer.postprocess.classifier import attach_cached
 from noria.infer.selection import Selection
 from noria.meta import FrameMeta, NetworkInfo, TensorOutput
 
-__all__ = ["Arrays", "Pending", "RawOutput", "Run", "abandon", "attach_tensors"]
+__all__ = ["Arrays", "Pending", "RawOutput", "Run", "abandon", "attach_tensors", "lost_batch"]
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -88,6 +89,29 @@ def attach_tensors(outputs: Arrays, items: Items, model: Model) -> None:
             meta.objects.tensors.setdefault(shown, []).append(result)
         else:
             meta.tensors.append(result)
+
+
+def lost_batch(error: EngineError | MemoryError, items: int) -> str:
+    """What to say of a batch that is dropped, the run going on.
+
+    The original drops one whose output memory cannot grow (source: spec D.6); so is one whose
+    plugin ended its worker process.
+
+    Raises:
+        EngineError: after this one the run cannot go on.
+    """
+    from noria.custom.guard.errors import PluginDied
+
+    if isinstance(error, MemoryError):
+        return f"there was no memory for the outputs of a batch of {items}: it has no results"
+    if isinstance(error, PluginDied):
+        return f"{error}\n  its batch has no results"
+    raise EngineError(
+        f"Failed to dequeue output from inferencing: {error.found}",
+        where=error.where,
+        expected=error.expected,
+        fix=error.fix,
+    ) from error
 
 
 def abandon(items: Items, model: Model) -> None:

@@ -265,7 +265,13 @@ class LayerPlugin(ABC):
 
 
 class EnginePlugin(ABC):
-    """A plugin layer in an engine: one object per profile."""
+    """A plugin layer in an engine: one object per profile.
+
+    Attributes:
+        remote: it is computed in another process, which takes arrays of the host only.
+    """
+
+    remote = False
 
     def __init__(self, spec: EngineSpec, instances: Sequence[Instance]) -> None:
         self.spec = spec

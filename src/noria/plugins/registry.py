@@ -181,6 +181,11 @@ class PluginRegistry:
         here = tuple(c for c in self.all_creators if id(c) not in before)
         return LoadedLibrary(path, here, module)
 
+    def come_from(self, path: Path) -> bool:
+        """Whether a creator here was registered by that file."""
+        with self._lock:
+            return path.absolute() in self._origins.values()
+
     def deregister_library(self, handle: LoadedLibrary) -> None:
         """Remove the creators of a library."""
         for creator in handle.creators:

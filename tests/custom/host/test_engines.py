@@ -26,7 +26,7 @@ num-detected-classes=3
 network-type=0
 cluster-mode=4
 custom-lib-path={library}
-custom-lib-guard=never
+custom-lib-guard={guard}
 parse-bbox-func-name=NvDsInferParseMiniYolo
 {more}
 """
@@ -38,9 +38,10 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Model:
     return tiny_yolo(tmp_path)
 
 
-def _config(model: Model, library: Path, more: str = "") -> ModelConfig:
+def _config(model: Model, library: Path, more: str = "", guard: str = "never") -> ModelConfig:
     path = model.cfg.parent / "config.txt"
-    path.write_text(CONFIG.format(weights=model.weights, cfg=model.cfg, library=library, more=more))
+    keys = {"weights": model.weights, "cfg": model.cfg, "library": library, "guard": guard}
+    path.write_text(CONFIG.format(**keys, more=more))
     return ModelConfig.load(path)
 
 

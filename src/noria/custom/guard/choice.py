@@ -12,7 +12,7 @@ from noria.notices import Notice
 if TYPE_CHECKING:
     from noria.custom.guard.library import GuardedLibrary
 
-__all__ = ["guarded_library"]
+__all__ = ["guarded_library", "is_guarded"]
 
 
 def guarded_library(
@@ -29,21 +29,9 @@ def guarded_library(
     Raises:
         CustomLibraryError: it cannot be loaded; or `always`, and there are no workers here.
     """
-    if guard not in get_args(GuardMode):
-        raise CustomLibraryError(
-            f"guard={guard!r} is no way to guard a library", expected="auto, always or never"
-        )
-    if guard == "never" or (guard == "auto" and python):
-        return None, []
-    from noria.custom.guard.keeper import can_guard
-
-    if problem := can_guard():
-        text = f"it cannot run in a worker process: {problem}"
-        if guard == "always":
-            raise CustomLibraryError(text, where=str(path), fix="guard=never runs it in this one")
-        return None, [Notice("warning", f"{text}; it runs in this one", str(path))]
-    if guard == "auto" and (notice := _trusted(path)):
-        return None, [notice]
+    guarded, notices = is_guarded(path, python, guard)
+    if not guarded:
+        return None, notices
     from noria.custom.guard.library import GuardedLibrary
 
     if not python:
@@ -60,6 +48,30 @@ def guarded_library(
         options=options or GuardOptions(),
     )
     return library, []
+
+
+def is_guarded(path: Path, python: bool, guard: GuardMode) -> tuple[bool, list[Notice]]:
+    """Whether a library is to run in a worker process, and why not, where that is worth a word.
+
+    Raises:
+        CustomLibraryError: `always`, and there are no workers here.
+    """
+    if guard not in get_args(GuardMode):
+        raise CustomLibraryError(
+            f"guard={guard!r} is no way to guard a library", expected="auto, always or never"
+        )
+    if guard == "never" or (guard == "auto" and python):
+        return False, []
+    from noria.custom.guard.keeper import can_guard
+
+    if problem := can_guard():
+        text = f"it cannot run in a worker process: {problem}"
+        if guard == "always":
+            raise CustomLibraryError(text, where=str(path), fix="guard=never runs it in this one")
+        return False, [Notice("warning", f"{text}; it runs in this one", str(path))]
+    if guard == "auto" and (notice := _trusted(path)):
+        return False, [notice]
+    return True, []
 
 
 def _trusted(path: Path) -> Notice | None:

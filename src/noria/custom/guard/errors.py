@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from noria.errors import ParserError
+from noria.errors import ParserError, PluginError
 
 if TYPE_CHECKING:
     from noria.custom.guard.crash import Report
 
-__all__ = ["Death", "LibraryDied"]
+__all__ = ["Death", "LibraryDied", "PluginDied"]
 
 
 @dataclass(slots=True)
@@ -46,3 +46,7 @@ class LibraryDied(ParserError):
         """Note in the saved case which frame its inputs are from."""
         if self.death is not None and self.death.on_frame is not None:
             self.death.on_frame(source, frame)
+
+
+class PluginDied(PluginError):
+    """The worker died in a call of a plugin, or is not started any more: a batch has no results."""

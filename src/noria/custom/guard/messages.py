@@ -13,7 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from noria.custom.guard.wire import Nonsense, Region, Writer
-from noria.errors import CustomLibraryError, EngineError, ModelError, NoriaError, ParserError
+from noria.errors import (
+    ConfigError,
+    CustomLibraryError,
+    EngineError,
+    ModelError,
+    NoriaError,
+    ParserError,
+    PluginError,
+)
 from noria.notices import Notice
 
 __all__ = ["arrays_in", "error_from", "error_json", "notices_from", "notices_json", "put_arrays"]
@@ -24,7 +32,10 @@ Arrays = list[npt.NDArray[Any]]
 def _types() -> dict[str, type[NoriaError]]:
     from noria.custom.cpp_function import ParserReturnedFalse
 
-    given = (CustomLibraryError, ParserError, ParserReturnedFalse, EngineError, ModelError)
+    given = (
+        ConfigError, CustomLibraryError, ParserError, ParserReturnedFalse, EngineError, PluginError,
+        ModelError,
+    )  # fmt: skip
     return {kind.__name__: kind for kind in given}
 
 

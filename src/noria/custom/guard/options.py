@@ -20,6 +20,7 @@ class GuardOptions:
     Attributes:
         timeout_s: seconds that one call may take; then the process is ended.
         load_timeout_s: the same for loading the library, and for filling inputs.
+        build_timeout_s: the same for making a network, and for building plugins.
         memory_mib: address space that it may take beside what it has at the start, in MiB; 0 sets
             no limit.
         restarts: how often it is started again before it is given up; `FORGIVEN_AFTER` calls
@@ -31,6 +32,7 @@ class GuardOptions:
 
     timeout_s: float = 10.0
     load_timeout_s: float = 60.0
+    build_timeout_s: float = 600.0
     memory_mib: int = 4096
     restarts: int = 5
     crash_dir: Path | None = None

@@ -34,6 +34,7 @@ class Worker:
     Attributes:
         library: what `operations.open_library` opened.
         parsers: its parsers so far, with their kinds.
+        kept: what else operations keep for the application, by number.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Worker:
         self._words = control_words(page)
         self.inputs, self.outputs = Region(inputs), Region(outputs)
         self.library: CustomLibrary | None = None
+        self.kept: dict[int, Any] = {}
         self.parsers: list[tuple[ParserKind, Checked[Any, Any], str]] = []
         self._tensors = Tensors(self.inputs, results)
         self._call: Callable[[dict[str, Layer]], Any] | None = None

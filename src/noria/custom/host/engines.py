@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 from noria import _native
 from noria.config.enums import NetworkMode
 from noria.custom.elf import ElfFile
-from noria.custom.engine_source import CUDA_ENGINE_GET, MODEL_PARSER, base_of
+from noria.custom.engine_source import CUDA_ENGINE_GET, MODEL_PARSER
 from noria.custom.host import functions
-from noria.custom.host.init_params import init_params, model_files
+from noria.custom.host.init_params import init_params
 from noria.custom.host.told import Told, tell_log, told
 from noria.custom.library import open_library
-from noria.engine.model_source import MadeSource
 from noria.engine.plan import MODEL_BLOB
 from noria.errors import CustomLibraryError, NoriaError
 from noria.network.network import Network
@@ -55,27 +54,15 @@ class CppEngines:
         self._library: Any = open_library(path, abi=cfg.custom_lib_abi)
         self.decisions: list[Notice] = [n for n in self._library.decisions if n.level == "warning"]
 
-    def source(self, function: str) -> MadeSource:
-        """The network that `function` makes."""
-        cfg = self._cfg
-        files = model_files(cfg)
-        notices: list[Notice] = []
-        return MadeSource(
-            kind="onnx",
-            model=self._path,
-            companions=files,
-            function=function,
-            make=lambda: self._make(function, notices),
-            keys=(
-                f"batch-size={cfg.batch_size}",
-                f"network-mode={int(cfg.network_mode)}",
-                f"infer-dims={';'.join(map(str, cfg.infer_dims or ()))}",
-            ),
-            beside=base_of(cfg, function, files),
-            notices=notices,
-        )
+    def make(self, function: str, notices: list[Notice]) -> Network:
+        """The network that `function` makes.
 
-    def _make(self, function: str, notices: list[Notice]) -> Network:
+        Args:
+            notices: told what is worth telling.
+
+        Raises:
+            CustomLibraryError: it failed, or made nothing usable.
+        """
         call = self._parse if function == MODEL_PARSER else self._create
         where = f"{self._path}: {function}"
         mark = _native.host_count()

@@ -4,6 +4,8 @@
 // -DWITH_CUDA_ENGINE_GET, -DWITH_MODEL_PARSER: the entry points of fixed names, too.
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iostream>
@@ -20,6 +22,19 @@
 using namespace nvinfer1;
 
 namespace {
+
+int *volatile nowhere = nullptr;
+__attribute__((noinline)) void crash() { *nowhere = 1; }
+
+// Where the file that MINI_YOLO_HARM names says so: once, for it is gone afterwards.
+void do_harm(const std::string &where) {
+    const char *name = std::getenv("MINI_YOLO_HARM");
+    if (!name) return;
+    std::string word;
+    if (!(std::ifstream(name) >> word) || word != where) return;
+    std::remove(name);
+    crash();
+}
 
 float logistic(float x) { return 1.0f / (1.0f + std::exp(-x)); }
 
@@ -80,7 +95,9 @@ public:
         return descs[pos].type == DataType::kFLOAT && descs[pos].format == TensorFormat::kLINEAR;
     }
     void configurePlugin(const DynamicPluginTensorDesc *, int, const DynamicPluginTensorDesc *,
-                         int) noexcept override {}
+                         int) noexcept override {
+        do_harm("configure");
+    }
     size_t getWorkspaceSize(const PluginTensorDesc *, int, const PluginTensorDesc *,
                             int) const noexcept override {
         return 0;
@@ -88,6 +105,7 @@ public:
     int enqueue(const PluginTensorDesc *in, const PluginTensorDesc *, const void *const *inputs,
                 void *const *outputs, void *, cudaStream_t stream) noexcept override {
         const int batch = static_cast<int>(in[0].dims.d[0]);
+        do_harm("enqueue");
         for (int b = 0; b < batch; ++b) {
             float *row = static_cast<float *>(outputs[0]) + size_t(b) * size_t(rows()) * 6;
             for (size_t h = 0; h < heads_.size(); ++h) {
@@ -393,6 +411,18 @@ IModelParser *NvDsInferCreateModelParser(const NvDsInferContextInitParams *param
     return new Darknet(*params);
 }
 #endif
+
+extern "C" bool Crashes(IBuilder *builder, IBuilderConfig *, const NvDsInferContextInitParams *,
+                        DataType, ICudaEngine *&) {
+    builder->createNetworkV2(1U)->addInput("x", DataType::kFLOAT, Dims4(1, 3, 8, 8));
+    crash();
+    return true;
+}
+extern "C" bool Loops(IBuilder *, IBuilderConfig *, const NvDsInferContextInitParams *, DataType,
+                      ICudaEngine *&) {
+    for (volatile int i = 0;; i = i + 1) {
+    }
+}
 
 // Every way to fail.
 extern "C" bool SaysFalse(IBuilder *, IBuilderConfig *, const NvDsInferContextInitParams *,

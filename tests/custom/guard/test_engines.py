@@ -1,0 +1,162 @@
+"""Networks and plugins of C++ libraries in a worker: the same engines, and nobody is harmed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from noria import Inferencer
+from noria.custom.guard import GuardOptions, keeper
+from noria.custom.guard.engines import GuardedEngines
+from noria.engine import load_or_build
+from noria.errors import CustomLibraryError, PluginError
+from noria.plugins import get_plugin_registry
+from tests.custom.host import conftest, test_engines
+from tests.custom.host.conftest import Compile
+from tests.custom.host.darknet import Model
+from tests.custom.host.test_engines import _check, _config
+
+pytestmark = pytest.mark.skipif(
+    keeper.can_guard() is not None, reason=f"no workers here: {keeper.can_guard()}"
+)
+
+compile_host, model = conftest.compile_host, test_engines.model  # fixtures
+_registry_as_before = conftest._registry_as_before
+
+
+def loaded(library: Path) -> bool:
+    return str(library) in Path("/proc/self/maps").read_text()
+
+
+@pytest.mark.parametrize(
+    ("major", "flag", "function"),
+    [
+        (8, "", "MiniYoloEngineCreate"),
+        (7, "", "MiniYoloEngineCreate"),
+        (10, "-DWITH_CUDA_ENGINE_GET", "NvDsInferCudaEngineGet"),
+        (10, "-DWITH_MODEL_PARSER", "NvDsInferCreateModelParser"),
+    ],
+)
+def test_every_entry_point_in_a_worker(
+    compile_host: Compile,
+    model: Model,
+    major: int,
+    flag: str,
+    function: str,
+) -> None:
+    library = compile_host("mini_yolo.cpp", major, *([flag] if flag else []))
+    key = f"engine-create-func-name={function}" if function.startswith("Mini") else ""
+    cfg = _config(model, library, key, guard="always")
+    plan = load_or_build(cfg)
+    _check(plan, model)
+    told = [n.message for n in plan.decisions]
+    assert f"the network was made by {function}" in told
+    assert "its networks and plugins are made in a worker process of their own" in told
+    assert not [n for n in plan.decisions if n.level == "warning"], plan.decisions
+    again = load_or_build(cfg)
+    assert "loaded" in [n.message for n in again.decisions if n.where == str(plan.path)]
+    _check(again, model)
+    assert not loaded(library)
+    here = load_or_build(_config(model, library, key, guard="never"))
+    assert "loaded" in [n.message for n in here.decisions if n.where == str(plan.path)]
+    _check(here, model)
+    assert loaded(library)
+
+
+CREATE = "engine-create-func-name="
+
+
+def test_a_crash_while_a_network_is_made(compile_host: Compile, model: Model) -> None:
+    library = compile_host("mini_yolo.cpp", 10, "-g", "-rdynamic")
+    with pytest.raises(CustomLibraryError) as caught:
+        load_or_build(_config(model, library, f"{CREATE}Crashes", guard="always"))
+    text = str(caught.value)
+    assert "Crashes: the function crashed (SIGSEGV), writing a null pointer" in text
+    assert "crash" in text.partition("#0")[2].partition("\n")[0]
+    assert "custom-lib-guard=never repeats it in this process" in text
+    assert not loaded(library)
+
+
+def test_a_network_that_is_never_made(compile_host: Compile, model: Model) -> None:
+    library = compile_host("mini_yolo.cpp", 10, "-g", "-rdynamic")
+    cfg = _config(model, library, f"{CREATE}Loops", guard="always")
+    engines = GuardedEngines(cfg, library, GuardOptions(build_timeout_s=1, restarts=1))
+    with pytest.raises(CustomLibraryError, match="Loops: the function did not return within 1 s"):
+        engines.make("Loops", [])
+    engines.options = GuardOptions()
+    made = engines.make("MiniYoloEngineCreate", [])
+    assert list(made.plugins), "a new worker does what the old one could not"
+    engines.close()
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        ("SaysFalse", "it returned false"),
+        ("Throws", "it threw std::runtime_error: no weights today"),
+    ],
+)
+def test_failures_are_told_as_without_a_worker(
+    compile_host: Compile,
+    model: Model,
+    function: str,
+    words: str,
+) -> None:
+    library = compile_host("mini_yolo.cpp", 10, "-g", "-rdynamic")
+    with pytest.raises(CustomLibraryError) as caught:
+        load_or_build(_config(model, library, CREATE + function, guard="always"))
+    assert f"{function}: {words}" in str(caught.value)
+
+
+def test_a_crash_while_plugins_are_built(
+    compile_host: Compile,
+    model: Model,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    library = compile_host("mini_yolo.cpp", 10, "-g", "-rdynamic")
+    monkeypatch.setenv("MINI_YOLO_HARM", str(tmp_path / "harm"))
+    (tmp_path / "harm").write_text("configure")
+    with pytest.raises(CustomLibraryError, match=r"crashed \(SIGSEGV\)"):
+        load_or_build(_config(model, library, f"{CREATE}MiniYoloEngineCreate", guard="always"))
+    assert not (tmp_path / "harm").exists()
+
+
+def test_a_crash_in_enqueue_costs_one_batch(
+    compile_host: Compile,
+    model: Model,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    library = compile_host("mini_yolo.cpp", 10, "-g", "-rdynamic")
+    harm = tmp_path / "harm"
+    monkeypatch.setenv("MINI_YOLO_HARM", str(harm))
+    cfg = _config(model, library, f"{CREATE}MiniYoloEngineCreate", guard="always")
+    pixels = np.round(model.pictures[0] * 255).astype(np.uint8).transpose(1, 2, 0)
+    picture = np.ascontiguousarray(pixels)
+    with Inferencer.from_config(cfg) as inferencer:
+        before = [o.rect for o in inferencer(picture).objects]
+        assert before
+        harm.write_text("enqueue")
+        assert len(inferencer(picture).objects) == 0
+        assert not harm.exists()
+        assert [o.rect for o in inferencer(picture).objects] == before
+        (told,) = [str(n) for n in inferencer.notices if "its batch has no results" in str(n)]
+    assert "plugin MiniYoloRows" in told
+    assert "crashed (SIGSEGV), writing a null pointer; its worker process is started again" in told
+    assert not loaded(library)
+
+
+def test_plugins_of_a_worker_cannot_be_created_here(
+    compile_host: Compile,
+    model: Model,
+) -> None:
+    library = compile_host("mini_yolo.cpp", 10, "-g", "-rdynamic")
+    cfg = _config(model, library, f"{CREATE}MiniYoloEngineCreate", guard="always")
+    GuardedEngines(cfg, library, GuardOptions())
+    creator = get_plugin_registry().find("MiniYoloRows", "1")
+    assert creator is not None
+    with pytest.raises(PluginError, match="is in a worker process"):
+        creator.create_plugin("layer", creator.field_names)
