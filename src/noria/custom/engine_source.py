@@ -8,6 +8,7 @@ Source: custom-library spec 2.2, 3.1.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ __all__ = ["CUDA_ENGINE_GET", "MODEL_PARSER", "engine_source"]
 
 CUDA_ENGINE_GET = "NvDsInferCudaEngineGet"
 MODEL_PARSER = "NvDsInferCreateModelParser"
+_FACTORY = "NvDsInferPluginFactory(Caffe|Uff|Runtime)Get"
 
 
 def engine_source(cfg: ModelConfig, notes: list[Notice]) -> MadeSource | None:
@@ -105,8 +107,15 @@ def _engines(
 
     guarded, why_not = is_guarded(path, False, cfg.custom_lib_guard)
     notes += why_not
+    factories = [n for n in elf.exported() if re.fullmatch(_FACTORY, n)]
+    if guarded and factories:
+        text = (
+            f"its networks and plugins are not guarded, but run in this process: {factories[0]} "
+            "gives objects of the time before plugin creators"
+        )
+        notes.append(Notice("warning", text, str(path)))
     engines: CppEngines | GuardedEngines
-    if guarded:
+    if guarded and not factories:
         from noria.custom.guard import GuardOptions
         from noria.custom.guard.engines import GuardedEngines
 

@@ -36,7 +36,7 @@ def loaded(library: Path) -> bool:
         (8, "", "MiniYoloEngineCreate"),
         (7, "", "MiniYoloEngineCreate"),
         (10, "-DWITH_CUDA_ENGINE_GET", "NvDsInferCudaEngineGet"),
-        (10, "-DWITH_MODEL_PARSER", "NvDsInferCreateModelParser"),
+        (10, "-DWITH_MODEL_PARSER -DNO_FACTORY", "NvDsInferCreateModelParser"),
     ],
 )
 def test_every_entry_point_in_a_worker(
@@ -46,7 +46,7 @@ def test_every_entry_point_in_a_worker(
     flag: str,
     function: str,
 ) -> None:
-    library = compile_host("mini_yolo.cpp", major, *([flag] if flag else []))
+    library = compile_host("mini_yolo.cpp", major, *flag.split())
     key = f"engine-create-func-name={function}" if function.startswith("Mini") else ""
     cfg = _config(model, library, key, guard="always")
     plan = load_or_build(cfg)
@@ -160,3 +160,11 @@ def test_plugins_of_a_worker_cannot_be_created_here(
     assert creator is not None
     with pytest.raises(PluginError, match="is in a worker process"):
         creator.create_plugin("layer", creator.field_names)
+
+
+def test_factories_rule_it_out_and_that_is_told(compile_host: Compile, model: Model) -> None:
+    library = compile_host("mini_yolo.cpp", 10, "-DWITH_MODEL_PARSER")
+    plan = load_or_build(_config(model, library, guard="always"))
+    _check(plan, model)
+    told = [n for n in plan.decisions if "are not guarded, but run in this process" in n.message]
+    assert [n.level for n in told] == ["warning"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -101,8 +101,9 @@ class GuardedContext(ContextPlugin):
         *,
         shape_inputs: Sequence[Array] = (),
         fresh: Sequence[bool] | None = None,
+        into: Callable[[int, tuple[int, ...]], Array | None] | None = None,
     ) -> list[Array]:
-        """See `ContextPlugin`. All outputs have memory of their own.
+        """See `ContextPlugin`. Outputs have memory of their own, or that of `into`.
 
         Raises:
             PluginDied: the worker died.
@@ -126,7 +127,13 @@ class GuardedContext(ContextPlugin):
             wanted = [(d, len(s)) for d, s in zip(self.spec.dtypes, self.spec.shapes, strict=True)]
             if kinds != wanted:
                 raise PluginError(f"its worker gave outputs of {kinds}", where=layer.where)
-            return [array.copy() for array in outputs]
+            made = []
+            for index, array in enumerate(outputs):
+                place = None if into is None else into(index, array.shape)
+                if place is not None:
+                    np.copyto(place, array)
+                made.append(array.copy() if place is None else place)
+            return made
 
     def _context(self) -> int:
         layer = self._layer

@@ -405,7 +405,9 @@ bool NvDsInferCudaEngineGet(IBuilder *builder, NvDsInferContextInitParams *param
 #endif
 
 #ifdef WITH_MODEL_PARSER
+#ifndef NO_FACTORY
 bool NvDsInferPluginFactoryRuntimeGet(IPluginFactory *&) { return false; }
+#endif
 
 IModelParser *NvDsInferCreateModelParser(const NvDsInferContextInitParams *params) {
     return new Darknet(*params);
