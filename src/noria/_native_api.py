@@ -2,4 +2,4 @@
 
 __all__ = ["NATIVE_API"]
 
-NATIVE_API = "1ecdcb7091b3"
+NATIVE_API = "5afa1a42bd1c"
