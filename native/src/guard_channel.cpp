@@ -91,7 +91,9 @@ GuardChannel::Together::Together(GuardChannel &channel, int worker)
     if (!one_core_) return;
     CPU_SET(core, &here);
     one_core_ = sched_setaffinity(0, sizeof here, &here) == 0;
-    if (one_core_) sched_setaffinity(worker, sizeof here, &here);
+    if (!one_core_) return;
+    channel.control_->worker_bound.store(1);
+    sched_setaffinity(worker, sizeof here, &here);
 }
 
 GuardChannel::Together::~Together() {
@@ -116,7 +118,7 @@ bool GuardChannel::next() {
         if (ready > 0 && !(waiting.revents & POLLIN)) return false;  // the library closed it
         if (ready > 0) drain(my_event_);
     }
-    sched_setaffinity(0, sizeof cores_, &cores_);
+    if (control_->worker_bound.exchange(0)) sched_setaffinity(0, sizeof cores_, &cores_);
     taken_ = Clock::now();
     served_ = control_->request.load();
     return true;

@@ -15,6 +15,7 @@ struct GuardControl {
     std::atomic<uint32_t> response;       // number of the last one answered
     std::atomic<uint32_t> parent_sleeps;  // wake it by its event
     std::atomic<uint32_t> worker_sleeps;
+    std::atomic<uint32_t> worker_bound;   // to the application's core, until it frees itself
     std::atomic<uint64_t> worker_ns;      // from taking the last request to answering it
 };
 

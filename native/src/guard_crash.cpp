@@ -41,6 +41,7 @@ int hang = 0;
 char function[512], message[1024];
 uintptr_t stack_low = 0;
 Region guarded[regions];
+std::atomic<int> copies{0};  // regions that are their own
 struct sigaction before[65];
 std::atomic_flag reporting = ATOMIC_FLAG_INIT;
 
@@ -171,7 +172,7 @@ bool made_writable(const siginfo_t *info) {
         made = region.own || mmap(reinterpret_cast<void *>(region.first_page()), region.pages(),
                                   PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, region.file,
                                   region.offset) != MAP_FAILED;
-        region.own = made;
+        if (made && !region.own.exchange(true)) ++copies;
         break;
     }
     busy.clear(std::memory_order_release);
@@ -296,6 +297,7 @@ void guard_set_region(size_t slot, uintptr_t start, uintptr_t end, const char *n
 }
 
 bool guard_take_back() {
+    if (!copies.exchange(0)) return false;
     bool any = false;
     for (Region &region : guarded) {
         if (!region.own.exchange(false)) continue;

@@ -27,6 +27,8 @@ _MAX_LETTERS = 4 * (MAX_TEXT + MAX_ATTRIBUTES * 4096)
 
 
 def _write_detections(result: Detections, out: Writer) -> list[int]:
+    if not len(result.scores):
+        return [0, 0]
     flags = (_HAS_ANGLES if result.angles is not None else 0) | (
         _HAS_MASKS if result.masks is not None else 0
     )
