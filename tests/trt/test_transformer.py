@@ -397,6 +397,7 @@ def test_rounding_to_fp4_is_refused():
     assert "blocks to FP4 with scales of FP8" in fails(net, layer)
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_releases_have_what_they_have():
     from noria.trt import compat
 
