@@ -491,3 +491,28 @@ def test_what_a_parser_prints_stays_out_of_the_report(mean_config: Config, photo
     assert json.loads(done.stdout)["objects"] == {"thing": 3}
     for words in ("imported", "from Python", "from C"):
         assert words in done.stderr
+
+
+def test_a_second_interrupt_does_not_wait_for_a_library(mean_config: Config, photos: Path) -> None:
+    config = mean_config()
+    parser = config.with_name("mean_parser.py")
+    text = parser.read_text().replace("def ", "import pathlib, time\n\n\ndef ", 1)
+    head, colon, body = text.partition(":\n")
+    mark = config.with_name("called")
+    slow = f"    pathlib.Path({str(mark)!r}).touch()\n    time.sleep(300)\n"
+    parser.write_text(head + colon + slow + body)
+    process = started("run", config, photos, "-o", config.with_name("o.jsonl"))
+    try:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and not mark.exists():
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(timeout=2)  # it waits for the call
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert "Ctrl-C again leaves at once" in stderr
+    assert "interrupted in a call that did not end" in stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterator, Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["execute", "print_report", "run", "spec_of"]
 
+_LEAVE_S = 1.0  # how long the second Ctrl-C waits for threads that are in calls
 _LOOK_S = 0.5  # how often a run looks for streams that went away
 CONFIG_SUFFIXES = (".txt", ".yml", ".yaml", ".ini", ".cfg", ".conf")
 
@@ -310,17 +312,25 @@ def print_report(report: RunReport) -> None:
 
 @contextmanager
 def _finish_on_signal(pipeline: Pipeline) -> Iterator[None]:
-    """First Ctrl-C, SIGTERM or hang-up: finish the files properly. Second: leave at once.
+    """First Ctrl-C, SIGTERM or hang-up: finish the files properly. Second: leave at once, whatever
+    a library is busy with.
 
     A signal that is ignored (`nohup`, a background job) stays ignored.
     """
+    timer = threading.Timer(_LEAVE_S, _leave)
+    timer.daemon = True
 
     def finish(number: int, frame: object) -> None:
         for other in previous:
-            signal.signal(other, signal.default_int_handler)
+            signal.signal(other, leave)
         pipeline.stop()
         with suppress(OSError):  # after a hang-up there is nobody to tell
             click.echo("stopping: finishing the files (Ctrl-C again leaves at once)", err=True)
+
+    def leave(number: int, frame: object) -> None:
+        if not timer.is_alive():
+            timer.start()
+        raise KeyboardInterrupt
 
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     wanted = [n for n in numbers if signal.getsignal(n) is not signal.SIG_IGN]
@@ -328,5 +338,17 @@ def _finish_on_signal(pipeline: Pipeline) -> Iterator[None]:
     try:
         yield
     finally:
+        timer.cancel()
         for number, handler in previous.items():
             signal.signal(number, handler)
+
+
+def _leave() -> None:
+    """End the process though a thread does not: it is in a call that cannot be interrupted."""
+    from noria.cli import EXIT_INTERRUPTED
+
+    with suppress(OSError):
+        click.echo(
+            "error: interrupted in a call that did not end; files may be left as *.part", err=True
+        )
+    os._exit(EXIT_INTERRUPTED)
