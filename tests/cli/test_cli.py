@@ -299,6 +299,23 @@ def test_show_says_which_parser_decodes_and_why_a_run_would_be_refused(
     assert "did you mean NoriaParseYoloX" in bad.stderr
 
 
+def test_show_refuses_plugins_that_a_run_refuses(mean_config: Config, photos: Path) -> None:
+    import onnx
+
+    config = mean_config()
+    parser, model = config.with_name("mean_parser.py"), onnx.load(config.with_name("mean.onnx"))
+    model.graph.node[0].op_type = "NobodyKnows"
+    onnx.save(model, config.with_name("mean.onnx"))
+    for command in (("show", config), ("run", config, photos)):
+        done = noria(*command)
+        assert done.returncode == 4, done.stderr
+        assert "operator(s) that onnxruntime does not know: NobodyKnows" in done.stderr
+    parser.write_text("def parse(:\n")
+    done = noria("show", config)
+    assert done.returncode == 5, done.stderr
+    assert "mean_parser.py:1" in done.stderr
+
+
 def test_show_suggests_parsers_of_boxes_for_detectors_only(mean_config: Config) -> None:
     classifier = mean_config(network_type=1, custom_lib_path=None, parse_bbox_func_name=None)
     done = noria("show", classifier)

@@ -36,7 +36,7 @@ from noria.plugins.registry import get_plugin_registry
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
 
-__all__ = ["load_or_build"]
+__all__ = ["load_or_build", "source_of"]
 
 _log = logging.getLogger("noria.engine")
 
@@ -118,7 +118,7 @@ def load_or_build(
     if cfg.enable_dla:
         dla = Notice("warning", "enable-dla: there is no DLA here, the CPU computes")
         notes.append(_at_key(cfg, dla, "enable_dla"))
-    source, factories = _source(cfg, notes)
+    source, factories = source_of(cfg, notes)
     wanted = Wanted(
         source=source,
         batch=cfg.batch_size,
@@ -149,8 +149,9 @@ def load_or_build(
     return plan
 
 
-def _source(cfg: ModelConfig, notes: list[Notice]) -> tuple[ModelSource | None, Factories | None]:
-    """What the network comes from: a function of the custom library goes before all files.
+def source_of(cfg: ModelConfig, notes: list[Notice]) -> tuple[ModelSource | None, Factories | None]:
+    """What the network comes from: a function of the custom library goes before all files. Also
+    the library's plugin factories.
 
     The library is open afterwards: its plugins are registered before an engine is read.
     Source: custom-library spec 2.1, 3.1.

@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 from noria.config import ModelConfig
 from noria.config.model_files import model_paths
 from noria.engine import network_dims
-from noria.engine.model_source import model_source
+from noria.engine.backends import DEFAULT_BACKEND
+from noria.engine.locate import source_of
+from noria.engine.model_source import MadeSource, model_source
+from noria.engine.plugin_files import load_custom_plugins
 from noria.errors import NoriaError
 from noria.infer.checks import label_notices, require_runnable, skipped_files
 from noria.infer.labels import load_labels
@@ -18,6 +21,8 @@ from noria.infer.parser_choice import require_grid_outputs
 from noria.infer.parsers import parse_coverage_bbox
 from noria.network import Network
 from noria.notices import Notice
+from noria.plugins.known import known_plugins
+from noria.plugins.lookup import unknown_error
 
 __all__ = ["DryRun", "dry_run"]
 
@@ -40,7 +45,7 @@ class DryRun:
 
 
 def dry_run(cfg: ModelConfig) -> DryRun:
-    """Check a config as a run would: files, labels, model, input size, parser.
+    """Check a config as a run would: files, labels, model, plugins, input size, parser.
 
     Loads the custom library, so its initialising code runs; no parser is called.
     """
@@ -63,10 +68,20 @@ def dry_run(cfg: ModelConfig) -> DryRun:
         with collected():
             labels = load_labels(cfg.labelfile_path)
             done.notices += [*labels.notices, *label_notices(cfg, labels)]
-    source = model_source(cfg)
-    if source is not None:
+    source = None
+    with collected():
+        done.notices += load_custom_plugins(cfg.custom_lib_path)
+        source, _ = source_of(cfg, done.notices)
+    if source is None:
+        source = model_source(cfg)
+    if not isinstance(source, MadeSource | None):  # a library's network would be built
         with collected():
             done.network = source.network()
+    if done.network is not None:
+        with collected():
+            where = str(done.network.path or cfg.path)
+            if told := unknown_error(done.network, DEFAULT_BACKEND, known_plugins(), where):
+                raise told
     if done.network is not None and done.network.inputs:
         with collected():
             if not cfg.input_tensor_from_meta:
