@@ -18,7 +18,7 @@ cmake --build $build
 
 # detect_leaks: frames beyond the nearest are not looked at, since everything is called by Python.
 NORIA_SANITIZED=$PWD/$build LD_PRELOAD="$asan $ubsan" PYTHONMALLOC=malloc \
-ASAN_OPTIONS=detect_leaks=1:malloc_context_size=6:allocator_may_return_null=1:detect_stack_use_after_return=0 \
+ASAN_OPTIONS=detect_leaks=1:malloc_context_size=3:allocator_may_return_null=1:detect_stack_use_after_return=0 \
 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
 LSAN_OPTIONS=suppressions=$PWD/scripts/sanitize.supp:print_suppressions=0 \
 exec "$python" -m pytest -q -n0 -p tests.sanitized "$@"
