@@ -272,7 +272,7 @@ def test_caffe_and_uff(run, data_dir):
 
 
 def test_tuning_keeps_its_times_in_the_file(run, model_path, tmp_path, monkeypatch):
-    monkeypatch.setattr("noria.engine.trtexec.engine.LEVEL_BUDGETS_S", (0, 1.5))
+    monkeypatch.setattr("noria.engine.trtexec.engine.LEVEL_BUDGETS_S", (0, 5))
     cache = tmp_path / "times.cache"
     words = [f"--onnx={model_path}", f"--timingCacheFile={cache}", "--backend=onnxruntime",
              "--builderOptimizationLevel=1", "--skipInference"]  # fmt: skip
