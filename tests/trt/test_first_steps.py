@@ -74,6 +74,24 @@ def test_what_cannot_be_built_is_none_and_told():
     assert "5 weights where 4 x 3 x 3 x 3 are needed" in logger.errors[-1]
 
 
+def test_only_the_first_cause_is_told():
+    net = network()
+    x = net.add_input("x", trt.float32, (1, 3, 8, 8))
+    conv = net.add_convolution_nd(x, 4, (3, 3), np.zeros(5, np.float32))
+    one = np.ones(1, np.float32)
+    made = net.add_activation(conv.get_output(0), trt.ActivationType.RELU).get_output(0)
+    made = net.add_scale(made, trt.ScaleMode.UNIFORM, one, one, one).get_output(0)
+    net.mark_output(net.add_pooling_nd(made, trt.PoolingType.MAX, (2, 2)).get_output(0))
+    other = net.add_shuffle(x)
+    other.reshape_dims = (7, 7)
+    net.mark_output(other.get_output(0))
+    assert net.builder.build_serialized_network(net, net.builder.create_builder_config()) is None
+    text = "\n".join(net.builder.logger.errors)
+    assert "[Convolution]: 5 weights where" in text
+    assert "[Shuffle]: " in text, "a second cause is told too"
+    assert not any(word in text for word in ("[Activation]", "[Scale]", "[Pooling]"))
+
+
 def test_free_axes_need_a_profile():
     net = network()
     convolution(net)

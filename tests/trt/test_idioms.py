@@ -189,12 +189,25 @@ def test_14_platform_says_yes():
 def test_19_classes_of_layers():
     net = small()
     layer = net.get_layer(0)
-    layer.__class__ = trt.ILayer
+    assert layer is net[0] is next(iter(net))
     assert layer.type == trt.LayerType.UNARY
     layer.__class__ = trt.IUnaryLayer
     assert layer.op == trt.UnaryOperation.NEG
     layer.op = trt.UnaryOperation.ABS
     assert execute(engine_of(net), x=-np.ones((2, 3, 4)))["y"].sum() == 24
+    made = net.add_activation(net.get_input(0), trt.ActivationType.TANH)
+    assert made.type == trt.ActivationType.TANH
+    made.__class__ = trt.ILayer
+    assert made.type == net.get_layer(1).type == trt.LayerType.ACTIVATION
+    net.mark_output(made.get_output(0))
+    assert engine_of(net).num_layers == 2
+
+
+def test_19_enums_say_their_names():
+    for name in ("DataType", "TensorFormat", "PluginFieldType", "TensorRTPhase", "LayerType"):
+        first = next(iter(getattr(trt, name)))
+        assert str(first) == f"{first}" == f"{name}.{first.name}"
+    assert f"{trt.float32:02d} {trt.DataType.INT8 + 1} {int(trt.int32)}" == "00 3 3"
 
 
 def test_20_empty_profiles():

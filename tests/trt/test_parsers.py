@@ -49,7 +49,9 @@ def parsed(path, logger=None):
 
 
 def conv_of(net):
-    return next(layer for layer in net if layer.name == "conv")
+    conv = next(layer for layer in net if layer.name == "conv")
+    conv.__class__ = trt.IConvolutionLayer
+    return conv
 
 
 def profiled(net, *shape):
@@ -63,14 +65,23 @@ def profiled(net, *shape):
 def test_layers_of_a_model_can_be_read(tmp_path):
     w = conv_model(tmp_path / "m.onnx")
     net = parsed(tmp_path / "m.onnx")
-    conv = net.get_layer(0)
-    assert isinstance(conv, trt.IConvolutionLayer)
+    conv = conv_of(net)
     assert (conv.name, conv.num_output_maps, conv.stride_nd) == ("conv", 4, (2, 2))
     assert conv.type == trt.LayerType.CONVOLUTION
     np.testing.assert_array_equal(conv.kernel, w.reshape(-1))
     relu = net.get_layer(1)
+    assert relu.type == trt.LayerType.ACTIVATION
+    assert type(relu) is trt.ILayer
+    assert not hasattr(relu, "alpha")
+    relu.__class__ = trt.IActivationLayer
     assert relu.type == trt.ActivationType.RELU
     assert relu.type != trt.LayerType.CONVOLUTION  # though both are 0
+    relu.type = trt.ActivationType.TANH
+    assert net.get_layer(1).type == trt.LayerType.ACTIVATION
+    relu.__class__ = trt.ILayer
+    assert relu.type == trt.LayerType.ACTIVATION
+    relu.__class__ = trt.IActivationLayer
+    assert relu.type == trt.ActivationType.TANH
     assert net.get_output(0).shape[0] == -1
     assert "conv" in conv.metadata
 
@@ -87,7 +98,7 @@ def test_shapes_of_a_parsed_model_follow_its_input(tmp_path):
 def test_attribute_of_a_parsed_layer_can_be_changed(tmp_path):
     conv_model(tmp_path / "m.onnx")
     net = parsed(tmp_path / "m.onnx")
-    net.get_layer(0).stride_nd = (1, 1)
+    conv_of(net).stride_nd = (1, 1)
     assert conv_of(net).get_output(0).shape == (-1, 4, 8, 8)
     x = data.floats(1, 3, 8, 8)
     assert execute(engine_of(net, profiled(net, 3, 8, 8)), x=x)["y"].shape == (1, 256)
@@ -173,6 +184,7 @@ def test_plugin_nodes_and_shapes_behind_them(tmp_path):
     data.efficientdet(tmp_path / "det.onnx")
     net = parsed(tmp_path / "det.onnx")
     layer = net.get_layer(net.num_layers - 1)
+    layer.__class__ = trt.IPluginV2Layer
     assert layer.plugin.plugin_type == "EfficientNMS_TRT"
     assert [tuple(layer.get_output(i).shape) for i in range(4)] == [
         (-1, 1), (-1, 10, 4), (-1, 10), (-1, 10),
@@ -274,6 +286,7 @@ def test_uff_with_a_plugin_node(kind, samples, tmp_path):
     parser.register_output("y")
     assert parser.parse(str(tmp_path / "m.uff"), net), builder.logger.said
     layers = [layer for layer in net if layer.type in PLUGIN_LAYERS]
+    layers[0].__class__ = trt.IPluginV2Layer
     assert [type(layer.plugin).__name__ for layer in layers] == [PLUGINS[kind].__name__]
     engine = builder.build_engine(net, builder.create_builder_config())
     assert engine is not None, builder.logger.said

@@ -96,6 +96,31 @@ def test_slice(mode, dynamic, start, size, stride):
     close(made, reference.slice_(x, start, size, stride, mode, 9.0))
 
 
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ((7, 7), "768 elements of shape (1, 3, 16, 16) cannot be given the shape (7, 7)"),
+        ((0, -1, 7), "cannot be given the shape (0, -1, 7)"),
+        ((-1, -1), "one axis at most may be -1"),
+        ((1, 3, 16, 16, 0), "keeps an axis that (1, 3, 16, 16) does not have"),
+    ],
+)
+@pytest.mark.parametrize("as_input", [False, True])
+def test_impossible_reshapes_are_refused(given, words, as_input):
+    net = network()
+    x = net.add_input("x", trt.float32, (1, 3, 16, 16))
+    layer = net.add_shuffle(x)
+    if as_input:
+        target = net.add_constant((len(given),), np.array(given, np.int64))
+        layer.set_input(1, target.get_output(0))
+    else:
+        layer.reshape_dims = given
+    net.mark_output(layer.get_output(0))
+    assert net.builder.build_serialized_network(net, net.builder.create_builder_config()) is None
+    assert "[Shuffle]" in net.builder.logger.errors[-1]
+    assert words in net.builder.logger.errors[-1]
+
+
 def test_slice_out_of_bounds_is_refused():
     net = network()
     x = net.add_input("x", trt.float32, (4,))

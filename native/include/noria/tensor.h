@@ -48,7 +48,7 @@ private:
 
 class ILayer : public noria::Object {
 public:
-    NORIA_GET(LayerType, getType, "type")
+    NORIA_GET(LayerType, getType, "layer_type")
     void setName(const char *name) { noria::set(this, "name", name); }
     NORIA_GET(const char *, getName, "name")
     NORIA_GET(int32_t, getNbInputs, "num_inputs")

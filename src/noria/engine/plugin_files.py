@@ -20,9 +20,13 @@ _OWN_CODE = Path(__file__).parents[1]
 
 
 def code_of(creator: object) -> str:
-    """sha256 of the file that a creator is written in; empty if that is noria's, or unknown."""
+    """sha256 of the file that a creator is written in, of a compiled one its library; empty if that
+    is noria's, or unknown."""
+    library = getattr(creator, "library", None)  # of C++, here or in a worker
     definition = getattr(creator, "definition", None)  # plugins by decorators
     try:
+        if isinstance(library, str) and library:
+            return hashlib.sha256(Path(library).read_bytes()).hexdigest()
         file = inspect.getsourcefile(getattr(definition, "describe", type(creator)))
         if file is None or Path(file).is_relative_to(_OWN_CODE):
             return ""

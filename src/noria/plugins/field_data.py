@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from noria.plugins.named_enum import NamedIntEnum
+
 __all__ = ["PluginField", "PluginFieldCollection", "PluginFieldType"]
 
 
-class PluginFieldType(IntEnum):
+class PluginFieldType(NamedIntEnum):
     """Element type of a field. Source: tensorrt-plugins spec 8.1."""
 
     FLOAT16 = 0

@@ -7,13 +7,13 @@ Source: tensorrt-plugins spec 6 to 8, tensorrt-api spec 2.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
 
 from noria.plugins.dims import Dims, Dims2, Dims3, Dims4, DimsHW
 from noria.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
+from noria.plugins.named_enum import NamedIntEnum
 
 __all__ = [
     "APILanguage",
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 
-class DataType(IntEnum):
+class DataType(NamedIntEnum):
     """Element type of a tensor."""
 
     FLOAT = 0
@@ -105,7 +105,7 @@ _SIZES: dict[DataType, float | int] = {
 }
 
 
-class TensorFormat(IntEnum):
+class TensorFormat(NamedIntEnum):
     """Order of a tensor's elements in memory. Here every tensor is LINEAR: row-major, dense."""
 
     LINEAR = 0
@@ -127,14 +127,14 @@ class TensorFormat(IntEnum):
     NHWC8 = 2
 
 
-class TensorRTPhase(IntEnum):
+class TensorRTPhase(NamedIntEnum):
     """What a creator makes a plugin for."""
 
     BUILD = 0
     RUNTIME = 1
 
 
-class PluginCapabilityType(IntEnum):
+class PluginCapabilityType(NamedIntEnum):
     """The three faces of an `IPluginV3`."""
 
     CORE = 0
@@ -142,7 +142,7 @@ class PluginCapabilityType(IntEnum):
     RUNTIME = 2
 
 
-class DimensionOperation(IntEnum):
+class DimensionOperation(NamedIntEnum):
     """Arithmetic on axes; EQUAL and LESS give 1 or 0."""
 
     SUM = 0
@@ -156,7 +156,7 @@ class DimensionOperation(IntEnum):
     CEIL_DIV = 8
 
 
-class APILanguage(IntEnum):
+class APILanguage(NamedIntEnum):
     """Language a plugin is written in."""
 
     CPP = 0

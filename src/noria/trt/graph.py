@@ -167,14 +167,20 @@ class LayerGraph(Closable):
         return layer._outputs[0]
 
     def _errors(self) -> list[str]:
-        """What is wrong with layers that outputs need."""
+        """What is wrong with layers that outputs need; not what follows from that behind them."""
         self._refresh()
         needed = {layer._uid for layer in self._needed()}
-        return [
-            f"{layer._name}: {layer._error}"
-            for layer in self._layers
-            if layer._error is not None and (layer._uid in needed or layer._kind == "ASSERTION")
-        ]
+        behind: set[str] = set()
+        found = []
+        for layer in self._ordered():
+            follows = any(p._uid in behind for p in _producers(layer))
+            if layer._error is not None or follows:
+                behind.add(layer._uid)
+            if layer._error is None or follows:
+                continue
+            if layer._uid in needed or layer._kind == "ASSERTION":
+                found.append(f"{layer._name}: {layer._error}")
+        return found
 
     def _needed(self) -> list[ILayer]:
         """Layers that outputs depend on, in order."""

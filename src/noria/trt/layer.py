@@ -51,6 +51,8 @@ class ILayer(Strict):
         node: Any = None,
     ) -> None:
         self._network = network
+        self._itself = self
+        self._seen: ILayer | None = None
         self._uid = network._fresh_uid("l")
         self._kind = kind
         self._params = dict(params or {})
@@ -68,6 +70,15 @@ class ILayer(Strict):
         self._outputs = [
             ITensor(network, self._output_name(i), producer=self, index=i) for i in range(outputs)
         ]
+
+    def _as_layer(self) -> ILayer:
+        """The same layer as networks give it: an `ILayer`, whose `__class__` may be set to the
+        layer's own one. The same object again until that is done."""
+        if self._seen is None or type(self._seen) is not ILayer:
+            seen = ILayer.__new__(ILayer)
+            object.__setattr__(seen, "__dict__", self.__dict__)
+            self._seen = seen
+        return self._seen
 
     def _class_word(self) -> str:
         return type(self).__name__.removeprefix("I").removesuffix("Layer") or "Layer"
@@ -173,7 +184,7 @@ class ILayer(Strict):
 
     def _changed(self) -> None:
         self._version += 1
-        self._network._changed(self)
+        self._network._changed(self._itself)
 
     def _set_param(self, key: str, value: Any) -> None:
         if self._node is not None and key in self._params:

@@ -106,8 +106,11 @@ class INetworkDefinition(AddsTransformer):
         return self._outputs[index] if 0 <= index < len(self._outputs) else None
 
     def get_layer(self, index: int) -> ILayer | None:
-        """A layer; None if there is none."""
-        return self._layers[index] if 0 <= index < len(self._layers) else None
+        """A layer as an `ILayer`, whose `type` is the `LayerType`; None if there is none.
+
+        `layer.__class__ = trt.IConvolutionLayer` makes what only that class has accessible.
+        """
+        return self._layers[index]._as_layer() if 0 <= index < len(self._layers) else None
 
     def __len__(self) -> int:
         return len(self._layers)
@@ -116,10 +119,10 @@ class INetworkDefinition(AddsTransformer):
         return True
 
     def __getitem__(self, index: int) -> ILayer:
-        return self._layers[index]
+        return self._layers[index]._as_layer()
 
     def __iter__(self) -> Iterator[ILayer]:
-        return iter(list(self._layers))
+        return iter([layer._as_layer() for layer in self._layers])
 
     def add_input(self, name: str, dtype: DataType, shape: Sequence[int]) -> ITensor | None:
         """A new input.

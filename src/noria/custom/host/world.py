@@ -57,10 +57,14 @@ class World:
             return _registry(target, method, arguments)
         if method == "__bytes__":
             return bytes(target)
-        return _result(getattr(target, method)(*arguments))
+        made = _result(getattr(target, method)(*arguments))
+        # C++ casts what it gets to the layer's own class, without saying so
+        return made._itself if method == "get_layer" and made is not None else made
 
     def get(self, target: Any, name: str) -> Any:
         """An attribute of an object."""
+        if name == "layer_type":
+            target, name = _there(target)._as_layer(), "type"
         value = _result(getattr(_there(target), name))
         if name == "logger":
             return getattr(value, "native", value)

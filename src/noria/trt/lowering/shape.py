@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from noria.trt.compat import generation
 from noria.trt.layer import ILayer
 from noria.trt.lowering.convolution import _given
 from noria.trt.lowering.fragment import Fragment, LoweringError, lowers
+from noria.trt.shapes.info import Axes
 
 Inputs = list["str | None"]
 
@@ -20,15 +23,43 @@ def shuffle(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
     allow_zero = None if layer._params["zero_is_placeholder"] else 1
     if len(inputs) > 1 and inputs[1] is not None:
         target = f.cast(inputs[1], np.int64)
+        if (known := f.known(inputs[1])) is not None:
+            _check_reshape(f, f.shape(made), known.reshape(-1).tolist(), bool(allow_zero))
         if f.implicit:
             target = f.op("Concat", f.ints(0), target, axis=0)
         made = f.op("Reshape", made, target, allowzero=allow_zero)
     elif (dims := layer._params.get("reshape_dims")) is not None:
         axes = [0] * f.offset + [int(d) for d in dims]
+        _check_reshape(f, f.shape(made), axes[f.offset :], bool(allow_zero))
         made = f.op("Reshape", made, f.ints(*axes), allowzero=allow_zero)
     if (second := layer._params.get("second_transpose")) is not None:
         made = f.transpose(made, _order(f, second, f.rank(made)))
     return [made]
+
+
+def _check_reshape(f: Fragment, have: Axes, wanted: list[int], keep_zero: bool) -> None:
+    """A shape that cannot be is told now, where all numbers are known.
+
+    Raises:
+        LoweringError: it has another number of elements.
+    """
+    have = have[f.offset :]
+    given = tuple(wanted)
+    if not keep_zero:
+        if any(d == 0 and i >= len(have) for i, d in enumerate(wanted)):
+            raise LoweringError(f"{given} keeps an axis that {have} does not have")
+        wanted = [have[i] if d == 0 else d for i, d in enumerate(wanted)]
+    if given.count(-1) > 1 or min(given, default=0) < -1:
+        raise LoweringError(f"{given} is no shape: one axis at most may be -1")
+    free = given.index(-1) if -1 in given else None
+    rest = [d for i, d in enumerate(wanted) if i != free]
+    if any(not isinstance(d, int) or d < 0 for d in (*have, *rest)):
+        return  # known when it runs
+    count, asked = math.prod(have), math.prod(rest)
+    if count != asked if free is None else (count % asked if asked else True):
+        raise LoweringError(
+            f"{count} elements of shape {tuple(have)} cannot be given the shape {given}"
+        )
 
 
 def _order(f: Fragment, permutation: tuple[int, ...], rank: int) -> list[int]:
