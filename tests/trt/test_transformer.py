@@ -159,7 +159,9 @@ def test_attention_is_two_layers_and_can_be_changed():
     q, k, v = (net.add_input(n, trt.float32, (1, 2, 3, 4)) for n in "qkv")
     layer = net.add_attention(q, k, v, SOFTMAX, True)
     assert [x.type for x in net] == [trt.LayerType.ATTENTION_INPUT, trt.LayerType.ATTENTION_OUTPUT]
-    assert net[0].attention is layer
+    first = net[0]
+    first.__class__ = trt.IAttentionInputLayer
+    assert first.attention is layer
     assert layer.causal
     assert layer.causal_kind == trt.CausalMaskKind.UPPER_LEFT
     assert layer.get_output(0).shape == (1, 2, 3, 4)
