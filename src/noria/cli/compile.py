@@ -94,8 +94,25 @@ def compile(
             }
         )
         return 0
-    click.echo(f"{output or result.library.name}: {', '.join(parsers) or 'no parser functions'}")
+    name = output or result.library.name
+    _print(str(name), result.library, parsers)
     return 0
+
+
+def _print(name: str, library: Path, parsers: list[str]) -> None:
+    from noria.custom.elf import ElfFile
+    from noria.custom.host.loading import uses_host
+    from noria.custom.inspect import export_hints
+
+    elf = ElfFile.read(library)
+    may_have = not parsers and uses_host(elf)
+    hints = export_hints(elf, has_plugins=may_have)
+    found = ", ".join(parsers) or "no parser functions"
+    if may_have and not hints:
+        found += f"; plugins that it registers: noria inspect {name}"
+    click.echo(f"{name}: {found}")
+    for hint in hints:
+        click.echo(f"hint: {hint}", err=True)
 
 
 def _exports(library: Path) -> list[str]:

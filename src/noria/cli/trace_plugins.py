@@ -117,17 +117,15 @@ def _of_config(file: Path, backend: str | None) -> Any:
     from noria.config import ModelConfig
     from noria.engine.builder import BuildOptions
     from noria.engine.image_input import complete_infer_dims
-    from noria.engine.model_source import model_source
+    from noria.engine.locate import no_model, source_of
     from noria.engine.plugin_files import load_custom_plugins
 
-    cfg = ModelConfig.load(file)
+    # calls are seen in this process only
+    cfg = ModelConfig.load(file).with_overrides(custom_lib_guard="never")
     load_custom_plugins(cfg.custom_lib_path)
-    source = model_source(cfg)
+    source, _ = source_of(cfg, [])
     if source is None:
-        raise NoriaError(
-            "the config names no model that can be read", where=str(file),
-            expected="onnx-file, or the keys of a Caffe, UFF or Darknet model",
-        )  # fmt: skip
+        raise no_model(cfg)
     options = BuildOptions(
         max_batch=cfg.batch_size,
         infer_dims=complete_infer_dims(cfg.infer_dims),

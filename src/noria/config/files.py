@@ -25,7 +25,7 @@ _PARTS = {
     "model-file": "needs proto-file (Caffe) or custom-network-config (Darknet)",
     "proto-file": "needs model-file, the Caffe weights",
     "custom-network-config": "needs model-file, the Darknet weights",
-    "engine-create-func-name": "builds TensorRT engines: name the model as onnx-file",
+    "engine-create-func-name": "names a function of custom-lib-path, which is not given",
 }
 
 
@@ -37,16 +37,19 @@ def missing_files(cfg: ModelConfig, skip: Collection[str] = ()) -> list[ConfigEr
     whose files are not looked for.
     """
     problems = []
+    library = cfg.custom_lib_path
+    if "custom-lib-path" not in skip:
+        problems += _missing(cfg, "custom-lib-path", library)
+    # what a library that is not there would make is not to be told as missing
+    makes = problems and cfg.engine_create_func_name
     engine = cfg.model_engine_file
     if engine is None or not os.path.isfile(engine):
         files = model_paths(cfg)
-        if not files and not library_makes_networks(cfg):
+        if not files and not makes and not library_makes_networks(cfg):
             problems.append(_no_model(cfg))
         for key, path in files.items():
             problems += [] if key in skip else _missing(cfg, key, path)
     problems += _missing(cfg, "mean-file", cfg.mean_file)
-    if "custom-lib-path" not in skip:
-        problems += _missing(cfg, "custom-lib-path", cfg.custom_lib_path)
     if cfg.network_type is not NetworkType.OTHER:
         problems += _missing(cfg, "labelfile-path", cfg.labelfile_path)
     return problems

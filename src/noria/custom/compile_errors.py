@@ -95,7 +95,8 @@ def compile_failed(
 
 
 def _shortened(message: str) -> str:
-    return message if len(message) <= 300 else message[:297] + "…"
+    # the types that a parser has and shall have are long, and both are wanted
+    return message if len(message) <= 1000 else message[:997] + "…"
 
 
 def _defined_beside(name: str, sources: Sequence[Path]) -> list[str]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from noria.custom.cpp_function import demangled
 from noria.custom.elf import ElfFile
 
-__all__ = ["FIXED", "KINDS", "EntryPoint", "Kind", "entry_points"]
+__all__ = ["FIXED", "KINDS", "EntryPoint", "Kind", "entry_points", "without_c_linkage"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +151,17 @@ def entry_points(elf: ElfFile) -> list[EntryPoint]:
         if kind:
             found.append(EntryPoint(name, kind, False, device=bool(_DEVICE.search(name))))
     return found
+
+
+def without_c_linkage(elf: ElfFile) -> list[str]:
+    """Names of functions that would be entry points, had they C linkage, sorted."""
+    found = set()
+    for symbol in elf.functions():
+        if symbol.startswith("_Z"):
+            name, mark, _ = demangled(symbol).partition("(")
+            if mark and name.isidentifier() and (name in FIXED or _may_be(name)):
+                found.add(name)
+    return sorted(found - set(elf.functions()))
 
 
 def _may_be(name: str) -> bool:

@@ -11,7 +11,8 @@ from typing import Any, Literal
 from noria.custom.abi import Evidence, all_evidence, static_evidence
 from noria.custom.cpp_function import demangled
 from noria.custom.elf import MACHINES, ElfFile
-from noria.custom.entry_points import EntryPoint, entry_points
+from noria.custom.entry_points import EntryPoint, entry_points, without_c_linkage
+from noria.custom.host.loading import GIVERS, uses_host
 from noria.custom.inspect_load import LoadResult, load_in_child
 from noria.custom.library import compile_command
 from noria.custom.load_errors import HOST_MACHINES, check_header, missing_versions
@@ -19,7 +20,7 @@ from noria.custom.resolve import find_library
 from noria.custom.sections import build_notes
 from noria.custom.stand_ins import Demand, demands, is_nvidia, supported, undefined_names
 
-__all__ = ["LibraryReport", "LinkedLibrary", "inspect_library"]
+__all__ = ["LibraryReport", "LinkedLibrary", "export_hints", "inspect_library"]
 
 # Types whose vectors a library instantiates: what its parsers fill.
 _FILLED = {
@@ -131,7 +132,21 @@ def inspect_library(
         too_new=too_new,
         load=result,
     )
-    return _with_hints(report, here)
+    return _with_hints(report, elf, here)
+
+
+def export_hints(elf: ElfFile, *, has_plugins: bool = False) -> list[str]:
+    """What is wrong with what a library offers.
+
+    Args:
+        has_plugins: it registers plugins, or may do so: it need have no parsers.
+    """
+    if hidden := without_c_linkage(elf):
+        names = ", ".join(hidden[:4])
+        return [f'write extern "C" before {names}: without it no config can name {names}']
+    if entry_points(elf) or has_plugins or not GIVERS.isdisjoint(elf.exported()):
+        return []
+    return ['it exports no parser: is extern "C" missing?']
 
 
 def _host_machine() -> str:
@@ -170,7 +185,7 @@ def _headers(elf: ElfFile) -> Literal["noria", "nvidia"] | None:
     return None
 
 
-def _with_hints(report: LibraryReport, here: bool) -> LibraryReport:
+def _with_hints(report: LibraryReport, elf: ElfFile, here: bool) -> LibraryReport:
     hints = []
     command = compile_command("parser.cpp")
     if not here:
@@ -185,8 +200,9 @@ def _with_hints(report: LibraryReport, here: bool) -> LibraryReport:
         hints.append("the size of boxes shows when it runs; or set custom-lib-abi to 24 or 28")
     if device := [p.name for p in report.entry_points if p.device]:
         hints.append(f"{', '.join(device)}: for GPU memory; use the counterpart for host memory")
-    if not report.entry_points:
-        hints.append('it exports no parser: is extern "C" missing?')
+    # one that was not loaded may have plugins
+    others = bool(report.load.creators) if report.load and report.load.ok else uses_host(elf)
+    hints += export_hints(elf, has_plugins=others)
     if report.load is not None and not report.load.ok:
         hints.append(f"a debugger tells more: gdb --args python -c '{_load_code(report.path)}'")
     return LibraryReport(**{**report.__dict__, "hints": tuple(hints)})

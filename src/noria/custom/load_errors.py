@@ -51,7 +51,24 @@ def check_header(path: Path, compile_hint: str, *, any_machine: bool = False) ->
             where=str(path),
             fix=f"link it with -shared: {compile_hint}",
         )
+    if not any_machine:
+        _check_sanitizer(elf)
     return elf
+
+
+def _check_sanitizer(elf: ElfFile) -> None:
+    """Its runtime ends a process that it is not the first library of, instead of an error."""
+    needed = next((name for name in elf.needed if name.startswith("libasan.so")), None)
+    maps = Path("/proc/self/maps")
+    if needed is None or not maps.exists() or "/libasan.so" in maps.read_text(errors="replace"):
+        return
+    raise CustomLibraryError(
+        "the library was compiled with -fsanitize=address, whose runtime must be loaded before "
+        "the program",
+        where=str(elf.path),
+        fix="ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="
+        '"$(g++ -print-file-name=libasan.so) $(g++ -print-file-name=libstdc++.so)" noria run …',
+    )
 
 
 def _not_elf(path: Path, problem: str) -> tuple[str, str | None]:

@@ -40,6 +40,7 @@ from noria.plugins.known import known_plugins
 from noria.plugins.lookup import unknown_error
 from noria.plugins.nodes import has_plugins
 from noria.plugins.registry import PluginRegistry
+from noria.plugins.types import DataType
 
 __all__ = ["BuildOptions", "build"]
 
@@ -393,5 +394,20 @@ def _open(
             f"{error.where}: {error.found}" if error.where else error.found,
             where=where,
             expected=error.expected,
-            fix=error.fix,
+            fix=[*error.fix, *_declared(layers, error.found)],
         ) from error
+
+
+def _declared(layers: PluginLayers | None, said: str) -> list[str]:
+    """What plugins say of their outputs, where a runtime does not like a type behind one."""
+    if layers is None or "type" not in said.lower():
+        return []
+    told = []
+    for r in layers.records:
+        taken = [DataType[t].numpy.name for t in r.input_types]
+        if not set(r.dtypes) <= set(taken):
+            told.append(
+                f"plugin {r.type} (node {r.node!r}) takes {', '.join(taken) or 'nothing'} and says "
+                f"that its outputs are {', '.join(r.dtypes)}: is that what it writes?"
+            )
+    return told

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from noria.config.files import missing_file
 from noria.config.model_files import ModelKind, model_kind, unused_model_keys
 from noria.engine import shelf
 from noria.engine.backends import DEFAULT_BACKEND, get_backend, installed_backends
@@ -27,7 +28,7 @@ from noria.engine.store import locked
 from noria.engine.tactic import Tactic
 from noria.engine.tune import Progress, TuneOptions
 from noria.engine.wanted import Wanted, WhyNot
-from noria.errors import EngineError
+from noria.errors import EngineError, NoriaError
 from noria.network.tensor_spec import TensorSpec
 from noria.notices import Notice
 from noria.plugins.library import PYTHON_SUFFIXES
@@ -36,7 +37,7 @@ from noria.plugins.registry import get_plugin_registry
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
 
-__all__ = ["load_or_build", "source_of"]
+__all__ = ["load_or_build", "no_model", "source_of"]
 
 _log = logging.getLogger("noria.engine")
 
@@ -109,7 +110,7 @@ def load_or_build(
     decided(backend or DEFAULT_BACKEND)  # bad keys: told before anything long begins
     notes: list[Notice] = []
     if cfg.custom_lib_path is not None and cfg.custom_lib_path.suffix.lower() in PYTHON_SUFFIXES:
-        notes += load_custom_plugins(cfg.custom_lib_path)  # a compiled one is opened by `_source`
+        notes += load_custom_plugins(cfg.custom_lib_path)  # a compiled one is opened by `source_of`
         if cfg.custom_lib_guard == "always" and get_plugin_registry().come_from(
             cfg.custom_lib_path
         ):
@@ -346,7 +347,7 @@ def _build_and_keep(
     rebuild: bool,
 ) -> Plan:
     if wanted.source is None or wanted.model is None:
-        raise _no_model(cfg)
+        raise no_model(cfg)
     with _target_held(cfg, wanted, notes) as (target, held):
         if held and not rebuild:
             # another process may have built it while this one waited
@@ -436,7 +437,11 @@ def _make_room(target: Path, wanted: Wanted, notes: list[Notice]) -> None:
         notes.append(Notice("info", f"{reason}; kept as {kept.name}", str(target)))
 
 
-def _no_model(cfg: ModelConfig) -> EngineError:
+def no_model(cfg: ModelConfig) -> NoriaError:
+    """The error for a config whose model is needed, and of which `source_of` finds none."""
+    library = cfg.custom_lib_path
+    if library is not None and not library.is_file():  # it may have made the model
+        return missing_file(cfg, "custom-lib-path", library)
     others = {
         "tlt-encoded-model": cfg.tlt_encoded_model,
         "model-file": cfg.model_file,

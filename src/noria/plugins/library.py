@@ -13,7 +13,8 @@ from noria.plugins.creators import IPluginCreatorInterface
 from noria.plugins.registry import LIBRARY_OPENERS, PluginRegistry
 from noria.user_module import describe, import_file
 
-__all__ = ["TWINS", "creators_of", "load_once", "open_plugin_file", "register_module"]
+__all__ = ["TWINS", "creators_of", "load_once", "open_plugin_file", "register_module",
+           "without_creators"]  # fmt: skip
 
 PYTHON_SUFFIXES = (".py", ".pyw")
 FUNCTIONS = ("get_plugin_creators", "getPluginCreators")
@@ -54,6 +55,11 @@ def load_once(path: Path, registry: PluginRegistry) -> None:
             for creator in creators or ():
                 registry.register_creator(creator, creator.plugin_namespace)
     _loaded[path] = _stamp(path)
+
+
+def without_creators(registry: PluginRegistry) -> list[Path]:
+    """Files that were loaded and registered nothing."""
+    return [path for path in _loaded if not registry.come_from(path)]
 
 
 def _stamp(path: Path) -> tuple[int, int]:

@@ -12,7 +12,8 @@ from typing import Any
 from noria.errors import EngineError
 from noria.network.network import RUNTIME_DOMAINS, Network
 from noria.plugins.fields import attribute_names
-from noria.plugins.registry import PluginRegistry
+from noria.plugins.library import without_creators
+from noria.plugins.registry import PluginRegistry, get_plugin_registry
 
 __all__ = ["find_creator", "is_builtin", "is_unknown", "text_of", "unknown_error"]
 
@@ -113,6 +114,11 @@ def unknown_error(
         expected="operators of ONNX, or a plugin registered under that name, version and namespace",
         fix=[
             *hints[:MOST_TOLD],
+            *(
+                f"{path.name} was loaded and registers no creator: does it make one, and is it "
+                "registered (register_creator, or a class of a creator that takes no arguments)?"
+                for path in without_creators(get_plugin_registry())
+            ),
             f"write it: noria init --plugin {first} makes a template, and "
             f"custom-lib-path={first.lower()}_plugin.py in the config loads it, as does --plugins= "
             "of noria trtexec",

@@ -73,8 +73,9 @@ def _profiles(
         names = ", ".join(f"{t._name} {tuple(t.shape)}" for t in free)
         raise EngineError(
             f"axes of the inputs are free ({names}) and there is no optimisation profile",
-            fix="profile = builder.create_optimization_profile(); profile.set_shape(…); "
-            "config.add_optimization_profile(profile)",
+            fix="make one (create_optimization_profile, createOptimizationProfile), set the shapes "
+            "of these inputs (set_shape, setDimensions), and add it to the config "
+            "(add_optimization_profile, addOptimizationProfile)",
         )
     decided = set() if network._implicit else shape_tensors(network._needed())
     deciding = [t for t in network._inputs if t._uid in decided]
@@ -101,7 +102,7 @@ def _profiles(
                 raise EngineError(
                     f"profile {number} {told} of input {tensor._name!r}, which decides shapes",
                     expected=f"{max(count, 1)} of them: min, opt and max",
-                    fix=f"profile.set_shape_input({tensor._name!r}, min, opt, max)",
+                    fix="set them in the profile: set_shape_input, in C++ setShapeValues",
                 )
         made.append(ProfileRecord(shapes=shapes, values=values))
     return made

@@ -11,6 +11,7 @@ from pathlib import Path
 import onnx
 import pytest
 from onnx import TensorProto, helper
+from PIL import Image
 
 from noria.custom.guard import keeper
 from tests.custom.host.conftest import Compile
@@ -93,3 +94,96 @@ def test_a_script_loads_it_with_ctypes(compile_host: Compile, folder: Path) -> N
     (folder / "script.py").write_text(SCRIPT)
     done = noria("exec", "script.py", cwd=folder)
     assert done.stdout.split() == ["True"], done.stderr
+
+
+@pytest.mark.parametrize("guard", GUARDS)
+def test_a_trace_of_a_config_sees_it(compile_host: Compile, folder: Path, guard: str) -> None:
+    put(compile_host("swish.cpp"), folder)
+    done = noria("trace-plugins", f"{guard}.txt", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "getOutputDimensions" in done.stdout or "get_output_dimensions" in done.stdout
+    assert ", 0 failed" in done.stdout
+
+
+@pytest.mark.parametrize("guard", GUARDS)
+def test_a_wrong_type_names_the_plugin(compile_host: Compile, folder: Path, guard: str) -> None:
+    put(compile_host("swish.cpp", 10, "-DWRONG_TYPE"), folder)
+    done = noria("build", f"{guard}.txt", cwd=folder)
+    assert done.returncode == 4
+    assert "plugin MySwish (node 'swish') takes float32 and says that its outputs are int32" in (
+        done.stderr
+    )
+
+
+def test_a_missing_library_is_named_first(folder: Path) -> None:
+    (folder / "c.txt").write_text(
+        "[property]\nbatch-size=1\ngie-unique-id=1\nnetwork-type=100\n"
+        "custom-lib-path=libnone.so\nengine-create-func-name=Make\n"
+    )
+    Image.new("RGB", (16, 16)).save(folder / "p.png")
+    for command in (["build", "c.txt"], ["trace-plugins", "c.txt"], ["run", "c.txt", "p.png"]):
+        done = noria(*command, cwd=folder)
+        assert done.returncode == 3
+        assert done.stderr.startswith("error: ")
+        assert "custom-lib-path=libnone.so: there is no such file" in done.stderr.splitlines()[0]
+        assert "names no model" not in done.stderr
+
+
+def test_a_file_without_creators_is_told(folder: Path) -> None:
+    (folder / LIBRARY.replace("so", "py")).write_text("x = 1\n")
+    text = CONFIG.format(library="libmyswish.py", guard="auto")
+    (folder / "c.txt").write_text(text)
+    done = noria("build", "c.txt", cwd=folder)
+    told = done.stderr.index("libmyswish.py was loaded and registers no creator")
+    assert told < done.stderr.index("noria init --plugin")
+
+
+PARSER = """#include "nvdsinfer_custom_impl.h"
+{} bool NvDsInferParseMine(
+    std::vector<NvDsInferLayerInfo> const &, NvDsInferNetworkInfo const &,
+    NvDsInferParseDetectionParams const &, std::vector<NvDsInferObjectDetectionInfo> &) {{
+    return true;
+}}
+"""
+
+
+def test_what_a_library_lacks_is_told_when_it_is_compiled(folder: Path) -> None:
+    shutil.which("g++") or pytest.skip("no g++")
+    (folder / "plain.cpp").write_text(PARSER.format(""))
+    done = noria("compile", "plain.cpp", cwd=folder)
+    assert "no parser functions" in done.stdout
+    assert 'write extern "C" before NvDsInferParseMine' in done.stderr
+    shown = noria("inspect", "libplain.so", cwd=folder).stdout
+    assert 'write extern "C" before NvDsInferParseMine' in shown
+
+
+def test_a_library_of_plugins_needs_no_parser(compile_host: Compile, folder: Path) -> None:
+    put(compile_host("swish.cpp"), folder)
+    for options in ([], ["--no-load"]):
+        shown = noria("inspect", LIBRARY, *options, cwd=folder).stdout
+        assert "extern" not in shown
+
+
+@pytest.mark.skipif("NORIA_SANITIZED" in os.environ, reason="its runtime is there")
+@pytest.mark.parametrize("guard", GUARDS)
+def test_a_sanitized_library_says_what_to_preload(folder: Path, guard: str) -> None:
+    shutil.which("g++") or pytest.skip("no g++")
+    (folder / "mine.cpp").write_text(PARSER.format('extern "C"'))
+    done = noria("compile", "mine.cpp", "-o", LIBRARY, "--sanitize", "address", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    done = noria("inspect", LIBRARY, cwd=folder)
+    assert "-fsanitize=address" in done.stdout
+    code = f"""
+import noria.custom
+noria.custom.open_library({LIBRARY!r}, guard={guard!r}).bbox_parser("NvDsInferParseMine")
+"""
+    failed = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
+    )
+    (line,) = [x for x in failed.stderr.splitlines() if "LD_PRELOAD=" in x]
+    preload = line.strip().removesuffix(" noria run …")
+    ran = subprocess.run(
+        ["bash", "-c", f'{preload} "$0" -c "$1"', sys.executable, code],
+        cwd=folder, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
