@@ -117,3 +117,12 @@ def test_a_cupy_array_on_an_input_is_read_only():
         with pytest.raises(ValueError, match="read-only"):
             made["input"][:] = 0
     assert memory["output"].tolist() == [0, 2, 4, 6]
+
+
+@pytest.mark.parametrize("name", ["compiler", "gpuarray"])
+def test_modules_for_kernels_say_why_they_are_not_there(tmp_path, name):
+    source = (
+        f"import pycuda.driver\ntry:\n    import pycuda.{name}\nexcept ImportError as e: print(e)"
+    )
+    done = noria_exec(tmp_path, source)
+    assert f"no module named 'pycuda.{name}' under noria exec: it comp" in done.stdout

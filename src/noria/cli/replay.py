@@ -70,6 +70,8 @@ def replay(folder: Path, library: Path | None, guard: bool, timeout: float | Non
     with limited(0 if guard else limit, f"{path}: {case.name}"):
         found = parser(layers, case.network, case.params)
     click.echo(printable(f"now: the function returned {found!r}"[:2000]))
+    text = "the fault did not recur: what earlier calls left in the library is not repeated"
+    click.echo(text, err=True)
     for notice in (*opened.decisions, *parser.notices):
         if notice.level == "warning":
             click.echo(printable(f"warning: {notice}"), err=True)

@@ -50,10 +50,24 @@ ALIASES = {
 """Name that a script imports -> module that it gets."""
 
 
+_KERNELS = "it compiles kernels for a GPU, which there is none of here"
+_ABSENT = {
+    "pycuda.compiler": _KERNELS,
+    "pycuda.elementwise": _KERNELS,
+    "pycuda.reduction": _KERNELS,
+    "pycuda.gpuarray": "it computes with kernels on a GPU; NumPy arrays and pycuda.driver do here",
+}
+"""Module that scripts may ask for -> why there is no stand-in."""
+
+
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Gives scripts our modules under the names they ask for."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
+        if fullname in _ABSENT:
+            raise ModuleNotFoundError(
+                f"no module named {fullname!r} under noria exec: {_ABSENT[fullname]}", name=fullname
+            )
         if fullname not in ALIASES:
             return None
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
