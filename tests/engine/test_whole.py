@@ -175,6 +175,31 @@ def test_what_a_plugin_raises_arrives_as_it_is(
     nothing_left(plan)
 
 
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_a_failed_run_spoils_no_later_session(
+    tmp_path: Path, runtime: str, monkeypatch: Any
+) -> None:
+    """OpenVINO crashed in the sessions after one in which an operator had thrown."""
+
+    class Fails(Slow):
+        fails = False
+
+        def enqueue(self, *args: Any) -> None:
+            if Fails.fails:
+                raise RuntimeError("no luck")
+            super().enqueue(*args)
+
+    plan = built(Fails, middle(), tmp_path, max_batch=4, runtime=runtime)
+    for turn in range(6):
+        Fails.fails = turn % 2 == 0
+        with closing(opened(plan, runtime)) as runner:
+            if not Fails.fails:
+                np.testing.assert_allclose(runner.run({"x": X[:2]})[0], -(1 - X[:2]) - X[:2])
+                continue
+            with pytest.raises(PluginError, match="no luck"):
+                runner.run({"x": X[:2]})
+
+
 def _raising(error: type[BaseException]) -> Any:
     def enqueue(*_: Any) -> None:
         raise error("no luck")
@@ -390,6 +415,19 @@ def test_a_runtime_that_takes_no_operators_gets_pieces(tmp_path: Path, monkeypat
         assert isinstance(session.runner, CutRunner)
         session.run({"x": X[:1]})
     assert Watched.made == Watched.destroyed
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_a_graph_that_has_the_name_of_the_runs_number_is_cut(tmp_path: Path, runtime: str) -> None:
+    made = middle()
+    for each in made.graph.node:
+        each.input[:] = ["noria.run" if name == "x" else name for name in each.input]
+    made.graph.input[0].name = "noria.run"
+    plan = built(Slow, made, tmp_path, max_batch=4, runtime=runtime)
+    with plan.open_session(threads=1) as session:
+        assert isinstance(session.runner, CutRunner)
+        got = session.run({"noria.run": X[:1]})["y"]
+    np.testing.assert_allclose(got, -(1 - X[:1]) - X[:1], atol=1e-5)
 
 
 def test_onnxruntime_finds_operators_only_while_they_are_offered() -> None:

@@ -125,7 +125,7 @@ def whole_graph(
         order: names of their nodes, as they are to run.
 
     Raises:
-        EngineError: the type of a value is not known.
+        EngineError: the type of a value is not known; one has a name that is needed here.
     """
     import onnx
 
@@ -137,6 +137,9 @@ def whole_graph(
     types |= {t.name: t.data_type for t in graph.initializer}
     types |= {o: a.t.data_type for n in graph.node if n.op_type == "Constant"
               for a in n.attribute if a.name == "value" for o in n.output}  # fmt: skip
+    names = {*types, *(name for n in graph.node for name in n.output)}
+    if taken := [name for name in names if name == RUN or name.startswith(f"{RUN}.")]:
+        raise EngineError(f"a value of the graph is called {min(taken)!r}")
     numbers = {r.node: i for i, r in enumerate(records)}
     of_name = {n.name: n for n in graph.node}
     nodes = []
@@ -237,10 +240,16 @@ class PluginCalls:
             output: gives the address of an output of the node, once its shape is known.
 
         Returns:
-            Whether it went well; what was raised is kept for the end of the run.
+            Whether it went well; what was raised is kept for the end of the run, which computes
+            no further node.
+
+        Raises:
+            EngineError: there is no such run.
         """
         run = self._runs.get(number)
         if run is None:
+            raise EngineError(f"no run has the number {number}")
+        if run.error is not None:
             return False
         node = self._nodes[index]
         context = run.contexts[node.number]
@@ -256,7 +265,7 @@ class PluginCalls:
                 places = _Places(node, output)
                 context.run(arrays, shape_inputs=shape_inputs, into=places.array)
         except BaseException as error:  # it must not unwind through the runtime
-            run.error = run.error or error
+            run.error = error
             return False
         return True
 
