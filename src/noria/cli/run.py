@@ -215,11 +215,15 @@ def execute(
 
     said: list[Notice] = []
 
+    def tell(notices: list[Notice]) -> None:
+        # what is refused is told by the refusal
+        print_notices([n for n in notices if not strict or n.level == "info"], quiet=quiet)
+        if strict:
+            refuse_warnings(notices)
+
     def ready(notices: list[Notice]) -> None:
         said.extend(notices)
-        print_notices(said, quiet=quiet)
-        if strict:
-            refuse_warnings(said)
+        tell(said)
 
     with RunProgress(enabled=not quiet) as progress:
         made = assemble(
@@ -235,10 +239,7 @@ def execute(
                 report = made.pipeline.run()
         finally:
             made.close()
-    late = [n for n in report.notices if n not in said]
-    print_notices(late, quiet=quiet)
-    if strict:
-        refuse_warnings(late)
+    tell([n for n in report.notices if n not in said])
     error = unparsed(report)
     if error is not None:
         raise error
