@@ -316,6 +316,29 @@ def test_attributes_become_fields_by_their_own_kinds(tmp_path: Path) -> None:
     (field,) = seen[0]
     assert (field.name, field.type, field.data.tolist()) == ("a", PluginFieldType.INT32, [1, 5])
     assert any("no attribute b" in n.message for n in plan.decisions)
+    (told,) = [n for n in plan.decisions if "beyond 32 bits" in n.message]
+    assert told.level == "warning"
+    assert "attribute a: 4294967301" in told.message
+    assert "node 'P_y'" in (told.where or "")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [(TensorProto.STRING, "string"), (TensorProto.FLOAT8E4M3FN, "float8_e4m3fn")]
+)
+def test_types_that_plugins_cannot_have(tmp_path: Path, kind: int, name: str) -> None:
+    nodes = [
+        helper.make_node("Cast", ["x"], ["c"], to=kind),
+        helper.make_node("P", ["c"], ["p"], name="mine"),
+        helper.make_node("Cast", ["p"], ["y"], to=FLOAT),
+    ]
+    shape = ["N", 3, 4, 4]
+    made = model(nodes, [info("x", FLOAT, shape)], [info("y", FLOAT, shape)], opset=19)
+    with pytest.raises(PluginError) as caught:
+        built(Base, made, tmp_path)
+    told = str(caught.value)
+    assert "node 'mine' (P)" in told
+    assert f"input 'c' is {name}" in told
+    assert "float32" in told
 
 
 def test_weights_may_be_inputs_of_a_plugin(tmp_path: Path) -> None:
@@ -547,3 +570,40 @@ def test_a_runtime_may_take_the_plugins_itself(tmp_path: Path) -> None:
         assert backend.seen == ["P"]
         assert runner == "whole" if takes else isinstance(runner, CutRunner)
     runner.close()
+
+
+@pytest.mark.parametrize("inputs", [["x", "", "w"], ["", "x", "w"], ["x", "w", ""]])
+@pytest.mark.parametrize("runtime", ["onnxruntime", "openvino"])
+def test_inputs_may_be_left_out(tmp_path: Path, inputs: list[str], runtime: str) -> None:
+    class Adds(Base):
+        def get_output_data_types(self, input_types: Any) -> Any:
+            return [DataType.FLOAT]
+
+        def get_output_shapes(self, shapes: Any, shape_inputs: Any, make: Any) -> Any:
+            return [shapes[inputs.index("x")]]
+
+        def enqueue(self, ins: Any, outs: Any, given: Any, outputs: Any, ws: int, s: int) -> None:
+            a, b = (
+                array_at(p, d.dims, np.float32)
+                for p, d, n in zip(given, ins, inputs, strict=True)
+                if n
+            )
+            array_at(outputs[0], outs[0].dims, np.float32, writable=True)[...] = a + b
+
+    nodes = [helper.make_node("P", inputs, ["y"])]
+    shape = ["N", 3, 4, 4]
+    weights = {"w": np.full((1, 3, 4, 4), 2, np.float32)}
+    made = model(nodes, [info("x", FLOAT, shape)], [info("y", FLOAT, shape)], weights)
+    plan = built(Adds, made, tmp_path, runtime=runtime)
+    np.testing.assert_allclose(run(plan, X[:1]), X[:1] + 2, rtol=1e-6)
+
+
+@pytest.mark.parametrize("answer", [1, -3, "bad"])
+def test_an_enqueue_that_says_it_failed(tmp_path: Path, answer: Any) -> None:
+    class Fails(Base):
+        def enqueue(self, ins: Any, outs: Any, inputs: Any, outputs: Any, ws: int, s: int) -> Any:
+            return answer
+
+    with pytest.raises(PluginError, match="enqueue") as caught:
+        run(built(Fails, one_node(), tmp_path), X[:1])
+    assert repr(answer) in str(caught.value)

@@ -31,8 +31,8 @@ class PluginMaker(Protocol):
         """As `make`, for a layer that it takes."""
         ...
 
-    def fields(self, kind: str) -> list[str] | None:
-        """Names of the fields of a type of plugins; None if nobody knows it."""
+    def fields(self, kind: str) -> dict[str, str] | None:
+        """Fields of a type of plugins, name to type (INT32 …); None if nobody knows it."""
         ...
 
     def make(

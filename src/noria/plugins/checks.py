@@ -63,9 +63,11 @@ def as_bool(instance: Instance, method: str, value: Any) -> bool:
 
 
 def as_status(instance: Instance, method: str, value: Any) -> None:
-    """A status: 0 or nothing is success."""
+    """A status: 0 or nothing is success; so is True or False, which say nothing."""
     if _is_int(value) and value != 0:
         raise wrong(instance, method, f"status {value}", "0")
+    if value is not None and not _is_int(value) and type(value).__name__ not in ("bool", "bool_"):
+        raise wrong(instance, method, _short(value), "0 or None")
 
 
 def status_of(

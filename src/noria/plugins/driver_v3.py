@@ -335,7 +335,7 @@ class _Building:
             best = float("inf")
             for _ in range(TIMING_RUNS):
                 started = time.perf_counter()
-                trial.ask("build", RUNTIME, "enqueue", ins, outs, *pointers, workspace, 0)
+                trial.must("build", RUNTIME, "enqueue", ins, outs, *pointers, workspace, 0)
                 best = min(best, time.perf_counter() - started)
             times[tactic] = best
         chosen = min(times, key=lambda t: times[t])
@@ -403,8 +403,8 @@ class V3Context(ContextPlugin):
     ) -> None:
         instance = self.instances[now.profile]
         assert isinstance(instance, V3Instance)
-        instance.call(
-            "run", "enqueue", now.inputs, now.outputs, inputs, outputs, workspace, 0,
+        checks.status_of(
+            instance, "run", "enqueue", now.inputs, now.outputs, inputs, outputs, workspace, 0,
             face=instance.known(RUNTIME),
         )  # fmt: skip
 

@@ -17,7 +17,14 @@ from noria.plugins.types import PluginField, PluginFieldCollection, PluginFieldT
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["NODE_ATTRIBUTES", "attribute_names", "field_of_value", "fields_of", "plain_fields_of"]
+__all__ = [
+    "NODE_ATTRIBUTES",
+    "attribute_names",
+    "field_of_value",
+    "fields_of",
+    "integer_limits",
+    "plain_fields_of",
+]
 
 NODE_ATTRIBUTES = frozenset(
     {"plugin_version", "plugin_namespace", "tensorrt_plugin_shape_input_indices"}
@@ -26,6 +33,8 @@ NODE_ATTRIBUTES = frozenset(
 
 FieldType = PluginFieldType
 _INT32 = np.iinfo(np.int32)
+_FLOATS = (FieldType.FLOAT32, FieldType.FLOAT16, FieldType.FLOAT64)
+_INTEGERS = (FieldType.INT8, FieldType.INT16, FieldType.INT32, FieldType.INT64)
 
 
 def fields_of(
@@ -79,6 +88,13 @@ def _field(name: str, attribute: ir.Attr, where: str, notices: list[Notice]) -> 
         return PluginField(name, np.array(value, np.float32), FieldType.FLOAT32)
     if kind in ("INT", "INTS"):
         numbers = np.array([value] if kind == "INT" else value, np.int64)
+        beyond = numbers[(numbers < _INT32.min) | (numbers > _INT32.max)]
+        if beyond.size:
+            text = (
+                f"attribute {name}: {beyond[0]} is beyond 32 bits, the plugin gets "
+                f"{beyond[0].astype(np.int32)}, as in TensorRT"
+            )
+            notices.append(Notice("warning", text, where))
         return PluginField(name, numbers.astype(np.int32), FieldType.INT32)  # truncated
     if kind == "STRING":
         return PluginField(name, _bytes(value) + b"\0", FieldType.CHAR)
@@ -126,14 +142,44 @@ def plain_fields_of(values: Mapping[str, Any], creator: Any) -> PluginFieldColle
     """Fields from plain values (UFF, Caffe, code): numbers, texts, arrays, lists of them.
 
     Values that are no fields are ignored.
+
+    Raises:
+        ModelError: a whole number beyond the field's type.
     """
     found = []
     for wanted in creator.field_names:
         if wanted.name in values:
+            _must_fit(wanted, values[wanted.name], f"plugin {creator.name}")
             field = field_of_value(wanted.name, values[wanted.name], wanted.type)
             if field is not None:
                 found.append(field)
     return PluginFieldCollection(found)
+
+
+def _must_fit(wanted: PluginField, value: Any, where: str) -> None:
+    many = value if isinstance(value, (list, tuple)) else np.ravel(np.asarray(value)).tolist()
+    limits = integer_limits(wanted.type)
+    if wanted.type in _FLOATS or limits is None:
+        return
+    least, most = limits
+    for number in many:
+        if isinstance(number, int) and not least <= number <= most:
+            raise ModelError(
+                f"field {wanted.name}: {number}",
+                where=where,
+                expected=f"{wanted.type.name}: {least} to {most}",
+            )
+
+
+def integer_limits(kind: PluginFieldType) -> tuple[int, int] | None:
+    """Least and greatest whole number of a field; None for a type that is not of them. What
+    declares no type gets INT32."""
+    if kind in (FieldType.UNKNOWN, FieldType.CHAR, FieldType.DIMS):
+        kind = FieldType.INT32
+    if kind not in _INTEGERS:
+        return None
+    limits = np.iinfo(kind.numpy)
+    return int(limits.min), int(limits.max)
 
 
 def field_of_value(
@@ -163,7 +209,8 @@ def field_of_value(
         array = array.astype(np.int32)
     if array.dtype.kind not in "iuf":
         return None
-    if declared in (FieldType.FLOAT32, FieldType.FLOAT16, FieldType.FLOAT64):
+    wide = declared == FieldType.INT64 and array.dtype.kind in "iu"
+    if declared in _FLOATS or wide:
         return PluginField(name, array.astype(declared.numpy), declared)
     kind = FieldType.FLOAT32 if array.dtype.kind == "f" else FieldType.INT32
     return PluginField(name, array.astype(kind.numpy), kind)

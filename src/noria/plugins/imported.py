@@ -67,10 +67,10 @@ class ImportedPlugins:
         """
         return self._factory is not None and self._factory.takes(layer)
 
-    def fields(self, kind: str) -> list[str] | None:
-        """Names of the fields of a type of plugins; None if nobody knows it."""
+    def fields(self, kind: str) -> dict[str, str] | None:
+        """Fields of a type of plugins, name to type (INT32 …); None if nobody knows it."""
         creator = self._registry.find(kind, "1", "")
-        return None if creator is None else [f.name for f in creator.field_names]
+        return None if creator is None else {f.name: f.type.name for f in creator.field_names}
 
     def make_by_factory(
         self,

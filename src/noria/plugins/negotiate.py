@@ -21,7 +21,7 @@ from noria.plugins.types import (
     TensorFormat,
 )
 
-__all__ = ["candidates", "canonical", "closest", "negotiate", "network_types"]
+__all__ = ["TAKEN", "candidates", "canonical", "closest", "negotiate", "network_types", "takes"]
 
 _FALLBACK = (DataType.FLOAT, DataType.HALF)
 _OTHERS: dict[str, tuple[DataType, ...]] = {
@@ -38,13 +38,31 @@ _OTHERS: dict[str, tuple[DataType, ...]] = {
     "bool": (DataType.BOOL, DataType.INT32),
 }
 MAX_QUESTIONS = 10_000
+TAKEN = (
+    "float32, float16, bfloat16, float64, int8 to int64, uint8 to uint64 or bool: a Cast before "
+    "the plugin makes one of them"
+)
+"""What of a network plugins take."""
 
 
 def candidates(dtype: np.dtype[Any]) -> list[DataType]:
     """Types to offer for a tensor of that type in the network, best first."""
     own = _OTHERS.get(dtype.name)
+    if own is None and not takes(dtype):
+        raise PluginError(
+            f"{'string' if dtype.kind in 'OUST' else dtype.name} has no TensorRT type",
+            expected=TAKEN,
+        )
     first = own if own is not None else (DataType.of(dtype),)
     return list(dict.fromkeys((*first, *_FALLBACK)))
+
+
+def takes(dtype: np.dtype[Any]) -> bool:
+    """Whether a plugin can take tensors of that type."""
+    try:
+        return dtype.name in _OTHERS or bool(DataType.of(dtype) is not None)
+    except TypeError:
+        return False
 
 
 def closest(dtype: np.dtype[Any]) -> DataType:

@@ -27,7 +27,7 @@ from noria.plugins.expressions import Axis, DimsExprs
 from noria.plugins.fields import fields_of
 from noria.plugins.layer import LayerPlugin, Ranges, ShapeInput, TensorInfo
 from noria.plugins.lookup import find_creator, is_builtin, is_unknown
-from noria.plugins.negotiate import closest, network_types
+from noria.plugins.negotiate import TAKEN, closest, network_types, takes
 from noria.plugins.registry import PluginRegistry
 from noria.plugins.types import TensorRTPhase
 
@@ -358,7 +358,7 @@ class _Resolver:
         self.nodes.append(found)
         for name in plain:
             dims = self._shape(name, node) if name else (0,)
-            dtype = self._dtype(name, node) if name else np.dtype(np.float32)
+            dtype = self._dtype(name, node)
             axes = tuple(d if isinstance(d, int) else -1 for d in dims)
             found.infos.append(TensorInfo(dtype, axes, name))
         found.shape_infos = [self._shape_input(name) for name in shape_inputs]
@@ -462,10 +462,19 @@ class _Resolver:
         return self.free.known([name])[0]
 
     def _dtype(self, name: str, node: Any) -> np.dtype[Any]:
+        """Type of an input; float of one that is left out."""
+        if not name:
+            return np.dtype(np.float32)
         known = self._known(name, node)
-        if known is not None:
-            return known.dtype
-        return self._measured(name, node).dtype
+        dtype = known.dtype if known is not None else self._measured(name, node).dtype
+        if not takes(dtype):
+            raise PluginError(
+                f"input {name!r} is {'string' if dtype.kind in 'OUST' else dtype.name}, "
+                "which plugins cannot have",
+                where=f"{self.where}, node {node.name!r} ({node.op_type})",
+                expected=TAKEN,
+            )
+        return dtype
 
     def _shape(self, name: str, node: Any) -> Shape:
         known = self._known(name, node)

@@ -126,3 +126,43 @@ def test_without_the_registry_it_is_refused():
         network_from_caffe_bytes(
             text_of(layer("AddUp")).encode(), caffemodel({"none": []}), TEXT, WEIGHTS
         )
+
+
+@pytest.mark.parametrize(
+    ("written", "declared"),
+    [
+        ("repeat: 4294967298", "INT32: a whole number from -2147483648 to 2147483647"),
+        ("repeat: 99999999999999999999", "INT32"),
+        ('repeat: "x"', "INT32"),
+        ("repeat: nan", "INT32"),
+        ("repeat: 1.5", "INT32"),
+        ("the_factor: ABC", "FLOAT32: a number"),
+        ('the_factor: "2.5"', "FLOAT32"),
+        ("the_factor: 1e39", "FLOAT32"),
+    ],
+)
+def test_values_that_do_not_fit_the_type_of_a_field(written, declared):
+    text = text_of(layer("AddUp", f"add_up_param {{ {written} }}"), (1, *X.shape[1:]))
+    with pytest.raises(ModelError) as caught:
+        run(text, X, plugins=_plugins())
+    told = str(caught.value)
+    assert "layer 'layer' (AddUp)" in told
+    assert written in told
+    assert declared in told
+
+
+@pytest.mark.parametrize(
+    ("written", "factor"),
+    [("the_factor: 2", 2), ("the_factor: 010", 8), ("the_factor: 0x10", 16), ("repeat: 1", 1)],
+)
+def test_numbers_as_they_may_be_written(written, factor):
+    text = text_of(layer("AddUp", f"add_up_param {{ {written} }}"), (1, *X.shape[1:]))
+    (out,) = run(text, X, plugins=_plugins()).values()
+    np.testing.assert_allclose(out.reshape(X.shape), X * factor, rtol=1e-6)
+
+
+@pytest.mark.parametrize("word", ["nan", "-inf"])
+def test_words_for_floats(word):
+    text = text_of(layer("AddUp", f"add_up_param {{ the_factor: {word} }}"), (1, *X.shape[1:]))
+    (out,) = run(text, np.ones_like(X), plugins=_plugins()).values()
+    np.testing.assert_array_equal(out, np.full_like(X, float(word)))

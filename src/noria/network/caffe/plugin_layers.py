@@ -7,7 +7,8 @@ has further axes before these counts as so many pictures. Source: tensorrt-plugi
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from noria.network.caffe.lowering import Lowering
@@ -21,6 +22,9 @@ __all__ = ["by_picture", "factory_layer", "registered_layer"]
 _AXES = 3
 _SUFFIXES = ("", "_TRT")
 """A layer of type Normalize is computed by the plugin Normalize_TRT."""
+_INTEGERS = ("INT8", "INT16", "INT32", "INT64")
+_FLOATS = {"FLOAT16": 65504.0, "FLOAT32": 3.4028234663852886e38, "FLOAT64": sys.float_info.max}
+_OPEN = ("UNKNOWN", "CHAR", "DIMS")
 _OWN_WEIGHTS = ("weights", "bias")
 """Fields that get the layer's weight blobs, in their order in the file."""
 
@@ -97,7 +101,7 @@ def _placed(
     return results
 
 
-def _values(ctx: Lowering, kind: str, names: Sequence[str]) -> dict[str, Any]:
+def _values(ctx: Lowering, kind: str, names: Mapping[str, str]) -> dict[str, Any]:
     """What the text says for the fields of a plugin: `min_size` fits minSize and min_size."""
     by_name = {_plain(name): name for name in names}
     found: dict[str, Any] = {}
@@ -108,7 +112,7 @@ def _values(ctx: Lowering, kind: str, names: Sequence[str]) -> dict[str, Any]:
             if field is None:
                 expected = ", ".join(names) or "none"
                 raise group.error(entry, f"plugin {kind} has no field {entry!r}", expected)
-            found[field] = _value(group, entry)
+            found[field] = _value(group, entry, names[field])
     for index, array in enumerate(ctx.all_weights()):
         name = _OWN_WEIGHTS[index] if index < len(_OWN_WEIGHTS) else ""
         if name not in names:
@@ -124,16 +128,42 @@ def _plain(name: str) -> str:
     return re.sub("_", "", name).lower()
 
 
-def _value(group: Fields, name: str) -> Any:
-    scalars = [_scalar(group, name, s) for s in group.scalars(name)]
+def _value(group: Fields, name: str, declared: str) -> Any:
+    scalars = [_scalar(group, name, s, declared) for s in group.scalars(name)]
     return scalars[0] if len(scalars) == 1 else scalars
 
 
-def _scalar(group: Fields, name: str, scalar: Scalar) -> Any:
+def _scalar(group: Fields, name: str, scalar: Scalar, declared: str) -> Any:
+    """A value as the field's type wants it; as it is written where the type leaves that open."""
+    value = _plain_value(scalar)
+    if declared in _INTEGERS or (declared in _OPEN and isinstance(value, int)):
+        kind = declared if declared in _INTEGERS else "INT32"
+        limit = 2 ** (int(kind.removeprefix("INT")) - 1)
+        if not isinstance(value, int) or not -limit <= value < limit:
+            expected = f"{kind}: a whole number from {-limit} to {limit - 1}"
+            raise group.error(name, f"{name}: {_written(scalar)}", expected)
+    elif declared in _FLOATS:
+        word = scalar.text.lower().lstrip("+-")
+        if scalar.kind != "string" and word in ("nan", "inf", "infinity"):
+            return float(scalar.text)
+        most = _FLOATS[declared]
+        if isinstance(value, str) or not abs(value) <= most:
+            expected = f"{declared}: a number from {-most:g} to {most:g}"
+            raise group.error(name, f"{name}: {_written(scalar)}", expected)
+    return value
+
+
+def _plain_value(scalar: Scalar) -> Any:
     word = scalar.text.lower()
     if scalar.kind == "number":
-        is_integer = re.fullmatch(r"[+-]?(0x[0-9a-f]+|\d+)", word) is not None
-        return int(word, 0) if is_integer else float(word.rstrip("f"))
+        is_integer = re.fullmatch(r"[+-]?(0x[0-9a-f]+|0|[1-9]\d*|0[0-7]+)", word) is not None
+        if is_integer:  # 010 is octal, as in protobuf
+            return int(word, 8 if re.fullmatch(r"[+-]?0[0-7]+", word) else 0)
+        return float(word.rstrip("f"))
     if scalar.kind != "string" and word in ("true", "false"):
         return int(word == "true")
     return scalar.text
+
+
+def _written(scalar: Scalar) -> str:
+    return f'"{scalar.text}"' if scalar.kind == "string" else scalar.text
