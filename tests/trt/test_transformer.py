@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import noria.trt as trt
-from tests.trt.harness import engine_of, execute, network, run_layer
+from tests.trt.harness import Messages, engine_of, execute, network, run_layer
 
 SOFTMAX, NONE = trt.AttentionNormalizationOp.SOFTMAX, trt.AttentionNormalizationOp.NONE
 RNG = np.random.default_rng(7)
@@ -471,3 +471,60 @@ def test_a_small_language_model_with_a_cache():
         )  # fmt: skip
         caches = [made["k_next"], made["v_next"]]
         np.testing.assert_allclose(made["y"], whole[at], atol=2e-6)
+
+
+def experts(
+    net, sizes=((2, 3, 6), (2, 3, 2), (2, 3, 2)), weights=((4, 6, 5), (4, 6, 5), (4, 5, 6))
+):
+    kinds = (trt.float32, trt.int32, trt.float32)
+    tensors = [
+        net.add_input(f"i{i}", k, s) for i, (k, s) in enumerate(zip(kinds, sizes, strict=True))
+    ]
+    layer = net.add_moe(*tensors)
+    made = [net.add_constant(s, np.ones(s, np.float32)).get_output(0) for s in weights]
+    layer.set_gated_weights(*made, trt.MoEActType.SILU)
+    return layer
+
+
+def padded(net, value):
+    inputs = [(2, 4, 3, 8), (2, 2, 5, 8), value]
+    tensors = [net.add_input(f"i{i}", trt.float32, s) for i, s in enumerate(inputs)]
+    return net.add_attention_v2(*tensors, SOFTMAX, trt.CausalMaskKind.NONE)
+
+
+def cache(net, shape):
+    return net.add_kv_cache_update(
+        net.add_input("c", trt.float32, shape), net.add_input("u", trt.float32, (2, 4, 3, 8)),
+        net.add_input("w", trt.int32, (1,) * 8), trt.KVCacheMode.LINEAR,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda n: cache(n, (-1,) * 4), "write_indices: a tensor (1, 1, 1, 1, 1, 1, 1, 1)"),
+        (lambda n: cache(n, (2, 4, 6, 8)), "with 8 axes; expected 1, [batch]"),
+        (lambda n: padded(n, (3,)), "padded tensors have 4 axes, not 1"),
+        (lambda n: padded(n, ()), "padded tensors have 4 axes, not 0"),
+        (lambda n: experts(n, ((), (2, 3, 2), (2, 3, 2))), "hidden_states: a tensor () with 0"),
+        (lambda n: experts(n, ((2, 3, 6), (), (2, 3, 2))), "expected 3, [batch, tokens, top-k]"),
+        (lambda n: experts(n, weights=((4, 6, 5), (4, 6), (4, 5, 6))), "the weights up: a tensor"),
+        (lambda n: experts(n, weights=((4, 6, 5), (0,), (4, 5, 6))), "there are no weights"),
+        (
+            lambda n: n.add_ragged_softmax(
+                n.add_input("x", trt.float32, ()), n.add_input("b", trt.int32, (2, 3, 1))
+            ),
+            "needs a tensor with an axis",
+        ),
+    ],
+)
+def test_shapes_that_cannot_be_are_told_in_words(make, told):
+    log = Messages()
+    net = network(log)
+    out = make(net).get_output(0)
+    tuple(out.shape)
+    net.mark_output(out)
+    builder = net.builder
+    assert builder.build_serialized_network(net, builder.create_builder_config()) is None
+    assert told in log.errors[-1]
+    assert "Error:" not in log.errors[-1]

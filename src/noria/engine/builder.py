@@ -267,7 +267,10 @@ class _Build:
         if not half:
             run_options = replace(run_options, half=None)
         try:
-            runner, blobs = _open(backend, model, run_options, self.network, self.where, layers)
+            registry = self.options.registry or known_plugins()
+            runner, blobs = _open(
+                backend, model, run_options, self.network, self.where, layers, registry
+            )
         except EngineError:
             if layers is not None:
                 layers.close()
@@ -366,6 +369,7 @@ def _open(
     network: Network,
     where: str,
     layers: PluginLayers | None,
+    registry: PluginRegistry,
 ) -> tuple[Runner | None, dict[str, bytes]]:
     """The runner, unless the runtime can build here but not run; and what the plan keeps."""
     blobs = {MODEL_BLOB: model}
@@ -386,7 +390,6 @@ def _open(
     except EngineError as error:
         if isinstance(error, PluginError):
             raise
-        registry = known_plugins()
         unknown = unknown_error(network, backend.name, registry, where, error.found)
         if unknown is not None:
             raise unknown from error

@@ -59,9 +59,15 @@ def find_creator(node: Any, registry: PluginRegistry) -> Any | None:
     no namespace given its domain is tried too."""
     version = text_of(node, "plugin_version", "1")
     namespace = text_of(node, "plugin_namespace", "")
-    creator = registry.find(node.op_type, version, namespace)
-    if creator is None and node.domain and not namespace:
-        creator = registry.find(node.op_type, version, node.domain)
+    return _find(registry, node.op_type, version, namespace, node.domain)
+
+
+def _find(
+    registry: PluginRegistry, kind: str, version: str, namespace: str, domain: str
+) -> Any | None:
+    creator = registry.find(kind, version, namespace)
+    if creator is None and domain and not namespace:
+        creator = registry.find(kind, version, domain)
     return creator
 
 
@@ -93,7 +99,7 @@ def unknown_error(
             continue
         version = _text(node, "plugin_version", "1")
         namespace = _text(node, "plugin_namespace", "")
-        if registry.find(node.op_type, version, namespace) is not None:
+        if _find(registry, node.op_type, version, namespace, node.domain) is not None:
             continue
         if node.op_type in kinds:
             continue

@@ -126,8 +126,8 @@ class Checker:
             ErrorCode["UNSUPPORTED_NODE"],
             "Plugin not found, are the plugin name, version, and namespace correct? There is no "
             f"operator {node.op_type!r} in ONNX's opset {self._opsets.get('', 1)}, and no creator "
-            "of that name is registered; get_plugin_registry().load_library(PATH) loads a library of "
-            "plugins",
+            "of that name is registered; get_plugin_registry().load_library(PATH) loads a library "
+            "of plugins",
             index,
             node.name,
             node.op_type,

@@ -27,6 +27,14 @@ def mixture(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
     if params["to_type"].name != "FLOAT":
         raise LoweringError(f"experts in {params['to_type'].name}, which the CPU does not have")
     gate_w, up_w, down_w = (_given(inputs, i) for i in range(3, 6))
+    f.must_have_axes(states, "hidden_states", "[batch, tokens, size]")
+    f.must_have_axes(chosen, "selected_experts_for_tokens", "[batch, tokens, top-k]")
+    f.must_have_axes(scores, "scores_for_selected_experts", "[batch, tokens, top-k]")
+    for name, what in ((gate_w, "gate"), (up_w, "up"), (down_w, "down")):
+        sides = "inner, size" if what == "down" else "size, inner"
+        f.must_have_axes(name, f"the weights {what}", f"[experts, {sides}]")
+        if 0 in f.shape(name):
+            raise LoweringError(f"the weights {what} are empty: {f.shape(name)}")
     biases = [*inputs[6:9], None, None, None][:3]
     if len({bias is None for bias in biases}) != 1:
         raise LoweringError("all three biases or none")

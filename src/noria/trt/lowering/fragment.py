@@ -178,6 +178,18 @@ class Fragment:
         """Number of axes."""
         return len(self.shape(name))
 
+    def must_have_axes(self, name: str, what: str, axes: str) -> None:
+        """Refuse a tensor `what` with another number of axes than `axes` lists: `[batch, size]`.
+
+        Raises:
+            LoweringError: it has.
+        """
+        shape, wanted = self.shape(name), axes.count(",") + 1
+        if len(shape) != wanted:
+            raise LoweringError(
+                f"{what}: a tensor {shape} with {len(shape)} axes; expected {wanted}, {axes}"
+            )
+
     def known(self, name: str | None) -> Array | None:
         """All values of a tensor, if they are known."""
         return None if name is None or name not in self.infos else self.infos[name].known

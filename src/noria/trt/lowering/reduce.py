@@ -72,6 +72,8 @@ def ragged_softmax(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
     """Soft-max of the first `bounds` elements of each row; the rest become 0."""
     x, bounds = _given(inputs, 0), _given(inputs, 1)
     last = f.rank(x) - 1
+    if last < 0:
+        raise LoweringError("a soft-max of rows needs a tensor with an axis; this is a scalar")
     length = f.squeeze(f.extent(x, last), [0])
     places = f.op("Range", f.const(np.int64(0)), length, f.const(np.int64(1)))
     inside = f.op("Less", places, f.cast(bounds, np.int64))

@@ -35,7 +35,10 @@ def attention(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
     if mask is not None and kind != "NONE":
         raise LoweringError("an attention is causal or has a mask, not both")
     packed = [params[key].name == "PACKED_NHD" for key in ("query_form", "key_value_form")]
-    for name, form, ends in zip((q, k), packed, (query_lengths, key_lengths), strict=True):
+    forms = (packed[0], packed[1], packed[1])
+    for name, form, ends in zip(
+        (q, k, v), forms, (query_lengths, key_lengths, key_lengths), strict=True
+    ):
         if f.rank(name) != (3 if form else 4):
             raise LoweringError(
                 f"{'packed' if form else 'padded'} tensors have {3 if form else 4} axes, not "
@@ -237,6 +240,7 @@ def cache_update(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
     lengths = inputs[3] if len(inputs) > 3 else None
     if f.rank(cache) != 4 or f.rank(update) != (3 if packed else 4):
         raise LoweringError(f"a cache {f.shape(cache)} and an update {f.shape(update)}")
+    f.must_have_axes(first, "write_indices", "[batch]")
     if packed and lengths is None:
         raise LoweringError("packed updates need update_lengths")
     side = _side(f, update, packed, lengths if packed else None)
