@@ -13,11 +13,20 @@ import numpy as np
 
 from noria.errors import ModelError
 from noria.notices import Notice
+from noria.plugins.body_checks import (
+    check_node,
+    check_scan_axes,
+    checked_scalar,
+    constant_value,
+    goes_on,
+)
 
 __all__ = ["bodies_of", "raise_bodies"]
 
 MOST_TURNS = 64
-"""A loop of more turns is not written out."""
+"""A loop of more turns is not written out; for loops inside loops, all turns together."""
+MOST_WRITTEN = 4096
+"""So many nodes are written out in a graph."""
 MOST_NODES = 32
 """So many constant nodes are computed to learn a number of turns."""
 _AWAY = (
@@ -83,21 +92,37 @@ class _Raiser:
         self.origins: dict[str, str] = {}
         self.made: list[Any] = []
         self.producer: dict[str, Any] = {}
+        self.written = 0
+        self.outer = 1
+        self.raised: set[str] = set()
+        self.taken_nodes: set[str] = set()
+        self.taken: set[str] = set()
+        self._take(self.graph)
 
     def run(self) -> None:
-        waiting = list(self.graph.node)
+        for node in self.graph.node:
+            if _plugin_inside(node, self.wanted) is not None:
+                self._share(node)
+        waiting = [(node, 1) for node in self.graph.node]
         while waiting:
-            node = waiting.pop(0)
+            node, self.outer = waiting.pop(0)
             inner = _plugin_inside(node, self.wanted)
             if inner is None:
                 self.made.append(node)
                 self.producer.update(dict.fromkeys(node.output, node))
                 continue
-            node.name = node.name or f"{node.op_type}_{node.output[0]}"
+            node.name = node.name or f"{node.op_type}_{''.join(node.output[:1])}"
+            if node.name in self.raised:
+                node.name = _fresh(node.name, self.taken_nodes)
+            self.raised.add(node.name)
             kinds = {"If": self._if, "Loop": self._loop, "Scan": self._scan}
             if node.op_type not in kinds:
                 self._refuse(node, inner, f"a body of {node.op_type}", "is not taken apart")
-            waiting[:0] = kinds[node.op_type](node, inner)
+            if node.op_type == "Scan" and self.opset < 9:
+                self._refuse(node, inner, "the body of a Scan", f"is of opset {self.opset}")
+            check_node(node, self.where)
+            turns, nodes = kinds[node.op_type](node, inner)
+            waiting[:0] = [(made, self.outer * turns) for made in nodes]
         del self.graph.node[:]
         self.graph.node.extend(self.made)
 
@@ -107,12 +132,74 @@ class _Raiser:
             f"{node.name!r}), which {why}",
             where=self.where,
             expected="plugins in the graph itself, in branches of If, or in loops of at most "
-            f"{MOST_TURNS} turns, known beforehand",
+            f"{MOST_TURNS} turns (loops inside loops: all together), known beforehand",
             fix=_AWAY,
         )
 
     def _tell(self, text: str) -> None:
         self.notices.append(Notice("info", text, self.where))
+
+    # names and weights
+
+    def _take(self, graph: Any) -> None:
+        self.taken |= {v.name for v in (*graph.input, *graph.output, *graph.initializer)}
+        for node in graph.node:
+            self.taken_nodes.add(node.name)
+            self.taken |= {*node.input, *node.output}
+            for body in bodies_of(node):
+                self._take(body)
+
+    def _share(self, node: Any) -> None:
+        """Weights of bodies move into the graph, where all turns share them."""
+        moved = _plugin_inside(node, self.wanted) is not None
+        for graph in bodies_of(node):
+            if graph.sparse_initializer:
+                raise ModelError(
+                    f"a body of {node.op_type} (node {node.name!r}) with a plugin in it has the "
+                    f"sparse initializer {graph.sparse_initializer[0].values.name!r}",
+                    where=self.where,
+                    expected="dense initializers",
+                    fix=_AWAY,
+                )
+            fed = {v.name for v in graph.input}
+            stays = fed if moved else fed | {v.name for v in graph.output}
+            names = {}
+            kept: list[Any] = []
+            for tensor in graph.initializer:
+                if tensor.name in stays:
+                    kept.append(tensor)
+                else:
+                    names[tensor.name] = self._weight(node, tensor, tensor.name)
+            nodes = []
+            for inner in graph.node:
+                value = [a.t for a in inner.attribute if a.name == "value" and a.HasField("t")]
+                constant = inner.op_type == "Constant" and len(inner.output) == 1
+                if constant and value and inner.output[0] not in stays:
+                    names[inner.output[0]] = self._weight(node, value[0], inner.output[0])
+                else:
+                    nodes.append(inner)
+            del graph.initializer[:]
+            graph.initializer.extend(kept)
+            del graph.node[:]
+            graph.node.extend(nodes)
+            infos = [v for v in graph.value_info if v.name not in names]
+            del graph.value_info[:]
+            graph.value_info.extend(infos)
+            for inner in graph.node:
+                inner.input[:] = [names.get(n, n) for n in inner.input]
+                _rename_captured(inner, names)
+            for output in graph.output:
+                output.name = names.get(output.name, output.name)
+            for inner in graph.node:
+                self._share(inner)
+
+    def _weight(self, node: Any, tensor: Any, name: str) -> str:
+        copy = self.graph.initializer.add()
+        copy.CopyFrom(tensor)
+        owner = node.name or f"{node.op_type}_{''.join(node.output[:1])}"
+        copy.name = _fresh(f"{owner}/{name}", self.taken)
+        self.values[copy.name] = copy
+        return str(copy.name)
 
     # what bodies become
 
@@ -127,24 +214,18 @@ class _Raiser:
         import onnx
 
         names = dict(bound)
-        for tensor in graph.initializer:
-            names[tensor.name] = f"{prefix}/{tensor.name}"
-            copy = onnx.TensorProto()
-            copy.CopyFrom(tensor)
-            copy.name = names[tensor.name]
-            self.graph.initializer.append(copy)
-            self.values[copy.name] = copy
         nodes = []
         for number, original in enumerate(graph.node):
             node = onnx.NodeProto()
             node.CopyFrom(original)
-            node.name = f"{prefix}/{original.name or f'{original.op_type}_{number}'}"
+            name = original.name or f"{original.op_type}_{number}"
+            node.name = _fresh(f"{prefix}/{name}", self.taken_nodes)
             self.origins[node.name] = self.origins.get(original.name, original.name)
             node.input[:] = [names.get(n, n) for n in original.input]
             _rename_captured(node, names)
             for name in original.output:
                 if name:
-                    names[name] = f"{prefix}/{name}"
+                    names[name] = _fresh(f"{prefix}/{name}", self.taken)
             node.output[:] = [names.get(n, n) for n in original.output]
             nodes.append(node)
         for value in graph.value_info:
@@ -155,24 +236,25 @@ class _Raiser:
                 self.graph.value_info.append(copy)
         return nodes, [names.get(v.name, v.name) for v in graph.output]
 
-    def _if(self, node: Any, inner: Any) -> list[Any]:
+    def _if(self, node: Any, inner: Any) -> tuple[int, list[Any]]:
         """Both branches, then an `If` that chooses; only one of them if it is known which."""
         from onnx import helper
 
         branches = {a.name: a.g for a in node.attribute}
         known = self._constant(node.input[0])
         if known is not None:
-            name = "then_branch" if known.reshape(-1)[0] else "else_branch"
+            taken = checked_scalar(node, "condition", known, np.bool_, self.where)
+            name = "then_branch" if taken else "else_branch"
             self._tell(f"node {node.name!r}: the If is always its {name}")
             nodes, ends = self._body(branches[name], f"{node.name}/{name}", {})
-            return [*nodes, *_same(ends, node.output)]
+            return 1, [*nodes, *_same(ends, node.output)]
         sides: list[Any] = []
         choosing = {}
         for name in ("then_branch", "else_branch"):
             graph = branches[name]
             nodes, ends = self._body(graph, f"{node.name}/{name}", {})
             sides += nodes
-            kept = [f"{node.name}/{name}/chosen_{i}" for i in range(len(ends))]
+            kept = [_fresh(f"{node.name}/{name}/chosen_{i}", self.taken) for i in range(len(ends))]
             outputs = []
             for value, given in zip(graph.output, kept, strict=True):
                 copy = type(value)()
@@ -184,24 +266,25 @@ class _Raiser:
             f"node {node.name!r}: both branches of the If are computed, because plugin "
             f"{inner.op_type} (node {inner.name!r}) stands in one"
         )
-        return [*sides, helper.make_node("If", node.input, node.output, node.name, **choosing)]
+        chosen = helper.make_node("If", node.input, node.output, node.name, **choosing)
+        return 1, [*sides, chosen]
 
-    def _loop(self, node: Any, inner: Any) -> list[Any]:
+    def _loop(self, node: Any, inner: Any) -> tuple[int, list[Any]]:
         (body,) = bodies_of(node)
         turns = self._constant(node.input[0]) if node.input[0] else None
         if turns is None:
             self._refuse(node, inner, "the body of a Loop", "has no trip count that is a constant")
         assert turns is not None
         going = self._constant(node.input[1]) if len(node.input) > 1 and node.input[1] else None
-        begins = (
-            len(node.input) < 2 or not node.input[1] or (going is not None and bool(going.all()))
-        )
-        if not begins or not _goes_on(body):
+        begins = len(node.input) < 2 or not node.input[1]
+        if going is not None:
+            begins = bool(checked_scalar(node, "condition", going, np.bool_, self.where))
+        if not begins or not goes_on(body, self._constant):
             self._refuse(node, inner, "the body of a Loop", "may end by a condition of its own")
-        count = int(turns.reshape(-1)[0])
+        count = int(checked_scalar(node, "trip count", turns, np.int64, self.where))
         states = list(node.input[2:])
         scans = len(body.output) - 1 - len(states)
-        self._check_turns(node, inner, "Loop", count, scans)
+        self._check_turns(node, inner, body, count, scans)
         names = [v.name for v in body.input]
         made: list[Any] = []
         kept: list[list[str]] = [[] for _ in range(scans)]
@@ -220,26 +303,26 @@ class _Raiser:
         made += _same(states, outputs[: len(states)])
         for row, name in zip(kept, outputs[len(states) :], strict=False):
             made += self._stacked(row, name, 0) if name else []
-        return made
+        return max(1, count), made
 
-    def _scan(self, node: Any, inner: Any) -> list[Any]:
+    def _scan(self, node: Any, inner: Any) -> tuple[int, list[Any]]:
         from onnx import helper
 
         (body,) = bodies_of(node)
         values = {a.name: helper.get_attribute_value(a) for a in node.attribute if a.name != "body"}
         count = int(values["num_scan_inputs"])
-        if self.opset < 9:
-            self._refuse(node, inner, "the body of a Scan", f"is of opset {self.opset}")
         states, given = list(node.input[:-count]), list(node.input[-count:])
         kept: list[list[str]] = [[] for _ in range(len(body.output) - len(states))]
         axes = list(values.get("scan_input_axes", [0] * count))
         back = list(values.get("scan_input_directions", [0] * count))
-        shape = self.extents(given[0])
-        turns = shape[axes[0]] if shape is not None and axes[0] < len(shape) else None
+        shapes = [self.extents(name) for name in given]
+        check_scan_axes(node, body, shapes, self.where)
+        lengths = [s[axis] for s, axis in zip(shapes, axes, strict=True) if s is not None]
+        turns = next((n for n in lengths if isinstance(n, int)), None)
         if not isinstance(turns, int):
             self._refuse(node, inner, "the body of a Scan", "has no fixed number of turns")
         assert isinstance(turns, int)
-        self._check_turns(node, inner, "Scan", turns, len(kept))
+        self._check_turns(node, inner, body, turns, len(kept))
         names = [v.name for v in body.input]
         made: list[Any] = []
         for turn in range(turns):
@@ -251,9 +334,9 @@ class _Raiser:
                 at = self._value(
                     f"{prefix}/{name}_at", np.int64(turns - 1 - turn if reverse else turn)
                 )
-                bound[name] = f"{prefix}/{name}_slice"
+                bound[name] = _fresh(f"{prefix}/{name}_slice", self.taken)
                 made.append(helper.make_node("Gather", [source, at], [bound[name]],
-                                             f"{prefix}/{name}_slice", axis=axis))  # fmt: skip
+                                             bound[name], axis=axis))  # fmt: skip
             nodes, ends = self._body(body, prefix, bound)
             made += nodes
             states = ends[: len(states)]
@@ -267,11 +350,19 @@ class _Raiser:
             kept, node.output[len(states) :], out_axes, out_back, strict=False
         ):
             made += self._stacked(row[::-1] if reverse else row, name, axis) if name else []
-        return made
+        return max(1, turns), made
 
-    def _check_turns(self, node: Any, inner: Any, kind: str, count: int, scans: int) -> None:
+    def _check_turns(self, node: Any, inner: Any, body: Any, count: int, scans: int) -> None:
+        kind = f"the body of a {node.op_type}"
         if count > MOST_TURNS or count < 0 or (count == 0 and scans):
-            self._refuse(node, inner, f"the body of a {kind}", f"has {count} turns")
+            self._refuse(node, inner, kind, f"has {count} turns")
+        if count * self.outer > MOST_TURNS:
+            why = f"has {count} turns in each of {self.outer} turns around it"
+            self._refuse(node, inner, kind, why)
+        self.written += count * (_size(body) + len(body.input))
+        if self.written > MOST_WRITTEN:
+            why = f"with its {count} turns makes more than {MOST_WRITTEN} nodes to write out"
+            self._refuse(node, inner, kind, why)
 
     def _written_out(self, node: Any, inner: Any, count: int) -> None:
         self._tell(
@@ -283,7 +374,7 @@ class _Raiser:
         """Values joined along a new axis."""
         from onnx import helper
 
-        rows = [f"{output}/row_{i}" for i in range(len(names))]
+        rows = [_fresh(f"{output}/row_{i}", self.taken) for i in range(len(names))]
         if self.opset < 13:
             made = [helper.make_node("Unsqueeze", [n], [r], r, axes=[axis])
                     for n, r in zip(names, rows, strict=True)]  # fmt: skip
@@ -296,16 +387,13 @@ class _Raiser:
     def _value(self, name: str, array: Any) -> str:
         from onnx import numpy_helper
 
-        if name not in self.values:
-            self.values[name] = numpy_helper.from_array(np.asarray(array), name)
-            self.graph.initializer.append(self.values[name])
+        name = _fresh(name, self.taken)
+        self.values[name] = numpy_helper.from_array(np.asarray(array), name)
+        self.graph.initializer.append(self.values[name])
         return name
 
     def _constant(self, name: str) -> Any | None:
         """A value that depends on no input, if that takes a few small nodes to see."""
-        import onnx
-        from onnx.reference import ReferenceEvaluator
-
         nodes: list[Any] = []
         weights: dict[str, Any] = {}
         stack = [name]
@@ -322,17 +410,23 @@ class _Raiser:
                     stack += [i for i in node.input if i]
             else:
                 return None
-        if any(np.prod(t.dims) > 1024 for t in weights.values()):
-            return None
         order = [n for n in self.made if any(n is m for m in nodes)]
-        end = onnx.helper.make_empty_tensor_value_info(name)
-        graph = onnx.helper.make_graph(order, "constant", [], [end], list(weights.values()))
-        model = onnx.helper.make_model(graph, opset_imports=self.proto.opset_import)
-        try:
-            (value,) = ReferenceEvaluator(model).run(None, {})
-            return np.asarray(value)
-        except Exception:  # an operator that the evaluator lacks: then it is not known
-            return None
+        return constant_value(order, weights, name, self.proto.opset_import)
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    """A name that nothing has yet."""
+    number, made = 1, name
+    while made in taken:
+        number += 1
+        made = f"{name}_{number}"
+    taken.add(made)
+    return made
+
+
+def _size(graph: Any) -> int:
+    """The number of nodes, at any depth."""
+    return sum(1 + sum(map(_size, bodies_of(node))) for node in graph.node)
 
 
 def _same(names: Sequence[str], outputs: Sequence[str]) -> list[Any]:
@@ -343,26 +437,6 @@ def _same(names: Sequence[str], outputs: Sequence[str]) -> list[Any]:
         for name, output in zip(names, outputs, strict=True)
         if output
     ]
-
-
-def _goes_on(body: Any) -> bool:
-    """Whether a loop's body never says that it is over."""
-    from onnx import numpy_helper
-
-    end = body.output[0].name
-    producer: dict[str, Any] = {o: n for n in body.node for o in n.output}
-    weights = {t.name: t for t in body.initializer}
-    while end in producer and producer[end].op_type == "Identity":
-        end = producer[end].input[0]
-    if end == body.input[1].name:
-        return True
-    if end in weights:
-        return bool(numpy_helper.to_array(weights[end]).all())
-    node = producer.get(end)
-    if node is not None and node.op_type == "Constant":
-        values = [a.t for a in node.attribute if a.name == "value"]
-        return bool(values) and bool(numpy_helper.to_array(values[0]).all())
-    return False
 
 
 def _rename_captured(node: Any, names: Mapping[str, str]) -> None:
