@@ -528,3 +528,13 @@ def test_a_trip_count_that_is_dear_to_know_is_not_known(how: str) -> None:
         assert tracemalloc.get_traced_memory()[1] < 50_000_000
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("direct", [True, False])
+def test_a_sparse_weight_of_a_body_is_refused(direct: bool, tmp_path: Path) -> None:
+    model = parsed(TURNS)
+    sparse = inside(model.graph.node[0], "body").sparse_initializer.add(dims=[3])
+    sparse.values.CopyFrom(helper.make_tensor("v", TensorProto.FLOAT, [1], [5.0]))
+    sparse.indices.CopyFrom(helper.make_tensor("", TensorProto.INT64, [1], [1]))
+    with pytest.raises(ModelError, match="the sparse initializer 'v'"):
+        brought_up(model) if direct else made_of(model, tmp_path)

@@ -105,6 +105,7 @@ def network_from_onnx_bytes(data: bytes, path: Path) -> Network:
     _check_opsets(proto, where)
     _check_text(proto, where)
     ranges = check_tensors(proto, path)
+    _check_sparse(proto.graph, where)
     try:
         model = ir.from_proto(proto)
         ir.external_data.set_base_dir(model.graph, path.parent)
@@ -120,6 +121,21 @@ def network_from_onnx_bytes(data: bytes, path: Path) -> Network:
     if not model.graph.inputs:
         raise ModelError("the graph has no inputs", where=where)
     return Network(model, path=path, size_bytes=size, sha256=digest, external_locations=external)
+
+
+def _check_sparse(graph: Any, where: str) -> None:
+    """`onnx_ir` leaves sparse initializers out."""
+    for sparse in graph.sparse_initializer:
+        raise ModelError(
+            f"graph {graph.name!r} has the sparse initializer {sparse.values.name!r}",
+            where=where,
+            expected="dense initializers",
+            fix="export the weights dense",
+        )
+    for node in graph.node:
+        for attribute in node.attribute:
+            for body in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else ())):
+                _check_sparse(body, where)
 
 
 def _innermost(error: BaseException) -> str:
