@@ -28,11 +28,14 @@ Calls copied(const void *calls) {
     return out;
 }
 
+// More of a name is not read: the registry refuses 1024 bytes.
+constexpr size_t kMaxName = 1 << 16;
+
 // Text that a library gave; null is empty.
 nb::object text(const char *chars) {
     if (!chars) return nb::str("");
-    PyObject *made = PyUnicode_DecodeUTF8(chars, static_cast<Py_ssize_t>(std::strlen(chars)),
-                                          "surrogateescape");
+    const auto size = static_cast<Py_ssize_t>(::strnlen(chars, kMaxName));
+    PyObject *made = PyUnicode_DecodeUTF8(chars, size, "surrogateescape");
     if (!made) throw nb::python_error();
     return nb::steal(made);
 }

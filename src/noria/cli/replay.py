@@ -51,7 +51,7 @@ def replay(folder: Path, library: Path | None, guard: bool, timeout: float | Non
     path = library or case.library
     if library is None and path.is_file() and content_hash(path) != case.sha256:
         click.echo(printable(f"warning: {path} is not the file that it was"), err=True)
-    frame = f", frame {said['frame']} of {said['source']}" if "frame" in said else ""
+    frame = f", frame {said['frame']} of {said.get('source')}" if "frame" in said else ""
     click.echo(printable(f"{path}: {case.name}{frame}"), err=True)
     click.echo(printable(f"then: {said.get('found', '')}"), err=True)
     limit = case.timeout_s if timeout is None else timeout

@@ -207,7 +207,7 @@ def execute(
     """Set a pipeline up, run it with progress, and print its notices once.
 
     Raises:
-        NoriaError: from any stage; ParserError if nothing that a model put out could be parsed.
+        NoriaError: from any stage; or from `unparsed`: a model had no results at all.
     """
     from noria.cli.progress import RunProgress
     from noria.notices import Notice, refuse_warnings

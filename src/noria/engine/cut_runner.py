@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noria.config.document import show
 from noria.engine.backends import (
     Backend,
     CallingBackend,
@@ -58,7 +59,8 @@ def load_plugins(
     missing = missing_creators([s.spec for s in saved], registry)
     if missing:
         names = "; ".join(
-            f"{t} version {v}" + (f", namespace {n!r}" if n else "") for t, v, n in missing
+            show(f"{t} version {v}", limit=None) + (f", namespace {n!r}" if n else "")
+            for t, v, n in missing
         )
         raise PluginError(
             f"the plan needs {len(missing)} plugin(s) that are not registered: {names}",

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from noria.config.document import show
 from noria.engine.backends import DEFAULT_BACKEND, Backend, Runner, RunOptions, get_backend
 from noria.engine.cut import upstream
 from noria.engine.cut_runner import load_plugins, open_cut
@@ -155,7 +156,7 @@ def build_plugins(
         missing = missing_creators([p.spec for p in built], registry)
         if missing:
             layers.built, built = built, []
-            names_text = ", ".join(f"{t} version {v}" for t, v, _ in missing)
+            names_text = ", ".join(show(f"{t} version {v}") for t, v, _ in missing)
             text = f"no creator is registered for {names_text}: the plan cannot be loaded again"
             layers.notices.append(Notice("warning", text))
         return layers

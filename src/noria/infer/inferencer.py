@@ -508,7 +508,7 @@ class Inferencer:
         try:
             outputs = model.session.run(inputs)
         except (EngineError, MemoryError) as error:
-            self._record.warn(lost_batch(error, len(run.items)), str(model.config.path))
+            lost_batch(error, len(run.items), self._record, str(model.config.path))
             return None
         t2 = perf_counter()
         with self._record.lock:

@@ -14,6 +14,7 @@ from noria.infer.batch import Batch
 from noria.infer.items import Items, layers_of
 from noria.infer.model import Model
 from noria.infer.postprocess.classifier import attach_cached
+from noria.infer.record import Record
 from noria.infer.selection import Selection
 from noria.meta import FrameMeta, NetworkInfo, TensorOutput
 
@@ -91,8 +92,8 @@ def attach_tensors(outputs: Arrays, items: Items, model: Model) -> None:
             meta.tensors.append(result)
 
 
-def lost_batch(error: EngineError | MemoryError, items: int) -> str:
-    """What to say of a batch that is dropped, the run going on.
+def lost_batch(error: EngineError | MemoryError, items: int, record: Record, where: str) -> None:
+    """Count a batch that is dropped, the run going on, and say so.
 
     The original drops one whose output memory cannot grow (source: spec D.6); so is one whose
     plugin ended its worker process.
@@ -103,15 +104,19 @@ def lost_batch(error: EngineError | MemoryError, items: int) -> str:
     from noria.custom.guard.errors import PluginDied
 
     if isinstance(error, MemoryError):
-        return f"there was no memory for the outputs of a batch of {items}: it has no results"
-    if isinstance(error, PluginDied):
-        return f"{error}\n  its batch has no results"
-    raise EngineError(
-        f"Failed to dequeue output from inferencing: {error.found}",
-        where=error.where,
-        expected=error.expected,
-        fix=error.fix,
-    ) from error
+        text = f"there was no memory for the outputs of a batch of {items}: it has no results"
+    elif isinstance(error, PluginDied):
+        text = f"{error}\n  its batch has no results"
+    else:
+        raise EngineError(
+            f"Failed to dequeue output from inferencing: {error.found}",
+            where=error.where,
+            expected=error.expected,
+            fix=error.fix,
+        ) from error
+    with record.lock:
+        record.results["no_memory" if isinstance(error, MemoryError) else "crashed"] += items
+        record.warn(text, where)
 
 
 def abandon(items: Items, model: Model) -> None:

@@ -13,7 +13,7 @@ from noria.config import ModelConfig
 from noria.config.pipeline_spec import PipelineSpec, SourceSpec
 from noria.draw import Painter
 from noria.draw.tiler import Tiler
-from noria.errors import MediaError, ParserError
+from noria.errors import EngineError, MediaError, NoriaError, ParserError, PluginError
 from noria.infer.attach import Generation
 from noria.infer.inferencer import Inferencer
 from noria.media import (
@@ -186,15 +186,28 @@ def assemble(
     return Assembly(pipeline, inferencers, notices)
 
 
-def unparsed(report: RunReport) -> ParserError | None:
-    """The error of a run in which nothing that a model put out could be parsed."""
-    broken = [m for m in report.models if m.inferred and m.failed == m.inferred]
-    if not broken:
-        return None
-    return ParserError(
-        f"none of the {broken[0].inferred} outputs of {broken[0].name} could be parsed",
-        fix="the warning above says why; noria show CONFIG lists what the model outputs",
-    )
+def unparsed(report: RunReport) -> NoriaError | None:
+    """The error of a run in which a model had no results at all: nothing it put out could be
+    parsed, or every batch was lost.
+    """
+    for model in report.models:
+        if model.inferred and model.failed == model.inferred:
+            return ParserError(
+                f"none of the {model.inferred} outputs of {model.name} could be parsed",
+                fix="the warning above says why; noria show CONFIG lists what the model outputs",
+            )
+        crashed, starved = (model.results.get(k, 0) for k in ("crashed", "no_memory"))
+        if crashed + starved and not model.inferred:
+            kind, why = (
+                (PluginError, "a plugin failed in each batch")
+                if crashed
+                else (EngineError, "there was no memory for the outputs of any batch")
+            )
+            return kind(
+                f"none of the {crashed + starved} item(s) of {model.name} was inferred: {why}",
+                fix="the warning above says more",
+            )
+    return None
 
 
 def _secondary(stage: Any) -> bool:

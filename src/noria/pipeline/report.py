@@ -59,7 +59,8 @@ class ModelReport:
         failed: items whose outputs could not be parsed.
         seconds: time spent, by kind of work (`preprocess`, `infer`, `parse`, …).
         results: what came out of each step: boxes `parsed`, left after thresholds and clustering
-            (`clustered`) and after filters (`attached`); items `labelled`; `class_maps`.
+            (`clustered`) and after filters (`attached`); items `labelled`; `class_maps`. Items
+            whose batch was lost: `crashed` (a plugin ended its worker process), `no_memory`.
     """
 
     name: str
@@ -71,6 +72,8 @@ class ModelReport:
 
     def __str__(self) -> str:
         parts = [f"{self.inferred} inferred"]
+        if lost := self.results.get("crashed", 0) + self.results.get("no_memory", 0):
+            parts.append(f"{lost} lost")
         if (parsed := self.results.get("parsed")) is not None:
             parts.append(f"{parsed} boxes parsed")
             parts.append(f"{self.results['clustered']} left by thresholds and clustering")

@@ -7,6 +7,7 @@ plugin, layer, method, what was found and what must be there.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from noria.errors import PluginError
@@ -47,10 +48,12 @@ def as_count(instance: Instance, attribute: str, value: Any) -> int:
 
 def as_text(instance: Instance, attribute: str, value: Any, *, empty: bool = False) -> str:
     """A name, version or namespace."""
-    if not isinstance(value, str) or not (value or empty) or len(value.encode()) >= MAX_TEXT:
-        least = 0 if empty else 1
-        raise _bad(instance, attribute, value, f"text of {least} to {MAX_TEXT - 1} bytes")
-    return value
+    if isinstance(value, str) and (value or empty):
+        with suppress(UnicodeEncodeError):  # bytes of C++ that are no UTF-8
+            if len(value.encode()) < MAX_TEXT:
+                return value
+    least = 0 if empty else 1
+    raise _bad(instance, attribute, value, f"text of {least} to {MAX_TEXT - 1} bytes, UTF-8")
 
 
 def as_bool(instance: Instance, method: str, value: Any) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from noria.config.document import show
 from noria.plugins import checks
 from noria.plugins.base import IPluginV2DynamicExt, IPluginV2Ext
 from noria.plugins.calls import Instance
@@ -94,7 +95,7 @@ def read_names(layer: LayerPlugin, user: Instance) -> None:
     layer.namespace = text(
         copy, "plugin_namespace", getattr(copy.plugin, "plugin_namespace", None), empty=True
     )
-    copy.name = f"{layer.type} version {layer.version}"
+    copy.name = show(f"{layer.type} version {layer.version}", limit=None)
 
 
 def told_types(

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from noria.config.document import show
 from noria.plugins import checks
 from noria.plugins.calls import Instance, wrong
 from noria.plugins.context import ContextPlugin, Prepared
@@ -144,7 +145,7 @@ class V3Layer(LayerPlugin):
         self.namespace = checks.as_text(
             self.instance, "plugin_namespace", getattr(core, "plugin_namespace", None), empty=True
         )
-        self.instance.name = f"{self.type} version {self.version}"
+        self.instance.name = show(f"{self.type} version {self.version}", limit=None)
 
     def output_types(self, input_types: Sequence[DataType]) -> tuple[DataType, ...]:
         self.instance.read("parse", BUILD, "num_outputs")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from noria.config.document import show
 from noria.errors import PluginError
 from noria.plugins.calls import Instance
 from noria.plugins.expressions import DimsExprs, SizeTensor
@@ -127,7 +128,7 @@ class EngineSpec:
     @property
     def name(self) -> str:
         """For messages."""
-        return f"{self.type} version {self.version}"
+        return show(f"{self.type} version {self.version}", limit=None)
 
     @property
     def decides_shapes(self) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any
 
+from noria.config.document import show
 from noria.errors import EngineError
 from noria.network.network import RUNTIME_DOMAINS, Network
 from noria.plugins.fields import attribute_names
@@ -144,7 +145,9 @@ def _hints(name: str, version: str, namespace: str, registry: PluginRegistry) ->
         ]
     names = {c.name for c in registry.all_creators_recursive}
     close = get_close_matches(name, names, 2)
-    return [f"registered plugins with a similar name: {', '.join(close)}"] if close else []
+    return (
+        [f"registered plugins with a similar name: {', '.join(map(show, close))}"] if close else []
+    )
 
 
 def _text(node: Any, attribute: str, default: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -386,7 +387,7 @@ class _Resolver:
                 if name:
                     view.tell(name, Known(dtype, shape))
                     arrays = self.stand_ins.setdefault(name, [])
-                    arrays.append(np.zeros(shape, dtype))
+                    arrays.append(_stand_in(name, shape, dtype, where))
             view.forget()
 
     def _named(self, found: PluginNode, exprs: DimsExprs) -> Shape:
@@ -500,6 +501,26 @@ class _Resolver:
                 expected="a vector of fixed length, or a scalar",
             )
         return ShapeInput((None,) * (fixed[0] if fixed else 1), name)
+
+
+def _stand_in(
+    name: str, shape: Sequence[int], dtype: np.dtype[Any], where: str
+) -> npt.NDArray[Any]:
+    """Zeros in the place of an output.
+
+    Raises:
+        PluginError: no memory holds it.
+    """
+    try:
+        return np.zeros(shape, dtype)
+    except (ValueError, MemoryError) as error:
+        size = prod(map(int, shape)) * dtype.itemsize
+        raise PluginError(
+            f"output {name!r} of shape {tuple(map(int, shape))} ({dtype.name}) has {size} bytes",
+            where=where,
+            expected="what the memory of this machine can hold",
+            fix="see what the plugin computes as its output dimensions",
+        ) from error
 
 
 def _split_inputs(node: Any, where: str) -> tuple[list[str], list[str]]:

@@ -258,16 +258,38 @@ def _key(creator: Any, namespace: str) -> Key:
             f"a {type(creator).__name__} is not a plugin creator",
             expected="an object of a class derived from IPluginCreator or IPluginCreatorV3One",
         )
+    if library := getattr(creator, "library", None):
+        where = f"{library}: {where}"
     found = []
     for attribute in ("name", "plugin_version"):
         text = getattr(creator, attribute, None)
-        if not isinstance(text, str) or not text or len(text.encode()) >= MAX_STRING:
+        if not isinstance(text, str) or not text:
             raise CustomLibraryError(
-                f"{attribute} is {text!r}",
+                f"{attribute} is {text!r}"[:200],
                 where=where,
                 expected=f"text of 1 to {MAX_STRING - 1} bytes, set in __init__",
             )
+        _check_text(text, attribute, where)
         found.append(text)
     if not isinstance(namespace, str):
         raise CustomLibraryError(f"the namespace is {namespace!r}", where=where, expected="text")
+    _check_text(namespace, "the namespace", where)
     return found[0], found[1], namespace
+
+
+def _check_text(text: str, what: str, where: str) -> None:
+    """Refuse what a plan cannot keep: too long a text, or bytes of C++ that are no UTF-8."""
+    data = text.encode(errors="surrogateescape")
+    limit = f"text of at most {MAX_STRING - 1} bytes"
+    if len(data) >= MAX_STRING:
+        shown = f"{data[:20].decode(errors='replace')!r}..."
+        raise CustomLibraryError(
+            f"{what} is {shown}, longer than {MAX_STRING - 1} bytes", where=where, expected=limit
+        )
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        shown = repr(data[:60])
+        raise CustomLibraryError(
+            f"{what} is {shown}, which is no UTF-8", where=where, expected=limit
+        ) from None

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import shutil
-from collections.abc import Mapping
-from contextlib import suppress
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import prod
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from noria.custom.guard.cases import (
     Params,
@@ -31,8 +35,13 @@ __all__ = ["Case", "load_case", "save_case"]
 
 KEPT = 20  # folders
 MAX_BYTES = 1 << 29
+MAX_CASE = 16 << 20  # bytes of `case.json`: labels and thresholds of many classes
 _LIMITS = GuardOptions()
 _KINDS: tuple[ParserKind, ...] = ("bbox", "instance", "classifier", "segmentation")
+_DAMAGE = (OSError, ValueError, TypeError, KeyError, AttributeError, EOFError, RecursionError,
+           OverflowError, MemoryError)  # fmt: skip
+_KIND_OF_JSON = {list: "a list", str: "text", int: "a number", float: "a number",
+                 bool: "a boolean", type(None): "null"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +126,14 @@ def load_case(folder: Path) -> tuple[Case, dict[str, Layer], dict[str, Any]]:
         CustomLibraryError: the folder holds no such case, or it is damaged.
     """
     file = folder / "case.json"
+    said: dict[str, Any] = {}
     try:
-        said = json.loads(file.read_text())
-        if said.get("noria-case") != 1 or said["kind"] not in _KINDS:
-            raise ValueError("no case of this version")
+        with _regular(file, MAX_CASE) as opened:
+            said = json.loads(opened.read(MAX_CASE + 1))
+        if not isinstance(said, dict):
+            raise ValueError(f"the JSON in it is {_KIND_OF_JSON[type(said)]}, not an object")
+        if said.get("noria-case") != 1 or said.get("kind") not in _KINDS:
+            raise ValueError("it is no case of this version")
         kind = cast(ParserKind, said["kind"])
         case = Case(
             Path(said["library"]),
@@ -134,17 +147,79 @@ def load_case(folder: Path) -> tuple[Case, dict[str, Layer], dict[str, Any]]:
             _number(said.get("timeout", _LIMITS.timeout_s)),
             int(_number(said.get("memory", _LIMITS.memory_mib))),
         )
-        layers = {
-            entry["name"]: Layer(entry["name"], np.load(folder / entry["file"], allow_pickle=False))
-            for entry in said["layers"]
-        }
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise CustomLibraryError(
-            f"there is no saved call to replay: {error}",
-            where=str(file),
-            expected="a folder that a message of a guarded library named",
-        ) from error
+        named = [(str(entry["name"]), Path(entry["file"]).name) for entry in said["layers"]]
+    except _DAMAGE as error:
+        raise _no_case(file, error) from error
+    layers: dict[str, Layer] = {}
+    for name, place in named:
+        try:
+            layers[name] = Layer(name, _tensor(folder / place))
+        except _DAMAGE as error:
+            raise _no_case(folder / place, error) from error
     return case, layers, said
+
+
+def _no_case(file: Path, error: Exception) -> CustomLibraryError:
+    found = str(error)
+    if isinstance(error, OSError):
+        found = error.strerror or found
+    elif isinstance(error, RecursionError):
+        found = "its JSON is nested too deeply"
+    elif isinstance(error, KeyError):
+        found = f"{error} is absent"
+    return CustomLibraryError(
+        f"there is no saved call to replay: {found}",
+        where=str(file),
+        expected="a folder that a message of a guarded library named, as it was written",
+        fix="run the model again: the call is saved again when it fails",
+    )
+
+
+@contextmanager
+def _regular(file: Path, limit: int) -> Iterator[BinaryIO]:
+    """The file, opened without waiting for anybody.
+
+    Raises:
+        ValueError: it is no regular file, or larger than `limit` bytes.
+        OSError: it cannot be opened.
+    """
+    number = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    state = os.fstat(number)
+    if not stat.S_ISREG(state.st_mode):
+        os.close(number)
+        raise ValueError("it is no regular file")
+    with open(number, "rb") as opened:
+        if state.st_size > limit:
+            raise ValueError(f"it has {state.st_size} bytes, and at most {limit} are read")
+        yield opened
+
+
+def _tensor(file: Path) -> npt.NDArray[Any]:
+    """The array of a `.npy`.
+
+    Raises:
+        ValueError: it is none, or the file has another size than its header says.
+        OSError: it cannot be read.
+    """
+    with _regular(file, MAX_BYTES + 4096) as opened:
+        readers = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }
+        version = np.lib.format.read_magic(opened)
+        if version not in readers:
+            raise ValueError(f"it is a .npy of version {version}")
+        shape, _, dtype = readers[version](opened)
+        if dtype.hasobject:
+            raise ValueError("it has Python objects, not numbers")
+        wanted = opened.tell() + prod(shape) * dtype.itemsize
+        size = os.fstat(opened.fileno()).st_size
+        if size != wanted:
+            raise ValueError(
+                f"it has {size} bytes; {dtype.name} {shape} is {wanted} with its header"
+            )
+        opened.seek(0)
+        return cast(npt.NDArray[Any], np.load(opened, allow_pickle=False))
 
 
 def _found(error: LibraryDied) -> str:

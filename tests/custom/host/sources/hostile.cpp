@@ -1,0 +1,82 @@
+// A plugin that does what the environment variable HOSTILE says.
+#include <NvInfer.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+using namespace nvinfer1;
+
+namespace {
+
+bool is(const char *how) {
+    const char *asked = std::getenv("HOSTILE");
+    return asked && !std::strcmp(asked, how);
+}
+
+int *volatile nowhere = nullptr;
+
+struct Plugin : IPluginV2DynamicExt {
+    const char *getPluginType() const noexcept override {
+        return is("type_lines") ? "Hos\ntile" : is("type_bytes") ? "\xff\xfe" : "Hostile";
+    }
+    const char *getPluginVersion() const noexcept override { return "1"; }
+    int32_t getNbOutputs() const noexcept override { return 1; }
+    int32_t initialize() noexcept override { return 0; }
+    void terminate() noexcept override {}
+    void destroy() noexcept override { delete this; }
+    IPluginV2DynamicExt *clone() const noexcept override { return new Plugin(*this); }
+    void setPluginNamespace(const char *) noexcept override {}
+    const char *getPluginNamespace() const noexcept override { return ""; }
+    size_t getSerializationSize() const noexcept override { return 0; }
+    void serialize(void *) const noexcept override {}
+    DimsExprs getOutputDimensions(int32_t, const DimsExprs *inputs, int32_t,
+                                  IExprBuilder &builder) noexcept override {
+        DimsExprs made = inputs[0];
+        if (is("huge")) {
+            made.d[2] = builder.constant(1 << 30);
+            made.d[3] = builder.constant(1 << 20);
+        }
+        if (is("huger")) made.d[1] = made.d[2] = builder.constant(2000000000);
+        return made;
+    }
+    DataType getOutputDataType(int32_t, const DataType *types, int32_t) const noexcept override {
+        return types[0];
+    }
+    bool supportsFormatCombination(int32_t at, const PluginTensorDesc *all, int32_t,
+                                   int32_t) noexcept override {
+        return all[at].type == DataType::kFLOAT && all[at].format == TensorFormat::kLINEAR;
+    }
+    void configurePlugin(const DynamicPluginTensorDesc *, int32_t, const DynamicPluginTensorDesc *,
+                         int32_t) noexcept override {}
+    size_t getWorkspaceSize(const PluginTensorDesc *, int32_t, const PluginTensorDesc *,
+                            int32_t) const noexcept override {
+        return 0;
+    }
+    int32_t enqueue(const PluginTensorDesc *, const PluginTensorDesc *, const void *const *,
+                    void *const *, void *, cudaStream_t) noexcept override {
+        if (is("crash")) *nowhere = 1;
+        return 0;
+    }
+};
+
+struct Creator : IPluginCreator {
+    const char *getPluginName() const noexcept override {
+        static const std::string long_name(100000000, 'x');
+        return is("long") ? long_name.c_str() : is("bytes") ? "\xff\xfe" : "Hostile";
+    }
+    const char *getPluginVersion() const noexcept override { return "1"; }
+    const PluginFieldCollection *getFieldNames() noexcept override { return nullptr; }
+    IPluginV2 *createPlugin(const char *, const PluginFieldCollection *) noexcept override {
+        return new Plugin;
+    }
+    IPluginV2 *deserializePlugin(const char *, const void *, size_t) noexcept override {
+        return new Plugin;
+    }
+    void setPluginNamespace(const char *) noexcept override {}
+    const char *getPluginNamespace() const noexcept override { return ""; }
+};
+
+REGISTER_TENSORRT_PLUGIN(Creator);
+
+}  // namespace
