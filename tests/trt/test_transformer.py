@@ -486,6 +486,12 @@ def experts(
     return layer
 
 
+def ended(net):
+    layer = padded(net, (2, 2, 5, 8))
+    layer.key_value_lengths = net.add_input("ends", trt.int32, (1,) * 8)
+    return layer
+
+
 def padded(net, value):
     inputs = [(2, 4, 3, 8), (2, 2, 5, 8), value]
     tensors = [net.add_input(f"i{i}", trt.float32, s) for i, s in enumerate(inputs)]
@@ -504,6 +510,7 @@ def cache(net, shape):
     [
         (lambda n: cache(n, (-1,) * 4), "write_indices: a tensor (1, 1, 1, 1, 1, 1, 1, 1)"),
         (lambda n: cache(n, (2, 4, 6, 8)), "with 8 axes; expected 1, [batch]"),
+        (ended, "key_value_lengths: a tensor (1, 1, 1, 1, 1, 1, 1, 1)"),
         (lambda n: padded(n, (3,)), "padded tensors have 4 axes, not 1"),
         (lambda n: padded(n, ()), "padded tensors have 4 axes, not 0"),
         (lambda n: experts(n, ((), (2, 3, 2), (2, 3, 2))), "hidden_states: a tensor () with 0"),

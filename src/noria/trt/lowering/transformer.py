@@ -46,6 +46,9 @@ def attention(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
             )
         if form and ends is None:
             raise LoweringError("packed tensors need the lengths of their sequences")
+    for ends, what in ((query_lengths, "query_lengths"), (key_lengths, "key_value_lengths")):
+        if ends is not None:
+            f.must_have_axes(ends, what, "[batch]")
     if any(packed):
         if mask is not None:
             raise LoweringError("a mask of packed sequences")
