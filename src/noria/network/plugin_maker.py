@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy.typing as npt
 
 from noria.network.network import Network
 
-__all__ = ["PluginMaker"]
+__all__ = ["PluginMaker", "handed_over"]
 
 Shape = tuple[int, ...]
 
@@ -53,3 +53,15 @@ class PluginMaker(Protocol):
     def close(self) -> None:
         """The import is over."""
         ...
+
+
+def handed_over(plugins: PluginMaker | None, make: Callable[[], Network]) -> Network:
+    """The network that `make` gives, with the plugins it was made with; the import is over."""
+    try:
+        network = make()
+        if plugins is not None:
+            plugins.hand_over(network)
+        return network
+    finally:
+        if plugins is not None:
+            plugins.close()

@@ -16,7 +16,7 @@ from noria.network.caffe.weights import WHAT, WeightBlob, read_caffemodel
 from noria.network.graph_builder import BATCH, Blob, GraphBuilder, Shape
 from noria.network.model_bytes import foreign, read_model_file, sha256_of
 from noria.network.network import Network
-from noria.network.plugin_maker import PluginMaker
+from noria.network.plugin_maker import PluginMaker, handed_over
 
 __all__ = ["network_from_caffe", "network_from_caffe_bytes"]
 
@@ -85,15 +85,12 @@ def network_from_caffe_bytes(
         decoded = text.decode("latin-1")  # comments in other encodings harm nobody
     net = read_net(read_prototxt(decoded, str(text_path)), str(text_path))
     blobs = read_caffemodel(weights, path)
-    try:
+
+    def make() -> Network:
         importer = _Importer(net, blobs, str(text_path), input_dims, plugins)
-        network = importer.network(outputs, path)
-        if plugins is not None:
-            plugins.hand_over(network)
-        return network
-    finally:
-        if plugins is not None:
-            plugins.close()
+        return importer.network(outputs, path)
+
+    return handed_over(plugins, make)
 
 
 class _Importer:

@@ -12,7 +12,7 @@ from noria.errors import ModelError
 from noria.network.graph_builder import BATCH, Blob, GraphBuilder, shape_text
 from noria.network.model_bytes import read_model_file, sha256_of
 from noria.network.network import Network
-from noria.network.plugin_maker import PluginMaker
+from noria.network.plugin_maker import PluginMaker, handed_over
 from noria.network.uff.lowering import Lowering, Turns, permutation
 from noria.network.uff.ops import LOWERINGS
 from noria.network.uff.proto import WHAT, Node, Uff, read_uff
@@ -78,16 +78,14 @@ def network_from_uff_bytes(
         ModelError: as `network_from_uff`.
     """
     importer = _Importer(read_uff(data, path), str(path), plugins)
-    try:
+
+    def make() -> Network:
         importer.choose_input(input_name, input_dims, input_order)
         network = Network(importer.model(outputs), path=path)
         network.implicit_batch = True
-        if plugins is not None:
-            plugins.hand_over(network)
         return network
-    finally:
-        if plugins is not None:
-            plugins.close()
+
+    return handed_over(plugins, make)
 
 
 class _Importer:
