@@ -14,6 +14,8 @@ import pytest
 from hypothesis import settings
 from onnx import TensorProto, helper
 
+from tests.session import session_folder
+
 # A slow machine is no error: how long an example takes is never what a test is about.
 settings.register_profile("noria", deadline=None)
 settings.load_profile("noria")
@@ -75,6 +77,21 @@ def _state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         del os.environ["XDG_STATE_HOME"]
     else:
         os.environ["XDG_STATE_HOME"] = before
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _bytecode(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Processes that tests start compile Noria's Python once, not each for itself.
+
+    Also where Python is told to write no bytecode, as many containers do: it goes into the tests'
+    own folder, nothing into the checkout.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if os.environ.get("PYTHONDONTWRITEBYTECODE"):
+            patch.delenv("PYTHONDONTWRITEBYTECODE")
+            folder = session_folder(tmp_path_factory) / "bytecode"
+            patch.setenv("PYTHONPYCACHEPREFIX", str(folder))
+        yield
 
 
 @pytest.fixture
