@@ -1,0 +1,80 @@
+"""Progress of a run on a terminal: stage, frames, fps, time left. Silent elsewhere."""
+
+from __future__ import annotations
+
+import os
+import sys
+from time import monotonic
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+__all__ = ["RunProgress"]
+
+_MIN_STEP_S = 0.1  # redraw at most ten times a second: the pipeline has better things to do
+_TERMINAL_ALL_THE_SAME = ("FORCE_COLOR", "TTY_COMPATIBLE")  # to rich
+
+
+class RunProgress:
+    """A context manager; `step()` counts a frame, `stage(text)` says what is going on.
+
+    `unit` names what is counted, if not frames.
+    """
+
+    def __init__(self, *, enabled: bool, unit: str = "frames") -> None:
+        self._bar = _bar(unit) if enabled else None
+        self._frames = 0
+        self._shown_at = 0.0
+        if self._bar is not None:
+            self._task = self._bar.add_task("starting", total=None)
+
+    def stage(self, text: str, total: int | None = None) -> None:
+        """Say what is being done, and of how many frames."""
+        if self._bar is not None:
+            self._bar.update(self._task, description=text, total=total)
+
+    def at(self, done: int, total: int, text: str) -> None:
+        """So much of the whole is done, and this is next."""
+        if self._bar is not None:
+            self._bar.update(self._task, description=text, total=total, completed=done)
+
+    def step(self) -> None:
+        """One more frame has its result."""
+        self._frames += 1
+        if self._bar is not None and (now := monotonic()) - self._shown_at >= _MIN_STEP_S:
+            self._shown_at = now
+            self._bar.update(self._task, completed=self._frames)
+
+    def __enter__(self) -> RunProgress:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _bar(unit: str) -> Progress | None:
+    """None where nobody would see it: rich is not imported for nothing."""
+    if not (_on_terminal() or any(map(os.environ.get, _TERMINAL_ALL_THE_SAME))):
+        return None
+    from noria.cli.output import console
+    from noria.cli.progress_bar import bar
+
+    screen = console(stderr=True)
+    return bar(screen, unit) if screen.is_terminal else None
+
+
+def _on_terminal() -> bool:
+    try:
+        return sys.stderr is not None and sys.stderr.isatty()
+    except ValueError:  # closed
+        return False
