@@ -65,7 +65,7 @@ def _operators_of_plugins(network: Any) -> dict[str, Any]:
 
     if not network.unknown_operators():
         return {"plugins": [], "unknown_operators": []}
-    import onnx_ir as ir
+    from noria.network.ir import ir
 
     registry = known_plugins()
     plugins: dict[Any, dict[str, Any]] = {}

@@ -100,7 +100,7 @@ def check_tensors(model: Any, path: Path) -> list[ExternalRange]:
 
 def _bits(data_type: int, where: str) -> int | None:
     """Bits per element; None for strings."""
-    import onnx_ir as ir
+    from noria.network.ir import ir
 
     try:
         dtype = ir.DataType(data_type)

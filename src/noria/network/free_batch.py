@@ -26,7 +26,7 @@ def free_batch(network: Network) -> Network:
         ModelError: why that cannot be: an input or output without a batch of 1 in front; a shape
             inside that leaves no room for a batch.
     """
-    import onnx_ir as ir
+    from noria.network.ir import ir
 
     for kind, specs in (("input", network.inputs), ("output", network.outputs)):
         for spec in specs:

@@ -117,7 +117,7 @@ class GraphBuilder:
 
     def constant(self, array: npt.ArrayLike, dtype: Any = np.float32, name: str = "") -> Blob:
         """A constant tensor; equal small ones are shared."""
-        import onnx_ir as ir
+        from noria.network.ir import ir
 
         data = np.ascontiguousarray(array, dtype=dtype)
         if np.ndim(array) == 0:
@@ -159,7 +159,7 @@ class GraphBuilder:
         Raises:
             ModelError: an axis is empty, or an output has more than `MAX_ELEMENTS` elements.
         """
-        import onnx_ir as ir
+        from noria.network.ir import ir
 
         fixed = all(b is None or b.fixed for b in inputs)
         for shape, _ in outputs:
@@ -227,7 +227,7 @@ class GraphBuilder:
 
     def filled(self, lengths: Blob, value: float, shape: Shape | None) -> Blob:
         """A float32 tensor of `lengths` (an int64 tensor) elements along its axes, all `value`."""
-        import onnx_ir as ir
+        from noria.network.ir import ir
 
         tensor = ir.tensor(np.array([value], np.float32))
         return self.node("ConstantOfShape", [lengths], shape, value=tensor)
@@ -256,7 +256,7 @@ class GraphBuilder:
 
     def finish(self) -> ir.Model:
         """The model: what the outputs do not need is left out."""
-        import onnx_ir as ir
+        from noria.network.ir import ir
 
         constants: dict[int, ir.Value] = {}
         kept: list[ir.Node] = []
@@ -283,7 +283,7 @@ class GraphBuilder:
         return ir.Model(graph, ir_version=_IR_VERSION, producer_name=self._producer)
 
     def _blob(self, name: str, shape: Shape | None, dtype: Any, fixed: bool = False) -> Blob:
-        import onnx_ir as ir
+        from noria.network.ir import ir
 
         if shape is None:
             kind = ir.TensorType(ir.DataType.from_numpy(np.dtype(dtype)))

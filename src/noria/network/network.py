@@ -122,7 +122,7 @@ class Network:
 
     def _free_negative_axes(self) -> None:
         # Paddle's exporter writes -1 for an axis that is free.
-        import onnx_ir as ir
+        from noria.network.ir import ir
 
         graph = self.model.graph
         inner = (v for node in graph for v in node.outputs)
@@ -206,7 +206,7 @@ class Network:
         Raises:
             ModelError: not writable as ONNX.
         """
-        import onnx_ir as ir
+        from noria.network.ir import ir
 
         try:
             return ir.to_proto(self.model)
@@ -244,7 +244,7 @@ class Network:
 
 
 def _spec(value: ir.Value, kind: str, where: str | None) -> TensorSpec:
-    import onnx_ir as ir
+    from noria.network.ir import ir
 
     if value.type is not None and not isinstance(value.type, ir.TensorType):
         raise ModelError(

@@ -92,8 +92,9 @@ def network_from_onnx_bytes(data: bytes, path: Path) -> Network:
     if not data:
         raise ModelError("the file is empty", where=where, expected="an ONNX model")
     import onnx
-    import onnx_ir as ir
     from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+
+    from noria.network.ir import ir
 
     proto = onnx.ModelProto()
     try:

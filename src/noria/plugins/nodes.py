@@ -276,7 +276,7 @@ class _Resolver:
 
     def _made(self, node: Any, creator: Any, known: Sequence[Known | None]) -> tuple[Any, Instance]:
         """The node as `onnx_ir` sees it, and what the creator makes of it."""
-        import onnx_ir as ir
+        from noria.network.ir import ir
 
         ir_node = ir.serde.deserialize_node(node)
         for value, fact in zip(ir_node.inputs, known, strict=True):

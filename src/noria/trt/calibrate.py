@@ -161,8 +161,9 @@ class _Activations:
     """A graph that puts out its float activations, too."""
 
     def __init__(self, lowered: Lowered, profiles: list[dict[str, Any]]) -> None:
-        import onnx_ir as ir
         from onnx import TensorProto, helper
+
+        from noria.network.ir import ir
 
         proto = prepare(lowered.network.to_proto())
         names = activation_names(proto)

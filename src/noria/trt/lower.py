@@ -236,8 +236,9 @@ class _Lowering:
 
     def _model(self, inputs: list[Any], outputs: list[Any]) -> Any:
         import onnx
-        import onnx_ir as ir
         from onnx import helper
+
+        from noria.network.ir import ir
 
         network = self._network
         imports = [helper.make_opsetid("", network._opset)]

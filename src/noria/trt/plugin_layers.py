@@ -99,8 +99,7 @@ def add_parsed(
     logger: Any,
 ) -> ILayer | None:
     """The layer of a node that a creator is registered for; None if it cannot be made."""
-    import onnx_ir as ir
-
+    from noria.network.ir import ir
     from noria.plugins.calls import Instance, call_creator
     from noria.plugins.creators import IPluginCreatorV3One
     from noria.plugins.fields import fields_of

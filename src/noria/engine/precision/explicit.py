@@ -319,7 +319,7 @@ def _check_names(
 
 def as_network(proto: Proto, old: Network) -> Network:
     """The network of a changed graph, still known by the files of the old one."""
-    import onnx_ir as ir
+    from noria.network.ir import ir
 
     made = Network(
         ir.from_proto(proto),

@@ -28,7 +28,7 @@ class LayerPrecision(NamedTuple):
 
 def graph_precision(network: Network) -> Precision:
     """The lowest precision in a network's graph; `best` where INT8 and FP16 meet."""
-    import onnx_ir as ir
+    from noria.network.ir import ir
 
     graph = network.model.graph
     types: set[ir.DataType | None] = set()

@@ -36,7 +36,7 @@ def fix_shapes(network: Network, options: Options) -> Profile:
     Raises:
         EngineError: a shape is for no input, has another rank, or contradicts a fixed axis.
     """
-    import onnx_ir as ir
+    from noria.network.ir import ir
 
     warnings: list[str] = []
     least, best, most = _profile_shapes(options)
@@ -143,7 +143,7 @@ def _check_fits(spec: TensorSpec, shape: tuple[int, ...]) -> None:
 
 def _fix_outputs(network: Network, fixed: Mapping[str, int]) -> None:
     """The same name means the same number."""
-    import onnx_ir as ir
+    from noria.network.ir import ir
 
     graph = network.model.graph
     for value in (*graph.outputs, *(v for node in graph for v in node.outputs)):

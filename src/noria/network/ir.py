@@ -1,0 +1,54 @@
+"""`onnx_ir` without SymPy, which costs more to import than all else that reading a model needs.
+
+The library imports it for arithmetic with symbolic axes, which Noria does not do. Here SymPy is
+imported when somebody does. `from noria.network.ir import ir` stands for `import onnx_ir as ir`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import onnx_ir as ir
+
+__all__ = ["ir"]
+
+# The second uses the first while it is imported; only the arithmetic uses the second.
+_LATER = ("sympy", "onnx_ir._symbolic_shapes")
+
+
+class _Later(ModuleType):
+    """Stands for a module until something of it is asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # what the import system asks
+            raise AttributeError(name)
+        self.leave()
+        return getattr(importlib.import_module(self.__name__), name)
+
+    def leave(self) -> None:
+        """Whoever imports the module from now on gets it itself."""
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+
+
+def _imported() -> ModuleType:
+    if not {"onnx_ir", *_LATER} & sys.modules.keys():
+        later = [_Later(name) for name in _LATER]
+        sys.modules.update({module.__name__: module for module in later})
+        try:
+            return importlib.import_module("onnx_ir")
+        except ImportError:  # another version of it, which takes no stand-in
+            for name in [n for n in sys.modules if n.partition(".")[0] == "onnx_ir"]:
+                del sys.modules[name]
+        finally:
+            for module in later:
+                module.leave()
+    return importlib.import_module("onnx_ir")
+
+
+if not TYPE_CHECKING:
+    ir = _imported()
