@@ -27,15 +27,16 @@ nb::object call_detector(DetectorParser &parser, const nb::list &tensors,
                          const std::vector<int> &data_types, unsigned int width,
                          unsigned int height, unsigned int channels) {
     BoundTensors bound(parser, tensors, data_types);
-    ByteVector boxes;
-    bool usable;
-    {
+    std::unique_ptr<DetectorResult> result = parser.take_kept();
+    if (!result) {
+        result = std::make_unique<DetectorResult>();
         nb::gil_scoped_release unlocked;
-        usable = parser.call(NvDsInferNetworkInfo{width, height, channels}, boxes);
+        result->usable = parser.call(NvDsInferNetworkInfo{width, height, channels}, result->boxes);
     }
-    if (!usable) return nb::none();
-    const size_t size = boxes.size(), capacity = boxes.capacity();
-    void *storage = boxes.release();
+    if (result->error) std::rethrow_exception(result->error);
+    if (!result->usable) return nb::none();
+    const size_t size = result->boxes.size(), capacity = result->boxes.capacity();
+    void *storage = result->boxes.release();
     nb::capsule owner(storage ? storage : ::operator new(1), free_storage);
     Bytes bytes(owner.data(), {size}, owner);
     return nb::make_tuple(bytes, capacity);
@@ -48,25 +49,18 @@ nb::object new_array(std::unique_ptr<T[]> values, Shape... shape) {
     return nb::cast(nb::ndarray<nb::numpy, T>(data, {static_cast<size_t>(shape)...}, owner));
 }
 
-// Boxes taken out of records whose first 24 bytes are class, left, top, width, height, score.
+// Arrays of their own for boxes.
 struct Boxes {
     size_t count;
     std::unique_ptr<float[]> boxes, scores;
     std::unique_ptr<int32_t[]> ids;
-    bool sound = true;  // every number is finite and no class id exceeds the signed range
+    bool sound = true;
 
     explicit Boxes(size_t count)
         : count(count), boxes(new float[4 * count]), scores(new float[count]),
           ids(new int32_t[count]) {}
 
-    void take(size_t i, const void *record) {
-        const char *from = static_cast<const char *>(record);
-        std::memcpy(&ids[i], from, 4);
-        std::memcpy(&boxes[4 * i], from + 4, 16);
-        std::memcpy(&scores[i], from + 20, 4);
-        for (size_t k = 4 * i; k < 4 * i + 4; ++k) sound &= std::isfinite(boxes[k]);
-        sound &= std::isfinite(scores[i]) && ids[i] >= 0;
-    }
+    BoxArrays arrays() { return {boxes.get(), scores.get(), ids.get(), nullptr}; }
 };
 
 // Boxes of `words` 32-bit words each -> ((N, 4) boxes, scores, class ids, angles or None, sound).
@@ -74,14 +68,9 @@ nb::tuple decode_boxes(const Bytes &bytes, size_t words, bool with_angles) {
     Boxes found(bytes.shape(0) / (4 * words));
     with_angles = with_angles && words == 7;
     std::unique_ptr<float[]> angles(with_angles ? new float[found.count] : nullptr);
-    const uint8_t *from = bytes.data();
-    for (size_t i = 0; i < found.count; ++i, from += 4 * words) {
-        found.take(i, from);
-        if (with_angles) {
-            std::memcpy(&angles[i], from + 24, 4);
-            found.sound &= std::isfinite(angles[i]);
-        }
-    }
+    BoxArrays arrays = found.arrays();
+    arrays.angles = angles.get();
+    found.sound = take_boxes(bytes.data(), found.count, 4 * words, arrays);
     nb::object tilt = nb::none();
     if (with_angles) tilt = new_array(std::move(angles), found.count);
     return nb::make_tuple(new_array(std::move(found.boxes), found.count, 4),
@@ -132,10 +121,11 @@ nb::object call_instances(InstanceParser &parser, const nb::list &tensors,
     objects.require_records();
     if (objects.count() > most_objects) return nb::int_(objects.count());
     Boxes found(objects.count());
+    found.sound = take_boxes(objects.begin, found.count, sizeof(NvDsInferInstanceMaskInfo),
+                             found.arrays());
     nb::list masks;
     MaskFaults faults;
     for (size_t i = 0; i < found.count; ++i) {
-        found.take(i, &objects.record(i));
         masks.append(copy_mask(objects.record(i), most_pixels, most_pixels_together, faults));
     }
     return nb::make_tuple(

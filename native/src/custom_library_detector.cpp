@@ -1,7 +1,9 @@
 #include "custom_library_detector.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -27,6 +29,37 @@ bool may_be_memory(const void *pointer) {
 }
 
 }  // namespace
+
+BoxBlock::BoxBlock(void *block, size_t count, bool with_angles) {
+    const auto rounded = [](size_t bytes_) { return (bytes_ + 63) / 64 * 64; };
+    char *const start = static_cast<char *>(block);
+    const size_t scores = rounded(16 * count), ids = scores + rounded(4 * count);
+    const size_t angles = ids + rounded(4 * count);
+    arrays = {reinterpret_cast<float *>(start), reinterpret_cast<float *>(start + scores),
+              reinterpret_cast<int32_t *>(start + ids),
+              with_angles ? reinterpret_cast<float *>(start + angles) : nullptr};
+    bytes = (with_angles ? angles : ids) + 4 * count;
+}
+
+bool sound_boxes(const BoxArrays &arrays, size_t count) {
+    bool sound = true;
+    for (size_t i = 0; i < 4 * count; ++i) sound &= std::isfinite(arrays.boxes[i]);
+    for (size_t i = 0; i < count; ++i)
+        sound &= std::isfinite(arrays.scores[i]) && arrays.ids[i] >= 0 &&
+                 (!arrays.angles || std::isfinite(arrays.angles[i]));
+    return sound;
+}
+
+bool take_boxes(const void *records, size_t count, size_t stride, const BoxArrays &to) {
+    const char *from = static_cast<const char *>(records);
+    for (size_t i = 0; i < count; ++i, from += stride) {
+        std::memcpy(&to.ids[i], from, 4);
+        std::memcpy(&to.boxes[4 * i], from + 4, 16);
+        std::memcpy(&to.scores[i], from + 20, 4);
+        if (to.angles) std::memcpy(&to.angles[i], from + 24, 4);
+    }
+    return sound_boxes(to, count);
+}
 
 char *ByteVector::release() {
     char *storage = begin;

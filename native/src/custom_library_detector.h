@@ -1,6 +1,10 @@
 // Detector and instance parsers (`parse-bbox-func-name`, `parse-bbox-instance-mask-func-name`).
 #pragma once
 
+#include <cstdint>
+#include <exception>
+#include <memory>
+
 #include "custom_library_function.h"
 
 // std::vector as libstdc++ lays it out. The element size is the library's secret (24 or 28 bytes),
@@ -21,6 +25,35 @@ struct ByteVector {
     char *release();  // the caller frees with operator delete
 };
 
+// Boxes as arrays, in pixels of the network's input.
+struct BoxArrays {
+    float *boxes;  // left, top, width, height of each
+    float *scores;
+    int32_t *ids;
+    float *angles;  // or null
+};
+
+// The same arrays one after the other in a block of memory, each from a multiple of 64 bytes on.
+struct BoxBlock {
+    BoxBlock(void *block, size_t count, bool with_angles);
+    BoxArrays arrays;
+    size_t bytes;  // of all of them; a block is no smaller
+};
+
+// Whether every number is finite and no class id is negative: it exceeds the signed range then.
+bool sound_boxes(const BoxArrays &arrays, size_t count);
+
+// Takes `count` records apart, one each `stride` bytes: class, left, top, width, height, score, and
+// with 28 bytes an angle. Whether they are sound.
+bool take_boxes(const void *records, size_t count, size_t stride, const BoxArrays &to);
+
+// What one call of a detector parser came to.
+struct DetectorResult {
+    bool usable = false;  // what the function returned
+    ByteVector boxes;
+    std::exception_ptr error;
+};
+
 class DetectorParser : public CustomFunction {
 public:
     DetectorParser(std::shared_ptr<SharedObject> library, const std::string &name);
@@ -32,8 +65,13 @@ public:
     // Returns the function's result; `objects` holds what it left.
     bool call(const NvDsInferNetworkInfo &network, ByteVector &objects);
 
+    // A result that was got elsewhere: the next call from Python is answered with it.
+    void keep(std::unique_ptr<DetectorResult> result) { kept_ = std::move(result); }
+    std::unique_ptr<DetectorResult> take_kept() { return std::move(kept_); }
+
 private:
     NvDsInferParseDetectionParams params_;
+    std::unique_ptr<DetectorResult> kept_;
 };
 
 // What an instance parser left: records of one size in every generation, each of which may own a

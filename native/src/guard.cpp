@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <sys/mman.h>
@@ -10,7 +11,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <tuple>
 
+#include "guard_calls.h"
 #include "guard_channel.h"
 #include "guard_crash.h"
 #include "guard_memory.h"
@@ -22,6 +25,7 @@ using namespace nb::literals;
 
 namespace {
 
+using Shown = std::tuple<uintptr_t, uintptr_t, std::string, int, uint64_t>;
 using Array = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 
 // "given", "died" or "late". Signals of the application are handled meanwhile: their handlers may
@@ -67,6 +71,26 @@ const char *ask(GuardChannel &channel, const nb::list &arrays, const std::vector
     return wait_for_answer(channel, timeout_s, process);
 }
 
+// Boxes that a worker left: (boxes, scores, class ids, angles or None, whether they are sound, bytes
+// that they take); None if there is no room for as many.
+nb::object boxes_in(uintptr_t address, size_t size, size_t count, bool with_angles) {
+    if (count > size / 24) return nb::none();
+    const size_t bytes = BoxBlock(nullptr, count, with_angles).bytes;
+    if (bytes > size) return nb::none();
+    void *copy = ::operator new(bytes);
+    nb::capsule owner(copy, [](void *p) noexcept { ::operator delete(p); });
+    std::memcpy(copy, reinterpret_cast<const void *>(address), bytes);
+    const BoxArrays arrays = BoxBlock(copy, count, with_angles).arrays;
+    const auto array = [&](auto *data, auto... shape) {
+        using T = std::remove_pointer_t<decltype(data)>;
+        return nb::cast(nb::ndarray<nb::numpy, T>(data, {static_cast<size_t>(shape)...}, owner));
+    };
+    nb::object angles = nb::none();
+    if (with_angles) angles = array(arrays.angles, count);
+    return nb::make_tuple(array(arrays.boxes, count, 4), array(arrays.scores, count),
+                          array(arrays.ids, count), angles, sound_boxes(arrays, count), bytes);
+}
+
 void protect(uintptr_t address, size_t bytes, bool readable, bool writable) {
     const int rights = (readable ? PROT_READ : 0) | (writable ? PROT_WRITE : 0);
     if (mprotect(reinterpret_cast<void *>(address), bytes, rights) != 0)
@@ -86,6 +110,37 @@ void bind_guard(nb::module_ &m) {
         .def("next", &GuardChannel::next, nb::call_guard<nb::gil_scoped_release>())
         .def("answer", &GuardChannel::answer);
 
+    nb::class_<GuardCalls>(m, "GuardCalls", "Calls of a detector parser without Python.")
+        .def(
+            "__init__",
+            [](GuardCalls *self, DetectorParser &parser, unsigned int width, unsigned int height,
+               unsigned int channels, std::string function, size_t most_boxes) {
+                new (self) GuardCalls(parser, {width, height, channels}, std::move(function),
+                                      most_boxes);
+            },
+            "parser"_a, "width"_a, "height"_a, "channels"_a, "function"_a, "most_boxes"_a,
+            nb::keep_alive<1, 2>())
+        .def(
+            "learn",
+            [](GuardCalls &calls, const GuardChannel &channel, const std::vector<Shown> &shown) {
+                std::vector<GuardRegion> regions;
+                for (const auto &[start, end, name, file, offset] : shown)
+                    regions.push_back({start, end, name, file, offset});
+                calls.learn(channel, std::move(regions));
+            },
+            "channel"_a, "regions"_a,
+            "Calls whose tensors are where those of the last one were may be done natively. "
+            "`regions`: start, end, name, file or -1 and offset of each tensor.")
+        .def(
+            "serve",
+            [](GuardCalls &calls, GuardChannel &channel, size_t words, bool with_angles,
+               uintptr_t out, size_t size) {
+                return calls.serve(channel, words, with_angles, reinterpret_cast<char *>(out), size);
+            },
+            "channel"_a, "words"_a, "with_angles"_a, "out"_a, "size"_a,
+            nb::call_guard<nb::gil_scoped_release>(),
+            "Answer calls until a request is for Python (True), or nobody is there (False).");
+
     nb::class_<GuardMapping>(m, "GuardMapping", "Whole pages of a file in shared memory.")
         .def(nb::init<int, uint64_t, size_t, bool>(), "file"_a, "offset"_a, "bytes"_a,
              "writable"_a)
@@ -98,8 +153,28 @@ void bind_guard(nb::module_ &m) {
                 slots.add({start, bytes, offset, mapped});
             },
             "start"_a, "bytes"_a, "offset"_a, "mapped"_a);
+    m.attr("GUARD_HUGE_PAGE") = guard_huge_page;
+    nb::dict words;
+    words["OP"] = guard_op;
+    words["MESSAGE_BYTES"] = guard_message_bytes;
+    words["INPUT_SIZE"] = guard_input_size;
+    words["STATUS"] = guard_status;
+    words["SIDE_START"] = guard_side_start;
+    words["SIDE_BYTES"] = guard_side_bytes;
+    words["OUTPUT_SIZE"] = guard_output_size;
+    words["VALUES"] = guard_values;
+    words["WROTE"] = guard_wrote;
+    words["MESSAGE"] = guard_message;
+    words["CALL"] = guard_call;
+    words["HAS_ANGLES"] = guard_has_angles;
+    words["HAS_MASKS"] = guard_has_masks;
+    m.attr("GUARD_WORDS") = words;
     m.attr("GUARD_MAX_PLACES") = guard_max_places;
     m.attr("GUARD_PLACES_AT") = guard_places_at;
+
+    m.def("guard_boxes", &boxes_in, "address"_a, "size"_a, "count"_a, "with_angles"_a,
+          "Copies of a worker's boxes: ((N, 4) boxes, scores, class ids, angles or None, whether all "
+          "is finite and in range, bytes that they take); None if there are not as many bytes.");
 
     m.def("guard_sandbox", &guard_sandbox, "memory_bytes"_a,
           "Give up what a library does not need, for good; what could not be done, in words.");

@@ -49,9 +49,8 @@ void GuardChannel::wake(std::atomic<uint32_t> &sleeps, int event) {
 void GuardChannel::post(const std::vector<GuardCopy> &copies, const std::vector<uint64_t> &places) {
     const uint32_t number = control_->request.load() + 1;
     for (const GuardCopy &copy : copies) std::memcpy(copy.to, copy.from, copy.bytes);
-    auto *words = reinterpret_cast<uint64_t *>(reinterpret_cast<char *>(control_) + guard_words_at);
     const size_t count = std::min(places.size(), 3 * guard_max_places);
-    std::copy_n(places.begin(), count, words + guard_places_at);
+    std::copy_n(places.begin(), count, words() + guard_places_at);
     posted_ = Clock::now();
     control_->request.store(number);
     wake(control_->worker_sleeps, other_event_);

@@ -24,6 +24,12 @@ constexpr size_t guard_words_at = 64;
 // Words from here on tell, three for a tensor, where it is: 0 for where it was prepared to be, else
 // its offset in the memory of outputs + 1; offset and size of the slot that it is in.
 constexpr size_t guard_places_at = 64;
+// Words of a request (the first three) and of an answer.
+constexpr size_t guard_op = 0, guard_message_bytes = 1, guard_input_size = 2;
+constexpr size_t guard_status = 16, guard_side_start = 17, guard_side_bytes = 18,
+                 guard_output_size = 19, guard_values = 20, guard_wrote = 40;
+constexpr uint64_t guard_message = 1, guard_call = 2;  // guard_op
+constexpr uint64_t guard_has_angles = 1, guard_has_masks = 2;  // second value of boxes
 constexpr size_t guard_max_places = ((guard_control_bytes - guard_words_at) / 8 - guard_places_at) / 3;
 
 struct GuardCopy {
@@ -45,11 +51,15 @@ public:
     GuardChannel(const GuardChannel &) = delete;
     GuardChannel &operator=(const GuardChannel &) = delete;
 
+    // What requests and answers are written into.
+    uint64_t *words() const {
+        return reinterpret_cast<uint64_t *>(reinterpret_cast<char *>(control_) + guard_words_at);
+    }
+
     // The application: copy tensors, say where the others are, then post a request.
     void post(const std::vector<GuardCopy> &copies, const std::vector<uint64_t> &places);
     // The application: wait for its answer. `process` is a pidfd. After `interrupted` wait again.
     GuardAnswer wait(double timeout_s, int process);
-
 
     // The worker: wait for a request; false if there is nobody to wait for.
     bool next();

@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 // Installs the handlers in this thread: fatal signals, std::terminate, exit, and `hang_signal`,
 // which only reports. The report goes to `fd`.
@@ -24,6 +25,14 @@ void guard_report_to(int fd, int hang_signal);
 
 // What is called from now on; null or "": nothing of the user's.
 void guard_set_function(const char *name);
+
+// Memory that a page follows which cannot be written, or of a file, which can only be read.
+struct GuardRegion {
+    uintptr_t start, end;
+    std::string name;
+    int file;         // or -1
+    uint64_t offset;  // of the page that `start` is in
+};
 
 // Names the memory that an inaccessible page follows; `slot` is 0 to 159. Empty name: no longer.
 // With a `file`, its pages are mapped there for reading, from `offset` on: the first write into them

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+constexpr size_t guard_huge_page = size_t{1} << 21;
+
 // A piece of a file, mapped as long as this lives. All pages are there from the start.
 class GuardMapping {
 public:

@@ -169,6 +169,21 @@ class GuardChannel:
 
     def answer(self) -> bool: ...
 
+class GuardCalls:
+    """Calls of a detector parser without Python."""
+
+    def __init__(self, parser: DetectorParser, width: int, height: int, channels: int, function: str, most_boxes: int) -> None: ...
+
+    def learn(self, channel: GuardChannel, regions: Sequence[tuple[int, int, str, int, int]]) -> None:
+        """
+        Calls whose tensors are where those of the last one were may be done natively. `regions`: start, end, name, file or -1 and offset of each tensor.
+        """
+
+    def serve(self, channel: GuardChannel, words: int, with_angles: bool, out: int, size: int) -> bool:
+        """
+        Answer calls until a request is for Python (True), or nobody is there (False).
+        """
+
 class GuardMapping:
     """Whole pages of a file in shared memory."""
 
@@ -184,9 +199,18 @@ class GuardSlots:
 
     def add(self, start: int, bytes: int, offset: int, mapped: int) -> None: ...
 
+GUARD_HUGE_PAGE: int = 2097152
+
+GUARD_WORDS: dict = ...
+
 GUARD_MAX_PLACES: int = 146
 
 GUARD_PLACES_AT: int = 64
+
+def guard_boxes(address: int, size: int, count: int, with_angles: bool) -> object:
+    """
+    Copies of a worker's boxes: ((N, 4) boxes, scores, class ids, angles or None, whether all is finite and in range, bytes that they take); None if there are not as many bytes.
+    """
 
 def guard_sandbox(memory_bytes: int) -> list[str]:
     """

@@ -2,4 +2,4 @@
 
 __all__ = ["NATIVE_API"]
 
-NATIVE_API = "5afa1a42bd1c"
+NATIVE_API = "92661bdebf36"

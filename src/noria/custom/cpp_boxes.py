@@ -101,6 +101,13 @@ class CppBoxParser(_WithThresholds):
             layout = self._layout.of_frame(data, capacity, network, params, self.where)
         return self._decode(data, layout)
 
+    @property
+    def box_words(self) -> tuple[int, bool]:
+        """See `CheckedCppParser`."""
+        layout = self._layout
+        words = layout.current // 4 if layout.certain and layout.current else 0
+        return words, self._rotation and words == 7
+
     def _decode(self, data: npt.NDArray[np.uint8], layout: int) -> tuple[Detections, bool]:
         boxes, scores, ids, angles, sound = _native.decode_boxes(data, layout // 4, self._rotation)
         detections = Detections.unchecked(boxes, scores, ids, angles=angles)
@@ -125,6 +132,16 @@ class CheckedCppParser(CheckedParser):
         if sound and len(detections.scores) <= MAX_OBJECTS:
             return detections
         return self.check(detections, params)
+
+    @property
+    def native(self) -> Any:
+        """The `DetectorParser`, as the last call left it."""
+        return self._cpp.native
+
+    @property
+    def box_words(self) -> tuple[int, bool]:
+        """32-bit words of a box (0 while that is not certain), and whether the last is an angle."""
+        return self._cpp.box_words
 
 
 class CppInstanceParser(_WithThresholds):

@@ -64,7 +64,8 @@ class OutputArena:
         self._max_bytes = max_bytes
         self._owner = os.getpid()
         self._lock = threading.Lock()
-        self._size = 0
+        self._size = 0  # of all slots
+        self._end = 0  # of the last one in the file
         self._file = wire.new_memory("results", 0)
         try:  # the worker can only read it
             self.fd = os.open(f"/proc/self/fd/{self._file}", os.O_RDONLY | os.O_CLOEXEC)
@@ -102,14 +103,19 @@ class OutputArena:
         return None
 
     def _another(self, room: int) -> _Slot | None:
+        huge = _native.GUARD_HUGE_PAGE
+        if room > huge // 2:  # in huge pages; the file has holes then, which are no memory
+            room = -(-room // huge) * huge
+            self._end = -(-self._end // huge) * huge
         size = room + wire.PAGE
         if self._size + size > self._max_bytes:
             return None
         try:
-            os.ftruncate(self._file, self._size + size)
-            mapping = _native.GuardMapping(self._file, self._size, room, True)
+            os.ftruncate(self._file, self._end + size)
+            mapping = _native.GuardMapping(self._file, self._end, room, True)
         except (OSError, RuntimeError):
             return None
-        self.slots.add(mapping.address, room, self._size, size)
+        self.slots.add(mapping.address, room, self._end, size)
         self._size += size
+        self._end += size
         return _Slot(mapping, room)

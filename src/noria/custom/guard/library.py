@@ -24,7 +24,7 @@ from noria.custom.inputs import INPUT_INITIALIZER, InputInitializer
 from noria.custom.validate import CheckedParser
 from noria.custom.validate_maps import CheckedClassifier, CheckedSegmentation
 from noria.errors import CustomLibraryError, ParserError
-from noria.meta import Layer, NetworkInfo
+from noria.meta import DetectionParams, Detections, Layer, NetworkInfo
 from noria.notices import Notice, note_once
 
 __all__ = ["GuardedLibrary"]
@@ -134,7 +134,7 @@ class GuardedLibrary:
 
     def _boxes(self, kind: ParserKind, name: str) -> CheckedParser:
         function = self._function(kind, name)
-        checked = CheckedParser(function, function.where)
+        checked = _CheckedBoxes(function, function.where)
         function.notices = checked.notices
         return checked
 
@@ -293,6 +293,17 @@ class GuardedLibrary:
         )
 
 
+class _CheckedBoxes(CheckedParser):
+    """Of a `_Function`, whose values were looked at while they were read."""
+
+    __slots__ = ()
+
+    def check(self, returned: Any, params: DetectionParams) -> Detections:
+        """See `CheckedParser`; what is returned is (detections, whether they are sound)."""
+        detections, sound = returned
+        return detections if sound else super().check(detections, params)
+
+
 class _Function:
     """One parser in the worker."""
 
@@ -329,7 +340,7 @@ class _Function:
         """Whether the worker is prepared for a call with these."""
         return (
             params is self._params
-            and network == self._network
+            and (network is self._network or network == self._network)
             and self._layout == [(n, x.data.dtype, x.data.shape) for n, x in layers.items()]
         )
 

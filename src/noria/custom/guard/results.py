@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noria import _native
 from noria.custom.guard.cases import ParserKind
-from noria.custom.guard.wire import Nonsense, Region, Writer
+from noria.custom.guard.wire import HAS_ANGLES, HAS_MASKS, Nonsense, Region, Writer
 from noria.custom.validate import MAX_MASK_PIXELS, MAX_MASKS_PIXELS, MAX_OBJECTS, NO_MASK
 from noria.custom.validate_maps import MAX_ATTRIBUTES, MAX_MAP_PIXELS, MAX_TEXT
 from noria.meta import Classification, Detections, Segmentation
@@ -22,15 +23,14 @@ from noria.meta import Classification, Detections, Segmentation
 __all__ = ["READERS", "WRITERS"]
 
 _F32, _I32, _U8 = np.dtype(np.float32), np.dtype(np.int32), np.dtype(np.uint8)
-_HAS_ANGLES, _HAS_MASKS = 1, 2
 _MAX_LETTERS = 4 * (MAX_TEXT + MAX_ATTRIBUTES * 4096)
 
 
 def _write_detections(result: Detections, out: Writer) -> list[int]:
     if not len(result.scores):
         return [0, 0]
-    flags = (_HAS_ANGLES if result.angles is not None else 0) | (
-        _HAS_MASKS if result.masks is not None else 0
+    flags = (HAS_ANGLES if result.angles is not None else 0) | (
+        HAS_MASKS if result.masks is not None else 0
     )
     for array in (result.boxes, result.scores, result.class_ids):
         out.add(array)
@@ -55,33 +55,28 @@ class _Reader:
         return array.copy()
 
 
-def _read_detections(values: Sequence[int], region: Region, start: int) -> Detections:
+def _read_detections(values: Sequence[int], region: Region, start: int) -> tuple[Detections, bool]:
+    """The detections, and whether their numbers are finite and no class id is negative."""
     count, flags = values[0], values[1]
-    if count > MAX_OBJECTS or flags > 3:
+    if count > MAX_OBJECTS or flags > (HAS_ANGLES | HAS_MASKS):
         raise Nonsense(f"{count} boxes")
     if not count:
-        return Detections.unchecked(np.empty((0, 4), _F32), np.empty(0, _F32), np.empty(0, _I32))
-    # One copy for all of them: each begins at the next multiple of 64 bytes.
-    one = -(-4 * count // 64) * 64
-    at = -(-16 * count // 64) * 64
-    block = region.view(start, _U8, (at + one + 4 * count,)).copy()
-    boxes = block[: 16 * count].view(_F32).reshape(count, 4)
-    scores = block[at : at + 4 * count].view(_F32)
-    ids = block[at + one : at + one + 4 * count].view(_I32)
-    angles = None
-    reader = _Reader(region, start + at + one + 4 * count)
-    if flags & _HAS_ANGLES:
-        angles = reader.take(_F32, count)
-    masks = None
-    if flags & _HAS_MASKS:
-        sizes = reader.take(_I32, count, 2)
-        pixels = sizes[:, 0].astype(np.int64) * sizes[:, 1]
-        if count and (sizes.min() < 0 or pixels.max() > MAX_MASK_PIXELS):
-            raise Nonsense("masks of absurd size")
-        if pixels.sum() > MAX_MASKS_PIXELS:
-            raise Nonsense("masks of absurd size")
-        masks = [reader.take(_F32, h, w) if h * w else NO_MASK for h, w in sizes.tolist()]
-    return Detections.unchecked(boxes, scores, ids, masks=masks, angles=angles)
+        none = Detections.unchecked(np.empty((0, 4), _F32), np.empty(0, _F32), np.empty(0, _I32))
+        return none, True
+    address, size = region.part(start)
+    found: Any = _native.guard_boxes(address, size, count, bool(flags & HAS_ANGLES))
+    if found is None:
+        raise Nonsense(f"{count} boxes in {size} bytes")
+    boxes, scores, ids, angles, sound, end = found
+    if not flags & HAS_MASKS:
+        return Detections.unchecked(boxes, scores, ids, angles=angles), sound
+    reader = _Reader(region, start + end)
+    sizes = reader.take(_I32, count, 2)
+    pixels = sizes[:, 0].astype(np.int64) * sizes[:, 1]
+    if sizes.min() < 0 or pixels.max() > MAX_MASK_PIXELS or pixels.sum() > MAX_MASKS_PIXELS:
+        raise Nonsense("masks of absurd size")
+    masks = [reader.take(_F32, h, w) if h * w else NO_MASK for h, w in sizes.tolist()]
+    return Detections.unchecked(boxes, scores, ids, masks=masks, angles=angles), False
 
 
 def _write_classification(result: Classification, out: Writer) -> list[int]:

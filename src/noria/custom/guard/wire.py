@@ -41,17 +41,19 @@ INPUT_BYTES = 1 << 16  # at the start
 MAX_RESULT_BYTES = (1 << 30) + (1 << 26)
 """Most bytes of one result: masks of a frame may have 1 GiB, and its boxes come with them."""
 
+_AT = _native.GUARD_WORDS  # their numbers, see `native/src/guard_channel.h`
 # Words of a request.
-OP, MESSAGE_BYTES, INPUT_SIZE = 0, 1, 2
+OP, MESSAGE_BYTES, INPUT_SIZE = _AT["OP"], _AT["MESSAGE_BYTES"], _AT["INPUT_SIZE"]
+MESSAGE, CALL = _AT["MESSAGE"], _AT["CALL"]
 # Words of an answer: whether it is an error, place and length of its JSON in the output region,
 # size of that region, and up to 12 numbers of the kind of result, whose arrays begin at 0.
-STATUS, SIDE_START, SIDE_BYTES, OUTPUT_SIZE, VALUES = 16, 17, 18, 19, 20
-MESSAGE, CALL = 1, 2
+STATUS, SIDE_START, SIDE_BYTES = _AT["STATUS"], _AT["SIDE_START"], _AT["SIDE_BYTES"]
+OUTPUT_SIZE, VALUES = _AT["OUTPUT_SIZE"], _AT["VALUES"]
 # In an answer: 1 if the library wrote into tensors that it only shares, NOT_SHARED if it
-# cannot share them: nothing was called. Places: of the tensors
-# of a call, see `native/src/guard_channel.h`.
-WROTE, NOT_SHARED = 40, 2
+# cannot share them: nothing was called. Places: of the tensors of a call.
+WROTE, NOT_SHARED = _AT["WROTE"], 2
 PLACES, MAX_PLACES = _native.GUARD_PLACES_AT, _native.GUARD_MAX_PLACES
+HAS_ANGLES, HAS_MASKS = _AT["HAS_ANGLES"], _AT["HAS_MASKS"]  # second value of boxes
 
 _SEALS = getattr(fcntl, "F_SEAL_SHRINK", 2) | getattr(fcntl, "F_SEAL_SEAL", 1)
 
@@ -126,6 +128,16 @@ class Region:
     def put(self, start: int, data: bytes) -> None:
         """Write bytes that fit."""
         self._bytes[start : start + len(data)] = np.frombuffer(data, np.uint8)
+
+    def part(self, start: int) -> tuple[int, int]:
+        """Address and bytes of what is from `start` on.
+
+        Raises:
+            Nonsense: that is not within the region.
+        """
+        if not 0 <= start <= self.size:
+            raise Nonsense(f"boxes at {start} of {self.size} bytes")
+        return self.address + start, self.size - start
 
     def take(self, start: int, count: int) -> bytes:
         """Copy bytes out.

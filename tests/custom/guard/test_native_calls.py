@@ -1,0 +1,115 @@
+"""Calls that the worker answers without Python are the same as calls in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noria.custom import open_library
+from noria.custom.guard import GuardOptions, keeper
+from noria.custom.guard.library import GuardedLibrary
+from noria.custom.validate import CheckedParser
+from noria.errors import NoriaError
+from noria.meta import BoxParser, DetectionParams, Layer, NetworkInfo
+from tests.custom.conftest import Compile
+
+pytestmark = pytest.mark.skipif(
+    keeper.can_guard() is not None, reason=f"no workers here: {keeper.can_guard()}"
+)
+SHAPE = (1, 20_000)  # large enough for memory that is shared
+NETWORKS = NetworkInfo(32, 32, 3), NetworkInfo(64, 48, 3)
+PARAMS = [DetectionParams(n, np.linspace(0.1, 0.5, n, dtype=np.float32)) for n in (1, 3)]
+RETURNED, FALSE, THROWN, NAN, WILD_CLASS, IN_PLACE = range(6)
+
+Parsers = tuple[CheckedParser, CheckedParser, GuardedLibrary]
+Step = tuple[int, int, int, bool, int, int]
+
+
+@pytest.fixture(scope="module", params=["28", "24", "told by frames"])
+def parsers(
+    compile_parser: Compile, tmp_path_factory: pytest.TempPathFactory, request: Any
+) -> Iterator[Parsers]:
+    """One in this process, one in a worker, and that; boxes of both layouts."""
+    flags = {
+        "28": (),
+        "24": ("-DNORIA_BOX_BYTES=24",),
+        "told by frames": ("-DNORIA_NO_ABI_MARKER",),
+    }
+    path = compile_parser("commands.cpp", *flags[request.param])
+    options = GuardOptions(crash_dir=tmp_path_factory.mktemp("crashes"))
+    worker = open_library(path, guard="always", guard_options=options)
+    assert isinstance(worker, GuardedLibrary)
+    yield *(library.bbox_parser("ParseCommand") for library in (open_library(path), worker)), worker
+    worker.close()
+
+
+steps = st.lists(
+    st.tuples(
+        st.integers(RETURNED, IN_PLACE),
+        st.sampled_from([0, 1, 5, 3000]),  # the last outgrows the first output region
+        st.integers(0, 100),
+        st.booleans(),  # shared, or to be copied
+        st.integers(0, 1),
+        st.integers(0, 1),
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(steps=steps)
+def test_the_same_as_in_this_process(parsers: Parsers, steps: list[Step]) -> None:
+    results: list[list[Any]] = [[], []]
+    *pair, worker = parsers
+    arena = worker.output_memory
+    for kind, count, value, shared, network, params in steps:
+        array = arena.take(np.float32, SHAPE) if shared else np.empty(SHAPE, np.float32)
+        assert array is not None
+        for parse, seen in zip(pair, results, strict=True):
+            array[...] = 0
+            array[0, :4] = kind, count, value, value
+            seen.append(outcome(parse, array, NETWORKS[network], PARAMS[params]))
+            # twice: the second time natively, unless something was told
+            array[0, :4] = kind, count, value + 1, value
+            seen.append(outcome(parse, array, NETWORKS[network], PARAMS[params]))
+    assert results[0] == results[1]
+    here, there = ([n.message for n in p.notices] for p in pair)
+    assert here == there
+
+
+def outcome(
+    parse: BoxParser, array: np.ndarray[Any, Any], network: NetworkInfo, params: DetectionParams
+) -> Any:
+    try:
+        found = parse({"a": Layer("a", array)}, network, params)
+    except NoriaError as error:
+        return type(error).__name__, error.found, error.expected
+    arrays = (found.boxes, found.scores, found.class_ids)
+    assert found.angles is None
+    assert all(a.flags.owndata or a.base is not None for a in arrays)
+    return [a.tobytes() for a in arrays]
+
+
+def test_python_is_not_asked_again(parsers: Parsers) -> None:
+    """The second of two calls leaves what only Python writes as it was."""
+    from noria.custom.guard import wire
+
+    _, parse, library = parsers
+    array = np.zeros(SHAPE, np.float32)
+    array[0, :3] = RETURNED, 5, 7
+    unwritten = wire.SIDE_START  # native answers have nothing there
+
+    def call() -> int:
+        running = library.process._running
+        assert running is not None
+        running.words[unwritten] = 12345
+        assert len(parse({"a": Layer("a", array)}, NETWORKS[0], PARAMS[0])) == 5
+        return running.words[unwritten]
+
+    parse({"a": Layer("a", array)}, NETWORKS[0], PARAMS[0])
+    assert call() == 12345
