@@ -14,7 +14,7 @@ public:
                                               const nvinfer1::Weights *weights, int32_t nbWeights,
                                               const char *libNamespace = "") = 0;
     virtual ~IPluginFactoryV2() = default;
-    virtual noria_factory_calls noriaCaffeCalls() const;  // how the host calls it
+    inline virtual noria_factory_calls noriaCaffeCalls() const;  // how the host calls it
 };
 
 // Up to 7.
@@ -24,13 +24,13 @@ public:
     virtual nvinfer1::IPlugin *createPlugin(const char *layerName,
                                             const nvinfer1::Weights *weights, int nbWeights) = 0;
     virtual ~IPluginFactory() = default;
-    virtual noria_factory_calls noriaCaffeCalls() const;
+    inline virtual noria_factory_calls noriaCaffeCalls() const;
 };
 class IPluginFactoryExt : public IPluginFactory {
 public:
     virtual int getVersion() const { return NV_TENSORRT_VERSION; }
     virtual bool isPluginExt(const char *layerName) = 0;
-    noria_factory_calls noriaCaffeCalls() const override;
+    inline noria_factory_calls noriaCaffeCalls() const override;
 };
 
 class IBlobNameToTensor : public noria::Object {
@@ -86,7 +86,7 @@ struct CaffeFactoryCalls {
     }
     static void createV2(void *self, const char *layer, const noria_value *weights, int32_t n,
                          const char *text, noria_plugin *made) {
-        const std::vector<nvinfer1::Weights> given = toWeights(weights, n);
+        const Items<nvinfer1::Weights> given = allWeights(weights, n);
         *made = describe(
             static_cast<V2 *>(self)->createPlugin(layer, n ? given.data() : nullptr, n, text));
     }
@@ -96,7 +96,7 @@ struct CaffeFactoryCalls {
     template <bool WithFormats>
     static void create(void *self, const char *layer, const noria_value *weights, int32_t n,
                        const char *, noria_plugin *made) {
-        const std::vector<nvinfer1::Weights> given = toWeights(weights, n);
+        const Items<nvinfer1::Weights> given = allWeights(weights, n);
         V1 *factory = static_cast<V1 *>(self);
         nvinfer1::IPlugin *plugin = factory->createPlugin(layer, n ? given.data() : nullptr, n);
         *made = describe(plugin, WithFormats && static_cast<Ext *>(factory)->isPluginExt(layer));

@@ -5,6 +5,11 @@
 #ifndef NORIA_NV_INFER_H
 #define NORIA_NV_INFER_H
 
+// Generous on purpose: existing sources rely on these coming along.
+#include <cstring>
+#include <string>
+#include <vector>
+
 #include "NvInferRuntime.h"
 #include "noria/builder.h"
 

@@ -2,6 +2,8 @@
 #ifndef NORIA_NV_UFF_PARSER_H
 #define NORIA_NV_UFF_PARSER_H
 
+#include <vector>
+
 #include "NvInfer.h"
 
 namespace nvuffparser {
@@ -41,13 +43,13 @@ public:
                                             const nvinfer1::Weights *weights, int nbWeights,
                                             const FieldCollection fields) = 0;
     virtual ~IPluginFactory() = default;
-    virtual noria_factory_calls noriaUffCalls() const;  // how the host calls it
+    inline virtual noria_factory_calls noriaUffCalls() const;  // how the host calls it
 };
 class IPluginFactoryExt : public IPluginFactory {
 public:
     virtual int getVersion() const { return NV_TENSORRT_VERSION; }
     virtual bool isPluginExt(const char *layerName) = 0;
-    noria_factory_calls noriaUffCalls() const override;
+    inline noria_factory_calls noriaUffCalls() const override;
 };
 
 class IUffParser : public noria::Object {
@@ -104,7 +106,7 @@ struct UffFactoryCalls {
     template <bool WithFormats>
     static void create(void *self, const char *layer, const noria_value *weights, int32_t n,
                        const noria_fields *fields, noria_plugin *made) {
-        const std::vector<nvinfer1::Weights> given = toWeights(weights, n);
+        const Items<nvinfer1::Weights> given = allWeights(weights, n);
         std::vector<nvuffparser::FieldMap> all;
         for (int32_t i = 0; i < fields->count; ++i) {
             const noria_field &f = fields->fields[i];

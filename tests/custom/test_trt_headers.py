@@ -34,6 +34,21 @@ def test_a_parser_alone_asks_nothing_of_a_host(compile_parser: Compile) -> None:
     assert "noria_host_api_1" not in {s.name for s in elf.symbols}
 
 
+def test_a_parser_alone_pays_for_no_plugins(compile_parser: Compile, tmp_path: Path) -> None:
+    exported = ElfFile.read(compile_parser("zoo.cpp", "-O0")).exported()
+    assert {n for n in exported if re.search("noria|nvinfer1", n)} == {
+        "noria_abi_box_bytes_28",
+        "noria_headers_revision",
+        "noria_headers_tensorrt",
+    }
+    source = tmp_path / "a.cpp"
+    source.write_text('#include "nvdsinfer_custom_impl.h"\n#include "NvInferPlugin.h"\n')
+    command = ["g++", "-std=c++11", "-M", f"-I{include_dir()}", str(source)]
+    included = {Path(p).name for p in subprocess.check_output(command, text=True).split()}
+    assert {"string", "vector", "cstring", "builder.h", "registry.h"} <= included
+    assert not included & {"algorithm", "functional", "iostream", "map", "memory", "mutex"}
+
+
 def test_another_generation_is_refused(tmp_path: Path) -> None:
     source = tmp_path / "a.cpp"
     source.write_text('#include "NvInfer.h"\n')

@@ -107,7 +107,8 @@ public:
     }
     bool setShapeValues(const char *name, OptProfileSelector select, const int32_t *values,
                         int32_t count) {
-        const std::vector<int64_t> wide(values, values + count);
+        noria::Items<int64_t> wide(count);
+        for (int32_t i = 0; i < count; ++i) wide[i] = values[i];
         return noria::call<bool>(nullptr, "profile_set_values",
                                  {noria::Value(this), name, static_cast<int32_t>(select),
                                   noria::Value::ints(wide.data(), count)});

@@ -4,6 +4,7 @@
 #ifndef NORIA_TRT_CALIBRATORS_H
 #define NORIA_TRT_CALIBRATORS_H
 
+#include "logger.h"
 #include "tensor.h"
 
 namespace nvinfer1 {

@@ -32,7 +32,7 @@ public:
                                          size_t serialLength) = 0;
     virtual void setPluginNamespace(const AsciiChar *pluginNamespace) = 0;
     virtual const AsciiChar *getPluginNamespace() const = 0;
-    noria_creator_calls noriaCalls(void **self) override;
+    inline noria_creator_calls noriaCalls(void **self) override;
 };
 
 class IPluginCreatorV3One : public IPluginCreatorInterface {
@@ -46,7 +46,7 @@ public:
     virtual const AsciiChar *getPluginName() const = 0;
     virtual const AsciiChar *getPluginVersion() const = 0;
     virtual const AsciiChar *getPluginNamespace() const = 0;
-    noria_creator_calls noriaCalls(void **self) override;
+    inline noria_creator_calls noriaCalls(void **self) override;
 };
 
 }  // namespace nvinfer1

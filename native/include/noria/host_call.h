@@ -1,14 +1,18 @@
 // From C++ to the host: arguments become values, results become what the sources expect.
 //
 // Names here carry the generation, so that two libraries of different generations in one process
-// never share a function. Part of noria, Apache-2.0. Valid C++11.
+// never share a function. What changes its type changes its name: libraries of older headers share the
+// process, too.
+//
+// Each unit of a library pays for what it includes: no virtual function is defined outside its class
+// without `inline` in the class (all that it calls would be compiled into every unit), and there are no
+// large headers or containers of the standard library where a few lines do.
+//
+// Part of noria, Apache-2.0. Valid C++11.
 #ifndef NORIA_HOST_CALL_H
 #define NORIA_HOST_CALL_H
 
 #include <initializer_list>
-#include <map>
-#include <memory>
-#include <mutex>
 #include <type_traits>
 #include <typeinfo>
 
@@ -215,16 +219,64 @@ inline noria_value callValue(const Object *object, const char *method,
 }
 
 // What stands here for an object of the host. It is code of this library, so each library has its own,
-// until it is unloaded.
+// until it is unloaded. The list only grows, at its head, so that it needs no lock.
 template <typename T>
-static T *standIn(noria_object *object) {
-    static std::mutex lock;
-    static std::map<noria_object *, std::unique_ptr<T>> all;
-    const std::lock_guard<std::mutex> locked(lock);
-    std::unique_ptr<T> &one = all[object];
-    if (!one) one.reset(new T(object));
-    return one.get();
+struct StandIns {
+    struct One {
+        T value;
+        noria_object *object;
+        One *next;
+        explicit One(noria_object *of) : value(of), object(of), next(nullptr) {}
+    };
+    One *first;
+    ~StandIns() {
+        while (One *one = first) {
+            first = one->next;
+            delete one;
+        }
+    }
+};
+
+template <typename T>
+static inline T *standIn(noria_object *object) {
+    using One = typename StandIns<T>::One;
+    static StandIns<T> all = {nullptr};
+    One *made = nullptr;
+    One *first = __atomic_load_n(&all.first, __ATOMIC_ACQUIRE);
+    for (;;) {
+        for (One *one = first; one; one = one->next) {
+            if (one->object != object) continue;
+            delete made;
+            return &one->value;
+        }
+        if (!made) made = new One(object);
+        made->next = first;
+        if (__atomic_compare_exchange_n(&all.first, &first, made, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE))
+            return &made->value;
+    }
 }
+
+// Elements that live while one call does. A vector would do, but each unit that includes these headers
+// would compile it for a dozen types, whether it has plugins or not.
+template <typename T>
+class Items {
+public:
+    explicit Items(int32_t count) : all_(count > 0 ? new T[static_cast<size_t>(count)]() : nullptr) {}
+    Items(Items &&other) : all_(other.all_) { other.all_ = nullptr; }
+    Items(const Items &) = delete;
+    Items &operator=(const Items &) = delete;
+    ~Items() { delete[] all_; }
+    T &operator[](int32_t index) { return all_[index]; }
+    T *data() const { return all_; }
+    void swap(Items &other) {
+        T *const mine = all_;
+        all_ = other.all_, other.all_ = mine;
+    }
+
+private:
+    T *all_;
+};
 
 template <typename R>
 R call(const Object *object, const char *method, std::initializer_list<Value> arguments = {}) {

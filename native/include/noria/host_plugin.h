@@ -126,15 +126,17 @@ inline nvinfer1::IPluginV2 *pluginFrom(const noria_value &value) {
 
 // The fields as the standard plugins read them: how many values some have is what another field says,
 // whatever their length; sources of the original's samples leave it at 1.
-inline std::vector<nvinfer1::PluginField> countedFields(const nvinfer1::PluginFieldCollection &fc) {
+inline Items<nvinfer1::PluginField> fieldsCounted(const nvinfer1::PluginFieldCollection &fc) {
     static const char *const counts[][2] = {{"anchorsRatios", "anchorsRatioCount"},
                                             {"anchorsScales", "anchorsScaleCount"},
                                             {"weights", "nbWeights"}};
-    std::vector<nvinfer1::PluginField> all(fc.fields, fc.fields + fc.nbFields);
-    for (nvinfer1::PluginField &field : all) {
+    Items<nvinfer1::PluginField> all(fc.nbFields);
+    for (int32_t i = 0; i < fc.nbFields; ++i) {
+        nvinfer1::PluginField &field = all[i] = fc.fields[i];
         for (const auto &pair : counts) {
             if (!field.name || std::strcmp(field.name, pair[0]) != 0) continue;
-            for (const nvinfer1::PluginField &count : all) {
+            for (int32_t k = 0; k < fc.nbFields; ++k) {
+                const nvinfer1::PluginField &count = fc.fields[k];
                 if (!count.name || !count.data || std::strcmp(count.name, pair[1]) != 0) continue;
                 int32_t number = 0;
                 std::memcpy(&number, count.data, sizeof(number));
@@ -163,8 +165,8 @@ public:
                                       const nvinfer1::PluginFieldCollection *fc) override {
         if (!fc || !fc->fields)
             return pluginFrom(callValue(handle(), "create_plugin", {name, fc}));
-        const std::vector<nvinfer1::PluginField> all = countedFields(*fc);
-        const nvinfer1::PluginFieldCollection given{static_cast<int32_t>(all.size()), all.data()};
+        const Items<nvinfer1::PluginField> all = fieldsCounted(*fc);
+        const nvinfer1::PluginFieldCollection given{fc->nbFields, all.data()};
         return pluginFrom(callValue(handle(), "create_plugin", {name, &given}));
     }
     nvinfer1::IPluginV2 *deserializePlugin(const char *name, const void *serialData,

@@ -48,7 +48,7 @@ public:
     virtual IPlugin *createPlugin(const char *layerName, const void *serialData,
                                   size_t serialLength) = 0;
     virtual ~IPluginFactory() = default;
-    virtual noria_factory_calls noriaRuntimeCalls() const;  // how the host calls it
+    inline virtual noria_factory_calls noriaRuntimeCalls() const;  // how the host calls it
 };
 
 }  // namespace nvinfer1
@@ -133,11 +133,11 @@ struct RuntimeFactoryCalls {
     }
 };
 
-inline std::vector<nvinfer1::Weights> toWeights(const noria_value *values, int32_t n) {
-    std::vector<nvinfer1::Weights> out;
+inline Items<nvinfer1::Weights> allWeights(const noria_value *values, int32_t n) {
+    Items<nvinfer1::Weights> out(n);
     for (int32_t i = 0; i < n; ++i)
-        out.push_back(nvinfer1::Weights{static_cast<nvinfer1::DataType>(values[i].code),
-                                        values[i].data, values[i].number});
+        out[i] = nvinfer1::Weights{static_cast<nvinfer1::DataType>(values[i].code), values[i].data,
+                                   values[i].number};
     return out;
 }
 

@@ -5,7 +5,6 @@
 #define NORIA_TRT_PLUGIN_V2_CALLS_H
 
 #include <cstring>
-#include <vector>
 
 #include "plugin_v2.h"
 
@@ -21,18 +20,16 @@ inline nvinfer1::PluginTensorDesc toDesc(const noria_desc &desc) {
     return out;
 }
 
-inline std::vector<nvinfer1::PluginTensorDesc> toDescs(const noria_desc *descs, int32_t n) {
-    std::vector<nvinfer1::PluginTensorDesc> out;
-    out.reserve(static_cast<size_t>(n));
-    for (int32_t i = 0; i < n; ++i) out.push_back(toDesc(descs[i]));
+inline Items<nvinfer1::PluginTensorDesc> allDescs(const noria_desc *descs, int32_t n) {
+    Items<nvinfer1::PluginTensorDesc> out(n);
+    for (int32_t i = 0; i < n; ++i) out[i] = toDesc(descs[i]);
     return out;
 }
 
-inline std::vector<nvinfer1::DynamicPluginTensorDesc> toDynamicDescs(const noria_desc *descs,
-                                                                     int32_t n) {
-    std::vector<nvinfer1::DynamicPluginTensorDesc> out(static_cast<size_t>(n));
+inline Items<nvinfer1::DynamicPluginTensorDesc> allDynamicDescs(const noria_desc *descs, int32_t n) {
+    Items<nvinfer1::DynamicPluginTensorDesc> out(n);
     for (int32_t i = 0; i < n; ++i) {
-        nvinfer1::DynamicPluginTensorDesc &d = out[static_cast<size_t>(i)];
+        nvinfer1::DynamicPluginTensorDesc &d = out[i];
         d.desc = toDesc(descs[i]);
         d.min = fromHost(descs[i].least);
         d.max = fromHost(descs[i].most);
@@ -43,15 +40,21 @@ inline std::vector<nvinfer1::DynamicPluginTensorDesc> toDynamicDescs(const noria
     return out;
 }
 
-inline std::vector<nvinfer1::Dims> toAllDims(const noria_dims *dims, int32_t n) {
-    std::vector<nvinfer1::Dims> out;
-    for (int32_t i = 0; i < n; ++i) out.push_back(fromHost(dims[i]));
+inline Items<nvinfer1::Dims> allDims(const noria_dims *dims, int32_t n) {
+    Items<nvinfer1::Dims> out(n);
+    for (int32_t i = 0; i < n; ++i) out[i] = fromHost(dims[i]);
     return out;
 }
 
-inline std::vector<nvinfer1::DataType> toTypes(const int32_t *types, int32_t n) {
-    std::vector<nvinfer1::DataType> out;
-    for (int32_t i = 0; i < n; ++i) out.push_back(static_cast<nvinfer1::DataType>(types[i]));
+inline Items<nvinfer1::DataType> allTypes(const int32_t *types, int32_t n) {
+    Items<nvinfer1::DataType> out(n);
+    for (int32_t i = 0; i < n; ++i) out[i] = static_cast<nvinfer1::DataType>(types[i]);
+    return out;
+}
+
+inline Items<nvinfer1::DimsExprs> allExprs(const noria_exprs *exprs, int32_t n) {
+    Items<nvinfer1::DimsExprs> out(n);
+    for (int32_t i = 0; i < n; ++i) out[i] = fromHost(exprs[i]);
     return out;
 }
 
@@ -84,7 +87,7 @@ struct PluginV2Calls {
 
     static void outputDims(void *self, int32_t index, const noria_dims *in, int32_t n,
                            noria_dims *out) {
-        const std::vector<Dims> dims = toAllDims(in, n);
+        const Items<Dims> dims = allDims(in, n);
         *out = toHost(as<Plugin>(self).getOutputDimensions(index, dims.data(), n));
     }
     static int32_t supportsFormat(void *self, int32_t type, int32_t format) {
@@ -94,7 +97,7 @@ struct PluginV2Calls {
     static void configureWithFormat(void *self, const noria_dims *in, int32_t nIn,
                                     const noria_dims *out, int32_t nOut, int32_t type,
                                     int32_t format, int32_t maxBatch) {
-        const std::vector<Dims> i = toAllDims(in, nIn), o = toAllDims(out, nOut);
+        const Items<Dims> i = allDims(in, nIn), o = allDims(out, nOut);
         as<Plugin>(self).configureWithFormat(i.data(), nIn, o.data(), nOut,
                                              static_cast<Type>(type), static_cast<Format>(format),
                                              maxBatch);
@@ -109,7 +112,7 @@ struct PluginV2Calls {
     }
 
     static int32_t outputType(void *self, int32_t index, const int32_t *types, int32_t n) {
-        const std::vector<Type> in = toTypes(types, n);
+        const Items<Type> in = allTypes(types, n);
         return static_cast<int32_t>(as<Ext>(self).getOutputDataType(index, in.data(), n));
     }
     static int32_t outputBroadcast(void *self, int32_t index, const uint8_t *broadcast, int32_t n) {
@@ -122,15 +125,15 @@ struct PluginV2Calls {
     static void configureExt(void *self, const noria_desc *in, int32_t nIn, const noria_desc *out,
                              int32_t nOut, const uint8_t *inBroadcast, const uint8_t *outBroadcast,
                              int32_t format, int32_t maxBatch) {
-        std::vector<Dims> i, o;
-        std::vector<Type> ti, to;
+        Items<Dims> i(nIn), o(nOut);
+        Items<Type> ti(nIn), to(nOut);
         for (int32_t k = 0; k < nIn; ++k) {
-            i.push_back(fromHost(in[k].dims));
-            ti.push_back(static_cast<Type>(in[k].type));
+            i[k] = fromHost(in[k].dims);
+            ti[k] = static_cast<Type>(in[k].type);
         }
         for (int32_t k = 0; k < nOut; ++k) {
-            o.push_back(fromHost(out[k].dims));
-            to.push_back(static_cast<Type>(out[k].type));
+            o[k] = fromHost(out[k].dims);
+            to[k] = static_cast<Type>(out[k].type);
         }
         as<Ext>(self).configurePlugin(i.data(), nIn, o.data(), nOut, ti.data(), to.data(),
                                       reinterpret_cast<const bool *>(inBroadcast),
@@ -147,35 +150,34 @@ struct PluginV2Calls {
     template <typename T>
     static int32_t supportsCombination(void *self, int32_t pos, const noria_desc *inOut,
                                        int32_t nIn, int32_t nOut) {
-        const auto descs = toDescs(inOut, nIn + nOut);
+        const auto descs = allDescs(inOut, nIn + nOut);
         return as<T>(self).supportsFormatCombination(pos, descs.data(), nIn, nOut);
     }
     static void configureIO(void *self, const noria_desc *in, int32_t nIn, const noria_desc *out,
                             int32_t nOut) {
-        const auto i = toDescs(in, nIn), o = toDescs(out, nOut);
+        const auto i = allDescs(in, nIn), o = allDescs(out, nOut);
         as<IOExt>(self).configurePlugin(i.data(), nIn, o.data(), nOut);
     }
     static void configureDynamic(void *self, const noria_desc *in, int32_t nIn,
                                  const noria_desc *out, int32_t nOut) {
-        const auto i = toDynamicDescs(in, nIn), o = toDynamicDescs(out, nOut);
+        const auto i = allDynamicDescs(in, nIn), o = allDynamicDescs(out, nOut);
         as<Dynamic>(self).configurePlugin(i.data(), nIn, o.data(), nOut);
     }
     static void outputExprs(void *self, int32_t index, const noria_exprs *in, int32_t n,
                             noria_object *builder, noria_exprs *out) {
-        std::vector<nvinfer1::DimsExprs> exprs;
-        for (int32_t i = 0; i < n; ++i) exprs.push_back(fromHost(in[i]));
+        const Items<nvinfer1::DimsExprs> exprs = allExprs(in, n);
         *out = toHost(as<Dynamic>(self).getOutputDimensions(
             index, exprs.data(), n, *reinterpret_cast<nvinfer1::IExprBuilder *>(builder)));
     }
     static size_t dynamicWorkspace(void *self, const noria_desc *in, int32_t nIn,
                                    const noria_desc *out, int32_t nOut) {
-        const auto i = toDescs(in, nIn), o = toDescs(out, nOut);
+        const auto i = allDescs(in, nIn), o = allDescs(out, nOut);
         return as<Dynamic>(self).getWorkspaceSize(i.data(), nIn, o.data(), nOut);
     }
     static int32_t dynamicEnqueue(void *self, const noria_desc *inDesc, int32_t nIn,
                                   const noria_desc *outDesc, int32_t nOut, const void *const *in,
                                   void *const *out, void *scratch, void *stream) {
-        const auto i = toDescs(inDesc, nIn), o = toDescs(outDesc, nOut);
+        const auto i = allDescs(inDesc, nIn), o = allDescs(outDesc, nOut);
         return as<Dynamic>(self).enqueue(i.data(), o.data(), in, out, scratch,
                                          static_cast<cudaStream_t>(stream));
     }

@@ -19,7 +19,7 @@ struct PluginV3Calls {
     using Runtime = nvinfer1::IPluginV3OneRuntime;
     using Capability = nvinfer1::PluginCapabilityType;
     using Type = nvinfer1::DataType;
-    using Exprs = std::vector<nvinfer1::DimsExprs>;
+    using Exprs = Items<nvinfer1::DimsExprs>;
 
     static Plugin *plugin(void *self) { return static_cast<Plugin *>(self); }
     static Core *core(void *self) {
@@ -45,38 +45,37 @@ struct PluginV3Calls {
     static int32_t outputCount(void *self) { return build(self)->getNbOutputs(); }
     static int32_t outputTypes(void *self, int32_t *out, int32_t nOut, const int32_t *in,
                                int32_t nIn) {
-        const std::vector<Type> given = toTypes(in, nIn);
-        std::vector<Type> made(static_cast<size_t>(nOut), Type::kFLOAT);
+        const Items<Type> given = allTypes(in, nIn);
+        Items<Type> made(nOut);  // FLOAT, which is 0
         const int32_t status =
             build(self)->getOutputDataTypes(made.data(), nOut, given.data(), nIn);
-        for (int32_t i = 0; i < nOut; ++i) out[i] = static_cast<int32_t>(made[size_t(i)]);
+        for (int32_t i = 0; i < nOut; ++i) out[i] = static_cast<int32_t>(made[i]);
         return status;
     }
     static int32_t outputExprs(void *self, const noria_exprs *in, int32_t nIn,
                                const noria_exprs *shapeIn, int32_t nShape, noria_exprs *out,
                                int32_t nOut, noria_object *builder) {
-        Exprs inputs, shapes, made(static_cast<size_t>(nOut));
-        for (int32_t i = 0; i < nIn; ++i) inputs.push_back(fromHost(in[i]));
-        for (int32_t i = 0; i < nShape; ++i) shapes.push_back(fromHost(shapeIn[i]));
+        const Exprs inputs = allExprs(in, nIn), shapes = allExprs(shapeIn, nShape);
+        Exprs made(nOut);
         const int32_t status = build(self)->getOutputShapes(
             inputs.data(), nIn, shapes.data(), nShape, made.data(), nOut,
             *reinterpret_cast<nvinfer1::IExprBuilder *>(builder));
-        for (int32_t i = 0; i < nOut; ++i) out[i] = toHost(made[size_t(i)]);
+        for (int32_t i = 0; i < nOut; ++i) out[i] = toHost(made[i]);
         return status;
     }
     static int32_t supportsCombination(void *self, int32_t pos, const noria_desc *inOut,
                                        int32_t nIn, int32_t nOut) {
-        const auto descs = toDynamicDescs(inOut, nIn + nOut);
+        const auto descs = allDynamicDescs(inOut, nIn + nOut);
         return build(self)->supportsFormatCombination(pos, descs.data(), nIn, nOut);
     }
     static int32_t configure(void *self, const noria_desc *in, int32_t nIn, const noria_desc *out,
                              int32_t nOut) {
-        const auto i = toDynamicDescs(in, nIn), o = toDynamicDescs(out, nOut);
+        const auto i = allDynamicDescs(in, nIn), o = allDynamicDescs(out, nOut);
         return build(self)->configurePlugin(i.data(), nIn, o.data(), nOut);
     }
     static size_t workspace(void *self, const noria_desc *in, int32_t nIn, const noria_desc *out,
                             int32_t nOut) {
-        const auto i = toDynamicDescs(in, nIn), o = toDynamicDescs(out, nOut);
+        const auto i = allDynamicDescs(in, nIn), o = allDynamicDescs(out, nOut);
         return build(self)->getWorkspaceSize(i.data(), nIn, o.data(), nOut);
     }
     static int32_t tacticCount(void *self) { return build(self)->getNbTactics(); }
@@ -97,13 +96,13 @@ struct PluginV3Calls {
     }
     static int32_t onShapeChange(void *self, const noria_desc *in, int32_t nIn,
                                  const noria_desc *out, int32_t nOut) {
-        const auto i = toDescs(in, nIn), o = toDescs(out, nOut);
+        const auto i = allDescs(in, nIn), o = allDescs(out, nOut);
         return runtime(self)->onShapeChange(i.data(), nIn, o.data(), nOut);
     }
     static int32_t enqueue(void *self, const noria_desc *inDesc, int32_t nIn,
                            const noria_desc *outDesc, int32_t nOut, const void *const *in,
                            void *const *out, void *scratch, void *stream) {
-        const auto i = toDescs(inDesc, nIn), o = toDescs(outDesc, nOut);
+        const auto i = allDescs(inDesc, nIn), o = allDescs(outDesc, nOut);
         return runtime(self)->enqueue(i.data(), o.data(), in, out, scratch,
                                       static_cast<cudaStream_t>(stream));
     }

@@ -93,16 +93,18 @@ inline nvinfer1::IPluginCreator *creatorFrom(const noria_value &value) {
 
 // The creators of a registry, until the next call.
 template <typename T>
-static T *const *creatorList(const Object *registry, bool all, int32_t *count) {
-    static std::vector<T *> list;
-    list.clear();
+static inline T *const *creatorList(const Object *registry, bool all, int32_t *count) {
+    static Items<T *> list(0);
     const int32_t number = call<int32_t>(nullptr, "count_creators", {Value(registry), all});
+    Items<T *> found(number);
+    int32_t size = 0;
     for (int32_t i = 0; i < number; ++i) {
         nvinfer1::IPluginCreator *one = creatorFrom(
             callValue(nullptr, "creator_at", {Value(registry), all, i, thisLibrary()}));
-        if (one) list.push_back(one);
+        if (one) found[size++] = one;
     }
-    if (count) *count = static_cast<int32_t>(list.size());
+    list.swap(found);
+    if (count) *count = size;
     return list.data();
 }
 

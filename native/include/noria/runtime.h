@@ -147,8 +147,8 @@ private:
         reinterpret_cast<intptr_t>(data)); }
     bool run(void *const *bindings) {
         const int32_t count = getEngine().getNbBindings();
-        std::vector<int64_t> addresses;
-        for (int32_t i = 0; i < count; ++i) addresses.push_back(address(bindings[i]));
+        noria::Items<int64_t> addresses(count);
+        for (int32_t i = 0; i < count; ++i) addresses[i] = address(bindings[i]);
         return noria::call<bool>(this, "execute_v2",
                                  {noria::Value::ints(addresses.data(), count)});
     }
