@@ -230,3 +230,11 @@ def noria(*arguments: str) -> str:
     return subprocess.run(
         [sys.executable, "-m", "noria", *arguments], capture_output=True, text=True, check=True
     ).stdout
+
+
+def test_compiling_loads_no_arrays() -> None:
+    code = (
+        "import sys, noria.cli.compile, noria.cli.includes, noria.custom.compile, "
+        "noria.custom.marks; print({'numpy', 'onnx', 'onnxruntime'} & set(sys.modules))"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"

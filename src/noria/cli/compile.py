@@ -101,8 +101,7 @@ def compile(
 
 def _print(name: str, library: Path, parsers: list[str]) -> None:
     from noria.custom.elf import ElfFile
-    from noria.custom.host.loading import uses_host
-    from noria.custom.inspect import export_hints
+    from noria.custom.marks import export_hints, uses_host
 
     elf = ElfFile.read(library)
     may_have = not parsers and uses_host(elf)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -11,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from noria import _native
+from noria.custom.names import demangled
 from noria.errors import ParserError
 from noria.meta import Layer, NetworkInfo
 
-__all__ = ["CppFunction", "ParserReturnedFalse", "demangled", "missing_function"]
+__all__ = ["CppFunction", "ParserReturnedFalse", "missing_function"]
 
 DATA_TYPES: dict[np.dtype[Any], int] = {
     np.dtype(np.float32): 0,
@@ -101,11 +101,6 @@ class CppFunction:
             # Binding indices count inputs and outputs together; the input is 0.
             self.native.set_layers(list(names), list(range(1, len(names) + 1)))
             self._names = names
-
-
-def demangled(text: str) -> str:
-    """The text with the C++ names in it as a programmer writes them."""
-    return re.sub(r"\b_Z\w+", lambda m: str(_native.demangle(m[0])), text)
 
 
 def missing_function(call: Exception, where: str) -> ParserError:

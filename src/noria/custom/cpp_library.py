@@ -14,14 +14,14 @@ from noria.custom.cpp_boxes import (
     CppBoxParser,
     CppInstanceParser,
 )
-from noria.custom.cpp_function import CppFunction, ParserReturnedFalse, demangled
+from noria.custom.cpp_function import CppFunction, ParserReturnedFalse
 from noria.custom.cpp_items import CppClassifierParser, CppSegmentationParser, cpp_initializer
 from noria.custom.host.loading import open_shared_object
 from noria.custom.inputs import INPUT_INITIALIZER, InputInitializer, checked_initializer
 from noria.custom.library import compile_command
 from noria.custom.load_errors import check_header, load_failed
 from noria.custom.load_stand_ins import note_calls, provide_stand_ins
-from noria.custom.names import missing_name_hints, parser_like
+from noria.custom.names import demangled, missing_name_hints, parser_like
 from noria.custom.validate import CheckedParser
 from noria.custom.validate_maps import CheckedClassifier, CheckedSegmentation
 from noria.errors import CustomLibraryError

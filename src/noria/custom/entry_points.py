@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from noria.custom.cpp_function import demangled
 from noria.custom.elf import ElfFile
+from noria.custom.names import demangled
 
 __all__ = ["FIXED", "KINDS", "EntryPoint", "Kind", "entry_points", "without_c_linkage"]
 

@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any, Literal
 
 from noria.custom.abi import Evidence, all_evidence, static_evidence
-from noria.custom.cpp_function import demangled
 from noria.custom.elf import MACHINES, ElfFile
-from noria.custom.entry_points import EntryPoint, entry_points, without_c_linkage
-from noria.custom.host.loading import GIVERS, uses_host
+from noria.custom.entry_points import EntryPoint, entry_points
 from noria.custom.inspect_load import LoadResult, load_in_child
 from noria.custom.library import compile_command
 from noria.custom.load_errors import HOST_MACHINES, check_header, missing_versions
+from noria.custom.marks import export_hints, uses_host
+from noria.custom.names import demangled
 from noria.custom.resolve import find_library
 from noria.custom.sections import build_notes
 from noria.custom.stand_ins import Demand, demands, is_nvidia, supported, undefined_names
 
-__all__ = ["LibraryReport", "LinkedLibrary", "export_hints", "inspect_library"]
+__all__ = ["LibraryReport", "LinkedLibrary", "inspect_library"]
 
 # Types whose vectors a library instantiates: what its parsers fill.
 _FILLED = {
@@ -133,20 +133,6 @@ def inspect_library(
         load=result,
     )
     return _with_hints(report, elf, here)
-
-
-def export_hints(elf: ElfFile, *, has_plugins: bool = False) -> list[str]:
-    """What is wrong with what a library offers.
-
-    Args:
-        has_plugins: it registers plugins, or may do so: it need have no parsers.
-    """
-    if hidden := without_c_linkage(elf):
-        names = ", ".join(hidden[:4])
-        return [f'write extern "C" before {names}: without it no config can name {names}']
-    if entry_points(elf) or has_plugins or not GIVERS.isdisjoint(elf.exported()):
-        return []
-    return ['it exports no parser: is extern "C" missing?']
 
 
 def _host_machine() -> str:

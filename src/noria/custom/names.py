@@ -1,13 +1,21 @@
-"""Names that may be parsers, and the ones nearest to a name that is not there."""
+"""Names: as programmers write them, that may be parsers, nearest to one that is not there."""
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
-__all__ = ["missing_name_hints", "parser_like"]
+from noria import _native
+
+__all__ = ["demangled", "missing_name_hints", "parser_like"]
 
 SHOWN = 12
+
+
+def demangled(text: str) -> str:
+    """The text with the C++ names in it as a programmer writes them."""
+    return re.sub(r"\b_Z\w+", lambda m: str(_native.demangle(m[0])), text)
 
 
 def parser_like(names: Iterable[str]) -> list[str]:

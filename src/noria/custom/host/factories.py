@@ -19,9 +19,9 @@ import numpy.typing as npt
 from noria import _native
 from noria.custom.elf import ElfError, ElfFile
 from noria.custom.host.fields import fields_to
-from noria.custom.host.loading import REVISION, uses_host
 from noria.custom.host.told import told
 from noria.custom.library import open_library
+from noria.custom.marks import REVISION, uses_host
 from noria.errors import CustomLibraryError
 from noria.notices import Notice
 from noria.plugins.creators import IPluginCreator

@@ -12,6 +12,7 @@ from noria import _native
 from noria.custom.elf import ElfError, ElfFile
 from noria.custom.host import creators, functions
 from noria.custom.host.told import told
+from noria.custom.marks import CREATORS, REVISION, uses_host
 from noria.notices import Notice
 from noria.plugins.registry import (
     LIBRARY_OPENERS,
@@ -20,28 +21,13 @@ from noria.plugins.registry import (
     loading,
 )
 
-__all__ = ["open_plugins", "open_shared_object", "set_up", "uses_host"]
+__all__ = ["open_plugins", "open_shared_object", "set_up"]
 
-SYMBOL = "noria_host_api_1"
-MARKER = "noria_headers_tensorrt"
-REVISION = "noria_headers_revision"
-CREATORS = "getPluginCreators"
-FACTORIES = tuple(f"NvDsInferPluginFactory{kind}Get" for kind in ("Caffe", "Uff", "Runtime"))
-GIVERS = frozenset([CREATORS, *FACTORIES])
-"""Functions that give objects the host calls: their library need not call the host itself."""
 EXPORTING = 2
 """The revision of the headers since which objects say themselves how they are called."""
 
 _lock = threading.Lock()
 _ready = False
-
-
-def uses_host(elf: ElfFile) -> bool:
-    """Whether the library has networks or plugins of noria's headers."""
-    if any(s.name == SYMBOL for s in elf.symbols):
-        return True
-    exported = elf.exported()
-    return MARKER in exported and not GIVERS.isdisjoint(exported)
 
 
 def set_up() -> None:

@@ -1,0 +1,38 @@
+"""What a file shows of noria's headers and host, before anything of it is loaded."""
+
+from __future__ import annotations
+
+from noria.custom.elf import ElfFile
+from noria.custom.entry_points import entry_points, without_c_linkage
+
+__all__ = ["CREATORS", "GIVERS", "REVISION", "export_hints", "uses_host"]
+
+SYMBOL = "noria_host_api_1"
+MARKER = "noria_headers_tensorrt"
+REVISION = "noria_headers_revision"
+CREATORS = "getPluginCreators"
+FACTORIES = tuple(f"NvDsInferPluginFactory{kind}Get" for kind in ("Caffe", "Uff", "Runtime"))
+GIVERS = frozenset([CREATORS, *FACTORIES])
+"""Functions that give objects the host calls: their library need not call the host itself."""
+
+
+def uses_host(elf: ElfFile) -> bool:
+    """Whether the library has networks or plugins of noria's headers."""
+    if any(s.name == SYMBOL for s in elf.symbols):
+        return True
+    exported = elf.exported()
+    return MARKER in exported and not GIVERS.isdisjoint(exported)
+
+
+def export_hints(elf: ElfFile, *, has_plugins: bool = False) -> list[str]:
+    """What is wrong with what a library offers.
+
+    Args:
+        has_plugins: it registers plugins, or may do so: it need have no parsers.
+    """
+    if hidden := without_c_linkage(elf):
+        names = ", ".join(hidden[:4])
+        return [f'write extern "C" before {names}: without it no config can name {names}']
+    if entry_points(elf) or has_plugins or not GIVERS.isdisjoint(elf.exported()):
+        return []
+    return ['it exports no parser: is extern "C" missing?']
