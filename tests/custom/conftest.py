@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 
 from noria.custom import include_dir
 from noria.meta import DetectionParams, Layer, NetworkInfo
+from tests.custom.built import built_once
 
 Compile = Callable[..., Path]
 SOURCES = Path(__file__).parent / "sources"
@@ -23,19 +23,10 @@ def compile_parser(tmp_path_factory: pytest.TempPathFactory) -> Compile:
     compiler = shutil.which("g++")
     if compiler is None:
         pytest.skip("no g++")
-    folder = tmp_path_factory.mktemp("parsers")
-    built: dict[tuple[object, ...], Path] = {}
+    flags_of_all = ["-std=c++11", "-O1", "-shared", "-fPIC", f"-I{include_dir()}"]
 
     def compile_(source: str | Path, *flags: str) -> Path:
-        key = (source, flags)
-        if key not in built:
-            target = folder / f"lib{len(built)}.so"
-            command = [compiler, "-std=c++11", "-O1", "-shared", "-fPIC", f"-I{include_dir()}"]
-            command += [*flags, str(SOURCES / source), "-o", str(target)]
-            done = subprocess.run(command, capture_output=True, text=True)
-            assert done.returncode == 0, done.stderr
-            built[key] = target
-        return built[key]
+        return built_once(tmp_path_factory, SOURCES / source, [compiler, *flags_of_all, *flags])
 
     return compile_
 

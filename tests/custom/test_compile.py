@@ -238,3 +238,8 @@ def test_compiling_loads_no_arrays() -> None:
         "noria.custom.marks; print({'numpy', 'onnx', 'onnxruntime'} & set(sys.modules))"
     )
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"
+
+
+def test_a_module_does_not_hide_the_function_of_its_name() -> None:
+    code = "import noria.custom.checked; from noria.custom import checked; print(callable(checked))"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "True\n"

@@ -41,6 +41,10 @@ __all__ = [
     "open_library",
 ]
 
+# A module has the name of a function, too. It is loaded now, so that no later import puts it here.
+importlib.import_module("noria.custom.checked")
+del globals()["checked"]
+
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:

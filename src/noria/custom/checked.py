@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar
 
 from noria.custom.user_code import describe
 from noria.errors import NoriaError, ParserError
-from noria.meta import Layer, NetworkInfo
 from noria.notices import Notice
+
+if TYPE_CHECKING:
+    from noria.meta import Layer, NetworkInfo
 
 __all__ = ["Checked", "failed"]
 

@@ -69,7 +69,7 @@ def engine_source(cfg: ModelConfig, notes: list[Notice]) -> MadeSource | None:
             expected=f"a function with C linkage in {path.name} that creates an engine",
         )
     function = named or next((n for n in (CUDA_ENGINE_GET, MODEL_PARSER) if n in exported), None)
-    from noria.custom.marks import uses_host
+    from noria.custom.host.loading import uses_host
 
     ours = uses_host(elf)
     if not ours:

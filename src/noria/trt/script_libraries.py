@@ -74,7 +74,7 @@ def _watch() -> None:
 
 def _is_ours(path: Path) -> bool:
     from noria.custom.elf import ElfError, ElfFile
-    from noria.custom.marks import uses_host
+    from noria.custom.host.loading import uses_host  # which opens them for load_library, too
 
     try:
         return uses_host(ElfFile.read(path))

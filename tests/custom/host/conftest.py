@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 
 from noria.custom import CustomLibrary, include_dir, open_library
 from noria.plugins import get_plugin_registry
+from tests.custom.built import built_once
 
 SOURCES = Path(__file__).parent / "sources"
 Compile = Callable[..., Path]
@@ -23,23 +23,13 @@ def compile_host(tmp_path_factory: pytest.TempPathFactory) -> Compile:
     compiler = shutil.which("g++")
     if compiler is None:
         pytest.skip("no g++")
-    folder = tmp_path_factory.mktemp("host")
-    built: dict[tuple[object, ...], Path] = {}
 
     def compile_(source: str, major: int = 10, *flags: str) -> Path:
-        key = (source, major, flags)
-        if key not in built:
-            target = folder / f"lib{Path(source).stem}{len(built)}.so"
-            command = [compiler, "-std=c++14", "-O0", "-Wall", "-Wextra", "-Werror", "-shared"]
-            command += ["-fPIC", f"-DNV_TENSORRT_MAJOR={major}", f"-I{include_dir()}", *flags]
-            if "NORIA_SANITIZED" in os.environ:  # `make sanitize`: both sides are watched
-                command += ["-fsanitize=address,undefined", "-fno-sanitize=vptr", "-g1"]
-            done = subprocess.run(
-                [*command, str(SOURCES / source), "-o", str(target)], capture_output=True, text=True
-            )
-            assert done.returncode == 0, done.stderr
-            built[key] = target
-        return built[key]
+        command = [compiler, "-std=c++14", "-O0", "-Wall", "-Wextra", "-Werror", "-shared"]
+        command += ["-fPIC", f"-DNV_TENSORRT_MAJOR={major}", f"-I{include_dir()}", *flags]
+        if "NORIA_SANITIZED" in os.environ:  # `make sanitize`: both sides are watched
+            command += ["-fsanitize=address,undefined", "-fno-sanitize=vptr", "-g1"]
+        return built_once(tmp_path_factory, SOURCES / source, command)
 
     return compile_
 
