@@ -68,6 +68,29 @@ def test_every_entry_point_in_a_worker(
 CREATE = "engine-create-func-name="
 
 
+def test_workers_have_what_networks_need_from_their_start(
+    compile_host: Compile, model: Model
+) -> None:
+    library = compile_host("mini_yolo.cpp", 10, "-g", "-rdynamic")
+    cfg = _config(model, library, f"{CREATE}MiniYoloEngineCreate", guard="always")
+    engines = GuardedEngines(cfg, library, GuardOptions())
+    process = keeper.keeper()._process
+    assert process is not None
+    for _ in range(2):  # the second time, it is started anew
+        assert len(list(Path(f"/proc/{process.pid}/task").iterdir())) == 1, "it must not fork"
+        assert list(engines.make("MiniYoloEngineCreate", []).plugins)
+        maps = [Path(f"/proc/{pid}/maps").read_text() for pid in (process.pid, engines.process.pid)]
+        assert ["onnx_cpp2py_export" in m for m in maps] == [True, True]
+        assert ["onnxruntime" in m for m in maps] == [False, True]
+        assert str(library) not in maps[0]
+        engines.close()
+        keeper.keeper().close()
+        engines = GuardedEngines(cfg, library, GuardOptions())
+        process = keeper.keeper()._process
+        assert process is not None
+    engines.close()
+
+
 def test_a_crash_while_a_network_is_made(compile_host: Compile, model: Model) -> None:
     library = compile_host("mini_yolo.cpp", 10, "-g", "-rdynamic")
     with pytest.raises(CustomLibraryError) as caught:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from noria.custom.guard.errors import LibraryDied, PluginDied
+from noria.custom.guard.keeper import keeper
 from noria.custom.guard.messages import notices_from
 from noria.custom.guard.options import GuardOptions
 from noria.custom.guard.process import GuardedProcess
@@ -38,6 +39,22 @@ if TYPE_CHECKING:
 __all__ = ["GuardedEngines"]
 
 HERE = "noria.custom.guard.engine_operations"
+AHEAD = (
+    HERE,
+    "noria.config.model_config",
+    "noria.custom.host.engines",
+    "noria.custom.host.world",
+    "noria.engine.builder",
+    "noria.engine.plugin_layers",
+    "noria.network.onnx_file",
+    "noria.network.ir",
+    "noria.plugins.drivers",
+    "noria.plugins.standard",
+    "noria.trt.building",
+    "noria.trt.engine",
+    "noria.trt.network",
+)
+"""What workers that make networks import. Runtimes are not here: they start threads."""
 
 
 class GuardedEngines:
@@ -57,6 +74,7 @@ class GuardedEngines:
         text = "its networks and plugins are made in a worker process of their own"
         self.decisions.append(Notice("info", text, str(path)))
         self._creators: list[Any] = []
+        keeper().import_ahead(AHEAD)
         self.process = GuardedProcess(str(path), options, setup=None)
         with self.process.lock:
             self._open()

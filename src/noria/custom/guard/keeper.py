@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -46,6 +47,14 @@ class Keeper:
         self._link: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._ended: deque[int] = deque()
+        self._ahead: list[str] = []
+
+    def import_ahead(self, modules: Iterable[str]) -> None:
+        """Let workers have these modules of noria's from their start: they are imported once,
+        before the next worker is forked. None of them may start a thread.
+        """
+        with self._lock:
+            self._ahead += [m for m in modules if m not in self._ahead]
 
     def start(self, fds: list[int], *, python: bool, memory_bytes: int) -> tuple[int, int]:
         """Start a worker with these descriptors (`keeper_main` names them).
@@ -65,6 +74,7 @@ class Keeper:
             "environment": dict(os.environ),
         }
         with self._lock:
+            request["ahead"] = self._ahead
             while self._ended:
                 self._reap(self._ended.popleft())
             answer = self._ask(request, fds)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import array
 import gc
+import importlib
 import json
 import os
 import signal
@@ -42,8 +43,20 @@ def main(fd: int) -> None:
             return
         request = json.loads(message)
         starts = request["do"] == "start"
+        if starts:
+            _import_ahead(request["ahead"])
         answer = _start(link, request, fds) if starts else _reap(request["pid"])
         link.send(json.dumps(answer).encode())
+
+
+def _import_ahead(modules: list[str]) -> None:
+    """What the application's workers need beside what all of them do."""
+    new = [module for module in modules if module not in sys.modules]
+    for module in new:
+        importlib.import_module(module)
+    if new:
+        gc.collect()
+        gc.freeze()
 
 
 def _receive(link: socket.socket) -> tuple[bytes, list[int]]:
