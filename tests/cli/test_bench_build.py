@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -19,6 +17,7 @@ from noria.engine.backends import RunOptions
 from noria.engine.bench import bench
 from noria.engine.plan_session import PlanSession
 from noria.network.tensor_spec import TensorSpec
+from tests import warm
 
 Config = Callable[..., Path]
 
@@ -28,14 +27,7 @@ def noria(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs the command with a timing cache of its own."""
 
     def run(*args: object) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "noria", *map(str, args)],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-            env={**os.environ, "NORIA_TIMING_CACHE": str(tmp_path / "timings")},
-        )
+        return warm.noria(*args, NORIA_TIMING_CACHE=str(tmp_path / "timings"))
 
     return run
 

@@ -16,20 +16,9 @@ import pytest
 from PIL import Image
 
 from tests.cli.processes import started
+from tests.warm import noria, started_anew
 
 Config = Callable[..., Path]
-
-
-def noria(*args: object, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "noria", *map(str, args)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        timeout=120,
-        check=False,
-        env={**os.environ, **env},
-    )
 
 
 @pytest.fixture
@@ -45,7 +34,7 @@ def photos(tmp_path: Path) -> Path:
 
 
 def test_help_shows_commands_examples_and_exit_codes() -> None:
-    done = noria("--help")
+    done = started_anew("--help")
     assert done.returncode == 0
     for word in (
         "run",
@@ -65,7 +54,7 @@ def test_help_shows_commands_examples_and_exit_codes() -> None:
     "command", ["run", "build", "calibrate", "bench", "show", "demo", "completion"]
 )
 def test_every_command_has_help_with_an_example(command: str) -> None:
-    done = noria(command, "--help")
+    done = started_anew(command, "--help")
     assert done.returncode == 0
     assert f"noria {command}" in done.stdout.split("Examples:")[1]
 
@@ -82,7 +71,7 @@ def test_every_command_has_help_with_an_example(command: str) -> None:
     ],
 )
 def test_wrong_usage_is_exit_2_with_a_hint(args: list[str], words: str) -> None:
-    done = noria(*args)
+    done = started_anew(*args)
     assert done.returncode == 2
     assert words in done.stderr
     assert "Traceback" not in done.stderr
@@ -91,7 +80,7 @@ def test_wrong_usage_is_exit_2_with_a_hint(args: list[str], words: str) -> None:
 def test_run_writes_what_was_found(mean_config: Config, photos: Path, tmp_path: Path) -> None:
     config = mean_config()
     out = tmp_path / "out"
-    done = noria(
+    done = started_anew(
         "run", config, photos, "-o", out / "o.jsonl", "-o", f"images:{out / 'drawn'}",
         "-o", f"coco:{out / 'o.json'}", "-o", f"kitti:{out / 'kitti'}",
     )  # fmt: skip
@@ -344,7 +333,7 @@ def test_show_of_nothing_is_an_error(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_script(shell: str) -> None:
-    done = noria("completion", shell)
+    done = started_anew("completion", shell)
     assert done.returncode == 0
     assert "_NORIA_COMPLETE" in done.stdout
 

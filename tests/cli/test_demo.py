@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
-import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -13,17 +12,7 @@ import pytest
 from PIL import Image
 
 from noria.cli.demo import scene_dir
-
-
-def noria(*args: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "noria", *map(str, args)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        timeout=120,
-        check=False,
-    )
+from tests.warm import started_anew as noria
 
 
 def objects(lines: Path) -> list[object]:

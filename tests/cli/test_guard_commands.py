@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
@@ -17,6 +15,7 @@ from PIL import Image
 
 from noria.custom import include_dir
 from noria.custom.guard import keeper
+from tests.warm import noria
 
 pytestmark = pytest.mark.skipif(
     keeper.can_guard() is not None, reason=f"no workers here: {keeper.can_guard()}"
@@ -46,14 +45,7 @@ def run(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """`noria` in a state folder of its own."""
 
     def run_(*args: object) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "noria", *map(str, args)],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-            env={**os.environ, "XDG_STATE_HOME": str(tmp_path / "state")},
-        )
+        return noria(*args, XDG_STATE_HOME=str(tmp_path / "state"))
 
     return run_
 

@@ -14,15 +14,9 @@ from click.testing import CliRunner
 from noria.cli.init import init
 from noria.errors import ModelError, NoriaError
 from tests.plugins.models import conv_plugin_conv, save
+from tests.warm import noria
 
 ROOT = Path(__file__).parents[2]
-
-
-def noria(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "noria", *map(str, arguments)],
-        cwd=cwd, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
 
 
 @pytest.fixture

@@ -19,19 +19,9 @@ from PIL import Image
 
 from noria.media import open_source
 from tests.cli.processes import started
+from tests.warm import noria
 
 Config = Callable[..., Path]
-
-
-def noria(*args: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "noria", *map(str, args)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        timeout=120,
-        check=False,
-    )
 
 
 def pictures(folder: Path, count: int, value: int) -> Path:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.warm import noria, started_anew
 
 ROOT = Path(__file__).parents[2]
 SCENE = ROOT / "examples" / "conveyor"
@@ -54,16 +54,11 @@ def test_every_command_has_a_page_with_an_example() -> None:
 
 @pytest.mark.parametrize("page", _examples())
 def test_examples_of_a_page_run_one_after_the_other(page: str, scene: Path) -> None:
-    for line in _examples()[page]:
+    # Each command is started by itself once.
+    for number, line in enumerate(_examples()[page]):
         words = shlex.split(line)
         assert words[0] == "noria"
-        done = subprocess.run(
-            [sys.executable, "-m", "noria", *words[1:]],
-            cwd=scene,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        run = noria if number else started_anew
+        done = run(*words[1:], cwd=scene)
         assert done.returncode == 0, f"{line}\n{done.stderr}"
         assert done.stdout or "-q" in words, line

@@ -1,0 +1,149 @@
+"""`noria …` in processes that need not import it first: they are forked off one that has.
+
+Each is a process of its own, with its arguments, folder, environment, output and exit code, and
+ends as any other. Only its start is not shown; commands started from nothing are those of
+tests/docs, tests/cli/test_demo.py and the tests of signals, encodings and closed outputs.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import json
+import os
+import runpy
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+
+# Not the runtimes: they start threads, which a fork does not have.
+MODULES = [
+    "av",
+    "numpy.ma",
+    "onnx",
+    "PIL.Image",
+    "PIL.JpegImagePlugin",
+    "PIL.PngImagePlugin",
+    "rich.table",
+    "noria.cli.build",
+    "noria.cli.output",
+    "noria.cli.run",
+    "noria.cli.show",
+    "noria.cli.show_model",
+    "noria.custom.guard",
+    "noria.engine.builder",
+    "noria.engine.locate",
+    "noria.engine.plan_session",
+    "noria.network.ir",
+    "noria.network.onnx_file",
+    "noria.pipeline.assembly",
+    "noria.pipeline.show",
+    "noria.plugins.standard",
+]
+
+
+def noria(
+    *args: object, cwd: Path | None = None, timeout: float = 120, **env: str
+) -> subprocess.CompletedProcess[str]:
+    """Run `noria ARGS`; `env` comes on top of the test's environment.
+
+    Raises:
+        subprocess.TimeoutExpired: it was killed after `timeout` seconds.
+    """
+    assert not any(name.startswith(("PYTHON", "LD_")) for name in env), "read at the start only"
+    server = _server()
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        here = f"/proc/{os.getpid()}/fd"
+        words = [os.fsdecode(a) if isinstance(a, bytes) else str(a) for a in args]
+        order = {
+            "args": words,
+            "cwd": str(cwd or Path.cwd()),
+            "env": {**os.environ, **env},
+            "out": [f"{here}/{out.fileno()}", f"{here}/{err.fileno()}"],
+        }
+        _tell(server, json.dumps(order).encode() + b"\n")
+        pid = _answer(server, 60)
+        try:
+            code = _answer(server, timeout)
+        except TimeoutError:
+            os.kill(pid, signal.SIGKILL)
+            _answer(server, 60)
+            raise subprocess.TimeoutExpired(["noria", *words], timeout) from None
+        texts = []
+        for file in (out, err):
+            file.seek(0)
+            texts.append(file.read().decode())
+    return subprocess.CompletedProcess(["noria", *words], code, *texts)
+
+
+def started_anew(*args: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run `noria ARGS` as anybody does."""
+    return subprocess.run(
+        [sys.executable, "-m", "noria", *map(str, args)],
+        cwd=cwd, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+@cache
+def _server() -> subprocess.Popen[bytes]:
+    server = subprocess.Popen(
+        [sys.executable, "-m", "tests.warm"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        bufsize=0,  # `select` sees no buffer
+        cwd=Path(__file__).parents[1],
+    )
+    atexit.register(_end, server)
+    return server
+
+
+def _end(server: subprocess.Popen[bytes]) -> None:
+    assert server.stdin is not None
+    assert server.stdout is not None
+    server.stdin.close()
+    server.wait(timeout=10)
+    server.stdout.close()
+
+
+def _tell(server: subprocess.Popen[bytes], line: bytes) -> None:
+    assert server.stdin is not None
+    while line:
+        line = line[server.stdin.write(line) :]
+
+
+def _answer(server: subprocess.Popen[bytes], timeout: float) -> int:
+    assert server.stdout is not None
+    if not select.select([server.stdout], [], [], timeout)[0]:
+        raise TimeoutError
+    return int(server.stdout.readline())
+
+
+def _serve() -> None:
+    """Returns in each process that is to run a command, and at the end."""
+    for name in MODULES:
+        __import__(name)
+    gc.freeze()
+    while line := sys.stdin.buffer.readline():
+        order = json.loads(line)
+        if (pid := os.fork()) == 0:
+            for number, path in enumerate([os.devnull, *order["out"]]):
+                file = os.open(path, os.O_WRONLY | os.O_APPEND if number else os.O_RDONLY)
+                os.dup2(file, number)
+                os.close(file)
+            os.chdir(order["cwd"])
+            os.environ.clear()
+            os.environ.update(order["env"])
+            sys.path[0] = order["cwd"]
+            sys.argv = ["noria", *order["args"]]
+            runpy.run_module("noria", run_name="__main__", alter_sys=True)
+            return
+        os.write(1, b"%d\n" % pid)
+        os.write(1, b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+
+
+if __name__ == "__main__":
+    _serve()
