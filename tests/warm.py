@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import warnings
 from functools import cache
 from pathlib import Path
 
@@ -129,7 +130,7 @@ def _serve() -> None:
     gc.freeze()
     while line := sys.stdin.buffer.readline():
         order = json.loads(line)
-        if (pid := os.fork()) == 0:
+        if (pid := _forked()) == 0:
             for number, path in enumerate([os.devnull, *order["out"]]):
                 file = os.open(path, os.O_WRONLY | os.O_APPEND if number else os.O_RDONLY)
                 os.dup2(file, number)
@@ -143,6 +144,13 @@ def _serve() -> None:
             return
         os.write(1, b"%d\n" % pid)
         os.write(1, b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+
+
+def _forked() -> int:
+    with warnings.catch_warnings():
+        # NumPy's threads wait for work, and its library begins anew after a fork.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
 
 
 if __name__ == "__main__":
