@@ -39,22 +39,27 @@ if TYPE_CHECKING:
 __all__ = ["GuardedEngines"]
 
 HERE = "noria.custom.guard.engine_operations"
-AHEAD = (
-    HERE,
-    "noria.config.model_config",
-    "noria.custom.host.engines",
-    "noria.custom.host.world",
-    "noria.engine.builder",
-    "noria.engine.plugin_layers",
-    "noria.network.onnx_file",
-    "noria.network.ir",
-    "noria.plugins.drivers",
-    "noria.plugins.standard",
-    "noria.trt.building",
-    "noria.trt.engine",
-    "noria.trt.network",
-)
-"""What workers that make networks import. Runtimes are not here: they start threads."""
+AHEAD = {
+    "open_engines": (
+        HERE,
+        "noria.config.model_config",
+        "noria.custom.host.engines",
+        "noria.custom.host.world",
+    ),
+    "make_network": (
+        "onnx",
+        "noria.engine.builder",
+        "noria.network.ir",
+        "noria.trt.building",
+        "noria.trt.engine",
+        "noria.trt.network",
+    ),
+    "build_layers": ("onnx", "noria.engine.plugin_layers", "noria.plugins.standard"),
+    "load_layer": ("noria.engine.plugin_record", "noria.plugins.drivers", "noria.plugins.known"),
+}
+"""Operation -> what a worker imports for it, and later workers of the application have from their
+start. Runtimes are not here: they start threads.
+"""
 
 
 class GuardedEngines:
@@ -74,7 +79,6 @@ class GuardedEngines:
         text = "its networks and plugins are made in a worker process of their own"
         self.decisions.append(Notice("info", text, str(path)))
         self._creators: list[Any] = []
-        keeper().import_ahead(AHEAD)
         self.process = GuardedProcess(str(path), options, setup=None)
         with self.process.lock:
             self._open()
@@ -200,6 +204,8 @@ class GuardedEngines:
             CustomLibraryError: the worker died; PluginDied, if it is about a plugin.
             NoriaError: what the operation raised.
         """
+        if operation in AHEAD:
+            keeper().import_ahead(AHEAD[operation])
         with self.process.lock:
             kind: type[NoriaError] = PluginDied if plugin else CustomLibraryError
             try:
@@ -215,6 +221,7 @@ class GuardedEngines:
     def _open(self) -> None:
         """Load the library in a new worker."""
         payload = {"config": self._config, "path": str(self.path)}
+        keeper().import_ahead(AHEAD["open_engines"])
         try:
             answer, _ = self.process.invoke(f"{HERE}:open_engines", payload, what=str(self.path))
         except LibraryDied as error:
