@@ -1,11 +1,28 @@
-// Binding of a view of memory by address: what plugins are given are numbers.
+// Bindings of memory by address: what plugins are given are numbers.
 #include <cstdint>
 
 #include "module.h"
 
 namespace nb = nanobind;
 
+namespace {
+
+// NumPy's own ways to tell an address make several Python objects first.
+std::uintptr_t address_of(nb::handle array) {
+    Py_buffer buffer;
+    if (PyObject_GetBuffer(array.ptr(), &buffer, PyBUF_ND) != 0) throw nb::python_error();
+    const std::uintptr_t address = buffer.len ? reinterpret_cast<std::uintptr_t>(buffer.buf) : 0;
+    PyBuffer_Release(&buffer);
+    return address;
+}
+
+}  // namespace
+
 void bind_memory_view(nb::module_ &m) {
+    m.def("address_of", &address_of, nb::arg("array"),
+          nb::sig("def address_of(array: object) -> int"),
+          "Where a dense, row-major array begins; 0 if it is empty. Anything else is a BufferError "
+          "or ValueError.");
     m.def(
         "memory_view",
         [](std::uintptr_t address, Py_ssize_t size, bool writable) {

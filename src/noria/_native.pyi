@@ -553,6 +553,11 @@ class OrtOperators:
         Offer them while `ask` makes session options load this module as a library of operators.
         """
 
+def address_of(array: object) -> int:
+    """
+    Where a dense, row-major array begins; 0 if it is empty. Anything else is a BufferError or ValueError.
+    """
+
 def memory_view(address: int, size: int, writable: bool) -> memoryview:
     """
     Bytes at an address, which must stay what they are as long as the view is used.

@@ -207,6 +207,7 @@ class PluginCalls:
     def __init__(self, nodes: Sequence[PluginNode], lives: PluginLives) -> None:
         self._nodes, self._lives = list(nodes), lives
         self._runs: dict[int, _Run] = {}
+        self._astray = False
         self._numbers = itertools.count()
 
     def begin(self) -> tuple[int, _Run]:
@@ -220,8 +221,14 @@ class PluginCalls:
         self._runs[number] = run
         return number, run
 
-    def end(self, number: int) -> None:
-        """It is over."""
+    def only(self) -> int | None:
+        """The number of the run that a call is of, if there is but one under way."""
+        runs = list(self._runs)
+        return None if self._astray or len(runs) != 1 else runs[0]
+
+    def end(self, number: int, *, astray: bool = False) -> None:
+        """It is over; `astray`: nobody waited for the runtime, which may still call."""
+        self._astray |= astray
         self._lives.give_back(self._runs.pop(number).contexts)
 
     def call(
@@ -309,14 +316,15 @@ class WholeRunner:
     def run(self, feeds: Mapping[str, Any], *, to_host: bool = True) -> Sequence[Any]:
         """See `Runner.run`."""
         number, run = self._calls.begin()
-        failure = None
+        failure, astray = None, True
         outputs: Sequence[Any] = ()
         try:
             outputs = self._runner.run({**feeds, RUN: np.array([number], np.int32)})
+            astray = False
         except EngineError as error:
-            failure = error
+            failure, astray = error, False
         finally:
-            self._calls.end(number)
+            self._calls.end(number, astray=astray)
         if run.error is not None:  # what the runtime says of it is less
             raise run.error
         if failure is not None:

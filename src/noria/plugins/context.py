@@ -9,8 +9,8 @@ from math import prod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from noria._native import address_of
 from noria.plugins.calls import Instance
 from noria.plugins.evaluate import Shaped, evaluate
 from noria.plugins.layer import Array, EngineSpec, Shape, refuse
@@ -30,6 +30,7 @@ class Prepared:
         shaped: shapes of the outputs.
         inputs, outputs: descriptors for `enqueue`.
         reads, writes: bytes of each input and output, as the plugin has them.
+        names: of the outputs, then the inputs, as errors call their memory.
         buffers: memory of the outputs that may be used again, as the plugin writes them.
     """
 
@@ -40,6 +41,7 @@ class Prepared:
     outputs: list[PluginTensorDesc]
     reads: list[int]
     writes: list[int]
+    names: list[str]
     buffers: dict[int, Array] = field(default_factory=dict)
 
 
@@ -109,8 +111,9 @@ class ContextPlugin(ABC):
         arrays = self._alike(now, arrays)
         self._call(
             now,
-            [(_address(a), a.nbytes) for a in arrays],
-            [(_address(a), a.nbytes) for a in outputs],
+            [address_of(a) for a in arrays],
+            [address_of(a) for a in outputs],
+            [*(a.nbytes for a in outputs), *(a.nbytes for a in arrays)],
         )
         if now.shaped.data_dependent:
             outputs = self._cut(now.shaped, outputs)
@@ -143,12 +146,8 @@ class ContextPlugin(ABC):
         if now is None or now.key != key:
             now = self._prepare(key)
         asked = [place(index, shape) for index, shape in enumerate(now.shaped.shapes)]
-        into = [_address(self._kept(now, i)) if at is None else at for i, at in enumerate(asked)]
-        self._call(
-            now,
-            [(at, size) for (at, _), size in zip(inputs, now.reads, strict=True)],
-            list(zip(into, now.writes, strict=True)),
-        )
+        into = [address_of(self._kept(now, i)) if at is None else at for i, at in enumerate(asked)]
+        self._call(now, [at for at, _ in inputs], into, now.writes + now.reads)
 
     def close(self) -> None:
         """The context is gone."""
@@ -174,6 +173,8 @@ class ContextPlugin(ABC):
             outputs=_descs(_with_unknown(shaped), spec.output_types),
             reads=_sizes(shapes, spec.input_types),
             writes=_sizes(shaped.shapes, spec.output_types),
+            names=[f"output {i}" for i in range(len(spec.output_types))]
+            + [f"input {i}" for i in range(len(shapes))],
         )
         self._change(now, within=bool(fits))
         self._prepared = now
@@ -191,20 +192,22 @@ class ContextPlugin(ABC):
         """Inputs as the plugin expects them."""
         return inputs
 
-    def _call(
-        self, now: Prepared, inputs: list[tuple[int, int]], outputs: list[tuple[int, int]]
-    ) -> None:
-        """Addresses and bytes."""
-        workspace = _address(self._workspace) if self._workspace.size else 0
+    def _call(self, now: Prepared, inputs: list[int], outputs: list[int], sizes: list[int]) -> None:
+        """Addresses; bytes of outputs, then of inputs."""
+        count = len(outputs)
         blocks: list[Block] = [
-            (at, at + size, True, f"output {i}") for i, (at, size) in enumerate(outputs)
+            (at, at + size, i < count, name)
+            for i, (at, size, name) in enumerate(
+                zip(outputs + inputs, sizes, now.names, strict=True)
+            )
         ]
-        blocks += [(at, at + size, False, f"input {i}") for i, (at, size) in enumerate(inputs)]
-        if workspace:
+        workspace = 0
+        if self._workspace.size:
+            workspace = address_of(self._workspace)
             end = workspace + self._workspace.nbytes
             blocks.append((workspace, end, True, "the workspace"))
         with lent(blocks):
-            self._enqueue(now, [at for at, _ in inputs], [at for at, _ in outputs], workspace)
+            self._enqueue(now, inputs, outputs, workspace)
 
     def _cut(self, shaped: Shaped, outputs: list[Array]) -> list[Array]:
         """Outputs whose extent the plugin decided, without what lies behind."""
@@ -243,10 +246,6 @@ class ContextPlugin(ABC):
 
     def __repr__(self) -> str:
         return f"ContextPlugin({self.spec.name}, layer {self.spec.layer!r})"
-
-
-def _address(array: npt.NDArray[Any]) -> int:
-    return int(array.__array_interface__["data"][0]) if array.size else 0
 
 
 def _descs(shapes: Sequence[Shape], types: Sequence[Any]) -> list[PluginTensorDesc]:

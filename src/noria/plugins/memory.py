@@ -58,8 +58,8 @@ def array_at(address: int, shape: Sequence[int], dtype: Any, *, writable: bool =
         TypeError: the type has no NumPy twin.
     """
     kind = dtype.numpy if isinstance(dtype, DataType) else np.dtype(dtype)
-    axes = tuple(int(d) for d in shape)
-    if any(d < 0 for d in axes):
+    axes = tuple(map(int, shape))
+    if axes and min(axes) < 0:
         raise ValueError(f"shape {axes} has a negative axis")
     count = prod(axes)
     if count == 0:

@@ -7,11 +7,12 @@ operators are put between.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import openvino as ov
 
+from noria._native import address_of
 from noria.engine.whole import DOMAIN, RUN, PluginCalls, PluginNode, WholeGraph
 from noria.errors import EngineError
 from noria.plugins.evaluate import evaluate
@@ -106,7 +107,7 @@ def grafted(read: Any, graph: WholeGraph, calls: PluginCalls) -> Operators:
         inputs = [number, *(next(sources).input(0).get_source_output() for _ in node.inputs[1:])]
         places = [next(ends) for _ in node.outputs[node.hands_on :]]
         shapes = [place.get_partial_shape() for place in places]
-        made = _PluginOp(inputs, index, node, shapes, calls.call, weakref.ref(operators))
+        made = _PluginOp(inputs, index, node, shapes, calls, weakref.ref(operators))
         made.set_friendly_name(node.plugin.spec.layer)
         number = made.output(0)  # of the last one it is not, and nobody asks
         for position, place in enumerate(places, start=int(node.hands_on)):
@@ -129,10 +130,10 @@ class _PluginOp(ov.Op if hasattr(ov, "Op") else object):  # type: ignore[misc]
         index: int,
         node: PluginNode,
         shapes: Sequence[Any],
-        call: Callable[..., bool],
+        calls: PluginCalls,
         operators: weakref.ref[Operators],
     ) -> None:
-        self._index, self._node, self._call = index, node, call
+        self._index, self._node, self._calls = index, node, calls
         self._operators = operators
         self._declared = list(shapes)
         self._info = ov.DiscreteTypeInfo(node.op, DOMAIN)  # no two are the same to OpenVINO
@@ -153,7 +154,7 @@ class _PluginOp(ov.Op if hasattr(ov, "Op") else object):  # type: ignore[misc]
 
     def clone_with_new_inputs(self, new_inputs: Sequence[Any]) -> Any:
         return _PluginOp(
-            new_inputs, self._index, self._node, self._declared, self._call, self._operators
+            new_inputs, self._index, self._node, self._declared, self._calls, self._operators
         )
 
     def validate_and_infer_types(self) -> None:
@@ -183,18 +184,18 @@ class _PluginOp(ov.Op if hasattr(ov, "Op") else object):  # type: ignore[misc]
             if array.shape != shape:  # its extent was not known before
                 outputs[position].shape = shape
                 array = outputs[position].data
-            return _lent(array)[0]
+            return address_of(array)
 
-        number = int(inputs[0].data[0])
+        number = self._calls.only()
+        if number is None:
+            number = int(inputs[0].data[0])
         if self._node.hands_on:
             outputs[0].data[0] = number
-        if not self._call(self._index, number, [_lent(i.data) for i in inputs[1:]], output):
+        arrays = [i.data for i in inputs[1:]]
+        lent = [(address_of(array), array.shape) for array in arrays]
+        if not self._calls.call(self._index, number, lent, output):
             # An exception inside OpenVINO 2026.4 spoils later models of the process. The run goes
             # on with zeros, which nobody sees: `WholeRunner` raises what was kept.
             for given in outputs[int(self._node.hands_on) :]:
                 given.data[...] = 0
         return True
-
-
-def _lent(array: Any) -> tuple[int, tuple[int, ...]]:
-    return array.__array_interface__["data"][0] if array.size else 0, array.shape
