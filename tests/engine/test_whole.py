@@ -18,6 +18,7 @@ from noria import _native
 from noria.engine.backends import RunOptions, get_backend
 from noria.engine.builder import BuildOptions, build
 from noria.engine.cut_runner import CutRunner, load_plugins, open_cut
+from noria.engine.plugin_lives import PluginLives
 from noria.engine.whole import PluginCalls, WholeRunner
 from noria.errors import EngineError, PluginError
 from noria.plugins import DataType, DimsExprs, Tracer, array_at
@@ -260,6 +261,19 @@ def test_runs_at_once_do_not_mix(tmp_path: Path, runtime: str, threads: int) -> 
         with pytest.raises(EngineError, match="the session is closed"):
             runner.run(feeds[0])
     assert not Slow.mixed
+
+
+def test_a_run_is_known_without_its_number_only_if_there_is_one() -> None:
+    calls = PluginCalls([], PluginLives([]))
+    assert calls.only() is None
+    (first, _), (second, _) = calls.begin(), calls.begin()
+    assert calls.only() is None
+    calls.end(first)
+    assert calls.only() == second
+    calls.end(second, astray=True)  # the runtime may still compute it
+    third, _ = calls.begin()
+    assert calls.only() is None
+    calls.end(third)
 
 
 def test_closing_waits_for_runs_under_way(tmp_path: Path) -> None:
