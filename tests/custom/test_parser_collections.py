@@ -112,7 +112,7 @@ def _compare(library: CustomLibrary, function: str, kind: str, case: Case) -> No
         np.testing.assert_allclose(got, case.attributes, rtol=1e-5)
         return
     if kind == "segmentation":
-        params = SegmentationParams(4, case.threshold)
+        params = SegmentationParams(len(case.thresholds), case.threshold)
         result = library.segmentation_parser(function)(layers, network, params)
         assert case.classes is not None
         np.testing.assert_array_equal(result.class_map, case.classes)
