@@ -6,9 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from noria.config import ModelConfig
+from noria.engine.session import TensorSpec
 from noria.errors import ConfigError, CustomLibraryError
 from noria.infer import parser_choice
 from noria.infer.parser_choice import (
@@ -17,6 +19,7 @@ from noria.infer.parser_choice import (
     choose_classifier_parser,
     choose_instance_parser,
     choose_segmentation_parser,
+    misfit_notices,
 )
 from noria.infer.parsers import (
     WELL_KNOWN,
@@ -25,6 +28,7 @@ from noria.infer.parsers import (
     WELL_KNOWN_SEGMENTATIONS,
 )
 from noria.infer.segment import Segmenter
+from noria.meta import NetworkInfo
 
 PARSER = """
 def my_parser(layers, network, params):
@@ -181,3 +185,28 @@ def test_the_generation_of_segmentation(load: Load) -> None:
 
 def test_everything_public_is_listed() -> None:
     assert all(hasattr(parser_choice, name) for name in parser_choice.__all__)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "classes", "fits"),
+    [
+        ("NvDsInferParseCustomYoloV8", (1, 84, 8400), 80, False),
+        ("NvDsInferParseYolo", (1, 84, 8400), 80, False),
+        ("NvDsInferParseYoloV11", (1, 84, 8400), 80, True),
+        ("NvDsInferParseCustomYoloV8", (1, 8400, 84), 80, True),
+        ("NvDsInferParseCustomYoloV8", (1, 8400, 84), 4, True),  # further classes are dropped
+        ("NvDsInferParseCustomYoloV8", (1, 300, 84), 80, True),
+        ("NvDsInferParseCustomYoloV8", (1, 84, 8400), 0, True),  # nothing to hold it against
+        ("NvDsInferParseCustomYoloV8", (1, 84, None), 80, True),
+    ],
+)
+def test_a_built_in_that_others_outdo_is_told(
+    tmp_path: Path, name: str, shape: tuple[int | None, ...], classes: int, fits: bool
+) -> None:
+    text = f"[property]\nnetwork-type=0\nparse-bbox-func-name={name}\n"
+    (tmp_path / "c.txt").write_text(f"{text}num-detected-classes={classes}\n")
+    cfg = ModelConfig.load(tmp_path / "c.txt")
+    outputs = [TensorSpec("output0", np.dtype(np.float32), tuple(d or "n" for d in shape))]
+    notices = misfit_notices(cfg, WELL_KNOWN[name], outputs, NetworkInfo(640, 640, 3))
+    assert [n.level for n in notices] == ([] if fits else ["warning"])
+    assert fits or "NoriaParseYoloV8 or NvDsInferParseYoloV11 would" in notices[0].message

@@ -17,8 +17,9 @@ from noria.errors import NoriaError
 from noria.infer.checks import label_notices, require_runnable, skipped_files
 from noria.infer.labels import load_labels
 from noria.infer.model import choose_parser
-from noria.infer.parser_choice import require_grid_outputs
+from noria.infer.parser_choice import misfit_notices, require_grid_outputs
 from noria.infer.parsers import parse_coverage_bbox
+from noria.meta import NetworkInfo
 from noria.network import Network
 from noria.notices import Notice
 from noria.plugins.known import known_plugins
@@ -82,10 +83,12 @@ def dry_run(cfg: ModelConfig) -> DryRun:
             where = str(done.network.path or cfg.path)
             if told := unknown_error(done.network, DEFAULT_BACKEND, known_plugins(), where):
                 raise told
+    size: NetworkInfo | None = None
     if done.network is not None and done.network.inputs:
         with collected():
             if not cfg.input_tensor_from_meta:
-                network_dims(done.network.inputs[0], cfg)
+                channels, height, width = network_dims(done.network.inputs[0], cfg)
+                size = NetworkInfo(width, height, channels)
     with collected():
         choice = choose_parser(cfg)
         if choice is not None:
@@ -95,4 +98,7 @@ def dry_run(cfg: ModelConfig) -> DryRun:
                 done.notices += choice.library.decisions
             if choice.parser is parse_coverage_bbox and done.network is not None:
                 require_grid_outputs(cfg, done.network.outputs)
+            elif choice.parser is not None and done.network is not None:
+                outputs = done.network.outputs
+                done.notices += misfit_notices(cfg, choice.parser, outputs, size)
     return done

@@ -25,6 +25,7 @@ from noria.infer.parser_choice import (
     choose_instance_parser,
     choose_segmentation_parser,
     custom_library,
+    misfit_notices,
     require_grid_outputs,
 )
 from noria.infer.parsers import parse_coverage_bbox
@@ -155,6 +156,8 @@ class Model:
                 notices += preprocessor.notices
             if choice is not None and choice.parser is parse_coverage_bbox:
                 require_grid_outputs(cfg, session.outputs)
+            elif choice is not None:
+                notices += misfit_notices(cfg, choice.parser, session.outputs, network)
             if cfg.network_type is NetworkType.CLASSIFIER and choice and choice.parser is None:
                 notices += narrow_outputs(session.outputs)
             selector = None

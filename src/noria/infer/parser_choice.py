@@ -15,11 +15,13 @@ from noria.infer.parsers import (
     WELL_KNOWN_CLASSIFIERS,
     WELL_KNOWN_INSTANCES,
     WELL_KNOWN_SEGMENTATIONS,
+    better_than,
     parse_coverage_bbox,
     suggest,
 )
+from noria.infer.parsers.head import AnyHead
 from noria.infer.segment import Segmenter
-from noria.meta import BoxParser, ClassifierParser, SegmentationParser
+from noria.meta import BoxParser, ClassifierParser, NetworkInfo, SegmentationParser
 from noria.notices import Notice
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ __all__ = [
     "choose_instance_parser",
     "choose_segmentation_parser",
     "custom_library",
+    "misfit_notices",
     "require_grid_outputs",
 ]
 
@@ -297,3 +300,22 @@ def require_grid_outputs(cfg: ModelConfig, outputs: Sequence[TensorSpec]) -> Non
         + ", ".join(str(o) for o in outputs),
         fix=hints,
     )
+
+
+def misfit_notices(
+    cfg: ModelConfig, parser: object, outputs: Sequence[TensorSpec], network: NetworkInfo | None
+) -> list[Notice]:
+    """A warning if `parser` is a built-in one and others fit the outputs better.
+
+    Args:
+        network: size of the network input, None where it is not known.
+    """
+    if not isinstance(parser, AnyHead) or not cfg.num_detected_classes:
+        return []
+    better = better_than(parser, outputs, network, cfg.num_detected_classes)
+    if not better:
+        return []
+    text = f"{parser.key}={parser.name} does not fit the model's outputs "
+    text += f"({', '.join(map(str, outputs))}; num-detected-classes={cfg.num_detected_classes})"
+    where = cfg.origin(parser.key.replace("-", "_"))
+    return [Notice("warning", f"{text}: {' or '.join(better[:3])} would", str(where))]

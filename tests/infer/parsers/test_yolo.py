@@ -164,6 +164,22 @@ def test_the_number_of_classes_is_said(parse):
     assert error.value.expected == "num-detected-classes=80"
 
 
+@pytest.mark.parametrize(
+    ("name", "shape", "classes", "better"),
+    [
+        ("NvDsInferParseCustomYoloV8", (84, 8400), 80, "NoriaParseYoloV8"),  # the transpose
+        ("NvDsInferParseCustomYoloV8", (84, 8400), 4, "NoriaParseYoloV8"),
+        ("NvDsInferParseYoloV11", (8400, 84), 80, "NoriaParseYoloV8"),
+        ("NvDsInferParseCustomYoloV8_cuda", (8400, 85), 80, "NoriaParseYoloV5"),
+        ("NvDsInferParseCustomYoloV7", (8400, 84), 80, "NoriaParseYoloV8"),
+    ],
+)
+def test_outputs_that_another_head_reads_are_refused(parse, name, shape, classes, better):
+    with pytest.raises(ParserError, match=f"num-detected-classes={classes}") as error:
+        parse(name, [np.zeros(shape, np.float32)], [0.2] * classes, (640, 640))
+    assert f"parse-bbox-func-name={better}" in str(error.value)
+
+
 def test_a_yolox_of_another_size_is_told_from_yolov5(parse):
     with pytest.raises(ParserError, match="126 YOLOX cells") as error:
         parse("NoriaParseYoloX", [np.zeros((378, 7), np.float32)], [0.2] * 2, SIZE)

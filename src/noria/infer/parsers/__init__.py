@@ -5,6 +5,7 @@ from noria.infer.parsers.catalogue import (
     WELL_KNOWN_CLASSIFIERS,
     WELL_KNOWN_INSTANCES,
     WELL_KNOWN_SEGMENTATIONS,
+    better_than,
     builtin_parser,
     suggest,
 )
@@ -15,6 +16,7 @@ __all__ = [
     "WELL_KNOWN_CLASSIFIERS",
     "WELL_KNOWN_INSTANCES",
     "WELL_KNOWN_SEGMENTATIONS",
+    "better_than",
     "builtin_parser",
     "parse_coverage_bbox",
     "suggest",

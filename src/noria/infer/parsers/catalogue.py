@@ -36,6 +36,7 @@ __all__ = [
     "WELL_KNOWN_INSTANCES",
     "WELL_KNOWN_SEGMENTATIONS",
     "advice",
+    "better_than",
     "builtin_parser",
     "suggest",
 ]
@@ -117,6 +118,34 @@ def suggest(
     best = min(rank[0] for rank, _ in ranked)
     ranked = [entry for entry in ranked if entry[0][0] == best]
     return [name for _, name in sorted(ranked, key=lambda entry: entry[0])]
+
+
+def better_than(
+    head: AnyHead,
+    outputs: Iterable[LayerLike | TensorSpec],
+    network: NetworkInfo | None,
+    num_classes: int,
+) -> list[str]:
+    """Names of the built-in heads that fit the outputs better than `head`, best first.
+
+    Only a head that cannot read them, or reads another number of classes, has betters: those more
+    probable, or as probable with `num_classes` classes. Outputs found by name, and several that
+    fit, are proof enough.
+    """
+    given = list(outputs)
+    items = [_per_item(x) for x in given]
+    if any(d is None for item in items for d in item.shape):
+        return []  # what the sizes would tell is not known yet
+    own = head.rank(items, network, num_classes)
+    if own is not None and own[1] == 0:
+        return []
+    for layout in head.layouts:
+        if (layout.outs[0].names or len(items) > 1) and layout.match(items, network):
+            return []
+    names = suggest(given, network, num_classes, key=head.key)
+    by_name = {other.name: other for other in _HEADS_OF[head.key]}
+    ranks = {name: by_name[name].rank(items, network, num_classes) for name in names}
+    return [name for name, rank in ranks.items() if rank and (own is None or rank < own)]
 
 
 def _per_item(output: LayerLike | TensorSpec) -> LayerLike:

@@ -240,7 +240,10 @@ class AnyHead:
                 continue
             found, bound = match
             classes = bound.get("C")
-            if not self.strict_classes or classes == params.num_classes:
+            if classes == params.num_classes:
+                return layout, found
+            if not self.strict_classes:
+                self._hold_against_others(layers, network, params, classes)
                 return layout, found
             other.append(classes or 0)
         if other:
@@ -252,6 +255,24 @@ class AnyHead:
                 fix=f"set num-detected-classes={n}; hide classes with filter-out-class-ids",
             )
         raise Unfit("the network's outputs do not fit this head")
+
+    def _hold_against_others(
+        self,
+        layers: Sequence[LayerLike],
+        network: NetworkInfo,
+        params: HeadParams,
+        classes: int | None,
+    ) -> None:
+        """Another number of classes is right only where no other head is the likelier reader."""
+        from noria.infer.parsers.catalogue import better_than
+
+        if params.num_classes and better_than(self, layers, network, params.num_classes):
+            counted = "" if classes is None else f": read so they hold {classes} classes"
+            raise Unfit(
+                f"the network's outputs do not fit this head{counted}, but "
+                f"num-detected-classes={params.num_classes}",
+                expected=f"{self.needs} with C={params.num_classes}",
+            )
 
     @property
     def needs(self) -> str:
