@@ -58,6 +58,9 @@ class Base(IPluginV3, IPluginV3OneCore, IPluginV3OneBuildV2, IPluginV3OneRuntime
     def supports_format_combination(self, pos: int, in_out: Any, num_inputs: int) -> bool:
         return in_out[pos].desc.type in self.types
 
+    def get_fields_to_serialize(self) -> Any:
+        return PluginFieldCollection()
+
     def attach_to_context(self, context: Any) -> Any:
         return self.clone()
 

@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 from noria.errors import PluginError
-from noria.plugins import DimsExprs, Tracer, calls
+from noria.plugins import (
+    DimsExprs,
+    PluginField,
+    PluginFieldCollection,
+    PluginFieldType,
+    PluginRegistry,
+    Tracer,
+    calls,
+)
+from noria.plugins.standard import register_standard
 from tests.plugins.lives import BATCHED, DYNAMIC_TWO_PROFILES, V3_ONE_PROFILE, X, live, steps
 from tests.plugins.samples import PLUGINS, Fault, ScaleV3, Watched
 
@@ -233,6 +242,25 @@ def test_a_missing_method_is_named() -> None:
 
     with pytest.raises(PluginError, match="class Without has no method get_output_dimensions"):
         live(Without)
+
+
+def test_fields_to_keep_must_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(ScaleV3, "get_fields_to_serialize")
+    with pytest.raises(PluginError, match="class ScaleV3 has no method get_fields_to_serialize"):
+        live(ScaleV3)
+
+
+def test_an_error_of_a_creator_keeps_what_was_expected() -> None:
+    registry = PluginRegistry()
+    register_standard(registry)
+    creator = registry.find("EfficientNMS_TRT")
+    fields = PluginFieldCollection([PluginField("max_output_boxes", 5, PluginFieldType.INT32)])
+    with pytest.raises(PluginError) as caught:
+        calls.call_creator(creator, "parse", "nms", "create_plugin", "nms", fields)
+    error = caught.value
+    assert error.found.startswith("create_plugin failed: field 'score_threshold'")
+    assert "score_threshold (FLOAT32" in (error.expected or "")
+    assert "it has 'max_output_boxes'" in error.fix
 
 
 def test_a_version_2_plugin_needs_an_implicit_batch() -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noria.errors import PluginError
 from noria.plugins import (
     DataType,
     DimensionOperation,
@@ -75,6 +76,69 @@ def test_a_field_counts_elements_and_reads_back() -> None:
     assert PluginField("only_declared").data is None
     with pytest.raises(TypeError):
         PluginFieldCollection(["no field"])  # type: ignore[list-item]
+
+
+F32, I32 = PluginFieldType.FLOAT32, PluginFieldType.INT32
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "values"),
+    [
+        (0.25, F32, [0.25]),
+        ([0.25, 1], F32, [0.25, 1]),
+        ((), F32, []),
+        (np.float64(0.25), F32, [0.25]),
+        (np.array([0.2]), F32, [float(np.float32(0.2))]),
+        (np.array([3, 4]), F32, [3, 4]),
+        (np.array([[1, 2], [3, 4]]), I32, [1, 2, 3, 4]),
+        (np.array([2.0]), I32, [2]),
+        (np.array([np.nan], np.float16), F32, [np.nan]),
+        (memoryview(np.array([0.25])), F32, [0.25]),
+        (True, PluginFieldType.INT8, [1]),
+        (3, PluginFieldType.INT64, [3]),
+        (np.array(5, np.int32), I32, [5]),
+        (np.float32([0.25]).tobytes(), F32, [0.25]),
+        (memoryview(np.float32([0.25]).tobytes()), F32, [0.25]),
+        (np.frombuffer(np.float32([0.25]).tobytes(), np.uint8), F32, [0.25]),
+        (1.0, PluginFieldType.BF16, [0x3F80]),
+        (np.array([0x3F80], np.uint16), PluginFieldType.BF16, [0x3F80]),
+        (np.array([7, 8], np.int32), PluginFieldType.UNKNOWN, [7, 0, 0, 0, 8, 0, 0, 0]),
+    ],
+)
+def test_values_become_the_type_of_the_field(
+    data: object, kind: PluginFieldType, values: list[float]
+) -> None:
+    field = PluginField("alpha", data, kind)
+    assert field.data is not None
+    np.testing.assert_array_equal(field.data, values)
+    assert (field.size, field.data.dtype) == (len(values), kind.numpy)
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "found"),
+    [
+        (0.5, I32, "'alpha': 0.5"),
+        (2**31, I32, "2147483648"),
+        ([1e39], F32, r"1e\+39"),
+        (np.array([0.5, 1]), I32, r"array of float64, \[0.5, 1.0\]"),
+        (np.array([2**24 + 1]), F32, "array of int64"),
+        (np.array([2**63], np.uint64), PluginFieldType.INT64, "array of uint64"),
+        (np.array([0.1], np.float32), PluginFieldType.FLOAT16, "array of float32"),
+        ("text", F32, "'text'"),
+        ([[1], [2, 3]], I32, "2, 3"),
+        (object(), I32, "object"),
+    ],
+)
+def test_values_that_the_type_cannot_hold_are_refused(
+    data: object, kind: PluginFieldType, found: str
+) -> None:
+    with pytest.raises(PluginError, match=found) as caught:
+        PluginField("alpha", data, kind)
+    assert kind.name in (caught.value.expected or "")
+    field = PluginField("alpha", 1, kind)
+    with pytest.raises(PluginError):
+        field.data = data
+    assert field.size == 1
 
 
 NUMBERS = st.integers(-1000, 1000)

@@ -170,9 +170,14 @@ def _failed(error: Exception, method: str, where: str) -> PluginError:
     if _Told.at_once:
         _print(error, method)
     found, line, trail = describe(error, Path("/"))
-    if isinstance(error, NoriaError):
-        found = error.found
     hints = trail[-2:] if line else []
+    if isinstance(error, NoriaError):  # said so that it can be put right: all of it stays
+        return PluginError(
+            f"{method} failed: {error.found}",
+            where=where,
+            expected=error.expected,
+            fix=[*error.fix, *hints],
+        )
     return PluginError(f"{method} raised {found}", where=where, fix=hints)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noria.plugins.field_values import raw_bytes, values_of
 from noria.plugins.named_enum import NamedIntEnum
 
 __all__ = ["PluginField", "PluginFieldCollection", "PluginFieldType"]
@@ -65,13 +66,42 @@ _OF = {
 }
 
 
+_OPAQUE = frozenset(
+    {
+        PluginFieldType.UNKNOWN,
+        PluginFieldType.DIMS,
+        PluginFieldType.FP8,
+        PluginFieldType.INT4,
+        PluginFieldType.FP4,
+    }
+)
+"""Types whose values are bytes to everyone but the plugin."""
+
+
+def _is_array(data: Any) -> bool:
+    return isinstance(data, np.ndarray)
+
+
+def _bfloat16(data: Any, name: str) -> npt.NDArray[Any]:
+    """Bits of the nearest bfloat16 numbers (uint16): the upper half of float32, ties to even."""
+    values = values_of(data, np.dtype(np.float32), name, "BF16")
+    bits = np.ascontiguousarray(values).view(np.uint32).astype(np.uint64)
+    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+
+
 class PluginField:
     """A name and, unless it only declares the name, its values.
 
     Args:
         name: of the field.
-        data: any buffer (array, bytes), text, or None for a declaration. It is copied.
+        data: values (a number, a list, an array), text, or None for a declaration. They are
+            copied, as elements of `type`. Bytes (`bytes`, `memoryview`, arrays of uint8) are taken
+            as they are.
         type: of its elements.
+
+    Raises:
+        PluginError: values that `type` cannot hold; an array of another type that would lose
+            digits (float64 given as FLOAT32 is rounded).
 
     Attributes:
         size: number of elements, not bytes.
@@ -96,20 +126,30 @@ class PluginField:
             self._take(data)
 
     def _take(self, data: Any) -> None:
-        if isinstance(data, str):
+        dtype = self.type.numpy
+        if isinstance(data, str) and dtype.itemsize == 1:
             data = data.encode()
-        if isinstance(data, (bytes, bytearray, memoryview)):
-            self._data = bytes(data)
-            width = self.type.numpy.itemsize
-            self._size = len(self._data) // width if len(self._data) % width == 0 else 0
+        raw = raw_bytes(data)
+        if raw is not None:
+            self._data = raw
+            whole = len(raw) % dtype.itemsize == 0
+            self._size = len(raw) // dtype.itemsize if whole else np.size(data) * _is_array(data)
             return
-        array = np.ascontiguousarray(data)
-        if array.dtype.kind == "U":
-            array = np.char.encode(array)
+        array = self._array(data)
         self._data = array.tobytes()
-        width = self.type.numpy.itemsize
-        whole = len(self._data) % width == 0
-        self._size = len(self._data) // width if whole else array.size
+        self._size = len(self._data) // dtype.itemsize
+
+    def _array(self, data: Any) -> npt.NDArray[Any]:
+        """Of the field's type, or any array of a type that is bytes only."""
+        if self.type in _OPAQUE:
+            return np.asarray(data)
+        if self.type == PluginFieldType.CHAR:
+            array = np.asarray(data)
+            if array.dtype.kind in "US":
+                return np.char.encode(array) if array.dtype.kind == "U" else array
+        if self.type == PluginFieldType.BF16 and getattr(data, "dtype", None) != np.uint16:
+            return _bfloat16(data, self.name)
+        return values_of(data, self.type.numpy, self.name, self.type.name)
 
     @property
     def size(self) -> int:
@@ -128,9 +168,10 @@ class PluginField:
 
     @data.setter
     def data(self, value: Any) -> None:
-        self._data, self._size = None, 0
         if value is not None:
             self._take(value)
+        else:
+            self._data, self._size = None, 0
 
     @property
     def raw(self) -> bytes:

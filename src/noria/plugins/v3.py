@@ -206,7 +206,7 @@ class IPluginV3OneRuntime(IPluginCapability):
 
     def get_fields_to_serialize(self) -> PluginFieldCollection:
         """What the engine keeps; the creator makes the plugin from it again."""
-        return PluginFieldCollection()
+        raise missing(self, "get_fields_to_serialize")
 
 
 class IPluginResource:
