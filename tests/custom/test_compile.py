@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from noria.custom import open_library
+from noria.custom import open_library, toolchain
 from noria.custom.compile import compile_library
 from noria.custom.elf import ElfFile
-from noria.custom.toolchain import include_dir, make_variables
+from noria.custom.toolchain import find_nvcc, gpu_present, include_dir, make_variables
 from noria.errors import CustomLibraryError
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
@@ -110,18 +110,53 @@ def test_a_makefile_with_kernels_takes_host_files(project: Path) -> None:
         + rule
     )
     printed = noria("includes", "--make").split()
-    assert shutil.which("nvcc") or f"NVCC={tool}" in printed
+    assert gpu_present() or f"NVCC={tool}" in printed
 
-    def make() -> subprocess.CompletedProcess[str]:
+    def make(**env: str) -> subprocess.CompletedProcess[str]:
         command = ["make", *printed, f"NVCC={tool}"]
-        return subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            command,
+            cwd=project,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=dict(os.environ) | env,
+        )
 
     done = make()
     assert done.returncode == 0, done.stderr
     assert open_library(project / "libnvdsinfer_custom_impl_Mine.so").symbols()
     (project / "helper.o").unlink()
     (project / "helper_host.cpp").unlink()
-    assert "helper_host.cpp" in make().stderr
+    assert find_nvcc() or "helper_host.cpp" in make().stderr
+    # where there is an nvcc, a file without a counterpart is its
+    nvcc = project / "cuda" / "bin" / "nvcc"
+    nvcc.parent.mkdir(parents=True)
+    nvcc.write_text('#!/bin/sh\necho "nvcc $*"\nexec g++ -fPIC -x c++ -D__global__= -c -o $3 $8\n')
+    nvcc.chmod(0o755)
+    done = make(CUDA_HOME=str(project / "cuda"))
+    assert done.returncode == 0, done.stderr
+    assert "nvcc -c -o helper.o" in done.stdout
+    assert "no GPU" in done.stderr
+
+
+def test_makefiles_are_told_the_nvcc_of_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Makefile looks for it in a folder that CUDA_VER names, and there is none of that name."""
+    for file in ("bin/nvcc", "include/cuda_runtime.h"):
+        (tmp_path / file).parent.mkdir()
+        (tmp_path / file).touch()
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
+    monkeypatch.setattr(toolchain, "gpu_present", lambda: True)
+    told = toolchain.make_variables()
+    assert told["NVCC"] == str(tmp_path / "bin" / "nvcc")
+    assert told["CPATH"].split(":") == [str(tmp_path / "include"), str(include_dir())]
+    assert told["LIBRARY_PATH"].split(":")[0] == str(tmp_path / "lib64")
+    monkeypatch.setattr(toolchain, "gpu_present", lambda: False)
+    told = toolchain.make_variables()
+    assert told["NVCC"] == str(include_dir().parent / "bin" / "nvcc-host")
+    assert told["CPATH"] == str(include_dir())
 
 
 def test_the_makefile_runs_with_variables_of_the_shell(project: Path) -> None:

@@ -61,16 +61,21 @@ def make_variables(generation: Generation = "9.x") -> dict[str, str]:
     """Variables with which an unchanged Makefile of a custom library runs here.
 
     `CUDA_VER` and `NVDS_VERSION` only satisfy the Makefile's checks. The compiler reads CPATH after
-    the Makefile's own -I flags, so NVIDIA's headers win where they are installed. Without nvcc, a
-    script takes its place that compiles `x_host.cpp` for `x.cu`.
+    the Makefile's own -I flags, so NVIDIA's headers win where they are installed. `CUDA_VER` names
+    no toolkit, so NVCC is told as well: the nvcc of this machine if it has a GPU, and the toolkit's
+    folders first. Without a GPU, a script takes its place that compiles `x_host.cpp` for `x.cu`,
+    and calls nvcc, if there is one, for files without such a counterpart.
     """
-    nvcc = {} if find_nvcc() else {"NVCC": str(include_dir().parent / "bin" / "nvcc-host")}
+    headers, libraries = include_folders(generation), [link_dir()]
+    nvcc = find_nvcc() if gpu_present() else None
+    if nvcc is not None and (home := cuda_home(nvcc)) is not None:
+        headers, libraries = [home / "include", *headers], [home / "lib64", *libraries]
     return {
         "CUDA_VER": "none",
         "NVDS_VERSION": "9.1" if generation == "9.x" else "6.2",
-        "CPATH": ":".join(map(str, include_folders(generation))),
-        "LIBRARY_PATH": str(link_dir()),
-        **nvcc,
+        "CPATH": ":".join(map(str, headers)),
+        "LIBRARY_PATH": ":".join(map(str, libraries)),
+        "NVCC": nvcc or str(include_dir().parent / "bin" / "nvcc-host"),
     }
 
 
