@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import noria.trt as trt
+from noria.trt.shapes.model import ModelShapes
 from tests.trt.harness import engine_of, execute, network, run_layer
 
 
@@ -46,6 +47,48 @@ def test_counted_loop(axis):
     assert made["back"].tolist() == np.flip(rows, axis).tolist()
 
 
+@pytest.mark.parametrize("kind", ["COUNT", "WHILE"])
+def test_shapes_of_a_loop_are_known_before_it_runs(kind):
+    net = network()
+    x = net.add_input("x", trt.float32, (-1, 4))
+    loop, value, twice = doubling(net, x, scalar(net, 3, np.int32))
+    if kind == "WHILE":
+        loop.add_trip_limit(scalar(net, True, np.bool_), trt.TripLimit.WHILE)
+    stacked = {"all": trt.LoopOutput.CONCATENATE, "back": trt.LoopOutput.REVERSE}
+    layers = {"last": loop.add_loop_output(value.get_output(0), trt.LoopOutput.LAST_VALUE)}
+    layers |= {name: loop.add_loop_output(twice, what, 1) for name, what in stacked.items()}
+    for name, layer in layers.items():
+        layer.get_output(0).name = name
+        net.mark_output(layer.get_output(0))
+    config, profile = net.builder.create_builder_config(), net.builder.create_optimization_profile()
+    profile.set_shape("x", (1, 4), (1, 4), (8, 4))
+    config.add_optimization_profile(profile)
+    context = engine_of(net, config).create_execution_context()
+    assert context.get_tensor_shape("last") == (-1, 4)
+    assert context.set_input_shape("x", (5, 4))
+    assert context.get_tensor_shape("last") == (5, 4)
+    assert context.get_max_output_size("last") == 8 * 4 * 4
+    turns = 3 if kind == "COUNT" else -1
+    for name in stacked:
+        assert context.get_tensor_shape(name) == (5, turns, 4)
+
+
+def test_a_loop_that_grows_its_value_has_an_unknown_axis():
+    net = network()
+    x = net.add_input("x", trt.float32, (2, 4))
+    loop = net.add_loop()
+    loop.add_trip_limit(scalar(net, 3, np.int32), trt.TripLimit.COUNT)
+    value = loop.add_recurrence(x)
+    longer = net.add_concatenation([value.get_output(0), x])
+    longer.axis = 0
+    value.set_input(1, longer.get_output(0))
+    last = loop.add_loop_output(value.get_output(0), trt.LoopOutput.LAST_VALUE).get_output(0)
+    last.name = "y"
+    net.mark_output(last)
+    infos = ModelShapes(engine_of(net)._plan.blobs["model"]).outputs({"x": (2, 4)})
+    assert infos == {"y": (-1, 4)}
+
+
 @pytest.mark.parametrize("reverse", [False, True])
 def test_iterator_sums_rows(reverse):
     x = np.arange(12, dtype=np.float32).reshape(4, 3)
@@ -83,6 +126,22 @@ def test_while_loop_looks_before_each_turn():
 
     assert run_layer(make, np.array(5, np.float32))[0] == 135
     assert run_layer(make, np.array(200, np.float32))[0] == 200
+
+
+@pytest.mark.parametrize(("limit", "turns"), [(1000, 3), (5, 2), (0, 0)])
+def test_all_turns_are_stacked_whichever_limit_ends_a_loop(limit, turns):
+    net = network()
+    x = net.add_input("x", trt.float32, (2,))
+    loop, value, twice = doubling(net, x, scalar(net, 3, np.int32))
+    most = net.add_reduce(value.get_output(0), trt.ReduceOperation.MAX, 1, False).get_output(0)
+    less = trt.ElementWiseOperation.LESS
+    small = net.add_elementwise(most, scalar(net, limit, np.float32), less).get_output(0)
+    loop.add_trip_limit(small, trt.TripLimit.WHILE)
+    rows = loop.add_loop_output(twice, trt.LoopOutput.CONCATENATE).get_output(0)
+    rows.name = "y"
+    net.mark_output(rows)
+    made = execute(engine_of(net), x=np.array([1, 2], np.float32))["y"]
+    assert made.tolist() == [[2.0 * 2**i, 4.0 * 2**i] for i in range(turns)]
 
 
 def test_loop_without_limit_is_refused():

@@ -209,7 +209,9 @@ def loop_nodes(plan: LoopPlan, nodes: list[Any], fresh: Any) -> list[Any]:
         outputs.append(helper.make_value_info(handed, type_proto(tensor._info)))
         initial.append(first._uid)
         final[tensor._uid] = fresh("final")
-    scans = []
+    scans: list[str] = []
+    stacks = any(layer._params["kind"].name != "LAST_VALUE" for layer in plan.outputs)
+    counted = fresh("counted") if stacks and condition is not None else ""
     for layer in plan.outputs:
         source = layer._inputs[0]
         assert source is not None
@@ -228,9 +230,15 @@ def loop_nodes(plan: LoopPlan, nodes: list[Any], fresh: Any) -> list[Any]:
         whole = stacked if condition is None else fresh("all")
         scans.append(whole)
         if condition is not None:
-            zero, end = fresh("zero"), fresh("end")
-            after += [_ints(zero, [0]), _ints(end, [-1])]
-            after.append(helper.make_node("Slice", [whole, zero, end], [stacked]))
+            zero = fresh("zero")
+            after.append(_ints(zero, [0]))
+            after.append(helper.make_node("Slice", [whole, zero, counted], [stacked]))
+    if counted:  # turns that count: all if the trip count ended it, else all but the last
+        one, ones = fresh("one"), fresh("ones")
+        body.append(helper.make_node("Cast", [turn], [one], to=TensorProto.INT64))
+        outputs.append(helper.make_tensor_value_info(one, TensorProto.INT64, ()))
+        scans.append(ones)
+        after.insert(0, helper.make_node("ReduceSum", [ones], [counted]))
     graph = helper.make_graph(body, loop._name, inputs, outputs)
     node = helper.make_node(
         "Loop", [count, on, *initial], [*final.values(), *scans], body=graph, name=loop._name

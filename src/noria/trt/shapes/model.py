@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import prod
 from typing import Any
 
 from noria.trt.shapes.infer import InferenceError, infer_node
-from noria.trt.shapes.info import MAX_VALUES, Axes, TensorInfo
+from noria.trt.shapes.info import Axes, TensorInfo
+from noria.trt.shapes.loops import constant_info, loop_infos
 
 __all__ = ["ModelShapes"]
 
@@ -23,7 +23,6 @@ class ModelShapes:
 
     def __init__(self, model: bytes, unknown: Any = None) -> None:
         import onnx
-        from onnx import numpy_helper
 
         proto = onnx.ModelProto()
         proto.ParseFromString(model)
@@ -44,10 +43,7 @@ class ModelShapes:
             self._declared[value.name] = TensorInfo(tensor.elem_type, shape)
         self._constants: dict[str, TensorInfo] = {}
         for tensor in proto.graph.initializer:
-            shape = tuple(tensor.dims)
-            small = prod(shape) <= MAX_VALUES and not tensor.HasField("data_location")
-            array = numpy_helper.to_array(tensor) if small else None
-            self._constants[tensor.name] = TensorInfo(tensor.data_type, shape, array)
+            self._constants[tensor.name] = constant_info(tensor)
         self._outputs = [value.name for value in proto.graph.output]
         del proto.graph.initializer[:]
         self._proto = proto  # nodes live in it
@@ -79,9 +75,16 @@ class ModelShapes:
         infos = dict(self._constants)
         for name, axes in shapes.items():
             infos[name] = TensorInfo(self._declared[name].elem, tuple(axes), values.get(name))
-        for node in self._nodes:
+        self._walk(self._nodes, infos)
+        return {n: infos[n].shape if n in infos else None for n in self._outputs}
+
+    def _walk(self, nodes: Any, infos: dict[str, TensorInfo]) -> None:
+        for node in nodes:
             try:
-                found = infer_node(node, infos, self._opset, self._domains)
+                if node.op_type == "Loop" and node.domain in ("", "ai.onnx"):
+                    found = loop_infos(node, infos, self._walk)
+                else:
+                    found = infer_node(node, infos, self._opset, self._domains)
                 if found and found[0] is None and self._unknown is not None:
                     found = self._unknown(node, infos) or found
             except InferenceError:
@@ -91,7 +94,6 @@ class ModelShapes:
                     known = info if info is not None else self._free(name)
                     if known is not None:
                         infos[name] = known
-        return {n: infos[n].shape if n in infos else None for n in self._outputs}
 
     def _free(self, name: str) -> TensorInfo | None:
         """What the model itself says of a tensor."""
