@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <tuple>
+#include <utility>
 
 #include "guard_calls.h"
 #include "guard_channel.h"
@@ -28,20 +30,34 @@ namespace {
 using Shown = std::tuple<uintptr_t, uintptr_t, std::string, int, uint64_t>;
 using Array = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 
-// "given", "died" or "late". Signals of the application are handled meanwhile: their handlers may
+// "given", "died", "late" or "nonsense". Signals of the application are handled meanwhile: their handlers may
 // raise.
 const char *wait_for_answer(GuardChannel &channel, double timeout_s, int process) {
+    const auto end = GuardClock::now() + std::chrono::duration_cast<GuardClock::duration>(
+                                             std::chrono::duration<double>(timeout_s));
     while (true) {
         GuardAnswer answer;
         {
             nb::gil_scoped_release unlocked;
-            answer = channel.wait(timeout_s, process);
+            answer = channel.wait(end, process);
         }
         if (answer == GuardAnswer::given) return "given";
         if (answer == GuardAnswer::died) return "died";
         if (answer == GuardAnswer::late) return "late";
+        if (answer == GuardAnswer::closed) return "nonsense";
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
     }
+}
+
+using Range = std::pair<uintptr_t, uintptr_t>;
+
+// Whether bytes are on a page that others of the same call are on: the worker could not tell whose it
+// is when it is written to.
+bool on_pages_of_others(uintptr_t start, size_t bytes, const std::vector<Range> &others) {
+    static const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+    for (const auto &[from, to] : others)
+        if (start / page <= (to - 1) / page && from / page <= (start + bytes - 1) / page) return true;
+    return false;
 }
 
 const char *ask(GuardChannel &channel, const nb::list &arrays, const std::vector<uintptr_t> &to,
@@ -50,12 +66,14 @@ const char *ask(GuardChannel &channel, const nb::list &arrays, const std::vector
     std::vector<GuardCopy> copies;
     std::vector<uint64_t> places(3 * arrays.size(), 0);
     held.reserve(arrays.size());
+    std::vector<Range> shared;
     for (size_t i = 0; i < arrays.size(); ++i) {
         held.push_back(nb::cast<Array>(arrays[i], false));
         const auto start = reinterpret_cast<uintptr_t>(held[i].data());
         const GuardSlots::Slot *slot = nullptr;
         if (slots && i < guard_max_places) slot = slots->find(start, held[i].nbytes());
-        if (slot) {
+        if (slot && !on_pages_of_others(start, held[i].nbytes(), shared)) {
+            shared.emplace_back(start, start + held[i].nbytes());
             places[3 * i] = slot->offset + (start - slot->start) + 1;
             places[3 * i + 1] = slot->offset;
             places[3 * i + 2] = slot->mapped;
@@ -101,11 +119,11 @@ void protect(uintptr_t address, size_t bytes, bool readable, bool writable) {
 
 void bind_guard(nb::module_ &m) {
     nb::class_<GuardChannel>(m, "GuardChannel", "One side of the page that requests go through.")
-        .def(nb::init<int, int, int>(), "page"_a, "my_event"_a, "other_event"_a)
+        .def(nb::init<int, int>(), "page"_a, "link"_a)
         .def("ask", &ask, "arrays"_a, "to"_a, "timeout_s"_a, "worker"_a, "process"_a,
              "slots"_a = nb::none(),
              "Copy arrays to addresses, but those that are in slots, post a request and wait: "
-             "'given', 'died' or 'late'.")
+             "'given', 'died', 'late' or 'nonsense'.")
         .def("wait", &wait_for_answer, "timeout_s"_a, "process"_a)
         .def("next", &GuardChannel::next, nb::call_guard<nb::gil_scoped_release>())
         .def("answer", &GuardChannel::answer);

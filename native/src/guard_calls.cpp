@@ -46,6 +46,7 @@ bool GuardCalls::serve(GuardChannel &channel, size_t box_words, bool with_angles
             }
             shown = call;
         }
+        guard_take_back();  // what a thread of the library wrote after its call
         parser_.layers() = call->layers;
         auto result = std::make_unique<DetectorResult>();
         guard_set_function(function_.c_str());

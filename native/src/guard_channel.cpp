@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,20 +16,25 @@
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = GuardClock;
 constexpr unsigned int try_every = 24;
 constexpr double most_us = 2000;  // of one call: a slice of another process is no more expensive
 
-void drain(int event) {
-    uint64_t count;
-    while (read(event, &count, sizeof count) < 0 && errno == EINTR) {
+// Neither of these waits, whatever the other side has done to the socket that it shares.
+bool drain(int link) {
+    char bytes[256];
+    return recv(link, bytes, sizeof bytes, MSG_DONTWAIT) != 0;  // 0: nothing comes any more
+}
+
+void knock(int link) {
+    const char one = 1;
+    while (send(link, &one, 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno == EINTR) {
     }
 }
 
 }  // namespace
 
-GuardChannel::GuardChannel(int page, int my_event, int other_event)
-    : my_event_(my_event), other_event_(other_event) {
+GuardChannel::GuardChannel(int page, int link) : link_(link), owner_(getpid()) {
     void *at = mmap(nullptr, guard_control_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, page, 0);
     if (at == MAP_FAILED) throw std::runtime_error(std::strerror(errno));
     control_ = static_cast<GuardControl *>(at);
@@ -39,11 +45,8 @@ GuardChannel::GuardChannel(int page, int my_event, int other_event)
 
 GuardChannel::~GuardChannel() { munmap(control_, guard_control_bytes); }
 
-void GuardChannel::wake(std::atomic<uint32_t> &sleeps, int event) {
-    if (!sleeps.exchange(0)) return;
-    const uint64_t one = 1;
-    while (write(event, &one, sizeof one) < 0 && errno == EINTR) {
-    }
+void GuardChannel::wake(std::atomic<uint32_t> &sleeps) {
+    if (sleeps.exchange(0)) knock(link_);
 }
 
 void GuardChannel::post(const std::vector<GuardCopy> &copies, const std::vector<uint64_t> &places) {
@@ -53,26 +56,26 @@ void GuardChannel::post(const std::vector<GuardCopy> &copies, const std::vector<
     std::copy_n(places.begin(), count, words() + guard_places_at);
     posted_ = Clock::now();
     control_->request.store(number);
-    wake(control_->worker_sleeps, other_event_);
+    wake(control_->worker_sleeps);
 }
 
-GuardAnswer GuardChannel::wait(double timeout_s, int process) {
+GuardAnswer GuardChannel::wait(GuardClock::time_point end, int process) {
     const uint32_t wanted = control_->request.load();
     const auto answered = [&] { return control_->response.load() == wanted; };
     if (answered()) return GuardAnswer::given;
-    const auto end = Clock::now() + std::chrono::duration<double>(timeout_s);
     while (true) {
         control_->parent_sleeps.store(1);
         if (answered()) return GuardAnswer::given;
         const double left = std::chrono::duration<double>(end - Clock::now()).count();
-        pollfd waiting[] = {{my_event_, POLLIN, 0}, {process, POLLIN, 0}};
+        pollfd waiting[] = {{link_, POLLIN, 0}, {process, POLLIN, 0}};
         const int ready = poll(waiting, 2, left <= 0 ? 0 : static_cast<int>(std::ceil(left * 1e3)));
         if (ready < 0 && errno == EINTR) return answered() ? GuardAnswer::given : GuardAnswer::interrupted;
         if (ready < 0) throw std::runtime_error(std::strerror(errno));
-        if (waiting[0].revents) drain(my_event_);
+        const bool open = !waiting[0].revents || drain(link_);
         if (answered()) return GuardAnswer::given;
         if (waiting[1].revents) return GuardAnswer::died;
         if (left <= 0) return GuardAnswer::late;
+        if (!open) return GuardAnswer::closed;
     }
 }
 
@@ -106,17 +109,22 @@ GuardChannel::Together::~Together() {
     mean = mean == 0 ? told : mean + (told - mean) / 8;
 }
 
+void GuardChannel::leave_if_forked() const {
+    if (getpid() != owner_) _exit(0);
+}
+
 bool GuardChannel::next() {
     const auto posted = [&] { return control_->request.load(std::memory_order_acquire) != served_; };
     while (!posted()) {
         control_->worker_sleeps.store(1);
         if (posted()) break;
-        pollfd waiting{my_event_, POLLIN, 0};
+        pollfd waiting{link_, POLLIN, 0};
         const int ready = poll(&waiting, 1, -1);
         if (ready < 0 && errno != EINTR) return false;
         if (ready > 0 && !(waiting.revents & POLLIN)) return false;  // the library closed it
-        if (ready > 0) drain(my_event_);
+        if (ready > 0 && !drain(link_)) return false;
     }
+    leave_if_forked();
     if (control_->worker_bound.exchange(0)) sched_setaffinity(0, sizeof cores_, &cores_);
     taken_ = Clock::now();
     served_ = control_->request.load();
@@ -124,11 +132,12 @@ bool GuardChannel::next() {
 }
 
 bool GuardChannel::answer() {
-    if (fcntl(my_event_, F_GETFD) < 0 || fcntl(other_event_, F_GETFD) < 0) return false;
+    leave_if_forked();
+    if (fcntl(link_, F_GETFD) < 0) return false;
     const auto took = Clock::now() - taken_;
     control_->worker_ns.store(static_cast<uint64_t>(
         std::chrono::duration_cast<std::chrono::nanoseconds>(took).count()));
     control_->response.store(served_);
-    wake(control_->parent_sleeps, other_event_);
+    wake(control_->parent_sleeps);
     return true;
 }

@@ -38,15 +38,18 @@ struct GuardCopy {
     size_t bytes;
 };
 
-enum class GuardAnswer { given, died, late, interrupted };
+// closed: nothing can come any more, although the worker lives.
+enum class GuardAnswer { given, died, late, interrupted, closed };
+
+using GuardClock = std::chrono::steady_clock;
 
 // One side's view of the page. The other side may write anything into it at any time: no number
 // from there is used as a size or an index.
 class GuardChannel {
 public:
-    // Maps the page. `my_event` wakes this side, `other_event` the other: file descriptors of
-    // eventfd, which stay the caller's. Throws std::runtime_error if the page cannot be mapped.
-    GuardChannel(int page, int my_event, int other_event);
+    // Maps the page. `link` is this side's end of a pair of sockets, over which the sides wake each
+    // other; it stays the caller's. Throws std::runtime_error if the page cannot be mapped.
+    GuardChannel(int page, int link);
     ~GuardChannel();
     GuardChannel(const GuardChannel &) = delete;
     GuardChannel &operator=(const GuardChannel &) = delete;
@@ -59,7 +62,7 @@ public:
     // The application: copy tensors, say where the others are, then post a request.
     void post(const std::vector<GuardCopy> &copies, const std::vector<uint64_t> &places);
     // The application: wait for its answer. `process` is a pidfd. After `interrupted` wait again.
-    GuardAnswer wait(double timeout_s, int process);
+    GuardAnswer wait(GuardClock::time_point end, int process);
 
     // The worker: wait for a request; false if there is nobody to wait for.
     bool next();
@@ -86,13 +89,16 @@ public:
     };
 
 private:
-    static void wake(std::atomic<uint32_t> &sleeps, int event);
+    void wake(std::atomic<uint32_t> &sleeps);
+    // A child that a library forked must not answer in the worker's place.
+    void leave_if_forked() const;
 
     GuardControl *control_ = nullptr;
-    int my_event_, other_event_;
+    int link_;
+    int owner_;             // process id
     uint32_t served_ = 0;   // worker: number of the last request taken
     cpu_set_t cores_;       // that this process may use
-    std::chrono::steady_clock::time_point taken_, posted_;
+    GuardClock::time_point taken_, posted_;
     double cost_us_[2] = {0, 0};  // of a call beside the worker's own time: where it likes, here
     unsigned int calls_ = 0;
 };

@@ -242,6 +242,14 @@ void on_exit_call(int status, void *) {
 }
 #endif
 
+bool take_back(Region &region) {
+    if (!region.own.exchange(false)) return false;
+    if (mmap(reinterpret_cast<void *>(region.first_page()), region.pages(), PROT_READ,
+             MAP_SHARED | MAP_FIXED | MAP_POPULATE, region.file, region.offset) == MAP_FAILED)
+        std::abort();  // it would show what is no longer there
+    return true;
+}
+
 }  // namespace
 
 void guard_report_to(int fd, int hang_signal) {
@@ -288,6 +296,7 @@ void guard_set_region(size_t slot, uintptr_t start, uintptr_t end, const char *n
                       uint64_t offset) {
     if (slot >= regions) return;
     Region &region = guarded[slot];
+    take_back(region);
     region.name[0] = 0;
     region.file = file;
     region.offset = static_cast<off_t>(offset);
@@ -299,12 +308,6 @@ void guard_set_region(size_t slot, uintptr_t start, uintptr_t end, const char *n
 bool guard_take_back() {
     if (!copies.exchange(0)) return false;
     bool any = false;
-    for (Region &region : guarded) {
-        if (!region.own.exchange(false)) continue;
-        any = true;
-        if (mmap(reinterpret_cast<void *>(region.first_page()), region.pages(), PROT_READ,
-                 MAP_SHARED | MAP_FIXED | MAP_POPULATE, region.file, region.offset) == MAP_FAILED)
-            std::abort();  // it would show what is no longer there
-    }
+    for (Region &region : guarded) any |= take_back(region);
     return any;
 }

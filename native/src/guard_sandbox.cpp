@@ -44,7 +44,9 @@ constexpr uint32_t refused_calls[] = {
 };
 
 // Signals go to this process only. Source: man 2 seccomp, the filter language of the kernel.
-constexpr uint32_t signal_calls[] = {__NR_kill, __NR_tgkill, __NR_rt_sigqueueinfo};
+constexpr uint32_t signal_calls[] = {
+    __NR_kill, __NR_tgkill, __NR_tkill, __NR_rt_sigqueueinfo, __NR_rt_tgsigqueueinfo,
+};
 
 bool filter_calls() {
     constexpr auto number = static_cast<uint32_t>(offsetof(seccomp_data, nr));

@@ -156,11 +156,11 @@ def draw_blend(plane: Annotated[NDArray[numpy.uint8], dict(device='cpu')], slots
 class GuardChannel:
     """One side of the page that requests go through."""
 
-    def __init__(self, page: int, my_event: int, other_event: int) -> None: ...
+    def __init__(self, page: int, link: int) -> None: ...
 
     def ask(self, arrays: list, to: Sequence[int], timeout_s: float, worker: int, process: int, slots: GuardSlots | None = None) -> str:
         """
-        Copy arrays to addresses, but those that are in slots, post a request and wait: 'given', 'died' or 'late'.
+        Copy arrays to addresses, but those that are in slots, post a request and wait: 'given', 'died', 'late' or 'nonsense'.
         """
 
     def wait(self, timeout_s: float, process: int) -> str: ...

@@ -2,4 +2,4 @@
 
 __all__ = ["NATIVE_API"]
 
-NATIVE_API = "132b1d73c817"
+NATIVE_API = "29d3eeadfe41"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import threading
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -20,19 +21,31 @@ __all__ = ["ir"]
 _LATER = ("sympy", "onnx_ir._symbolic_shapes")
 
 
+_leaving = threading.Lock()
+
+
 class _Later(ModuleType):
-    """Stands for a module until something of it is asked for."""
+    """Stands for a module until something of it is asked for.
+
+    The import system asks for its path and more: the thread that put it there learns that there is
+    none, any other, which knows nothing of it, gets those of the module.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.__dict__["_thread"] = threading.get_ident()
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # what the import system asks
+        if name.startswith("__") and threading.get_ident() == self._thread:
             raise AttributeError(name)
         self.leave()
         return getattr(importlib.import_module(self.__name__), name)
 
     def leave(self) -> None:
         """Whoever imports the module from now on gets it itself."""
-        if sys.modules.get(self.__name__) is self:
-            del sys.modules[self.__name__]
+        with _leaving:
+            if sys.modules.get(self.__name__) is self:
+                del sys.modules[self.__name__]
 
 
 def _imported() -> ModuleType:

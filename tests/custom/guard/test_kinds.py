@@ -181,3 +181,55 @@ def test_no_answer_of_a_broken_worker_is_believed(words: list[int]) -> None:
             read(words, region, words[-1] % 70000)
         except Nonsense:
             continue
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"[" * 200_000,
+        b'{"decisions": [1]}',
+        b'{"notices": 7}',
+        b'{"error": {"type": "ParserError", "found": "", "where": null, "expected": null,'
+        b' "fix": []}}',
+    ],
+)
+def test_no_message_of_a_broken_worker_is_believed(
+    items: Path, text: bytes, tmp_path: Path
+) -> None:
+    """It ends the worker, and is told as that; the next call has another."""
+    from noria.custom.guard import wire
+
+    options = GuardOptions(crash_dir=tmp_path)
+    library = open_library(items, guard="always", guard_options=options)
+    assert isinstance(library, GuardedLibrary)
+    process = library.process
+    running = process.running("test")
+
+    class Broken:
+        def ask(self, *_: object) -> str:
+            running.outputs.ensure(len(text))
+            running.outputs.put(0, text)
+            running.words[wire.SIDE_START], running.words[wire.SIDE_BYTES] = 0, len(text)
+            running.words[wire.STATUS] = b"error" in text
+            running.words[wire.OUTPUT_SIZE] = running.outputs.size
+            return "given"
+
+    running.channel = Broken()  # type: ignore[assignment]
+    with pytest.raises(LibraryDied, match="overwrote the memory of its worker"):
+        process.invoke("noria.custom.guard.operations:open_parser", what="test")
+    assert process.pid is None
+    assert process.invoke(
+        "noria.custom.guard.operations:open_parser",
+        {"kind": "instance", "name": "ParseMasks"},
+        what="test",
+    )
+    library.close()
+
+
+@pytest.mark.parametrize("size", [2**37, 2**47, 2**63])
+def test_no_region_is_as_large_as_a_worker_says(size: int) -> None:
+    from noria.custom.guard.wire import Nonsense, Region, new_memory
+
+    region = Region(new_memory("test", 1 << 16))
+    with pytest.raises((Nonsense, OverflowError)):
+        region.follow(size)

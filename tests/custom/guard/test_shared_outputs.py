@@ -92,6 +92,17 @@ def test_a_parser_that_decodes_in_place_has_a_copy(guarded: GuardedLibrary) -> N
     assert sums(guarded, "ParseSum", batch[1]) == [SIZE * 9], "and later calls see it as it is"
 
 
+def test_two_layers_on_one_page_are_decoded_in_place(guarded: GuardedLibrary) -> None:
+    flat = taken(guarded).reshape(-1)
+    parse = guarded.bbox_parser("ParseInPlace")
+    for value in (1, 2, 3):
+        flat.fill(value)
+        layers = {"a": Layer("a", flat[:15_000]), "b": Layer("b", flat[15_000:])}
+        found = parse(layers, NETWORK, PARAMS)
+        assert found.boxes[:, 0].tolist() == [15_000 * (value + 1)] * 2
+        assert (flat == value).all()
+
+
 def test_writing_behind_an_item_harms_no_other(guarded: GuardedLibrary) -> None:
     batch = taken(guarded, 3)
     batch.fill(5)

@@ -23,7 +23,7 @@ __all__ = ["HANG_SIGNAL", "main"]
 HANG_SIGNAL = signal.SIGRTMAX - 3
 """Asks a worker to report where it is."""
 
-_FDS = ("page", "inputs", "outputs", "results", "mine", "others", "report", "stdout", "stderr")
+_FDS = ("page", "inputs", "outputs", "results", "link", "report", "stdout", "stderr")
 _HIGH = 240  # above what code that closes descriptors one by one usually reaches
 _LARGEST = 1 << 18
 

@@ -221,6 +221,9 @@ class GuardedLibrary:
                 self._prepared = None
                 if error.death is None:
                     raise
+                # A write into a tensor that is shared is a fault which the worker mends, unless
+                # the library has taken signals for itself.
+                function.in_place = True
                 raise self._with_case(error, function, layers, network, params) from None
             except ParserError as error:
                 raise self._with_limit(error) from None

@@ -63,6 +63,8 @@ def error_from(given: Any) -> NoriaError:
     try:
         kind = _types()[given["type"]]
         where, expected = given["where"], given["expected"]
+        if not str(given["found"]):
+            raise Nonsense("an error without a text")
         return kind(
             str(given["found"]),
             where=None if where is None else str(where),

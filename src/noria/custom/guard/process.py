@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import socket
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -31,7 +32,7 @@ FORGIVEN_AFTER = 100
 """Calls without a fault after which earlier faults are no longer counted."""
 
 _HANG_REPORT_S = 1.0
-_SIDE_LIMIT = 1 << 27
+_SIDE_LIMIT = 1 << 23  # more than a second of reading JSON
 
 Arrays = list[npt.NDArray[Any]]
 
@@ -50,11 +51,13 @@ class _Running:
             ):
                 self.fds[name] = new_memory(name, size)
             self.fds["report"] = os.memfd_create("noria-report", os.MFD_CLOEXEC)
-            for name in ("mine", "theirs"):
-                self.fds[name] = os.eventfd(0, os.EFD_CLOEXEC)
+            # Not eventfds: to write into one waits where the worker has filled it. Its own end
+            # stays open here, so that closing it there is no event.
+            for name, end in zip(("mine", "theirs"), socket.socketpair(), strict=True):
+                self.fds[name] = end.detach()
             self.inputs, self.outputs = Region(self.fds["inputs"]), Region(self.fds["outputs"])
             self.words = control_words(self.fds["page"])
-            before, after = ("page", "inputs", "outputs"), ("theirs", "mine", "report")
+            before, after = ("page", "inputs", "outputs"), ("theirs", "report")
             given = [*(self.fds[n] for n in before), results, *(self.fds[n] for n in after)]
             self.keeper = keeper()
             with _standard_streams() as streams:
@@ -64,9 +67,7 @@ class _Running:
                     memory_bytes=options.memory_mib << 20,
                 )
             self.fds["process"] = self.pidfd
-            self.channel = _native.GuardChannel(
-                self.fds["page"], self.fds["mine"], self.fds["theirs"]
-            )
+            self.channel = _native.GuardChannel(self.fds["page"], self.fds["mine"])
         except BaseException:
             self.close()
             raise
@@ -337,10 +338,10 @@ class GuardedProcess:
             running.outputs.follow(words[wire.OUTPUT_SIZE])
             side = _side(words, running.outputs)
             error = error_from(side.get("error")) if words[wire.STATUS] else None
-        except (Nonsense, OverflowError) as nonsense:
+            if self._on_news is not None and side:
+                self._on_news(side)
+        except (Nonsense, OverflowError, RecursionError, OSError) as nonsense:
             raise self.died("nonsense", what, timeout_s) from nonsense
-        if self._on_news is not None and side:
-            self._on_news(side)
         self.calls += 1
         self._clean += 1
         if self._clean >= FORGIVEN_AFTER:

@@ -40,10 +40,8 @@ class Worker:
         kept: what else operations keep for the application, by number.
     """
 
-    def __init__(
-        self, page: int, inputs: int, outputs: int, results: int, mine: int, others: int
-    ) -> None:
-        self._channel = _native.GuardChannel(page, mine, others)
+    def __init__(self, page: int, inputs: int, outputs: int, results: int, link: int) -> None:
+        self._channel = _native.GuardChannel(page, link)
         self._words = control_words(page)
         self.inputs, self.outputs = Region(inputs), Region(outputs)
         self.library: CustomLibrary | None = None
@@ -139,6 +137,7 @@ class Worker:
 
     def _parse(self, out: Writer) -> list[int]:
         assert self._call is not None
+        _native.guard_take_back()  # what a thread of the library wrote after its call
         layers = self._tensors.layers(self._words)
         _native.guard_set_function(self._function)
         found = self._call(layers)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import stat
 import struct
 import subprocess
 from collections import defaultdict
@@ -161,7 +163,11 @@ def _lines(frames: list[tuple[int, Mapping | None]]) -> dict[int, str]:
 def _in_file(address: int, mapping: Mapping) -> int | None:
     """The address that the file itself has for a place in memory."""
     try:
-        with open(mapping.path, "rb") as file:
+        # the worker names the file: a pipe would wait for somebody to write
+        descriptor = os.open(mapping.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return None
             head = file.read(64)
             if head[:5] != b"\x7fELF\x02":
                 return None

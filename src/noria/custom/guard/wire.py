@@ -55,6 +55,8 @@ WROTE, NOT_SHARED = _AT["WROTE"], 2
 PLACES, MAX_PLACES = _native.GUARD_PLACES_AT, _native.GUARD_MAX_PLACES
 HAS_ANGLES, HAS_MASKS = _AT["HAS_ANGLES"], _AT["HAS_MASKS"]  # second value of boxes
 
+_MAX_REGION = 1 << 36  # networks come with their weights; much of it may be holes
+
 _SEALS = getattr(fcntl, "F_SEAL_SHRINK", 2) | getattr(fcntl, "F_SEAL_SEAL", 1)
 
 
@@ -108,6 +110,8 @@ class Region:
         """
         if size <= self.size:
             return False
+        if size > _MAX_REGION:
+            raise Nonsense(f"{size} bytes of memory")
         if size > os.fstat(self.fd).st_size:
             raise Nonsense(f"{size} bytes of memory that are not there")
         self._memory = mmap.mmap(self.fd, size)

@@ -47,6 +47,11 @@ def without_nodes(graph: WholeGraph) -> bytes:
         for name in node.outputs[node.hands_on :]:
             if not values[name].type.tensor_type.HasField("shape"):
                 raise EngineError(f"the shape of {name!r} is not known")
+            if any(
+                d.HasField("dim_value") and not d.dim_value
+                for d in values[name].type.tensor_type.shape.dim
+            ):  # OpenVINO drops their readers, and fails for want of them
+                raise EngineError(f"{name!r} is empty")
             model.graph.input.append(values[name])
         for index, name in enumerate(node.inputs[1:]):
             end = f"{_END}.{node.op}.{index}"
