@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from noria.custom import open_library
 from noria.custom.inspect import inspect_library
 from noria.custom.inspect_load import Creator
 from noria.errors import CustomLibraryError
@@ -99,6 +100,31 @@ def test_how_loading_fails(tmp_path: Path, code: str, words: str) -> None:
     assert not report.load.ok
     assert words in (report.load.error or "")
     assert any("gdb" in hint for hint in report.hints)
+
+
+VECTORS = """
+#include <vector>
+struct Field { double a, b, c; };
+std::vector<Field> fields;
+extern "C" void NAME(double x) { fields.push_back({x, x, x}); }
+"""
+
+
+@pytest.mark.parametrize("name", ["parseMine", "enlist"])
+def test_boxes_are_spoken_of_where_a_parser_returns_them(tmp_path: Path, name: str) -> None:
+    """Vectors of 24-byte elements in a library of plugins are no boxes."""
+    library = build(tmp_path, VECTORS, f"-DNAME={name}")
+    report = inspect_library(library)
+    parses = name == "parseMine"
+    assert report.load is not None
+    assert bool(report.load.decisions) == bool(report.evidence) == report.returns_boxes == parses
+    assert report.box_bytes == (24 if parses else None)
+    opened = open_library(library, guard="never")
+    opened.bbox_parser(name)  # whoever names it takes it for a parser
+    assert ["boxes have 24 bytes" in d.message for d in opened.decisions] == [True]
+    command = [sys.executable, "-m", "noria", "inspect", "--no-load", str(library)]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert ("\nboxes " in shown) == parses
 
 
 def test_what_it_prints_does_not_disturb(tmp_path: Path) -> None:

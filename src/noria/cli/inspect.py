@@ -70,7 +70,8 @@ def _print(report: LibraryReport, signatures: bool) -> None:
     if report.fills:
         say("fills", f"vectors of what these return: {', '.join(report.fills)}")
     size = f"{report.box_bytes} bytes" if report.box_bytes else "not told by the file"
-    say("boxes", size, *(f"  {e.reason}" for e in report.evidence))
+    if report.returns_boxes:
+        say("boxes", size, *(f"  {e.reason}" for e in report.evidence))
     for linked in report.linked:
         asked = linked.functions[:_SHOWN]
         more = f", … ({len(linked.functions)})" if len(linked.functions) > _SHOWN else ""

@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import numpy.typing as npt
 
-from noria.custom.abi import BoxLayout, candidates, plausibility, static_evidence
+from noria.custom.abi import BoxLayout, StaticEvidence, candidates, plausibility, static_evidence
 from noria.custom.elf import ElfFile
 from noria.errors import ParserError
 from noria.meta import DetectionParams, NetworkInfo
@@ -41,24 +41,32 @@ class LayoutDecision:
         self.current: BoxLayout | None = forced or evidence.layout
         self.certain = forced is not None or evidence.certain
         self._reason = "it was set" if forced else evidence.reason
+        self._first: Notice | None = self._first_notice(forced, evidence)
+
+    def tell(self) -> None:
+        """Say what is known before any frame; once, and only where a parser returns boxes."""
+        first, self._first = self._first, None
+        if first is not None:
+            self._decisions.append(first)
+
+    def _first_notice(self, forced: BoxLayout | None, evidence: StaticEvidence) -> Notice:
         if forced:
             against = evidence.layout not in (None, forced)
-            self._say(
+            return self._notice(
                 "warning" if against else "info",
                 f"boxes are read as {forced} bytes each, as set"
                 + (f", although {evidence.reason}" if against else ""),
             )
-        elif self.current:
+        if self.current:
             sure = "" if self.certain else "; the first frames will confirm it"
-            self._say(
+            return self._notice(
                 "info",
                 f"boxes have {self.current} bytes ({_GENERATION[self.current]}): "
                 f"{evidence.reason}{sure}",
             )
-        else:
-            self._say(
-                "info", f"the size of boxes is undecided ({evidence.reason}): frames will tell"
-            )
+        return self._notice(
+            "info", f"the size of boxes is undecided ({evidence.reason}): frames will tell"
+        )
 
     def __str__(self) -> str:
         if self.current is None:
@@ -147,6 +155,7 @@ class LayoutDecision:
         )
 
     def _say(self, level: str, message: str) -> None:
-        self._decisions.append(
-            Notice("warning" if level == "warning" else "info", message, where=self._where)
-        )
+        self._decisions.append(self._notice(level, message))
+
+    def _notice(self, level: str, message: str) -> Notice:
+        return Notice("warning" if level == "warning" else "info", message, where=self._where)

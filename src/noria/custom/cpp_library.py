@@ -16,6 +16,7 @@ from noria.custom.cpp_boxes import (
 )
 from noria.custom.cpp_function import CppFunction, ParserReturnedFalse
 from noria.custom.cpp_items import CppClassifierParser, CppSegmentationParser, cpp_initializer
+from noria.custom.entry_points import returns_boxes
 from noria.custom.host.loading import open_shared_object
 from noria.custom.inputs import INPUT_INITIALIZER, InputInitializer, checked_initializer
 from noria.custom.library import compile_command
@@ -62,6 +63,8 @@ class CppLibrary:
             raise load_failed(self._elf, reason, hint, demangled(reason)) from error
         note_calls(self._elf, self.decisions)
         self.layout = LayoutDecision(self._elf, abi, self.decisions)
+        if abi != "auto" or returns_boxes(self._elf):
+            self.layout.tell()
 
     def __repr__(self) -> str:
         return f"CppLibrary({str(self.path)!r}, {self.layout})"
@@ -86,6 +89,7 @@ class CppLibrary:
         """
         where = self._require(name, CppBoxParser)
         rotation = name in SETS_ROTATION if self._rotation is None else self._rotation
+        self.layout.tell()
         native = _native.DetectorParser(self._object, name)
         return CheckedCppParser(
             CppBoxParser(native, where, self.layout, self.decisions, rotation=rotation)

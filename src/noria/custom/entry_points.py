@@ -12,7 +12,16 @@ from dataclasses import dataclass
 from noria.custom.elf import ElfFile
 from noria.custom.names import demangled
 
-__all__ = ["FIXED", "KINDS", "EntryPoint", "Kind", "entry_points", "without_c_linkage"]
+__all__ = [
+    "FIXED",
+    "KINDS",
+    "EntryPoint",
+    "Kind",
+    "entry_points",
+    "filled",
+    "returns_boxes",
+    "without_c_linkage",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +160,30 @@ def entry_points(elf: ElfFile) -> list[EntryPoint]:
         if kind:
             found.append(EntryPoint(name, kind, False, device=bool(_DEVICE.search(name))))
     return found
+
+
+# Types whose vectors a library instantiates: what its parsers fill.
+_FILLED = {
+    "NvDsInferObjectDetectionInfo": "detector",
+    "NvDsInferParseObjectInfo": "detector",
+    "NvDsInferInstanceMaskInfo": "instance segmentation",
+    "NvDsInferAttribute": "classifier",
+}
+
+
+def filled(elf: ElfFile) -> tuple[str, ...]:
+    """Kinds of parsers that its code must have, by the vectors that it instantiates."""
+    text = "\n".join(s.name for s in elf.symbols)
+    return tuple(
+        dict.fromkeys(
+            kind for type_, kind in _FILLED.items() if re.search(rf"vectorI\d+{type_}", text)
+        )
+    )
+
+
+def returns_boxes(elf: ElfFile) -> bool:
+    """Whether it seems to have a detector parser: by name, or by the vectors in its code."""
+    return "detector" in filled(elf) or any(p.kind == "detector" for p in entry_points(elf))
 
 
 def without_c_linkage(elf: ElfFile) -> list[str]:

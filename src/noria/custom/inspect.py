@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import platform
-import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from noria.custom.abi import Evidence, all_evidence, static_evidence
 from noria.custom.elf import MACHINES, ElfFile
-from noria.custom.entry_points import EntryPoint, entry_points
+from noria.custom.entry_points import EntryPoint, entry_points, filled, returns_boxes
 from noria.custom.inspect_load import LoadResult, load_in_child
 from noria.custom.library import compile_command
 from noria.custom.load_errors import HOST_MACHINES, check_header, missing_versions
@@ -21,14 +20,6 @@ from noria.custom.sections import build_notes
 from noria.custom.stand_ins import Demand, demands, is_nvidia, supported, undefined_names
 
 __all__ = ["LibraryReport", "LinkedLibrary", "inspect_library"]
-
-# Types whose vectors a library instantiates: what its parsers fill.
-_FILLED = {
-    "NvDsInferObjectDetectionInfo": "detector",
-    "NvDsInferParseObjectInfo": "detector",
-    "NvDsInferInstanceMaskInfo": "instance segmentation",
-    "NvDsInferAttribute": "classifier",
-}
 
 
 @dataclass(frozen=True)
@@ -56,7 +47,7 @@ class LibraryReport:
         built_with: what its compilers left in it: names and versions.
         entry_points: the functions that a host would call.
         fills: kinds of parsers that its code must have, by the vectors that it instantiates.
-        box_bytes: 24 or 28, None if nothing tells.
+        box_bytes: 24 or 28, None if nothing tells, or no parser returns boxes.
         evidence: each hint at it, the decisive one first.
         headers: `noria` if it was compiled against noria's headers, `nvidia` if its symbols tell
             that, else None.
@@ -64,6 +55,7 @@ class LibraryReport:
         undefined: strong symbols that nothing offers: it cannot be loaded.
         too_new: (library, versions that it needs, newest here).
         load: what happened when it was loaded in a process of its own; None: not tried.
+        returns_boxes: whether it seems to have a detector parser.
         hints: what to do.
     """
 
@@ -81,6 +73,7 @@ class LibraryReport:
     undefined: tuple[str, ...]
     too_new: tuple[tuple[str, str, str], ...]
     load: LoadResult | None
+    returns_boxes: bool = True
     hints: tuple[str, ...] = field(default=())
 
     def to_dict(self) -> dict[str, Any]:
@@ -110,7 +103,7 @@ def inspect_library(
     elf = check_header(path, compile_command("parser.cpp"), any_machine=True)
     here = elf.machine_name == _host_machine()
     asked = demands(elf) if here else []
-    evidence = all_evidence(elf)
+    boxes = returns_boxes(elf)
     linked = tuple(_linked(name, elf, asked, here) for name in elf.needed)
     undefined = tuple(demangled(n) for n in undefined_names(elf)) if here else ()
     too_new = tuple(missing_versions(elf)) if here else ()
@@ -123,9 +116,10 @@ def inspect_library(
         size_bytes=len(elf.data),
         built_with=build_notes(elf),
         entry_points=points,
-        fills=_fills(elf),
-        box_bytes=static_evidence(elf).layout,
-        evidence=tuple(evidence),
+        fills=filled(elf),
+        box_bytes=static_evidence(elf).layout if boxes else None,
+        evidence=tuple(all_evidence(elf)) if boxes else (),
+        returns_boxes=boxes,
         headers=_headers(elf),
         linked=linked,
         undefined=undefined,
@@ -151,15 +145,6 @@ def _linked(name: str, elf: ElfFile, asked: list[Demand], here: bool) -> LinkedL
     if path is None:
         return LinkedLibrary(name, "missing", None, shown or by_version)
     return LinkedLibrary(name, "found", str(path), shown)
-
-
-def _fills(elf: ElfFile) -> tuple[str, ...]:
-    text = "\n".join(s.name for s in elf.symbols)
-    return tuple(
-        dict.fromkeys(
-            kind for type_, kind in _FILLED.items() if re.search(rf"vectorI\d+{type_}", text)
-        )
-    )
 
 
 def _headers(elf: ElfFile) -> Literal["noria", "nvidia"] | None:
