@@ -189,6 +189,24 @@ def test_a_script_that_fails_shows_its_own_lines_only(tmp_path: Path) -> None:
     assert "runpy" not in done.stderr
 
 
+CREATOR = """\
+import tensorrt as trt
+trt.init_libnvinfer_plugins(None, "")
+creator = trt.get_plugin_registry().get_plugin_creator("EfficientNMS_TRT", "1", "")
+field = trt.PluginField("iou_threshold", 0.5, trt.PluginFieldType.FLOAT32)
+print(creator.create_plugin("nms", trt.PluginFieldCollection([field])))
+"""
+
+
+def test_a_script_gets_none_from_a_creator_that_refuses(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(CREATOR)
+    done = noria("exec", "script.py", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "None\n"), done.stderr
+    assert "[ERROR] Exception caught in create_plugin(): nms: field 'score" in done.stderr
+    assert "expected score_threshold (FLOAT32" in done.stderr
+    assert "it has 'iou_threshold'" in done.stderr
+
+
 def test_a_config_loads_the_plugins_it_names(with_template: Path) -> None:
     (with_template / "config.txt").write_text(
         "[property]\nonnx-file=model.onnx\nbatch-size=2\nnetwork-type=100\n"

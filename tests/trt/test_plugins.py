@@ -127,6 +127,53 @@ class DoublingCreator(trt.IPluginCreator):
         return Doubling()
 
 
+def test_a_plugin_without_a_shape_is_told_and_its_shape_is_none():
+    class HalfSet(Doubling):
+        def get_output_dimensions(self, index, inputs, make):
+            return trt.DimsExprs(2)
+
+        def clone(self):
+            return HalfSet()
+
+    net = network()
+    layer = net.add_plugin_v2([net.add_input("x", trt.float32, (-1, 3))], HalfSet())
+    output = layer.get_output(0)
+    assert output.shape == output.shape == ()
+    (said,) = net.builder.logger.errors
+    assert "axis 0 is not set" in said
+    assert "every axis" in said
+    net.mark_output(output)
+    assert net.builder.build_serialized_network(net, net.builder.create_builder_config()) is None
+    assert "axis 0 is not set" in net.builder.logger.errors[-1]
+
+
+def test_a_plan_whose_creator_has_another_namespace_says_so():
+    class Spaced(Doubling):
+        def __init__(self) -> None:
+            super().__init__()
+            self.plugin_namespace = "nc"
+
+        def clone(self):
+            return Spaced()
+
+    creator = DoublingCreator()
+    trt.get_plugin_registry().register_creator(creator, "")
+    try:
+        net = network()
+        output = net.add_plugin_v2([net.add_input("x", trt.float32, (4, 3))], Spaced())
+        net.mark_output(output.get_output(0))
+        config = net.builder.create_builder_config()
+        plan = net.builder.build_serialized_network(net, config)
+        said = " ".join(text for _, text in net.builder.logger.said)
+        assert "no creator is registered for TrtDoubling version 1, namespace 'nc'" in said
+        there = "registered as version 1, namespace '', not as version 1, namespace 'nc'"
+        assert there in said
+        assert trt.Runtime(net.builder.logger).deserialize_cuda_engine(plan) is None
+        assert there in net.builder.logger.errors[-1]
+    finally:
+        trt.get_plugin_registry().deregister_creator(creator)
+
+
 def test_shapes_behind_a_plugin_and_a_plan_without_its_creator():
     creator = DoublingCreator()
     trt.get_plugin_registry().register_creator(creator, "")

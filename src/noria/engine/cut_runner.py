@@ -66,6 +66,7 @@ def load_plugins(
             f"the plan needs {len(missing)} plugin(s) that are not registered: {names}",
             where=where,
             fix=[
+                *(text for key in missing for text in registry.near(*key)),
                 "load the file that registers them first: custom-lib-path=<plugins.py>, or "
                 "get_plugin_registry().load_library(path)",
             ],

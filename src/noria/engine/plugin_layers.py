@@ -156,8 +156,13 @@ def build_plugins(
         missing = missing_creators([p.spec for p in built], registry)
         if missing:
             layers.built, built = built, []
-            names_text = ", ".join(show(f"{t} version {v}") for t, v, _ in missing)
+            names_text = ", ".join(
+                show(f"{t} version {v}") + (f", namespace {n!r}" if n else "")
+                for t, v, n in missing
+            )
             text = f"no creator is registered for {names_text}: the plan cannot be loaded again"
+            near = [told for key in missing for told in registry.near(*key)]
+            text = "; ".join([text, *near])
             layers.notices.append(Notice("warning", text))
         return layers
     finally:

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
+from contextvars import ContextVar
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,10 @@ from noria.plugins import trace
 from noria.plugins.trace import Phase
 from noria.user_module import describe
 
-__all__ = ["Instance", "announce", "call_creator", "wrong"]
+__all__ = ["Instance", "announce", "call_creator", "none_in_scripts", "wrong"]
+
+_asked: ContextVar[bool] = ContextVar("asked", default=False)
+"""Whether a creator is called from here, not by a script."""
 
 
 class _Told:
@@ -140,10 +146,31 @@ def call_creator(creator: Any, phase: Phase, layer: str, method: str, *arguments
         PluginError: the method is missing or raised, or gave None.
     """
     where = _where(f"creator of {getattr(creator, 'name', type(creator).__name__)}", layer)
-    made = _traced(phase, layer, where, creator, method, arguments)
+    before = _asked.set(True)
+    try:
+        made = _traced(phase, layer, where, creator, method, arguments)
+    finally:
+        _asked.reset(before)
     if made is None:
         raise PluginError(f"{method} returned None", where=where, expected="a plugin")
     return made
+
+
+def none_in_scripts(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A creator's method that a script may call itself: after `announce` it prints what is wrong
+    and gives None, as the original does."""
+
+    @wraps(method)
+    def answering(*arguments: Any, **named: Any) -> Any:
+        try:
+            return method(*arguments, **named)
+        except NoriaError as error:
+            if _asked.get() or not _Told.at_once:
+                raise
+            _print(error, method.__name__)
+            return None
+
+    return answering
 
 
 def wrong(instance: Instance, method: str, found: str, expected: str) -> PluginError:

@@ -88,6 +88,7 @@ def load_engine_plugin(saved: SavedPlugin, registry: PluginRegistry) -> EnginePl
             where=where,
             expected=f"one called {spec.type!r}, version {spec.version!r}, "
             f"namespace {spec.namespace!r}",
+            fix=registry.near(spec.type, spec.version, spec.namespace),
         )
     host = getattr(creator, "host", None)  # its objects live in another process
     if host is not None:

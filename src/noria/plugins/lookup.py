@@ -6,10 +6,8 @@ Source: tensorrt-plugins spec 11 (dispatch and fallback importer).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 from typing import Any
 
-from noria.config.document import show
 from noria.errors import EngineError
 from noria.network.network import RUNTIME_DOMAINS, Network
 from noria.plugins.fields import attribute_names
@@ -136,18 +134,10 @@ def unknown_error(
 
 
 def _hints(name: str, version: str, namespace: str, registry: PluginRegistry) -> list[str]:
-    others = registry.versions(name)
-    if others:
-        there = "; ".join(f"version {v}, namespace {n!r}" for v, n in others)
-        return [
-            f"plugin {name} is registered as {there}, not as version {version}, "
-            f"namespace {namespace!r}: the node's plugin_version and plugin_namespace decide"
-        ]
-    names = {c.name for c in registry.all_creators_recursive}
-    close = get_close_matches(name, names, 2)
-    return (
-        [f"registered plugins with a similar name: {', '.join(map(show, close))}"] if close else []
-    )
+    near = registry.near(name, version, namespace)
+    if registry.versions(name):
+        return [f"{text}: the node's plugin_version and plugin_namespace decide" for text in near]
+    return near
 
 
 def _text(node: Any, attribute: str, default: str) -> str:

@@ -156,6 +156,23 @@ class PluginRegistry:
             if c.name == name
         ]
 
+    def near(self, name: str, version: str, namespace: str) -> list[str]:
+        """What is registered instead of a creator that is not, for errors: others of the name,
+        else similar names."""
+        from difflib import get_close_matches
+
+        from noria.config.document import show
+
+        if others := self.versions(name):
+            there = "; ".join(f"version {v}, namespace {n!r}" for v, n in others)
+            return [
+                f"plugin {name} is registered as {there}, not as version {version}, "
+                f"namespace {namespace!r}"
+            ]
+        close = get_close_matches(name, {c.name for c in self.all_creators_recursive}, 2)
+        similar = ", ".join(map(show, close))
+        return [f"registered plugins with a similar name: {similar}"] if close else []
+
     def load_library(self, plugin_path: str | Path) -> LoadedLibrary | None:
         """Load a file of plugins and register its creators.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from noria.errors import NoriaError
 from noria.trt.layer import ILayer
 from noria.trt.lowering.fragment import Fragment, LoweringError, lowering_of
 from noria.trt.reporting import Severity, report
@@ -144,7 +145,7 @@ class LayerGraph(Closable):
                     names.pop()
                 made = lowering_of(layer._kind)(fragment, layer, names)
                 _bind_outputs(fragment, layer, made)
-        except (LoweringError, InferenceError) as error:
+        except (LoweringError, InferenceError, NoriaError) as error:  # the last: of a plugin
             layer._error = str(error)
         except (TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
             # numbers of a user that fit nowhere; the layer is named, the build refuses it
@@ -152,6 +153,14 @@ class LayerGraph(Closable):
         self._fragments[layer._uid] = fragment
         for tensor in layer._outputs:
             tensor._info = fragment.infos.get(tensor._uid)
+
+    def _tell(self, layer: ILayer) -> None:
+        """Say why a plugin's layer has no shapes, once: it is asked for them as soon as it is
+        there, other layers are told of when the engine is built."""
+        error = layer._error
+        if error and layer._kind.startswith("PLUGIN") and error != layer._params.get("_told"):
+            layer._params["_told"] = error
+            self._report(f"{layer._name}: {error}")
 
     def _constant_tensor(self, name: str) -> ITensor:
         """An initialiser of a parsed model as the output of a constant layer."""

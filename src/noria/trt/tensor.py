@@ -71,8 +71,11 @@ class ITensor(Strict):
 
     @property
     def shape(self) -> Dims:
-        """Extents. Of a network input it can be set; everything behind it follows."""
+        """Extents; none of what a layer gives that cannot be. Of a network input it can be set;
+        everything behind it follows."""
         info = self._known()
+        if info is None and self._producer is not None:
+            self._network._tell(self._producer)
         if info is None or info.shape is None:
             return Dims(())
         return Dims(info.shape[self._network._offset :])

@@ -12,6 +12,7 @@ from typing import Any
 
 from noria.errors import ModelError
 from noria.plugins.base import IPluginV2, IPluginV2DynamicExt, IPluginV2Ext, IPluginV2IOExt
+from noria.plugins.calls import none_in_scripts
 from noria.plugins.creators import IPluginCreator, IPluginCreatorV3One
 from noria.plugins.expressions import DimsExprs, IExprBuilder
 from noria.plugins.memory import array_at
@@ -361,10 +362,12 @@ class _Creator(IPluginCreator):
         plugin.plugin_namespace = self.plugin_namespace
         return plugin
 
+    @none_in_scripts
     def create_plugin(self, name: str, field_collection: PluginFieldCollection) -> Any:
         where = name or self.name
         return self._plugin(_read(self.kind, field_collection, where), where)
 
+    @none_in_scripts
     def deserialize_plugin(self, name: str, serialized_plugin: bytes) -> Any:
         where = name or self.name
         try:
@@ -392,6 +395,7 @@ class _CreatorV3(IPluginCreatorV3One):
         self.plugin_namespace = ""
         self.field_names = _declared(kind)
 
+    @none_in_scripts
     def create_plugin(
         self, name: str, field_collection: PluginFieldCollection, phase: TensorRTPhase
     ) -> Any:
