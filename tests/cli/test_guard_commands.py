@@ -112,6 +112,14 @@ def test_a_crash_its_replay_and_trust(
     mended = run("replay", folder, "--library", sound)
     assert mended.returncode == 0
     assert "now: the function returned Detections(1 boxes" in mended.stdout
+    assert "did not recur" in mended.stderr
+    said = Path(folder, "case.json")
+    said.write_text(said.read_text().replace("a null pointer", "past the end of output layer x"))
+    past = run("replay", folder, "--library", sound)
+    assert past.returncode == 0
+    assert "did not recur" not in past.stderr
+    assert "not noticed in this process" in past.stderr.partition("--guard shows it")[0]
+    assert "not noticed" not in run("replay", folder, "--library", sound, "--guard").stderr
 
     assert "no library is trusted yet" in run("trust").stdout
     assert run("trust", library).returncode == 0

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from noria.config import ClassAttrs, ClusterMode, ModelConfig, NetworkType, TensorOrder
 from noria.config.document import ConfigProblems
+from noria.config.pipeline_files import load_pipeline
+from noria.config.reading import MAX_BYTES
 from noria.errors import ConfigError
 from tests.config.conftest import Load
 
@@ -326,3 +329,23 @@ class TestConfigFile:
         is_yaml = name in ("m.yml", "m.yaml")
         path.write_text("property:\n  batch-size: 3\n" if is_yaml else "[property]\nbatch-size=3\n")
         assert ModelConfig.load(path).batch_size == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "says"),
+    [
+        ("m.onnx", 9, "noria trtexec --onnx="),
+        ("m.onnx", MAX_BYTES + 1, "with onnx-file=m.onnx"),
+        ("m.ONNX_b1.engine", 9, "noria trtexec --loadEngine="),
+        ("m.caffemodel", 9, "with model-file=m.caffemodel"),
+    ],
+)
+@pytest.mark.parametrize("load", [ModelConfig.load, load_pipeline])
+def test_a_model_is_told_from_a_config(
+    tmp_path: Path, load: Callable[[Path], object], name: str, size: int, says: str
+) -> None:
+    (tmp_path / name).write_bytes(b"\x08\n\0".ljust(size, b"x"))
+    with pytest.raises(ConfigError, match=r": this is an? (model|engine), not a config") as error:
+        load(tmp_path / name)
+    assert says in str(error.value)
+    assert f"noria show {tmp_path / name}" in str(error.value)

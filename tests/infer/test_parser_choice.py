@@ -210,3 +210,12 @@ def test_a_built_in_that_others_outdo_is_told(
     notices = misfit_notices(cfg, WELL_KNOWN[name], outputs, NetworkInfo(640, 640, 3))
     assert [n.level for n in notices] == ([] if fits else ["warning"])
     assert fits or "NoriaParseYoloV8 or NvDsInferParseYoloV11 would" in notices[0].message
+
+
+def test_the_warning_of_a_stand_in_says_how_to_have_the_library(tmp_path: Path) -> None:
+    (tmp_path / "lib.so").write_bytes(b"version https://git-lfs.github.com/spec/v1\n")
+    text = "[property]\nnetwork-type=0\ncustom-lib-path=lib.so\n"
+    (tmp_path / "c.txt").write_text(f"{text}parse-bbox-func-name=NvDsInferParseYolo\n")
+    choice = choose_bbox_parser(ModelConfig.load(tmp_path / "c.txt"))
+    assert choice.parser is WELL_KNOWN["NvDsInferParseYolo"]
+    assert "\n  fetch it: git lfs pull" in choice.notices[0].message

@@ -16,6 +16,10 @@ Examples:
   gdb --args python -m noria replay FOLDER
   LD_PRELOAD=$(g++ -print-file-name=libasan.so) noria replay FOLDER --library libparser_asan.so
 """
+_UNNOTICED = (
+    "only workers guard the ends of outputs: what the library does past them is not noticed in "
+    "this process, which may die of it later; --guard shows it, and so does a sanitizer"
+)
 
 
 @click.command(epilog=EPILOG)
@@ -54,6 +58,10 @@ def replay(folder: Path, library: Path | None, guard: bool, timeout: float | Non
     frame = f", frame {said['frame']} of {said.get('source')}" if "frame" in said else ""
     click.echo(printable(f"{path}: {case.name}{frame}"), err=True)
     click.echo(printable(f"then: {said.get('found', '')}"), err=True)
+    past = not guard and " past the end of " in str(said.get("found", ""))
+    if past:
+        # before the call: what it overwrites here may end this process at any time
+        click.echo(f"warning: {_UNNOTICED}", err=True)
     limit = case.timeout_s if timeout is None else timeout
     options = GuardOptions(
         timeout_s=limit or 1e9, memory_mib=case.memory_mib, restarts=0, once=True
@@ -70,8 +78,9 @@ def replay(folder: Path, library: Path | None, guard: bool, timeout: float | Non
     with limited(0 if guard else limit, f"{path}: {case.name}"):
         found = parser(layers, case.network, case.params)
     click.echo(printable(f"now: the function returned {found!r}"[:2000]))
-    text = "the fault did not recur: what earlier calls left in the library is not repeated"
-    click.echo(text, err=True)
+    if not past:
+        text = "the fault did not recur: what earlier calls left in the library is not repeated"
+        click.echo(text, err=True)
     for notice in (*opened.decisions, *parser.notices):
         if notice.level == "warning":
             click.echo(printable(f"warning: {notice}"), err=True)

@@ -268,6 +268,8 @@ def _from_library(
             ) from error
         found = error.found.removesuffix(".")
         text = f"{found}; noria's built-in parser {name} decodes the outputs instead"
+        if isinstance(error, CustomLibraryError):  # it is there: how to have it after all
+            text += "".join(f"\n  {hint}" for hint in error.fix)
         return Choice(
             kind.known[name], f"built-in {name}", notices=[Notice("warning", text, where)]
         )
