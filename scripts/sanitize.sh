@@ -17,8 +17,23 @@ cmake -S . -B $build -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DNORIA_SANITIZE
 cmake --build $build
 
 # detect_leaks: frames beyond the nearest are not looked at, since everything is called by Python.
-NORIA_SANITIZED=$PWD/$build LD_PRELOAD="$asan $ubsan" PYTHONMALLOC=malloc \
-ASAN_OPTIONS=detect_leaks=1:malloc_context_size=3:allocator_may_return_null=1:detect_stack_use_after_return=0 \
-UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
-LSAN_OPTIONS=suppressions=$PWD/scripts/sanitize.supp:print_suppressions=0 \
-exec "$python" -m pytest -q -n0 -p tests.sanitized "$@"
+run() {
+    NORIA_SANITIZED=$PWD/$build LD_PRELOAD="$asan $ubsan" PYTHONMALLOC=malloc \
+    ASAN_OPTIONS=detect_leaks=1:malloc_context_size=3:allocator_may_return_null=1:detect_stack_use_after_return=0 \
+    UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
+    LSAN_OPTIONS=suppressions=$PWD/scripts/sanitize.supp:print_suppressions=0 \
+    "$python" -m pytest -q -n0 -p tests.sanitized "$@"
+}
+
+# Now and then LeakSanitizer itself crashes at the end, in its tracer ("Tracer caught signal 11").
+# Whether anything leaked is not known then, so everything runs once more; twice at most.
+for attempt in 1 2 3; do
+    code=0
+    run "$@" 2>$build.err || code=$?
+    cat $build.err >&2
+    if [ $code -eq 0 ] || ! grep -q "LeakSanitizer has encountered a fatal error" $build.err; then
+        exit $code
+    fi
+    echo "LeakSanitizer crashed (run $attempt of 3)" >&2
+done
+exit $code
