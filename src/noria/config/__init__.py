@@ -6,8 +6,9 @@ pydantic and are resolved on first use.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from noria._lazy import lazy
 from noria.config.class_attrs import ClassAttrs, Rgba
 from noria.config.enums import (
     ClusterMode,
@@ -33,6 +34,17 @@ if TYPE_CHECKING:
         TilerSpec,
         TrackerSpec,
     )
+else:
+    __getattr__, __dir__ = lazy(
+        __name__,
+        {
+            ".model_config": "ModelConfig",
+            ".pipeline_files": "is_pipeline_file load_pipeline",
+            ".pipeline_spec": (
+                "ModelSpec OsdSpec PipelineSpec SinkSpec SourceSpec TilerSpec TrackerSpec"
+            ),
+        },
+    )
 
 __all__ = [
     "ClassAttrs",
@@ -57,30 +69,3 @@ __all__ = [
     "is_pipeline_file",
     "load_pipeline",
 ]
-
-
-_LATE = {
-    "ModelConfig": "model_config",
-    "is_pipeline_file": "pipeline_files",
-    "load_pipeline": "pipeline_files",
-    **dict.fromkeys(
-        (
-            "ModelSpec",
-            "OsdSpec",
-            "PipelineSpec",
-            "SinkSpec",
-            "SourceSpec",
-            "TilerSpec",
-            "TrackerSpec",
-        ),
-        "pipeline_spec",
-    ),
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LATE:
-        from importlib import import_module
-
-        return getattr(import_module(f"noria.config.{_LATE[name]}"), name)
-    raise AttributeError(f"module 'noria.config' has no attribute {name!r}")

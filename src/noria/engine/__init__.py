@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from noria._lazy import lazy
 
 if TYPE_CHECKING:
     from noria.engine.builder import BuildOptions, build
@@ -13,19 +14,19 @@ if TYPE_CHECKING:
     from noria.engine.plan_header import PlanHeader
     from noria.engine.session import Session, TensorSpec
     from noria.engine.shelf import engine_path
-
-_LAZY = {
-    "BuildOptions": "builder",
-    "Plan": "plan",
-    "PlanHeader": "plan_header",
-    "PlanSummary": "plan",
-    "Session": "session",
-    "TensorSpec": "session",
-    "build": "builder",
-    "engine_path": "shelf",
-    "load_or_build": "locate",
-    "network_dims": "image_input",
-}
+else:
+    __getattr__, __dir__ = lazy(
+        __name__,
+        {
+            ".builder": "BuildOptions build",
+            ".image_input": "network_dims",
+            ".locate": "load_or_build",
+            ".plan": "Plan PlanSummary",
+            ".plan_header": "PlanHeader",
+            ".session": "Session TensorSpec",
+            ".shelf": "engine_path",
+        },
+    )
 
 __all__ = [
     "BuildOptions",
@@ -39,11 +40,3 @@ __all__ = [
     "load_or_build",
     "network_dims",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module 'noria.engine' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"noria.engine.{_LAZY[name]}"), name)
-    globals()[name] = value
-    return value

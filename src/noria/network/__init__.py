@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from noria._lazy import lazy
 
 if TYPE_CHECKING:
     from noria.network.caffe import network_from_caffe
@@ -12,17 +13,18 @@ if TYPE_CHECKING:
     from noria.network.onnx_file import network_from_onnx
     from noria.network.tensor_spec import TensorSpec
     from noria.network.uff import network_from_uff
-
-_LAZY = {
-    "Network": "network",
-    "NetworkSummary": "network",
-    "TensorSpec": "tensor_spec",
-    "UnknownOperator": "network",
-    "network_from_caffe": "caffe",
-    "network_from_darknet": "darknet",
-    "network_from_onnx": "onnx_file",
-    "network_from_uff": "uff",
-}
+else:
+    __getattr__, __dir__ = lazy(
+        __name__,
+        {
+            ".caffe": "network_from_caffe",
+            ".darknet": "network_from_darknet",
+            ".network": "Network NetworkSummary UnknownOperator",
+            ".onnx_file": "network_from_onnx",
+            ".tensor_spec": "TensorSpec",
+            ".uff": "network_from_uff",
+        },
+    )
 
 __all__ = [
     "Network",
@@ -34,11 +36,3 @@ __all__ = [
     "network_from_onnx",
     "network_from_uff",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module 'noria.network' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"noria.network.{_LAZY[name]}"), name)
-    globals()[name] = value
-    return value

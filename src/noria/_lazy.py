@@ -1,0 +1,54 @@
+"""Names of a package that are resolved on first use: importing it brings no module of theirs.
+
+A package imports them for type checkers, and says the same again for everybody else:
+
+    if TYPE_CHECKING:
+        from noria.engine.plan import Plan, PlanSummary
+    else:
+        __getattr__, __dir__ = lazy(__name__, {".plan": "Plan PlanSummary"})
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+__all__ = ["lazy"]
+
+
+def lazy(
+    package: str, names: Mapping[str, str], modules: Iterable[str] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """The `__getattr__` and `__dir__` of a package with late names.
+
+    Args:
+        package: its name, `__name__` there.
+        names: module, relative to the package (".plan") -> its names, with spaces between.
+        modules: those that are values themselves (".meta.table" is the name `table`).
+
+    Returns:
+        `__getattr__(name)`, which keeps in the package what it has resolved once and raises
+        AttributeError for other names, and `__dir__()`: what is there and what may come, sorted.
+    """
+    home = vars(sys.modules[package])
+    where = {name: module for module, listed in names.items() for name in listed.split()}
+    whole = {module.rpartition(".")[2]: module for module in modules}
+
+    def __getattr__(name: str) -> Any:
+        if name in where:
+            value = getattr(import_module(where[name], package), name)
+        elif name in whole:
+            value = import_module(whole[name], package)
+        else:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        home[name] = value
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*home, *where, *whole})
+
+    return __getattr__, __dir__
