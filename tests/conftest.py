@@ -119,3 +119,18 @@ def data_dir() -> Path:
     if not (path / "models").is_dir():
         pytest.skip("no test data: set NORIA_TEST_DATA")
     return path
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    """A folder of three pictures of rising redness, 64x48."""
+    import numpy as np
+    from PIL import Image
+
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    for i in range(3):
+        picture = np.zeros((48, 64, 3), np.uint8)
+        picture[..., 0] = 85 * (i + 1)
+        Image.fromarray(picture).save(folder / f"p{i}.png")
+    return folder

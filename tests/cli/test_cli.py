@@ -21,18 +21,6 @@ from tests.warm import noria, started_anew
 Config = Callable[..., Path]
 
 
-@pytest.fixture
-def photos(tmp_path: Path) -> Path:
-    """Three pictures of rising redness."""
-    folder = tmp_path / "photos"
-    folder.mkdir()
-    for i in range(3):
-        picture = np.zeros((48, 64, 3), np.uint8)
-        picture[..., 0] = 85 * (i + 1)
-        Image.fromarray(picture).save(folder / f"p{i}.png")
-    return folder
-
-
 def test_help_shows_commands_examples_and_exit_codes() -> None:
     done = started_anew("--help")
     assert done.returncode == 0

@@ -1,6 +1,5 @@
 """The plan reader meets anything: a plan or an EngineError, never something else."""
 
-import importlib.util
 import json
 from pathlib import Path
 
@@ -12,16 +11,11 @@ from noria.engine import BuildOptions, Plan, build
 from noria.errors import EngineError
 from noria.network import network_from_onnx
 from tests.engine.plan_bytes import PREFIX, build_header, reseal, split
+from tests.fuzz import fuzz_plan
 from tests.network.onnx_models import picture_model, save
 
 FUZZ = Path(__file__).parents[1] / "fuzz"
 SEEDS = sorted((FUZZ / "seeds" / "plan").glob("*"))
-
-spec = importlib.util.spec_from_file_location("fuzz_plan", FUZZ / "fuzz_plan.py")
-assert spec is not None
-assert spec.loader is not None
-fuzz_plan = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(fuzz_plan)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,6 @@ the seeds, which `tests/config/test_fuzz.py` replays.
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 from pathlib import Path
 from typing import Literal
@@ -67,7 +66,7 @@ def _printable(text: str) -> None:
     assert all(line.isprintable() for line in text.split("\n")), repr(text)
 
 
-def _write_dictionary(path: Path) -> None:
+def _words() -> list[str]:
     """The words of the format, so that the fuzzer need not find them letter by letter."""
     from noria.config.keys import KEYS
 
@@ -94,22 +93,15 @@ def _write_dictionary(path: Path) -> None:
         "*a",
         "- ",
     ]
-    escaped = ("".join(f"\\x{byte:02x}" for byte in word.encode()) for word in words)
-    path.write_text("".join(f'"{word}"\n' for word in escaped))
+    return words
 
 
 def main() -> None:
-    from instrument import instrumented
+    from instrument import fuzz_texts, instrumented
 
     with instrumented("noria", "yaml"):
         import noria.config.model_config  # noqa: F401
-    import atheris
-
-    dictionary = _FOLDER / "words.dict"
-    _write_dictionary(dictionary)
-    arguments = [sys.argv[0], f"-dict={dictionary}", "-max_len=2048", "-timeout=10", *sys.argv[1:]]
-    atheris.Setup(arguments, lambda data: check(data) and None)
-    atheris.Fuzz()
+    fuzz_texts(check, _words(), _FOLDER)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ else INI. A crash is written to `crash-*`; put it into the seeds, which
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 from pathlib import Path
 
@@ -65,7 +64,7 @@ def _printable(text: str) -> None:
     assert all(line.isprintable() for line in text.split("\n")), repr(text)
 
 
-def _write_dictionary(path: Path) -> None:
+def _words() -> list[str]:
     """The words of the formats, so that the fuzzer need not find them letter by letter."""
     from noria.config.app_keys import APP_GROUPS
     from noria.config.pipeline_keys import SECTIONS, TOP_KEYS
@@ -77,24 +76,17 @@ def _write_dictionary(path: Path) -> None:
         words += [f"[{group.name}]\n", *group.keys, *group.unused]
     words += ["file://", "rtsp://", "%d", "usb:0", "csi:0", "camera:0", "kitti:", "iou:a=1", "2x2"]
     words += ["1;0;0;1", "[1, 0, 0, 1]", "{all: ", "&a ", "*a", "- ", "2147483648", "-1", "nan"]
-    escaped = ("".join(f"\\x{byte:02x}" for byte in word.encode()) for word in dict.fromkeys(words))
-    path.write_text("".join(f'"{word}"\n' for word in escaped))
+    return words
 
 
 def main() -> None:
-    from instrument import instrumented
+    from instrument import fuzz_texts, instrumented
 
     with instrumented("noria", "yaml"):
         import noria.config.app_file
         import noria.config.pipeline_build
         import noria.config.pipeline_files  # noqa: F401
-    import atheris
-
-    dictionary = _FOLDER / "words.dict"
-    _write_dictionary(dictionary)
-    arguments = [sys.argv[0], f"-dict={dictionary}", "-max_len=2048", "-timeout=10", *sys.argv[1:]]
-    atheris.Setup(arguments, lambda data: check(data) and None)
-    atheris.Fuzz()
+    fuzz_texts(check, _words(), _FOLDER)
 
 
 if __name__ == "__main__":

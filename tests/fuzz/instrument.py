@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -30,3 +31,21 @@ def instrumented(*packages: str) -> AbstractContextManager[Any]:
     sys.path.insert(0, str(SOURCE))
     context: AbstractContextManager[Any] = atheris.instrument_imports(include=list(packages))
     return context
+
+
+def fuzz_texts(check: Callable[[bytes], object], words: Iterable[str], folder: Path) -> None:
+    """Fuzz with libFuzzer's arguments on the command line, for ever.
+
+    Args:
+        check: takes an input.
+        words: those of the format, so that the fuzzer need not find them letter by letter.
+        folder: where they are written to.
+    """
+    import atheris
+
+    escaped = ("".join(f"\\x{byte:02x}" for byte in word.encode()) for word in dict.fromkeys(words))
+    dictionary = folder / "words.dict"
+    dictionary.write_text("".join(f'"{word}"\n' for word in escaped))
+    arguments = [sys.argv[0], f"-dict={dictionary}", "-max_len=2048", "-timeout=10", *sys.argv[1:]]
+    atheris.Setup(arguments, lambda data: check(data) and None)
+    atheris.Fuzz()

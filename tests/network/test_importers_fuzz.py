@@ -1,6 +1,5 @@
 """The importers meet anything: a network or a ModelError, in little memory, and no file written."""
 
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -12,15 +11,10 @@ from hypothesis import strategies as st
 from noria.errors import ModelError
 from noria.network.darknet import network_from_darknet_bytes
 from noria.network.uff import network_from_uff_bytes
+from tests.fuzz import fuzz_importers as fuzz
 
 FUZZ = Path(__file__).parents[1] / "fuzz"
 SEEDS = sorted((FUZZ / "seeds" / "importers").glob("*"))
-
-spec = importlib.util.spec_from_file_location("fuzz_importers", FUZZ / "fuzz_importers.py")
-assert spec is not None
-assert spec.loader is not None
-fuzz = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(fuzz)
 
 
 def test_there_are_seeds():

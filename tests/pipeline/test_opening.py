@@ -10,23 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
 
 import noria
 from noria.errors import ConfigError, MediaError, NoriaError, ParserError, StrictError
 
 Config = Callable[..., Path]
-
-
-@pytest.fixture
-def photos(tmp_path: Path) -> Path:
-    folder = tmp_path / "photos"
-    folder.mkdir()
-    for i in range(3):
-        picture = np.zeros((48, 64, 3), np.uint8)
-        picture[..., 0] = 85 * (i + 1)
-        Image.fromarray(picture).save(folder / f"p{i}.png")
-    return folder
 
 
 def secondary(config: Path) -> Path:

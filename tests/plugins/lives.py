@@ -8,7 +8,7 @@ import numpy as np
 
 from noria.plugins import DataType, PluginRegistry
 from noria.plugins.drivers import add_layer, load_engine_plugin
-from noria.plugins.layer import Ranges, TensorInfo
+from noria.plugins.layer import LayerPlugin, Ranges, TensorInfo
 from tests.plugins.samples import creator_for
 
 FLOAT = np.dtype(np.float32)
@@ -37,6 +37,18 @@ def live(
         input_types=[DataType.FLOAT],
         implicit_batch=plugin.__name__ == "ScaleV2",
     )
+    return live_on(layer, registry, profiles=profiles, contexts=contexts, batches=batches)
+
+
+def live_on(
+    layer: LayerPlugin,
+    registry: PluginRegistry,
+    *,
+    profiles: int,
+    contexts: int,
+    batches: tuple[int, ...] = (2, 2, 1),
+) -> list[np.ndarray[Any, Any]]:
+    """The same from the layer on."""
     try:
         layer.output_types([DataType.FLOAT])
         layer.output_shapes([(-1, *ITEM)])

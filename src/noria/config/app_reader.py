@@ -83,23 +83,10 @@ class AppReader:
         return found
 
     def _entries(self, group: Group) -> dict[str, Entry]:
-        document = self.document
-        if document.form == "ini":
-            for first, second in group.repeated():
-                document.remark(
-                    second.line,
-                    f"{show(second.key)} in line {second.line} replaces that of line {first.line}: "
-                    "the last one counts",
-                )
-        entries = {}
-        for entry in sorted(group.last().values(), key=lambda e: e.line):
-            if not entry.key and entry.problem:
-                document.refuse(
-                    entry.line, f"group {show(group.name)} {entry.problem}.", "keys with values"
-                )
-            else:
-                entries[entry.key] = entry
-        return entries
+        def replaced(first: Entry, second: Entry) -> str:  # without values: some are secret
+            return f"{show(second.key)} in line {second.line} replaces that of line {first.line}"
+
+        return self.document.counting(group, replaced)
 
     def value(self, entry: Entry, key: Key) -> Any:
         """The value of one entry; None when it is empty or refused."""

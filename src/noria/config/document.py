@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -89,6 +89,26 @@ class Document:
     ) -> None:
         """Note a notice about one line."""
         self.notices.append((line, Notice(level, show(message, limit=None), self.where(line))))
+
+    def counting(self, group: Group, replaced: Callable[[Entry, Entry], str]) -> dict[str, Entry]:
+        """The entries of a group that count, in the order of the file; others are told.
+
+        Args:
+            group: one of this document.
+            replaced: says of an entry and the later one in its place what became of it.
+        """
+        if self.form == "ini":
+            for first, second in group.repeated():
+                self.remark(second.line, f"{replaced(first, second)}: the last one counts")
+        entries = {}
+        for entry in sorted(group.last().values(), key=lambda e: e.line):
+            if not entry.key and entry.problem:
+                self.refuse(
+                    entry.line, f"group {show(group.name)} {entry.problem}.", "keys with values"
+                )
+            else:
+                entries[entry.key] = entry
+        return entries
 
     def written(self, entry: Entry) -> str:
         """An entry as the file's form writes it, for messages: `key=value` or `key: value`."""

@@ -327,24 +327,12 @@ class _Interpreter:
     # --- one entry --------------------------------------------------------------------------------
 
     def _entries(self, group: Group) -> dict[str, Entry]:
-        """The entries that count, in file order; replaced and unusable ones are told."""
-        document = self.document
-        if document.form == "ini":
-            for first, second in group.repeated():
-                document.remark(
-                    second.line,
-                    f"{document.written(second)} replaces {document.written(first)} of line "
-                    f"{first.line}: the last one counts",
-                )
-        entries = {}
-        for entry in sorted(group.last().values(), key=lambda e: e.line):
-            if not entry.key and entry.problem:
-                document.refuse(
-                    entry.line, f"group {show(group.name)} {entry.problem}.", "keys with values"
-                )
-            else:
-                entries[entry.key] = entry
-        return entries
+        written = self.document.written
+
+        def replaced(first: Entry, second: Entry) -> str:
+            return f"{written(second)} replaces {written(first)} of line {first.line}"
+
+        return self.document.counting(group, replaced)
 
     def _convert(self, entry: Entry, key: Key) -> Any:
         document = self.document

@@ -30,6 +30,7 @@ from noria.infer.pending import (
     Run,
     abandon,
     attach_tensors,
+    failed,
     lost_batch,
 )
 from noria.infer.postprocess.classifier import ClassifierPostprocessor, attach_cached
@@ -530,12 +531,7 @@ class Inferencer:
         try:
             return scale(items, model, self._record)
         except EngineError as error:
-            raise EngineError(
-                f"Failed to queue input batch for inferencing: {error.found}",
-                where=error.where,
-                expected=error.expected,
-                fix=error.fix,
-            ) from error
+            raise failed("queue input batch for", error) from error
 
     def _complete_run(self, run: Run, model: Model) -> None:
         try:

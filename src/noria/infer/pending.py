@@ -18,7 +18,16 @@ from noria.infer.record import Record
 from noria.infer.selection import Selection
 from noria.meta import FrameMeta, NetworkInfo, TensorOutput
 
-__all__ = ["Arrays", "Pending", "RawOutput", "Run", "abandon", "attach_tensors", "lost_batch"]
+__all__ = [
+    "Arrays",
+    "Pending",
+    "RawOutput",
+    "Run",
+    "abandon",
+    "attach_tensors",
+    "failed",
+    "lost_batch",
+]
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -92,6 +101,16 @@ def attach_tensors(outputs: Arrays, items: Items, model: Model) -> None:
             meta.tensors.append(result)
 
 
+def failed(step: str, error: EngineError) -> EngineError:
+    """The error of one step ("dequeue output from"), which begins as the original's does."""
+    return EngineError(
+        f"Failed to {step} inferencing: {error.found}",
+        where=error.where,
+        expected=error.expected,
+        fix=error.fix,
+    )
+
+
 def lost_batch(error: EngineError | MemoryError, items: int, record: Record, where: str) -> None:
     """Count a batch that is dropped, the run going on, and say so.
 
@@ -108,12 +127,7 @@ def lost_batch(error: EngineError | MemoryError, items: int, record: Record, whe
     elif isinstance(error, PluginDied):
         text = f"{error}\n  its batch has no results"
     else:
-        raise EngineError(
-            f"Failed to dequeue output from inferencing: {error.found}",
-            where=error.where,
-            expected=error.expected,
-            fix=error.fix,
-        ) from error
+        raise failed("dequeue output from", error) from error
     with record.lock:
         record.results["no_memory" if isinstance(error, MemoryError) else "crashed"] += items
         record.warn(text, where)

@@ -21,12 +21,11 @@ from noria.plugins import (
     Tracer,
     get_plugin_registry,
 )
-from noria.plugins.drivers import add_layer, load_engine_plugin
-from noria.plugins.layer import TensorInfo
+from noria.plugins.drivers import add_layer
 from noria.plugins.registry import PluginRegistry
 from noria.plugins.types import TensorRTPhase
 from tests.custom.host.conftest import Compile
-from tests.plugins.lives import FLOAT, ITEM, X, profile
+from tests.plugins.lives import X, live_on
 from tests.plugins.samples import PLUGINS, ScaleV3, Watched, creator_for
 
 Open = Callable[[Path], CustomLibrary]
@@ -50,31 +49,7 @@ def _life(creator: Any, *, implicit: bool, profiles: int) -> list[np.ndarray[Any
     user = creator.create_plugin("scale", FIELDS, *([TensorRTPhase.BUILD] if third else []))
     layer = add_layer(user, layer="scale", input_types=[DataType.FLOAT], implicit_batch=implicit)
     user.destroy()
-    try:
-        layer.output_types([DataType.FLOAT])
-        layer.output_shapes([(-1, *ITEM)])
-        ranges = [profile(1, 2), profile(3, 4)][:profiles]
-        built = layer.build([TensorInfo(FLOAT, (-1, *ITEM))], [FLOAT], ranges)
-        try:
-            built.finish()
-            saved = built.save()
-        finally:
-            built.close()
-    finally:
-        layer.close()
-    loaded = load_engine_plugin(saved, registry)
-    results = []
-    try:
-        loaded.finish()
-        for _ in range(2):
-            context = loaded.context()
-            try:
-                results += [context.run([X[:n]])[0] for n in (2, 2, 1)]
-            finally:
-                context.close()
-    finally:
-        loaded.close()
-    return results
+    return live_on(layer, registry, profiles=profiles, contexts=2)
 
 
 def _calls(tracer: Tracer) -> list[tuple[Any, ...]]:

@@ -1,6 +1,5 @@
 """Calibration tables: TensorRT's text, read strictly, kept byte for byte."""
 
-import importlib.util
 import os
 import struct
 from pathlib import Path
@@ -11,15 +10,10 @@ from hypothesis import strategies as st
 
 from noria.engine.precision.cache import DEFAULT_HEADER, CalibrationTable, table_header
 from noria.errors import EngineError
+from tests.fuzz import fuzz_calibration
 
 FUZZ = Path(__file__).parents[2] / "fuzz"
 SEEDS = sorted((FUZZ / "seeds" / "calibration").glob("*"))
-
-spec = importlib.util.spec_from_file_location("fuzz_calibration", FUZZ / "fuzz_calibration.py")
-assert spec is not None
-assert spec.loader is not None
-fuzz_calibration = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(fuzz_calibration)
 
 SAMPLE = b"""\
 TRT-8601-EntropyCalibration2

@@ -10,7 +10,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from noria.custom.host.fields import fields_from, fields_to
-from noria.custom.host.plugins_v2 import named
+from noria.custom.host.forwarding import Forwarding
 from noria.plugins.creators import IPluginCreator, IPluginCreatorV3One
 from noria.plugins.registry import PluginRegistry
 from noria.plugins.types import APILanguage, PluginFieldCollection, TensorRTPhase
@@ -18,11 +18,11 @@ from noria.plugins.types import APILanguage, PluginFieldCollection, TensorRTPhas
 __all__ = ["creator", "deregister", "find", "forget_all", "register", "restore"]
 
 
-class _Cpp:
+class _Cpp(Forwarding):
     api_language = APILanguage.CPP
 
     def __init__(self, native: Any) -> None:
-        self.native = native
+        super().__init__(native)
         self.name = native.name()
         self.plugin_version = native.version()
 
@@ -37,11 +37,6 @@ class _Cpp:
     @property
     def field_names(self) -> PluginFieldCollection:
         return fields_from(self.native.field_names())
-
-    @property
-    def library(self) -> str:
-        """The shared library that the class is in."""
-        return str(self.native.library)
 
 
 class _CppCreator(_Cpp, IPluginCreator):  # type: ignore[override]
@@ -70,8 +65,8 @@ def creator(native: Any) -> Any:
     """The wrapper around a native creator, the same one as long as somebody holds it."""
     known = _known.get(native.address)
     if known is None:
-        base = _CppCreatorV3 if native.third else _CppCreator
-        known = _known[native.address] = named(base, native)(native)
+        kind = _CppCreatorV3 if native.third else _CppCreator
+        known = _known[native.address] = kind.of(native)
     return known
 
 

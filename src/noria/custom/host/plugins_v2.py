@@ -1,7 +1,6 @@
 """C++ plugins of the V2 line as the Python classes that the drivers know.
 
-Each C++ class is shown as a Python class of the same name, so that traces and errors name what the
-user wrote. Source: tensorrt-plugins spec 2.1 to 2.4.
+Source: tensorrt-plugins spec 2.1 to 2.4.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from noria.custom.host.forwarding import ForwardingPlugin
 from noria.plugins.base import IPluginV2, IPluginV2DynamicExt, IPluginV2Ext, IPluginV2IOExt
 from noria.plugins.dims import Dims
 from noria.plugins.expressions import DimsExprs, IExprBuilder
@@ -22,11 +22,8 @@ from noria.plugins.types import (
 __all__ = ["plugin_v2"]
 
 
-class _Cpp:
-    """What all of them forward."""
-
-    def __init__(self, native: Any) -> None:
-        self.native = native
+class _Second(ForwardingPlugin):
+    """What all of the V2 line forward."""
 
     @property
     def num_outputs(self) -> int:
@@ -37,10 +34,6 @@ class _Cpp:
         return str(self.native.type() or "")
 
     @property
-    def plugin_version(self) -> str:
-        return str(self.native.version() or "")
-
-    @property
     def plugin_namespace(self) -> str:
         return str(self.native.get_namespace() or "")
 
@@ -48,29 +41,17 @@ class _Cpp:
     def plugin_namespace(self, value: str) -> None:
         self.native.set_namespace(value)
 
-    def clone(self) -> Any:
-        made = self.native.clone()
-        return None if made is None else type(self)(made)
-
     def initialize(self) -> int:
         return int(self.native.initialize())
 
     def terminate(self) -> None:
         self.native.terminate()
 
-    def destroy(self) -> None:
-        self.native.destroy()
-
     def serialize(self) -> bytes:
         return bytes(self.native.serialize())
 
-    @property
-    def library(self) -> str:
-        """The shared library that the class is in."""
-        return str(self.native.library)
 
-
-class _CppV2(_Cpp, IPluginV2):  # type: ignore[override]
+class _CppV2(_Second, IPluginV2):  # type: ignore[override]
     def get_output_shape(self, index: int, input_shapes: Sequence[Dims]) -> Dims:
         return Dims(self.native.output_dims(index, input_shapes))
 
@@ -156,7 +137,7 @@ class _CppV2IOExt(_CppV2Ext, IPluginV2IOExt):  # type: ignore[override]
         self.native.configure(inputs, outputs)
 
 
-class _CppV2DynamicExt(_Cpp, IPluginV2DynamicExt):  # type: ignore[override]
+class _CppV2DynamicExt(_Second, IPluginV2DynamicExt):  # type: ignore[override]
     def get_output_dimensions(
         self, output_index: int, inputs: Sequence[DimsExprs], expr_builder: IExprBuilder
     ) -> DimsExprs:
@@ -207,8 +188,7 @@ class _CppV2DynamicExt(_Cpp, IPluginV2DynamicExt):  # type: ignore[override]
         self.native.detach()
 
 
-_BASES: dict[int, type[_Cpp]] = {0: _CppV2, 1: _CppV2Ext, 2: _CppV2IOExt, 3: _CppV2DynamicExt}
-_classes: dict[tuple[str, type], type] = {}
+_BASES: dict[int, type[_Second]] = {0: _CppV2, 1: _CppV2Ext, 2: _CppV2IOExt, 3: _CppV2DynamicExt}
 
 
 def plugin_v2(native: Any) -> Any:
@@ -220,14 +200,4 @@ def plugin_v2(native: Any) -> Any:
     base = _BASES.get(native.generation)
     if base is None:
         raise TypeError(f"getTensorRTVersion of {native.type()} names class {native.generation}")
-    return named(base, native)(native)
-
-
-def named(base: type, native: Any) -> type:
-    """A subclass of `base` called as the C++ class is."""
-    mangled = native.class_name() or base.__name__
-    name = mangled.partition("<")[0].rpartition("::")[2]
-    made = _classes.get((name, base))
-    if made is None:
-        made = _classes[name, base] = type(name, (base,), {"__module__": __name__})
-    return made
+    return base.of(native)

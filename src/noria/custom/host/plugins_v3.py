@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from noria.custom.host.fields import fields_from
-from noria.custom.host.plugins_v2 import named
+from noria.custom.host.forwarding import ForwardingPlugin
 from noria.plugins.expressions import DimsExprs, IExprBuilder
 from noria.plugins.types import (
     APILanguage,
@@ -31,35 +31,19 @@ from noria.plugins.v3 import (
 __all__ = ["plugin_v3"]
 
 
-class _CppV3(IPluginV3, IPluginV3OneCore, IPluginV3OneBuild, IPluginV3OneRuntime):
+class _CppV3(  # type: ignore[override]
+    ForwardingPlugin, IPluginV3, IPluginV3OneCore, IPluginV3OneBuild, IPluginV3OneRuntime
+):
     api_language = APILanguage.CPP
-
-    def __init__(self, native: Any) -> None:
-        self.native = native
 
     def get_capability_interface(self, type: PluginCapabilityType) -> Any:
         if type == PluginCapabilityType.BUILD and not self.native.has_build():
             return None
         return self
 
-    def clone(self) -> Any:
-        return self._wrapped(self.native.clone())
-
-    def destroy(self) -> None:
-        self.native.destroy()
-
-    @property
-    def library(self) -> str:
-        """The shared library that the class is in."""
-        return str(self.native.library)
-
     @property
     def plugin_name(self) -> str:  # type: ignore[override]
         return str(self.native.name() or "")
-
-    @property
-    def plugin_version(self) -> str:  # type: ignore[override]
-        return str(self.native.version() or "")
 
     @property
     def plugin_namespace(self) -> str:  # type: ignore[override]
@@ -149,11 +133,8 @@ class _CppV3(IPluginV3, IPluginV3OneCore, IPluginV3OneBuild, IPluginV3OneRuntime
     def get_fields_to_serialize(self) -> PluginFieldCollection:
         return fields_from(self.native.fields_to_serialize())
 
-    def _wrapped(self, made: Any) -> Any:
-        return None if made is None else type(self)(made)
 
-
-class _CppV3Aliasing(_CppV3, IPluginV3OneBuildV2):
+class _CppV3Aliasing(_CppV3, IPluginV3OneBuildV2):  # type: ignore[override]
     def get_aliased_input(self, output_index: int) -> int:
         return int(self.native.aliased_input(output_index))
 
@@ -161,7 +142,7 @@ class _CppV3Aliasing(_CppV3, IPluginV3OneBuildV2):
 def plugin_v3(native: Any) -> Any:
     """A wrapper around a native plugin."""
     aliases = native.has_build() and native.aliased_input(0) != -2
-    return named(_CppV3Aliasing if aliases else _CppV3, native)(native)
+    return (_CppV3Aliasing if aliases else _CppV3).of(native)
 
 
 def _require(method: str, status: int) -> None:

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from noria.plugins.standard.fields import integer, integers, number
-from noria.plugins.standard.layer import Array, Extent, Interface, Layer, Shape
+from noria.plugins.standard.layer import Array, Extent, Interface, Layer, ScalarCount, Shape
 from noria.plugins.standard.maths.nms import Kept, PlusOne, batched_nms
 from noria.plugins.standard.maths.ssd import CODES, decode
 
@@ -92,19 +92,11 @@ class BatchedNMSDynamic(Layer):
         return [kept.count[:, None], kept.boxes, kept.scores, classes]
 
 
-class BatchedNMS(BatchedNMSDynamic):
+class BatchedNMS(ScalarCount, BatchedNMSDynamic):
     """The same without a batch axis in its shapes: the number is a scalar of each picture."""
 
     name = "BatchedNMS_TRT"
     interface = "V2Ext"
-
-    def shapes(self, inputs: Sequence[Shape]) -> list[Shape]:
-        first, *others = super().shapes(inputs)
-        return [first[:1], *others]
-
-    def compute(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        count, *others = super().compute(inputs)
-        return [count[:, 0], *others]
 
 
 class NMSDynamic(Layer):

@@ -8,7 +8,15 @@ from typing import ClassVar
 import numpy as np
 
 from noria.plugins.standard.fields import integer, number
-from noria.plugins.standard.layer import Array, Extent, Interface, Layer, Shape, smaller
+from noria.plugins.standard.layer import (
+    Array,
+    Extent,
+    Interface,
+    Layer,
+    ScalarCount,
+    Shape,
+    smaller,
+)
 from noria.plugins.standard.maths.nms import Kept, efficient_nms
 
 __all__ = ["LAYERS"]
@@ -183,19 +191,11 @@ class EfficientNMSExplicit(Layer):
         return _four(kept)
 
 
-class EfficientNMSImplicit(EfficientNMSExplicit):
+class EfficientNMSImplicit(ScalarCount, EfficientNMSExplicit):
     """The same without a batch axis in its shapes: the number is a scalar of each picture."""
 
     name = "EfficientNMS_Implicit_TF_TRT"
     interface = "IOExt"
-
-    def shapes(self, inputs: Sequence[Shape]) -> list[Shape]:
-        first, *others = super().shapes(inputs)
-        return [first[:1], *others]
-
-    def compute(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        count, *others = super().compute(inputs)
-        return [count[:, 0], *others]
 
 
 LAYERS: tuple[type[Layer], ...] = (

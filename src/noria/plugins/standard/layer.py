@@ -20,7 +20,17 @@ from noria.plugins.standard.decompose import Decomposition
 from noria.plugins.standard.fields import Field, Given
 from noria.plugins.types import DataType, DimensionOperation
 
-__all__ = ["Array", "Extent", "Interface", "Layer", "Shape", "Symbol", "extents", "smaller"]
+__all__ = [
+    "Array",
+    "Extent",
+    "Interface",
+    "Layer",
+    "ScalarCount",
+    "Shape",
+    "Symbol",
+    "extents",
+    "smaller",
+]
 
 Array = npt.NDArray[Any]
 Interface = Literal["V2", "V2Ext", "IOExt", "Dyn", "V3"]
@@ -247,6 +257,18 @@ class Layer(ABC):
             floats = [a.astype(np.float32) if a.dtype == np.float16 else a for a in inputs]
             for output, result in zip(outputs, self.compute(floats), strict=False):
                 np.copyto(output, result, casting="unsafe")
+
+
+class ScalarCount(Layer):
+    """In front of a class: without a batch axis the number is a scalar of each picture."""
+
+    def shapes(self, inputs: Sequence[Shape]) -> list[Shape]:
+        first, *others = super().shapes(inputs)  # type: ignore[safe-super]
+        return [first[:1], *others]
+
+    def compute(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        count, *others = super().compute(inputs)  # type: ignore[safe-super]
+        return [count[:, 0], *others]
 
 
 _COPIED = frozenset(
