@@ -15,14 +15,18 @@ def instrumented(*packages: str) -> AbstractContextManager[Any]:
     """A context whose imports of `packages` are instrumented.
 
     An editable install finds noria through an import hook of its own, whose modules atheris does
-    not instrument: without this, fuzzing runs blind. So the hook goes, and `src` takes its place.
+    not instrument: without this, fuzzing runs blind. So the hook goes, and `src` takes its place;
+    the native core, which is not in `src`, stays.
     """
     try:
         import atheris
     except ImportError:
         sys.exit("atheris is not installed: pip install atheris")
+    import noria._native as core
+
     for name in [m for m in sys.modules if m == "noria" or m.startswith("noria.")]:
         del sys.modules[name]
+    sys.modules[core.__name__] = core
     sys.meta_path[:] = [
         f
         for f in sys.meta_path
