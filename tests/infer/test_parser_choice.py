@@ -212,6 +212,17 @@ def test_a_built_in_that_others_outdo_is_told(
     assert fits or "NoriaParseYoloV8 or NvDsInferParseYoloV11 would" in notices[0].message
 
 
+def test_outputs_that_fit_but_for_their_names_are_told(tmp_path: Path) -> None:
+    text = "[property]\nparse-bbox-func-name=NvDsInferParseCustomSSDTLT\nnum-detected-classes=2\n"
+    (tmp_path / "c.txt").write_text(text)
+    outputs = [TensorSpec("detection_out", np.dtype(np.float32), ("batch", 1, 200, 7))]
+    cfg = ModelConfig.load(tmp_path / "c.txt")
+    parser = WELL_KNOWN["NvDsInferParseCustomSSDTLT"]
+    (notice,) = misfit_notices(cfg, parser, outputs, NetworkInfo(320, 240, 3))
+    wanted = "it finds them by name, and 'detection_out' must be 'NMS' in the model; "
+    assert wanted in notice.message
+
+
 def test_the_warning_of_a_stand_in_says_how_to_have_the_library(tmp_path: Path) -> None:
     (tmp_path / "lib.so").write_bytes(b"version https://git-lfs.github.com/spec/v1\n")
     text = "[property]\nnetwork-type=0\ncustom-lib-path=lib.so\n"

@@ -7,6 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from onnx import helper
+
+from noria.network.ir import node_from_proto
 
 
 def said(code: str, cwd: Path) -> str:
@@ -61,3 +64,12 @@ def test_a_version_that_takes_no_stand_in_is_imported_as_it_is(tmp_path):
         "print(ir.deep.is_one is sympy.Add, ir.deep.Symbol is sympy.Symbol)"
     )
     assert said(code, tmp_path) == "True True"
+
+
+def test_a_node_by_itself_is_told_as_no_fault_of_a_model(caplog):
+    made = node_from_proto(helper.make_node("P", ["x", "", "w", "x"], ["y", ""], "n", a=2))
+    assert [v and v.name for v in made.inputs] == ["x", None, "w", "x"]
+    assert (made.name, made.op_type, made.attributes["a"].value) == ("n", "P", 2)
+    assert [v.name for v in made.outputs] == ["y", ""]
+    assert made.graph is None
+    assert not caplog.records

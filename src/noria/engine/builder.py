@@ -354,7 +354,7 @@ def _batch_notice(fixed: int, wanted: int, network: Network, *, asked: bool) -> 
         text = (
             f"the model fixes its batch at {fixed}: batch {wanted} runs as {runs} runs of {fixed}"
         )
-        if fixed == 1 and asked:
+        if fixed == 1 and (asked or has_plugins(network)):  # plugins keep it fixed
             text += "; an export with a free batch runs it at once"
         elif fixed == 1:
             text += "; noria build --dynamic-batch, or an export with a free batch, runs it at once"

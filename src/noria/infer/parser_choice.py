@@ -17,6 +17,7 @@ from noria.infer.parsers import (
     WELL_KNOWN_SEGMENTATIONS,
     better_than,
     parse_coverage_bbox,
+    renaming,
     suggest,
 )
 from noria.infer.parsers.head import AnyHead
@@ -319,5 +320,8 @@ def misfit_notices(
         return []
     text = f"{parser.key}={parser.name} does not fit the model's outputs "
     text += f"({', '.join(map(str, outputs))}; num-detected-classes={cfg.num_detected_classes})"
+    names = renaming(parser, outputs, network)
+    text += f": it finds them by name, and {names};" if names else ":"
+    text += f" {' or '.join(better[:3])} would"
     where = cfg.origin(parser.key.replace("-", "_"))
-    return [Notice("warning", f"{text}: {' or '.join(better[:3])} would", str(where))]
+    return [Notice("warning", text, str(where))]

@@ -8,10 +8,11 @@ from math import prod
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from noria.errors import ModelError
 
-__all__ = ["Known", "ShapeView", "read_value"]
+__all__ = ["Known", "ShapeView", "read_value", "small_constants"]
 
 SMALL = 1024
 """Initialisers of at most so many elements may be shapes, and are kept for inference."""
@@ -187,3 +188,19 @@ def _constant(node: Any, found: dict[str, Known]) -> None:
         if attribute.name == "value" and attribute.HasField("t"):
             dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(attribute.t.data_type))
             found.setdefault(node.output[0], Known(dtype, tuple(attribute.t.dims)))
+
+
+def small_constants(proto: Any) -> dict[str, npt.NDArray[Any]]:
+    """Vectors and scalars of a model that are constant and may be shapes, by name."""
+    from onnx import numpy_helper
+
+    found = {}
+    for tensor in proto.graph.initializer:
+        if len(tensor.dims) <= 1 and sum(tensor.dims) <= 64:
+            found[tensor.name] = numpy_helper.to_array(tensor)
+    for node in proto.graph.node:
+        if node.op_type == "Constant":
+            for attribute in node.attribute:
+                if attribute.name == "value" and len(attribute.t.dims) <= 1:
+                    found[node.output[0]] = numpy_helper.to_array(attribute.t)
+    return found

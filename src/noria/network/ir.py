@@ -7,6 +7,7 @@ imported when somebody does. `from noria.network.ir import ir` stands for `impor
 from __future__ import annotations
 
 import importlib
+import logging
 import sys
 import threading
 from types import ModuleType
@@ -15,7 +16,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["ir"]
+__all__ = ["ir", "node_from_proto"]
+
+# What it grumbles about is judged here or by the runtime; nobody configured logging for it.
+logging.getLogger("onnx_ir").addHandler(logging.NullHandler())
 
 # The second uses the first while it is imported; only the arithmetic uses the second.
 _LATER = ("sympy", "onnx_ir._symbolic_shapes")
@@ -65,3 +69,19 @@ def _imported() -> ModuleType:
 
 if not TYPE_CHECKING:
     ir = _imported()
+
+
+def node_from_proto(node: Any) -> Any:
+    """The `ir.Node` of a NodeProto by itself, its inputs without types.
+
+    The library calls a model invalid, in a log, whose values are not declared: here they are.
+    """
+    import onnx
+
+    alone = onnx.GraphProto(node=[node])
+    for name in filter(None, dict.fromkeys(node.input)):
+        alone.input.add(name=name)
+    graph = ir.serde.deserialize_graph(alone)
+    made = graph[0]
+    graph.remove(made)
+    return made

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 import stat
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,6 @@ from noria.network.network import Network
 from noria.network.sniff import HEAD_BYTES, looks_like
 
 __all__ = ["network_from_onnx", "network_from_onnx_bytes"]
-
-# What it grumbles about is judged here or by the runtime; nobody configured logging for it.
-logging.getLogger("onnx_ir").addHandler(logging.NullHandler())
 
 _FIELDS = {  # of ModelProto: number -> wire type, name
     1: (0, "ir_version"),

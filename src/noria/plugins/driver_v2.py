@@ -113,7 +113,7 @@ class BatchedLayer(LayerPlugin):
         if any(d < 0 for d in dims[1:]):
             raise refuse(
                 instance,
-                f"input {index} is {dims}: an {self.generation} plugin needs every axis but the "
+                f"input {index} is {dims}: a {self.generation} plugin needs every axis but the "
                 "batch while building",
                 expected="fixed axes",
                 fix="export the model with fixed axes, or write the plugin as "

@@ -56,17 +56,19 @@ def fields_of(
     Raises:
         ModelError: an attribute of a kind that no field can hold.
     """
-    found, notices = [], []
+    found: list[PluginField] = []
+    notices: list[Notice] = []
+    missing: list[str] = []
     for wanted in creator.field_names:
         attribute = node.attributes.get(wanted.name)
         if attribute is None:
-            text = (
-                f"plugin {creator.name}: the node has no attribute {wanted.name}; "
-                "the creator's default is used"
-            )
-            notices.append(Notice("info", text, where))
+            missing.append(wanted.name)
             continue
         found.append(_field(wanted.name, attribute, where, notices))
+    if missing:
+        text = f"plugin {creator.name}: the node has no attribute {', '.join(missing)}; the "
+        text += f"creator's {'default is' if len(missing) == 1 else 'defaults are'} used"
+        notices.append(Notice("info", text, where))
     return PluginFieldCollection(found), notices
 
 

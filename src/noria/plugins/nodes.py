@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria.errors import ModelError, PluginError
-from noria.network.inference import Known, ShapeView
+from noria.network.inference import Known, ShapeView, small_constants
 from noria.network.network import Network
 from noria.notices import Notice
 from noria.plugins.bodies import bodies_of, raise_bodies
@@ -30,6 +30,7 @@ from noria.plugins.layer import LayerPlugin, Ranges, ShapeInput, TensorInfo
 from noria.plugins.lookup import find_creator, is_builtin, is_unknown
 from noria.plugins.negotiate import TAKEN, closest, network_types, takes
 from noria.plugins.registry import PluginRegistry
+from noria.plugins.steady import decided_by_values
 from noria.plugins.types import TensorRTPhase
 
 __all__ = ["Measure", "PluginNode", "Resolved", "Views", "has_plugins", "resolve"]
@@ -167,7 +168,7 @@ class _Resolver:
         self.notices += raised
         self.changed |= bool(raised)
         self._see()
-        self.constants = _constants(self.proto)
+        self.constants = small_constants(self.proto)
         self.stand_ins: dict[str, list[npt.NDArray[Any]]] = {}
 
     def _copied(self, node: Any) -> LayerPlugin | None:
@@ -276,9 +277,9 @@ class _Resolver:
 
     def _made(self, node: Any, creator: Any, known: Sequence[Known | None]) -> tuple[Any, Instance]:
         """The node as `onnx_ir` sees it, and what the creator makes of it."""
-        from noria.network.ir import ir
+        from noria.network.ir import ir, node_from_proto
 
-        ir_node = ir.serde.deserialize_node(node)
+        ir_node = node_from_proto(node)
         for value, fact in zip(ir_node.inputs, known, strict=True):
             if value is not None and fact is not None:
                 value.dtype = ir.DataType.from_numpy(fact.dtype)
@@ -479,13 +480,36 @@ class _Resolver:
 
     def _shape(self, name: str, node: Any) -> Shape:
         known = self._known(name, node)
-        if known is not None and known.shape is not None:
-            return known.shape
-        first = self._measured(name, node)
-        return (None,) * first.ndim
+        shape = None if known is None else known.shape
+        if shape is None or not all(isinstance(d, int) for d in shape[1:]):
+            shape = self._fixed_axes(name, node, shape)
+        return shape
 
-    def _measured(self, name: str, node: Any) -> npt.NDArray[Any]:
-        index = 2 if len(self.fixed) > 2 else 0
+    def _fixed_axes(self, name: str, node: Any, shape: Shape | None) -> Shape:
+        """Axes that inference does not know: fixed if the numbers of a run do not decide them and
+        runs with the least and the greatest batch have the same."""
+        last = self._measured(name, node)
+        shape = shape or (None,) * last.ndim
+        inputs = self.views.free.values()
+        sized = any(e.is_size_tensor() for p in self.nodes for dims in p.exprs for e in dims)
+        if (
+            sized
+            or not all(isinstance(d, int) for axes in inputs for d in axes[1:])
+            or decided_by_values(self.proto.graph, name, self.stand_ins)
+        ):
+            return shape
+        first = self._measured(name, node, 0)
+        taken = {d for axes in inputs for d in axes if isinstance(d, str)}
+        start = 0 if all(isinstance(d, int) for axes in inputs for d in axes[:1]) else 1
+        found = tuple(
+            b if i >= start and not isinstance(d, int) and d not in taken and a == b else d
+            for i, (d, a, b) in enumerate(zip(shape, first.shape, last.shape, strict=True))
+        )
+        self.free.tell(name, Known(last.dtype, found))
+        return found
+
+    def _measured(self, name: str, node: Any, index: int = 2) -> npt.NDArray[Any]:
+        """The value in one of the fixed views of the first profile."""
         _, feeds = self.fixed[index]
         return self.measure(self.proto, [name], feeds, self._stand_ins(index))[name]
 
@@ -564,19 +588,3 @@ def _inlined(proto: Any, registry: PluginRegistry) -> Any:
 
             return onnx.inliner.inline_local_functions(proto)
     return proto
-
-
-def _constants(proto: Any) -> dict[str, npt.NDArray[Any]]:
-    """Small integer constants by name."""
-    from onnx import numpy_helper
-
-    found = {}
-    for tensor in proto.graph.initializer:
-        if len(tensor.dims) <= 1 and sum(tensor.dims) <= 64:
-            found[tensor.name] = numpy_helper.to_array(tensor)
-    for node in proto.graph.node:
-        if node.op_type == "Constant":
-            for attribute in node.attribute:
-                if attribute.name == "value" and len(attribute.t.dims) <= 1:
-                    found[node.output[0]] = numpy_helper.to_array(attribute.t)
-    return found

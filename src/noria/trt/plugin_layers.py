@@ -99,7 +99,7 @@ def add_parsed(
     logger: Any,
 ) -> ILayer | None:
     """The layer of a node that a creator is registered for; None if it cannot be made."""
-    from noria.network.ir import ir
+    from noria.network.ir import node_from_proto
     from noria.plugins.calls import Instance, call_creator
     from noria.plugins.creators import IPluginCreatorV3One
     from noria.plugins.fields import fields_of
@@ -108,7 +108,7 @@ def add_parsed(
     tensors = _tensors(network, slots, inputs)
     third = isinstance(creator, IPluginCreatorV3One)
     try:
-        fields, notices = fields_of(ir.serde.deserialize_node(node), creator, f"node {name!r}")
+        fields, notices = fields_of(node_from_proto(node), creator, f"node {name!r}")
         for notice in notices:
             network._report(str(notice), trt_severity(notice.level))
         more = (TensorRTPhase.BUILD,) if third else ()

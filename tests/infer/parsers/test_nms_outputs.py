@@ -191,3 +191,15 @@ def test_boxes_with_an_extra_axis_are_read(parse):
     arrays = four([[10, 20, 50, 60]], [0.9], [0])
     arrays[1], arrays[2] = arrays[1][:, None], arrays[2][:, None]
     assert len(parse("NoriaParseEfficientNMS", arrays, [0.25], (W, H))) == 1
+
+
+def test_rows_under_other_names_are_told_what_to_be_called(parse):
+    outputs = {"detection_out": np.zeros((1, 200, 7), np.float32), "n": np.zeros(1, np.float32)}
+    with pytest.raises(ParserError) as error:
+        parse("NvDsInferParseCustomSSD", outputs, [0.3] * 2, (320, 240))
+    wanted = "by name: 'detection_out' must be 'NMS', 'n' must be 'NMS_1' in the model"
+    assert wanted in str(error.value)
+    outputs = {"NMS": np.zeros((200, 6), np.float32), "n": np.zeros(1, np.float32)}
+    with pytest.raises(ParserError) as error:
+        parse("NvDsInferParseCustomSSD", outputs, [0.3] * 2, (320, 240))
+    assert "must be" not in str(error.value)

@@ -7,6 +7,7 @@ from noria.infer.parsers.catalogue import (
     WELL_KNOWN_SEGMENTATIONS,
     better_than,
     builtin_parser,
+    renaming,
     suggest,
 )
 from noria.infer.parsers.coverage import parse_coverage_bbox
@@ -19,5 +20,6 @@ __all__ = [
     "better_than",
     "builtin_parser",
     "parse_coverage_bbox",
+    "renaming",
     "suggest",
 ]

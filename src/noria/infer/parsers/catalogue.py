@@ -38,6 +38,7 @@ __all__ = [
     "advice",
     "better_than",
     "builtin_parser",
+    "renaming",
     "suggest",
 ]
 
@@ -146,6 +147,15 @@ def better_than(
     by_name = {other.name: other for other in _HEADS_OF[head.key]}
     ranks = {name: by_name[name].rank(items, network, num_classes) for name in names}
     return [name for name, rank in ranks.items() if rank and (own is None or rank < own)]
+
+
+def renaming(
+    head: AnyHead, outputs: Iterable[LayerLike | TensorSpec], network: NetworkInfo | None
+) -> str:
+    """How to name outputs that fit `head` but for their names; empty if that would not help."""
+    names = head.misnamed([_per_item(x) for x in outputs], network)
+    pairs = [f"{old!r} must be {new!r}" for old, new in names.items()]
+    return f"{', '.join(pairs)} in the model" if pairs else ""
 
 
 def _per_item(output: LayerLike | TensorSpec) -> LayerLike:

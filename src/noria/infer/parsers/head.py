@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -305,6 +305,21 @@ class AnyHead:
             ranks.append((int(not probable), int(other)))
         return min(ranks, default=None)
 
+    def misnamed(
+        self, layers: Sequence[LayerLike], network: NetworkInfo | None = None
+    ) -> dict[str, str]:
+        """What outputs that fit but for their names would have to be called; empty if none do."""
+        for layout in self.layouts:
+            outs = [out for out in layout.outs if out.names and not out.optional]
+            nameless = tuple(replace(out, names=()) for out in outs)
+            if outs and replace(layout, outs=nameless, first=False).match(layers, network):
+                return {
+                    layer.name: out.names[0]
+                    for layer, out in zip(layers, outs, strict=True)
+                    if layer.name not in out.names
+                }
+        return {}
+
     def refusal(
         self,
         layers: Sequence[LayerLike],
@@ -313,9 +328,11 @@ class AnyHead:
         unfit: Unfit,
     ) -> ParserError:
         """The error for `unfit`, with the layers found and the heads that fit them."""
-        from noria.infer.parsers.catalogue import advice
+        from noria.infer.parsers.catalogue import advice, renaming
 
         fix = [f"the network's outputs are {layers_text(layers)}"]
+        if not unfit.fix and (names := renaming(self, layers, network)):
+            fix.append(f"it finds them by name: {names}")
         fix += (
             [unfit.fix]
             if unfit.fix
