@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "custom_library_boxes.h"
 #include "custom_library_detector.h"
 #include "custom_library_tensors.h"
 
@@ -22,60 +23,67 @@ using Bytes = nb::ndarray<nb::numpy, uint8_t, nb::ndim<1>>;
 
 void free_storage(void *storage) noexcept { ::operator delete(storage); }
 
-// (bytes of the returned boxes, bytes of their storage), or None if the function returned false.
-nb::object call_detector(DetectorParser &parser, const nb::list &tensors,
-                         const std::vector<int> &data_types, unsigned int width,
-                         unsigned int height, unsigned int channels) {
-    BoundTensors bound(parser, tensors, data_types);
+// What a call left: a result that is kept, or that of a call.
+std::unique_ptr<DetectorResult> result_of(DetectorParser &parser,
+                                          const NvDsInferNetworkInfo &network) {
     std::unique_ptr<DetectorResult> result = parser.take_kept();
-    if (!result) {
-        result = std::make_unique<DetectorResult>();
-        nb::gil_scoped_release unlocked;
-        result->usable = parser.call(NvDsInferNetworkInfo{width, height, channels}, result->boxes);
+    if (result) return result;
+    result = std::make_unique<DetectorResult>();
+    nb::gil_scoped_release unlocked;
+    try {
+        result->usable = parser.call(network, result->boxes);
+    } catch (const std::exception &) {
+        result->error = std::current_exception();
     }
-    if (result->error) std::rethrow_exception(result->error);
-    if (!result->usable) return nb::none();
-    const size_t size = result->boxes.size(), capacity = result->boxes.capacity();
-    void *storage = result->boxes.release();
+    return result;
+}
+
+// (bytes of the boxes, bytes of their storage), or None if the function returned false.
+nb::object raw_boxes(DetectorResult &result) {
+    if (result.error) std::rethrow_exception(result.error);
+    if (!result.usable) return nb::none();
+    const size_t size = result.boxes.size(), capacity = result.boxes.capacity();
+    void *storage = result.boxes.release();
     nb::capsule owner(storage ? storage : ::operator new(1), free_storage);
     Bytes bytes(owner.data(), {size}, owner);
     return nb::make_tuple(bytes, capacity);
 }
 
-template <typename T, typename... Shape>
-nb::object new_array(std::unique_ptr<T[]> values, Shape... shape) {
-    T *data = values.release();
-    nb::capsule owner(data, [](void *p) noexcept { delete[] static_cast<T *>(p); });
-    return nb::cast(nb::ndarray<nb::numpy, T>(data, {static_cast<size_t>(shape)...}, owner));
+nb::object call_detector(DetectorParser &parser, const nb::list &tensors,
+                         const std::vector<int> &data_types, unsigned int width,
+                         unsigned int height, unsigned int channels) {
+    BoundTensors bound(parser, tensors, data_types);
+    return raw_boxes(*result_of(parser, {width, height, channels}));
 }
 
-// Arrays of their own for boxes.
-struct Boxes {
-    size_t count;
-    std::unique_ptr<float[]> boxes, scores;
-    std::unique_ptr<int32_t[]> ids;
-    bool sound = true;
+// `count` records of `words` 32-bit words each -> ((N, 4) boxes, scores, class ids, angles or None,
+// sound).
+nb::tuple decode_records(const void *records, size_t count, size_t words, bool with_angles) {
+    const NumpyBoxes found(count, with_angles && words == 7);
+    const bool sound = take_boxes(records, count, 4 * words, found.arrays());
+    return nb::make_tuple(found.boxes(), found.scores(), found.ids(), found.angles(), sound);
+}
 
-    explicit Boxes(size_t count)
-        : count(count), boxes(new float[4 * count]), scores(new float[count]),
-          ids(new int32_t[count]) {}
-
-    BoxArrays arrays() { return {boxes.get(), scores.get(), ids.get(), nullptr}; }
-};
-
-// Boxes of `words` 32-bit words each -> ((N, 4) boxes, scores, class ids, angles or None, sound).
 nb::tuple decode_boxes(const Bytes &bytes, size_t words, bool with_angles) {
-    Boxes found(bytes.shape(0) / (4 * words));
-    with_angles = with_angles && words == 7;
-    std::unique_ptr<float[]> angles(with_angles ? new float[found.count] : nullptr);
-    BoxArrays arrays = found.arrays();
-    arrays.angles = angles.get();
-    found.sound = take_boxes(bytes.data(), found.count, 4 * words, arrays);
-    nb::object tilt = nb::none();
-    if (with_angles) tilt = new_array(std::move(angles), found.count);
-    return nb::make_tuple(new_array(std::move(found.boxes), found.count, 4),
-                          new_array(std::move(found.scores), found.count),
-                          new_array(std::move(found.ids), found.count), tilt, found.sound);
+    return decode_records(bytes.data(), bytes.shape(0) / (4 * words), words, with_angles);
+}
+
+// The same in one go: False if the layers cannot be passed as they are, what decode_boxes gives if
+// there is nothing to say of the boxes, else what call() gives. `words`: 32-bit words of a box, 0
+// while they are not known: then only that there are no boxes is clear.
+nb::object parse_detector(DetectorParser &parser, const nb::dict &layers, unsigned int width,
+                          unsigned int height, unsigned int channels, size_t words,
+                          bool with_angles, size_t most) {
+    BoundTensors bound(parser, layers);
+    if (!bound.complete()) return nb::bool_(false);
+    const std::unique_ptr<DetectorResult> result = result_of(parser, {width, height, channels});
+    const size_t bytes = result->boxes.size();
+    const size_t count = words ? bytes / (4 * words) : 0;
+    if (result->usable && !result->error && bytes == 4 * words * count && count <= most) {
+        nb::tuple found = decode_records(result->boxes.begin, count, words, with_angles);
+        if (nb::cast<bool>(found[4])) return found;
+    }
+    return raw_boxes(*result);
 }
 
 // How many masks could not be taken over, and how large they are. Sizes in pixels.
@@ -101,7 +109,10 @@ nb::object copy_mask(const NvDsInferInstanceMaskInfo &record, size_t most, size_
         ++faults.not_finite;
         return nb::none();
     }
-    return new_array(std::move(copy), record.mask_height, record.mask_width);
+    float *const values = copy.release();
+    nb::capsule owner(values, [](void *p) noexcept { delete[] static_cast<float *>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, float>(values, {record.mask_height, record.mask_width},
+                                                  owner));
 }
 
 // None if the function returned false; a number of objects above the limit; or (boxes, scores,
@@ -120,18 +131,16 @@ nb::object call_instances(InstanceParser &parser, const nb::list &tensors,
     if (!usable) return nb::none();
     objects.require_records();
     if (objects.count() > most_objects) return nb::int_(objects.count());
-    Boxes found(objects.count());
-    found.sound = take_boxes(objects.begin, found.count, sizeof(NvDsInferInstanceMaskInfo),
-                             found.arrays());
+    const NumpyBoxes found(objects.count(), false);
+    const bool sound = take_boxes(objects.begin, objects.count(),
+                                  sizeof(NvDsInferInstanceMaskInfo), found.arrays());
     nb::list masks;
     MaskFaults faults;
-    for (size_t i = 0; i < found.count; ++i) {
+    for (size_t i = 0; i < objects.count(); ++i) {
         masks.append(copy_mask(objects.record(i), most_pixels, most_pixels_together, faults));
     }
     return nb::make_tuple(
-        new_array(std::move(found.boxes), found.count, 4),
-        new_array(std::move(found.scores), found.count),
-        new_array(std::move(found.ids), found.count), found.sound, masks,
+        found.boxes(), found.scores(), found.ids(), sound, masks,
         nb::make_tuple(faults.not_finite, faults.wrong_size, faults.largest, faults.total));
 }
 
@@ -144,7 +153,11 @@ void bind_custom_library_detector(nb::module_ &m) {
         .def("set_params", &DetectorParser::set_params, "num_classes"_a, "pre"_a, "post"_a)
         .def("call", &call_detector, "tensors"_a, "data_types"_a, "width"_a, "height"_a,
              "channels"_a,
-             "(uint8 array of the boxes, capacity in bytes), or None if the function said false.");
+             "(uint8 array of the boxes, capacity in bytes), or None if the function said false.")
+        .def("parse", &parse_detector, "layers"_a, "width"_a, "height"_a, "channels"_a, "words"_a,
+             "with_angles"_a, "most"_a,
+             "What decode_boxes gives, if the boxes are sound and no more than `most`; else what "
+             "call() gives; or False if the layers (a dict) cannot be passed as they are.");
 
     nb::class_<InstanceParser, CustomFunction>(m, "InstanceParser",
                                                "An instance parser of a custom library.")

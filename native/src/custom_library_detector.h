@@ -43,8 +43,8 @@ struct BoxBlock {
 // Whether every number is finite and no class id is negative: it exceeds the signed range then.
 bool sound_boxes(const BoxArrays &arrays, size_t count);
 
-// Takes `count` records apart, one each `stride` bytes: class, left, top, width, height, score, and
-// with 28 bytes an angle. Whether they are sound.
+// Takes `count` records apart, one each `stride` bytes (24, 28 or those of an instance): class, left,
+// top, width, height, score, and with 28 bytes an angle. Whether they are sound.
 bool take_boxes(const void *records, size_t count, size_t stride, const BoxArrays &to);
 
 // What one call of a detector parser came to.

@@ -1,33 +1,83 @@
 #include "custom_library_tensors.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+
 namespace nb = nanobind;
 
 namespace {
 
-void bind_layer(NvDsInferLayerInfo &layer, const Tensor &tensor, int data_type) {
+constexpr int no_type = -1;
+
+// NvDsInferDataType of the elements, no_type if it has none for them.
+int data_type_of(const Py_buffer &buffer) {
+    const char *format = buffer.format;
+    if (!format || !format[0] || format[1]) return no_type;  // also another byte order
+    switch (format[0]) {
+    case 'f': return FLOAT;
+    case 'e': return HALF;
+    case 'b': return INT8;
+    case 'i': return INT32;
+    case 'l':
+    case 'q': return buffer.itemsize == 8 ? INT64 : no_type;
+    case 'B':
+    case '?': return UINT8;
+    default: return no_type;
+    }
+}
+
+bool is_aligned(const Py_buffer &buffer) {
+    return reinterpret_cast<uintptr_t>(buffer.buf) % static_cast<uintptr_t>(buffer.itemsize) == 0;
+}
+
+void bind_layer(NvDsInferLayerInfo &layer, const Py_buffer &buffer, int data_type) {
     NvDsInferDims &dims = layer.inferDims;
     dims = NvDsInferDims{};
-    dims.numElements = static_cast<unsigned int>(tensor.size());
-    dims.numDims = static_cast<unsigned int>(tensor.ndim());
-    for (size_t axis = 0; axis < tensor.ndim(); ++axis)
-        dims.d[axis] = static_cast<unsigned int>(tensor.shape(axis));
+    dims.numElements = static_cast<unsigned int>(buffer.len / buffer.itemsize);
+    dims.numDims = static_cast<unsigned int>(buffer.ndim);
+    std::copy_n(buffer.shape, buffer.ndim, dims.d);
     if (dims.numDims == 0) {  // a tensor that is only batch
         dims.numDims = 1;
         dims.d[0] = 1;
     }
     layer.dataType = static_cast<NvDsInferDataType>(data_type);
-    layer.buffer = const_cast<void *>(tensor.data());
+    layer.buffer = buffer.buf;
+}
+
+bool view_tensor(nb::handle tensor, Py_buffer &buffer) {
+    return PyObject_GetBuffer(tensor.ptr(), &buffer,
+                              PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE | PyBUF_FORMAT) == 0;
 }
 
 }  // namespace
 
 BoundTensors::BoundTensors(CustomFunction &function, const nb::list &tensors,
-                           const std::vector<int> &data_types) {
+                           const std::vector<int> &data_types)
+    : held_(new Buffer[tensors.size()]) {
     if (tensors.size() != function.layer_count() || data_types.size() != function.layer_count())
         throw std::invalid_argument("set_layers was called for another number of tensors");
-    held_.reserve(tensors.size());
     for (size_t i = 0; i < tensors.size(); ++i) {
-        held_.push_back(nb::cast<Tensor>(tensors[i], false));
-        bind_layer(function.layer(i), held_.back(), data_types[i]);
+        if (!view_tensor(tensors[i], held_[i].view)) throw nb::python_error();
+        bind_layer(function.layer(i), held_[i].view, data_types[i]);
     }
+    complete_ = true;
+}
+
+BoundTensors::BoundTensors(CustomFunction &function, const nb::dict &layers)
+    : held_(new Buffer[layers.size()]) {
+    static PyObject *const data = PyUnicode_InternFromString("data");
+    if (layers.size() != function.layer_count()) return;
+    size_t i = 0;
+    for (const auto &[name, layer] : layers) {
+        Py_buffer &view = held_[i].view;
+        if (!view_tensor(nb::getattr(layer, data), view)) {
+            PyErr_Clear();
+            return;
+        }
+        const int data_type = data_type_of(view);
+        if (data_type == no_type || view.ndim > NVDSINFER_MAX_DIMS || !is_aligned(view)) return;
+        bind_layer(function.layer(i++), view, data_type);
+    }
+    complete_ = true;
 }

@@ -1,23 +1,33 @@
 // NumPy arrays as the layers of a custom library's function.
 #pragma once
 #include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 
+#include <memory>
 #include <vector>
 
 #include "custom_library_function.h"
 
-using Tensor = nanobind::ndarray<nanobind::ro, nanobind::c_contig, nanobind::device::cpu>;
-
-// Keeps the arrays of one call alive while the function's layers point into them.
+// Keeps the arrays of one call alive while the function's layers point into them: dense ones that can
+// be written to, as parsers may decode in place.
 class BoundTensors {
 public:
     // Throws std::invalid_argument if set_layers was called for another number of tensors.
     BoundTensors(CustomFunction &function, const nanobind::list &tensors,
                  const std::vector<int> &data_types);
 
+    // The `data` of each Layer of a dict; not `complete()` if one of them cannot be passed as it is.
+    BoundTensors(CustomFunction &function, const nanobind::dict &layers);
+
+    bool complete() const { return complete_; }
+
 private:
-    std::vector<Tensor> held_;
+    struct Buffer {
+        Py_buffer view{};
+        ~Buffer() { PyBuffer_Release(&view); }
+    };
+
+    std::unique_ptr<Buffer[]> held_;
+    bool complete_ = false;
 };
 
 // Binders of the parts, called by bind_custom_library.

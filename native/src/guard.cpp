@@ -15,6 +15,7 @@
 #include <tuple>
 #include <utility>
 
+#include "custom_library_boxes.h"
 #include "guard_calls.h"
 #include "guard_channel.h"
 #include "guard_crash.h"
@@ -93,20 +94,11 @@ const char *ask(GuardChannel &channel, const nb::list &arrays, const std::vector
 // that they take); None if there is no room for as many.
 nb::object boxes_in(uintptr_t address, size_t size, size_t count, bool with_angles) {
     if (count > size / 24) return nb::none();
-    const size_t bytes = BoxBlock(nullptr, count, with_angles).bytes;
-    if (bytes > size) return nb::none();
-    void *copy = ::operator new(bytes);
-    nb::capsule owner(copy, [](void *p) noexcept { ::operator delete(p); });
-    std::memcpy(copy, reinterpret_cast<const void *>(address), bytes);
-    const BoxArrays arrays = BoxBlock(copy, count, with_angles).arrays;
-    const auto array = [&](auto *data, auto... shape) {
-        using T = std::remove_pointer_t<decltype(data)>;
-        return nb::cast(nb::ndarray<nb::numpy, T>(data, {static_cast<size_t>(shape)...}, owner));
-    };
-    nb::object angles = nb::none();
-    if (with_angles) angles = array(arrays.angles, count);
-    return nb::make_tuple(array(arrays.boxes, count, 4), array(arrays.scores, count),
-                          array(arrays.ids, count), angles, sound_boxes(arrays, count), bytes);
+    if (BoxBlock(nullptr, count, with_angles).bytes > size) return nb::none();
+    const NumpyBoxes found(count, with_angles);
+    std::memcpy(found.start(), reinterpret_cast<const void *>(address), found.bytes());
+    return nb::make_tuple(found.boxes(), found.scores(), found.ids(), found.angles(),
+                          sound_boxes(found.arrays(), count), found.bytes());
 }
 
 void protect(uintptr_t address, size_t bytes, bool readable, bool writable) {
@@ -126,6 +118,8 @@ void bind_guard(nb::module_ &m) {
              "'given', 'died', 'late' or 'nonsense'.")
         .def("wait", &wait_for_answer, "timeout_s"_a, "process"_a)
         .def("next", &GuardChannel::next, nb::call_guard<nb::gil_scoped_release>())
+        .def("leave_if_forked", &GuardChannel::leave_if_forked,
+             "End this process if it is a copy of the worker: what it shares is the worker's.")
         .def("answer", &GuardChannel::answer);
 
     nb::class_<GuardCalls>(m, "GuardCalls", "Calls of a detector parser without Python.")

@@ -55,6 +55,7 @@ bool GuardCalls::serve(GuardChannel &channel, size_t box_words, bool with_angles
         } catch (const std::exception &) {
             result->error = std::current_exception();
         }
+        channel.leave_if_forked();
         guard_set_function("");
         const size_t bytes = result->boxes.size();
         const size_t count = box_words ? bytes / (4 * box_words) : 0;

@@ -88,11 +88,12 @@ public:
         uint32_t number_;
     };
 
-private:
-    void wake(std::atomic<uint32_t> &sleeps);
-    // A child that a library forked must not answer in the worker's place.
+    // Ends the process if it is a copy that a library forked: it must neither answer in the worker's
+    // place nor write where the worker answers. Called when code of the library returns.
     void leave_if_forked() const;
 
+private:
+    void wake(std::atomic<uint32_t> &sleeps);
     GuardControl *control_ = nullptr;
     int link_;
     int owner_;             // process id

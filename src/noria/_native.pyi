@@ -90,6 +90,11 @@ class DetectorParser(CustomFunction):
         (uint8 array of the boxes, capacity in bytes), or None if the function said false.
         """
 
+    def parse(self, layers: dict, width: int, height: int, channels: int, words: int, with_angles: bool, most: int) -> object:
+        """
+        What decode_boxes gives, if the boxes are sound and no more than `most`; else what call() gives; or False if the layers (a dict) cannot be passed as they are.
+        """
+
 class InstanceParser(CustomFunction):
     """An instance parser of a custom library."""
 
@@ -166,6 +171,11 @@ class GuardChannel:
     def wait(self, timeout_s: float, process: int) -> str: ...
 
     def next(self) -> bool: ...
+
+    def leave_if_forked(self) -> None:
+        """
+        End this process if it is a copy of the worker: what it shares is the worker's.
+        """
 
     def answer(self) -> bool: ...
 

@@ -2,4 +2,4 @@
 
 __all__ = ["NATIVE_API"]
 
-NATIVE_API = "29d3eeadfe41"
+NATIVE_API = "a81659109340"

@@ -6,6 +6,7 @@ import subprocess
 import threading
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -62,7 +63,10 @@ def test_both_layouts_of_one_source_agree(
     np.testing.assert_array_equal(*results)
 
 
-def test_every_argument_arrives(zoo: Path, network: NetworkInfo, params: DetectionParams) -> None:
+@pytest.mark.parametrize("way", ["dict", "mapping", "copied"])
+def test_every_argument_arrives(
+    zoo: Path, network: NetworkInfo, params: DetectionParams, way: str
+) -> None:
     tensors = {
         "f": np.arange(24, dtype=np.float32).reshape(2, 3, 4),
         "half": np.array([[1, 2]], np.float16),
@@ -75,7 +79,10 @@ def test_every_argument_arrives(zoo: Path, network: NetworkInfo, params: Detecti
         "many": np.ones((1, 2, 1, 2, 1, 2, 1, 2), np.float32),
         "nothing": np.empty((0, 6), np.float32),
     }
-    layers = {name: Layer(name, data) for name, data in tensors.items()}
+    tensors["f"].flags.writeable = way != "copied"
+    layers: Mapping[str, Layer] = {name: Layer(name, data) for name, data in tensors.items()}
+    if way == "mapping":
+        layers = MappingProxyType(layers)
     rows = rows_of(open_library(zoo).bbox_parser("ParseEcho")(layers, network, params))
     np.testing.assert_array_equal(rows[0], [3, 416, 320, 3, len(layers), 0.5])
     pre, post = params.per_class_threshold, params.per_class_post_threshold
@@ -108,6 +115,17 @@ def test_layers_in_any_memory_order_arrive_contiguous(
         assert not same.flags.c_contiguous
         result = parser({"rows": Layer("rows", same)}, network, params)
         np.testing.assert_array_equal(rows_of(result), rows)
+
+
+def test_layers_that_are_not_aligned_arrive_aligned(
+    zoo28: Path, network: NetworkInfo, params: DetectionParams
+) -> None:
+    rows = np.array([[1, 10, 20, 30, 40, 0.9]], np.float32)
+    odd = np.frombuffer(bytearray(1 + rows.nbytes), np.uint8)[1:].view(np.float32).reshape(1, 6)
+    odd[:] = rows
+    parser = open_library(zoo28).bbox_parser("ParseByGrowth")
+    result = parser({"rows": Layer("rows", odd)}, network, params)
+    np.testing.assert_array_equal(rows_of(result), rows)
 
 
 def test_parsers_may_decode_in_place_but_not_into_read_only_memory(

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from noria import _native
 from noria.custom.box_layout import LayoutDecision
-from noria.custom.cpp_function import CppFunction, size_of
+from noria.custom.cpp_function import FAILURES, CppFunction, size_of
 from noria.custom.validate import (
     MAX_MASK_PIXELS,
     MAX_MASKS_PIXELS,
@@ -89,17 +89,46 @@ class CppBoxParser(_WithThresholds):
             ParserError: it threw, returned what cannot be boxes, or a layer cannot be passed to it.
         """
 
+        with self.lock:
+            self.set_params(params)
+            self.set_layers(layers)
+            if type(layers) is not dict:
+                layers = dict(layers)
+            try:
+                found = self.native.parse(layers, *size_of(network), *self.box_words, MAX_OBJECTS)
+            except FAILURES as error:
+                raise self.failed(error) from error
+        if found is None:
+            raise self.returned_false()
+        if found is False:
+            found = self._parse_converted(layers, network, params)
+        if len(found) == 2:
+            found = self._decoded(found, network, params)
+        boxes, scores, ids, angles, sound = found
+        detections = Detections.unchecked(boxes, scores, ids, angles=angles)
+        if sound or int(ids.min()) >= 0:
+            return detections, sound
+        return self.without_wild_classes(detections), False
+
+    def _parse_converted(
+        self, layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
+    ) -> Any:
         def call(tensors: list[npt.NDArray[Any]], types: list[int]) -> Any:
             self.set_params(params)
             return self.native.call(tensors, types, *size_of(network))
 
-        data, capacity = self.invoke(layers, call)
+        return self.invoke(layers, call)
+
+    def _decoded(
+        self, left: tuple[npt.NDArray[np.uint8], int], network: NetworkInfo, params: DetectionParams
+    ) -> Any:
+        data, capacity = left
         if data.size > 28 * MAX_OBJECTS:
             raise too_many(data.size // 28, self.where)
         layout = 28
         if data.size:
             layout = self._layout.of_frame(data, capacity, network, params, self.where)
-        return self._decode(data, layout)
+        return _native.decode_boxes(data, layout // 4, self._rotation)
 
     @property
     def box_words(self) -> tuple[int, bool]:
@@ -107,13 +136,6 @@ class CppBoxParser(_WithThresholds):
         layout = self._layout
         words = layout.current // 4 if layout.certain and layout.current else 0
         return words, self._rotation and words == 7
-
-    def _decode(self, data: npt.NDArray[np.uint8], layout: int) -> tuple[Detections, bool]:
-        boxes, scores, ids, angles, sound = _native.decode_boxes(data, layout // 4, self._rotation)
-        detections = Detections.unchecked(boxes, scores, ids, angles=angles)
-        if sound or int(ids.min()) >= 0:
-            return detections, sound
-        return self.without_wild_classes(detections), False
 
 
 class CheckedCppParser(CheckedParser):

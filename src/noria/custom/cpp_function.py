@@ -14,7 +14,7 @@ from noria.custom.names import demangled
 from noria.errors import ParserError
 from noria.meta import Layer, NetworkInfo
 
-__all__ = ["CppFunction", "ParserReturnedFalse", "missing_function"]
+__all__ = ["FAILURES", "CppFunction", "ParserReturnedFalse", "missing_function"]
 
 DATA_TYPES: dict[np.dtype[Any], int] = {
     np.dtype(np.float32): 0,
@@ -26,6 +26,7 @@ DATA_TYPES: dict[np.dtype[Any], int] = {
     np.dtype(np.bool_): 5,
 }
 MAX_DIMS = 8
+FAILURES = (_native.CustomCodeError, _native.MissingFunctionError, _native.CustomResultError)
 
 T = TypeVar("T")
 Tensors = list[npt.NDArray[Any]]
@@ -40,6 +41,7 @@ class CppFunction:
 
     Attributes:
         where: library and function, as errors name it.
+        lock: held from handing over names and thresholds to the end of the call they are for.
     """
 
     nothing = "the frame counts as one without objects"
@@ -48,7 +50,7 @@ class CppFunction:
     def __init__(self, native: Any, where: str) -> None:
         self.native = native
         self.where = where
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
         self._names: tuple[str, ...] | None = None
 
     def invoke(
@@ -66,25 +68,31 @@ class CppFunction:
                 passed to it.
         """
         tensors, types = self._tensors(layers)
-        with self._lock:
-            self._set_layers(layers)
+        with self.lock:
+            self.set_layers(layers)
             try:
                 result = call(tensors, types)
-            except _native.CustomCodeError as error:
-                raise ParserError(f"the parser threw {error}", where=self.where) from error
-            except _native.MissingFunctionError as error:
-                raise missing_function(error, self.where) from error
-            except _native.CustomResultError as error:
-                raise ParserError(
-                    str(error),
-                    where=self.where,
-                    fix=f"is it a function of another kind? {self.check_macro} tells",
-                ) from error
+            except FAILURES as error:
+                raise self.failed(error) from error
         if result is None:
-            raise ParserReturnedFalse(
-                f"the parser returned false: {self.nothing}", where=self.where
-            )
+            raise self.returned_false()
         return result
+
+    def failed(self, error: Exception) -> ParserError:
+        """The error for one of `FAILURES`."""
+        if isinstance(error, _native.CustomCodeError):
+            return ParserError(f"the parser threw {error}", where=self.where)
+        if isinstance(error, _native.MissingFunctionError):
+            return missing_function(error, self.where)
+        return ParserError(
+            str(error),
+            where=self.where,
+            fix=f"is it a function of another kind? {self.check_macro} tells",
+        )
+
+    def returned_false(self) -> ParserReturnedFalse:
+        """The error for a call that returned false."""
+        return ParserReturnedFalse(f"the parser returned false: {self.nothing}", where=self.where)
 
     def _tensors(self, layers: Mapping[str, Layer]) -> tuple[Tensors, list[int]]:
         tensors = [layer.data for layer in layers.values()]
@@ -95,7 +103,8 @@ class CppFunction:
                 tensors[i] = np.require(tensor, requirements=("C", "A", "W"))
         return tensors, types
 
-    def _set_layers(self, layers: Mapping[str, Layer]) -> None:
+    def set_layers(self, layers: Mapping[str, Layer]) -> None:
+        """Hand over the names of layers if they are others than before."""
         names = tuple(layers)
         if names != self._names:
             # Binding indices count inputs and outputs together; the input is 0.

@@ -120,7 +120,10 @@ class Worker:
         arrays = arrays_in(request["arrays"], self.inputs)
         self._function = request["what"]
         _native.guard_set_function(self._function)
-        payload, results = function(self, request["payload"], arrays)
+        try:
+            payload, results = function(self, request["payload"], arrays)
+        finally:
+            self._channel.leave_if_forked()
         _native.guard_set_function("")
         return {"payload": payload, "arrays": put_arrays(results, out)}
 
@@ -140,7 +143,10 @@ class Worker:
         _native.guard_take_back()  # what a thread of the library wrote after its call
         layers = self._tensors.layers(self._words)
         _native.guard_set_function(self._function)
-        found = self._call(layers)
+        try:
+            found = self._call(layers)
+        finally:
+            self._channel.leave_if_forked()
         _native.guard_set_function("")
         self._learn()
         try:

@@ -1,0 +1,29 @@
+// Boxes as the NumPy arrays that Python is given.
+#pragma once
+#include <nanobind/nanobind.h>
+
+#include "custom_library_detector.h"
+
+// Arrays of one frame, not yet filled, all in one block: making memory and its owner once is what
+// counts for a few boxes.
+class NumpyBoxes {
+public:
+    NumpyBoxes(size_t count, bool with_angles);
+
+    const BoxArrays &arrays() const { return block_.arrays; }
+    size_t bytes() const { return block_.bytes; }
+    void *start() const;
+
+    nanobind::object boxes() const;   // (N, 4) float32
+    nanobind::object scores() const;  // (N,) float32
+    nanobind::object ids() const;     // (N,) int32
+    nanobind::object angles() const;  // (N,) float32, or None
+
+private:
+    nanobind::object array(const void *data, nanobind::handle shape, bool whole_numbers) const;
+
+    nanobind::object owner_;
+    BoxBlock block_;
+    nanobind::object flat_;  // (N,)
+    size_t count_;
+};
