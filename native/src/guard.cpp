@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -31,11 +32,14 @@ namespace {
 using Shown = std::tuple<uintptr_t, uintptr_t, std::string, int, uint64_t>;
 using Array = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 
-// "given", "died", "late" or "nonsense". Signals of the application are handled meanwhile: their handlers may
-// raise.
+constexpr double most_seconds = 1e9;  // a limit beyond is none, and the clock has no number for it
+
+// "given", "died", "late" or "nonsense". Signals of the application are handled meanwhile: their
+// handlers may raise.
 const char *wait_for_answer(GuardChannel &channel, double timeout_s, int process) {
-    const auto end = GuardClock::now() + std::chrono::duration_cast<GuardClock::duration>(
-                                             std::chrono::duration<double>(timeout_s));
+    const std::chrono::duration<double> limit(std::min(timeout_s, most_seconds));
+    const auto end =
+        GuardClock::now() + std::chrono::duration_cast<GuardClock::duration>(limit);
     while (true) {
         GuardAnswer answer;
         {

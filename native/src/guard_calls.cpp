@@ -17,16 +17,19 @@ GuardCalls::GuardCalls(DetectorParser &parser, const NvDsInferNetworkInfo &netwo
 
 void GuardCalls::learn(const GuardChannel &channel, std::vector<GuardRegion> regions) {
     if (known_.size() >= most_known) known_.clear();
-    places_.resize(3 * parser_.layer_count());
-    if (places_.size() > 3 * guard_max_places) return;
-    std::copy_n(channel.words() + guard_places_at, places_.size(), places_.begin());
-    known_[places_] = Known{parser_.layers(), std::move(regions)};
+    if (read_places(channel.words())) known_[places_] = Known{parser_.layers(), std::move(regions)};
+}
+
+bool GuardCalls::read_places(const uint64_t *words) {
+    const size_t count = parser_.layer_count();
+    if (count > guard_max_places) return false;
+    places_.resize(3 * count);
+    std::copy_n(words + guard_places_at, places_.size(), places_.begin());
+    return true;
 }
 
 const GuardCalls::Known *GuardCalls::known(const uint64_t *words) {
-    if (words[guard_op] != guard_call) return nullptr;
-    places_.resize(3 * parser_.layer_count());
-    std::copy_n(words + guard_places_at, places_.size(), places_.begin());
+    if (words[guard_op] != guard_call || !read_places(words)) return nullptr;
     const auto at = known_.find(places_);
     return at == known_.end() ? nullptr : &at->second;
 }

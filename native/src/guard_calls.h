@@ -13,7 +13,7 @@
 // Where parser and output region are, and what each call needs, as Python last saw to it. Python does
 // the first call with tensors in certain places; the next ones with the same are done here. What is
 // out of the ordinary (an exception, boxes that are not sound, a result without room) is left to
-// Python, too: the parser keeps what it gave, see `DetectorParser::kept`.
+// Python, too: the parser keeps what it gave, see `DetectorParser::keep`.
 class GuardCalls {
 public:
     GuardCalls(DetectorParser &parser, const NvDsInferNetworkInfo &network, std::string function,
@@ -33,6 +33,8 @@ private:
         std::vector<GuardRegion> regions;
     };
 
+    // Puts the places of a request into `places_`; false if the page has no room for so many layers.
+    bool read_places(const uint64_t *words);
     const Known *known(const uint64_t *words);
 
     DetectorParser &parser_;

@@ -18,6 +18,7 @@ namespace {
 
 using Clock = GuardClock;
 constexpr unsigned int try_every = 24;
+constexpr double most_ms = 1e9;  // of one wait
 constexpr double most_us = 2000;  // of one call: a slice of another process is no more expensive
 
 // Neither of these waits, whatever the other side has done to the socket that it shares.
@@ -68,7 +69,8 @@ GuardAnswer GuardChannel::wait(GuardClock::time_point end, int process) {
         if (answered()) return GuardAnswer::given;
         const double left = std::chrono::duration<double>(end - Clock::now()).count();
         pollfd waiting[] = {{link_, POLLIN, 0}, {process, POLLIN, 0}};
-        const int ready = poll(waiting, 2, left <= 0 ? 0 : static_cast<int>(std::ceil(left * 1e3)));
+        const double wait_ms = std::clamp(std::ceil(left * 1e3), 0.0, most_ms);
+        const int ready = poll(waiting, 2, static_cast<int>(wait_ms));
         if (ready < 0 && errno == EINTR) return answered() ? GuardAnswer::given : GuardAnswer::interrupted;
         if (ready < 0) throw std::runtime_error(std::strerror(errno));
         const bool open = !waiting[0].revents || drain(link_);

@@ -281,3 +281,26 @@ def test_reports_are_read_as_far_as_they_go() -> None:
         describe(read_report(whole[:size]), -11, "died", 1)
         describe(read_report(b"noria-crash 1\n" + whole[size:][::-1]), -11, "died", 1)
     assert read_report(b"something else") is None
+
+
+def test_a_limit_beyond_all_clocks_is_none(compile_parser: Compile) -> None:
+    options = GuardOptions(timeout_s=1e30, load_timeout_s=1e30)
+    library = open_library(
+        compile_parser("crashes.cpp", "-g"), guard="always", guard_options=options
+    )
+    assert isinstance(library, GuardedLibrary)
+    assert library.process.pid is not None
+    library.close()
+
+
+def test_modules_that_cannot_be_imported_ahead_keep_no_worker_from_starting(
+    compile_parser: Compile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = keeper.Keeper()
+    own.import_ahead(["noria.nothing"])
+    monkeypatch.setattr("noria.custom.guard.process.keeper", lambda: own)
+    library = open_library(compile_parser("crashes.cpp", "-g"), guard="always")
+    assert isinstance(library, GuardedLibrary)
+    assert library.process.pid is not None
+    library.close()
+    own.close()

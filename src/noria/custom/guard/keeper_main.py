@@ -53,7 +53,8 @@ def _import_ahead(modules: list[str]) -> None:
     """What the application's workers need beside what all of them do."""
     new = [module for module in modules if module not in sys.modules]
     for module in new:
-        importlib.import_module(module)
+        with suppress(ImportError):  # a worker that needs it tells why it cannot be imported
+            importlib.import_module(module)
     if new:
         gc.collect()
         gc.freeze()

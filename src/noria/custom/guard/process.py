@@ -38,7 +38,7 @@ Arrays = list[npt.NDArray[Any]]
 
 
 class _Running:
-    """One worker: its memory, its events, its process."""
+    """One worker: its memory, the link to it, its process."""
 
     def __init__(self, options: GuardOptions, python: bool, results: int) -> None:
         self.fds: dict[str, int] = {}
@@ -144,7 +144,7 @@ class GuardedProcess:
         name: of the library, for messages.
         python: whether Python's own crash handler shall tell Python's frames.
         setup: what a new worker is asked first; calls `invoke`.
-        on_death: told of each death, with the name of the function; may save its inputs.
+        on_news: told what workers say beside results: decisions and notices, as JSON.
 
     Attributes:
         calls: answered so far, errors of the library included.

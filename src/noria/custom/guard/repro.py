@@ -6,14 +6,13 @@ import json
 import os
 import platform
 import shutil
-import stat
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import prod
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +27,7 @@ from noria.custom.guard.cases import (
 )
 from noria.custom.guard.errors import LibraryDied
 from noria.custom.guard.options import GuardOptions, crash_folder
+from noria.custom.guard.regular import open_regular
 from noria.errors import CustomLibraryError
 from noria.meta import Layer, NetworkInfo
 
@@ -128,7 +128,7 @@ def load_case(folder: Path) -> tuple[Case, dict[str, Layer], dict[str, Any]]:
     file = folder / "case.json"
     said: dict[str, Any] = {}
     try:
-        with _regular(file, MAX_CASE) as opened:
+        with open_regular(file, MAX_CASE) as opened:
             said = json.loads(opened.read(MAX_CASE + 1))
         if not isinstance(said, dict):
             raise ValueError(f"the JSON in it is {_KIND_OF_JSON[type(said)]}, not an object")
@@ -175,25 +175,6 @@ def _no_case(file: Path, error: Exception) -> CustomLibraryError:
     )
 
 
-@contextmanager
-def _regular(file: Path, limit: int) -> Iterator[BinaryIO]:
-    """The file, opened without waiting for anybody.
-
-    Raises:
-        ValueError: it is no regular file, or larger than `limit` bytes.
-        OSError: it cannot be opened.
-    """
-    number = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    state = os.fstat(number)
-    if not stat.S_ISREG(state.st_mode):
-        os.close(number)
-        raise ValueError("it is no regular file")
-    with open(number, "rb") as opened:
-        if state.st_size > limit:
-            raise ValueError(f"it has {state.st_size} bytes, and at most {limit} are read")
-        yield opened
-
-
 def _tensor(file: Path) -> npt.NDArray[Any]:
     """The array of a `.npy`.
 
@@ -201,7 +182,7 @@ def _tensor(file: Path) -> npt.NDArray[Any]:
         ValueError: it is none, or the file has another size than its header says.
         OSError: it cannot be read.
     """
-    with _regular(file, MAX_BYTES + 4096) as opened:
+    with open_regular(file, MAX_BYTES + 4096) as opened:
         readers = {
             (1, 0): np.lib.format.read_array_header_1_0,
             (2, 0): np.lib.format.read_array_header_2_0,

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import stat
 import struct
 import subprocess
 from collections import defaultdict
@@ -16,6 +14,7 @@ from itertools import groupby
 from pathlib import Path
 
 from noria import _native
+from noria.custom.guard.regular import open_regular
 
 __all__ = ["Mapping", "trace"]
 
@@ -163,11 +162,7 @@ def _lines(frames: list[tuple[int, Mapping | None]]) -> dict[int, str]:
 def _in_file(address: int, mapping: Mapping) -> int | None:
     """The address that the file itself has for a place in memory."""
     try:
-        # the worker names the file: a pipe would wait for somebody to write
-        descriptor = os.open(mapping.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                return None
+        with open_regular(mapping.path) as file:  # the worker names it
             head = file.read(64)
             if head[:5] != b"\x7fELF\x02":
                 return None
@@ -175,7 +170,7 @@ def _in_file(address: int, mapping: Mapping) -> int | None:
             count: int = struct.unpack_from("<H", head, 56)[0]
             file.seek(table)
             entries = file.read(56 * count)
-    except (OSError, struct.error):
+    except (OSError, ValueError, struct.error):
         return None
     offset = address - mapping.start + mapping.offset
     for i in range(len(entries) // 56):
