@@ -78,10 +78,6 @@ _OPAQUE = frozenset(
 """Types whose values are bytes to everyone but the plugin."""
 
 
-def _is_array(data: Any) -> bool:
-    return isinstance(data, np.ndarray)
-
-
 def _bfloat16(data: Any, name: str) -> npt.NDArray[Any]:
     """Bits of the nearest bfloat16 numbers (uint16): the upper half of float32, ties to even."""
     values = values_of(data, np.dtype(np.float32), name, "BF16")
@@ -132,8 +128,10 @@ class PluginField:
         raw = raw_bytes(data)
         if raw is not None:
             self._data = raw
-            whole = len(raw) % dtype.itemsize == 0
-            self._size = len(raw) // dtype.itemsize if whole else np.size(data) * _is_array(data)
+            if len(raw) % dtype.itemsize == 0:
+                self._size = len(raw) // dtype.itemsize
+            else:
+                self._size = data.size if isinstance(data, np.ndarray) else 0
             return
         array = self._array(data)
         self._data = array.tobytes()

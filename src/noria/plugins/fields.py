@@ -159,18 +159,29 @@ def plain_fields_of(values: Mapping[str, Any], creator: Any) -> PluginFieldColle
 
 
 def _must_fit(wanted: PluginField, value: Any, where: str) -> None:
-    many = value if isinstance(value, (list, tuple)) else np.ravel(np.asarray(value)).tolist()
     limits = integer_limits(wanted.type)
-    if wanted.type in _FLOATS or limits is None:
+    if limits is None:
         return
     least, most = limits
-    for number in many:
-        if isinstance(number, int) and not least <= number <= most:
+    for number in _whole_numbers(value):
+        if not least <= number <= most:
             raise ModelError(
                 f"field {wanted.name}: {number}",
                 where=where,
                 expected=f"{wanted.type.name}: {least} to {most}",
             )
+
+
+def _whole_numbers(value: Any) -> list[int]:
+    """Those in a value; of an array, which may be large, the least and the greatest."""
+    if isinstance(value, (list, tuple)):
+        return [number for number in value if isinstance(number, int)]
+    array = np.asarray(value)
+    if array.dtype.kind in "iu" and array.size:
+        return [int(array.min()), int(array.max())]
+    return (
+        [n for n in array.reshape(-1).tolist() if isinstance(n, int)] if array.dtype == "O" else []
+    )
 
 
 def integer_limits(kind: PluginFieldType) -> tuple[int, int] | None:

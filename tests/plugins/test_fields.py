@@ -1,0 +1,61 @@
+"""Values of formats without types as fields of a plugin."""
+
+from __future__ import annotations
+
+import tracemalloc
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from noria.errors import ModelError
+from noria.plugins import PluginField, PluginFieldType
+from noria.plugins.fields import plain_fields_of
+
+Kind = PluginFieldType
+
+
+def made(kind: PluginFieldType, value: Any) -> Any:
+    creator = SimpleNamespace(name="Mine", field_names=[PluginField("f", None, kind)])
+    (field,) = plain_fields_of({"f": value}, creator)
+    return field.data
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "number"),
+    [
+        (Kind.INT32, 2**31, 2**31),
+        (Kind.INT32, [1, -(2**40)], -(2**40)),
+        (Kind.INT32, np.array([5, 2**40]), 2**40),
+        (Kind.INT8, np.array([[-129, 0]]), -129),
+        (Kind.INT8, np.array([0, 128], np.uint8), 128),
+        (Kind.UNKNOWN, 2**33, 2**33),
+        (Kind.INT64, 2**70, 2**70),
+    ],
+)
+def test_whole_numbers_beyond_the_type_are_refused(
+    kind: PluginFieldType, value: Any, number: int
+) -> None:
+    with pytest.raises(ModelError, match=f"plugin Mine: field f: {number}"):
+        made(kind, value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [(Kind.INT32, [1, 2]), (Kind.INT64, 2**40), (Kind.FLOAT32, 2.5), (Kind.FLOAT32, np.ones(3))],
+)
+def test_others_are_taken(kind: PluginFieldType, value: Any) -> None:
+    np.testing.assert_array_equal(made(kind, value), np.ravel(value))
+
+
+@pytest.mark.parametrize("kind", [Kind.FLOAT32, Kind.UNKNOWN])
+def test_weights_do_not_become_numbers_of_python(kind: PluginFieldType) -> None:
+    weights = np.ones(1_000_000, np.float32)
+    tracemalloc.start()
+    try:
+        made(kind, weights)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 4 * weights.nbytes
