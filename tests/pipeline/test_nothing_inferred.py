@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from noria.errors import EngineError, NoriaError, ParserError, PluginError
-from noria.pipeline.assembly import unparsed
+from noria.pipeline.assembly import without_results
 from noria.pipeline.report import ModelReport, RunReport
 
 
 def _told(inferred: int, failed: int, **results: int) -> NoriaError | None:
     good = ModelReport("good", 1, 5)
     other = ModelReport("other", 2, inferred, failed, results=results)
-    return unparsed(RunReport("source", models=[good, other]))
+    return without_results(RunReport("source", models=[good, other]))
 
 
 @pytest.mark.parametrize(

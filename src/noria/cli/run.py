@@ -207,11 +207,11 @@ def execute(
     """Set a pipeline up, run it with progress, and print its notices once.
 
     Raises:
-        NoriaError: from any stage; or from `unparsed`: a model had no results at all.
+        NoriaError: from any stage; or from `without_results`: a model had no results at all.
     """
     from noria.cli.progress import RunProgress
     from noria.notices import Notice, refuse_warnings
-    from noria.pipeline.assembly import assemble, unparsed
+    from noria.pipeline.assembly import assemble, without_results
 
     said: list[Notice] = []
 
@@ -240,7 +240,7 @@ def execute(
         finally:
             made.close()
     tell([n for n in report.notices if n not in said])
-    error = unparsed(report)
+    error = without_results(report)
     if error is not None:
         raise error
     return report

@@ -41,7 +41,7 @@ from noria.track import Tracker, open_tracker
 if TYPE_CHECKING:
     from noria.custom.guard import GuardMode
 
-__all__ = ["Assembly", "RunOptions", "assemble", "unparsed"]
+__all__ = ["Assembly", "RunOptions", "assemble", "without_results"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ def assemble(
     return Assembly(pipeline, inferencers, notices)
 
 
-def unparsed(report: RunReport) -> NoriaError | None:
+def without_results(report: RunReport) -> NoriaError | None:
     """The error of a run in which a model had no results at all: nothing it put out could be
     parsed, or every batch was lost.
     """

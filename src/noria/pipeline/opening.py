@@ -22,7 +22,7 @@ from noria.media.sinks import split_spec
 from noria.media.sources.images import IMAGE_SUFFIXES
 from noria.meta import FrameMeta
 from noria.notices import Notice, refuse_warnings, warn_of
-from noria.pipeline.assembly import RunOptions, assemble, unparsed
+from noria.pipeline.assembly import RunOptions, assemble, without_results
 from noria.pipeline.outlet import Route
 from noria.pipeline.pipeline import Pipeline
 from noria.pipeline.stage import is_stage, is_tracker
@@ -171,7 +171,7 @@ class _Opened(Pipeline):
     def _finish(self) -> None:
         super()._finish()
         if self._error is None:
-            self._error = unparsed(self.report)
+            self._error = without_results(self.report)
         try:
             warn_of([n for n in self.report.notices if n not in self._decided])
         except Warning as warning:  # the filters of `warnings` make errors of them
