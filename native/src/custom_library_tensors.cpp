@@ -9,6 +9,7 @@ namespace nb = nanobind;
 namespace {
 
 constexpr int no_type = -1;
+constexpr int as_tensor = PyBUF_WRITABLE | PyBUF_FORMAT;
 
 // NvDsInferDataType of the elements, no_type if it has none for them.
 int data_type_of(const Py_buffer &buffer) {
@@ -45,39 +46,33 @@ void bind_layer(NvDsInferLayerInfo &layer, const Py_buffer &buffer, int data_typ
     layer.buffer = buffer.buf;
 }
 
-bool view_tensor(nb::handle tensor, Py_buffer &buffer) {
-    return PyObject_GetBuffer(tensor.ptr(), &buffer,
-                              PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE | PyBUF_FORMAT) == 0;
-}
-
 }  // namespace
 
 BoundTensors::BoundTensors(CustomFunction &function, const nb::list &tensors,
                            const std::vector<int> &data_types)
-    : held_(new Buffer[tensors.size()]) {
+    : held_(new ArrayView[tensors.size()]) {
     if (tensors.size() != function.layer_count() || data_types.size() != function.layer_count())
         throw std::invalid_argument("set_layers was called for another number of tensors");
     for (size_t i = 0; i < tensors.size(); ++i) {
-        if (!view_tensor(tensors[i], held_[i].view)) throw nb::python_error();
-        bind_layer(function.layer(i), held_[i].view, data_types[i]);
+        if (!held_[i].open(tensors[i], as_tensor)) throw nb::python_error();
+        bind_layer(function.layer(i), *held_[i], data_types[i]);
     }
     complete_ = true;
 }
 
 BoundTensors::BoundTensors(CustomFunction &function, const nb::dict &layers)
-    : held_(new Buffer[layers.size()]) {
-    static PyObject *const data = PyUnicode_InternFromString("data");
+    : held_(new ArrayView[layers.size()]) {
     if (layers.size() != function.layer_count()) return;
     size_t i = 0;
     for (const auto &[name, layer] : layers) {
-        Py_buffer &view = held_[i].view;
-        if (!view_tensor(nb::getattr(layer, data), view)) {
+        ArrayView &view = held_[i];
+        if (!view.open(data_of_layer(layer), as_tensor)) {
             PyErr_Clear();
             return;
         }
-        const int data_type = data_type_of(view);
-        if (data_type == no_type || view.ndim > NVDSINFER_MAX_DIMS || !is_aligned(view)) return;
-        bind_layer(function.layer(i++), view, data_type);
+        const int data_type = data_type_of(*view);
+        if (data_type == no_type || view->ndim > NVDSINFER_MAX_DIMS || !is_aligned(*view)) return;
+        bind_layer(function.layer(i++), *view, data_type);
     }
     complete_ = true;
 }

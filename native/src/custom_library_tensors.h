@@ -2,9 +2,9 @@
 #pragma once
 #include <nanobind/nanobind.h>
 
-#include <memory>
 #include <vector>
 
+#include "array_view.h"
 #include "custom_library_function.h"
 
 // Keeps the arrays of one call alive while the function's layers point into them: dense ones that can
@@ -21,12 +21,7 @@ public:
     bool complete() const { return complete_; }
 
 private:
-    struct Buffer {
-        Py_buffer view{};
-        ~Buffer() { PyBuffer_Release(&view); }
-    };
-
-    std::unique_ptr<Buffer[]> held_;
+    ArrayViews held_;
     bool complete_ = false;
 };
 

@@ -16,7 +16,8 @@
 #include <tuple>
 #include <utility>
 
-#include "custom_library_boxes.h"
+#include "array_view.h"
+#include "guard_ask.h"
 #include "guard_calls.h"
 #include "guard_channel.h"
 #include "guard_crash.h"
@@ -30,79 +31,15 @@ using namespace nb::literals;
 namespace {
 
 using Shown = std::tuple<uintptr_t, uintptr_t, std::string, int, uint64_t>;
-using Array = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
-
-constexpr double most_seconds = 1e9;  // a limit beyond is none, and the clock has no number for it
-
-// "given", "died", "late" or "nonsense". Signals of the application are handled meanwhile: their
-// handlers may raise.
-const char *wait_for_answer(GuardChannel &channel, double timeout_s, int process) {
-    const std::chrono::duration<double> limit(std::min(timeout_s, most_seconds));
-    const auto end =
-        GuardClock::now() + std::chrono::duration_cast<GuardClock::duration>(limit);
-    while (true) {
-        GuardAnswer answer;
-        {
-            nb::gil_scoped_release unlocked;
-            answer = channel.wait(end, process);
-        }
-        if (answer == GuardAnswer::given) return "given";
-        if (answer == GuardAnswer::died) return "died";
-        if (answer == GuardAnswer::late) return "late";
-        if (answer == GuardAnswer::closed) return "nonsense";
-        if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    }
-}
-
-using Range = std::pair<uintptr_t, uintptr_t>;
-
-// Whether bytes are on a page that others of the same call are on: the worker could not tell whose it
-// is when it is written to.
-bool on_pages_of_others(uintptr_t start, size_t bytes, const std::vector<Range> &others) {
-    static const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-    for (const auto &[from, to] : others)
-        if (start / page <= (to - 1) / page && from / page <= (start + bytes - 1) / page) return true;
-    return false;
-}
-
 const char *ask(GuardChannel &channel, const nb::list &arrays, const std::vector<uintptr_t> &to,
                 double timeout_s, int worker, int process, const GuardSlots *slots) {
-    std::vector<Array> held;
-    std::vector<GuardCopy> copies;
-    std::vector<uint64_t> places(3 * arrays.size(), 0);
-    held.reserve(arrays.size());
-    std::vector<Range> shared;
+    const ArrayViews views(new ArrayView[arrays.size()]);
+    GuardRequest request(arrays.size());
     for (size_t i = 0; i < arrays.size(); ++i) {
-        held.push_back(nb::cast<Array>(arrays[i], false));
-        const auto start = reinterpret_cast<uintptr_t>(held[i].data());
-        const GuardSlots::Slot *slot = nullptr;
-        if (slots && i < guard_max_places) slot = slots->find(start, held[i].nbytes());
-        if (slot && !on_pages_of_others(start, held[i].nbytes(), shared)) {
-            shared.emplace_back(start, start + held[i].nbytes());
-            places[3 * i] = slot->offset + (start - slot->start) + 1;
-            places[3 * i + 1] = slot->offset;
-            places[3 * i + 2] = slot->mapped;
-        } else {
-            copies.push_back({reinterpret_cast<void *>(to.at(i)), held[i].data(), held[i].nbytes()});
-        }
+        if (!views[i].open(arrays[i], PyBUF_ND)) throw nb::python_error();
+        request.add(*views[i], to.at(i), slots);
     }
-    const GuardChannel::Together together(channel, worker);
-    {
-        nb::gil_scoped_release unlocked;
-        channel.post(copies, places);
-    }
-    return wait_for_answer(channel, timeout_s, process);
-}
-
-// Boxes that a worker left: (boxes, scores, class ids, angles or None, whether they are sound, bytes
-// that they take); None if there is no room for as many.
-nb::object boxes_in(uintptr_t address, size_t size, size_t count, bool with_angles) {
-    if (count > size / 24) return nb::none();
-    if (BoxBlock(nullptr, count, with_angles).bytes > size) return nb::none();
-    const NumpyBoxes found(count, with_angles);
-    std::memcpy(found.start(), reinterpret_cast<const void *>(address), found.bytes());
-    return nb::make_tuple(found.boxes(), found.scores(), found.ids(), found.angles(),
-                          sound_boxes(found.arrays(), count), found.bytes());
+    return request.ask({channel, worker, process}, timeout_s);
 }
 
 void protect(uintptr_t address, size_t bytes, bool readable, bool writable) {
@@ -120,11 +57,29 @@ void bind_guard(nb::module_ &m) {
              "slots"_a = nb::none(),
              "Copy arrays to addresses, but those that are in slots, post a request and wait: "
              "'given', 'died', 'late' or 'nonsense'.")
-        .def("wait", &wait_for_answer, "timeout_s"_a, "process"_a)
+        .def("wait", &guard_wait, "timeout_s"_a, "process"_a)
         .def("next", &GuardChannel::next, nb::call_guard<nb::gil_scoped_release>())
         .def("leave_if_forked", &GuardChannel::leave_if_forked,
              "End this process if it is a copy of the worker: what it shares is the worker's.")
         .def("answer", &GuardChannel::answer);
+
+    nb::class_<GuardAsk>(m, "GuardAsk", "Calls of a detector parser in the worker.")
+        .def(
+            "__init__",
+            [](GuardAsk *self, GuardChannel &channel, int worker, int process,
+               const nb::dict &layers, const std::vector<size_t> &offsets,
+               const GuardSlots *slots) {
+                new (self) GuardAsk({channel, worker, process}, layers, offsets, slots);
+            },
+            "channel"_a, "worker"_a, "process"_a, "layers"_a, "offsets"_a,
+            "slots"_a = nb::none(), nb::keep_alive<1, 2>(), nb::keep_alive<1, 7>(),
+            "`layers`: as they will be given; the worker has been prepared for them. `offsets`: of the "
+            "input region, where those are copied to that are in no slot.")
+        .def("boxes", &GuardAsk::boxes, "layers"_a, "timeout_s"_a, "inputs"_a, "out"_a, "size"_a,
+             "most"_a,
+             "What guard_boxes gives, if the worker has nothing else to say and the boxes are sound "
+             "and no more than `most`; else what ask() gives. False if the layers are others: "
+             "nothing was asked. `out`, `size`: the output region.");
 
     nb::class_<GuardCalls>(m, "GuardCalls", "Calls of a detector parser without Python.")
         .def(
@@ -188,7 +143,7 @@ void bind_guard(nb::module_ &m) {
     m.attr("GUARD_MAX_PLACES") = guard_max_places;
     m.attr("GUARD_PLACES_AT") = guard_places_at;
 
-    m.def("guard_boxes", &boxes_in, "address"_a, "size"_a, "count"_a, "with_angles"_a,
+    m.def("guard_boxes", &guard_boxes, "address"_a, "size"_a, "count"_a, "with_angles"_a,
           "Copies of a worker's boxes: ((N, 4) boxes, scores, class ids, angles or None, whether all "
           "is finite and in range, bytes that they take); None if there are not as many bytes.");
 

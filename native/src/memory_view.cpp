@@ -1,19 +1,17 @@
 // Bindings of memory by address: what plugins are given are numbers.
 #include <cstdint>
 
+#include "array_view.h"
 #include "module.h"
 
 namespace nb = nanobind;
 
 namespace {
 
-// NumPy's own ways to tell an address make several Python objects first.
 std::uintptr_t address_of(nb::handle array) {
-    Py_buffer buffer;
-    if (PyObject_GetBuffer(array.ptr(), &buffer, PyBUF_ND) != 0) throw nb::python_error();
-    const std::uintptr_t address = buffer.len ? reinterpret_cast<std::uintptr_t>(buffer.buf) : 0;
-    PyBuffer_Release(&buffer);
-    return address;
+    ArrayView view;
+    if (!view.open(array, PyBUF_ND)) throw nb::python_error();
+    return view->len ? reinterpret_cast<std::uintptr_t>(view->buf) : 0;
 }
 
 }  // namespace

@@ -179,6 +179,19 @@ class GuardChannel:
 
     def answer(self) -> bool: ...
 
+class GuardAsk:
+    """Calls of a detector parser in the worker."""
+
+    def __init__(self, channel: GuardChannel, worker: int, process: int, layers: dict, offsets: Sequence[int], slots: GuardSlots | None = None) -> None:
+        """
+        `layers`: as they will be given; the worker has been prepared for them. `offsets`: of the input region, where those are copied to that are in no slot.
+        """
+
+    def boxes(self, layers: dict, timeout_s: float, inputs: int, out: int, size: int, most: int) -> object:
+        """
+        What guard_boxes gives, if the worker has nothing else to say and the boxes are sound and no more than `most`; else what ask() gives. False if the layers are others: nothing was asked. `out`, `size`: the output region.
+        """
+
 class GuardCalls:
     """Calls of a detector parser without Python."""
 

@@ -2,4 +2,4 @@
 
 __all__ = ["NATIVE_API"]
 
-NATIVE_API = "a81659109340"
+NATIVE_API = "c129272fcd8f"

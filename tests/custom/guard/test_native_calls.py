@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ PARAMS = [DetectionParams(n, np.linspace(0.1, 0.5, n, dtype=np.float32)) for n i
 RETURNED, FALSE, THROWN, NAN, WILD_CLASS, IN_PLACE = range(6)
 
 Parsers = tuple[CheckedParser, CheckedParser, GuardedLibrary]
-Step = tuple[int, int, int, bool, int, int]
+Step = tuple[int, int, int, bool, int, int, int]
 
 
 @pytest.fixture(scope="module", params=["28", "24", "told by frames"])
@@ -56,37 +57,67 @@ steps = st.lists(
         st.booleans(),  # shared, or to be copied
         st.integers(0, 1),
         st.integers(0, 1),
+        st.integers(0, 4),
     ),
     max_size=12,
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(steps=steps)
 def test_the_same_as_in_this_process(parsers: Parsers, steps: list[Step]) -> None:
     results: list[list[Any]] = [[], []]
     *pair, worker = parsers
     arena = worker.output_memory
-    for kind, count, value, shared, network, params in steps:
+    for kind, count, value, shared, network, params, layout in steps:
         array = arena.take(np.float32, SHAPE) if shared else np.empty(SHAPE, np.float32)
         assert array is not None
+        layers = laid_out(array, layout)
         for parse, seen in zip(pair, results, strict=True):
             array[...] = 0
             array[0, :4] = kind, count, value, value
-            seen.append(outcome(parse, array, NETWORKS[network], PARAMS[params]))
+            seen.append(outcome(parse, layers, NETWORKS[network], PARAMS[params]))
             # twice: the second time natively, unless something was told
             array[0, :4] = kind, count, value + 1, value
-            seen.append(outcome(parse, array, NETWORKS[network], PARAMS[params]))
+            seen.append(outcome(parse, layers, NETWORKS[network], PARAMS[params]))
     assert results[0] == results[1]
     here, there = ([n.message for n in p.notices] for p in pair)
     assert here == there
 
 
+def laid_out(array: np.ndarray[Any, Any], layout: int) -> Mapping[str, Layer]:
+    """Layers with the same numbers at their start, described in another way each."""
+    if layout == 1:
+        return {"a": Layer("a", array.reshape(2, -1))}
+    if layout == 2:
+        return {"other": Layer("other", array)}
+    if layout == 3:
+        return MappingProxyType({"a": Layer("a", array)})
+    if layout == 4:  # two layers, the second not dense
+        return {"a": Layer("a", array), "b": Layer("b", array[:, ::2])}
+    return {"a": Layer("a", array)}
+
+
+def test_calls_go_on_when_the_memory_of_requests_has_moved(parsers: Parsers) -> None:
+    _, parse, library = parsers
+    array = np.zeros((1, 64), np.float32)
+    for value in (7, 8, 9):
+        array[0, :3] = RETURNED, 5, value
+        found = parse({"a": Layer("a", array)}, NETWORKS[0], PARAMS[0])
+        assert found.boxes[0, 0] == value
+        running = library.process._running
+        assert running is not None
+        before = running.inputs.size
+        with pytest.raises(NoriaError):
+            library.bbox_parser("No" * before)
+        assert running.inputs.size > before
+
+
 def outcome(
-    parse: BoxParser, array: np.ndarray[Any, Any], network: NetworkInfo, params: DetectionParams
+    parse: BoxParser, layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
 ) -> Any:
     try:
-        found = parse({"a": Layer("a", array)}, network, params)
+        found = parse(layers, network, params)
     except NoriaError as error:
         return type(error).__name__, error.found, error.expected
     arrays = (found.boxes, found.scores, found.class_ids)

@@ -204,19 +204,13 @@ class GuardedLibrary:
         with process.lock:
             try:
                 process.running(function.where)
-                if self._prepared is not function.reference or not function.fits(
-                    layers, network, params
-                ):
-                    function.prepare(layers, network, params)
-                    self._prepared = function.reference
-                found, wrote = process.call(
-                    function.arrays(layers),
-                    function.offsets,
-                    READERS[function.kind],
-                    function.where,
-                    shared=not function.in_place,
-                )
-                function.in_place |= wrote
+                asked = None
+                if self._prepared is function.reference:
+                    asked = function.boxes(layers, network, params)
+                if type(asked) is tuple:
+                    found = Detections.unchecked(*asked[:3], angles=asked[3]), True
+                else:
+                    found = self._call(function, layers, network, params, asked)
             except LibraryDied as error:
                 self._prepared = None
                 if error.death is None:
@@ -230,6 +224,30 @@ class GuardedLibrary:
             if self.guard == "auto":
                 self._count_clean()
             return found
+
+    def _call(
+        self,
+        function: _Function,
+        layers: Mapping[str, Layer],
+        network: NetworkInfo,
+        params: Params,
+        asked: str | None,
+    ) -> Any:
+        if asked is None and (
+            self._prepared is not function.reference or not function.fits(layers, network, params)
+        ):
+            function.prepare(layers, network, params)
+            self._prepared = function.reference
+        found, wrote = self.process.call(
+            function.arrays(layers),
+            function.offsets,
+            READERS[function.kind],
+            function.where,
+            shared=not function.in_place,
+            asked=asked,
+        )
+        function.in_place |= wrote
+        return found
 
     def _count_clean(self) -> None:
         self._clean += 1
@@ -323,6 +341,7 @@ class _Function:
         self._layout: list[tuple[str, npt.DTypeLike, tuple[int, ...]]] = []
         self._network: NetworkInfo | None = None
         self._params: Params | None = None
+        self._ask: Any = None  # for calls of detector parsers with layers of this layout
 
     def __call__(self, layers: Mapping[str, Layer], network: NetworkInfo, params: Any) -> Any:
         return self._library.call(self, layers, network, params)
@@ -338,6 +357,14 @@ class _Function:
         )
         self._number = int(answer["parser"])
         self._params = None
+
+    def boxes(self, layers: Mapping[str, Layer], network: NetworkInfo, params: Params) -> Any:
+        """See `GuardedProcess.boxes`; None also where that cannot be done."""
+        if self._ask is None or self.in_place or type(layers) is not dict:
+            return None
+        if params is not self._params or network is not self._network:
+            return None
+        return self._library.process.boxes(self._ask, layers)
 
     def fits(self, layers: Mapping[str, Layer], network: NetworkInfo, params: Params) -> bool:
         """Whether the worker is prepared for a call with these."""
@@ -360,6 +387,7 @@ class _Function:
         Each tensor ends where a page ends (its start is a multiple of 64 bytes): the worker makes
         the page behind it one that cannot be written.
         """
+        self._ask = None
         described, offsets = [], []
         end = wire.page_ceil(4096 + len(repr(params_json(params))) + 256 * len(layers))
         for layer in layers.values():
@@ -382,3 +410,6 @@ class _Function:
         self.offsets = offsets
         self._layout = [(n, x.data.dtype, x.data.shape) for n, x in layers.items()]
         self._network, self._params = network, params
+        dense = all(layer.data.flags.c_contiguous for layer in layers.values())
+        if self.kind == "bbox" and type(layers) is dict and dense:
+            self._ask = process.prepare_boxes(layers, offsets)

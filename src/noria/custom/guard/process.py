@@ -25,6 +25,8 @@ from noria.custom.guard.keeper_main import HANG_SIGNAL
 from noria.custom.guard.messages import arrays_in, error_from, put_arrays
 from noria.custom.guard.options import GuardOptions
 from noria.custom.guard.wire import Nonsense, Region, Writer, control_words, new_memory
+from noria.custom.validate import MAX_OBJECTS
+from noria.meta import Layer
 
 __all__ = ["FORGIVEN_AFTER", "GuardedProcess"]
 
@@ -237,11 +239,13 @@ class GuardedProcess:
         what: str,
         *,
         shared: bool = True,
+        asked: str | None = None,
     ) -> tuple[Any, bool]:
         """One call of what was prepared last, the arrays copied to `offsets` of the input region.
 
         Args:
             shared: those of `arena` are not copied.
+            asked: how the call ended, if `boxes` has done it.
 
         Returns:
             What it found, and whether it wrote into arrays of `arena` (that is: a copy of them).
@@ -251,11 +255,13 @@ class GuardedProcess:
         """
         running = self._running
         assert running is not None
-        base = running.inputs.address
-        running.words[wire.OP] = wire.CALL
-        slots = self.arena.slots if shared else None
-        to = [base + o for o in offsets]
-        self._exchange(running, arrays, to, self.options.timeout_s, what, slots)
+        if asked is None:
+            running.words[wire.OP] = wire.CALL
+            slots = self.arena.slots if shared else None
+            to = [running.inputs.address + offset for offset in offsets]
+            self._exchange(running, arrays, to, self.options.timeout_s, what, slots)
+        else:
+            self._take_side(running, asked, self.options.timeout_s, what)
         if shared and running.words[wire.WROTE] == wire.NOT_SHARED:
             return self.call(arrays, offsets, read, what, shared=False)[0], True
         try:
@@ -263,6 +269,40 @@ class GuardedProcess:
             return found, bool(running.words[wire.WROTE])
         except Nonsense as error:
             raise self.died("nonsense", what, self.options.timeout_s) from error
+
+    def prepare_boxes(self, layers: dict[str, Layer], offsets: list[int]) -> Any:
+        """What `boxes` asks for a detector parser that the worker has just been prepared for."""
+        running = self._running
+        assert running is not None
+        return _native.GuardAsk(
+            running.channel, running.pid, running.pidfd, layers, offsets, self.arena.slots
+        )
+
+    def boxes(self, ask: Any, layers: dict[str, Layer]) -> Any:
+        """One call of the detector parser prepared last, natively.
+
+        Args:
+            ask: of `prepare_boxes`.
+
+        Returns:
+            ((N, 4) boxes, scores, class ids, angles or None, True, bytes), all sound; or how the
+            call ended, if there is more to it: then `call` goes on. None if the layers are not as
+            prepared, and nothing was called.
+        """
+        running = self._running
+        assert running is not None
+        out = running.outputs
+        places = running.inputs.address, out.address, out.size
+        try:
+            found = ask.boxes(layers, self.options.timeout_s, *places, MAX_OBJECTS)
+        except BaseException:  # as in _exchange
+            self.close()
+            raise
+        if found is False:
+            return None
+        if type(found) is tuple:
+            self._count_answer()
+        return found
 
     def running(self, what: str) -> _Running:
         """The worker, started if there is none.
@@ -331,6 +371,12 @@ class GuardedProcess:
         except BaseException:  # Ctrl-C: its answer would be taken for that of the next request
             self.close()
             raise
+        return self._take_side(running, ending, timeout_s, what)
+
+    def _take_side(
+        self, running: _Running, ending: str, timeout_s: float, what: str
+    ) -> dict[str, Any]:
+        """What is said beside the result of a request that ended so."""
         if ending != "given":
             raise self.died(ending, what, timeout_s)
         words = running.words
@@ -342,13 +388,16 @@ class GuardedProcess:
                 self._on_news(side)
         except (Nonsense, OverflowError, RecursionError, OSError) as nonsense:
             raise self.died("nonsense", what, timeout_s) from nonsense
+        self._count_answer()
+        if error is not None:
+            raise error
+        return side
+
+    def _count_answer(self) -> None:
         self.calls += 1
         self._clean += 1
         if self._clean >= FORGIVEN_AFTER:
             self._recent = 0
-        if error is not None:
-            raise error
-        return side
 
     def died(self, ending: str, what: str, timeout_s: float) -> LibraryDied:
         """The error for a worker that is over or will be at once; it is gone afterwards."""
