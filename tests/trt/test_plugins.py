@@ -147,6 +147,30 @@ def test_a_plugin_without_a_shape_is_told_and_its_shape_is_none():
     assert "axis 0 is not set" in net.builder.logger.errors[-1]
 
 
+def test_what_a_plugin_raises_is_told_in_full_once():
+    class Raises(Doubling):
+        def get_output_dimensions(self, index, inputs, make):
+            raise ValueError("no luck")
+
+        def clone(self):
+            return Raises()
+
+    net = network()
+    layer = net.add_plugin_v2([net.add_input("x", trt.float32, (2, 3))], Raises())
+    output = layer.get_output(0)
+    assert output.shape == ()
+    net.mark_output(output)
+    config = net.builder.create_builder_config()
+    assert not net.builder.is_network_supported(net, config)
+    assert net.builder.build_serialized_network(net, config) is None
+    said = net.builder.logger.errors
+    assert [text.count("get_output_dimensions raised ValueError: no luck") for text in said] == [
+        1
+    ] * 3
+    assert ["\n" in text for text in said] == [True, False, False], "where it was raised"
+    assert [text.count(layer.name) for text in said] == [1] * 3
+
+
 def test_a_plan_whose_creator_has_another_namespace_says_so():
     class Spaced(Doubling):
         def __init__(self) -> None:

@@ -159,8 +159,7 @@ class LayerGraph(Closable):
         there, other layers are told of when the engine is built."""
         error = layer._error
         if error and layer._kind.startswith("PLUGIN") and error != layer._params.get("_told"):
-            layer._params["_told"] = error
-            self._report(f"{layer._name}: {error}")
+            self._report(_fault(layer))
 
     def _constant_tensor(self, name: str) -> ITensor:
         """An initialiser of a parsed model as the output of a constant layer."""
@@ -188,7 +187,7 @@ class LayerGraph(Closable):
             if layer._error is None or follows:
                 continue
             if layer._uid in needed or layer._kind == "ASSERTION":
-                found.append(f"{layer._name}: {layer._error}")
+                found.append(_fault(layer))
         return found
 
     def _needed(self) -> list[ILayer]:
@@ -202,6 +201,15 @@ class LayerGraph(Closable):
             wanted.add(layer._uid)
             stack.extend(_producers(layer, around=True))
         return [layer for layer in self._ordered() if layer._uid in wanted]
+
+
+def _fault(layer: ILayer) -> str:
+    """What is wrong with a layer: in full the first time, then its first line."""
+    error = str(layer._error)
+    told = layer._params.get("_told") == error
+    layer._params["_told"] = error
+    text = error.partition("\n")[0] if told else error
+    return text if f"layer {layer._name!r}: " in text else f"{layer._name}: {text}"
 
 
 def _producers(layer: ILayer, *, around: bool = False) -> list[ILayer]:
