@@ -218,6 +218,22 @@ def test_what_does_not_compile_is_explained(
     assert "the command was:" in message
 
 
+def test_a_forgotten_include_of_the_cuda_runtime_is_no_code_for_the_gpu(tmp_path: Path) -> None:
+    source = tmp_path / "parser.cpp"
+    called = 'extern "C" void f(void *p) { if (cudaFree(p) != cudaSuccess) cudaGetLastError(); }\n'
+    source.write_text(HEADER + called)
+    message = refusal(source)
+    assert "--flag '-include cuda_runtime_api.h'" in message
+    assert "leave the file out" not in message
+    compile_library([source], tmp_path / "lib.so", flags=["-include", "cuda_runtime_api.h"])
+    source.write_text(HEADER + called + "__global__ void k() {}\n")
+    message = refusal(source)
+    assert "leave the file out" in message
+    assert "-include" not in message
+    source.write_text(HEADER + "void f() { cudaGraphicsMapResources(1, 0); }\n")
+    assert "leave the file out" in refusal(source), "noria's headers have no such function"
+
+
 def test_host_file_stands_for_cuda_code(tmp_path: Path) -> None:
     source, kernel = tmp_path / "p.cpp", tmp_path / "kernels.cu"
     source.write_text(HEADER + "float helper();\n" + PARSER)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from noria.custom.toolchain import include_dir
 from noria.errors import CustomLibraryError
 
 __all__ = ["compile_failed"]
@@ -20,6 +21,9 @@ _OPENCV = "it belongs to OpenCV: install libopencv-dev and add -I /usr/include/o
 _GPU_CODE = (
     "this is code for the GPU: leave the file out; noria's headers have what parsers, network "
     "builders and plugins use on a CPU"
+)
+_FORGOTTEN = (
+    "the source forgets #include <cuda_runtime_api.h>: try --flag '-include cuda_runtime_api.h'"
 )
 _ENGINE = (
     "it is code that builds engines with a part of TensorRT that noria's headers do not have: "
@@ -48,7 +52,7 @@ _HINTS: tuple[tuple[str, str], ...] = (
     ),
     (r"does not have the parameters that|with 'C' linkage", "see noria's nvdsinfer_custom_impl.h"),
     (r"nvinfer1|nvonnxparser|nvcaffeparser|nvuffparser", _ENGINE),
-    (r"'__global__'|<<<|blockIdx|'cuda\w+'", _GPU_CODE),
+    (r"'__global__'|<<<|blockIdx|threadIdx|'cuda\w+'", _GPU_CODE),
     (
         r"'(memcpy|memset|strdup|strlen|strcmp)' was not declared",
         "the source forgets #include <cstring>: try --flag '-include cstring'",
@@ -82,9 +86,10 @@ def compile_failed(
             f"-l{missing[1].rstrip(':')} is not installed; leave it out if no parser needs it"
         )
     for message in errors or lines[-SHOWN:]:
-        hint = next((hint for pattern, hint in _HINTS if re.search(pattern, message)), None)
-        if hint:
+        if hint := _hint(message):
             fix.append(hint)
+    if _GPU_CODE in fix:  # what else it lacks does not matter then
+        fix = [hint for hint in fix if hint != _FORGOTTEN]
     shown = list(dict.fromkeys(_shortened(e) for e in errors or lines[-SHOWN:]))[:SHOWN]
     return CustomLibraryError(
         ("the source does not compile" if source else "the library does not link")
@@ -92,6 +97,20 @@ def compile_failed(
         where=str(source) if source else None,
         fix=[*dict.fromkeys(fix), f"the command was: {command}"],
     )
+
+
+def _hint(message: str) -> str | None:
+    hint = next((hint for pattern, hint in _HINTS if re.search(pattern, message)), None)
+    name = re.search(r"'(cuda\w+)'", message)
+    if hint == _GPU_CODE and name and "No such file" not in message and _runtime_has(name[1]):
+        return _FORGOTTEN
+    return hint
+
+
+def _runtime_has(name: str) -> bool:
+    """Whether noria's header of the CUDA runtime has it; the source does not include that then."""
+    header = include_dir() / "cuda_runtime_api.h"
+    return re.search(rf"\b{name}\b", header.read_text()) is not None
 
 
 def _shortened(message: str) -> str:
