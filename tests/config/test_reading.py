@@ -349,3 +349,38 @@ def test_a_model_is_told_from_a_config(
         load(tmp_path / name)
     assert says in str(error.value)
     assert f"noria show {tmp_path / name}" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        (
+            "net.prototxt",
+            'name: "net"\nlayer {\n  name: "data"\n}\n',
+            ["net.prototxt --with", "proto-file=net.prototxt and model-file=net.caffemodel"],
+        ),
+        ("old.prototxt", "layers: { }\n", ["model-file=old.caffemodel"]),
+        ("net.prototxt", 'input: "data"\ninput_shape { dim: 1 }\n', ["proto-file="]),
+        (
+            "yolo.cfg",
+            "# yolo\n[net]\nbatch=1\n[convolutional]\nsize=3\n",
+            ["yolo.cfg --with", "custom-network-config=yolo.cfg and model-file=yolo.weights"],
+        ),
+        ("m.etlt", "\x00\x01encrypted", ["encrypted", "ONNX with TAO"]),
+    ],
+)
+@pytest.mark.parametrize("load", [ModelConfig.load, load_pipeline])
+def test_models_of_two_files_and_encoded_ones_are_told_from_a_config(
+    tmp_path: Path, load: Callable[[Path], object], name: str, text: str, says: list[str]
+) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ConfigError, match="this is a model, not a config") as error:
+        load(tmp_path / name)
+    for words in says:
+        assert words in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["m.cfg", "m.prototxt", "m.etlt", "m.onnx"])
+def test_a_config_may_be_named_like_a_model(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("# [net] comes from\n[property]\nbatch-size=3\n")
+    assert ModelConfig.load(tmp_path / name).batch_size == 3

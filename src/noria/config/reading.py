@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import select
-import shlex
 import stat
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from noria.config.enums import ClusterMode, NetworkType
 from noria.config.key import Key
 from noria.config.keyfile import read_keyfile
 from noria.config.keys import CLASS_KEYS, PROPERTY_KEYS, nearest, suggestion
+from noria.config.mistaken import refuse_model
 from noria.config.origin import Origin
 from noria.config.paths import missing_hints, resolve
 from noria.config.remarks import remark_text
@@ -35,13 +35,6 @@ _PIPE_TIMEOUT_S = 10.0
 _MAX_SUGGESTIONS = 50  # looking for the nearest key costs a millisecond
 _CLASS_GROUP = re.compile(r"class-attrs-([0-9]+)(.*)", re.DOTALL)
 _BAD = object()
-_MODELS = {  # suffix -> the key that names such a file, the option of `noria trtexec` that does
-    ".onnx": ("onnx-file", "onnx"),
-    ".uff": ("uff-file", ""),
-    ".caffemodel": ("model-file", ""),
-    ".weights": ("model-file", ""),
-    **dict.fromkeys((".engine", ".plan", ".trt"), ("model-engine-file", "loadEngine")),
-}
 _HINTS = {
     "cluster-mode": "your parser already returns suppressed boxes? then 4 is what you want.",
     "num-detected-classes": "count the lines of the label file, or the classes of the model",
@@ -97,34 +90,15 @@ def read_bytes(path: Path) -> bytes:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise ConfigError(f"the config file cannot be read: {reason}.", where=where) from None
-    _refuse_model(path, data, where)
-    if len(data) > MAX_BYTES:
+    large = len(data) > MAX_BYTES
+    refuse_model(path, data, where, large=large)
+    if large:
         raise ConfigError(
             f"the file is larger than {MAX_BYTES >> 20} MiB.",
             where=where,
             expected="a config file, which is a few KiB of text",
         )
     return data
-
-
-def _refuse_model(path: Path, data: bytes, where: str) -> None:
-    """A model or an engine, by its name and that it is no text: what takes it instead."""
-    key, option = _MODELS.get(path.suffix.lower(), ("", ""))
-    if not key or not (b"\0" in data or len(data) > MAX_BYTES):
-        return
-    name = shlex.quote(str(path))
-    fix = [f"noria show {name} tells what is in it"]
-    engine = key == "model-engine-file"
-    if option:
-        does = "measures it" if engine else "builds and measures an engine of it"
-        fix.append(f"noria trtexec --{option}={name} {does}, without a config")
-    fix.append(f"other commands take a config that names it: [property] with {key}={path.name}")
-    raise ConfigError(
-        f"this is {'an engine' if engine else 'a model'}, not a config.",
-        where=where,
-        expected="a config file, which is a few KiB of text",
-        fix=[show(hint, limit=None) for hint in fix],
-    )
 
 
 def _open_without_waiting(path: str, flags: int) -> int:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from noria.config.files import missing_file
+from noria.config.mistaken import ENCODED_MODEL
 from noria.config.model_files import ModelKind, model_kind, unused_model_keys
 from noria.engine import shelf
 from noria.engine.backends import DEFAULT_BACKEND, get_backend, installed_backends
@@ -458,10 +459,7 @@ def no_model(cfg: ModelConfig) -> NoriaError:
             "Caffe needs model-file and proto-file, Darknet model-file and custom-network-config"
         ]
     if cfg.tlt_encoded_model:
-        fix = [
-            "an encoded TLT or TAO model (.etlt, .tlt) is encrypted and read by NVIDIA's library "
-            "alone: export it to ONNX with TAO (5.0 and later do), or decode it with TAO's tools"
-        ]
+        fix = [ENCODED_MODEL]
     return EngineError(
         found,
         where=str(cfg.path),
