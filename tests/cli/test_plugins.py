@@ -256,6 +256,22 @@ def test_a_template_takes_the_fields_of_a_node(tmp_path: Path) -> None:
     assert (plugin.sizes, plugin.ratio, plugin.mode, plugin.count) == ((1,), 1.0, "", 1)
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("Conv", "warning: Conv is an operator of ONNX"),
+        ("EfficientNMS_TRT", "warning: noria has a plugin EfficientNMS_TRT, version 1, already"),
+        ("MyLayer_TRT", ""),
+    ],
+)
+def test_init_warns_of_what_is_there_already(tmp_path: Path, name: str, words: str) -> None:
+    run = CliRunner().invoke(init, ["--plugin", name, "-o", str(tmp_path)], catch_exceptions=False)
+    assert run.exit_code == 0
+    assert words in run.stderr
+    assert ("warning" in run.stderr) == bool(words)
+    assert (tmp_path / f"{name.lower()}_plugin.py").exists()
+
+
 def test_what_init_refuses(tmp_path: Path) -> None:
     def run(*words: str) -> None:
         CliRunner().invoke(init, [*words, "-o", str(tmp_path)], catch_exceptions=False)

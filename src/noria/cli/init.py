@@ -7,7 +7,9 @@ from typing import Any
 
 import click
 
+from noria.cli.output import print_notices
 from noria.errors import ModelError, NoriaError
+from noria.notices import Notice
 
 __all__ = ["init"]
 
@@ -37,6 +39,7 @@ def init(name: str, model: Path | None, output: Path, force: bool) -> None:
     low = class_name(name).lower()
     file, test = output / f"{low}_plugin.py", output / f"test_{low}_plugin.py"
     fields, version, outputs = (DEFAULT, "1", 1) if model is None else _node(model, name)
+    print_notices(_there_already(name, version))
     texts = {
         file: plugin_template(
             name, version=version, fields=fields, outputs=outputs, file=file.name
@@ -59,6 +62,30 @@ def init(name: str, model: Path | None, output: Path, force: bool) -> None:
         click.echo(path)
     click.echo(f"try it: noria exec {test}", err=True)
     click.echo(f"use it: custom-lib-path={file.name} in the config", err=True)
+
+
+def _there_already(name: str, version: str) -> list[Notice]:
+    """A warning if nodes of that type are computed without the plugin."""
+    import onnx
+
+    from noria.plugins.known import known_plugins
+    from noria.plugins.lookup import is_builtin
+
+    if is_builtin(name, onnx.defs.onnx_opset_version()):
+        text = (
+            f"{name} is an operator of ONNX: runtimes compute such nodes, and a plugin {name} is "
+            "called only for nodes of another domain; choose another name if that is not meant"
+        )
+        return [Notice("warning", text)]
+    registry = known_plugins()
+    creator = registry.find(name, version)
+    if creator is None:
+        return []
+    whose = "noria has" if id(creator) in registry.replaceable else "an installed package has"
+    text = f"{whose} a plugin {name}, version {version}, already"
+    if id(creator) in registry.replaceable:
+        text += ": yours replaces it where it is loaded"
+    return [Notice("warning", text)]
 
 
 def _node(model: Path, name: str) -> tuple[Any, str, int]:
