@@ -538,38 +538,3 @@ def test_nodes_that_save_a_crossing_run_behind_the_cut(tmp_path: Path) -> None:
 
 def _described(made: Any, folder: Path) -> Any:
     return onnx.ModelProto.FromString(built(Base, made, folder, max_batch=2).blobs["model"])
-
-
-def test_a_runtime_may_take_the_plugins_itself(tmp_path: Path) -> None:
-    from noria.engine.backends import RunOptions
-    from noria.engine.cut_runner import CutRunner, load_plugins, open_cut
-
-    class Taking:
-        name = "taking"
-        takes = True
-
-        def version(self) -> str:
-            return "1"
-
-        def why_not(self) -> str | None:
-            return None
-
-        def open(self, model: bytes, options: RunOptions) -> Any:
-            from noria.engine.backends.onnxruntime import backend
-
-            return backend.open(model, options)
-
-        def open_with_plugins(self, model: bytes, options: RunOptions, plugins: Any) -> Any:
-            self.seen = [p.spec.type for p in plugins]
-            return "whole" if self.takes else None
-
-    plan = built(Base, one_node(), tmp_path)
-    records, model_bytes = plan.header.plugins, plan.blobs["model"]
-    for takes in (True, False):
-        backend = Taking()
-        backend.takes = takes
-        plugins = load_plugins(records, plan.blobs, plan.registry, "here")
-        runner: Any = open_cut(backend, model_bytes, RunOptions(), records, plugins)
-        assert backend.seen == ["P"]
-        assert runner == "whole" if takes else isinstance(runner, CutRunner)
-    runner.close()

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field, replace
 
+from noria.config.document import show
 from noria.config.enums import TensorOrder
 from noria.engine.adopt import adopted
 from noria.engine.backends import (
     DEFAULT_BACKEND,
     Backend,
     CompilingBackend,
+    PluginBackend,
     Runner,
     RunOptions,
     get_backend,
@@ -376,16 +378,22 @@ def _open(
     try:
         if layers is not None and layers.records:
             blobs |= layers.blobs
-            if isinstance(backend, CompilingBackend):
-                blobs |= compile_pieces(backend, layers.model, options, layers.records)
-            if backend.why_not():
-                return None, blobs
-            return layers.open(backend, options, compiled=blobs), blobs
-        if not isinstance(backend, CompilingBackend):
+            whole = _taken_whole(backend, options, network, layers)
+            if whole is None:
+                if isinstance(backend, CompilingBackend):
+                    blobs |= compile_pieces(backend, layers.model, options, layers.records)
+                if backend.why_not():
+                    return None, blobs
+                return layers.open(backend, options, compiled=blobs), blobs
+            layers.close()
+            blobs[COMPILED_BLOB] = whole
+        elif not isinstance(backend, CompilingBackend):
             return backend.open(model, options), blobs
-        blobs[COMPILED_BLOB] = backend.compile(model, options)
+        else:
+            blobs[COMPILED_BLOB] = backend.compile(model, options)
         if backend.why_not():
             return None, blobs
+        assert isinstance(backend, CompilingBackend)
         return backend.open(model, options, blobs[COMPILED_BLOB]), blobs
     except EngineError as error:
         if isinstance(error, PluginError):
@@ -399,6 +407,31 @@ def _open(
             expected=error.expected,
             fix=[*error.fix, *_declared(layers, error.found)],
         ) from error
+
+
+def _taken_whole(
+    backend: Backend, options: RunOptions, network: Network, layers: PluginLayers
+) -> bytes | None:
+    """What a runtime that has all the plugins itself makes of the network; None if it is cut."""
+    if not isinstance(backend, PluginBackend) or network.plugins:  # objects, no nodes' fields
+        return None
+    keys = sorted({(r.type, r.version, r.namespace) for r in layers.records})
+    named = ", ".join(show(f"{kind} version {version}") for kind, version, _ in keys)
+    lacking = backend.lacks(keys)
+    if lacking:
+        text = ", ".join(show(kind) for kind, _, _ in lacking)
+        text = f"{backend.name} has no plugins {text}: the graph is cut at its plugins"
+        layers.notices.append(Notice("info", text, layers.where))
+        return None
+    try:
+        whole = backend.compile(layers.model, options)
+    except EngineError as error:
+        text = f"{backend.name} has {named}, but the graph is cut at its plugins: {error.found}"
+        layers.notices.append(Notice("warning", text, error.where or layers.where))
+        return None
+    text = f"{backend.name} computes {named} itself: the network is built whole"
+    layers.notices.append(Notice("info", text, layers.where))
+    return whole
 
 
 def _declared(layers: PluginLayers | None, said: str) -> list[str]:

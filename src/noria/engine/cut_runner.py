@@ -20,7 +20,6 @@ from noria.engine.backends import (
     Backend,
     CallingBackend,
     CompilingBackend,
-    PluginBackend,
     Runner,
     RunOptions,
 )
@@ -126,8 +125,7 @@ def open_cut(
     whole: bool = True,
     compiled: Mapping[str, bytes] | None = None,
 ) -> Runner:
-    """Open the pieces of a graph; or the graph as it is, if the backend takes its plugins or calls
-    them.
+    """Open the pieces of a graph; or the graph as it is, if the backend calls its plugins.
 
     Args:
         backend: runs the pieces.
@@ -145,10 +143,6 @@ def open_cut(
     import onnx
 
     whole = whole and not any(plugin.remote for plugin in plugins)
-    if whole and isinstance(backend, PluginBackend):
-        taken = backend.open_with_plugins(model, options, plugins)
-        if taken is not None:
-            return taken
     lives = PluginLives(plugins)
     pieces: list[Runner] = []
     try:

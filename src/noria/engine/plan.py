@@ -177,16 +177,16 @@ class Plan:
             ready.close()
         backend = get_backend(runtime)
         compiled = self.blobs.get(COMPILED_BLOB) if runtime == self.header.runtime.name else None
-        if self.header.plugins:
-            runner: Runner = self._open_with_plugins(backend, options)
+        if compiled is not None and isinstance(backend, CompilingBackend):
+            runner: Runner = backend.open(self.blobs[MODEL_BLOB], options, compiled)
+        elif self.header.plugins:
+            runner = self._open_with_plugins(backend, options)
         elif WEIGHTS_BLOB in self.blobs:
             if not isinstance(backend, SplitBackend):
                 raise EngineError(f"{backend.name} takes no models over 2 GiB")
             runner = backend.open_split(
                 self.blobs[MODEL_BLOB], memoryview(self.blobs[WEIGHTS_BLOB]), options
             )
-        elif compiled is not None and isinstance(backend, CompilingBackend):
-            runner = backend.open(self.blobs[MODEL_BLOB], options, compiled)
         else:
             runner = backend.open(self.blobs[MODEL_BLOB], options)
         where = str(self.path or self.header.model.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, runtime_checkable
 
@@ -26,6 +26,7 @@ __all__ = [
     "Optimization",
     "PlacingRunner",
     "PluginBackend",
+    "PluginKey",
     "RunOptions",
     "Runner",
     "SplitBackend",
@@ -36,6 +37,9 @@ __all__ = [
 Optimization = Literal["none", "basic", "extended", "all"]
 """How far a runtime may rewrite the graph before it runs: not at all; what is equal to the last
 bit; fused operators; also other memory layouts of tensors and weights."""
+
+PluginKey = tuple[str, str, str]
+"""Type, version and namespace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,22 +169,11 @@ class SplitBackend(Backend, Protocol):
 
 
 @runtime_checkable
-class PluginBackend(Backend, Protocol):
-    """A runtime that can be given plugins themselves, so that the graph need not be cut."""
+class PluginBackend(CompilingBackend, Protocol):
+    """A runtime that may have plugins itself: a network with no others is built whole by it."""
 
-    def open_with_plugins(
-        self, model: bytes, options: RunOptions, plugins: Sequence[Any]
-    ) -> Runner | None:
-        """Load a model whose plugin nodes `plugins` compute.
-
-        Args:
-            model: the ONNX message.
-            options: as for `open`.
-            plugins: `noria.plugins.layer.EnginePlugin` objects; of a runner they are the runner's.
-
-        Returns:
-            None if it does not take one of them: the graph is cut then.
-        """
+    def lacks(self, plugins: Iterable[PluginKey]) -> list[PluginKey]:
+        """Those of `plugins` that are not registered with it."""
         ...
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from noria.engine.backends import RunOptions
+from noria.engine.backends import PluginKey, RunOptions
 from noria.engine.backends.cuda import CudaTensor, Imported, Stream, driver, why_no_gpu
 from noria.errors import EngineError
 from noria.network.tensor_spec import TensorSpec
@@ -49,6 +49,15 @@ _log_lock = threading.Lock()
 
 def _said(fallback: str) -> str:
     return "; ".join(_log.errors[:3])[:500] or fallback
+
+
+def _plugin_registry() -> Any:
+    """TensorRT's, with the plugins that come with it; None: TensorRT-RTX has no plugins."""
+    register = getattr(trt, "init_libnvinfer_plugins", None)
+    if register is None or not hasattr(trt, "get_plugin_registry"):
+        return None
+    register(_log, "")
+    return trt.get_plugin_registry()
 
 
 def _compile(model: bytes, options: RunOptions) -> bytes:
@@ -129,6 +138,7 @@ class TensorRtRunner:
     def __init__(self, data: bytes) -> None:
         driver()
         _log.errors.clear()
+        _plugin_registry()  # engines with plugins look for their creators there
         self._runtime = trt.Runtime(_log)
         engine = self._runtime.deserialize_cuda_engine(data)
         if engine is None:
@@ -224,6 +234,14 @@ class TensorRtBackend:
 
     def why_not(self) -> str | None:
         return why_no_gpu()
+
+    def lacks(self, plugins: Iterable[PluginKey]) -> list[PluginKey]:
+        """Those of `plugins` without a creator in TensorRT's registry."""
+        registry = _plugin_registry()
+        if registry is None:
+            return list(plugins)
+        find = getattr(registry, "get_creator", None) or registry.get_plugin_creator  # from 10 on
+        return [key for key in plugins if find(*key) is None]
 
     def compile(self, model: bytes, options: RunOptions) -> bytes:
         """The engine to keep in the plan. TensorRT-RTX needs no GPU for it.
