@@ -12,6 +12,7 @@ from noria.errors import EngineError
 from noria.network import network_from_onnx
 from tests.engine.plan_bytes import PREFIX, build_header, reseal, split
 from tests.fuzz import fuzz_plan
+from tests.fuzz.edits import EDITS, edited, places, values
 from tests.network.onnx_models import picture_model, save
 
 FUZZ = Path(__file__).parents[1] / "fuzz"
@@ -40,37 +41,19 @@ def test_any_bytes(mode, data):
     fuzz_plan.one_input(bytes([mode]) + data)
 
 
-edits = st.lists(
-    st.tuples(
-        st.sampled_from(["set", "delete", "insert", "repeat", "cut"]),
-        st.floats(0, 1, exclude_max=True),
-        st.binary(min_size=1, max_size=8),
-    ),
-    min_size=1,
-    max_size=4,
-)
+changes = st.lists(st.tuples(st.sampled_from(EDITS), places, values), min_size=1, max_size=4)
 
 
-def edited(data, changes):
-    for kind, place, value in changes:
-        at = int(place * len(data))
-        if kind == "set":
-            data = data[:at] + value + data[at + len(value) :]
-        elif kind == "delete":
-            data = data[:at] + data[at + len(value) :]
-        elif kind == "insert":
-            data = data[:at] + value + data[at:]
-        elif kind == "repeat":
-            data = data[:at] + data[at : at + 64] * len(value) + data[at:]
-        else:
-            data = data[:at]
+def damaged(data, changes):
+    for change in changes:
+        data = edited(data, *change)
     return data
 
 
 @settings(max_examples=300)
-@given(changes=edits)
+@given(changes=changes)
 def test_a_mutated_plan_is_refused_or_the_same(valid, changes):
-    data = edited(valid, changes)
+    data = damaged(valid, changes)
     try:
         plan = Plan.from_bytes(data)
     except EngineError:
@@ -79,10 +62,10 @@ def test_a_mutated_plan_is_refused_or_the_same(valid, changes):
 
 
 @settings(max_examples=300)
-@given(changes=edits)
+@given(changes=changes)
 def test_a_mutated_header_behind_a_hash_that_fits(valid, changes):
     _, header, blobs = split(valid)
-    fuzz_plan.read_plan(fuzz_plan.seal(edited(header, changes), blobs))
+    fuzz_plan.read_plan(fuzz_plan.seal(damaged(header, changes), blobs))
 
 
 values = st.recursive(

@@ -12,6 +12,7 @@ from noria.errors import ModelError
 from noria.network.darknet import network_from_darknet_bytes
 from noria.network.uff import network_from_uff_bytes
 from tests.fuzz import fuzz_importers as fuzz
+from tests.fuzz.edits import EDITS, edited, places, values
 
 FUZZ = Path(__file__).parents[1] / "fuzz"
 SEEDS = sorted((FUZZ / "seeds" / "importers").glob("*"))
@@ -47,9 +48,9 @@ def test_any_bytes(mode, data):
 
 changes = st.lists(
     st.tuples(
-        st.sampled_from(["set", "delete", "insert", "repeat", "cut", "number", "swap"]),
-        st.floats(0, 1, exclude_max=True),
-        st.binary(min_size=1, max_size=8),
+        st.sampled_from([*EDITS, "number", "swap"]),
+        places,
+        values,
         st.sampled_from(
             [b"0", b"-1", b"1", b"2", b"3", b"99999999", b"4294967297", b"0.5", b"nan"]
         ),
@@ -62,16 +63,8 @@ changes = st.lists(
 def changed(data, edits):
     for kind, place, value, number in edits:
         at = int(place * len(data))
-        if kind == "set":
-            data = data[:at] + value + data[at + len(value) :]
-        elif kind == "delete":
-            data = data[:at] + data[at + len(value) :]
-        elif kind == "insert":
-            data = data[:at] + value + data[at:]
-        elif kind == "repeat":
-            data = data[:at] + data[at : at + 64] * 2 + data[at:]
-        elif kind == "cut":
-            data = data[:at]
+        if kind in EDITS:
+            data = edited(data, kind, place, value)
         elif kind == "number":
             start = next((i for i in range(at, len(data)) if data[i : i + 1].isdigit()), at)
             end = start

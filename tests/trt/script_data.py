@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections import OrderedDict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -124,18 +125,25 @@ def efficientdet(path: Path, batch: int | str = "N") -> None:
     model(path, nodes, [("input", (batch, 64, 64, 3))], outputs, weights)
 
 
-def bidaf(folder: Path) -> None:
-    """Four inputs of words and letters -> start and end; two named weights."""
-    nodes, weights = [], {"Parameter576_B_0": floats(1), "W_0": floats(1, 1)}
+def _words_and_letters() -> tuple[list[Any], list[Any]]:
+    """Names and shapes of the inputs, and the nodes that make floats f0 to f3 and sums s0 to s3."""
     inputs = [
         ("CategoryMapper_4", ("c", 1)), ("CategoryMapper_5", ("c", 1, 1, 16)),
         ("CategoryMapper_6", ("q", 1)), ("CategoryMapper_7", ("q", 1, 1, 16)),
     ]  # fmt: skip
+    nodes = []
     for i, (name, _) in enumerate(inputs):
         nodes += [
             helper.make_node("Cast", [name], [f"f{i}"], to=TensorProto.FLOAT),
             helper.make_node("ReduceSum", [f"f{i}"], [f"s{i}"], keepdims=0),
         ]
+    return inputs, nodes
+
+
+def bidaf(folder: Path) -> None:
+    """Four inputs of words and letters -> start and end; two named weights."""
+    weights = {"Parameter576_B_0": floats(1), "W_0": floats(1, 1)}
+    inputs, nodes = _words_and_letters()
     nodes += [
         helper.make_node("Sum", [f"s{i}" for i in range(4)], ["s"]),
         helper.make_node("Mul", ["s", "zero"], ["z"]),
@@ -157,16 +165,7 @@ def bidaf(folder: Path) -> None:
 
 def bidaf_hardmax(path: Path) -> None:
     """The four inputs -> end and start, both the third word, by a layer that ONNX has not."""
-    inputs = [
-        ("CategoryMapper_4", ("c", 1)), ("CategoryMapper_5", ("c", 1, 1, 16)),
-        ("CategoryMapper_6", ("q", 1)), ("CategoryMapper_7", ("q", 1, 1, 16)),
-    ]  # fmt: skip
-    nodes = []
-    for i, (name, _) in enumerate(inputs):
-        nodes += [
-            helper.make_node("Cast", [name], [f"f{i}"], to=TensorProto.FLOAT),
-            helper.make_node("ReduceSum", [f"f{i}"], [f"s{i}"], keepdims=0),
-        ]
+    inputs, nodes = _words_and_letters()
     nodes += [
         helper.make_node("Sum", [f"s{i}" for i in range(4)], ["s"]),
         helper.make_node("Mul", ["s", "zero"], ["z"]),

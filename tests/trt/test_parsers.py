@@ -236,17 +236,23 @@ def test_caffe(tmp_path, explicit):
     assert "a batch of 9" in logger.errors[-1]
 
 
-def test_uff(tmp_path):
-    parts = [uff.source((-1, 3, 5, 6)), uff.node("y", "Flatten", ["x"]),
-             uff.node("m", "MarkOutput", ["y"])]  # fmt: skip
-    (tmp_path / "m.uff").write_bytes(uff.uff(*parts))
+def parsed_uff(folder, parts):
+    """A builder for two pictures and the network of a file with input x and output y."""
+    (folder / "m.uff").write_bytes(uff.uff(*parts))
     builder = trt.Builder(Messages())
     builder.max_batch_size = 2
     net = builder.create_network()
     parser = trt.UffParser()
     parser.register_input("x", (3, 5, 6))
     parser.register_output("y")
-    assert parser.parse(str(tmp_path / "m.uff"), net), builder.logger.said
+    assert parser.parse(str(folder / "m.uff"), net), builder.logger.said
+    return builder, net
+
+
+def test_uff(tmp_path):
+    parts = [uff.source((-1, 3, 5, 6)), uff.node("y", "Flatten", ["x"]),
+             uff.node("m", "MarkOutput", ["y"])]  # fmt: skip
+    builder, net = parsed_uff(tmp_path, parts)
     engine = builder.build_engine(net, builder.create_builder_config())
     x, made = data.floats(2, 3, 5, 6), np.zeros((2, 90), np.float32)
     assert engine.create_execution_context().execute(2, [x.ctypes.data, made.ctypes.data])
@@ -277,14 +283,7 @@ def test_uff_with_a_plugin_node(kind, samples, tmp_path):
         uff.node("y", "Unary", ["p"], func="neg"),
         uff.node("m", "MarkOutput", ["y"]),
     ]
-    (tmp_path / "m.uff").write_bytes(uff.uff(*parts))
-    builder = trt.Builder(Messages())
-    builder.max_batch_size = 2
-    net = builder.create_network()
-    parser = trt.UffParser()
-    parser.register_input("x", (3, 5, 6))
-    parser.register_output("y")
-    assert parser.parse(str(tmp_path / "m.uff"), net), builder.logger.said
+    builder, net = parsed_uff(tmp_path, parts)
     layers = [layer for layer in net if layer.type in PLUGIN_LAYERS]
     layers[0].__class__ = trt.IPluginV2Layer
     assert [type(layer.plugin).__name__ for layer in layers] == [PLUGINS[kind].__name__]
@@ -293,7 +292,7 @@ def test_uff_with_a_plugin_node(kind, samples, tmp_path):
     x, made = data.floats(2, 3, 5, 6), np.zeros((2, 3, 5, 6), np.float32)
     assert engine.create_execution_context().execute(2, [x.ctypes.data, made.ctypes.data])
     np.testing.assert_allclose(made, -3 * np.maximum(x, 0), rtol=1e-6)
-    del layers, engine, net, parser, builder
+    del layers, engine, net, builder
     gc.collect()
     assert Watched.made == Watched.destroyed
     assert Watched.twice == 0

@@ -9,11 +9,11 @@ from __future__ import annotations
 import difflib
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from noria.config.enums import NetworkType
 from noria.config.key import Key
 from noria.config.key_table import CLASS_ROWS, PROPERTY_ROWS
+from noria.config.pages import between, bring_up_to_date
 
 __all__ = [
     "CLASS_KEYS",
@@ -154,20 +154,14 @@ def rewritten(page: str) -> str:
     Raises:
         ValueError: the page has no marks.
     """
-    head, begin, rest = page.partition(_BEGIN)
-    _, end, tail = rest.partition(_END)
-    if not (begin and end):
-        raise ValueError(f"no {_BEGIN} ... {_END} in the page")
-    return f"{head}{begin}\n\n{generated()}\n\n{end}{tail}"
+    return between(page, _BEGIN, _END, generated())
 
 
 def main(arguments: Sequence[str]) -> None:
     """Print the tables, or bring them up to date in the page that is named."""
     if not arguments:
         print(generated())
-    for name in arguments:
-        page = Path(name)
-        page.write_text(rewritten(page.read_text(encoding="utf-8")), encoding="utf-8")
+    bring_up_to_date(arguments, _BEGIN, _END, generated())
 
 
 if __name__ == "__main__":

@@ -9,8 +9,6 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     PrivateAttr,
     ValidationError,
@@ -35,9 +33,11 @@ from noria.config.enums import (
     UffInputOrder,
 )
 from noria.config.files import missing_files
+from noria.config.frozen import Frozen
 from noria.config.origin import DEFAULT, OVERRIDE, EffectiveValue, Origin
 from noria.config.reading import read_config
 from noria.config.rules import rule_notices
+from noria.errors import ConfigError
 from noria.notices import Notice
 
 __all__ = ["EffectiveCluster", "ModelConfig"]
@@ -53,14 +53,12 @@ class EffectiveCluster(NamedTuple):
     overrides: Mapping[str, float]
 
 
-class ModelConfig(BaseModel):
+class ModelConfig(Frozen):
     """What an nvinfer config file says about one model.
 
     Fields are the `[property]` keys with `-` as `_`; `docs/configuration.md` lists them all. Paths
     are absolute. An absent or empty text or path is None.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False)
 
     # identity, scheduling, batching
     gie_unique_id: int | None = None
@@ -157,22 +155,11 @@ class ModelConfig(BaseModel):
     classes: Mapping[int, ClassAttrs] = Field(default_factory=dict)
 
     _path: Path = PrivateAttr(default=Path("<no file>"))
-    _origins: Mapping[str, Origin] = PrivateAttr(default_factory=dict)
     _read_notices: tuple[Notice, ...] = PrivateAttr(default=())
 
-    def __init__(self, **values: Any) -> None:
-        """Make a config from values.
-
-        Raises:
-            ConfigError: a value is refused, or there is no such field; all of it is told at once.
-        """
-        try:
-            super().__init__(**values)
-        except ValidationError as error:
-            problems = from_validation(error)
-        else:
-            return
-        report(Path(type(self).__name__), problems)
+    @classmethod
+    def _problems(cls, error: ValidationError) -> list[ConfigError]:
+        return from_validation(error)
 
     @field_validator("*", mode="after")
     @classmethod
@@ -228,11 +215,9 @@ class ModelConfig(BaseModel):
         Raises:
             KeyError: there is no such field.
         """
-        name = field.replace("-", "_")
         if class_id is None:
-            if name not in type(self).model_fields:
-                raise KeyError(field)
-            return self._origins.get(name, DEFAULT)
+            return self._origin_of(field)
+        name = field.replace("-", "_")
         name = "min_boxes" if field == "minBoxes" else name
         if name not in ClassAttrs.__slots__:
             raise KeyError(field)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from noria.config.key import Key
+from noria.config.pages import between, bring_up_to_date
 from noria.config.pipeline_keys import COLORS, MAX_ITEMS, SECTIONS, TOP_KEYS, Section
 from noria.config.values import Kind
 
@@ -192,19 +193,13 @@ def rewritten(page: str) -> str:
     Raises:
         ValueError: the page has no marks.
     """
-    head, begin, rest = page.partition(_BEGIN)
-    _, end, tail = rest.partition(_END)
-    if not (begin and end):
-        raise ValueError(f"no {_BEGIN} ... {_END} in the page")
-    return f"{head}{begin}\n\n{markdown_tables()}\n\n{end}{tail}"
+    return between(page, _BEGIN, _END, markdown_tables())
 
 
 def main(arguments: Sequence[str]) -> None:
     """Bring the schema's file up to date, and the pages that are named."""
     SCHEMA_FILE.write_text(schema_text(), encoding="utf-8")
-    for name in arguments:
-        page = Path(name)
-        page.write_text(rewritten(page.read_text(encoding="utf-8")), encoding="utf-8")
+    bring_up_to_date(arguments, _BEGIN, _END, markdown_tables())
 
 
 if __name__ == "__main__":

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     PrivateAttr,
     ValidationError,
@@ -20,11 +18,12 @@ from pydantic import (
 )
 
 from noria.config.class_attrs import Rgba
-from noria.config.document import report, show
+from noria.config.document import show
 from noria.config.enums import ProcessMode
+from noria.config.frozen import Frozen
 from noria.config.model_colors import colored
 from noria.config.model_config import ModelConfig
-from noria.config.origin import DEFAULT, Origin
+from noria.config.origin import Origin
 from noria.config.paths import missing_hints
 from noria.config.pipeline_checks import check_spec_field, spec_problems
 from noria.config.pipeline_dump import dump_pipeline
@@ -46,26 +45,12 @@ __all__ = [
 _RGBA = Rgba
 
 
-class _Spec(BaseModel):
-    """What the parts have in common: frozen, typed, with origins; equal when the values are."""
+class _Spec(Frozen):
+    """What the parts have in common; equal when the values are."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False)
-
-    _origins: Mapping[str, Origin] = PrivateAttr(default_factory=dict)
-
-    def __init__(self, **values: Any) -> None:
-        """Make it from values.
-
-        Raises:
-            ConfigError: a value is refused, or there is no such field; all of it is told at once.
-        """
-        try:
-            super().__init__(**values)
-        except ValidationError as error:
-            problems = spec_problems(error, type(self).__name__, type(self).model_fields)
-        else:
-            return
-        report(Path(type(self).__name__), problems)
+    @classmethod
+    def _problems(cls, error: ValidationError) -> list[ConfigError]:
+        return spec_problems(error, cls.__name__, cls.model_fields)
 
     @field_validator("*", mode="after")
     @classmethod
@@ -88,10 +73,7 @@ class _Spec(BaseModel):
         Raises:
             KeyError: there is no such field.
         """
-        name = field.replace("-", "_")
-        if name not in type(self).model_fields:
-            raise KeyError(field)
-        return self._origins.get(name, DEFAULT)
+        return self._origin_of(field)
 
     def changed(self, **values: Any) -> Self:
         """A copy with some fields set by a program; the origins of the others stay.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +12,12 @@ from noria.network.caffe.net import Layer
 from noria.network.caffe.reading import Fields
 from noria.network.caffe.weights import WeightBlob
 from noria.network.graph_builder import Blob, GraphBuilder, Shape, shape_text
+from noria.network.layer_nodes import LayerNodes
 
 __all__ = ["Lower", "Lowering"]
 
 
-class Lowering:
+class Lowering(LayerNodes):
     """One layer on its way into the graph.
 
     Attributes:
@@ -100,18 +100,6 @@ class Lowering:
                 fix="as many pictures come as come: nothing may depend on their number",
             )
         return shape[axis]
-
-    def op(self, name: str, inputs: Sequence[Blob | None], shape: Shape, **attributes: Any) -> Blob:
-        """A node with one output."""
-        return self.graph.node(name, inputs, shape, **attributes)
-
-    def same(self, name: str, *inputs: Blob, **attributes: Any) -> Blob:
-        """A node whose output is shaped like its first input."""
-        return self.graph.node(name, inputs, inputs[0].shape, **attributes)
-
-    def constant(self, array: npt.ArrayLike, dtype: Any = np.float32, name: str = "") -> Blob:
-        """A constant tensor."""
-        return self.graph.constant(array, dtype, name)
 
     def all_weights(self) -> list[npt.NDArray[np.float32]]:
         """Every weight blob, flat."""

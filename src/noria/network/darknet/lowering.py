@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,12 +10,13 @@ import numpy.typing as npt
 from noria.errors import ModelError
 from noria.network.darknet.cfg import Section
 from noria.network.darknet.weights import Weights
-from noria.network.graph_builder import Blob, GraphBuilder, Shape
+from noria.network.graph_builder import Blob, GraphBuilder
+from noria.network.layer_nodes import LayerNodes
 
 __all__ = ["Lower", "Lowering", "activate"]
 
 
-class Lowering:
+class Lowering(LayerNodes):
     """One layer on its way into the graph.
 
     Attributes:
@@ -73,18 +73,6 @@ class Lowering:
     def take(self, name: str, *shape: int) -> npt.NDArray[np.float32]:
         """The next numbers of the weights file."""
         return self.weights.take(shape, name, self.section.where)
-
-    def op(self, name: str, inputs: Sequence[Blob | None], shape: Shape, **attributes: Any) -> Blob:
-        """A node with one output."""
-        return self.graph.node(name, inputs, shape, **attributes)
-
-    def same(self, name: str, *inputs: Blob, **attributes: Any) -> Blob:
-        """A node whose output is shaped like its first input."""
-        return self.graph.node(name, inputs, inputs[0].shape, **attributes)
-
-    def constant(self, array: npt.ArrayLike, dtype: Any = np.float32, name: str = "") -> Blob:
-        """A constant tensor."""
-        return self.graph.constant(array, dtype, name)
 
 
 Lower = Callable[[Lowering], Blob | None]

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from noria.errors import ModelError
 from noria.network.graph_builder import BATCH, Blob, GraphBuilder, Shape, shape_text
+from noria.network.layer_nodes import LayerNodes
 from noria.network.uff.proto import Node
 
 __all__ = ["Lower", "Lowering", "Turns", "permutation"]
@@ -63,7 +64,7 @@ class Turns:
         return self._made.get(id(blob.value))
 
 
-class Lowering:
+class Lowering(LayerNodes):
     """One node on its way into the graph.
 
     Attributes:
@@ -165,18 +166,6 @@ class Lowering:
         if found.dtype.kind != "i" or found.ndim > 1 or found.size > 64:
             raise self.error(f"its {what} are {found.dtype} {found.shape}", expected="integers")
         return [int(v) for v in found.reshape(-1)]
-
-    def op(self, name: str, inputs: Sequence[Blob | None], shape: Shape, **attributes: Any) -> Blob:
-        """A node with one output."""
-        return self.graph.node(name, inputs, shape, **attributes)
-
-    def same(self, name: str, *inputs: Blob, **attributes: Any) -> Blob:
-        """A node whose output is shaped like its first input."""
-        return self.graph.node(name, inputs, inputs[0].shape, **attributes)
-
-    def constant(self, array: npt.ArrayLike, dtype: Any = np.float32, name: str = "") -> Blob:
-        """A constant tensor."""
-        return self.graph.constant(array, dtype, name)
 
     def elementwise(self, x: Blob, make: Callable[[Blob], Blob]) -> Blob:
         """`make` on `x`, or on what `x` was turned from: it does not care for the order."""

@@ -1,0 +1,35 @@
+"""The nodes of one layer of a format: what the lowerings of all formats make them with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noria.network.graph_builder import Blob, GraphBuilder, Shape
+
+__all__ = ["LayerNodes"]
+
+
+class LayerNodes:
+    """A layer on its way into a graph.
+
+    Attributes:
+        graph: where nodes go.
+    """
+
+    graph: GraphBuilder
+
+    def op(self, name: str, inputs: Sequence[Blob | None], shape: Shape, **attributes: Any) -> Blob:
+        """A node with one output."""
+        return self.graph.node(name, inputs, shape, **attributes)
+
+    def same(self, name: str, *inputs: Blob, **attributes: Any) -> Blob:
+        """A node whose output is shaped like its first input."""
+        return self.graph.node(name, inputs, inputs[0].shape, **attributes)
+
+    def constant(self, array: npt.ArrayLike, dtype: Any = np.float32, name: str = "") -> Blob:
+        """A constant tensor."""
+        return self.graph.constant(array, dtype, name)
