@@ -60,6 +60,7 @@ class Ordered {
         if (at_ == sorted_) sort_piece();
         return at_ < sorted_ ? &list_[at_++] : nullptr;
     }
+    void restart(std::size_t at);  // the list is another; go on behind its first `at`
 
   private:
     void sort_piece();

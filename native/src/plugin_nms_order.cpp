@@ -33,4 +33,10 @@ void Ordered::sort_piece() {
     std::sort(from, to, before);
 }
 
+void Ordered::restart(std::size_t at) {
+    sorted_ = 0;
+    while (sorted_ < at) sort_piece();
+    at_ = at;
+}
+
 }  // namespace noria::plugin_nms

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -134,6 +134,78 @@ def test_a_flood_of_candidates_is_cut_to_the_best_5000() -> None:
     got = (kept.rows[0] * c + kept.classes[0])[: kept.count[0]]
     place = {int(index): i for i, index in enumerate(order)}
     assert np.all(np.diff([place[int(g)] for g in got]) > 0)
+
+
+CLASSES = 40
+
+
+def many_scores(kind: str, boxes: int, seed: int) -> Any:
+    """(1, boxes, CLASSES): so many that few are looked at first, by a threshold that is guessed."""
+    random = np.random.default_rng(seed)
+    total = boxes * CLASSES
+    scores = random.random(total, np.float32)
+    step = max(1, total // 64 // 256)
+    sampled = np.arange(total) // 64 % step == step // 2  # where the guess is made
+    if kind == "ties":
+        scores = np.float32(0.5) + np.round(scores * 30) * np.float32(2**-24)  # neighbours
+    elif kind == "equal":
+        scores[:] = 0.5
+    elif kind == "ascending":
+        scores.sort()
+    elif kind == "few":
+        scores[random.random(total) > 0.01] = 0
+    elif kind == "misled":  # the guess is much too high
+        scores *= np.float32(0.5)
+        scores[sampled & (random.random(total) < 0.05)] += np.float32(0.5)
+    elif kind == "unseen":  # the guess is much too low
+        scores[sampled] = 0
+    elif kind == "odd":
+        scores[random.random(total) < 0.3] = np.nan
+        scores[random.random(total) < 0.05] = np.inf
+        scores[random.random(total) < 0.1] = -0.0
+    return scores.reshape(1, boxes, CLASSES)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(
+    "kind", ["any", "ties", "equal", "ascending", "few", "misled", "unseen", "odd"]
+)
+@settings(max_examples=15)
+@given(
+    boxes=st.sampled_from([300, 830, 1700]),
+    places=st.sampled_from([4, 30, 700]),
+    seed=st.integers(0, 10**6),
+    keep=st.sampled_from([7, 130, 130, 1300]),
+    threshold=st.sampled_from([0.0, 0.3, 0.9]),
+    background=st.sampled_from([-1, 5]),
+)
+def test_of_many_candidates_the_best_are_kept(
+    kind: str, boxes: int, places: int, seed: int, keep: int, threshold: float, background: int
+) -> None:
+    """Boxes of one place and class suppress each other: the best of each is kept, in order, as
+    long as it is among the best 5,000 scores. Nothing suppresses a box with a NaN."""
+    scores = many_scores(kind, boxes, seed)
+    place = (np.random.default_rng(seed).random(boxes) ** 6 * places).astype(int)  # some are rare
+    corner = np.stack([place % 50, place // 50], 1).astype(np.float32)
+    broken = np.arange(boxes) % 400 == 7
+    corner[broken, 1] = np.nan
+    kept = efficient_nms(
+        np.concatenate([corner, corner + np.float32(0.5)], 1).reshape(1, boxes, 1, 4),
+        scores,
+        keep=keep,
+        score_threshold=threshold,
+        iou_threshold=0.5,
+        background=background,
+    )
+    flat = scores.ravel()
+    able = np.flatnonzero((flat >= threshold) & (np.arange(flat.size) % CLASSES != background))
+    best = able[np.argsort(-flat[able], kind="stable")][:5000]
+    own = np.where(broken[best // CLASSES], -1 - best, place[best // CLASSES] * CLASSES)
+    own += best % CLASSES * (own >= 0)
+    wanted = best[np.sort(np.unique(own, return_index=True)[1])][:keep]
+    count = int(kept.count[0])
+    assert (kept.rows[0] * CLASSES + kept.classes[0])[:count].tolist() == wanted.tolist()
+    np.testing.assert_array_equal(kept.scores[0, :count], flat[wanted])
 
 
 def test_an_overlap_at_the_threshold_suppresses_in_one_and_not_in_the_other() -> None:
