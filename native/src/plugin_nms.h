@@ -47,9 +47,9 @@ struct Candidate {
 };
 
 // Higher scores first, of equals the lower index; a total order, as no score is NaN.
-inline bool before(const Candidate &x, const Candidate &y) {
+inline constexpr auto before = [](const Candidate &x, const Candidate &y) {
     return x.score > y.score || (x.score == y.score && x.index < y.index);
-}
+};
 
 // Candidates in `before` order, sorted piece by piece: mostly the first piece is enough.
 class Ordered {
@@ -60,7 +60,7 @@ class Ordered {
         if (at_ == sorted_) sort_piece();
         return at_ < sorted_ ? &list_[at_++] : nullptr;
     }
-    void restart(std::size_t at);  // the list is another; go on behind its first `at`
+    void restart(std::size_t at);  // the list is another one; go on behind its first `at`
 
   private:
     void sort_piece();
@@ -73,6 +73,39 @@ constexpr std::size_t kScan = 64;
 
 // Whether one of kScan scores is at or above the threshold.
 bool any_at_least(const float *scores, float threshold);
+
+// The scores of an image, a row of classes for each box, and which of them are candidates.
+struct Scores {
+    const float *values;
+    std::size_t boxes, classes;
+    std::int32_t background;  // no candidates; -1: none
+    float least;              // at or above is a candidate
+    bool by_class;            // of equals the lower class goes first, then the lower box
+
+    std::size_t total() const { return boxes * classes; }
+    std::uint32_t place(std::size_t i) const {  // in the order of equals
+        return static_cast<std::uint32_t>(by_class ? i % classes * boxes + i / classes : i);
+    }
+};
+
+// The least score above this one; NaN, which nothing reaches, above infinity.
+float above(float score);
+
+// The best `most` candidates one after the other. Few are looked for at first, as one pass finds few
+// much faster than many; if they do not fill the rows, a second pass finds all.
+class Best {
+  public:
+    Best(const Scores &scores, std::int32_t rows, std::size_t most, std::vector<Candidate> &list);
+
+    const Candidate *next();  // null at the end
+
+  private:
+    const Scores scores_;
+    std::vector<Candidate> &list_;
+    Ordered ordered_;
+    std::size_t most_, limit_;
+    bool more_;
+};
 
 // --- one image each -------------------------------------------------------------------------
 

@@ -1,9 +1,6 @@
 // The EfficientNMS family: all classes in one list, the best 5,000 of it, then greedy.
 // Source: standard-plugins spec 3.1 to 3.3.
-#include <algorithm>
 #include <cmath>
-#include <functional>
-#include <limits>
 
 #include "plugin_nms.h"
 
@@ -11,108 +8,6 @@ namespace noria::plugin_nms {
 namespace {
 
 constexpr std::size_t kCandidates = 5000;
-constexpr std::size_t kFew = 512;      // so many are mostly enough to fill a hundred rows
-constexpr std::size_t kSampled = 256;  // blocks of kScan scores that a threshold is judged by
-
-// The least score that goes before `score` at a later place; none goes before infinity.
-float above(float score) {
-    constexpr float most = std::numeric_limits<float>::infinity();
-    return score == most ? std::numeric_limits<float>::quiet_NaN() : std::nextafter(score, most);
-}
-
-// Whether score `i`, which is over the threshold, is of a class to be looked at.
-bool counts(std::size_t i, const Heads &heads, const EfficientRule &rule) {
-    return rule.background < 0 || i % heads.classes != static_cast<std::size_t>(rule.background);
-}
-
-// A threshold that about `limit` scores or somewhat more should reach, judged by blocks here and
-// there; the rule's own where few scores reach that.
-float likely_threshold(const Heads &heads, const EfficientRule &rule, std::size_t limit) {
-    thread_local std::vector<float> seen;
-    seen.clear();
-    const std::size_t blocks = heads.n * heads.classes / kScan, step = blocks / kSampled;
-    if (step < 2) return rule.score_threshold;
-    for (std::size_t block = step / 2; block < blocks; block += step) {
-        const std::size_t from = block * kScan;
-        if (!any_at_least(heads.scores + from, rule.score_threshold)) continue;
-        for (std::size_t i = from; i < from + kScan; ++i)
-            if (heads.scores[i] >= rule.score_threshold && counts(i, heads, rule))
-                seen.push_back(heads.scores[i]);
-    }
-    const std::size_t rank = limit / step + limit / step / 4 + 12;  // too few would cost a pass
-    if (seen.size() <= rank) return rule.score_threshold;
-    const auto nth = seen.begin() + static_cast<std::ptrdiff_t>(rank);
-    std::nth_element(seen.begin(), nth, seen.end(), std::greater<>());
-    return *nth;
-}
-
-// The best `limit` scores, in no order; returns whether there are more. Whenever twice as many are
-// listed the worse half goes, and from then on only what beats the worst that stays is listed: a
-// flood of candidates costs one pass.
-bool candidates_of(const Heads &heads, const EfficientRule &rule, std::size_t limit,
-                   std::vector<Candidate> &list) {
-    float threshold = likely_threshold(heads, rule, limit);
-    bool more = threshold > rule.score_threshold;
-    list.clear();
-    const std::size_t total = heads.n * heads.classes;
-    auto shorten = [&] {
-        const auto last = list.begin() + static_cast<std::ptrdiff_t>(limit) - 1;
-        std::nth_element(list.begin(), last, list.end(), before);
-        threshold = above(last->score);
-        list.resize(limit);
-        more = true;
-    };
-    auto scan = [&] {
-        auto take = [&](std::size_t i) {
-            if (!(heads.scores[i] >= threshold) || !counts(i, heads, rule)) return;
-            list.push_back({heads.scores[i], static_cast<std::uint32_t>(i)});
-            if (list.size() >= 2 * limit) shorten();
-        };
-        std::size_t i = 0;
-        for (; i + kScan <= total; i += kScan)
-            if (any_at_least(heads.scores + i, threshold))
-                for (std::size_t j = i; j < i + kScan; ++j) take(j);
-        for (; i < total; ++i) take(i);
-    };
-    scan();
-    if (more && list.size() < limit) {  // the guess was too high
-        list.clear();
-        threshold = rule.score_threshold;
-        more = false;
-        scan();
-    }
-    if (list.size() > limit) shorten();
-    return more;
-}
-
-// The best kCandidates one after the other. Few are looked for at first, as one pass finds few much
-// faster than many; if they do not do, a second pass finds all.
-class Best {
-  public:
-    Best(const Heads &heads, const EfficientRule &rule, std::vector<Candidate> &list)
-        : heads_(heads), rule_(rule), list_(list), ordered_(list) {
-        const auto rows = static_cast<std::size_t>(std::max(rule.keep, 0));
-        limit_ = std::min(kCandidates, std::max(kFew, 4 * rows));
-        more_ = candidates_of(heads_, rule_, limit_, list_);
-    }
-
-    const Candidate *next() {  // null at the end
-        const Candidate *found = ordered_.next();
-        if (found || !more_ || limit_ == kCandidates) return found;
-        candidates_of(heads_, rule_, kCandidates, list_);
-        ordered_.restart(limit_);
-        limit_ = kCandidates;
-        return ordered_.next();
-    }
-
-  private:
-    const Heads &heads_;
-    const EfficientRule &rule_;
-    std::vector<Candidate> &list_;
-    Ordered ordered_;
-    std::size_t limit_;
-    bool more_;
-};
 
 Box corners(const Box &c) {
     return {c.a0 - c.b0 * 0.5f, c.a1 - c.b1 * 0.5f, c.a0 + c.b0 * 0.5f, c.a1 + c.b1 * 0.5f};
@@ -138,7 +33,9 @@ float unit(float x) { return x < 0.0f ? 0.0f : (x > 1.0f ? 1.0f : x); }
 std::int32_t efficient(const Heads &heads, const float *anchors, const EfficientRule &rule,
                        const Out &out) {
     thread_local std::vector<Candidate> list;
-    Best best(heads, rule, list);
+    const Scores scores{heads.scores,     heads.n,              heads.classes,
+                        rule.background, rule.score_threshold, false};
+    Best best(scores, rule.keep, kCandidates, list);
     Kept kept({rule.iou_threshold, true, kNone, !rule.agnostic});
     std::vector<std::int32_t> written(rule.per_class > 0 ? heads.classes : 0);
     std::int32_t count = 0;

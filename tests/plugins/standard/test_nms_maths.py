@@ -178,34 +178,47 @@ def many_scores(kind: str, boxes: int, seed: int) -> Any:
     keep=st.sampled_from([7, 130, 130, 1300]),
     threshold=st.sampled_from([0.0, 0.3, 0.9]),
     background=st.sampled_from([-1, 5]),
+    top=st.sampled_from([20, 5000]),
 )
 def test_of_many_candidates_the_best_are_kept(
-    kind: str, boxes: int, places: int, seed: int, keep: int, threshold: float, background: int
+    kind: str,
+    boxes: int,
+    places: int,
+    seed: int,
+    keep: int,
+    threshold: float,
+    background: int,
+    top: int,
 ) -> None:
     """Boxes of one place and class suppress each other: the best of each is kept, in order, as
-    long as it is among the best 5,000 scores. Nothing suppresses a box with a NaN."""
+    long as it is among the best scores. Nothing suppresses a box with a NaN."""
     scores = many_scores(kind, boxes, seed)
     place = (np.random.default_rng(seed).random(boxes) ** 6 * places).astype(int)  # some are rare
     corner = np.stack([place % 50, place // 50], 1).astype(np.float32)
     broken = np.arange(boxes) % 400 == 7
     corner[broken, 1] = np.nan
-    kept = efficient_nms(
-        np.concatenate([corner, corner + np.float32(0.5)], 1).reshape(1, boxes, 1, 4),
-        scores,
-        keep=keep,
-        score_threshold=threshold,
-        iou_threshold=0.5,
-        background=background,
-    )
+    corners = np.concatenate([corner, corner + np.float32(0.5)], 1).reshape(1, boxes, 1, 4)
+    options: dict[str, Any] = {
+        "keep": keep, "score_threshold": threshold, "iou_threshold": 0.5, "background": background,
+    }  # fmt: skip
     flat = scores.ravel()
-    able = np.flatnonzero((flat >= threshold) & (np.arange(flat.size) % CLASSES != background))
+    row, label = np.divmod(np.arange(flat.size), CLASSES)
+
+    def check(kept: Kept, best: Any) -> None:
+        own = np.where(broken[row[best]], -1 - best, place[row[best]] * CLASSES + label[best])
+        wanted = best[np.sort(np.unique(own, return_index=True)[1])][:keep]
+        count = int(kept.count[0])
+        assert (kept.rows[0] * CLASSES + kept.classes[0])[:count].tolist() == wanted.tolist()
+        np.testing.assert_array_equal(kept.scores[0, :count], flat[wanted])
+
+    able = np.flatnonzero((flat >= threshold) & (label != background))
     best = able[np.argsort(-flat[able], kind="stable")][:5000]
-    own = np.where(broken[best // CLASSES], -1 - best, place[best // CLASSES] * CLASSES)
-    own += best % CLASSES * (own >= 0)
-    wanted = best[np.sort(np.unique(own, return_index=True)[1])][:keep]
-    count = int(kept.count[0])
-    assert (kept.rows[0] * CLASSES + kept.classes[0])[:count].tolist() == wanted.tolist()
-    np.testing.assert_array_equal(kept.scores[0, :count], flat[wanted])
+    check(efficient_nms(corners, scores, **options), best)
+
+    above = able[flat[able] > np.float32(threshold)]
+    best = above[np.lexsort((row[above], label[above], -flat[above]))]
+    turns = [np.flatnonzero(label[best] == k)[:top] for k in range(CLASSES)]
+    check(batched_nms(corners, scores, top=top, **options), best[np.sort(np.concatenate(turns))])
 
 
 def test_an_overlap_at_the_threshold_suppresses_in_one_and_not_in_the_other() -> None:
