@@ -52,6 +52,38 @@ def compare(
     return Row(name, x, y, y / x)
 
 
+def in_turns(
+    name: str,
+    ours: Callable[[], object],
+    reference: Callable[[], object],
+    *,
+    repeat: int,
+    times: int = 1,
+) -> Row:
+    """`compare` for what differs by less than both vary: each goes first every other time, and ours
+    is the reference's median with the median of the differences between neighbours.
+
+    Args:
+        times: milliseconds are told for so many calls.
+    """
+    more, plain = [], []
+    for i in range(repeat):
+        first, second = (ours, reference) if i % 2 else (reference, ours)
+        start = perf_counter()
+        first()
+        middle = perf_counter()
+        second()
+        end = perf_counter()
+        a, b = middle - start, end - middle
+        if i % 2 == 0:
+            a, b = b, a
+        more.append(a - b)
+        plain.append(b)
+    least = statistics.median(plain) * 1e3 * times
+    found = least + statistics.median(more) * 1e3 * times
+    return Row(name, found, least, least / found)
+
+
 def timed(work: Callable[[], object]) -> tuple[float, float]:
     """Wall-clock and CPU seconds (all threads) of one call."""
     wall, cpu = perf_counter(), process_time()

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import Row, compare
+from benchmarks.common import Row, compare, in_turns
 from noria.custom import checked, include_dir, open_library
 from noria.meta import DetectionParams, Detections, Layer, NetworkInfo
 
@@ -135,10 +135,12 @@ def rows() -> Iterator[Row]:
                 "ParseColumns": f"84x8400, {count} boxes",
             }[name]
             function, place = getattr(functions, name), tensor.ctypes.data
-            yield _in_turns(
+            yield in_turns(
                 f"C++ parser, {what}, {CALLS} frames",
                 partial(parser, layers, network, params),
                 partial(direct, function, place, *tensor.shape, 1),
+                repeat=1000,
+                times=CALLS,
             )
 
         yield from _guarded(library)
@@ -150,27 +152,6 @@ def rows() -> Iterator[Row]:
             _repeated(partial(sound, {}, network, params)),
             _repeated(lambda: found),
         )
-
-
-def _in_turns(
-    name: str, ours: Callable[[], object], reference: Callable[[], object], calls: int = 1000
-) -> Row:
-    """The median of single calls, and the median of what ours takes longer than its neighbour."""
-    more, plain = [], []
-    for i in range(calls):
-        first, second = (ours, reference) if i % 2 else (reference, ours)
-        start = perf_counter()
-        first()
-        middle = perf_counter()
-        second()
-        end = perf_counter()
-        times = (middle - start, end - middle)
-        a, b = times if i % 2 else times[::-1]
-        more.append(a - b)
-        plain.append(b)
-    least = statistics.median(plain) * 1e3 * CALLS
-    found = least + statistics.median(more) * 1e3 * CALLS
-    return Row(name, found, least, least / found)
 
 
 def _guarded(library: Path) -> Iterator[Row]:

@@ -19,7 +19,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from benchmarks.common import Row, compare, data_dir
+from benchmarks.common import Row, data_dir, in_turns
 from noria.engine import Plan
 from noria.engine.backends import get_backend, installed_backends
 from noria.engine.builder import BuildOptions, build
@@ -107,13 +107,17 @@ def _compared(runtime: str, plain: Path, changed: Path) -> Iterator[Row]:
     for name, value in sessions[1].run(x).items():
         np.testing.assert_allclose(sessions[0].run(x)[name], value, rtol=1e-3, atol=1e-3)
     runs = [lambda s=s: s.run(x) for s in sessions]
-    yield compare(f"YOLOX-nano with an identity plugin; without; {runtime}", runs[0], runs[1],
-                  repeat=201, warm_up=10)  # fmt: skip
-    yield compare(f"YOLOX-nano twice, for the noise; {runtime}", runs[2], runs[1],
-                  repeat=201, warm_up=10)  # fmt: skip
     pieces = _cut_in_two(plans[0], runtime)
-    yield compare(f"YOLOX-nano cut at the plugin; without; {runtime}",
-                  lambda: pieces.run(x), runs[1], repeat=201, warm_up=10)  # fmt: skip
+    runs.append(lambda: pieces.run(x))
+    for _ in range(10):
+        for run in runs:
+            run()
+    for what, run in (
+        ("with an identity plugin; without", runs[0]),
+        ("twice, for the noise", runs[2]),
+        ("cut at the plugin; without", runs[3]),
+    ):
+        yield in_turns(f"YOLOX-nano {what}; {runtime}", run, runs[1], repeat=300)
     pieces.close()
     for session in sessions:
         session.close()
