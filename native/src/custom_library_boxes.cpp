@@ -8,12 +8,15 @@ struct NumPy {
     nb::object ndarray, float32, int32;
 };
 
+// The GIL keeps others out; the lock of a static that is initialised in place would be waited for
+// with it.
 const NumPy &numpy() {
-    static const NumPy *const names = [] {  // lives as long as the interpreter
+    static const NumPy *names = nullptr;  // lives as long as the interpreter
+    if (!names) {
         const nb::module_ module = nb::module_::import_("numpy");
         const nb::object dtype = module.attr("dtype");
-        return new NumPy{module.attr("ndarray"), dtype("float32"), dtype("int32")};
-    }();
+        names = new NumPy{module.attr("ndarray"), dtype("float32"), dtype("int32")};
+    }
     return *names;
 }
 

@@ -4,8 +4,8 @@
 
 #include "custom_library_detector.h"
 
-// Arrays of one frame, not yet filled, all in one block: making memory and its owner once is what
-// counts for a few boxes.
+// Arrays of one frame, not yet filled, all in one block: with few boxes, making memory and an owner
+// for each array would take longer than filling them.
 class NumpyBoxes {
 public:
     NumpyBoxes(size_t count, bool with_angles);

@@ -127,6 +127,18 @@ def test_boxes_are_spoken_of_where_a_parser_returns_them(tmp_path: Path, name: s
     assert ("\nboxes " in shown) == parses
 
 
+@pytest.mark.parametrize(
+    ("code", "hint"),
+    [
+        ('extern "C" bool MyMaker(int) { return true; }', "what MyMaker is, the config tells"),
+        ("static int nothing;", 'is extern "C" missing?'),
+    ],
+)
+def test_functions_of_unusual_names_are_named(tmp_path: Path, code: str, hint: str) -> None:
+    (found,) = inspect_library(build(tmp_path, code)).hints
+    assert hint in found
+
+
 def test_what_it_prints_does_not_disturb(tmp_path: Path) -> None:
     code = '#include <cstdio>\nint x = printf("noria-inspect:{}\\nhello\\n");'
     report = inspect_library(build(tmp_path, code))

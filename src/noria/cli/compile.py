@@ -108,7 +108,7 @@ def _print(name: str, library: Path, parsers: list[str]) -> None:
     hints = export_hints(elf, has_plugins=may_have)
     found = ", ".join(parsers) or "no parser functions"
     if may_have and not hints:
-        found += f"; plugins that it registers: noria inspect {name}"
+        found += f"; what it makes and registers: noria inspect {name}"
     click.echo(f"{name}: {found}")
     for hint in hints:
         click.echo(f"hint: {hint}", err=True)

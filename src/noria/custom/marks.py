@@ -35,4 +35,11 @@ def export_hints(elf: ElfFile, *, has_plugins: bool = False) -> list[str]:
         return [f'write extern "C" before {names}: without it no config can name {names}']
     if entry_points(elf) or has_plugins or not GIVERS.isdisjoint(elf.exported()):
         return []
+    others = sorted(n for n in elf.functions() if not n.startswith("_"))
+    if others:
+        names = ", ".join(others[:4]) + (", …" if len(others) > 4 else "")
+        return [
+            f"no function has a usual name; what {names} is, the config tells by the key "
+            "(engine-create-func-name, parse-bbox-func-name …)"
+        ]
     return ['it exports no parser: is extern "C" missing?']
