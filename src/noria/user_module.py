@@ -91,7 +91,9 @@ def _import_failed(error: BaseException, path: Path) -> CustomLibraryError:
     if isinstance(error, SystemExit):
         found = f"the module ended the program while it was imported (exit code {error.code})"
     fix = trail
-    if isinstance(error, ModuleNotFoundError) and error.name:
+    if isinstance(error, ModuleNotFoundError) and error.name == "tensorrt":
+        fix = [*trail, "write: import noria.trt as trt"]
+    elif isinstance(error, ModuleNotFoundError) and error.name:
         fix = [
             *trail,
             f"{error.name} is neither beside {path.name} nor installed for {sys.executable}",

@@ -58,6 +58,7 @@ def test_missing_function_names_the_nearest_and_all_parsers(tmp_path: Path) -> N
         ("x = 1\ndef parse(:\n    pass\n", 2, "SyntaxError"),
         ("x = 1\n\ny = x / 0\n", 3, "ZeroDivisionError: division by zero"),
         ("import no_such_module_anywhere\n", 1, "neither beside my_parser.py nor installed"),
+        ("import tensorrt\n", 1, "write: import noria.trt as trt"),
         ("import sys\nsys.exit(3)\n", 2, "ended the program"),
     ],
 )

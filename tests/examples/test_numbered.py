@@ -19,6 +19,7 @@ from noria import open_source
 EXAMPLES = Path(__file__).parents[2] / "examples"
 HERE = ("01_ten_lines", "02_probes", "04_many_sources", "05_own_frames", "06_tensors")
 HERE += ("07_update_model", "08_plugin", "09_network_by_layers", "10_model_parser")
+HERE += ("11_cpp_plugin",)
 
 
 @pytest.fixture(scope="module")
@@ -255,3 +256,25 @@ def test_a_model_format_of_ones_own(examples: Path) -> None:
         "blinding",
     }
     assert (folder / "light.blocks_b2_gpu0_fp32.engine").exists()
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
+def test_a_plugin_in_cpp(examples: Path) -> None:
+    folder = examples / "11_cpp_plugin"
+    commands = re.findall(r"^    (python .+|noria .+)$", (folder / "README.md").read_text(), re.M)
+    assert len(commands) == 6
+    for command in commands:
+        words = command.split()
+        done = run(folder, *(words if words[0] == "noria" else words[1:]))
+        assert done.returncode == 0, (command, done.stderr)
+        if "inspect" in words:
+            assert "plugin Swish_TRT version 1" in done.stdout
+        if "run.py" in words:
+            difference = re.search(r"difference from NumPy: (\S+)", done.stdout)
+            assert difference is not None
+            assert float(difference[1]) < 1e-6
+        if "trace-plugins" in words:
+            assert " 0 failed" in done.stdout
+    done = run(folder, "run.py", "--without")
+    assert done.returncode == 1
+    assert "Swish_TRT version 1" in done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -52,6 +53,31 @@ def test_plugins_are_there_from_the_start(tmp_path):
     (tmp_path / "hardmax.py").write_text(data.HARDMAX)
     done = noria_exec(tmp_path, TWIN.format(load=""), "--plugins", "hardmax.py")
     assert done.stdout.split() == ["False", "True"]
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
+@pytest.mark.parametrize("given", ["libswish.so", "libgpu.so=libswish.so"])
+def test_compiled_plugins_are_loaded(tmp_path, given):
+    from noria.custom.compile import compile_library
+
+    example = Path(__file__).parents[2] / "examples" / "11_cpp_plugin"
+    compile_library([example / "swish.cpp"], tmp_path / "libswish.so")
+    load = "" if given == "libswish.so" else "import ctypes; ctypes.CDLL('libgpu.so')"
+    source = f"""
+import tensorrt as trt
+{load}
+print(trt.get_plugin_registry().get_creator("Swish_TRT", "1") is not None)
+"""
+    done = noria_exec(tmp_path, source, "--plugins", given)
+    assert done.stdout.split() == ["True"], done.stderr
+
+
+def test_a_file_that_is_no_plugins_is_refused(tmp_path):
+    (tmp_path / "model.onnx").write_bytes(b"\x08\x08")
+    done = noria_exec(tmp_path, "print('ran')", "--plugins", "model.onnx")
+    assert done.returncode != 0
+    assert "or a library of plugins that noria compile made" in done.stderr
+    assert "ran" not in done.stdout
 
 
 def test_other_libraries_are_opened(tmp_path):

@@ -55,6 +55,11 @@ class _Plan:
     link: list[str] = field(default_factory=list)
 
 
+_SYMBOLS = (
+    "-gdwarf-4"  # addr2line of binutils 2.40 names a wrong file for inlined code of version 5
+)
+
+
 def compile_library(
     sources: Sequence[str | Path],
     output: str | Path | None = None,
@@ -107,10 +112,10 @@ def compile_library(
         )
     _check_target(target)
     program = find_compiler(compiler)
-    common = [f"-std={standard}", "-fPIC", "-Wall", *(["-O0", "-g"] if debug else ["-O2"])]
+    common = [f"-std={standard}", "-fPIC", "-Wall", *(["-O0", _SYMBOLS] if debug else ["-O2"])]
     common += [f"-fsanitize={s}" for s in sanitize]
     if sanitize:
-        common += ["-fno-omit-frame-pointer", "-g"]
+        common += ["-fno-omit-frame-pointer", _SYMBOLS]
     common += [f"-D{macro}" for macro in define] + list(flags)
     folders = [f"-I{folder}" for folder in include]
     units, notices = compile_units(files, cuda)

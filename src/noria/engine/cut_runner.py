@@ -66,8 +66,9 @@ def load_plugins(
             where=where,
             fix=[
                 *(text for key in missing for text in registry.near(*key)),
-                "load the file that registers them first: custom-lib-path=<plugins.py>, or "
-                "get_plugin_registry().load_library(path)",
+                "load the file that registers them first, Python or compiled: custom-lib-path in a "
+                "config, --plugins of noria exec and trtexec, get_plugin_registry().load_library "
+                "in code",
             ],
         )
     loaded: list[EnginePlugin] = []

@@ -13,8 +13,8 @@ from noria.plugins.creators import IPluginCreatorInterface
 from noria.plugins.registry import LIBRARY_OPENERS, PluginRegistry
 from noria.user_module import describe, import_file
 
-__all__ = ["TWINS", "creators_of", "load_once", "open_plugin_file", "register_module",
-           "without_creators"]  # fmt: skip
+__all__ = ["TWINS", "creators_of", "load_given", "load_once", "open_plugin_file",
+           "register_module", "without_creators"]  # fmt: skip
 
 PYTHON_SUFFIXES = (".py", ".pyw")
 FUNCTIONS = ("get_plugin_creators", "getPluginCreators")
@@ -44,17 +44,26 @@ def load_once(path: Path, registry: PluginRegistry) -> None:
         CustomLibraryError: it fails.
     """
     path = path.absolute()
-    is_python = path.suffix.lower() in PYTHON_SUFFIXES
-    if _loaded.get(path) == _stamp(path) or not (is_python or LIBRARY_OPENERS):
-        return
-    if is_python:
-        registry.load_library(path)
-    else:
+    if path.suffix.lower() in PYTHON_SUFFIXES:
+        load_given(path, registry)
+    elif LIBRARY_OPENERS and _loaded.get(path) != _stamp(path):
         for opener in LIBRARY_OPENERS:
             creators = opener(path, registry)
             for creator in creators or ():
                 registry.register_creator(creator, creator.plugin_namespace)
-    _loaded[path] = _stamp(path)
+        _loaded[path] = _stamp(path)
+
+
+def load_given(path: Path, registry: PluginRegistry) -> None:
+    """Load what must be a file of plugins unless it is loaded as it stands.
+
+    Raises:
+        CustomLibraryError: it is of an unknown kind, or fails.
+    """
+    path = path.absolute()
+    if _loaded.get(path) != _stamp(path):
+        registry.load_library(path)
+        _loaded[path] = _stamp(path)
 
 
 def without_creators(registry: PluginRegistry) -> list[Path]:
@@ -91,7 +100,7 @@ def open_plugin_file(path: Path, registry: PluginRegistry) -> tuple[Any, list[An
     raise CustomLibraryError(
         "compiled plugins cannot be loaded from this file",
         where=str(path),
-        expected="a Python file of plugins (.py)",
+        expected="a Python file of plugins (.py), or a library of plugins that noria compile made",
         fix="write the plugin in Python and register it under the same name, version and "
         "namespace: noria init --plugin NAME writes a template",
     )

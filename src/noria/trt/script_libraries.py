@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from noria.errors import NoriaError
-from noria.plugins.library import TWINS, load_once
+from noria.plugins.library import TWINS, load_given, load_once
 from noria.plugins.registry import get_plugin_registry
 from noria.trt.shims.cudart_library import FUNCTIONS
 
@@ -45,7 +45,7 @@ def load_libraries(given: Iterable[str]) -> None:
         if mark:
             TWINS[Path(library).name] = path
         else:
-            load_once(path, get_plugin_registry())
+            load_given(path, get_plugin_registry())
     _watch()
 
 
@@ -59,7 +59,7 @@ def _watch() -> None:
         if path is None:
             original(self, name, *arguments, **more)
         elif path.name in TWINS:
-            load_once(TWINS[path.name], get_plugin_registry())
+            load_given(TWINS[path.name], get_plugin_registry())
             original(self, None, *arguments, **more)
         elif _CUDA.fullmatch(path.name):
             original(self, None, *arguments, **more)
