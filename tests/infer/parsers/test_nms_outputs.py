@@ -187,6 +187,32 @@ def test_efficient_nms_in_pixels_and_in_units(parse):
     np.testing.assert_allclose(again.boxes, found.boxes, atol=1e-4)
 
 
+UNIT = ("NoriaParseEfficientNMSUnit", "NvDsInferParseCustomBatchedNMSTLT")
+PIXELS = ("NoriaParseEfficientNMS", "NvDsInferParseYoloV5CustomBatchedNMSTLT")
+MANY = [[10, 20, 50, 60], [0, 0, 4, 4], [30, 30, 70, 75]]
+
+
+@pytest.mark.parametrize("name", UNIT)
+def test_pixels_are_not_taken_for_units(parse, name):
+    with pytest.raises(ParserError, match="boxes reach 75: they are in pixels") as caught:
+        parse(name, four(MANY, [0.9] * 3, [0] * 3), [0.25], (W, H))
+    assert "NoriaParseEfficientNMS," in str(caught.value)
+    wild = [[0.1, 0.1, 0.5, 0.5], [0, 0, 9e3, 9e3], [0.2, 0.2, 1.5, 1.2]]  # one box alone is odd
+    assert len(parse(name, four(wild, [0.9] * 3, [0] * 3), [0.25], (W, H))) == 3
+    below = four(MANY, [0.1] * 3, [0] * 3)
+    assert len(parse(name, below, [0.25], (W, H))) == 0
+
+
+@pytest.mark.parametrize("name", PIXELS)
+def test_units_are_not_taken_for_pixels(parse, name):
+    units = np.array(MANY) / 100
+    with pytest.raises(ParserError, match="boxes up to 0.75: they are in 0..1") as caught:
+        parse(name, four(units, [0.9] * 3, [0] * 3), [0.25], (W, H))
+    assert "clipBoxes" in str(caught.value)
+    small = [[0, 0, 1.5, 1.5], [0.1, 0.1, 0.2, 0.2]]
+    assert len(parse(name, four(small, [0.9] * 2, [0] * 2), [0.25], (W, H))) > 0
+
+
 def test_boxes_with_an_extra_axis_are_read(parse):
     arrays = four([[10, 20, 50, 60]], [0.9], [0])
     arrays[1], arrays[2] = arrays[1][:, None], arrays[2][:, None]

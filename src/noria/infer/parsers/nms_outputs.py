@@ -27,6 +27,7 @@ _SSD_TLT_ROWS = 200
 
 
 _LEAST_NORMAL_BITS = 1 << 23
+_NEVER_UNIT = 10  # pictures; networks that do not clip stay far below
 
 
 def _count(count: npt.NDArray[Any], available: int) -> int:
@@ -47,6 +48,27 @@ def _refuse_classes(class_ids: IntArray, params: DetectionParams) -> None:
             fix=f"set num-detected-classes to the classes of the model, at least {worst + 1}"
             if worst >= 0
             else "check that this is the parser for this model",
+        )
+
+
+def _refuse_scale(boxes: FloatArray, *, unit: bool) -> None:
+    """Boxes of the other scale would be empty, or all at an edge."""
+    if not len(boxes):
+        return
+    if unit and np.median(boxes.max(axis=1)) >= _NEVER_UNIT:
+        raise Unfit(
+            f"boxes reach {boxes.max():g}: they are in pixels, not in 0..1",
+            expected="corners in 0..1",
+            fix="take a parser of boxes in pixels: NoriaParseEfficientNMS, or "
+            "NvDsInferParseYoloV5CustomBatchedNMSTLT behind BatchedNMS",
+        )
+    if not unit and boxes.max() <= 1:
+        raise Unfit(
+            f"boxes up to {boxes.max():g}: they are in 0..1, not in pixels",
+            expected="corners in network pixels",
+            fix="take a parser of boxes in 0..1: NoriaParseEfficientNMSUnit, or "
+            "NvDsInferParseCustomBatchedNMSTLT behind BatchedNMS; BatchedNMS itself cuts boxes in "
+            "pixels to 0..1 unless its clipBoxes is 0",
         )
 
 
@@ -78,6 +100,7 @@ def _nms_rows(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> 
     rows = rows[:n][rows[:n, 2] >= first_threshold(params)]
     class_ids = class_numbers(rows[:, 1])
     _refuse_classes(class_ids, params)
+    _refuse_scale(rows[:, 3:], unit=True)
     w, h = np.float32(network.width), np.float32(network.height)
     x1, y1, x2, y2 = rows[:, 3:].T
     return pack(
@@ -99,6 +122,7 @@ def _nms_rows_whole_pixels(
     class_ids = class_numbers(rows[:, 1])
     keep = rows[:, 2] >= column_thresholds(params, class_ids)
     rows, class_ids = rows[keep], class_ids[keep]
+    _refuse_scale(rows[:, 3:], unit=True)
     w, h = network.width, network.height
     x1, x2 = (np.trunc(np.clip(rows[:, i] * np.float32(w), 0, w - 1)) for i in (3, 5))
     y1, y2 = (np.trunc(np.clip(rows[:, i] * np.float32(h), 0, h - 1)) for i in (4, 6))
@@ -123,6 +147,7 @@ def _batched_nms(
     keep &= (boxes[:, 2] >= boxes[:, 0]) & (boxes[:, 3] >= boxes[:, 1])
     first = np.nonzero(keep)[0][:_BATCHED_NMS_LIMIT]
     boxes, scores, class_ids = boxes[first], scores[first], class_ids[first]
+    _refuse_scale(boxes, unit=unit)
     if unit:
         boxes = boxes * np.array([network.width, network.height] * 2, np.float32)
     x1, y1, x2, y2 = boxes.T
@@ -192,6 +217,7 @@ def _after_nms(
     limits = column_thresholds(params, class_ids)
     keep = scores > limits if strict else scores >= limits
     boxes = boxes[:n][keep]
+    _refuse_scale(boxes, unit=unit)
     if unit:
         boxes = boxes * np.array([network.width, network.height] * 2, np.float32)
     x1, y1, x2, y2 = boxes.T
