@@ -206,7 +206,7 @@ def test_pixels_are_not_taken_for_units(parse, name):
 @pytest.mark.parametrize("name", PIXELS)
 def test_units_are_not_taken_for_pixels(parse, name):
     units = np.array(MANY) / 100
-    with pytest.raises(ParserError, match="boxes up to 0.75: they are in 0..1") as caught:
+    with pytest.raises(ParserError, match=r"boxes up to 0\.75: they are in 0\.\.1") as caught:
         parse(name, four(units, [0.9] * 3, [0] * 3), [0.25], (W, H))
     assert "clipBoxes" in str(caught.value)
     small = [[0, 0, 1.5, 1.5], [0.1, 0.1, 0.2, 0.2]]
