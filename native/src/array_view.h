@@ -18,6 +18,13 @@ public:
         return PyObject_GetBuffer(array.ptr(), &buffer_, PyBUF_C_CONTIGUOUS | flags) == 0;
     }
 
+    // The same for `data` of a noria.Layer. That may be code, which changes what the layer is in.
+    bool open_layer(nanobind::handle layer, int flags) {
+        static PyObject *const name = PyUnicode_InternFromString("data");
+        const nanobind::object array = nanobind::steal(PyObject_GetAttr(layer.ptr(), name));
+        return array.is_valid() && open(array, flags);
+    }
+
     const Py_buffer *operator->() const { return &buffer_; }
     const Py_buffer &operator*() const { return buffer_; }
 
@@ -26,9 +33,3 @@ private:
 };
 
 using ArrayViews = std::unique_ptr<ArrayView[]>;  // they are never moved
-
-// `data` of a noria.Layer.
-inline nanobind::object data_of_layer(nanobind::handle layer) {
-    static PyObject *const name = PyUnicode_InternFromString("data");
-    return nanobind::getattr(layer, name);
-}

@@ -61,12 +61,13 @@ BoundTensors::BoundTensors(CustomFunction &function, const nb::list &tensors,
 }
 
 BoundTensors::BoundTensors(CustomFunction &function, const nb::dict &layers)
-    : held_(new ArrayView[layers.size()]) {
+    : held_(new ArrayView[function.layer_count()]) {
     if (layers.size() != function.layer_count()) return;
     size_t i = 0;
     for (const auto &[name, layer] : layers) {
+        if (i == function.layer_count()) return;
         ArrayView &view = held_[i];
-        if (!view.open(data_of_layer(layer), as_tensor)) {
+        if (!view.open_layer(layer, as_tensor)) {
             PyErr_Clear();
             return;
         }
@@ -74,5 +75,5 @@ BoundTensors::BoundTensors(CustomFunction &function, const nb::dict &layers)
         if (data_type == no_type || view->ndim > NVDSINFER_MAX_DIMS || !is_aligned(*view)) return;
         bind_layer(function.layer(i++), *view, data_type);
     }
-    complete_ = true;
+    complete_ = i == function.layer_count();
 }

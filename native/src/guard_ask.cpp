@@ -83,10 +83,12 @@ GuardAsk::GuardAsk(const GuardWorker &worker, const nb::dict &layers,
     : worker_(worker), slots_(slots) {
     if (layers.size() != offsets.size())
         throw std::invalid_argument("there must be an offset for each layer");
-    for (const auto &[name, layer] : layers) {
+    for (const auto &[name_, layer] : layers) {
+        const nb::object name = nb::borrow(name_);
         ArrayView view;
-        if (!view.open(data_of_layer(layer), PyBUF_FORMAT)) throw nb::python_error();
-        tensors_.push_back({nb::borrow(name), view->format, {view->shape, view->shape + view->ndim},
+        if (!view.open_layer(layer, PyBUF_FORMAT)) throw nb::python_error();
+        if (tensors_.size() == offsets.size()) throw std::invalid_argument("the layers changed");
+        tensors_.push_back({name, view->format, {view->shape, view->shape + view->ndim},
                             offsets[tensors_.size()]});
     }
 }
@@ -104,8 +106,10 @@ nb::object GuardAsk::boxes(const nb::dict &layers, double timeout_s, uintptr_t i
     const ArrayViews views(new ArrayView[tensors_.size()]);
     GuardRequest request(tensors_.size());
     size_t i = 0;
-    for (const auto &[name, layer] : layers) {
-        if (!views[i].open(data_of_layer(layer), PyBUF_FORMAT)) {
+    for (const auto &[name_, layer] : layers) {
+        const nb::object name = nb::borrow(name_);
+        if (i == tensors_.size()) return others;
+        if (!views[i].open_layer(layer, PyBUF_FORMAT)) {
             PyErr_Clear();
             return others;
         }
@@ -113,6 +117,7 @@ nb::object GuardAsk::boxes(const nb::dict &layers, double timeout_s, uintptr_t i
         request.add(*views[i], in + tensors_[i].offset, slots_);
         ++i;
     }
+    if (i != tensors_.size()) return others;
     uint64_t *const words = worker_.channel.words();
     words[guard_op] = guard_call;
     const char *const ending = request.ask(worker_, timeout_s);

@@ -324,3 +324,36 @@ def test_calls_leave_no_memory_behind(
     for _ in range(300):
         parser(layers, network, params)
     assert resident_kb() - before < 20_000  # a leak of one vector a call would be 168,000
+
+
+class _Changing:
+    """A layer whose `data` changes the dict that it is in."""
+
+    def __init__(self, layers: dict[str, Layer], change: str) -> None:
+        self.layers, self.change = layers, change
+
+    @property
+    def data(self) -> np.ndarray:
+        array = np.array([0, 2, 7, 0], np.float32)  # two boxes
+        if self.change == "grows":
+            self.layers["b"] = Layer("b", array)
+        else:
+            self.layers.pop("b", None)
+        return array
+
+
+@pytest.mark.parametrize(("change", "left"), [("grows", 2), ("shrinks", 1)])
+def test_layers_that_change_while_they_are_looked_at(
+    compile_parser: Compile,
+    network: NetworkInfo,
+    params: DetectionParams,
+    change: str,
+    left: int,
+) -> None:
+    parse = open_library(compile_parser("commands.cpp")).bbox_parser("ParseCommand")
+    layers: dict[str, Layer] = {}
+    layers["a"] = _Changing(layers, change)  # type: ignore[assignment]
+    if change == "shrinks":
+        layers["b"] = Layer("b", np.zeros(3, np.float32))
+    found = parse(layers, network, params)
+    assert found.boxes[:, 2].tolist() == [left, left]  # the layers that it was given

@@ -113,6 +113,40 @@ def test_calls_go_on_when_the_memory_of_requests_has_moved(parsers: Parsers) -> 
         assert running.inputs.size > before
 
 
+class _Changing:
+    """A layer whose `data` changes the dict that it is in."""
+
+    def __init__(self, layers: dict[str, Layer], array: np.ndarray[Any, Any]) -> None:
+        self.layers, self.array = layers, array
+        self.change: Any = None
+
+    @property
+    def data(self) -> np.ndarray[Any, Any]:
+        if self.change:
+            self.change(self.layers)
+        return self.array
+
+
+def test_layers_that_change_or_are_none_end_no_worker(parsers: Parsers) -> None:
+    library = parsers[2]
+    parse = library.bbox_parser("ParseCommand")
+    array = np.zeros((1, 64), np.float32)
+    array[0, :3] = RETURNED, 2, 7
+    layers: dict[str, Layer] = {}
+    changing = _Changing(layers, array)
+    layers["a"], layers["b"] = changing, Layer("b", array)  # type: ignore[assignment]
+    for _ in range(3):
+        assert parse(layers, NETWORKS[0], PARAMS[0]).boxes[:, 2].tolist() == [2, 2]
+    worker = library.process.pid
+    changing.change = lambda layers: layers.pop("b", None)
+    assert parse(layers, NETWORKS[0], PARAMS[0]).boxes[:, 2].tolist() == [1, 1]
+    changing.change = lambda layers: layers.setdefault("b", Layer("b", array))
+    assert parse(layers, NETWORKS[0], PARAMS[0]).boxes[:, 2].tolist() == [2, 2]
+    with pytest.raises(NoriaError, match="has no attribute"):
+        parse({"a": None, "b": layers["b"]}, NETWORKS[0], PARAMS[0])  # type: ignore[dict-item]
+    assert library.process.pid == worker
+
+
 def outcome(
     parse: BoxParser, layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
 ) -> Any:
