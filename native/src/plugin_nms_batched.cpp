@@ -17,7 +17,8 @@ std::int32_t batched(const Heads &heads, const BatchedRule &rule, const Out &out
     std::int32_t count = 0;
     while (count < rule.keep) {
         const Candidate *next = best.next();
-        if (!next) break;
+        // where denormal numbers count as 0, the next number above 0 lets 0 through
+        if (!next || !(next->score > rule.score_threshold)) break;
         const std::size_t c = next->index / heads.n, row = next->index % heads.n;
         if (seen[c]++ >= rule.top) continue;
         const float *p = heads.boxes + 4 * (heads.sets == 1 ? row : row * heads.sets + c);

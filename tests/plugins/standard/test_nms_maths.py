@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
+import ctypes.util
+import platform
+import threading
 from typing import Any
 
 import numpy as np
@@ -228,6 +232,29 @@ def test_an_overlap_at_the_threshold_suppresses_in_one_and_not_in_the_other() ->
     options: dict[str, Any] = {"keep": 2, "top": 2, "iou_threshold": 0.5}
     assert batched_nms(boxes, scores, score_threshold=0.7, **options).count == 2
     assert batched_nms(boxes, scores, score_threshold=np.float32(0.8), **options).count == 1
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="sets a register of x86")
+def test_scores_of_zero_are_not_above_it_where_denormal_numbers_are_zero() -> None:
+    """Libraries compiled with -ffast-math make it so for the threads that load them."""
+    boxes = np.arange(24, dtype=np.float32).reshape(1, 6, 1, 4) * 10
+    scores = np.zeros((1, 6, 2), np.float32)
+    scores[0, 1, 0] = 0.5
+    counts = []
+
+    def run() -> None:
+        maths = ctypes.CDLL(ctypes.util.find_library("m"))
+        environment = (ctypes.c_uint32 * 8)()  # the last word is MXCSR
+        maths.fegetenv(environment)
+        environment[7] |= 0x8040
+        maths.fesetenv(environment)
+        options: dict[str, Any] = {"keep": 10, "top": 10, "iou_threshold": 0.5}
+        counts.append(batched_nms(boxes, scores, score_threshold=0.0, **options).count.tolist())
+
+    thread = threading.Thread(target=run)  # others keep theirs
+    thread.start()
+    thread.join()
+    assert counts == [[1]]
 
 
 def test_greedy_stops_when_it_has_enough_and_keeps_classes_apart() -> None:
