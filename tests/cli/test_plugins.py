@@ -99,6 +99,35 @@ def test_a_trace_shows_what_failed(with_template: Path) -> None:
     assert (built.stdout + built.stderr).count("NameError") == 1
 
 
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        ("os.kill(os.getpid(), 11)", "SIGSEGV"),
+        ("os._exit(0)", "ended its process"),
+        ("import ctypes; ctypes.CDLL(None).exit(0)", "ended its process"),
+    ],
+)
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_trace_outlives_a_plugin_that_ends_the_process(
+    with_template: Path, end: str, words: str, as_json: bool
+) -> None:
+    library = with_template / "mylayer_trt_plugin.py"
+    source = library.read_text()
+    assert "y[...] = x" in source
+    library.write_text(source.replace("y[...] = x", f"import os; {end}; y[...] = x"))
+    flags = ["--json"] if as_json else []
+    done = noria("trace-plugins", "model.onnx", "--library", library, *flags, cwd=with_template)
+    assert done.returncode == 5, done.stderr
+    assert words in done.stderr
+    assert "enqueue (phase run, layer 'scale')" in done.stderr
+    assert "create_plugin" in done.stdout
+    if as_json:
+        told = json.loads(done.stdout)
+        assert told["unfinished"]["method"] == "enqueue"
+        assert words in told["error"]
+        assert [c["phase"] for c in told["calls"]].count("save") > 0
+
+
 def test_a_trace_calls_plugins_by_their_names(with_template: Path) -> None:
     made, _ = conv_plugin_conv("LReLU_TRT", negSlope=0.1)
     save(made, with_template, "standard.onnx")

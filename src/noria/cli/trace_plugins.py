@@ -12,6 +12,7 @@ from noria.cli.output import console, print_json, print_notices, printable
 from noria.errors import NoriaError
 
 if TYPE_CHECKING:
+    from noria.cli.trace_journal import Lost
     from noria.engine.plan import Plan
     from noria.plugins.trace import Tracer
 
@@ -52,18 +53,25 @@ def trace_plugins(
 
     Nothing is written. The exit code is 0 if no call failed.
     """
+    from noria.cli.trace_journal import Journal, Lost
     from noria.plugins.registry import get_plugin_registry
     from noria.plugins.trace import Tracer
 
+    journal = Journal()
+    try:
+        journal.split()
+    except Lost as lost:
+        return _lost(lost, phases, as_json)
     for library in libraries:
         get_plugin_registry().load_library(library)
     failure: NoriaError | None = None
     plan: Plan | None = None
-    with Tracer() as tracer:
+    with Tracer(journal=journal.write) as tracer:
         try:
             plan = _live(file, batch, runs, backend)
         except NoriaError as error:
             failure = error
+    journal.done()
     calls = [c for c in tracer.calls if not phases or c.phase in phases]
     if as_json:
         print_json(
@@ -85,6 +93,28 @@ def trace_plugins(
         click.echo(printable(str(failure)), err=True)
         return failure.exit_code
     return 5 if tracer.failures else 0
+
+
+def _lost(lost: Lost, phases: tuple[str, ...], as_json: bool) -> int:
+    """Show what had been called when the plugins' process ended."""
+    last = lost.last
+    who = "code between the calls"
+    if last is not None:
+        who = f"{last.cls}#{last.object}.{last.method} (phase {last.phase}, layer {last.layer!r})"
+    text = f"{who} {lost.found}"
+    calls = [c for c in lost.calls if not phases or c.phase in phases]
+    if as_json:
+        unfinished = None if last is None else asdict(last)
+        error = {"calls": [asdict(c) for c in calls], "unfinished": unfinished, "plugins": []}
+        print_json(error | {"error": text, "backtrace": lost.trace})
+    else:
+        if calls:
+            _print(calls)
+        for line in lost.trace:
+            click.echo(printable(f"  {line}"), err=True)
+    click.secho("error: ", fg="red", err=True, nl=False)
+    click.echo(printable(text), err=True)
+    return 5
 
 
 def _live(file: Path, batch: int, runs: int, backend: str | None) -> Plan:

@@ -181,6 +181,7 @@ def wrong(instance: Instance, method: str, found: str, expected: str) -> PluginE
 def _traced(
     phase: Phase, layer: str, where: str, target: Any, method: str, arguments: tuple[Any, ...]
 ) -> Any:
+    trace.begin(phase, layer, target, method, arguments)
     started = time.perf_counter()
     try:
         result = getattr(target, method)(*arguments)

@@ -12,11 +12,11 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = ["Phase", "PluginCall", "Tracer", "active", "label", "record"]
+__all__ = ["Phase", "PluginCall", "Tracer", "active", "begin", "label", "record"]
 
 Phase = Literal["register", "parse", "build", "save", "load", "run", "destroy"]
 MAX_TEXT = 80
@@ -63,13 +63,18 @@ class Tracer:
 
     Args:
         most: calls that are kept; later ones are counted only.
+        journal: told of each call, once when it begins and once when it is over: for code that may
+            end the process.
 
     Attributes:
         calls: what happened, in order.
         dropped: how many calls came after `most`.
     """
 
-    def __init__(self, most: int = 100_000) -> None:
+    def __init__(
+        self, most: int = 100_000, journal: Callable[[PluginCall, bool], None] | None = None
+    ) -> None:
+        self._journal = journal
         self.calls: list[PluginCall] = []
         self.dropped = 0
         self._most = most
@@ -125,21 +130,34 @@ class Tracer:
             if len(self.calls) >= self._most:
                 self.dropped += 1
                 return
-            self.calls.append(
-                PluginCall(
-                    number=len(self.calls) + 1,
-                    phase=phase,
-                    layer=layer,
-                    object=self._number(target),
-                    cls=label(target),
-                    method=method,
-                    arguments=", ".join(map(self._text, arguments)),
-                    made=self._number(result) if made and result is not None else 0,
-                    result="" if result is None or error else self._text(result),
-                    seconds=seconds,
-                    error=error,
-                )
+            call = PluginCall(
+                number=len(self.calls) + 1,
+                phase=phase,
+                layer=layer,
+                object=self._number(target),
+                cls=label(target),
+                method=method,
+                arguments=", ".join(map(self._text, arguments)),
+                made=self._number(result) if made and result is not None else 0,
+                result="" if result is None or error else self._text(result),
+                seconds=seconds,
+                error=error,
             )
+            self.calls.append(call)
+        if self._journal is not None:
+            self._journal(call, True)
+
+    def begin(
+        self, phase: Phase, layer: str, target: Any, method: str, arguments: tuple[Any, ...]
+    ) -> None:
+        """A call begins; see `begin`."""
+        if self._journal is None:
+            return
+        with self._lock:
+            number, known = len(self.calls) + 1, self._number(target)
+            words = ", ".join(map(self._text, arguments))
+        call = PluginCall(number, phase, layer, known, label(target), method, words, "", 0.0)
+        self._journal(call, False)
 
     def _text(self, value: Any) -> str:
         """A value in short; objects that this trace knows by their numbers."""
@@ -189,6 +207,12 @@ def label(target: Any) -> str:
 def active() -> bool:
     """Whether anybody listens."""
     return bool(_open)
+
+
+def begin(phase: Phase, layer: str, target: Any, method: str, arguments: tuple[Any, ...]) -> None:
+    """Tell every open tracer that a call begins."""
+    for tracer in tuple(_open):
+        tracer.begin(phase, layer, target, method, arguments)
 
 
 def record(
