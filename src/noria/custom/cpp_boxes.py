@@ -88,16 +88,18 @@ class CppBoxParser(_WithThresholds):
             ParserReturnedFalse: it returned false.
             ParserError: it threw, returned what cannot be boxes, or a layer cannot be passed to it.
         """
-
+        if type(layers) is not dict:
+            layers = dict(layers)
         with self.lock:
-            self.set_params(params)
-            self.set_layers(layers)
-            if type(layers) is not dict:
-                layers = dict(layers)
+            self.enter()
             try:
+                self.set_params(params)
+                self.set_layers(layers)
                 found = self.native.parse(layers, *size_of(network), *self.box_words, MAX_OBJECTS)
             except FAILURES as error:
                 raise self.failed(error) from error
+            finally:
+                self.inside = False
         if found is None:
             raise self.returned_false()
         if found is False:

@@ -14,7 +14,7 @@ from noria.custom.names import demangled
 from noria.errors import ParserError
 from noria.meta import Layer, NetworkInfo
 
-__all__ = ["FAILURES", "CppFunction", "ParserReturnedFalse", "missing_function"]
+__all__ = ["FAILURES", "CppFunction", "ParserReturnedFalse", "missing_function", "nested"]
 
 DATA_TYPES: dict[np.dtype[Any], int] = {
     np.dtype(np.float32): 0,
@@ -42,6 +42,7 @@ class CppFunction:
     Attributes:
         where: library and function, as errors name it.
         lock: held from handing over names and thresholds to the end of the call they are for.
+        inside: there is such a call.
     """
 
     nothing = "the frame counts as one without objects"
@@ -50,7 +51,8 @@ class CppFunction:
     def __init__(self, native: Any, where: str) -> None:
         self.native = native
         self.where = where
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
+        self.inside = False
         self._names: tuple[str, ...] | None = None
 
     def invoke(
@@ -69,14 +71,27 @@ class CppFunction:
         """
         tensors, types = self._tensors(layers)
         with self.lock:
-            self.set_layers(layers)
+            self.enter()
             try:
+                self.set_layers(layers)
                 result = call(tensors, types)
             except FAILURES as error:
                 raise self.failed(error) from error
+            finally:
+                self.inside = False
         if result is None:
             raise self.returned_false()
         return result
+
+    def enter(self) -> None:
+        """A call begins; the lock is held.
+
+        Raises:
+            ParserError: this thread is in a call already.
+        """
+        if self.inside:
+            raise nested(self.where)
+        self.inside = True
 
     def failed(self, error: Exception) -> ParserError:
         """The error for one of `FAILURES`."""
@@ -110,6 +125,15 @@ class CppFunction:
             # Binding indices count inputs and outputs together; the input is 0.
             self.native.set_layers(list(names), list(range(1, len(names) + 1)))
             self._names = names
+
+
+def nested(where: str) -> ParserError:
+    """The error for a call out of a call in the same thread."""
+    return ParserError(
+        "the parser is called while it is called, by the same thread",
+        where=where,
+        fix="a signal handler or a finaliser does so: it can set a flag for the program instead",
+    )
 
 
 def missing_function(call: Exception, where: str) -> ParserError:

@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from noria.custom import open_library
 from noria.custom.guard import GuardOptions, LibraryDied, keeper
 from noria.custom.guard.library import GuardedLibrary
+from noria.errors import ParserError
 from noria.meta import DetectionParams, Layer, NetworkInfo
 from tests.custom.conftest import Compile
 
@@ -119,3 +121,49 @@ def test_signals_of_the_application_do_not_prolong_the_limit(ask: Ask) -> None:
         signal.signal(signal.SIGALRM, before)
     assert time.monotonic() - started < TIMEOUT_S + 5
     assert ticks
+
+
+@pytest.mark.parametrize("guard", ["always", "never"])
+def test_a_call_out_of_a_call_is_refused(
+    compile_parser: Compile, tmp_path: Path, guard: Any
+) -> None:
+    """By a handler of a signal, which Python runs while it waits or right after the call."""
+    options = GuardOptions(crash_dir=tmp_path)
+    library = open_library(compile_parser("slow.cpp"), guard=guard, guard_options=options)
+    parse = library.bbox_parser("ParseSlowly")
+    layers = {"a": Layer("a", np.full(4, 7, np.float32))}
+    others = {"a": Layer("a", np.full(4, 8, np.float32))}
+    told: list[str] = []
+
+    def again(*_: object) -> None:
+        try:
+            told.append(str(parse(others, NETWORK, PARAMS).boxes[0, 0]))
+        except ParserError as error:
+            told.append(error.found)
+
+    before = signal.signal(signal.SIGALRM, again)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        assert parse(layers, NETWORK, PARAMS).boxes[0, 0] == 7
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert told == ["the parser is called while it is called, by the same thread"] or told == [
+        "8.0"
+    ]
+    assert parse(others, NETWORK, PARAMS).boxes[0, 0] == 8
+    if isinstance(library, GuardedLibrary):
+        library.close()
+
+
+def test_a_library_closed_during_a_call_says_so(library: GuardedLibrary, ask: Ask) -> None:
+    ask(PLAIN)
+    before = signal.signal(signal.SIGALRM, lambda *_: library.close())
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(LibraryDied, match="was closed during the call"):
+            ask(ENDLESS)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert ask(PLAIN) == SIZE - 2

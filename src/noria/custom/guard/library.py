@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from noria.custom.cpp_function import nested
 from noria.custom.guard import wire
 from noria.custom.guard.arena import OutputArena
 from noria.custom.guard.cases import Params, ParserKind, network_json, params_json
@@ -63,6 +64,7 @@ class GuardedLibrary:
         self._has_initializer = False
         self._said: set[Notice] = set()
         self._prepared: weakref.ref[_Function] | None = None
+        self._inside = False  # a call is under way, of the thread that has the process
         self._clean = 0
         self._cases = 0
         me = weakref.ref(self)  # without a cycle, the worker ends when nobody has the library
@@ -202,6 +204,9 @@ class GuardedLibrary:
         """One call of a parser in the worker; whose results are still to be checked."""
         process = self.process
         with process.lock:
+            if self._inside:
+                raise nested(function.where)
+            self._inside = True
             try:
                 process.running(function.where)
                 asked = None
@@ -221,6 +226,8 @@ class GuardedLibrary:
                 raise self._with_case(error, function, layers, network, params) from None
             except ParserError as error:
                 raise self._with_limit(error) from None
+            finally:
+                self._inside = False
             if self.guard == "auto":
                 self._count_clean()
             return found

@@ -254,7 +254,8 @@ class GuardedProcess:
             LibraryDied, NoriaError: as `invoke`.
         """
         running = self._running
-        assert running is not None
+        if running is None:
+            raise self._closed(what)
         if asked is None:
             running.words[wire.OP] = wire.CALL
             slots = self.arena.slots if shared else None
@@ -403,7 +404,8 @@ class GuardedProcess:
         """The error for a worker that is over or will be at once; it is gone afterwards."""
         running, self._running = self._running, None
         self._holder.running = None
-        assert running is not None
+        if running is None:
+            return self._closed(what)
         kind: Ending = "late" if ending == "late" else "died" if ending == "died" else "nonsense"
         report, code = running.end(kind)
         found, trace = describe(report, code, kind, timeout_s)
@@ -414,6 +416,10 @@ class GuardedProcess:
         self._not_before = monotonic() + pause
         self._last = Death(found, trace, report, code)
         return self._error(what, self._last)
+
+    def _closed(self, what: str) -> LibraryDied:
+        """The error for a call during which `close` was called: by a signal handler, say."""
+        return LibraryDied("the function's worker was closed during the call", where=what)
 
     def _error(self, what: str, death: Death) -> LibraryDied:
         limit = self.options.restarts
