@@ -95,6 +95,19 @@ class DetectorParser(CustomFunction):
         What decode_boxes gives, if the boxes are sound and no more than `most`; else what call() gives; or False if the layers (a dict) cannot be passed as they are.
         """
 
+class DetectorCalls:
+    """Calls of a detector parser like its last one."""
+
+    def __init__(self, parser: DetectorParser, network: object, params: object, layers: dict, width: int, height: int, channels: int, words: int, with_angles: bool, most: int) -> None: ...
+
+    def call(self, layers: object, network: object, params: object) -> object:
+        """
+        What parse() gives; also False if network, params or names of layers are others, or a call is under way: nothing was called.
+        """
+
+    @property
+    def inside(self) -> bool: ...
+
 class InstanceParser(CustomFunction):
     """An instance parser of a custom library."""
 

@@ -2,4 +2,4 @@
 
 __all__ = ["NATIVE_API"]
 
-NATIVE_API = "c129272fcd8f"
+NATIVE_API = "100185f76890"

@@ -117,6 +117,29 @@ def test_layers_in_any_memory_order_arrive_contiguous(
         np.testing.assert_array_equal(rows_of(result), rows)
 
 
+def test_what_changes_between_calls_arrives(
+    zoo: Path, network: NetworkInfo, params: DetectionParams
+) -> None:
+    """Calls like the last one are told less; any other one is told all."""
+    networks = [network, NetworkInfo(64, 48, 1)]
+    thresholds = [params, DetectionParams(3, np.array([0.1, 0.2, 0.3], np.float32))]
+    data = [np.arange(6, dtype=np.float32), np.ones((2, 3), np.int32)]
+    library = open_library(zoo)
+    parser = library.bbox_parser("ParseEcho")
+    first: dict[tuple[int, ...], np.ndarray] = {}
+    rng = np.random.default_rng(0)
+    for step in range(200):
+        if step % 3 != 2:  # two calls alike now and then
+            choice = tuple(int(n) for n in rng.integers(0, 2, 5))
+        name = ["a", "another"][choice[2]]
+        layers = {name: Layer(name, data[choice[3]]), "last": Layer("last", data[choice[4]])}
+        arguments = layers, networks[choice[0]], thresholds[choice[1]]
+        if choice not in first:
+            first[choice] = rows_of(library.bbox_parser("ParseEcho")(*arguments))
+        np.testing.assert_array_equal(rows_of(parser(*arguments)), first[choice])
+    assert len({rows.tobytes() for rows in first.values()}) == len(first) > 20
+
+
 def test_layers_that_are_not_aligned_arrive_aligned(
     zoo28: Path, network: NetworkInfo, params: DetectionParams
 ) -> None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from noria import _native
 from noria.custom.box_layout import LayoutDecision
-from noria.custom.cpp_function import FAILURES, CppFunction, size_of
+from noria.custom.cpp_function import FAILURES, CppFunction, nested, size_of
 from noria.custom.validate import (
     MAX_MASK_PIXELS,
     MAX_MASKS_PIXELS,
@@ -75,6 +75,13 @@ class CppBoxParser(_WithThresholds):
         super().__init__(native, where, decisions)
         self._layout = layout
         self._rotation = rotation
+        self.calls: Any = None  # a `DetectorCalls` for calls like the last one, once that is known
+
+    def enter(self) -> None:
+        """See `CppFunction`."""
+        if self.calls is not None and self.calls.inside:
+            raise nested(self.where)
+        super().enter()
 
     def parse(
         self, layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
@@ -93,17 +100,28 @@ class CppBoxParser(_WithThresholds):
         with self.lock:
             self.enter()
             try:
+                self.calls = None
                 self.set_params(params)
                 self.set_layers(layers)
-                found = self.native.parse(layers, *size_of(network), *self.box_words, MAX_OBJECTS)
+                how = (*size_of(network), *self.box_words, MAX_OBJECTS)
+                found = self.native.parse(layers, *how)
+                if self.box_words[0]:
+                    like = (network, params, layers, *how)
+                    self.calls = _native.DetectorCalls(self.native, *like)
             except FAILURES as error:
                 raise self.failed(error) from error
             finally:
                 self.inside = False
-        if found is None:
-            raise self.returned_false()
         if found is False:
             found = self._parse_converted(layers, network, params)
+        return self.taken(found, network, params)
+
+    def taken(
+        self, found: Any, network: NetworkInfo, params: DetectionParams
+    ) -> tuple[Detections, bool]:
+        """What `parse` returns and raises for what a native call gave."""
+        if found is None:
+            raise self.returned_false()
         if len(found) == 2:
             found = self._decoded(found, network, params)
         boxes, scores, ids, angles, sound = found
@@ -119,6 +137,7 @@ class CppBoxParser(_WithThresholds):
             self.set_params(params)
             return self.native.call(tensors, types, *size_of(network))
 
+        self.calls = None
         return self.invoke(layers, call)
 
     def _decoded(
@@ -152,7 +171,20 @@ class CheckedCppParser(CheckedParser):
     def __call__(
         self, layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
     ) -> Detections:
-        detections, sound = self._cpp.parse(layers, network, params)
+        cpp = self._cpp
+        found: Any = False
+        with cpp.lock:
+            if cpp.calls is not None:
+                try:
+                    found = cpp.calls.call(layers, network, params)
+                except FAILURES as error:
+                    raise cpp.failed(error) from error
+        if found is False:
+            detections, sound = cpp.parse(layers, network, params)
+        elif found is None or len(found) == 2:
+            detections, sound = cpp.taken(found, network, params)
+        else:
+            return Detections.unchecked(found[0], found[1], found[2], angles=found[3])
         if sound and len(detections.scores) <= MAX_OBJECTS:
             return detections
         return self.check(detections, params)
