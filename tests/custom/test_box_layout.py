@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from noria.custom import CustomLibrary, open_library
 from noria.custom.abi import candidates, plausibility
+from noria.custom.guard import GuardMode, keeper
+from noria.custom.guard.library import GuardedLibrary
 from noria.errors import CustomLibraryError, ParserError
 from noria.meta import DetectionParams, NetworkInfo
 from noria.notices import Notice
@@ -106,6 +108,24 @@ def test_the_user_has_the_last_word(compile_parser: Compile, layout: int) -> Non
     with pytest.raises(ParserError, match="not a whole number of boxes") as caught:
         run(wrong, 1)
     assert "abi" in str(caught.value)
+
+
+@pytest.mark.parametrize("guard", ["never", "always"])
+@pytest.mark.parametrize(
+    ("layout", "told"), [("24", "returned 1,200,000 boxes"), ("auto", "at least 1,028,571 boxes")]
+)
+def test_too_many_boxes_are_counted_in_their_layout(
+    compile_parser: Compile, guard: GuardMode, layout: str, told: str
+) -> None:
+    if guard == "always" and (reason := keeper.can_guard()) is not None:
+        pytest.skip(f"no workers here: {reason}")
+    path = foreign(compile_parser, 24, quiet=True)
+    library = open_library(path, abi=layout, guard=guard)
+    rows = rows_layer(np.zeros((1_200_000, 6), np.float32))
+    with pytest.raises(ParserError, match=told):
+        library.bbox_parser("ParseRows")(rows, NETWORK, PARAMS)
+    if isinstance(library, GuardedLibrary):
+        library.close()
 
 
 def test_only_three_layouts_can_be_set(compile_parser: Compile) -> None:

@@ -145,7 +145,8 @@ class CppBoxParser(_WithThresholds):
     ) -> Any:
         data, capacity = left
         if data.size > 28 * MAX_OBJECTS:
-            raise too_many(data.size // 28, self.where)
+            words = self.box_words[0]
+            raise too_many(data.size // (4 * words or 28), self.where, exact=words > 0)
         layout = 28
         if data.size:
             layout = self._layout.of_frame(data, capacity, network, params, self.where)

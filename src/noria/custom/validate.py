@@ -127,10 +127,10 @@ def checked(parser: BoxParser, where: str, *, folder: Path | None = None) -> Che
     return CheckedParser(parser, where, folder)
 
 
-def too_many(count: int, where: str) -> ParserError:
-    """The error for an absurd number of boxes."""
+def too_many(count: int, where: str, *, exact: bool = True) -> ParserError:
+    """The error for an absurd number of boxes; not `exact`: there are that many or more."""
     return ParserError(
-        f"the parser returned {count:,} boxes for one frame",
+        f"the parser returned {'' if exact else 'at least '}{count:,} boxes for one frame",
         where=where,
         expected=f"at most {MAX_OBJECTS:,}",
         fix="skip candidates below params.per_class_threshold, or check the decoding loop's bounds",
