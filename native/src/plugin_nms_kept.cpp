@@ -3,14 +3,7 @@
 
 #include "plugin_nms.h"
 
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("no-trapping-math")  // lets comparisons become masks; values are unchanged
-#endif
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__)
-#define NORIA_WIDE __attribute__((target_clones("avx2", "default")))
-#else
-#define NORIA_WIDE
-#endif
+#include "vectorise.h"  // last: see there
 
 namespace noria::plugin_nms {
 namespace {
