@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterable
-from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
 
@@ -184,7 +183,7 @@ def _more(item: ObjectMeta) -> dict[str, object]:
             {
                 "component_id": c.component_id,
                 "type": c.classifier_type,
-                "labels": [asdict(label) for label in c.labels],
+                "labels": [label._asdict() for label in c.labels],
             }
             for c in item.classifiers
         ],
