@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,12 +17,13 @@ from noria.custom.cpp_boxes import (
 )
 from noria.custom.cpp_function import CppFunction, ParserReturnedFalse
 from noria.custom.cpp_items import CppClassifierParser, CppSegmentationParser, cpp_initializer
-from noria.custom.entry_points import returns_boxes
+from noria.custom.entry_points import returns_boxes, standing
 from noria.custom.host.loading import open_shared_object
 from noria.custom.inputs import INPUT_INITIALIZER, InputInitializer, checked_initializer
 from noria.custom.library import compile_command
 from noria.custom.load_errors import check_header, load_failed
 from noria.custom.load_stand_ins import note_calls, provide_stand_ins
+from noria.custom.missing import missing_function
 from noria.custom.names import demangled, missing_name_hints, parser_like
 from noria.custom.validate import CheckedParser
 from noria.custom.validate_maps import CheckedClassifier, CheckedSegmentation
@@ -38,6 +40,13 @@ _OLD_STRING = re.compile(r"_ZNK?Ss|_ZSs")
 
 # By convention, these take device pointers.
 _TAKES_DEVICE_POINTERS = re.compile(r"(_cuda|Cuda)$")
+
+_KINDS: dict[type[CppFunction], str] = {
+    CppBoxParser: "detector",
+    CppInstanceParser: "instance segmentation",
+    CppClassifierParser: "classifier",
+    CppSegmentationParser: "segmentation",
+}
 
 
 class CppLibrary:
@@ -145,7 +154,7 @@ class CppLibrary:
         if symbol == 1:
             raise CustomLibraryError(f"{name} is a variable, not a function", where=where)
         if not self._object.has(name):
-            raise self._missing(name, kind.check_macro)
+            raise missing_function(self._elf, name, _KINDS[kind], kind.check_macro)
         if _TAKES_DEVICE_POINTERS.search(name):
             others = [n for n in self.symbols() if not _TAKES_DEVICE_POINTERS.search(n)]
             raise CustomLibraryError(
@@ -153,32 +162,10 @@ class CppLibrary:
                 where=where,
                 expected="a parser for host memory",
                 fix=missing_name_hints(
-                    _TAKES_DEVICE_POINTERS.sub("", name), others, kind="other parsers"
+                    _TAKES_DEVICE_POINTERS.sub("", name),
+                    others,
+                    kind="other parsers",
+                    standing=partial(standing, wanted=_KINDS[kind]),
                 ),
             )
         return where
-
-    def _missing(self, name: str, check_macro: str) -> CustomLibraryError:
-        for symbol in self._elf.functions():
-            if symbol.startswith("_Z") and f"{len(name)}{name}" in symbol:
-                signature = _native.demangle(symbol)
-                if signature.partition("(")[0].rpartition("::")[2] == name:
-                    return CustomLibraryError(
-                        f"{name} has C++ linkage: its name in the library is {symbol}",
-                        where=str(self.path),
-                        expected="a function with C linkage",
-                        fix=[
-                            f'write extern "C" before bool {name}(…) in its source, and compile it '
-                            "again",
-                            f"{check_macro}({name}); reports this at compile time",
-                        ],
-                    )
-        functions = [n for n in self._elf.functions() if not n.startswith("_")]
-        names, kind = self.symbols(), "parser-like functions"
-        if not names and functions:
-            names, kind = functions, "functions"
-        return CustomLibraryError(
-            f"the library has no function {name!r}",
-            where=str(self.path),
-            fix=missing_name_hints(name, names, kind=f"exported {kind}"),
-        )

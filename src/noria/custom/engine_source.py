@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from noria.config.model_files import model_kind
 from noria.custom.elf import ElfError, ElfFile
+from noria.custom.missing import missing_function
 from noria.engine.model_source import MadeSource
 from noria.errors import CustomLibraryError
 from noria.notices import Notice
@@ -63,11 +64,8 @@ def engine_source(cfg: ModelConfig, notes: list[Notice]) -> MadeSource | None:
     exported = elf.exported()
     named = cfg.engine_create_func_name
     if named and named not in exported:
-        raise CustomLibraryError(
-            f"the library has no function {named!r}",
-            where=_at(cfg, "engine_create_func_name"),
-            expected=f"a function with C linkage in {path.name} that creates an engine",
-        )
+        macro = "CHECK_CUSTOM_ENGINE_CREATE_FUNC_PROTOTYPE"
+        raise missing_function(elf, named, "engine creator", macro)
     function = named or next((n for n in (CUDA_ENGINE_GET, MODEL_PARSER) if n in exported), None)
     from noria.custom.host.loading import uses_host
 

@@ -20,6 +20,7 @@ __all__ = [
     "entry_points",
     "filled",
     "returns_boxes",
+    "standing",
     "without_c_linkage",
 ]
 
@@ -156,8 +157,7 @@ def entry_points(elf: ElfFile) -> list[EntryPoint]:
     for name in names:
         if name in FIXED or not _may_be(name):
             continue
-        kind = next((k for pattern, k in _BY_NAME if re.search(pattern, name)), None)
-        if kind:
+        if kind := _kind_of(name):
             found.append(EntryPoint(name, kind, False, device=bool(_DEVICE.search(name))))
     return found
 
@@ -195,6 +195,26 @@ def without_c_linkage(elf: ElfFile) -> list[str]:
             if mark and name.isidentifier() and (name in FIXED or _may_be(name)):
                 found.add(name)
     return sorted(found - set(elf.functions()))
+
+
+def standing(name: str, wanted: str) -> tuple[int, str]:
+    """How badly a function's name fits a kind, from 0, and what it is by its name instead; see
+    `missing_name_hints`."""
+    if _DEVICE.search(name):
+        return 3, "for GPU memory by its name"
+    kind = FIXED.get(name) or _kind_of(name)
+    if kind == wanted:
+        return 0, ""
+    # any parser may be called Parse…: that it is a detector's is a guess
+    if kind is None or (kind == "detector" and wanted != "engine creator"):
+        return 1, ""
+    key = KINDS[kind].key
+    what = f"by its name for {key}" if key else f"which is the {kind} without any key"
+    return 2, what
+
+
+def _kind_of(name: str) -> str | None:
+    return next((k for pattern, k in _BY_NAME if re.search(pattern, name)), None)
 
 
 def _may_be(name: str) -> bool:

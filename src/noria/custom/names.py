@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from difflib import SequenceMatcher
 
 from noria import _native
 
-__all__ = ["demangled", "missing_name_hints", "parser_like"]
+__all__ = ["alternatives", "demangled", "missing_name_hints", "near_names", "parser_like"]
 
 SHOWN = 12
+SUGGESTED = 3
+_NEAR = 0.6
+
+# What names of parsers begin with, and what therefore does not tell them apart.
+_PREFIX = re.compile(r"(nvdsinfer|nvds|noria)?(custom)?(parse)?(custom)?")
+
+Standing = Callable[[str], tuple[int, str]]
+"""Name -> how badly it fits the kind that is asked for, from 0, and what it is instead."""
 
 
 def demangled(text: str) -> str:
@@ -23,23 +31,62 @@ def parser_like(names: Iterable[str]) -> list[str]:
     return sorted(n for n in names if "parse" in n.lower() and not n.startswith("_"))
 
 
-def missing_name_hints(name: str, present: Iterable[str], *, kind: str) -> list[str]:
-    """What to say when `name` is absent: the nearest name, then what there is."""
+def alternatives(names: Iterable[str]) -> str:
+    """Names as a sentence has them: `a, b or c`."""
+    *first, last = names
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def missing_name_hints(
+    name: str, present: Iterable[str], *, kind: str, standing: Standing | None = None
+) -> list[str]:
+    """What to say when `name` is absent: what was probably meant, then what there is.
+
+    Args:
+        standing: what kinds the names are of; None: all are of the one that is asked for.
+    """
     names = sorted(set(present))
+    if not names:
+        return [f"it has no {kind} at all"]
+    stands = {n: standing(n) if standing else (0, "") for n in names}
+    near = near_names(name, names)
+    order = {n: i for i, n in enumerate(near)}
+    ranked = sorted(names, key=lambda n: (stands[n][0], order.get(n, len(names)), n))
+    fits = [n for n in ranked if n in near and not stands[n][1]]
+    others = [n for n in ranked if n in near and stands[n][1]]
     hints = []
-    if near := nearest(name, names):
-        hints.append(f"did you mean {near}?")
-    if names:
-        shown = ", ".join(names[:SHOWN])
-        more = f", … and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-        hints.append(f"its {kind}: {shown}{more}")
-    else:
-        hints.append(f"it has no {kind} at all")
+    if fits:
+        if alike := [n for n in fits if near[n] == 1]:
+            fits = alike
+        hints.append(f"did you mean {alternatives(fits[:SUGGESTED])}?")
+        others = [n for n in others if order[n] < order[fits[0]]]
+    hints += [
+        f"{'' if fits else 'did you mean '}{n}, {stands[n][1]}{'' if fits else '?'}"
+        for n in others[:SUGGESTED]
+    ]
+    more = f", … and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    hints.append(f"its {kind}: {', '.join(ranked[:SHOWN])}{more}")
     return hints
 
 
-def nearest(name: str, names: Iterable[str]) -> str | None:
-    """The most similar of `names`, if any is similar at all; upper and lower case are alike."""
-    by_lower = {n.lower(): n for n in names}
-    found = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
-    return by_lower[found[0]] if found else None
+def near_names(name: str, names: Iterable[str]) -> dict[str, float]:
+    """Those of `names` that are similar, the most similar first, and how similar: up to 1.
+
+    Upper and lower case are alike, as are names with and without what all parsers' names begin
+    with, which counts for little besides.
+    """
+    found = [(*_nearness(name, n), n) for n in names]
+    found.sort(key=lambda f: (-f[0], -f[1], f[2]))
+    return {n: near for near, _, n in found if near >= _NEAR}
+
+
+def _nearness(name: str, other: str) -> tuple[float, float]:
+    """How near two names are, 0..1: by what tells them apart, and as wholes."""
+    a, b = (n.lower().replace("_", "") for n in (name, other))
+    own = [n[_PREFIX.match(n).end() :] or n for n in (a, b)]  # type: ignore[union-attr]
+    matcher = SequenceMatcher(None, a, b, autojunk=False)
+    same = sum(block.size for block in matcher.get_matching_blocks())
+    # letters that differ, wherever they are, beside those that tell names apart
+    whole = 1 - (len(a) + len(b) - 2 * same) / max(1, len(own[0]) + len(own[1]))
+    apart = SequenceMatcher(None, own[0], own[1], autojunk=False).ratio()
+    return max(whole, apart), matcher.ratio()

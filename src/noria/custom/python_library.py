@@ -23,6 +23,8 @@ from noria.user_module import import_file
 
 __all__ = ["PythonLibrary"]
 
+_RESULTS = ("Detections", "Classification", "Segmentation")
+
 
 class PythonLibrary:
     """The module that `custom-lib-path=my_parser.py` names.
@@ -117,10 +119,23 @@ class PythonLibrary:
                 f"there is no function {name!r}",
                 where=str(self.path),
                 expected=signature,
-                fix=missing_name_hints(name, self.symbols(), kind="parser-like functions"),
+                fix=missing_name_hints(
+                    name,
+                    self.symbols(),
+                    kind="parser-like functions",
+                    standing=lambda other: self._standing(other, result),
+                ),
             )
         _require_function(function, name, where, signature)
         return function, where, self.path.parent
+
+    def _standing(self, name: str, result: str) -> tuple[int, str]:
+        """How badly a function fits one that returns `result`, as far as it is annotated."""
+        returns = getattr(getattr(self._module, name), "__annotations__", {}).get("return", result)
+        returned = str(getattr(returns, "__name__", returns)).rpartition(".")[2]
+        if returned in _RESULTS and returned != result:
+            return 1, f"which returns {returned}"
+        return 0, ""
 
 
 def _with_plugins(path: Path) -> ModuleType:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from noria.config.files import missing_file
-from noria.errors import ConfigError, CustomLibraryError, ParserError
+from noria.errors import ConfigError, CustomLibraryError, NoriaError, ParserError
 from noria.infer.parsers import (
     WELL_KNOWN,
     WELL_KNOWN_CLASSIFIERS,
@@ -65,9 +64,14 @@ SegmentationChoice = Choice[SegmentationParser]
 
 @dataclass(frozen=True, slots=True)
 class _Kind(Generic[P]):
-    """What the choices of the network types differ in."""
+    """What the choices of the network types differ in.
+
+    Attributes:
+        entry: what `noria.custom.entry_points` calls such a function.
+    """
 
     field: str
+    entry: str
     known: Mapping[str, P]
     find: Callable[[CustomLibrary, str], P]
 
@@ -76,25 +80,33 @@ class _Kind(Generic[P]):
         return self.field.replace("_", "-")
 
     def did_you_mean(self, name: str) -> str:
-        near = get_close_matches(name, self.known, n=2, cutoff=0.75)
-        return f" (did you mean {' or '.join(near)}?)" if near else ""
+        from noria.custom.names import alternatives, near_names
+
+        near = list(near_names(name, self.known))[:2]
+        return f" (did you mean {alternatives(near)}?)" if near else ""
 
 
 _BBOX: _Kind[BoxParser] = _Kind(
-    "parse_bbox_func_name", WELL_KNOWN, lambda library, name: library.bbox_parser(name)
+    "parse_bbox_func_name",
+    "detector",
+    WELL_KNOWN,
+    lambda library, name: library.bbox_parser(name),
 )
 _CLASSIFIER: _Kind[ClassifierParser] = _Kind(
     "parse_classifier_func_name",
+    "classifier",
     WELL_KNOWN_CLASSIFIERS,
     lambda library, name: library.classifier_parser(name),
 )
 _SEGMENTATION: _Kind[SegmentationParser] = _Kind(
     "parse_segmentation_func_name",
+    "segmentation",
     WELL_KNOWN_SEGMENTATIONS,
     lambda library, name: library.segmentation_parser(name),
 )
 _INSTANCE: _Kind[BoxParser] = _Kind(
     "parse_bbox_instance_mask_func_name",
+    "instance segmentation",
     WELL_KNOWN_INSTANCES,
     lambda library, name: library.instance_parser(name),
 )
@@ -263,10 +275,7 @@ def _from_library(
         if path.suffix == ".py":
             raise
         if name not in kind.known:
-            hint = f"noria has no built-in parser {name} to use instead{kind.did_you_mean(name)}"
-            raise type(error)(
-                error.found, where=error.where, expected=error.expected, fix=[*error.fix, hint]
-            ) from error
+            raise _with_hints(error, _no_other_hints(path, kind, name)) from error
         found = error.found.removesuffix(".")
         text = f"{found}; noria's built-in parser {name} decodes the outputs instead"
         if isinstance(error, CustomLibraryError):  # it is there: how to have it after all
@@ -274,7 +283,41 @@ def _from_library(
         return Choice(
             kind.known[name], f"built-in {name}", notices=[Notice("warning", text, where)]
         )
-    return Choice(kind.find(library, name), f"{name} in {path.name}", library)
+    try:
+        parser = kind.find(library, name)
+    except CustomLibraryError as error:
+        if name in kind.known:
+            hint = f"without custom-lib-path, noria's built-in parser {name} decodes the outputs"
+        elif "no function" not in error.found or any("did you mean" in h for h in error.fix):
+            raise
+        elif near := kind.did_you_mean(name):
+            hint = f"noria's own parsers need no custom-lib-path{near}"
+        else:
+            raise
+        raise _with_hints(error, [hint]) from error
+    return Choice(parser, f"{name} in {path.name}", library)
+
+
+def _no_other_hints(path: Path, kind: _Kind[Any], name: str) -> list[str]:
+    """What to say of a name that noria has no parser for, its library being of no use."""
+    from noria.custom.elf import ElfError, ElfFile
+    from noria.custom.missing import missing_hints
+
+    none = f"noria has no built-in parser {name} to use instead"
+    try:
+        elf = ElfFile.read(path)
+    except (ElfError, OSError):
+        return [none + kind.did_you_mean(name)]
+    if name in elf.exported():  # that is what was meant
+        return [none]
+    hints = missing_hints(elf, name, kind.entry)
+    return [f"it has no function {name!r} either", *hints, none + kind.did_you_mean(name)]
+
+
+def _with_hints(error: NoriaError, hints: list[str]) -> NoriaError:
+    return type(error)(
+        error.found, where=error.where, expected=error.expected, fix=[*error.fix, *hints]
+    )
 
 
 def require_grid_outputs(cfg: ModelConfig, outputs: Sequence[TensorSpec]) -> None:

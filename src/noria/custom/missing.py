@@ -1,0 +1,51 @@
+"""A function that a C++ library does not have: why, and which was meant."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from noria import _native
+from noria.custom.elf import ElfFile
+from noria.custom.entry_points import standing
+from noria.custom.names import missing_name_hints, parser_like
+from noria.errors import CustomLibraryError
+
+__all__ = ["missing_function", "missing_hints"]
+
+
+def missing_function(elf: ElfFile, name: str, kind: str, check_macro: str) -> CustomLibraryError:
+    """The error for a function that is not there; if it has C++ linkage, that is told.
+
+    Args:
+        kind: of `entry_points.KINDS`: what was asked for.
+        check_macro: checks such a function in its source.
+    """
+    for symbol in elf.functions():
+        if symbol.startswith("_Z") and f"{len(name)}{name}" in symbol:
+            signature = _native.demangle(symbol)
+            if signature.partition("(")[0].rpartition("::")[2] == name:
+                return CustomLibraryError(
+                    f"{name} has C++ linkage: its name in the library is {symbol}",
+                    where=str(elf.path),
+                    expected="a function with C linkage",
+                    fix=[
+                        f'write extern "C" before bool {name}(…) in its source, and compile it '
+                        "again",
+                        f"{check_macro}({name}); reports this at compile time",
+                    ],
+                )
+    return CustomLibraryError(
+        f"the library has no function {name!r}",
+        where=str(elf.path),
+        fix=missing_hints(elf, name, kind),
+    )
+
+
+def missing_hints(elf: ElfFile, name: str, kind: str) -> list[str]:
+    """Functions of the library that may be meant: of this kind first, the nearest first."""
+    functions = [n for n in elf.functions() if not n.startswith("_")]
+    names, what = functions, "functions"
+    if kind != "engine creator" and (parsers := parser_like(functions)):
+        names, what = parsers, "parser-like functions"
+    fits = partial(standing, wanted=kind)
+    return missing_name_hints(name, names, kind=f"exported {what}", standing=fits)

@@ -1,0 +1,137 @@
+"""What is suggested for a function that is not there: what was probably meant comes first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noria.config import ModelConfig
+from noria.custom import open_library
+from noria.custom.engine_source import engine_source
+from noria.custom.names import missing_name_hints, near_names
+from noria.errors import CustomLibraryError
+from noria.infer.parser_choice import choose_bbox_parser
+from tests.custom.conftest import Compile
+
+PARSERS = {
+    "NvDsInferParseCustomYolo": "bbox_parser",
+    "NvDsInferParseCustomYoloMask": "instance_parser",
+    "NvDsInferParseCustomYoloClassifier": "classifier_parser",
+    "NvDsInferParseCustomYoloSemSeg": "segmentation_parser",
+}
+
+
+def hints(path: Path, parser: str, name: str) -> list[str]:
+    with pytest.raises(CustomLibraryError, match="no function") as caught:
+        getattr(open_library(path), parser)(name)
+    return caught.value.fix
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_a_near_miss_is_suggested_first(compile_parser: Compile, name: str) -> None:
+    own = name.removeprefix("NvDsInferParseCustom")
+    wrong = [name[:-1], name.lower(), own, f"Custom{own}", f"NvDsInferParse{own}", f"Nv{name}"]
+    wrong += [name.replace("Infer", "Infre"), name.replace("Yolo", "Yoloo"), own.lower()]
+    for typed in wrong:
+        meant, *_, there = hints(compile_parser("named.cpp"), PARSERS[name], typed)
+        assert meant.startswith(f"did you mean {name}"), typed
+        assert there.startswith(f"its exported parser-like functions: {name}, "), typed
+
+
+def test_other_kinds_come_after_and_are_told(compile_parser: Compile) -> None:
+    library = compile_parser("named.cpp")
+    meant, other, there = hints(library, "bbox_parser", "NvDsInferParseCustomYoloMsk")
+    assert meant == "did you mean NvDsInferParseCustomYolo?"
+    assert other == (
+        "NvDsInferParseCustomYoloMask, by its name for parse-bbox-instance-mask-func-name"
+    )
+    assert there.endswith(", NvDsInferParseCustomYolo_cuda")
+    meant, other, there = hints(library, "bbox_parser", "NvDsInferParseCustomYolo_cud")
+    assert meant.startswith("did you mean NvDsInferParseCustomYolo")
+    assert other == "NvDsInferParseCustomYolo_cuda, for GPU memory by its name"
+    (there,) = hints(library, "bbox_parser", "NvDsInferParseCustomResnet")
+    assert "did you mean" not in there
+
+
+def test_engine_creators(compile_parser: Compile, tmp_path: Path) -> None:
+    path = tmp_path / "c.txt"
+    path.write_text(
+        f"[property]\ncustom-lib-path={compile_parser('named.cpp')}\n"
+        "engine-create-func-name=NvDsInferParseYoloCudaEngineGet\nnum-detected-classes=2\n"
+        "infer-dims=3;4;4\n"
+    )
+    with pytest.raises(CustomLibraryError, match="no function") as caught:
+        engine_source(ModelConfig.load(path), [])
+    meant, there = caught.value.fix
+    assert meant == "did you mean NvDsInferYoloCudaEngineGet?"
+    assert there.startswith("its exported functions: NvDsInferYoloCudaEngineGet, ")
+
+
+def test_functions_of_a_library_come_before_built_in_parsers(
+    compile_parser: Compile, tmp_path: Path
+) -> None:
+    def told(library: Path, name: str) -> list[str]:
+        path = tmp_path / "c.txt"
+        path.write_text(
+            f"[property]\nonnx-file=m.onnx\ncustom-lib-path={library}\nnum-detected-classes=2\n"
+            f"parse-bbox-func-name={name}\ncluster-mode=2\n"
+        )
+        with pytest.raises(CustomLibraryError) as caught:
+            choose_bbox_parser(ModelConfig.load(path))
+        return caught.value.fix
+
+    broken, loaded = compile_parser("named.cpp", "-DBROKEN"), compile_parser("named.cpp")
+    fix = told(broken, "NvDsInferParseCustomYol")
+    mine = next(i for i, h in enumerate(fix) if "did you mean NvDsInferParseCustomYolo?" in h)
+    noria = next(i for i, h in enumerate(fix) if "noria has no built-in parser" in h)
+    assert mine < noria
+    assert any("has no function 'NvDsInferParseCustomYol' either" in h for h in fix)
+    # the name is right: no other is suggested
+    assert not any("did you mean" in h for h in told(broken, "NvDsInferParseAbcBoxes"))
+    assert not any("noria" in h for h in told(loaded, "NvDsInferParseCustomYol"))
+    assert told(loaded, "NvDsInferParseCustomResnet")[-1] == (
+        "without custom-lib-path, noria's built-in parser NvDsInferParseCustomResnet decodes the "
+        "outputs"
+    )
+    assert "did you mean NvDsInferParseCustomResnet?" in told(loaded, "ParseCustomResnett")[-1]
+
+
+def test_annotated_python_functions(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from noria.meta import Classification, Detections\n"
+        "def colours(layers, network, params) -> Classification: ...\n"
+        "def faces(layers, network, params) -> Detections: ...\n"
+        "def colors(layers, network, params): ...\n"
+    )
+    library = open_library(path)
+    for parser, meant in (("bbox_parser", "colors"), ("classifier_parser", "colours or colors")):
+        with pytest.raises(CustomLibraryError) as caught:
+            getattr(library, parser)("colouurs")
+        assert caught.value.fix[0] == f"did you mean {meant}?"
+    with pytest.raises(CustomLibraryError) as caught:
+        library.bbox_parser("colouurs")
+    assert caught.value.fix[1] == "colours, which returns Classification"
+
+
+LETTERS = st.sampled_from("abcdefghijklmnopqrstuvwxyz")
+NAMES = st.lists(st.text(LETTERS, min_size=6, max_size=12), min_size=1, max_size=8, unique=True)
+
+
+@given(names=NAMES, data=st.data())
+def test_case_and_prefix_never_hide_a_name(names: list[str], data: st.DataObject) -> None:
+    there = [f"NvDsInferParse{n.title()}" for n in names]
+    meant = data.draw(st.sampled_from(there))
+    prefix = data.draw(st.sampled_from(["", "NvDs", "NvDsInferParse", "NvDsInferParseCustom"]))
+    typed = prefix + meant.removeprefix("NvDsInferParse")
+    typed = data.draw(st.sampled_from([typed, typed.lower(), typed.upper()]))
+    near = near_names(typed, there)
+    assert near[meant] == 1
+    assert missing_name_hints(typed, there, kind="functions")[0] == f"did you mean {meant}?"
+
+
+def test_nothing_there() -> None:
+    assert missing_name_hints("a", [], kind="functions") == ["it has no functions at all"]
