@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noria.errors import ModelError
 from noria.network.graph_builder import Blob, GraphBuilder, Shape
 
 __all__ = ["LayerNodes"]
@@ -21,6 +22,12 @@ class LayerNodes:
     """
 
     graph: GraphBuilder
+
+    def error(
+        self, found: str, *, expected: str | None = None, fix: str | Sequence[str] | None = None
+    ) -> ModelError:
+        """An error about this layer."""
+        return self.graph.error(found, expected=expected, fix=fix)
 
     def op(self, name: str, inputs: Sequence[Blob | None], shape: Shape, **attributes: Any) -> Blob:
         """A node with one output."""

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from noria.errors import ModelError
 from noria.network.caffe.net import Layer
 from noria.network.caffe.reading import Fields
 from noria.network.caffe.weights import WeightBlob
@@ -69,12 +68,6 @@ class Lowering(LayerNodes):
         """
         for group in (*self._groups.values(), self.layer.fields):
             group.refuse_unread()
-
-    def error(
-        self, found: str, *, expected: str | None = None, fix: str | Sequence[str] | None = None
-    ) -> ModelError:
-        """An error about this layer."""
-        return self.graph.error(found, expected=expected, fix=fix)
 
     def inputs(self, least: int, most: int | None = None) -> None:
         """Check how many inputs there are."""

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from noria.errors import ModelError
 from noria.network.darknet.cfg import Section
 from noria.network.darknet.weights import Weights
 from noria.network.graph_builder import Blob, GraphBuilder
@@ -46,12 +45,6 @@ class Lowering(LayerNodes):
         self.weights = weights
         self.size = size
         self.heads = heads
-
-    def error(
-        self, found: str, *, expected: str | None = None, fix: str | None = None
-    ) -> ModelError:
-        """An error about this layer."""
-        return self.graph.error(found, expected=expected, fix=fix)
 
     def picture(self) -> Blob:
         """The input, which must have channels, height and width."""

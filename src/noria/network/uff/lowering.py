@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noria.errors import ModelError
 from noria.network.graph_builder import BATCH, Blob, GraphBuilder, Shape, shape_text
 from noria.network.layer_nodes import LayerNodes
 from noria.network.uff.proto import Node
@@ -85,12 +84,6 @@ class Lowering(LayerNodes):
     def x(self) -> Blob:
         """The first input."""
         return self.inputs[0]
-
-    def error(
-        self, found: str, *, expected: str | None = None, fix: str | Sequence[str] | None = None
-    ) -> ModelError:
-        """An error about this node."""
-        return self.graph.error(found, expected=expected, fix=fix)
 
     def count(self, least: int, most: int | None = None) -> None:
         """Check how many inputs there are."""
