@@ -21,6 +21,7 @@ from noria.custom.engine_source import CUDA_ENGINE_GET, MODEL_PARSER, base_of
 from noria.custom.model_parser import IModelParser
 from noria.custom.names import missing_name_hints
 from noria.custom.python_library import PythonLibrary
+from noria.custom.remembering_builder import remembering_builder
 from noria.custom.user_code import describe
 from noria.engine.model_source import MadeSource
 from noria.errors import CustomLibraryError, NoriaError
@@ -131,23 +132,9 @@ class _Maker:
         Raises:
             CustomLibraryError: the user's code raised, or made nothing usable.
         """
-        # the room `trt` is behind this one: engines are made there only when a library asks
         trt: Any = import_module("noria.trt")
         said: list[tuple[int, str]] = []
-
-        class Log(trt.ILogger):  # type: ignore[misc]
-            def log(self, severity: Any, msg: str) -> None:
-                said.append((int(severity), str(msg)))
-
-        class Builder(trt.Builder):  # type: ignore[misc]
-            last: Any = None
-
-            def _plan(self, network: Any, config: Any) -> Any:
-                plan = super()._plan(network, config)
-                self.last = network if plan is not None else self.last
-                return plan
-
-        builder = Builder(Log())
+        builder = remembering_builder(lambda severity, text: said.append((severity, text)))
         builder._max_batch = self._cfg.batch_size
         work = self._parse if self._name == MODEL_PARSER else self._create
         try:

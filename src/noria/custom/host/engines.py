@@ -18,6 +18,7 @@ from noria.custom.host import functions
 from noria.custom.host.init_params import init_params
 from noria.custom.host.told import Told, tell_log, told
 from noria.custom.library import open_library
+from noria.custom.remembering_builder import remembering_builder
 from noria.engine.plan import MODEL_BLOB
 from noria.errors import CustomLibraryError, NoriaError
 from noria.network.network import Network
@@ -186,23 +187,11 @@ def _table_calibrator(trt: Any, table: Path) -> Any:
 
 
 def _builder() -> Any:
-    """A builder that remembers the last network that an engine was built from: `last`."""
-    trt: Any = import_module("noria.trt")
+    def tell(severity: int, text: str) -> None:
+        tell_log(severity, text)
+        log.debug("%s", text)
 
-    class HostLogger(trt.ILogger):  # type: ignore[misc]
-        def log(self, severity: Any, msg: str) -> None:
-            tell_log(int(severity), str(msg))
-            log.debug("%s", msg)
-
-    class HostBuilder(trt.Builder):  # type: ignore[misc]
-        last: Any = None
-
-        def _plan(self, network: Any, config: Any) -> Any:
-            plan = super()._plan(network, config)
-            self.last = network if plan is not None else self.last
-            return plan
-
-    return HostBuilder(HostLogger())
+    return remembering_builder(tell)
 
 
 def _warnings(messages: Told) -> list[str]:
