@@ -14,7 +14,7 @@ from noria.trt.network import INetworkDefinition
 from noria.trt.numbered import names_in
 from noria.trt.profile import IOptimizationProfile
 from noria.trt.reporting import Severity, report
-from noria.trt.strict import Closable, kept
+from noria.trt.strict import Closable, kept, setting
 
 if TYPE_CHECKING:
     from noria.engine.plan import Plan
@@ -54,7 +54,7 @@ class Builder(Closable):
         self._allocator: Any = None
         self._max_batch = 1
         self._max_threads = 1
-        self._old: dict[str, Any] = {}
+        self._plain: dict[str, Any] = {}
         self._registry: PluginRegistry | None = None
 
     logger = kept("_logger", "Where it says what is wrong.", read_only=True)
@@ -65,50 +65,19 @@ class Builder(Closable):
     )
     max_threads = kept("_max_threads", "Recorded.", convert=int)
 
-    @property
-    def max_workspace_size(self) -> int:
-        """As `IBuilderConfig.max_workspace_size`, for `build_cuda_engine`."""
-        return int(self._old.get("workspace", 0))
-
-    @max_workspace_size.setter
-    def max_workspace_size(self, value: int) -> None:
-        self._old["workspace"] = int(value)
-
-    @property
-    def fp16_mode(self) -> bool:
-        """The FP16 flag, for `build_cuda_engine`."""
-        return bool(self._old.get("FP16"))
-
-    @fp16_mode.setter
-    def fp16_mode(self, value: bool) -> None:
-        self._old["FP16"] = bool(value)
-
-    @property
-    def int8_mode(self) -> bool:
-        """The INT8 flag, for `build_cuda_engine`."""
-        return bool(self._old.get("INT8"))
-
-    @int8_mode.setter
-    def int8_mode(self, value: bool) -> None:
-        self._old["INT8"] = bool(value)
-
-    @property
-    def strict_type_constraints(self) -> bool:
-        """The STRICT_TYPES flag, for `build_cuda_engine`."""
-        return bool(self._old.get("STRICT_TYPES"))
-
-    @strict_type_constraints.setter
-    def strict_type_constraints(self, value: bool) -> None:
-        self._old["STRICT_TYPES"] = bool(value)
-
-    @property
-    def int8_calibrator(self) -> Any:
-        """As `IBuilderConfig.int8_calibrator`, for `build_cuda_engine`."""
-        return self._old.get("calibrator")
-
-    @int8_calibrator.setter
-    def int8_calibrator(self, value: Any) -> None:
-        self._old["calibrator"] = value
+    max_workspace_size = setting(
+        "max_workspace_size", 0, "As `IBuilderConfig.max_workspace_size`, for `build_cuda_engine`.",
+        convert=int,
+    )  # fmt: skip
+    fp16_mode = setting("fp16_mode", False, "The FP16 flag, for `build_cuda_engine`.", convert=bool)
+    int8_mode = setting("int8_mode", False, "The INT8 flag, for `build_cuda_engine`.", convert=bool)
+    strict_type_constraints = setting(
+        "strict_type_constraints", False, "The STRICT_TYPES flag, for `build_cuda_engine`.",
+        convert=bool,
+    )  # fmt: skip
+    int8_calibrator = setting(
+        "int8_calibrator", None, "As `IBuilderConfig.int8_calibrator`, for `build_cuda_engine`."
+    )
 
     @property
     def platform_has_fast_fp16(self) -> bool:
@@ -171,7 +140,7 @@ class Builder(Closable):
 
     def reset(self) -> None:
         """As it was made."""
-        self._max_batch, self._max_threads, self._old = 1, 1, {}
+        self._max_batch, self._max_threads, self._plain = 1, 1, {}
 
     def build_serialized_network(
         self, network: INetworkDefinition, config: IBuilderConfig
@@ -202,8 +171,13 @@ class Builder(Closable):
     def build_cuda_engine(self, network: INetworkDefinition) -> ICudaEngine | None:
         """`build_engine` with the settings of the builder itself."""
         config = IBuilderConfig(self._logger)
-        config._flags |= {k for k in ("FP16", "INT8", "STRICT_TYPES") if self._old.get(k)}
-        config._plain["int8_calibrator"] = self._old.get("calibrator")
+        wanted = {
+            "FP16": self.fp16_mode,
+            "INT8": self.int8_mode,
+            "STRICT_TYPES": self.strict_type_constraints,
+        }
+        config._flags |= {flag for flag, wants in wanted.items() if wants}
+        config.int8_calibrator = self.int8_calibrator
         return self._engine(self._plan(network, config))
 
     def _plan(self, network: INetworkDefinition, config: IBuilderConfig) -> Plan | None:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from noria.errors import ConfigError
 
-__all__ = ["Release", "Span", "current", "generation", "set_version", "versioned"]
+__all__ = ["Release", "Span", "by_index", "current", "generation", "set_version", "versioned"]
 
 ENVIRONMENT = "NORIA_TRT_VERSION"
 
@@ -69,6 +69,11 @@ class Span:
         return (self.since is None or number >= self.since) and (
             self.removed is None or number < self.removed
         )
+
+
+def by_index(instead: str) -> Span:
+    """The span of what finds tensors by the number of their binding; `instead` goes by names."""
+    return Span(removed=(10, 0), deprecated=(8, 5), instead=instead)
 
 
 class _State:

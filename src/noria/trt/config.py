@@ -20,24 +20,10 @@ from noria.trt.layer import ILayer
 from noria.trt.numbered import from_mask, names_in
 from noria.trt.profile import IOptimizationProfile
 from noria.trt.reporting import Severity, report
-from noria.trt.strict import Closable
+from noria.trt.strict import Closable, setting
 from noria.trt.timing import ITimingCache
 
 __all__ = ["IBuilderConfig"]
-
-
-def _setting(key: str, default: Any, convert: Any, doc: str) -> Any:
-    def get(self: IBuilderConfig) -> Any:
-        return self._plain.get(key, default)
-
-    def put(self: IBuilderConfig, value: Any) -> None:
-        self._plain[key] = convert(value)
-
-    return property(get, put, doc=doc)
-
-
-def _any(value: Any) -> Any:
-    return value
 
 
 @versioned(
@@ -91,41 +77,49 @@ class IBuilderConfig(Closable):
         self._timing_cache: ITimingCache | None = None
         self._plain: dict[str, Any] = {}
 
-    default_device_type = _setting(
-        "default_device_type", DeviceType["GPU"], DeviceType, "GPU or DLA."
+    default_device_type = setting(
+        "default_device_type", DeviceType["GPU"], "GPU or DLA.", convert=DeviceType
     )
-    DLA_core = _setting("DLA_core", -1, int, "There are no DLA cores here.")
-    profiling_verbosity = _setting(
-        "profiling_verbosity", ProfilingVerbosity["LAYER_NAMES_ONLY"], ProfilingVerbosity,
+    DLA_core = setting("DLA_core", -1, "There are no DLA cores here.", convert=int)
+    profiling_verbosity = setting(
+        "profiling_verbosity",
+        ProfilingVerbosity["LAYER_NAMES_ONLY"],
         "What the inspector tells.",
-    )  # fmt: skip
-    engine_capability = _setting(
-        "engine_capability", EngineCapability["STANDARD"], EngineCapability, "Recorded."
+        convert=ProfilingVerbosity,
     )
-    hardware_compatibility_level = _setting(
-        "hardware_compatibility_level", HardwareCompatibilityLevel["NONE"],
-        HardwareCompatibilityLevel, "Recorded.",
-    )  # fmt: skip
-    runtime_platform = _setting(
-        "runtime_platform", RuntimePlatform["SAME_AS_BUILD"], RuntimePlatform, "Recorded."
+    engine_capability = setting(
+        "engine_capability", EngineCapability["STANDARD"], "Recorded.", convert=EngineCapability
     )
-    tiling_optimization_level = _setting(
-        "tiling_optimization_level", TilingOptimizationLevel["NONE"], TilingOptimizationLevel,
+    hardware_compatibility_level = setting(
+        "hardware_compatibility_level",
+        HardwareCompatibilityLevel["NONE"],
         "Recorded.",
-    )  # fmt: skip
-    builder_optimization_level = _setting("builder_optimization_level", 3, int, "0 to 5; recorded.")
-    max_aux_streams = _setting("max_aux_streams", -1, int, "Recorded.")
-    avg_timing_iterations = _setting("avg_timing_iterations", 1, int, "Recorded.")
-    min_timing_iterations = _setting("min_timing_iterations", 1, int, "Recorded.")
-    l2_limit_for_tiling = _setting("l2_limit_for_tiling", -1, int, "Recorded.")
-    max_num_tactics = _setting("max_num_tactics", -1, int, "Recorded.")
-    remote_auto_tuning_config = _setting("remote_auto_tuning_config", "", str, "Recorded.")
-    build_route = _setting("build_route", "", str, "Recorded.")
-    plugins_to_serialize = _setting("plugins_to_serialize", [], list, "Recorded.")
-    profile_stream = _setting("profile_stream", 0, int, "Recorded.")
-    int8_calibrator = _setting("int8_calibrator", None, _any, "An `IInt8Calibrator`.")
-    algorithm_selector = _setting("algorithm_selector", None, _any, "Not asked.")
-    progress_monitor = _setting("progress_monitor", None, _any, "An `IProgressMonitor`.")
+        convert=HardwareCompatibilityLevel,
+    )
+    runtime_platform = setting(
+        "runtime_platform", RuntimePlatform["SAME_AS_BUILD"], "Recorded.", convert=RuntimePlatform
+    )
+    tiling_optimization_level = setting(
+        "tiling_optimization_level",
+        TilingOptimizationLevel["NONE"],
+        "Recorded.",
+        convert=TilingOptimizationLevel,
+    )
+    builder_optimization_level = setting(
+        "builder_optimization_level", 3, "0 to 5; recorded.", convert=int
+    )
+    max_aux_streams = setting("max_aux_streams", -1, "Recorded.", convert=int)
+    avg_timing_iterations = setting("avg_timing_iterations", 1, "Recorded.", convert=int)
+    min_timing_iterations = setting("min_timing_iterations", 1, "Recorded.", convert=int)
+    l2_limit_for_tiling = setting("l2_limit_for_tiling", -1, "Recorded.", convert=int)
+    max_num_tactics = setting("max_num_tactics", -1, "Recorded.", convert=int)
+    remote_auto_tuning_config = setting("remote_auto_tuning_config", "", "Recorded.", convert=str)
+    build_route = setting("build_route", "", "Recorded.", convert=str)
+    plugins_to_serialize = setting("plugins_to_serialize", [], "Recorded.", convert=list)
+    profile_stream = setting("profile_stream", 0, "Recorded.", convert=int)
+    int8_calibrator = setting("int8_calibrator", None, "An `IInt8Calibrator`.")
+    algorithm_selector = setting("algorithm_selector", None, "Not asked.")
+    progress_monitor = setting("progress_monitor", None, "An `IProgressMonitor`.")
 
     @property
     def max_workspace_size(self) -> int:

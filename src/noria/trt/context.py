@@ -18,7 +18,7 @@ from noria.trt.engine import Binding, ICudaEngine
 from noria.trt.enums import ErrorCodeTRT
 from noria.trt.reporting import Severity
 from noria.trt.shapes.info import Axes
-from noria.trt.strict import kept
+from noria.trt.strict import kept, setting
 
 __all__ = ["IExecutionContext"]
 
@@ -68,15 +68,7 @@ class IExecutionContext(ContextBindings):
         """The engine it was made by."""
         return self._engine
 
-    @property
-    def name(self) -> str:
-        """A name of one's own."""
-        return str(self._plain.get("name", ""))
-
-    @name.setter
-    def name(self, value: str) -> None:
-        self._plain["name"] = str(value)
-
+    name = setting("name", "", "A name of one's own.", convert=str)
     error_recorder = kept("_recorder", "An `IErrorRecorder`, or None.")
     profiler = kept(
         "_profiler", "An `IProfiler`. The graph runs as a whole: one time is told, under its name."

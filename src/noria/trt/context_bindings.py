@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from noria.plugins.dims import Dims
-from noria.trt.compat import Span, versioned
+from noria.trt.compat import by_index, versioned
 from noria.trt.enums import ProfilingVerbosity
 from noria.trt.strict import Closable, setting
 
@@ -18,20 +18,16 @@ if TYPE_CHECKING:
 __all__ = ["ContextBindings"]
 
 
-def _old(instead: str) -> Span:
-    return Span(removed=(10, 0), deprecated=(8, 5), instead=instead)
-
-
 @versioned(
     {
-        "execute": _old("execute_v2"),
-        "execute_async": _old("execute_async_v3"),
-        "execute_async_v2": _old("execute_async_v3"),
-        "set_binding_shape": _old("set_input_shape"),
-        "get_binding_shape": _old("get_tensor_shape"),
-        "get_strides": _old("get_tensor_strides"),
-        "set_shape_input": _old("set_tensor_address"),
-        "get_shape": _old("get_tensor_address"),
+        "execute": by_index("execute_v2"),
+        "execute_async": by_index("execute_async_v3"),
+        "execute_async_v2": by_index("execute_async_v3"),
+        "set_binding_shape": by_index("set_input_shape"),
+        "get_binding_shape": by_index("get_tensor_shape"),
+        "get_strides": by_index("get_tensor_strides"),
+        "set_shape_input": by_index("set_tensor_address"),
+        "get_shape": by_index("get_tensor_address"),
     }
 )
 class ContextBindings(Closable):

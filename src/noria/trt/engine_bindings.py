@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from noria.plugins.dims import Dims
 from noria.plugins.types import DataType, TensorFormat
-from noria.trt.compat import Span, current, versioned
+from noria.trt.compat import by_index, current, versioned
 from noria.trt.enums import TensorLocation
 from noria.trt.strict import Closable
 
@@ -22,29 +22,25 @@ if TYPE_CHECKING:
 __all__ = ["EngineBindings"]
 
 
-def _old(instead: str) -> Span:
-    return Span(removed=(10, 0), deprecated=(8, 5), instead=instead)
-
-
 @versioned(
     {
-        "num_bindings": _old("num_io_tensors"),
-        "max_batch_size": _old("explicit batches"),
-        "get_binding_index": _old("names"),
-        "get_binding_name": _old("get_tensor_name"),
-        "get_binding_shape": _old("get_tensor_shape"),
-        "get_binding_dtype": _old("get_tensor_dtype"),
-        "get_binding_format": _old("get_tensor_format"),
-        "get_binding_format_desc": _old("get_tensor_format_desc"),
-        "get_binding_bytes_per_component": _old("get_tensor_bytes_per_component"),
-        "get_binding_components_per_element": _old("get_tensor_components_per_element"),
-        "get_binding_vectorized_dim": _old("get_tensor_vectorized_dim"),
-        "binding_is_input": _old("get_tensor_mode"),
-        "get_location": _old("get_tensor_location"),
-        "get_profile_shape": _old("get_tensor_profile_shape"),
-        "get_profile_shape_input": _old("get_tensor_profile_values"),
-        "is_shape_binding": _old("is_shape_inference_io"),
-        "is_execution_binding": _old("get_tensor_mode"),
+        "num_bindings": by_index("num_io_tensors"),
+        "max_batch_size": by_index("explicit batches"),
+        "get_binding_index": by_index("names"),
+        "get_binding_name": by_index("get_tensor_name"),
+        "get_binding_shape": by_index("get_tensor_shape"),
+        "get_binding_dtype": by_index("get_tensor_dtype"),
+        "get_binding_format": by_index("get_tensor_format"),
+        "get_binding_format_desc": by_index("get_tensor_format_desc"),
+        "get_binding_bytes_per_component": by_index("get_tensor_bytes_per_component"),
+        "get_binding_components_per_element": by_index("get_tensor_components_per_element"),
+        "get_binding_vectorized_dim": by_index("get_tensor_vectorized_dim"),
+        "binding_is_input": by_index("get_tensor_mode"),
+        "get_location": by_index("get_tensor_location"),
+        "get_profile_shape": by_index("get_tensor_profile_shape"),
+        "get_profile_shape_input": by_index("get_tensor_profile_values"),
+        "is_shape_binding": by_index("is_shape_inference_io"),
+        "is_execution_binding": by_index("get_tensor_mode"),
     }
 )
 class EngineBindings(Closable):

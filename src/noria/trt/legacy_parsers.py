@@ -19,7 +19,7 @@ from noria.trt.enums import UffInputOrder
 from noria.trt.network import INetworkDefinition
 from noria.trt.onnx_parser import OnnxParser
 from noria.trt.reporting import Severity, report
-from noria.trt.strict import Closable, Strict
+from noria.trt.strict import Closable, Strict, kept, setting
 from noria.trt.tensor import ITensor
 from noria.trt.weights import Weights
 
@@ -94,40 +94,17 @@ class CaffeParser(Closable):
     """Reads a prototxt and a caffemodel."""
 
     def __init__(self) -> None:
-        self._settings: dict[str, Any] = {}
+        self._plain: dict[str, Any] = {}
         self._logger: Any = None
         self._plugin_factory: Any = None  # of C++ sources, from before IPluginV2
 
-    def _setting(self, name: str, value: Any) -> None:
-        self._settings[name] = value
-
-    @property
-    def plugin_factory_v2(self) -> Any:
-        """Makes the layers for which `is_plugin_v2(layer_name)` says so, by
-        `create_plugin(layer_name, weights, namespace)`; they stay the factory's."""
-        return self._settings.get("plugin_factory_v2")
-
-    @plugin_factory_v2.setter
-    def plugin_factory_v2(self, value: Any) -> None:
-        self._setting("plugin_factory_v2", value)
-
-    @property
-    def plugin_namespace(self) -> str:
-        """What the factory is told."""
-        return str(self._settings.get("plugin_namespace", ""))
-
-    @plugin_namespace.setter
-    def plugin_namespace(self, value: str) -> None:
-        self._setting("plugin_namespace", str(value))
-
-    @property
-    def protobuf_buffer_size(self) -> int:
-        """Recorded."""
-        return int(self._settings.get("protobuf_buffer_size", 2**30))
-
-    @protobuf_buffer_size.setter
-    def protobuf_buffer_size(self, value: int) -> None:
-        self._setting("protobuf_buffer_size", int(value))
+    plugin_factory_v2 = setting(
+        "plugin_factory_v2", None,
+        "Makes the layers for which `is_plugin_v2(layer_name)` says so, by "
+        "`create_plugin(layer_name, weights, namespace)`; they stay the factory's.",
+    )  # fmt: skip
+    plugin_namespace = setting("plugin_namespace", "", "What the factory is told.", convert=str)
+    protobuf_buffer_size = setting("protobuf_buffer_size", 2**30, "Recorded.", convert=int)
 
     def parse(
         self, deploy: str, model: str, network: INetworkDefinition, dtype: Any
@@ -177,14 +154,7 @@ class UffParser(Closable):
         self._namespace = ""
         self._plugin_factory: Any = None  # of C++ sources, from before IPluginV2
 
-    @property
-    def plugin_namespace(self) -> str:
-        """What a factory is told."""
-        return self._namespace
-
-    @plugin_namespace.setter
-    def plugin_namespace(self, value: str) -> None:
-        self._namespace = str(value)
+    plugin_namespace = kept("_namespace", "What a factory is told.", convert=str)
 
     @property
     def uff_required_version_major(self) -> int:

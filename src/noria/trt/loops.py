@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from noria.trt.enums import LoopOutput, TripLimit
 from noria.trt.layer import ILayer, param
-from noria.trt.strict import Strict
+from noria.trt.strict import Strict, kept
 from noria.trt.tensor import ITensor
 
 if TYPE_CHECKING:
@@ -71,14 +71,7 @@ class ILoop(Strict):
         self._limits: list[ILayer] = []
         self._outputs: list[ILayer] = []
 
-    @property
-    def name(self) -> str:
-        """The name."""
-        return self._name
-
-    @name.setter
-    def name(self, value: str) -> None:
-        self._name = str(value)
+    name = kept("_name", "The name.", convert=str)
 
     def _add(self, cls: type[Any], of: str, tensor: ITensor, **params: Any) -> Any:
         if not isinstance(tensor, ITensor):
@@ -146,14 +139,7 @@ class IIfConditional(Strict):
         self._name = f"(Unnamed Conditional* {len(network._layers)})"
         self._condition: ITensor | None = None
 
-    @property
-    def name(self) -> str:
-        """The name."""
-        return self._name
-
-    @name.setter
-    def name(self, value: str) -> None:
-        self._name = str(value)
+    name = kept("_name", "The name.", convert=str)
 
     def _add(self, cls: type[Any], kind: str, tensors: list[Any], outputs: int = 1) -> Any:
         for tensor in tensors:

@@ -18,7 +18,7 @@ from noria.trt.compat import Span, versioned
 from noria.trt.enums import ErrorCode, OnnxParserFlag
 from noria.trt.network import INetworkDefinition
 from noria.trt.onnx_layers import add_node
-from noria.trt.parser_errors import ParserError
+from noria.trt.parser_errors import CollectsErrors, ParserError
 from noria.trt.reporting import Severity, report
 from noria.trt.shapes.info import TensorInfo
 from noria.trt.strict import Closable
@@ -47,7 +47,7 @@ def get_nv_onnx_parser_version() -> int:
         "get_used_vc_plugin_libraries": Span(since=(8, 6)),
     }
 )
-class OnnxParser(Closable):
+class OnnxParser(CollectsErrors, Closable):
     """Reads models into `network`. What is wrong is collected, and told the logger."""
 
     def __init__(self, network: INetworkDefinition, logger: Any) -> None:
@@ -58,19 +58,6 @@ class OnnxParser(Closable):
         self._errors: list[ParserError] = []
         self._flags = {"NATIVE_INSTANCENORM"}
         self._subgraphs: list[tuple[list[int], bool]] = []
-
-    @property
-    def num_errors(self) -> int:
-        """How many errors there are."""
-        return len(self._errors)
-
-    def get_error(self, index: int) -> ParserError:
-        """One of them."""
-        return self._errors[index]
-
-    def clear_errors(self) -> None:
-        """Forget them."""
-        self._errors.clear()
 
     @property
     def flags(self) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 from noria.trt.compat import Span, generation, versioned
 
-__all__ = ["ParserError"]
+__all__ = ["CollectsErrors", "ParserError"]
 
 
 @versioned(
@@ -75,3 +75,22 @@ class ParserError:
                 f"{self._operator} ({self.func()})"
             )
         return f"{where}: {self._code.name}: {self._desc}"
+
+
+class CollectsErrors:
+    """Base of what reads models: its errors, until they are cleared."""
+
+    _errors: list[ParserError]
+
+    @property
+    def num_errors(self) -> int:
+        """How many errors there are."""
+        return len(self._errors)
+
+    def get_error(self, index: int) -> ParserError:
+        """One of them."""
+        return self._errors[index]
+
+    def clear_errors(self) -> None:
+        """Forget them."""
+        self._errors.clear()

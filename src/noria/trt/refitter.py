@@ -11,6 +11,7 @@ from noria.engine.plan import MODEL_BLOB, Plan, blob_record
 from noria.errors import NoriaError
 from noria.trt.compat import Span, versioned
 from noria.trt.enums import ErrorCodeTRT, WeightsRole
+from noria.trt.parser_errors import CollectsErrors, ParserError
 from noria.trt.reporting import Severity, report
 from noria.trt.strict import Closable, kept
 from noria.trt.weights import Weights, as_array
@@ -151,26 +152,13 @@ class Refitter(Closable):
         )  # fmt: skip
 
 
-class OnnxParserRefitter:
+class OnnxParserRefitter(CollectsErrors):
     """Gives a refitter the weights of a model of the same graph."""
 
     def __init__(self, refitter: Refitter, logger: Any) -> None:
         self._refitter = refitter
         self._logger = logger
-        self._errors: list[Any] = []
-
-    @property
-    def num_errors(self) -> int:
-        """How many errors there are."""
-        return len(self._errors)
-
-    def get_error(self, index: int) -> Any:
-        """One of them."""
-        return self._errors[index]
-
-    def clear_errors(self) -> None:
-        """Forget them."""
-        self._errors.clear()
+        self._errors: list[ParserError] = []
 
     def refit_from_file(self, model: str) -> bool:
         """Take the weights of a file."""
@@ -211,7 +199,6 @@ class OnnxParserRefitter:
 
     def _fail(self, problems: list[str]) -> bool:
         from noria.trt.enums import ErrorCode
-        from noria.trt.parser_errors import ParserError
 
         for text in problems:
             self._errors.append(ParserError(ErrorCode["REFIT_FAILED"], text))

@@ -26,14 +26,16 @@ def kept(
     return property(attrgetter(attribute), None if read_only else put, doc=doc)
 
 
-def setting(name: str, default: Any, doc: str) -> Any:
-    """A property that is remembered in the object's `_plain`, and changes nothing here."""
+def setting(
+    name: str, default: Any, doc: str, *, convert: Callable[[Any], Any] | None = None
+) -> Any:
+    """A property kept in the object's `_plain`; what is set goes through `convert` first."""
 
     def get(self: Any) -> Any:
         return self._plain.get(name, default)
 
     def put(self: Any, value: Any) -> None:
-        self._plain[name] = value
+        self._plain[name] = value if convert is None else convert(value)
 
     return property(get, put, doc=doc)
 

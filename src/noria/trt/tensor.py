@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from noria.plugins.dims import Dims
 from noria.plugins.types import DataType
 from noria.trt.compat import Span, versioned
 from noria.trt.enums import TensorLocation
 from noria.trt.shapes.info import TensorInfo
-from noria.trt.strict import Strict
+from noria.trt.strict import Strict, kept
 from noria.trt.types import datatype_of_elem, elem_of
 
 if TYPE_CHECKING:
@@ -133,23 +133,14 @@ class ITensor(Strict):
         """Whether it is computed."""
         return True
 
-    @property
-    def location(self) -> Any:
-        """Where it lives; here both are the host's memory."""
-        return self._location
-
-    @location.setter
-    def location(self, value: Any) -> None:
-        self._location = TensorLocation(value)
-
-    @property
-    def allowed_formats(self) -> int:
-        """Mask of `TensorFormat`s; here every tensor is linear."""
-        return self._formats
-
-    @allowed_formats.setter
-    def allowed_formats(self, value: int) -> None:
-        self._formats = int(value)
+    location = kept(
+        "_location",
+        "Where it lives; here both are the host's memory.",
+        convert=TensorLocation,
+    )
+    allowed_formats = kept(
+        "_formats", "Mask of `TensorFormat`s; here every tensor is linear.", convert=int
+    )
 
     @property
     def dynamic_range(self) -> tuple[float, float] | None:

@@ -17,7 +17,7 @@ from noria.trt.enums import (
     MoEActType,
 )
 from noria.trt.layer import ILayer, param
-from noria.trt.strict import Strict
+from noria.trt.strict import Strict, kept
 from noria.trt.tensor import ITensor
 
 if TYPE_CHECKING:
@@ -100,23 +100,8 @@ class IAttention(Strict):
                 {"_attention": self},
             )  # fmt: skip
 
-    @property
-    def name(self) -> str:
-        """The name."""
-        return self._name
-
-    @name.setter
-    def name(self, value: str) -> None:
-        self._name = str(value)
-
-    @property
-    def metadata(self) -> str:
-        """Free text."""
-        return self._metadata
-
-    @metadata.setter
-    def metadata(self, value: str) -> None:
-        self._metadata = str(value)
+    name = kept("_name", "The name.", convert=str)
+    metadata = kept("_metadata", "Free text.", convert=str)
 
     @property
     def causal(self) -> bool:
