@@ -2,46 +2,23 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
-#include <stdexcept>
-
 #include "host_desc.h"
-#include "host_foreign.h"
+#include "host_plugin.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace {
 
-class PluginV2 {
+class PluginV2 : public ForeignPlugin<noria_plugin_v2_calls> {
 public:
     PluginV2(const noria_plugin &plugin, std::shared_ptr<Image> image, bool owned,
              std::shared_ptr<void> keeper)
-        : generation(plugin.generation), self_(plugin.self), calls_(plugin.v2),
-          image_(std::move(image)), owned_(owned), keeper_(std::move(keeper)) {}
-    ~PluginV2() {
-        if (!owned_ || !self_) return;
-        try {
-            destroy();
-        } catch (...) {  // nobody is there to be told
-        }
-    }
-    PluginV2(const PluginV2 &) = delete;
-    PluginV2 &operator=(const PluginV2 &) = delete;
+        : ForeignPlugin(plugin.self, plugin.v2, std::move(image), owned, std::move(keeper)),
+          generation(plugin.generation) {}
 
     const int32_t generation;
 
-    void *self() const {
-        if (!self_) throw std::invalid_argument("the plugin was destroyed already");
-        return self_;
-    }
-    const noria_plugin_v2_calls &calls() const { return calls_; }
-    const std::string &library() const { return image_->path(); }
-
-    void destroy() {
-        void *object = self();
-        self_ = nullptr;
-        run_foreign([&] { calls_.destroy(object); });
-    }
     nb::object clone() const {
         void *object = self();
         noria_plugin made{};
@@ -51,25 +28,7 @@ public:
         if (!made.self) return nb::none();
         return hand_over(new PluginV2(made, image_, true, keeper_));
     }
-
-private:
-    void *self_;
-    noria_plugin_v2_calls calls_;
-    std::shared_ptr<Image> image_;
-    bool owned_;
-    std::shared_ptr<void> keeper_;
 };
-
-// Calls `call(self, arguments…)` without the GIL.
-template <typename R, typename... Parameters, typename... Arguments>
-R ask(const PluginV2 &plugin, R (*call)(void *, Parameters...), Arguments... arguments) {
-    void *self = plugin.self();
-    if (!call) throw std::invalid_argument("plugins of this generation have no such method");
-    return run_foreign([&] { return call(self, arguments...); });
-}
-
-int32_t size(const std::vector<noria_desc> &descs) { return static_cast<int32_t>(descs.size()); }
-int32_t size(const std::vector<noria_dims> &dims) { return static_cast<int32_t>(dims.size()); }
 
 nb::bytes serialize(const PluginV2 &p) {
     const size_t wanted = ask(p, p.calls().serialization_size);
@@ -113,12 +72,12 @@ int32_t enqueue(const PluginV2 &p, int32_t batch, nb::handle inputs, nb::handle 
 
 int32_t output_type(const PluginV2 &p, int32_t index, nb::handle types) {
     const auto in = ints_of(types);
-    return ask(p, p.calls().output_type, index, in.data(), static_cast<int32_t>(in.size()));
+    return ask(p, p.calls().output_type, index, in.data(), size(in));
 }
 
 bool output_broadcast(const PluginV2 &p, int32_t index, nb::handle broadcast) {
     const auto in = bools_of(broadcast);
-    return ask(p, p.calls().output_broadcast, index, in.data(), static_cast<int32_t>(in.size()));
+    return ask(p, p.calls().output_broadcast, index, in.data(), size(in));
 }
 
 bool supports_combination(const PluginV2 &p, int32_t pos, nb::handle descs, int32_t inputs) {
@@ -135,8 +94,7 @@ nb::list output_exprs(const PluginV2 &p, int32_t index, nb::handle inputs, nb::h
     LentExprs lent;
     const auto in = lent.lend(inputs);
     noria_exprs out{};
-    ask(p, p.calls().output_exprs, index, in.data(), static_cast<int32_t>(in.size()),
-        lent.lend_one(builder), &out);
+    ask(p, p.calls().output_exprs, index, in.data(), size(in), lent.lend_one(builder), &out);
     return LentExprs::taken(out);
 }
 

@@ -2,65 +2,23 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
-#include <stdexcept>
-
 #include "host_desc.h"
-#include "host_foreign.h"
+#include "host_plugin.h"
 #include "host_world.h"
 
 namespace nb = nanobind;
 
 namespace {
 
-class PluginV3 {
+class PluginV3 : public ForeignPlugin<noria_plugin_v3_calls> {
 public:
-    PluginV3(void *self, const noria_plugin_v3_calls &calls, std::shared_ptr<Image> image,
-             bool owned)
-        : self_(self), calls_(calls), image_(std::move(image)), owned_(owned) {}
-    ~PluginV3() {
-        if (!owned_ || !self_) return;
-        try {
-            destroy();
-        } catch (...) {  // nobody is there to be told
-        }
-    }
-    PluginV3(const PluginV3 &) = delete;
-    PluginV3 &operator=(const PluginV3 &) = delete;
+    using ForeignPlugin::ForeignPlugin;
 
-    void *self() const {
-        if (!self_) throw std::invalid_argument("the plugin was destroyed already");
-        return self_;
-    }
-    const noria_plugin_v3_calls &calls() const { return calls_; }
-    const std::string &library() const { return image_->path(); }
-
-    void destroy() {
-        void *object = self();
-        self_ = nullptr;
-        run_foreign([&] { calls_.destroy(object); });
-    }
     nb::object made(void *object) const {
         if (!object) return nb::none();
         return hand_over(new PluginV3(object, calls_, image_, true));
     }
-
-private:
-    void *self_;
-    noria_plugin_v3_calls calls_;
-    std::shared_ptr<Image> image_;
-    bool owned_;
 };
-
-template <typename R, typename... Parameters, typename... Arguments>
-R ask(const PluginV3 &plugin, R (*call)(void *, Parameters...), Arguments... arguments) {
-    void *self = plugin.self();
-    return run_foreign([&] { return call(self, arguments...); });
-}
-
-template <typename T>
-int32_t size(const std::vector<T> &items) {
-    return static_cast<int32_t>(items.size());
-}
 
 nb::tuple output_types(const PluginV3 &p, nb::handle types, int32_t outputs) {
     const auto in = ints_of(types);
