@@ -1,7 +1,6 @@
 // Bindings of the clustering kernels: cluster and attach of noria._native.
 #include "cluster.h"
 
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/tuple.h>
 
@@ -9,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "arrays.h"
 #include "cluster_attach.h"
 #include "module.h"
 
@@ -17,16 +17,8 @@ namespace nc = noria::cluster;
 
 namespace {
 
-template <typename T, typename... Shape>
-using In = nb::ndarray<const T, nb::c_contig, nb::device::cpu, Shape...>;
-
-// A NumPy array that owns the moved-in values.
-template <typename T>
-nb::ndarray<nb::numpy, T> array_of(std::vector<T> values, std::initializer_list<std::size_t> shape) {
-    auto *kept = new std::vector<T>(std::move(values));
-    nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<T> *>(p); });
-    return nb::ndarray<nb::numpy, T>(kept->data(), shape, owner);
-}
+using noria::array_of;
+using noria::In;
 
 nb::tuple cluster(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scores,
                   In<std::int32_t, nb::ndim<1>> class_ids, In<float, nb::shape<-1, 5>> thresholds,

@@ -1,11 +1,11 @@
 // Bindings of the plugins' suppression: efficient_nms, batched_nms, greedy_nms of noria._native.
 #include "plugin_nms.h"
 
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 
 #include <optional>
 
+#include "arrays.h"
 #include "module.h"
 
 namespace nb = nanobind;
@@ -13,10 +13,8 @@ namespace pn = noria::plugin_nms;
 
 namespace {
 
-template <typename T, typename... Shape>
-using In = nb::ndarray<const T, nb::c_contig, nb::device::cpu, Shape...>;
-template <typename T, typename... Shape>
-using Fill = nb::ndarray<T, nb::c_contig, nb::device::cpu, Shape...>;
+using noria::Fill;
+using noria::In;
 
 using Boxes = In<float, nb::shape<-1, -1, -1, 4>>;
 using Scores = In<float, nb::ndim<3>>;

@@ -1,11 +1,11 @@
 // Bindings of the sampling kernels: roi_sample, roi_max_pool, deformed_columns, deformable_attention.
 #include "plugin_sample.h"
 
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
 
 #include <array>
 
+#include "arrays.h"
 #include "module.h"
 
 namespace nb = nanobind;
@@ -13,10 +13,8 @@ namespace ps = noria::plugin_sample;
 
 namespace {
 
-template <typename T, typename... Shape>
-using In = nb::ndarray<const T, nb::c_contig, nb::device::cpu, Shape...>;
-template <typename T, typename... Shape>
-using Fill = nb::ndarray<T, nb::c_contig, nb::device::cpu, Shape...>;
+using noria::Fill;
+using noria::In;
 
 using MapIn = In<float, nb::ndim<4>>;
 

@@ -1,8 +1,7 @@
 // Bindings of the matching kernels of the tracker.
-#include <nanobind/ndarray.h>
-
 #include <utility>
 
+#include "arrays.h"
 #include "module.h"
 #include "track_match.h"
 
@@ -11,17 +10,10 @@ namespace nt = noria::track;
 
 namespace {
 
-using Corners = nb::ndarray<const double, nb::shape<-1, 4>, nb::c_contig, nb::device::cpu>;
-using Groups = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Ranks = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-// A NumPy array that owns the moved-in values.
-template <typename T>
-nb::ndarray<nb::numpy, T, nb::ndim<1>> array_of(std::vector<T> values) {
-    auto *kept = new std::vector<T>(std::move(values));
-    nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<T> *>(p); });
-    return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
-}
+using noria::array_of;
+using Corners = noria::In<double, nb::shape<-1, 4>>;
+using Groups = noria::In<std::int64_t, nb::ndim<1>>;
+using Ranks = noria::In<std::int32_t, nb::ndim<1>>;
 
 nt::Boxes boxes_of(const Corners &corners, const Groups &groups) {
     return {corners.data(), groups.data(), corners.shape(0)};
