@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,14 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from conveyor_parser import parse_conveyor
+from conveyor_scene import ALPHABET, CLASSES, CODE_LENGTH, HEIGHT, WIDTH, Scene, Truth
+from conveyor_training.films import (
+    TEST_SEEDS,
+    TRAIN_SEEDS,
+    VALIDATION_SEEDS,
+    resample,
+)
 from faster_coco_eval import COCO, COCOeval_faster
 
 from noria.config import ModelConfig
@@ -25,17 +32,6 @@ from noria.media.frame import Frame, PixelFormat
 from noria.meta import DetectionParams, FrameMeta, Layer, NetworkInfo
 
 FOLDER = Path(__file__).parents[2] / "examples" / "conveyor"
-sys.path.insert(0, str(FOLDER))
-
-from conveyor_parser import parse_conveyor  # noqa: E402
-from conveyor_scene import ALPHABET, CLASSES, CODE_LENGTH, HEIGHT, WIDTH, Scene, Truth  # noqa: E402
-from conveyor_training.films import (  # noqa: E402
-    TEST_SEEDS,
-    TRAIN_SEEDS,
-    VALIDATION_SEEDS,
-    resample,
-)
-
 SEEDS = range(300, 308)
 FRAMES_PER_SEED = 15
 

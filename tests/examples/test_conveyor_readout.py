@@ -10,7 +10,6 @@ a track, or whose track never carries a complete code, counts as read wrongly.
 from __future__ import annotations
 
 import shutil
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -19,17 +18,14 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
+from conveyor_parser import parse_code
+from conveyor_scene import ALPHABET, CODE_LENGTH, FPS, Scene, Truth
+from conveyor_training.films import TEST_SEEDS
 
 from noria import ArraySource, open_pipeline
 from noria.meta import UNTRACKED_OBJECT_ID, ClassifierParams, FrameMeta, Layer, NetworkInfo
 
 FOLDER = Path(__file__).parents[2] / "examples" / "conveyor"
-sys.path.insert(0, str(FOLDER))
-
-from conveyor_parser import parse_code  # noqa: E402
-from conveyor_scene import ALPHABET, CODE_LENGTH, FPS, Scene, Truth  # noqa: E402
-from conveyor_training.films import TEST_SEEDS  # noqa: E402
-
 SEEDS = range(400, 404)
 FIRST, FRAMES = 20, 100
 LEAST_FRAMES = 10

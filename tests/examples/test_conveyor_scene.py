@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-
-FOLDER = Path(__file__).parents[2] / "examples" / "conveyor"
-sys.path.insert(0, str(FOLDER))
-
-from conveyor_scene import (  # noqa: E402
+from conveyor_scene import (
     ALPHABET,
     CLASSES,
     CODE_LENGTH,

@@ -11,25 +11,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import prepare
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from PIL import Image, ImageDraw, ImageFont
-
-from noria import FrameMeta, Inferencer, Layer, NetworkInfo, ObjectMeta, open_source
-from noria.meta import ClassifierParams, DetectionParams
-
-EXAMPLE = Path(__file__).parents[2] / "examples" / "03_ocr"
-sys.path.insert(0, str(EXAMPLE))
-
-import prepare  # noqa: E402
-from ocr_parsers import (  # noqa: E402
+from ocr_parsers import (
     parse_orientation,
     parse_text,
     parse_text_boxes,
     regions,
 )
-from read_picture import lines, orientation, read, text  # noqa: E402
+from PIL import Image, ImageDraw, ImageFont
+from read_picture import lines, orientation, read, text
+
+from noria import FrameMeta, Inferencer, Layer, NetworkInfo, ObjectMeta, open_source
+from noria.meta import ClassifierParams, DetectionParams
 
 PAPER, INK = (250, 248, 240), (20, 20, 40)
 PAGE = {  # text: (size, left, top, stands on its head)
