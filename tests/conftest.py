@@ -96,11 +96,17 @@ def _bytecode(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture
 def mean_config(tmp_path: Path) -> Callable[..., Path]:
-    """Write model, parser, labels and config; extra keyword `a_b=1` becomes the key `a-b=1`."""
+    """Write model, parser, labels and config; extra keyword `a_b=1` becomes the key `a-b=1`.
 
-    def write(*, batch: int | str = "n", width: int = 32, height: int = 32, **keys: object) -> Path:
+    `parser` is a further function of the parser's file.
+    """
+
+    def write(
+        *, batch: int | str = "n", width: int = 32, height: int = 32, parser: str = "",
+        **keys: object,
+    ) -> Path:  # fmt: skip
         write_mean_model(tmp_path / "mean.onnx", batch=batch, width=width, height=height)
-        (tmp_path / "mean_parser.py").write_text(PARSER)
+        (tmp_path / "mean_parser.py").write_text(PARSER + parser)
         (tmp_path / "labels.txt").write_text("thing\n")
         lines = dict(line.split("=", 1) for line in CONFIG.splitlines()[1:])
         lines |= {k.replace("_", "-"): str(v) for k, v in keys.items()}
@@ -110,6 +116,16 @@ def mean_config(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return write
+
+
+@pytest.fixture
+def watched_anew() -> Iterator[None]:
+    """Plugins that are watched are counted from 0, and do what they should."""
+    from tests.plugins.samples import Watched
+
+    Watched.reset()
+    yield
+    Watched.reset()
 
 
 @pytest.fixture(scope="session")

@@ -427,10 +427,12 @@ def test_labels_that_do_not_fit_the_locale(
 def test_nothing_from_a_file_steers_the_terminal(
     mean_config: Config, photos: Path, tmp_path: Path
 ) -> None:
-    config = mean_config(parse_bbox_func_name="shout")
-    parser = config.parent / "mean_parser.py"
-    parser.write_text(
-        parser.read_text() + "\ndef shout(a, b, c):\n    raise ValueError('\\x1b[2J\\x07')\n"
+    config = mean_config(
+        parse_bbox_func_name="shout",
+        parser="""
+def shout(*args):
+    raise ValueError("\\x1b[2J\\x07")
+""",
     )
     done = noria("run", config, photos)
     assert done.returncode == 5
@@ -474,12 +476,17 @@ def test_an_older_output_survives_when_another_is_refused(
 
 
 def test_what_a_parser_prints_stays_out_of_the_report(mean_config: Config, photos: Path) -> None:
-    config = mean_config(parse_bbox_func_name="chatty")
-    parser = config.parent / "mean_parser.py"
-    parser.write_text(
-        parser.read_text()
-        + "\nimport ctypes\nprint('imported')\n\ndef chatty(*args):\n    print('from Python')\n"
-        + "    ctypes.CDLL(None).puts(b'from C')\n    return parse(*args)\n"
+    config = mean_config(
+        parse_bbox_func_name="chatty",
+        parser="""
+import ctypes
+print("imported")
+
+def chatty(*args):
+    print("from Python")
+    ctypes.CDLL(None).puts(b"from C")
+    return parse(*args)
+""",
     )
     done = noria("run", config, photos, "--json")
     assert json.loads(done.stdout)["objects"] == {"thing": 3}

@@ -30,14 +30,18 @@ def with_template(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_template_passes_its_own_test(with_template: Path) -> None:
+def passing(test: Path) -> str:
+    """What pytest says about the tests of a file, which pass."""
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider",
-         "test_mylayer_trt_plugin.py"],
-        cwd=with_template, capture_output=True, text=True, timeout=120, check=False,
+        [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", test.name],
+        cwd=test.parent, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "1 passed" in done.stdout
+    return done.stdout
+
+
+def test_the_template_passes_its_own_test(with_template: Path) -> None:
+    assert "1 passed" in passing(with_template / "test_mylayer_trt_plugin.py")
 
 
 def test_what_init_says_to_try_works_without_pytest(tmp_path: Path) -> None:
@@ -60,12 +64,7 @@ def test_the_template_of_a_node_has_its_version(tmp_path: Path) -> None:
     save(made, tmp_path, "model.onnx")
     done = noria("init", "--plugin", "Sharp_TRT", "--model", "model.onnx", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    ran = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider",
-         "test_sharp_trt_plugin.py"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    passing(tmp_path / "test_sharp_trt_plugin.py")
 
 
 def test_a_trace_has_all_phases(with_template: Path) -> None:

@@ -70,6 +70,17 @@ class Base(IPluginV3, IPluginV3OneCore, IPluginV3OneBuildV2, IPluginV3OneRuntime
         array_at(outputs[0], outs[0].dims, outs[0].type, writable=True)[...] = x
 
 
+class InPlace(Base):
+    """y = 2 x, in the memory of x."""
+
+    def get_aliased_input(self, output_index: int) -> int:
+        return 0
+
+    def enqueue(self, ins: Any, outs: Any, inputs: Any, outputs: Any, ws: int, s: int) -> None:
+        assert inputs[0] == outputs[0]
+        array_at(outputs[0], outs[0].dims, np.float32, writable=True)[...] *= 2
+
+
 class Creator(IPluginCreatorV3One):
     def __init__(self, cls: Any) -> None:
         super().__init__()
@@ -238,14 +249,6 @@ def test_shape_inputs_are_values(tmp_path: Path, constant: bool) -> None:
 
 
 def test_an_output_may_share_the_memory_of_an_input(tmp_path: Path) -> None:
-    class InPlace(Base):
-        def get_aliased_input(self, output_index: int) -> int:
-            return 0
-
-        def enqueue(self, ins: Any, outs: Any, inputs: Any, outputs: Any, ws: int, s: int) -> None:
-            assert inputs[0] == outputs[0]
-            array_at(outputs[0], outs[0].dims, np.float32, writable=True)[...] *= 2
-
     x = X.copy()
     got = run(built(InPlace, one_node(), tmp_path, max_batch=2), x)
     np.testing.assert_array_equal(got, 2 * X)

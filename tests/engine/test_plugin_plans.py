@@ -18,16 +18,10 @@ from noria.plugins import PluginRegistry, Tracer
 from tests.plugins.models import FLOAT, conv_plugin_conv, model, network, registry
 from tests.plugins.samples import PLUGINS, Watched
 
+pytestmark = pytest.mark.usefixtures("watched_anew")
 RUNTIMES = ["onnxruntime", "openvino"]
 X = np.random.default_rng(0).standard_normal((4, 3, 8, 8)).astype(np.float32)
 EXPLICIT = [kind for kind in PLUGINS if kind != "V2"]
-
-
-@pytest.fixture(autouse=True)
-def _clean() -> Any:
-    Watched.reset()
-    yield
-    Watched.reset()
 
 
 def run(plan: Plan, x: Any) -> Any:

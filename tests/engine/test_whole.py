@@ -22,21 +22,15 @@ from noria.engine.plugin_lives import PluginLives
 from noria.engine.whole import PluginCalls, WholeRunner
 from noria.errors import EngineError, PluginError
 from noria.plugins import DataType, DimsExprs, Tracer, array_at
-from tests.engine.test_plugin_features import Base, Nonzero, ToShape, built
+from tests.engine.test_plugin_features import Base, InPlace, Nonzero, ToShape, built
 from tests.plugins.models import FLOAT, conv_plugin_conv, model, network, registry
 from tests.plugins.samples import Fault, Watched
 
+pytestmark = pytest.mark.usefixtures("watched_anew")
 RUNTIMES = ["onnxruntime", "openvino"]
 RNG = np.random.default_rng(5)
 X = RNG.standard_normal((4, 3, 8, 8)).astype(np.float32)
 info, node = helper.make_tensor_value_info, helper.make_node
-
-
-@pytest.fixture(autouse=True)
-def _clean() -> Any:
-    Watched.reset()
-    yield
-    Watched.reset()
 
 
 def opened(plan: Any, runtime: str, *, whole: bool = True, **options: Any) -> Any:
@@ -287,15 +281,6 @@ def test_closing_waits_for_runs_under_way(tmp_path: Path) -> None:
         assert job.result()[0].shape == (1, 3, 8, 8)
     else:
         assert "closed" in str(job.exception())
-
-
-class InPlace(Base):
-    def get_aliased_input(self, output_index: int) -> int:
-        return 0
-
-    def enqueue(self, ins: Any, outs: Any, inputs: Any, outputs: Any, ws: int, s: int) -> None:
-        assert inputs[0] == outputs[0]
-        array_at(outputs[0], outs[0].dims, np.float32, writable=True)[...] *= 2
 
 
 class InHalf(Base):

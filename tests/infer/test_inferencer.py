@@ -92,12 +92,12 @@ def test_a_failing_parser_costs_the_frame_only_and_is_said_once(mean_config: Con
 
 
 def test_ever_new_messages_of_a_failing_parser_do_not_pile_up(mean_config: Config) -> None:
-    config = mean_config(parse_bbox_func_name="complains")
-    library = config.parent / "mean_parser.py"
-    library.write_text(
-        library.read_text()
-        + "\ndef complains(layers, network, params):\n"
-        + "    raise ValueError(f'mean is {layers[\"mean\"].data[0]}')\n"
+    config = mean_config(
+        parse_bbox_func_name="complains",
+        parser="""
+def complains(layers, network, params):
+    raise ValueError(f"mean is {layers['mean'].data[0]}")
+""",
     )
     with Inferencer.from_config(config) as model:
         before = len(model.notices)
@@ -178,12 +178,12 @@ def test_zero_classes_are_said(mean_config: Config) -> None:
 
 
 def test_repairs_of_a_parsers_result_are_said(mean_config: Config) -> None:
-    config = mean_config(parse_bbox_func_name="nan_box")
-    library = config.parent / "mean_parser.py"
-    library.write_text(
-        library.read_text()
-        + "\ndef nan_box(layers, network, params):\n"
-        + "    return Detections([[0, 0, 8, 8], [np.nan, 0, 8, 8]], [1, 1], [0, 0])\n"
+    config = mean_config(
+        parse_bbox_func_name="nan_box",
+        parser="""
+def nan_box(layers, network, params):
+    return Detections([[0, 0, 8, 8], [np.nan, 0, 8, 8]], [1, 1], [0, 0])
+""",
     )
     with Inferencer.from_config(config) as model:
         (meta,) = model.process([red(255)])
@@ -232,12 +232,12 @@ def test_no_memory_for_the_input_is_an_engine_error(
 
 
 def test_boxes_that_look_normalised_are_said_once(mean_config: Config) -> None:
-    config = mean_config(parse_bbox_func_name="normalised")
-    library = config.parent / "mean_parser.py"
-    library.write_text(
-        library.read_text()
-        + "\ndef normalised(layers, network, params):\n"
-        + "    return Detections([[0.1, 0.2, 0.3, 0.4]], [1], [0])\n"
+    config = mean_config(
+        parse_bbox_func_name="normalised",
+        parser="""
+def normalised(layers, network, params):
+    return Detections([[0.1, 0.2, 0.3, 0.4]], [1], [0])
+""",
     )
     with Inferencer.from_config(config) as model:
         model.process([red(255), red(255)])

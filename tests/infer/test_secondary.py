@@ -278,12 +278,12 @@ def test_what_came_out_of_each_step_is_counted(mean_config: Config) -> None:
 
 
 def test_boxes_of_classes_that_the_config_does_not_have_are_told(mean_config: Config) -> None:
-    config = mean_config(parse_bbox_func_name="seventh")
-    library = config.parent / "mean_parser.py"
-    library.write_text(
-        library.read_text()
-        + "\ndef seventh(layers, network, params):\n"
-        + "    return Detections([[0, 0, 8, 8], [4, 4, 8, 8]], [1, 1], [0, 7])\n"
+    config = mean_config(
+        parse_bbox_func_name="seventh",
+        parser="""
+def seventh(layers, network, params):
+    return Detections([[0, 0, 8, 8], [4, 4, 8, 8]], [1, 1], [0, 7])
+""",
     )
     with Inferencer.from_config(config) as model:
         (meta, _) = model.process([picture([]), picture([])])

@@ -21,14 +21,8 @@ from noria.plugins.standard import register_standard
 from tests.plugins.lives import BATCHED, DYNAMIC_TWO_PROFILES, V3_ONE_PROFILE, X, live, steps
 from tests.plugins.samples import PLUGINS, Fault, ScaleV3, Watched
 
+pytestmark = pytest.mark.usefixtures("watched_anew")
 KINDS = list(PLUGINS)
-
-
-@pytest.fixture(autouse=True)
-def _clean() -> Any:
-    Watched.reset()
-    yield
-    Watched.reset()
 
 
 def named(tracer: Tracer, text: str) -> list[str]:

@@ -17,16 +17,10 @@ from tests.network.uff.models import node, source, uff
 from tests.plugins.models import registry
 from tests.plugins.samples import PLUGINS, Watched
 
+pytestmark = pytest.mark.usefixtures("watched_anew")
 X = np.random.default_rng(2).normal(size=(2, 3, 5, 6)).astype(np.float32)
 RELU = node("r", "Activation", ["x"], func="relu")
 MARK = node("m", "MarkOutput", ["y"])
-
-
-@pytest.fixture(autouse=True)
-def _clean() -> Any:
-    Watched.reset()
-    yield
-    Watched.reset()
 
 
 def read(data: bytes, known: Any) -> Any:

@@ -126,7 +126,7 @@ def efficientdet(path: Path, batch: int | str = "N") -> None:
 
 
 def _words_and_letters() -> tuple[list[Any], list[Any]]:
-    """Names and shapes of the inputs, and the nodes that make floats f0 to f3 and sums s0 to s3."""
+    """Names and shapes of the inputs, and nodes that make floats f0 to f3, and z, which is 0."""
     inputs = [
         ("CategoryMapper_4", ("c", 1)), ("CategoryMapper_5", ("c", 1, 1, 16)),
         ("CategoryMapper_6", ("q", 1)), ("CategoryMapper_7", ("q", 1, 1, 16)),
@@ -137,6 +137,10 @@ def _words_and_letters() -> tuple[list[Any], list[Any]]:
             helper.make_node("Cast", [name], [f"f{i}"], to=TensorProto.FLOAT),
             helper.make_node("ReduceSum", [f"f{i}"], [f"s{i}"], keepdims=0),
         ]
+    nodes += [
+        helper.make_node("Sum", [f"s{i}" for i in range(4)], ["s"]),
+        helper.make_node("Mul", ["s", "zero"], ["z"]),
+    ]
     return inputs, nodes
 
 
@@ -145,8 +149,6 @@ def bidaf(folder: Path) -> None:
     weights = {"Parameter576_B_0": floats(1), "W_0": floats(1, 1)}
     inputs, nodes = _words_and_letters()
     nodes += [
-        helper.make_node("Sum", [f"s{i}" for i in range(4)], ["s"]),
-        helper.make_node("Mul", ["s", "zero"], ["z"]),
         helper.make_node("Add", ["z", "Parameter576_B_0"], ["a"]),
         helper.make_node("Add", ["z", "W_0"], ["b2"]),
         helper.make_node("Reshape", ["b2", "one"], ["b"]),
@@ -167,8 +169,6 @@ def bidaf_hardmax(path: Path) -> None:
     """The four inputs -> end and start, both the third word, by a layer that ONNX has not."""
     inputs, nodes = _words_and_letters()
     nodes += [
-        helper.make_node("Sum", [f"s{i}" for i in range(4)], ["s"]),
-        helper.make_node("Mul", ["s", "zero"], ["z"]),
         helper.make_node("Mul", ["f0", "zero"], ["f"]),
         helper.make_node("Add", ["f", "one"], ["ones"]),
         helper.make_node("CumSum", ["ones", "axis"], ["place"]),  # 1, 2, 3 …

@@ -321,24 +321,16 @@ class TestTuning:
         is computed as it stands; a runtime that saturates is wrong."""
         other = small_net(seed=3).SerializeToString()
         specs = [TensorSpec("image", np.dtype(np.float32), (None, 3, 8, 8))]
-        tuned = tune(
-            small_net().SerializeToString(),
-            specs,
-            {"image": IMAGE},
-            items=2,
-            versions=[Version("int8", other)],
-            options=self.options(),
-        )
-        assert [t.outcome for t in tuned.records] == ["measured"]
-        fp32 = tune(
-            small_net().SerializeToString(),
-            specs,
-            {"image": IMAGE},
-            items=2,
-            versions=[Version("fp32", other)],
-            options=self.options(),
-        )
-        assert [t.outcome for t in fp32.records] == ["wrong"]
+        for precision, outcome in (("int8", "measured"), ("fp32", "wrong")):
+            tuned = tune(
+                small_net().SerializeToString(),
+                specs,
+                {"image": IMAGE},
+                items=2,
+                versions=[Version(precision, other)],
+                options=self.options(),
+            )
+            assert [t.outcome for t in tuned.records] == [outcome]
 
 
 def test_build_by_code_takes_scales(monkeypatch):

@@ -70,16 +70,21 @@ def check(found, expected):
 THRESHOLDS = [0.2, 0.3, 0.5, 0.1, 0.25]
 
 
+def best_classes(logits, boxes, inside):
+    """The best class of each query, where its chance is enough."""
+    found = []
+    for row, box in zip(logits, boxes, strict=True):
+        k = int(row.argmax())
+        if sigmoid(row[k]) >= THRESHOLDS[k]:
+            found.append((*corners(box, inside), sigmoid(row[k]), k))
+    return found
+
+
 @settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_ddetr_leaves_class_0_out_and_sorts(parse, data):
     logits, boxes, outputs = queries(data)
-    expected = []
-    for row, box in zip(logits, boxes, strict=True):
-        k = int(row.argmax())
-        if sigmoid(row[k]) >= THRESHOLDS[k]:
-            expected.append((*corners(box, 1), sigmoid(row[k]), k))
-    expected.sort(key=lambda e: -e[4])
+    expected = sorted(best_classes(logits, boxes, 1), key=lambda e: -e[4])
     check(
         parse("NvDsInferParseCustomDDETRTAO", outputs, THRESHOLDS, (W, H)),
         [e for e in expected if e[5]],
@@ -103,11 +108,7 @@ def test_rtdetr_takes_the_best_hundred_of_all_scores(parse, data):
 @given(data=st.data())
 def test_detr_with_sigmoid_keeps_every_class(parse, data):
     logits, boxes, outputs = queries(data)
-    expected = []
-    for row, box in zip(logits, boxes, strict=True):
-        k = int(row.argmax())
-        if sigmoid(row[k]) >= THRESHOLDS[k]:
-            expected.append((*corners(box, 0), sigmoid(row[k]), k))
+    expected = best_classes(logits, boxes, 0)
     check(parse("NoriaParseDetr", outputs, THRESHOLDS, (W, H)), expected)
 
 
