@@ -16,6 +16,7 @@ from noria.custom.cpp_function import ParserReturnedFalse
 from noria.errors import CustomLibraryError, ParserError
 from noria.meta import DetectionParams, Layer, NetworkInfo
 from tests.custom.conftest import Compile, rows_layer
+from tests.memory import resident
 
 ROWS = np.float32([[1, 10, 20, 30, 40, 0.9], [2, 5, 6, 7, 8, 0.5], [0, 1, 2, 3, 4, 0.25]])
 MASKS = np.random.default_rng(0).random((3, 5, 4)).astype(np.float32)
@@ -23,10 +24,6 @@ MASKS = np.random.default_rng(0).random((3, 5, 4)).astype(np.float32)
 
 def with_masks(rows: np.ndarray = ROWS, masks: np.ndarray = MASKS) -> dict[str, Layer]:
     return {**rows_layer(rows), "masks": Layer("masks", np.ascontiguousarray(masks))}
-
-
-def resident_kb() -> int:
-    return int(Path("/proc/self/status").read_text().split("VmRSS:")[1].split()[0])
 
 
 @settings(max_examples=40, deadline=None)
@@ -192,7 +189,7 @@ def test_masks_leave_no_memory_behind(
 
     for _ in range(20):
         call()
-    before = resident_kb()
+    before = resident()
     for _ in range(300):
         call()
-    assert resident_kb() - before < 10_000  # a leak of one mask a call would be 30,000
+    assert resident() - before < 10e6  # a leak of one mask a call would be 30 MB

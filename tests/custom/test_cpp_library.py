@@ -18,6 +18,8 @@ from noria.custom.cpp_library import ParserReturnedFalse
 from noria.errors import CustomLibraryError, ParserError
 from noria.meta import DetectionParams, Detections, Layer, NetworkInfo
 from tests.custom.conftest import Compile, rows_layer
+from tests.memory import resident
+from tests.together import together
 
 GROWERS = ("ParseByGrowth", "ParseByAssignment", "ParseByResize")
 
@@ -248,18 +250,11 @@ def test_thresholds_read_past_the_configured_classes_let_nothing_through(
 def test_one_library_is_entered_by_one_thread_at_a_time(
     zoo28: Path, layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
 ) -> None:
-    most = []
-
-    def work() -> None:
+    def most(_: int) -> int:
         parser = open_library(zoo28).bbox_parser("ParseCountCallers")
-        most.append(max(int(parser(layers, network, params).class_ids[0]) for _ in range(5)))
+        return max(int(parser(layers, network, params).class_ids[0]) for _ in range(5))
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert most == [1, 1, 1, 1]
+    assert together(most, 4) == [1, 1, 1, 1]
 
 
 def test_the_interpreter_runs_while_a_parser_does(
@@ -337,16 +332,12 @@ def test_calls_leave_no_memory_behind(
     parser = open_library(zoo28).bbox_parser("ParseByAssignment")
     layers = rows_layer(np.zeros((20000, 6), np.float32))  # 560 kB of boxes
 
-    def resident_kb() -> int:
-        status = Path("/proc/self/status").read_text()
-        return int(status.split("VmRSS:")[1].split()[0])
-
     for _ in range(20):
         parser(layers, network, params)
-    before = resident_kb()
+    before = resident()
     for _ in range(300):
         parser(layers, network, params)
-    assert resident_kb() - before < 20_000  # a leak of one vector a call would be 168,000
+    assert resident() - before < 20e6  # a leak of one vector a call would be 168 MB
 
 
 class _Changing:

@@ -1,5 +1,3 @@
-import threading
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +8,7 @@ from noria.engine import BuildOptions, build
 from noria.errors import EngineError
 from noria.network import network_from_onnx
 from tests.network.onnx_models import FLOAT, model_of, picture_model, save
+from tests.together import together
 
 
 def session_of(model, folder, **options):
@@ -169,20 +168,12 @@ def test_submit_is_run_later_and_in_order(session):
 
 
 def test_several_threads_may_run_at_once(session):
-    wrong = []
-
     def work(seed):
         for _ in range(50):
             x = pictures(1 + seed % 4, seed=seed)
-            if not np.array_equal(session.run({"x": x})["doubled"], x * 2):
-                wrong.append(seed)
+            np.testing.assert_array_equal(session.run({"x": x})["doubled"], x * 2)
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
+    together(work, 6)
 
 
 def test_closed_sessions_say_so(session):

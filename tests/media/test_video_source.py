@@ -17,6 +17,7 @@ import pytest
 from noria.errors import MediaError
 from noria.media import ColorSpace, PixelFormat, open_source
 from tests.media.conftest import luma_of, write_clip
+from tests.memory import resident
 
 
 def packets_of(path: Path) -> list[tuple[int, int]]:
@@ -252,10 +253,7 @@ def test_memory_stays_flat(tmp_path: Path) -> None:
     def decode() -> None:
         with open_source(str(path)) as source:
             assert sum(1 for _ in source) == 2000
-
-    def resident() -> int:
         gc.collect()
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
 
     decode()
     before = resident()

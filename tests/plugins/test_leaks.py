@@ -11,17 +11,13 @@ import pytest
 
 from noria.engine import Plan
 from noria.engine.builder import BuildOptions, build
+from tests.memory import resident
 from tests.plugins.lives import live
 from tests.plugins.models import conv_plugin_conv, network, registry
 from tests.plugins.samples import PLUGINS, Watched
 
 LIVES, WARM = 300, 100
 KIB = 1024
-
-
-def resident() -> int:
-    text = Path("/proc/self/status").read_text()
-    return int(text.split("VmRSS:")[1].split()[0]) * KIB
 
 
 def test_engines_with_plugins_keep_memory_flat(tmp_path: Path) -> None:

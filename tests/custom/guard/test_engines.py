@@ -65,13 +65,18 @@ def test_every_entry_point_in_a_worker(
     assert loaded(library)
 
 
+@pytest.fixture
+def library(compile_host: Compile) -> Path:
+    """A library that makes the network, with what a crash report needs."""
+    return compile_host("mini_yolo.cpp", 10, "-g", "-rdynamic")
+
+
 CREATE = "engine-create-func-name="
 
 
 def test_later_workers_have_what_networks_need_from_their_start(
-    compile_host: Compile, model: Model
+    library: Path, model: Model
 ) -> None:
-    library = compile_host("mini_yolo.cpp", 10, "-g", "-rdynamic")
     cfg = _config(model, library, f"{CREATE}MiniYoloEngineCreate", guard="always")
     first = GuardedEngines(cfg, library, GuardOptions())
     assert list(first.make("MiniYoloEngineCreate", []).plugins)
@@ -91,8 +96,7 @@ def test_later_workers_have_what_networks_need_from_their_start(
     second.close()
 
 
-def test_a_crash_while_a_network_is_made(compile_host: Compile, model: Model) -> None:
-    library = compile_host("mini_yolo.cpp", 10, "-g", "-rdynamic")
+def test_a_crash_while_a_network_is_made(library: Path, model: Model) -> None:
     with pytest.raises(CustomLibraryError) as caught:
         load_or_build(_config(model, library, f"{CREATE}Crashes", guard="always"))
     text = str(caught.value)
@@ -102,8 +106,7 @@ def test_a_crash_while_a_network_is_made(compile_host: Compile, model: Model) ->
     assert not loaded(library)
 
 
-def test_a_network_that_is_never_made(compile_host: Compile, model: Model) -> None:
-    library = compile_host("mini_yolo.cpp", 10, "-g", "-rdynamic")
+def test_a_network_that_is_never_made(library: Path, model: Model) -> None:
     cfg = _config(model, library, f"{CREATE}Loops", guard="always")
     engines = GuardedEngines(cfg, library, GuardOptions(build_timeout_s=1, restarts=1))
     with pytest.raises(CustomLibraryError, match="Loops: the function did not return within 1 s"):
@@ -122,24 +125,22 @@ def test_a_network_that_is_never_made(compile_host: Compile, model: Model) -> No
     ],
 )
 def test_failures_are_told_as_without_a_worker(
-    compile_host: Compile,
+    library: Path,
     model: Model,
     function: str,
     words: str,
 ) -> None:
-    library = compile_host("mini_yolo.cpp", 10, "-g", "-rdynamic")
     with pytest.raises(CustomLibraryError) as caught:
         load_or_build(_config(model, library, CREATE + function, guard="always"))
     assert f"{function}: {words}" in str(caught.value)
 
 
 def test_a_crash_while_plugins_are_built(
-    compile_host: Compile,
+    library: Path,
     model: Model,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    library = compile_host("mini_yolo.cpp", 10, "-g", "-rdynamic")
     monkeypatch.setenv("MINI_YOLO_HARM", str(tmp_path / "harm"))
     (tmp_path / "harm").write_text("configure")
     with pytest.raises(CustomLibraryError, match=r"crashed \(SIGSEGV\)"):
@@ -148,12 +149,11 @@ def test_a_crash_while_plugins_are_built(
 
 
 def test_a_crash_in_enqueue_costs_one_batch(
-    compile_host: Compile,
+    library: Path,
     model: Model,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    library = compile_host("mini_yolo.cpp", 10, "-g", "-rdynamic")
     harm = tmp_path / "harm"
     monkeypatch.setenv("MINI_YOLO_HARM", str(harm))
     cfg = _config(model, library, f"{CREATE}MiniYoloEngineCreate", guard="always")
@@ -173,10 +173,9 @@ def test_a_crash_in_enqueue_costs_one_batch(
 
 
 def test_plugins_of_a_worker_cannot_be_created_here(
-    compile_host: Compile,
+    library: Path,
     model: Model,
 ) -> None:
-    library = compile_host("mini_yolo.cpp", 10, "-g", "-rdynamic")
     cfg = _config(model, library, f"{CREATE}MiniYoloEngineCreate", guard="always")
     GuardedEngines(cfg, library, GuardOptions())
     creator = get_plugin_registry().find("MiniYoloRows", "1")

@@ -22,6 +22,7 @@ from noria.custom.guard.process import GuardedProcess
 from noria.errors import CustomLibraryError
 from noria.meta import DetectionParams, Layer, NetworkInfo
 from tests.custom.conftest import Compile
+from tests.together import together
 
 pytestmark = pytest.mark.skipif(
     keeper.can_guard() is not None, reason=f"no workers here: {keeper.can_guard()}"
@@ -142,23 +143,13 @@ def test_ctrl_c_in_a_call(guarded: GuardedLibrary) -> None:
 
 def test_calls_of_several_threads(guarded: GuardedLibrary) -> None:
     parsers = [guarded.bbox_parser(name) for name in ("ParseSegfault", "ParseNan", "ParseThrow")]
-    wrong: list[object] = []
 
     def work(number: int) -> None:
         for i in range(60):
-            try:
-                found = parsers[(number + i) % 3](mean(0.01 * i), NETWORK, PARAMS)
-                if found.boxes.tolist() != [[2, 4, 6, 8]]:
-                    wrong.append(found)
-            except Exception as error:
-                wrong.append(error)
+            found = parsers[(number + i) % 3](mean(0.01 * i), NETWORK, PARAMS)
+            assert found.boxes.tolist() == [[2, 4, 6, 8]]
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
+    together(work, 4)
 
 
 def test_a_worker_is_collected_while_another_is_started(
