@@ -21,6 +21,7 @@ from benchmarks.common import ROOT, data_dir
 from noria.config import ModelConfig
 from noria.config.enums import NetworkMode
 from noria.diagnose.average_precision import Scored, agreement, average_precision
+from noria.diagnose.scored import scored
 from noria.diagnose.truth import read_truth
 from noria.engine import load_or_build
 from noria.engine.backends import installed_backends
@@ -28,9 +29,6 @@ from noria.engine.machine import this_machine
 from noria.engine.plan import Plan
 from noria.engine.plan_header import Precision
 from noria.infer.calibration import calibrate, selected_frames
-from noria.infer.inferencer import Inferencer
-from noria.infer.model import LoadOptions, Model
-from noria.infer.record import Record
 from noria.media import open_source
 from noria.media.frame import Frame
 
@@ -50,9 +48,11 @@ def report() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name, cfg, frames, judge in _models(Path(folder)):
             made = {(r, p): _plan(cfg, r, p) for r in runtimes for p in PRECISIONS}
-            reference = _found(cfg, made["onnxruntime", "fp32"], frames)
+            reference = scored(cfg, made["onnxruntime", "fp32"].open_session(), frames)
             for runtime in runtimes:
-                found = (_found(cfg, made[runtime, p], frames) for p in ("fp32", "int8"))
+                found = (
+                    scored(cfg, made[runtime, p].open_session(), frames) for p in ("fp32", "int8")
+                )
                 quality = [f"{judge(reference, one):.2f}" for one in found]
                 accuracy.add_row(name, runtime, judge.__doc__, *quality)
             for runtime, times in _times(made, runtimes).items():
@@ -121,17 +121,6 @@ def _plan(cfg: ModelConfig, runtime: str, precision: Precision) -> Plan:
         cfg = cfg.with_overrides(layer_device_precision=())
     cfg = cfg.with_overrides(network_mode=NetworkMode.FP32, model_engine_file=None)
     return load_or_build(cfg, backend=runtime, precision=precision, rebuild=True)
-
-
-def _found(cfg: ModelConfig, plan: Plan, frames: list[Frame]) -> list[Scored]:
-    record, options = Record(), LoadOptions()
-    model = Model.around(cfg, plan.open_session(), options, record)
-    found = []
-    with Inferencer(model, record, options=options) as inferencer:
-        for frame in frames:
-            objects = inferencer.process([frame])[0].objects
-            found.append(Scored(objects.rects, objects.class_ids, objects.confidences))
-    return found
 
 
 def _times(

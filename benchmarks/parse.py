@@ -5,7 +5,7 @@ One thread each. The inputs hold 1,000 candidates over the threshold among backg
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import cv2
 import numpy as np
@@ -32,15 +32,12 @@ def rows() -> Iterable[Row]:
     nms = Clusterer(ClusterParams.from_attrs([attrs] * CLASSES, ClusterMode.NMS))
     assert len(parser(layers, network, params)) == HOT
 
-    def numpy_parse() -> Detections:
-        return _numpy_parse(head)
+    def parsed(name: str, table: np.ndarray, plainly: Callable[[], Detections], repeat: int) -> Row:
+        given = {"output0": Layer("output0", table)}
+        return compare(name, lambda: parser(given, network, params), plainly, repeat=repeat)
 
-    yield compare(
-        "parse 84x8400, 1,000 candidates; NumPy",
-        lambda: parser(layers, network, params),
-        numpy_parse,
-        repeat=101,
-    )
+    name = "parse 84x8400, 1,000 candidates; NumPy"
+    yield parsed(name, head, lambda: _numpy_parse(head), 101)
     yield compare(
         "parse + NMS 84x8400; NumPy + cv2.dnn.NMSBoxesBatched",
         lambda: nms(parser(layers, network, params)),
@@ -48,21 +45,10 @@ def rows() -> Iterable[Row]:
         repeat=51,
     )
     turned = np.ascontiguousarray(head.T)
-    turned_layers = {"output0": Layer("output0", turned)}
-    yield compare(
-        "parse 8400x84; NumPy",
-        lambda: parser(turned_layers, network, params),
-        lambda: _numpy_parse(turned.T),
-        repeat=101,
-    )
+    yield parsed("parse 8400x84; NumPy", turned, lambda: _numpy_parse(turned.T), 101)
     half = head.astype(np.float16)
-    half_layers = {"output0": Layer("output0", half)}
-    yield compare(
-        "parse 84x8400 float16; NumPy",
-        lambda: parser(half_layers, network, params),
-        lambda: _numpy_parse(half.astype(np.float32)),
-        repeat=51,
-    )
+    name = "parse 84x8400 float16; NumPy"
+    yield parsed(name, half, lambda: _numpy_parse(half.astype(np.float32)), 51)
     yield _yolox(params)
     yield _faces()
 

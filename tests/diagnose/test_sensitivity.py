@@ -14,7 +14,8 @@ from noria.cli import main
 from noria.config import ModelConfig
 from noria.config.enums import NetworkMode
 from noria.diagnose import sensitivity
-from noria.diagnose.average_precision import Scored, agreement
+from noria.diagnose.average_precision import agreement
+from noria.diagnose.scored import scored
 from noria.diagnose.truth import read_truth
 from noria.engine import load_or_build
 from noria.engine.backends import installed_backends
@@ -22,9 +23,6 @@ from noria.engine.precision import CalibrationTable, export, export_onnx
 from noria.engine.precision.variants import Variants
 from noria.errors import ConfigError, MediaError
 from noria.infer.calibration import calibrate
-from noria.infer.inferencer import Inferencer
-from noria.infer.model import LoadOptions, Model
-from noria.infer.record import Record
 from noria.media import open_source
 from noria.network import network_from_onnx
 from tests.engine.precision.graphs import network_of, ranges_of, run, small_net
@@ -205,14 +203,7 @@ def test_int8_yolox_finds_what_fp32_finds(data_dir, tmp_path):
     assert len(frames) == 55
 
     def found(plan):
-        record, options = Record(), LoadOptions()
-        model = Model.around(cfg, plan.open_session(), options, record)
-        made = []
-        with Inferencer(model, record, options=options) as inferencer:
-            for frame in frames:
-                objects = inferencer.process([frame])[0].objects
-                made.append(Scored(objects.rects, objects.class_ids, objects.confidences))
-        return made
+        return scored(cfg, plan.open_session(), frames)
 
     reference = found(load_or_build(cfg, precision="fp32"))
     assert sum(int((s.scores >= 0.5).sum()) for s in reference) >= 25

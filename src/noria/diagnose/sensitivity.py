@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from noria.config.enums import NetworkType, ProcessMode
 from noria.diagnose.average_precision import Scored, Truth, agreement, average_precision
+from noria.diagnose.scored import scored
 from noria.diagnose.truth import read_truth
 from noria.engine.backends import DEFAULT_BACKEND, get_backend
 from noria.engine.builder import BuildOptions, build
@@ -23,11 +24,7 @@ from noria.engine.precision.layer_precision import fp32_line
 from noria.engine.precision.variants import Variants
 from noria.errors import ConfigError, MediaError
 from noria.infer.calibration import select_frames, selected_frames
-from noria.infer.inferencer import Inferencer
-from noria.infer.model import LoadOptions, Model
 from noria.infer.preprocess import Preprocessor
-from noria.infer.record import Record
-from noria.media.frame import Frame
 from noria.notices import Notice
 
 if TYPE_CHECKING:
@@ -268,7 +265,8 @@ class _Bench:
 
     def judge(self, network: Network) -> float:
         """Quality in points; the first network that is judged is the reference."""
-        found = self._found(network)
+        frames = selected_frames(self.chosen)
+        found = scored(self.cfg, self._session(network), frames, threads=self.threads)
         if len(found) < len(self.truths):
             text = f"{len(found)} frames for {len(self.truths)} pictures of the truth"
             raise MediaError(text, where=self.chosen[0].name)
@@ -277,18 +275,3 @@ class _Bench:
         if self._reference is None:
             self._reference = found
         return 100 * agreement(self._reference, found)
-
-    def _found(self, network: Network) -> list[Scored]:
-        record, options = Record(), LoadOptions(threads=self.threads)
-        model = Model.around(self.cfg, self._session(network), options, record)
-        with Inferencer(model, record, options=options) as inferencer:
-            return [_scored(inferencer, frame) for frame in selected_frames(self.chosen)]
-
-
-def _scored(inferencer: Inferencer, frame: Frame) -> Scored:
-    objects = inferencer.process([frame])[0].objects
-    return Scored(
-        np.asarray(objects.rects, np.float64).reshape(-1, 4),
-        np.asarray(objects.class_ids, np.int64),
-        np.asarray(objects.confidences, np.float64),
-    )
