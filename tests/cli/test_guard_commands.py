@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
@@ -95,6 +96,7 @@ def test_a_crash_its_replay_and_trust(
     again = run("replay", folder)
     assert again.returncode == -11
     assert "1.png" in again.stderr or "frame 1 of" in again.stderr
+    assert f"gdb -ex run --args {sys.executable} -m noria replay {folder}" in again.stderr
     guarded = run("replay", folder, "--guard")
     assert guarded.returncode == 5
     assert "the function crashed (SIGSEGV)" in guarded.stderr
@@ -112,7 +114,8 @@ def test_a_crash_its_replay_and_trust(
     mended = run("replay", folder, "--library", sound)
     assert mended.returncode == 0
     assert "now: the function returned Detections(1 boxes" in mended.stdout
-    assert "did not recur" in mended.stderr
+    assert "did not recur in this build of the library, which is not the one" in mended.stderr
+    assert f"noria replay {folder} --library {sound} --guard" in mended.stderr
     said = Path(folder, "case.json")
     said.write_text(said.read_text().replace("a null pointer", "past the end of output layer x"))
     past = run("replay", folder, "--library", sound)
@@ -120,6 +123,13 @@ def test_a_crash_its_replay_and_trust(
     assert "did not recur" not in past.stderr
     assert "not noticed in this process" in past.stderr.partition("--guard shows it")[0]
     assert "not noticed" not in run("replay", folder, "--library", sound, "--guard").stderr
+
+    broken = library.read_bytes()
+    shutil.copy(sound, library)
+    compiled = run("replay", folder, "--guard")
+    assert "note: the library was compiled anew, or replaced, since then" in compiled.stderr
+    assert "did not recur in this build" in compiled.stderr
+    library.write_bytes(broken)
 
     assert "no library is trusted yet" in run("trust").stdout
     assert run("trust", library).returncode == 0

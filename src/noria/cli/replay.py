@@ -1,11 +1,16 @@
-"""`noria replay`: a saved call of a parser once more."""
+"""`noria replay`: a saved call of a custom library once more."""
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from noria.custom.guard.repro import Case
 
 __all__ = ["replay"]
 
@@ -13,12 +18,19 @@ EPILOG = """\b
 Examples:
   noria replay ~/.local/state/noria/crashes/20260301-101500.000000-libparser-ParseBoxes
   noria replay FOLDER --guard --timeout 2
-  gdb --args python -m noria replay FOLDER
+  gdb -ex run --args python -m noria replay FOLDER
   LD_PRELOAD=$(g++ -print-file-name=libasan.so) noria replay FOLDER --library libparser_asan.so
 """
 _UNNOTICED = (
     "only workers guard the ends of outputs: what the library does past them is not noticed in "
     "this process, which may die of it later; --guard shows it, and so does a sanitizer"
+)
+_OTHER = (
+    "the fault did not recur in this build of the library, which is not the one that failed then"
+)
+_SAME = (
+    "the fault did not recur in the same library: what earlier calls left in it, and the "
+    "environment of that time, are not repeated"
 )
 
 
@@ -41,47 +53,54 @@ _UNNOTICED = (
 def replay(folder: Path, library: Path | None, guard: bool, timeout: float | None) -> int:
     """Repeat the call that ended the worker process of a custom library.
 
-    It runs in this process, so that a debugger or a sanitizer sees it: if the library crashes, so
-    does this command. If it does not return in time, this command ends; in a debugger it does not.
+    A parser, the filling of inputs, a function that makes a network, or a plugin. It runs in this
+    process, so that a debugger or a sanitizer sees it: if the library crashes, so does this
+    command. If it does not return in time, this command ends; in a debugger it does not.
     """
-    from noria.cli.output import printable
-    from noria.custom import open_library
-    from noria.custom.guard.limit import limited
-    from noria.custom.guard.options import GuardOptions
+    from noria.cli.output import print_notices, printable
+    from noria.custom.guard.limit import debugged
+    from noria.custom.guard.replay import repeat, title
     from noria.custom.guard.repro import load_case
-    from noria.custom.guard.trust import content_hash
 
-    case, layers, said = load_case(folder)
-    path = library or case.library
-    if library is None and path.is_file() and content_hash(path) != case.sha256:
-        click.echo(printable(f"warning: {path} is not the file that it was"), err=True)
+    case, arrays, said = load_case(folder)
+    path = (library or case.library).absolute()
+    other = _is_other(path, case)
     frame = f", frame {said['frame']} of {said.get('source')}" if "frame" in said else ""
-    click.echo(printable(f"{path}: {case.name}{frame}"), err=True)
+    click.echo(printable(f"{path}: {title(case)}{frame}"), err=True)
     click.echo(printable(f"then: {said.get('found', '')}"), err=True)
+    if other and library is None:
+        click.echo("note: the library was compiled anew, or replaced, since then", err=True)
+    print_notices(getattr(case.given, "notices", ()))
     past = not guard and " past the end of " in str(said.get("found", ""))
     if past:
         # before the call: what it overwrites here may end this process at any time
         click.echo(f"warning: {_UNNOTICED}", err=True)
-    limit = case.timeout_s if timeout is None else timeout
-    options = GuardOptions(
-        timeout_s=limit or 1e9, memory_mib=case.memory_mib, restarts=0, once=True
+    if not guard and not debugged():
+        click.echo(printable(_before(folder, library)), err=True)
+    found, notices = repeat(
+        case, arrays, path, guard=guard, timeout_s=case.timeout_s if timeout is None else timeout
     )
-    with limited(0 if guard or not limit else options.load_timeout_s, str(path)):
-        opened = open_library(
-            path,
-            abi=case.abi,
-            rotation=case.rotation,
-            guard="always" if guard else "never",
-            guard_options=options,
-        )
-        parser: Any = getattr(opened, f"{case.kind}_parser")(case.name)
-    with limited(0 if guard else limit, f"{path}: {case.name}"):
-        found = parser(layers, case.network, case.params)
-    click.echo(printable(f"now: the function returned {found!r}"[:2000]))
+    click.echo(printable(f"now: {found}"[:2000]))
     if not past:
-        text = "the fault did not recur: what earlier calls left in the library is not repeated"
-        click.echo(text, err=True)
-    for notice in (*opened.decisions, *parser.notices):
-        if notice.level == "warning":
-            click.echo(printable(f"warning: {notice}"), err=True)
+        click.echo(_OTHER if other else _SAME, err=True)
+    print_notices(notices, quiet=True)
     return 0
+
+
+def _is_other(path: Path, case: Case) -> bool:
+    from noria.custom.guard.trust import content_hash
+
+    return path.is_file() and content_hash(path) != case.sha256
+
+
+def _before(folder: Path, library: Path | None) -> str:
+    """What is going to happen: a process that crashes says nothing any more."""
+    words = ["noria", "replay", str(folder)]
+    if library is not None:
+        words += ["--library", str(library)]
+    again = shlex.join(words)
+    return (
+        "now it runs in this process: if it crashes again, this program ends with that signal"
+        f"\n  in gdb:      gdb -ex run --args {shlex.quote(sys.executable)} -m {again}"
+        f"\n  in a worker: {again} --guard"
+    )

@@ -102,7 +102,7 @@ def test_a_crash_while_a_network_is_made(library: Path, model: Model) -> None:
     text = str(caught.value)
     assert "Crashes: the function crashed (SIGSEGV), writing a null pointer" in text
     assert "crash" in text.partition("#0")[2].partition("\n")[0]
-    assert "custom-lib-guard=never repeats it in this process" in text
+    assert "its inputs are saved; to repeat the call: noria replay" in text
     assert not loaded(library)
 
 

@@ -27,7 +27,8 @@ custom-lib-guard={guard}
 """
 
 
-def _run(folder: Path, library: Path, guard: str, how: str) -> subprocess.CompletedProcess[str]:
+def write_model(folder: Path, library: Path, guard: str) -> Path:
+    """A config, whose model has the plugin in its middle."""
     nodes = [
         helper.make_node("Relu", ["x"], ["r"]),
         helper.make_node("Hostile", ["r"], ["s"], name="hostile"),
@@ -42,6 +43,11 @@ def _run(folder: Path, library: Path, guard: str, how: str) -> subprocess.Comple
     opset = [helper.make_opsetid("", 17)]
     onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=8), folder / "m.onnx")
     (folder / "c.txt").write_text(CONFIG.format(library=library, guard=guard))
+    return folder / "c.txt"
+
+
+def _run(folder: Path, library: Path, guard: str, how: str) -> subprocess.CompletedProcess[str]:
+    write_model(folder, library, guard)
     Image.new("RGB", (16, 16)).save(folder / "p.png")
     return subprocess.run(
         [sys.executable, "-m", "noria", "run", "c.txt", "p.png", "-o", "o.jsonl"],

@@ -1,7 +1,11 @@
-// NvDsInferInitializeInputLayers: fills image sizes, fails, or throws.
+// NvDsInferInitializeInputLayers: fills image sizes, fails, throws, or crashes (in an environment
+// with CRASH_IN_INPUTS).
+#include <cstdlib>
 #include <stdexcept>
 
 #include "nvdsinfer_custom_impl.h"
+
+static int *volatile nowhere = nullptr;
 
 bool NvDsInferInitializeInputLayers(const std::vector<NvDsInferLayerInfo> &inputs,
                                     const NvDsInferNetworkInfo &network, unsigned int max_batch) {
@@ -10,6 +14,7 @@ bool NvDsInferInitializeInputLayers(const std::vector<NvDsInferLayerInfo> &input
 #elif defined(THROW)
     throw std::runtime_error("no im_info");
 #endif
+    if (std::getenv("CRASH_IN_INPUTS")) *nowhere = 1;
     for (size_t k = 0; k < inputs.size(); ++k) {
         const NvDsInferLayerInfo &input = inputs[k];
         for (unsigned int i = 0; i < max_batch * input.inferDims.numElements; ++i) {

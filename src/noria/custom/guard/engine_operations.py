@@ -1,6 +1,6 @@
 """What the application asks of a worker that makes networks and computes plugins: `Operation`s.
 
-What the worker keeps for it (networks, plugin layers, contexts) is in `Worker.kept`, by number.
+What the worker keeps for it (networks, plugin layers, contexts) is in `Keeping.kept`, by number.
 """
 
 from __future__ import annotations
@@ -9,23 +9,29 @@ import base64
 import pickle
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from noria.custom.guard.messages import notices_json
-from noria.custom.guard.serve import Worker
 
-__all__ = ["build_layers", "call_layer", "close", "load_layer", "make_network", "open_engines",
-           "open_layer"]  # fmt: skip
+__all__ = ["Keeping", "build_layers", "call_layer", "close", "load_layer", "make_network",
+           "open_engines", "open_layer"]  # fmt: skip
 
 Arrays = list[npt.NDArray[Any]]
 Answer = tuple[dict[str, Any], Arrays]
 _numbers = count(1)
 
 
-def open_engines(worker: Worker, payload: dict[str, Any], arrays: Arrays) -> Answer:
+class Keeping(Protocol):
+    """A `serve.Worker`, or whatever does an operation in its place."""
+
+    kept: dict[int, Any]
+    unprotected: list[str]
+
+
+def open_engines(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
     """Load a library of networks and plugins; the creators that it registers."""
     from noria.custom.elf import ElfFile
     from noria.custom.host.engines import CppEngines
@@ -50,7 +56,7 @@ def open_engines(worker: Worker, payload: dict[str, Any], arrays: Arrays) -> Ans
     }, []
 
 
-def make_network(worker: Worker, payload: dict[str, Any], arrays: Arrays) -> Answer:
+def make_network(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
     """Call a function that makes a network: its number; the graph with all weights, and the plan if
     it was built already.
     """
@@ -70,7 +76,7 @@ def make_network(worker: Worker, payload: dict[str, Any], arrays: Arrays) -> Ans
     }, [np.frombuffer(data, np.uint8) for data in made]
 
 
-def build_layers(worker: Worker, payload: dict[str, Any], arrays: Arrays) -> Answer:
+def build_layers(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
     """`noria.engine.plugin_layers.build_plugins`: records, notices; the graph and the blobs."""
     from noria.engine.plugin_layers import build_plugins
     from noria.network.onnx_file import network_from_onnx_bytes
@@ -105,7 +111,7 @@ def build_layers(worker: Worker, payload: dict[str, Any], arrays: Arrays) -> Ans
     }, [np.frombuffer(data, np.uint8) for data in (layers.model, *layers.blobs.values())]
 
 
-def load_layer(worker: Worker, payload: dict[str, Any], arrays: Arrays) -> Answer:
+def load_layer(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
     """A plugin layer from what a plan kept, ready for contexts."""
     from noria.engine.plugin_record import PluginRecord, saved_of
     from noria.plugins.drivers import load_engine_plugin
@@ -124,21 +130,21 @@ def load_layer(worker: Worker, payload: dict[str, Any], arrays: Arrays) -> Answe
     return {"layer": number}, []
 
 
-def open_layer(worker: Worker, payload: dict[str, Any], arrays: Arrays) -> Answer:
+def open_layer(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
     """A new execution context of a layer."""
     number = next(_numbers)
     worker.kept[number] = worker.kept[payload["layer"]].context()
     return {"context": number}, []
 
 
-def call_layer(worker: Worker, payload: dict[str, Any], arrays: Arrays) -> Answer:
+def call_layer(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
     """`ContextPlugin.run`."""
     inputs, fresh = payload["inputs"], payload["fresh"]
     context = worker.kept[payload["context"]]
     return {}, context.run(arrays[:inputs], shape_inputs=arrays[inputs:], fresh=fresh)
 
 
-def close(worker: Worker, payload: dict[str, Any], arrays: Arrays) -> Answer:
+def close(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
     """The end of a layer, or of a context."""
     kept = worker.kept.pop(payload["number"], None)
     if kept is not None:

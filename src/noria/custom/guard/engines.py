@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import pickle
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,10 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from noria.custom.guard.errors import LibraryDied, PluginDied
+from noria.custom.guard.given import BuildGiven, LoadGiven, NetworkGiven
 from noria.custom.guard.keeper import keeper
 from noria.custom.guard.messages import notices_from
 from noria.custom.guard.options import GuardOptions
 from noria.custom.guard.process import GuardedProcess
+from noria.custom.guard.repro import Call, CaseSaver
+from noria.custom.guard.trust import content_hash
 from noria.custom.guard.wire import Nonsense
 from noria.errors import CustomLibraryError, EngineError, ModelError, NoriaError, PluginError
 from noria.network.network import Network
@@ -67,13 +70,17 @@ class GuardedEngines:
 
     Attributes:
         path: the library.
+        config: of the model that it is for.
         process: the worker.
         decisions: what was told while it was loaded.
     """
 
     def __init__(self, cfg: ModelConfig, path: Path, options: GuardOptions) -> None:
         self.path = path
-        self._config = base64.b64encode(pickle.dumps(cfg)).decode()
+        self.config = cfg
+        self._config = pickled(cfg)
+        self._cases = CaseSaver(path, content_hash(path), cfg.custom_lib_abi, None)
+        self._made_by: dict[int, str] = {}  # number of a network in the worker -> function
         self.options = options
         self.decisions: list[Notice] = []
         text = "its networks and plugins are made in a worker process of their own"
@@ -96,8 +103,13 @@ class GuardedEngines:
         where = f"{self.path}: {function}"
         from noria.engine.plan import Plan
 
+        limit = self.options.build_timeout_s
         answer, arrays = self.ask(
-            "make_network", {"function": function}, where, limit=self.options.build_timeout_s
+            "make_network",
+            {"function": function},
+            where,
+            limit=limit,
+            call=lambda: Call("network", function, NetworkGiven(self.config, function), limit),
         )
         try:
             graph, *built = (a.tobytes() for a in arrays)
@@ -107,6 +119,7 @@ class GuardedEngines:
             network.implicit_batch = bool(answer["implicit_batch"])
             number, nodes = int(answer["network"]), [str(n) for n in answer["plugins"]]
             notices += notices_from(answer["told"])
+            self._made_by[number] = function
         except (EngineError, ModelError, KeyError, TypeError, ValueError, Nonsense) as error:
             raise CustomLibraryError(f"its worker gave no network: {error}", where=where) from error
         if nodes:
@@ -139,7 +152,6 @@ class GuardedEngines:
         from noria.engine.plugin_record import PluginRecord
 
         payload = {
-            "network": number,
             "inputs": [[s.name, s.dtype.str, list(s.shape)] for s in inputs],
             "max_batch": max_batch,
             "batched": batched,
@@ -147,12 +159,16 @@ class GuardedEngines:
             "where": where,
         }
         told = f"{self.path}: plugins of {where}"
+        limit = self.options.build_timeout_s
+        data = np.frombuffer(model, np.uint8)
+        given = BuildGiven(self.config, self._made_by.get(number, ""), payload)
         answer, arrays = self.ask(
             "build_layers",
-            payload,
+            {**payload, "network": number},
             told,
-            [np.frombuffer(model, np.uint8)],
-            limit=self.options.build_timeout_s,
+            [data],
+            limit=limit,
+            call=lambda: Call("build", "plugins", given, limit, {"network": data}),
         )
         if answer.get("none"):
             return None
@@ -197,8 +213,12 @@ class GuardedEngines:
         *,
         limit: float | None = None,
         plugin: bool = False,
+        call: Callable[[], Call] | None = None,
     ) -> tuple[dict[str, Any], list[Any]]:
         """An operation of `engine_operations`; the arrays are valid until the next one.
+
+        Args:
+            call: what is saved if the worker dies of it.
 
         Raises:
             CustomLibraryError: the worker died; PluginDied, if it is about a plugin.
@@ -215,8 +235,11 @@ class GuardedEngines:
                     f"{HERE}:{operation}", dict(payload), list(arrays), what=where, timeout_s=limit
                 )
             except LibraryDied as error:
-                hint = "custom-lib-guard=never repeats it in this process, for a debugger"
-                raise kind(error.found, where=where, fix=[*error.fix, hint]) from None
+                hint = self._cases.hint(error, self.options, call) if call is not None else None
+                if hint is None and not self.options.once:
+                    hint = "custom-lib-guard=never repeats it in this process, for a debugger"
+                fix = [*error.fix, *filter(None, [hint])]
+                raise kind(error.found, where=where, fix=fix) from None
 
     def _open(self) -> None:
         """Load the library in a new worker."""
@@ -227,6 +250,8 @@ class GuardedEngines:
         except LibraryDied as error:
             if error.death is None:  # given up
                 raise
+            load = Call("load", "loading", LoadGiven(self.config), self.options.load_timeout_s)
+            error = self._cases.told(error, self.options, lambda: load)
             found = error.found.replace("the function", "the library", 1).partition(";")[0]
             raise CustomLibraryError(
                 f"{found} while it was loaded", where=str(self.path), fix=error.fix
@@ -247,6 +272,11 @@ class GuardedEngines:
         """End the worker; it is started again if a plugin runs nevertheless."""
         with suppress(OSError):
             self.process.close()
+
+
+def pickled(cfg: ModelConfig) -> str:
+    """As `engine_operations.open_engines` takes it."""
+    return base64.b64encode(pickle.dumps(cfg)).decode()
 
 
 class PluginsThere(dict[str, Any]):

@@ -15,10 +15,11 @@ from noria.custom.guard import wire
 from noria.custom.guard.arena import OutputArena
 from noria.custom.guard.cases import Params, ParserKind, network_json, params_json
 from noria.custom.guard.errors import LibraryDied
+from noria.custom.guard.given import InputsGiven, LoadGiven, ParserGiven
 from noria.custom.guard.messages import notices_from
 from noria.custom.guard.options import GuardMode, GuardOptions
 from noria.custom.guard.process import GuardedProcess
-from noria.custom.guard.repro import Case, save_case
+from noria.custom.guard.repro import Call, CaseSaver
 from noria.custom.guard.results import READERS
 from noria.custom.guard.trust import TrustStore, content_hash
 from noria.custom.inputs import INPUT_INITIALIZER, InputInitializer
@@ -31,7 +32,6 @@ from noria.notices import Notice, note_once
 __all__ = ["GuardedLibrary"]
 
 _HERE = "noria.custom.guard.operations"
-MAX_CASES = 3  # saved by one library
 
 
 class GuardedLibrary:
@@ -66,7 +66,7 @@ class GuardedLibrary:
         self._prepared: weakref.ref[_Function] | None = None
         self._inside = False  # a call is under way, of the thread that has the process
         self._clean = 0
-        self._cases = 0
+        self._cases = CaseSaver(path, self.sha256, abi, rotation)
         me = weakref.ref(self)  # without a cycle, the worker ends when nobody has the library
 
         def set_up() -> None:
@@ -85,6 +85,8 @@ class GuardedLibrary:
             try:
                 self.process.running(str(path))
             except LibraryDied as error:
+                load = Call("load", "loading", LoadGiven(), options.load_timeout_s)
+                error = self._cases.told(error, options, lambda: load)
                 raise CustomLibraryError(
                     error.found.replace("the function", "the library", 1).partition(";")[0]
                     + " while it was loaded",
@@ -173,12 +175,17 @@ class GuardedLibrary:
         }
         with self.process.lock:
             self._prepared = None
-            _, filled = self.process.invoke(
-                f"{_HERE}:initialize",
-                payload,
-                list(layers.values()),
-                what=f"{self.path}: {INPUT_INITIALIZER}",
-            )
+            try:
+                _, filled = self.process.invoke(
+                    f"{_HERE}:initialize",
+                    payload,
+                    list(layers.values()),
+                    what=f"{self.path}: {INPUT_INITIALIZER}",
+                )
+            except LibraryDied as error:
+                given, limit = InputsGiven(network, max_batch), self.options.load_timeout_s
+                call = Call("inputs", INPUT_INITIALIZER, given, limit, layers)
+                raise self._cases.told(error, self.options, lambda: call) from None
             for array, values in zip(layers.values(), filled, strict=True):
                 np.copyto(array, values)
 
@@ -223,7 +230,17 @@ class GuardedLibrary:
                 # A write into a tensor that is shared is a fault which the worker mends, unless
                 # the library has taken signals for itself.
                 function.in_place = True
-                raise self._with_case(error, function, layers, network, params) from None
+                raise self._cases.told(
+                    error,
+                    self.options,
+                    lambda: Call(
+                        function.kind,
+                        function.name,
+                        ParserGiven(network, params),
+                        self.options.timeout_s,
+                        {name: layer.data for name, layer in layers.items()},
+                    ),
+                ) from None
             except ParserError as error:
                 raise self._with_limit(error) from None
             finally:
@@ -268,38 +285,6 @@ class GuardedLibrary:
             text = f"{self._clean} calls without a fault: from the next start on it is trusted"
             text += " and runs in the application's process; noria trust --remove undoes this"
         note_once(self.decisions, "info", text, str(self.path))
-
-    def _with_case(
-        self,
-        error: LibraryDied,
-        function: _Function,
-        layers: Mapping[str, Layer],
-        network: NetworkInfo,
-        params: Params,
-    ) -> LibraryDied:
-        hints = list(error.fix)
-        if self._cases < MAX_CASES and not self.options.once:
-            self._cases += 1
-            case = Case(
-                self.path,
-                self.sha256,
-                function.kind,
-                function.name,
-                self._abi,
-                self._rotation,
-                network,
-                params,
-                self.options.timeout_s,
-                self.options.memory_mib,
-            )
-            saved = save_case(case, layers, error, self.options.crash_dir)
-            if isinstance(saved, Path):
-                hints.append(f"its inputs are saved; to repeat the call: noria replay {saved}")
-            else:
-                hints.append(f"its inputs cannot be saved: {saved}")
-        told = LibraryDied(error.found, where=error.where, fix=hints)
-        told.death = error.death
-        return told
 
     def _with_limit(self, error: ParserError) -> ParserError:
         limit = self.options.memory_mib

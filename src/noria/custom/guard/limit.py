@@ -12,7 +12,7 @@ from pathlib import Path
 
 from noria.errors import CustomLibraryError
 
-__all__ = ["limited"]
+__all__ = ["debugged", "limited"]
 
 _GRACE_S = 2.0  # for the message; code that holds the interpreter's lock lets nobody write one
 
@@ -25,7 +25,7 @@ def limited(seconds: float, where: str) -> Iterator[None]:
         seconds: 0 sets no limit.
         where: library and function, for the message.
     """
-    if not seconds or _traced():
+    if not seconds or debugged():
         yield
         return
     timer = threading.Timer(seconds, _end, (seconds, where))
@@ -42,7 +42,7 @@ def limited(seconds: float, where: str) -> Iterator[None]:
 
 
 def _end(seconds: float, where: str) -> None:
-    if _traced():  # a debugger came meanwhile
+    if debugged():  # a debugger came meanwhile
         faulthandler.cancel_dump_traceback_later()
         return
     error = CustomLibraryError(
@@ -60,7 +60,8 @@ def _end(seconds: float, where: str) -> None:
     os._exit(error.exit_code)
 
 
-def _traced() -> bool:
+def debugged() -> bool:
+    """Whether a debugger has this process."""
     try:
         status = Path("/proc/self/status").read_text()
     except OSError:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from noria.custom.guard.given import PluginGiven
+from noria.custom.guard.repro import Call
 from noria.errors import NoriaError, PluginError
 from noria.plugins.context import ContextPlugin, Prepared
 from noria.plugins.layer import Array, EnginePlugin, SavedPlugin
@@ -57,11 +59,30 @@ class GuardedLayer(EnginePlugin):
                 host.process.pid is None
             ):  # fmt: skip
                 payload = {"record": self._record.model_dump_json(), "where": self._place}
-                data = [np.frombuffer(b, np.uint8) for b in self._blobs.values()]
-                answer, _ = host.ask("load_layer", payload, self.where, data, plugin=True)
+                data = [_bytes(b) for b in self._blobs.values()]
+                answer, _ = host.ask(
+                    "load_layer", payload, self.where, data, plugin=True, call=self.call
+                )
                 self._number = int(answer["layer"])
                 self._generation = host.process.generation
             return self._number
+
+    def call(
+        self, inputs: Sequence[Array] | None = None, shape_inputs: Sequence[Array] = ()
+    ) -> Call:
+        """What is saved if it ends the worker; None: while it was loaded."""
+        options = self.host.options
+        given = PluginGiven(
+            self.host.config,
+            record=self._record,
+            place=self._place,
+            inputs=None if inputs is None else len(inputs),
+        )
+        arrays = {f"data {i}": _bytes(b) for i, b in enumerate(self._blobs.values())}
+        arrays |= {f"input {i}": array for i, array in enumerate(inputs or ())}
+        arrays |= {f"shape input {i}": array for i, array in enumerate(shape_inputs)}
+        limit = options.load_timeout_s if inputs is None else options.timeout_s
+        return Call("plugin", self.spec.name, given, limit, arrays)
 
     def save(self) -> SavedPlugin:
         """See `EnginePlugin`."""
@@ -122,6 +143,7 @@ class GuardedContext(ContextPlugin):
                 [*inputs, *shape_inputs],
                 limit=host.options.timeout_s,
                 plugin=True,
+                call=lambda: layer.call(inputs, shape_inputs),
             )
             kinds = [(a.dtype, a.ndim) for a in outputs]
             wanted = [(d, len(s)) for d, s in zip(self.spec.dtypes, self.spec.shapes, strict=True)]
@@ -142,7 +164,7 @@ class GuardedContext(ContextPlugin):
             if not self._number or process.pid is None or self._generation != process.generation:
                 number = layer.number()
                 answer, _ = layer.host.ask(
-                    "open_layer", {"layer": number}, layer.where, plugin=True
+                    "open_layer", {"layer": number}, layer.where, plugin=True, call=layer.call
                 )
                 self._number = int(answer["context"])
                 self._generation = process.generation
@@ -156,3 +178,7 @@ class GuardedContext(ContextPlugin):
 
     def _enqueue(self, now: Prepared, inputs: list[int], outputs: list[int], workspace: int) -> Any:
         """It is called in the worker."""
+
+
+def _bytes(data: bytes) -> Array:
+    return np.frombuffer(data, np.uint8)

@@ -6,14 +6,14 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 __all__ = ["open_regular"]
 
 
 @contextmanager
-def open_regular(file: Path | str, limit: int | None = None) -> Iterator[BinaryIO]:
+def open_regular(file: Path | str, limit: int | None = None) -> Iterator[BufferedReader]:
     """The file, opened without waiting for anybody: a pipe would wait for somebody to write.
 
     Raises:

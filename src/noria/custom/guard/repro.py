@@ -5,82 +5,131 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shlex
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from math import prod
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from noria.custom.guard.cases import (
-    Params,
-    ParserKind,
-    network_from,
-    network_json,
-    params_from,
-    params_json,
-)
+from noria.custom.guard.cases import ParserKind
 from noria.custom.guard.errors import LibraryDied
+from noria.custom.guard.given import CaseKind, Given, given_from, plain_text
 from noria.custom.guard.options import GuardOptions, crash_folder
 from noria.custom.guard.regular import open_regular
-from noria.errors import CustomLibraryError
-from noria.meta import Layer, NetworkInfo
+from noria.errors import CustomLibraryError, NoriaError
 
-__all__ = ["Case", "load_case", "save_case"]
+__all__ = ["Call", "Case", "CaseSaver", "load_case", "save_case"]
 
 KEPT = 20  # folders
+MAX_CASES = 3  # saved by one library
 MAX_BYTES = 1 << 29
 MAX_CASE = 16 << 20  # bytes of `case.json`: labels and thresholds of many classes
 _LIMITS = GuardOptions()
-_KINDS: tuple[ParserKind, ...] = ("bbox", "instance", "classifier", "segmentation")
+_KINDS: tuple[CaseKind, ...] = (
+    *get_args(ParserKind), "inputs", "load", "network", "build", "plugin",
+)  # fmt: skip
 _DAMAGE = (OSError, ValueError, TypeError, KeyError, AttributeError, EOFError, RecursionError,
-           OverflowError, MemoryError)  # fmt: skip
+           OverflowError, MemoryError, NoriaError)  # fmt: skip
 _KIND_OF_JSON = {list: "a list", str: "text", int: "a number", float: "a number",
                  bool: "a boolean", type(None): "null"}  # fmt: skip
+Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One call of a parser, without its tensors.
+    """One call of user code, without its arrays.
 
     Attributes:
         library: the file, and the hash it had.
-        kind: of parser; `name` is the function.
+        kind: a kind of parser; `inputs`: `NvDsInferInitializeInputLayers`; `load`: loading it;
+            `network`: a function that makes one; `build`: building the plugins of a network;
+            `plugin`: loading and calling one of a plan.
+        name: the function, or the plugin.
         abi, rotation: as `open_library` takes them.
+        given: what it was called with.
         timeout_s, memory_mib: limits that the call had, see `GuardOptions`.
     """
 
     library: Path
     sha256: str
-    kind: ParserKind
+    kind: CaseKind
     name: str
     abi: str
     rotation: bool | None
-    network: NetworkInfo
-    params: Params
+    given: Given
     timeout_s: float = _LIMITS.timeout_s
     memory_mib: int = _LIMITS.memory_mib
 
 
-def save_case(
-    case: Case, layers: Mapping[str, Layer], error: LibraryDied, folder: Path | None
-) -> Path | str:
-    """Write `case.json`, `report.txt` and one `.npy` a layer into a new folder; or why not.
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a `Case` says of a call, beside the library; and its arrays."""
+
+    kind: CaseKind
+    name: str
+    given: Given
+    timeout_s: float
+    arrays: Arrays = field(default_factory=dict)
+
+
+class CaseSaver:
+    """Saves the fatal calls of one library, the first `MAX_CASES`."""
+
+    def __init__(self, library: Path, sha256: str, abi: str, rotation: bool | None) -> None:
+        self._of = library, sha256
+        self._as = abi, rotation
+        self._saved = 0
+
+    def hint(
+        self, error: LibraryDied, options: GuardOptions, call: Callable[[], Call]
+    ) -> str | None:
+        """Save a call; what an error says about that, if anything."""
+        if error.death is None or options.once or self._saved >= MAX_CASES:
+            return None
+        self._saved += 1
+        of = call()
+        case = Case(
+            *self._of, of.kind, of.name, *self._as, of.given, of.timeout_s, options.memory_mib
+        )
+        saved = save_case(case, of.arrays, error, options.crash_dir)
+        if isinstance(saved, Path):
+            how = f"noria replay {shlex.quote(str(saved))}"
+            if of.kind == "load":
+                return f"to repeat that: {how}"
+            return f"its inputs are saved; to repeat the call: {how}"
+        return f"its inputs cannot be saved: {saved}"
+
+    def told(
+        self, error: LibraryDied, options: GuardOptions, call: Callable[[], Call]
+    ) -> LibraryDied:
+        """The error with `hint`."""
+        hint = self.hint(error, options, call)
+        told = LibraryDied(error.found, where=error.where, fix=[*error.fix, *filter(None, [hint])])
+        told.death = error.death
+        return told
+
+
+def save_case(case: Case, arrays: Arrays, error: LibraryDied, folder: Path | None) -> Path | str:
+    """Write `case.json`, `report.txt` and one `.npy` an array into a new folder; or why not.
 
     Only the newest `KEPT` folders stay. Afterwards `error.in_frame` completes `case.json`.
     """
-    size = sum(layer.data.nbytes for layer in layers.values())
+    size = sum(array.nbytes for array in arrays.values())
     if size > MAX_BYTES:
         return f"they have {size >> 20} MiB"
     folder = folder or crash_folder()
     now = datetime.now(UTC)
-    name = f"{now:%Y%m%d-%H%M%S.%f}-{case.library.stem}-{case.name}"
-    target = folder / "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
+    name = f"{now:%Y%m%d-%H%M%S.%f}-{case.library.stem[:80]}-{case.name[:80]}"
+    target = folder / "".join(
+        c if c.isascii() and (c.isalnum() or c in "-_.") else "_" for c in name
+    )
     described: dict[str, Any] = {
         "noria-case": 1,
         "library": str(case.library),
@@ -89,25 +138,25 @@ def save_case(
         "function": case.name,
         "abi": case.abi,
         "rotation": case.rotation,
-        "network": network_json(case.network),
-        "params": params_json(case.params),
         "timeout": case.timeout_s,
         "memory": case.memory_mib,
-        "layers": [{"name": name, "file": f"layer_{i}.npy"} for i, name in enumerate(layers)],
+        "layers": [{"name": name, "file": f"layer_{i}.npy"} for i, name in enumerate(arrays)],
         "found": _found(error),
         "when": now.isoformat(timespec="seconds"),
         "machine": f"{platform.system()} {platform.machine()}",
     }
     try:
         target.mkdir(parents=True)
-        for i, layer in enumerate(layers.values()):
-            np.save(target / f"layer_{i}.npy", layer.data, allow_pickle=False)
+        for i, array in enumerate(arrays.values()):
+            np.save(target / f"layer_{i}.npy", array, allow_pickle=False)
+        described |= case.given.write(target)
         _write(target, described)
-        (target / "report.txt").write_text(_text(case, error))
-    except OSError as problem:
+        (target / "report.txt").write_text(_report(case, error))
+    except (OSError, ValueError, NoriaError) as problem:
         with suppress(OSError):
             shutil.rmtree(target)
-        return f"{target}: {problem.strerror or problem}"
+        found = problem.found if isinstance(problem, NoriaError) else str(problem)
+        return f"{target}: {problem.strerror if isinstance(problem, OSError) else found}"
     _forget_old(folder)
     if error.death is not None:
 
@@ -119,8 +168,8 @@ def save_case(
     return target
 
 
-def load_case(folder: Path) -> tuple[Case, dict[str, Layer], dict[str, Any]]:
-    """The call, its tensors, and all that `case.json` says.
+def load_case(folder: Path) -> tuple[Case, dict[str, npt.NDArray[Any]], dict[str, Any]]:
+    """The call, its arrays by name, and all that `case.json` says.
 
     Raises:
         CustomLibraryError: the folder holds no such case, or it is damaged.
@@ -134,39 +183,56 @@ def load_case(folder: Path) -> tuple[Case, dict[str, Layer], dict[str, Any]]:
             raise ValueError(f"the JSON in it is {_KIND_OF_JSON[type(said)]}, not an object")
         if said.get("noria-case") != 1 or said.get("kind") not in _KINDS:
             raise ValueError("it is no case of this version")
-        kind = cast(ParserKind, said["kind"])
-        case = Case(
-            Path(said["library"]),
-            said["sha256"],
-            kind,
-            said["function"],
-            said["abi"],
-            said["rotation"],
-            network_from(said["network"]),
-            params_from(kind, said["params"]),
-            _number(said.get("timeout", _LIMITS.timeout_s)),
-            int(_number(said.get("memory", _LIMITS.memory_mib))),
-        )
+        library, function = Path(plain_text(said["library"])), plain_text(said["function"])
+        timeout_s = _number(said.get("timeout", _LIMITS.timeout_s))
+        memory_mib = int(_number(said.get("memory", _LIMITS.memory_mib)))
         named = [(str(entry["name"]), Path(entry["file"]).name) for entry in said["layers"]]
+        if len(dict(named)) != len(named):
+            raise ValueError("two of its layers have one name")
     except _DAMAGE as error:
         raise _no_case(file, error) from error
-    layers: dict[str, Layer] = {}
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    left = MAX_BYTES
     for name, place in named:
         try:
-            layers[name] = Layer(name, _tensor(folder / place))
+            arrays[name] = _tensor(folder / place, left)
         except _DAMAGE as error:
             raise _no_case(folder / place, error) from error
-    return case, layers, said
+        left -= arrays[name].nbytes
+    try:
+        kind = cast(CaseKind, said["kind"])
+        given = given_from(kind, said, [a.nbytes for a in arrays.values()], folder)
+        rotation = None if said["rotation"] is None else bool(said["rotation"])
+        abi = plain_text(said["abi"])
+        case = Case(
+            library,
+            plain_text(said["sha256"]),
+            kind,
+            function,
+            abi,
+            rotation,
+            given,
+            timeout_s,
+            memory_mib,
+        )
+    except _DAMAGE as error:
+        raise _no_case(file, error) from error
+    return case, arrays, said
 
 
 def _no_case(file: Path, error: Exception) -> CustomLibraryError:
     found = str(error)
     if isinstance(error, OSError):
-        found = error.strerror or found
+        found, file = error.strerror or found, Path(error.filename or file)
     elif isinstance(error, RecursionError):
         found = "its JSON is nested too deeply"
     elif isinstance(error, KeyError):
         found = f"{error} is absent"
+    elif isinstance(error, NoriaError):
+        found, file = error.found, Path(error.where or file)
+    elif isinstance(error, ValueError) and hasattr(error, "errors"):  # pydantic's
+        first = error.errors(include_url=False, include_input=False)[0]
+        found = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"[:300]
     return CustomLibraryError(
         f"there is no saved call to replay: {found}",
         where=str(file),
@@ -175,14 +241,14 @@ def _no_case(file: Path, error: Exception) -> CustomLibraryError:
     )
 
 
-def _tensor(file: Path) -> npt.NDArray[Any]:
-    """The array of a `.npy`.
+def _tensor(file: Path, limit: int) -> npt.NDArray[Any]:
+    """The array of a `.npy`, of at most `limit` bytes.
 
     Raises:
         ValueError: it is none, or the file has another size than its header says.
         OSError: it cannot be read.
     """
-    with open_regular(file, MAX_BYTES + 4096) as opened:
+    with open_regular(file, limit + 4096) as opened:
         readers = {
             (1, 0): np.lib.format.read_array_header_1_0,
             (2, 0): np.lib.format.read_array_header_2_0,
@@ -193,12 +259,17 @@ def _tensor(file: Path) -> npt.NDArray[Any]:
         shape, _, dtype = readers[version](opened)
         if dtype.hasobject:
             raise ValueError("it has Python objects, not numbers")
-        wanted = opened.tell() + prod(shape) * dtype.itemsize
+        if dtype.kind not in "biuf":
+            raise ValueError(f"it has {dtype}, not numbers")
+        data = prod(shape) * dtype.itemsize
+        wanted = opened.tell() + data
         size = os.fstat(opened.fileno()).st_size
         if size != wanted:
             raise ValueError(
                 f"it has {size} bytes; {dtype.name} {shape} is {wanted} with its header"
             )
+        if data > limit:
+            raise ValueError(f"it has {data} bytes, and at most {limit} more are read")
         opened.seek(0)
         return cast(npt.NDArray[Any], np.load(opened, allow_pickle=False))
 
@@ -218,7 +289,7 @@ def _write(target: Path, described: dict[str, Any]) -> None:
     (target / "case.json").write_text(json.dumps(described, indent=1))
 
 
-def _text(case: Case, error: LibraryDied) -> str:
+def _report(case: Case, error: LibraryDied) -> str:
     lines = [f"{case.library}: {case.name}: {_found(error)}", *error.fix]
     return "\n".join(lines) + "\n"
 

@@ -16,7 +16,7 @@ from noria.errors import ConfigError
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
 
-__all__ = ["LISTS", "NUMBERS", "PATHS", "TEXTS", "init_params", "model_files"]
+__all__ = ["LISTS", "MODEL_FILES", "NUMBERS", "PATHS", "TEXTS", "init_params", "model_files"]
 
 PATHS = {
     "protoFilePath": "proto_file",
@@ -72,6 +72,10 @@ LISTS = {
     "layerDevicePrecisions": "layer_device_precision",
 }
 
+MODEL_FILES = ("onnx_file", "model_file", "proto_file", "uff_file", "tlt_encoded_model",
+               "int8_calib_file", "custom_network_config")  # fmt: skip
+"""The last one is a text to the config, and found by `darknet_cfg`."""
+
 
 def init_params(cfg: ModelConfig) -> Any:
     """A `_native.InitParams` with the values of `cfg`.
@@ -108,9 +112,7 @@ def init_params(cfg: ModelConfig) -> Any:
 
 def model_files(cfg: ModelConfig) -> dict[str, Path]:
     """Key -> file, of the files that an engine creator may read."""
-    keys = ("onnx_file", "model_file", "proto_file", "uff_file", "tlt_encoded_model",
-            "int8_calib_file")  # fmt: skip
-    found = {key.replace("_", "-"): getattr(cfg, key, None) for key in keys}
+    found = {key.replace("_", "-"): getattr(cfg, key, None) for key in MODEL_FILES[:-1]}
     if cfg.custom_network_config:
         found["custom-network-config"] = darknet_cfg(cfg)
     return {key: path for key, path in found.items() if path is not None and path.is_file()}

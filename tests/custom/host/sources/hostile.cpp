@@ -16,6 +16,10 @@ bool is(const char *how) {
 
 int *volatile nowhere = nullptr;
 
+void crash_if(const char *how) {
+    if (is(how)) *nowhere = 1;
+}
+
 struct Plugin : IPluginV2DynamicExt {
     const char *getPluginType() const noexcept override {
         return is("type_lines") ? "Hos\ntile" : is("type_bytes") ? "\xff\xfe" : "Hostile";
@@ -32,6 +36,7 @@ struct Plugin : IPluginV2DynamicExt {
     void serialize(void *) const noexcept override {}
     DimsExprs getOutputDimensions(int32_t, const DimsExprs *inputs, int32_t,
                                   IExprBuilder &builder) noexcept override {
+        crash_if("crash_shapes");
         DimsExprs made = inputs[0];
         if (is("huge")) {
             made.d[2] = builder.constant(1 << 30);
@@ -48,14 +53,16 @@ struct Plugin : IPluginV2DynamicExt {
         return all[at].type == DataType::kFLOAT && all[at].format == TensorFormat::kLINEAR;
     }
     void configurePlugin(const DynamicPluginTensorDesc *, int32_t, const DynamicPluginTensorDesc *,
-                         int32_t) noexcept override {}
+                         int32_t) noexcept override {
+        crash_if("crash_configure");
+    }
     size_t getWorkspaceSize(const PluginTensorDesc *, int32_t, const PluginTensorDesc *,
                             int32_t) const noexcept override {
         return 0;
     }
     int32_t enqueue(const PluginTensorDesc *, const PluginTensorDesc *, const void *const *,
                     void *const *, void *, cudaStream_t) noexcept override {
-        if (is("crash")) *nowhere = 1;
+        crash_if("crash");
         return 0;
     }
 };
@@ -67,10 +74,13 @@ struct Creator : IPluginCreator {
     }
     const char *getPluginVersion() const noexcept override { return "1"; }
     const PluginFieldCollection *getFieldNames() noexcept override { return nullptr; }
+    Creator() { crash_if("crash_load"); }
     IPluginV2 *createPlugin(const char *, const PluginFieldCollection *) noexcept override {
+        crash_if("crash_create");
         return new Plugin;
     }
     IPluginV2 *deserializePlugin(const char *, const void *, size_t) noexcept override {
+        crash_if("crash_deserialize");
         return new Plugin;
     }
     void setPluginNamespace(const char *) noexcept override {}
