@@ -57,9 +57,7 @@ def _print(report: LibraryReport, signatures: bool) -> None:
             click.echo(printable(f"{title if i == 0 else '':<14}{line}"))
 
     say("library", f"{report.path} ({report.size_bytes:,} bytes)")
-    headers = {"noria": "against noria's headers", "nvidia": "against NVIDIA's headers", None: None}
-    built = [*report.built_with[:3], headers[report.headers]]
-    say("built", ", ".join([report.machine, *(b for b in built if b)]))
+    say("built", report.built)
     for point in report.entry_points:
         sure = "" if point.certain else ", by its name"
         key = f", {point.about.key}" if point.about.key else ""

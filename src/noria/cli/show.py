@@ -5,12 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from noria.cli.output import print_json, print_notices, printable, stdout_is_for_results
 from noria.errors import ConfigError
+
+if TYPE_CHECKING:
+    from noria.infer.dry_run import DryRun
+    from noria.network import Network
 
 __all__ = ["show"]
 
@@ -27,7 +33,7 @@ Examples:
 @click.command(epilog=EPILOG)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--set-only", is_flag=True, help="Of a config, only the values that the file sets.")
-@click.option("--layers", is_flag=True, help="Of a model or an engine, list every layer.")
+@click.option("--layers", is_flag=True, help="List every layer of the network.")
 @click.option("--with", "partner", type=click.Path(path_type=Path), metavar="FILE",
               help="The other file of a Caffe or Darknet model.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
@@ -35,7 +41,8 @@ def show(file: Path, set_only: bool, layers: bool, partner: Path | None, as_json
     """Show FILE: a config, a model (.onnx, .caffemodel, .uff, .weights) or an engine (.engine).
 
     A config is shown with the effective value of every key, where each comes from, what its model
-    takes and gives, which parser decodes, and why noria run would refuse it, if it would.
+    takes and gives, which parser decodes, and why noria run would refuse it, if it would. The
+    network that a function of the custom library makes is made in a process of its own.
     """
     from noria.cli import show_model as models
 
@@ -46,7 +53,7 @@ def show(file: Path, set_only: bool, layers: bool, partner: Path | None, as_json
     elif file.suffix.lower() in (".engine", ".plan", ".trt"):
         data = models.show_engine(file)
     else:
-        return _show_config(file, set_only, as_json)
+        return _show_config(file, set_only, layers, as_json)
     if as_json:
         print_json(data)
         return 0
@@ -54,7 +61,8 @@ def show(file: Path, set_only: bool, layers: bool, partner: Path | None, as_json
     return 0
 
 
-def _show_config(path: Path, set_only: bool, as_json: bool) -> int:
+def _show_config(path: Path, set_only: bool, layers: bool, as_json: bool) -> int:
+    from noria.cli.show_model import counted_layers, print_layers
     from noria.config import ModelConfig
     from noria.config.enums import NetworkType
     from noria.infer.dry_run import dry_run
@@ -64,35 +72,74 @@ def _show_config(path: Path, set_only: bool, as_json: bool) -> int:
     rows = [r for r in cfg.effective() if not set_only or r[3] != "default"]
     with stdout_is_for_results() if as_json else nullcontext():
         checked = dry_run(cfg)
-    facts: dict[str, list[str]] = {}
-    if checked.network is not None:
-        facts["inputs"] = [str(s) for s in checked.network.inputs]
-        facts["outputs"] = [str(s) for s in checked.network.outputs]
+    network = checked.network
+    facts = _maker_facts(checked)
+    if network is not None:
+        facts["inputs"] = [str(s) for s in network.inputs]
+        facts["outputs"] = [str(s) for s in network.outputs]
         if cfg.network_type is NetworkType.DETECTOR:
-            facts["built-in parsers that fit"] = suggest(checked.network.outputs)
+            facts["built-in parsers that fit"] = suggest(network.outputs)
     facts["parser"] = [checked.parser] if checked.parser else []
+    listed = _layers(network) if layers or checked.maker else []
     if as_json:
-        print_json(
-            {
-                "config": str(cfg.path),
-                "values": [{"group": g, "key": k, "value": v, "origin": o} for g, k, v, o in rows],
-                "model": facts,
-                "problems": [str(p) for p in checked.problems],
-                "notices": [
-                    {"level": n.level, "message": n.message, "where": n.where}
-                    for n in checked.notices
-                ],
+        data: dict[str, Any] = {
+            "config": str(cfg.path),
+            "values": [{"group": g, "key": k, "value": v, "origin": o} for g, k, v, o in rows],
+            "model": facts,
+            "problems": [str(p) for p in checked.problems],
+            "notices": [
+                {"level": n.level, "message": n.message, "where": n.where} for n in checked.notices
+            ],
+        }
+        if checked.maker is not None:
+            failed = checked.not_made
+            data["made by"] = {
+                **asdict(checked.maker),
+                "library": str(checked.maker.library),
+                "not_made": None if failed is None else str(failed),
             }
-        )
+        print_json(data | ({"layers": listed} if listed else {}))
     else:
         _print_values(rows, str(cfg.path))
         for name, values in facts.items():
             click.echo(printable(f"{name}: {', '.join(values) or 'none'}"))
+        if listed:
+            click.echo(printable(f"layers: {counted_layers(listed, shown=layers)}"))
+            if layers:
+                print_layers(listed)
         print_notices(checked.notices)
         for problem in checked.problems:
             click.secho("noria run would refuse: ", fg="red", err=True, nl=False)
             click.echo(printable(str(problem)), err=True)
     return checked.problems[0].exit_code if checked.problems else 0
+
+
+def _maker_facts(checked: DryRun) -> dict[str, list[str]]:
+    """The network that a function of the custom library makes: where from, and what it has."""
+    maker = checked.maker
+    if maker is None:
+        return {}
+    there = "makes the network" if maker.there else "is not there"
+    from_code = f"{maker.function} of {maker.library.name} ({maker.kind}) {there}"
+    if maker.there and not maker.callable_here:
+        from_code = f"{maker.function} of {maker.library.name} ({maker.kind}) cannot be called here"
+    facts = {"network": [from_code], "signature": [f"{maker.signature} ({maker.reason})"]}
+    if maker.evidence:
+        facts["library"] = list(maker.evidence)
+    if checked.not_made is not None:
+        facts["not made"] = [str(checked.not_made)]
+    elif maker.there and checked.network is not None:
+        counts = checked.network.summary().operators.items()
+        facts["operators"] = [f"{count} {name}" for name, count in counts]
+    return facts
+
+
+def _layers(network: Network | None) -> list[dict[str, Any]]:
+    from noria.engine.layers import layers_of_model
+
+    if network is None or network.is_large:
+        return []
+    return [asdict(layer) for layer in layers_of_model(network.graph_proto())]
 
 
 def _print_values(rows: Sequence[tuple[str, str, str, str]], path: str) -> None:

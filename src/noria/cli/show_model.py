@@ -13,7 +13,15 @@ import click
 from noria.cli.output import console, printable
 from noria.errors import ModelError
 
-__all__ = ["is_model", "print_engine_or_model", "read_model", "show_engine", "show_model"]
+__all__ = [
+    "counted_layers",
+    "is_model",
+    "print_engine_or_model",
+    "print_layers",
+    "read_model",
+    "show_engine",
+    "show_model",
+]
 
 _WEIGHTS = (".caffemodel", ".uff", ".weights", ".prototxt", ".onnx")
 _TEXTS = {".caffemodel": ".prototxt", ".weights": ".cfg"}
@@ -198,17 +206,23 @@ def print_engine_or_model(data: dict[str, Any], *, layers: bool) -> None:
     tactics, tuning = data.pop("tactics", []), data.pop("tuning", None)
     rows = data.pop("layers", [])
     if rows:
-        counted = Counter(row["precision"] or "unknown" for row in rows)
-        kinds = ", ".join(f"{count} {kind}" for kind, count in counted.most_common())
-        data["layers"] = f"{len(rows)} ({kinds})" + ("" if layers else "; --layers lists them")
+        data["layers"] = counted_layers(rows, shown=layers)
     _print_fields(data)
     if tuning is not None:
         _print_tactics(tactics, tuning)
     if layers and rows:
-        _print_layers(rows)
+        print_layers(rows)
 
 
-def _print_layers(rows: Sequence[dict[str, Any]]) -> None:
+def counted_layers(rows: Sequence[dict[str, Any]], *, shown: bool) -> str:
+    """How many layers compute in what; unless they are `shown`, how to list them."""
+    counted = Counter(row["precision"] or "unknown" for row in rows)
+    kinds = ", ".join(f"{count} {kind}" for kind, count in counted.most_common())
+    return f"{len(rows)} ({kinds})" + ("" if shown else "; --layers lists them")
+
+
+def print_layers(rows: Sequence[dict[str, Any]]) -> None:
+    """A table of layers, as `noria.engine.layers` gives them."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))

@@ -51,6 +51,7 @@ class DynamicSymbol:
         kind: STT_*: 1 data, 2 function.
         weak: it may stay undefined.
         version: the version it is demanded in, and `needed_from` the library that must have it.
+        address: where it is, from the library's start.
     """
 
     name: str
@@ -60,6 +61,7 @@ class DynamicSymbol:
     weak: bool = False
     version: str | None = None
     needed_from: str | None = None
+    address: int = 0
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ class ElfFile:
         version_defs: versions that it offers itself.
         loaded_bytes: how much of the file a loader maps; the rest are sections for other tools.
         data: the whole file.
+        segments: (address, size in the file, offset) of what a loader maps.
     """
 
     path: Path
@@ -92,6 +95,7 @@ class ElfFile:
     version_defs: frozenset[str]
     loaded_bytes: int
     data: bytes
+    segments: tuple[tuple[int, int, int], ...] = ()
 
     @classmethod
     def read(cls, path: Path) -> ElfFile:
@@ -126,6 +130,17 @@ class ElfFile:
     def functions(self) -> set[str]:
         """Names of exported functions."""
         return {s.name for s in self.symbols if s.defined and s.exported and s.kind in (2, 10)}
+
+    def number(self, name: str) -> int | None:
+        """The constant unsigned int that it exports as `name`; None if there is none."""
+        for symbol in self.symbols:
+            if symbol.name == name and symbol.defined and symbol.kind == 1:
+                for start, length, offset in self.segments:
+                    at = symbol.address - start
+                    if 0 <= at <= length - 4:
+                        data = self.data[offset + at : offset + at + 4]
+                        return int.from_bytes(data, "little" if self.little_endian else "big")
+        return None
 
 
 class _Reader:
@@ -168,6 +183,7 @@ class _Reader:
             version_defs=self._version_defs(tags, strings),
             loaded_bytes=max((start + size for _, size, start in self.loads), default=0),
             data=self.data,
+            segments=tuple(self.loads),
         )
 
     def _segments(self) -> tuple[int, int] | None:
@@ -237,9 +253,9 @@ class _Reader:
         for i in range(1, count):
             values = self.unpack(layout, start + i * size)
             if self.wide:
-                name, info, other, section = values[:4]
+                name, info, other, section, address, _ = values
             else:
-                name, _, _, info, other, section = values
+                name, address, _, info, other, section = values
             exported = info >> 4 in (1, 2, 10) and other & 3 in (0, 3)
             file = version = None
             if indices is not None and section == 0:
@@ -254,6 +270,7 @@ class _Reader:
                     info >> 4 == 2,
                     version,
                     file,
+                    address,
                 )
             )
         return tuple(symbols)

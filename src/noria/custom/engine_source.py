@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from noria.custom.guard.engines import GuardedEngines
     from noria.custom.host.engines import CppEngines
 
-__all__ = ["CUDA_ENGINE_GET", "MODEL_PARSER", "engine_source"]
+__all__ = ["CUDA_ENGINE_GET", "MODEL_PARSER", "engine_source", "function_of"]
 
 CUDA_ENGINE_GET = "NvDsInferCudaEngineGet"
 MODEL_PARSER = "NvDsInferCreateModelParser"
@@ -66,7 +67,7 @@ def engine_source(cfg: ModelConfig, notes: list[Notice]) -> MadeSource | None:
     if named and named not in exported:
         macro = "CHECK_CUSTOM_ENGINE_CREATE_FUNC_PROTOTYPE"
         raise missing_function(elf, named, "engine creator", macro)
-    function = named or next((n for n in (CUDA_ENGINE_GET, MODEL_PARSER) if n in exported), None)
+    function = function_of(cfg, exported)
     from noria.custom.host.loading import uses_host
 
     ours = uses_host(elf)
@@ -95,6 +96,12 @@ def engine_source(cfg: ModelConfig, notes: list[Notice]) -> MadeSource | None:
         beside=base_of(cfg, function, files),
         notices=notices,
     )
+
+
+def function_of(cfg: ModelConfig, names: Collection[str]) -> str | None:
+    """Which function makes the network: the named one, else one of fixed name among `names`."""
+    fixed = (n for n in (CUDA_ENGINE_GET, MODEL_PARSER) if n in names)
+    return cfg.engine_create_func_name or next(fixed, None)
 
 
 def _engines(

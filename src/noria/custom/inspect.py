@@ -76,6 +76,14 @@ class LibraryReport:
     returns_boxes: bool = True
     hints: tuple[str, ...] = field(default=())
 
+    @property
+    def built(self) -> str:
+        """For which machine, with what, and against which headers it was built."""
+        headers = (
+            f"against {self.headers.replace('nvidia', 'NVIDIA')}'s headers" if self.headers else ""
+        )
+        return ", ".join([self.machine, *self.built_with[:3], *([headers] if headers else [])])
+
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON takes it."""
         data = asdict(self)

@@ -5,7 +5,15 @@ from __future__ import annotations
 from noria.custom.elf import ElfFile
 from noria.custom.entry_points import entry_points, without_c_linkage
 
-__all__ = ["CREATORS", "GIVERS", "REVISION", "export_hints", "uses_host"]
+__all__ = [
+    "CREATORS",
+    "GIVERS",
+    "OLD_SIGNATURE_BEFORE",
+    "REVISION",
+    "export_hints",
+    "made_for_tensorrt",
+    "uses_host",
+]
 
 SYMBOL = "noria_host_api_1"
 MARKER = "noria_headers_tensorrt"
@@ -14,6 +22,16 @@ CREATORS = "getPluginCreators"
 FACTORIES = tuple(f"NvDsInferPluginFactory{kind}Get" for kind in ("Caffe", "Uff", "Runtime"))
 GIVERS = frozenset([CREATORS, *FACTORIES])
 """Functions that give objects the host calls: their library need not call the host itself."""
+
+
+OLD_SIGNATURE_BEFORE = 8
+"""The TensorRT with which engine creators of configured names got a config."""
+
+
+def made_for_tensorrt(elf: ElfFile) -> int | None:
+    """The major version of TensorRT that noria's headers stood for; None without them."""
+    number = elf.number(MARKER)
+    return number // 1000 if number else None
 
 
 def uses_host(elf: ElfFile) -> bool:

@@ -62,7 +62,7 @@ def python_source(cfg: ModelConfig, library: PythonLibrary) -> MadeSource | None
             raise CustomLibraryError(
                 f"there is no function {named!r}",
                 where=str(library.path),
-                expected=_signature(named),
+                expected=engine_signature(named),
                 fix=missing_name_hints(named, library.functions(), kind="functions"),
             )
         return None
@@ -234,7 +234,8 @@ def _table_calibrator(trt: Any, table: Path) -> Any:
     return Table()
 
 
-def _signature(name: str) -> str:
+def engine_signature(name: str) -> str:
+    """How a function that makes a network is written in Python."""
     return _SIGNATURES.get(name, f"def {name}(builder, config, initParams, dataType) -> engine")
 
 
@@ -243,7 +244,7 @@ def _check(function: Any, name: str, path: Path) -> None:
     if not callable(function):
         raise CustomLibraryError(
             f"{name} is a {type(function).__name__}, not a function", where=where,
-            expected=_signature(name),
+            expected=engine_signature(name),
         )  # fmt: skip
     count = {CUDA_ENGINE_GET: 3, MODEL_PARSER: 1}.get(name, 4)
     try:
@@ -251,7 +252,7 @@ def _check(function: Any, name: str, path: Path) -> None:
     except TypeError as error:
         raise CustomLibraryError(
             f"it cannot be called with {count} argument{'s' if count > 1 else ''}: {error}",
-            where=where, expected=_signature(name),
+            where=where, expected=engine_signature(name),
         ) from error  # fmt: skip
     except ValueError:
         return  # compiled code without a signature: the call will tell

@@ -77,7 +77,7 @@ def _layers(model: Any) -> Iterator[LayerInfo]:
         shape: Any = None
         if tensor.HasField("shape"):
             shape = tuple(
-                d.dim_value if d.HasField("dim_value") else d.dim_param or None
+                d.dim_value if d.HasField("dim_value") else _axis_name(d.dim_param)
                 for d in tensor.shape.dim
             )
         known[info.name] = (tensor.elem_type, shape)
@@ -123,3 +123,8 @@ def _inferred(model: Any) -> list[Any]:
         return list(onnx.shape_inference.infer_shapes(light).graph.value_info)
     except Exception:  # any kind comes out of the checker; then only what the graph says is known
         return list(model.graph.value_info)
+
+
+def _axis_name(name: str) -> str | None:
+    """A free axis's name; None if shape inference made it up."""
+    return None if name.startswith("unk__") else name or None

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 
 from noria.config import ModelConfig
 from noria.config.model_files import model_paths
+from noria.custom.guard.look import look_at_network
+from noria.custom.inspect_engine import EngineFunction, engine_function
 from noria.engine import network_dims
 from noria.engine.backends import DEFAULT_BACKEND
 from noria.engine.locate import source_of
 from noria.engine.model_source import MadeSource, model_source
 from noria.engine.plugin_files import load_custom_plugins
-from noria.errors import NoriaError
+from noria.errors import CustomLibraryError, NoriaError
 from noria.infer.checks import label_notices, require_runnable, skipped_files
 from noria.infer.labels import load_labels
 from noria.infer.model import choose_parser
@@ -33,13 +35,17 @@ class DryRun:
     """Everything that can be told about a config before it runs.
 
     Attributes:
-        network: the model, if there is one that can be read.
+        network: the model, if there is one that can be read or made.
+        maker: the function of the custom library that makes it, if one does.
+        not_made: why that function gave no network here.
         parser: which parser decodes, if one was found.
         notices: the config's and those of the choices that a run would make.
         problems: why a run would be refused, in the order they would come up.
     """
 
     network: Network | None = None
+    maker: EngineFunction | None = None
+    not_made: CustomLibraryError | None = None
     parser: str | None = None
     notices: list[Notice] = field(default_factory=list)
     problems: list[NoriaError] = field(default_factory=list)
@@ -48,7 +54,8 @@ class DryRun:
 def dry_run(cfg: ModelConfig) -> DryRun:
     """Check a config as a run would: files, labels, model, plugins, input size, parser.
 
-    Loads the custom library, so its initialising code runs; no parser is called.
+    Loads the custom library, so its initialising code runs; no parser is called. A function of it
+    that makes the network is called in a process of its own.
     """
     done = DryRun(notices=list(cfg.notices))
     if cfg.gie_unique_id is None:
@@ -75,10 +82,16 @@ def dry_run(cfg: ModelConfig) -> DryRun:
         source, _ = source_of(cfg, done.notices)
     if source is None:
         source = model_source(cfg)
-    if not isinstance(source, MadeSource | None):  # a library's network would be built
+    done.maker = engine_function(cfg, source.function if isinstance(source, MadeSource) else None)
+    if isinstance(source, MadeSource):
+        try:
+            done.network = look_at_network(cfg, source.function)
+        except CustomLibraryError as error:
+            done.not_made = error
+    elif source is not None:
         with collected():
             done.network = source.network()
-    if done.network is not None:
+    if done.network is not None and not isinstance(source, MadeSource):
         with collected():
             where = str(done.network.path or cfg.path)
             if told := unknown_error(done.network, DEFAULT_BACKEND, known_plugins(), where):

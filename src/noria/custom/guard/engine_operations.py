@@ -15,8 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from noria.custom.guard.messages import notices_json
+from noria.errors import CustomLibraryError
 
-__all__ = ["Keeping", "build_layers", "call_layer", "close", "load_layer", "make_network",
+__all__ = ["Keeping", "build_layers", "call_layer", "close", "load_layer", "look_at_network",
+           "make_network",
            "open_engines", "open_layer"]  # fmt: skip
 
 Arrays = list[npt.NDArray[Any]]
@@ -38,8 +40,7 @@ def open_engines(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> An
     from noria.plugins.creators import IPluginCreatorV3One
     from noria.plugins.registry import get_plugin_registry
 
-    # from the application, which this process trusts; nothing goes the other way like that
-    config = pickle.loads(base64.b64decode(payload["config"]))
+    config = _config(payload)
     path = Path(payload["path"])
     registry = get_plugin_registry()
     before = {id(c) for c in registry.all_creators}
@@ -62,10 +63,31 @@ def make_network(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> An
     """
     told: list[Any] = []
     network = worker.kept[0].make(payload["function"], told)
-    proto = network.to_proto()
     number = next(_numbers)
     worker.kept[number] = network
-    made = [proto.SerializeToString()]
+    return _made(network, number, told)
+
+
+def look_at_network(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
+    """`make_network` for whatever makes the network of a config, without an engine."""
+    from noria.custom.engine_source import engine_source
+
+    told: list[Any] = []
+    source = engine_source(_config(payload), told)
+    if source is None:
+        raise CustomLibraryError("nothing of it makes a network", where=payload["where"])
+    network = source.network()
+    network.built = None
+    return _made(network, 0, told)
+
+
+def _config(payload: dict[str, Any]) -> Any:
+    # from the application, which this process trusts; nothing goes the other way like that
+    return pickle.loads(base64.b64decode(payload["config"]))
+
+
+def _made(network: Any, number: int, told: list[Any]) -> Answer:
+    made = [network.to_proto().SerializeToString()]
     if network.built is not None:
         made.append(b"".join(network.built.to_chunks()))
     return {

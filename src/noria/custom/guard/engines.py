@@ -101,8 +101,6 @@ class GuardedEngines:
             CustomLibraryError: it failed, or its process died.
         """
         where = f"{self.path}: {function}"
-        from noria.engine.plan import Plan
-
         limit = self.options.build_timeout_s
         answer, arrays = self.ask(
             "make_network",
@@ -111,17 +109,8 @@ class GuardedEngines:
             limit=limit,
             call=lambda: Call("network", function, NetworkGiven(self.config, function), limit),
         )
-        try:
-            graph, *built = (a.tobytes() for a in arrays)
-            network = network_from_onnx_bytes(graph, self.path)
-            network.built = Plan.from_bytes(built[0]) if built else None
-            network.sha256, network.size_bytes = None, 0  # of no file
-            network.implicit_batch = bool(answer["implicit_batch"])
-            number, nodes = int(answer["network"]), [str(n) for n in answer["plugins"]]
-            notices += notices_from(answer["told"])
-            self._made_by[number] = function
-        except (EngineError, ModelError, KeyError, TypeError, ValueError, Nonsense) as error:
-            raise CustomLibraryError(f"its worker gave no network: {error}", where=where) from error
+        network, number, nodes = taken(answer, arrays, self.path, where, notices)
+        self._made_by[number] = function
         if nodes:
             network.plugins = PluginsThere(self, number, nodes)
         return network
@@ -277,6 +266,32 @@ class GuardedEngines:
 def pickled(cfg: ModelConfig) -> str:
     """As `engine_operations.open_engines` takes it."""
     return base64.b64encode(pickle.dumps(cfg)).decode()
+
+
+def taken(
+    answer: Mapping[str, Any],
+    arrays: Sequence[Any],
+    path: Path,
+    where: str,
+    notices: list[Notice],
+) -> tuple[Network, int, list[str]]:
+    """The network of a worker's answer, its number there, and its nodes that are plugins.
+
+    Raises:
+        CustomLibraryError: it is none.
+    """
+    from noria.engine.plan import Plan
+
+    try:
+        graph, *built = (a.tobytes() for a in arrays)
+        network = network_from_onnx_bytes(graph, path)
+        network.built = Plan.from_bytes(built[0]) if built else None
+        network.sha256, network.size_bytes = None, 0  # of no file
+        network.implicit_batch = bool(answer["implicit_batch"])
+        notices += notices_from(answer["told"])
+        return network, int(answer["network"]), [str(n) for n in answer["plugins"]]
+    except (EngineError, ModelError, KeyError, TypeError, ValueError, Nonsense) as error:
+        raise CustomLibraryError(f"its worker gave no network: {error}", where=where) from error
 
 
 class PluginsThere(dict[str, Any]):

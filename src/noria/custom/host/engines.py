@@ -18,6 +18,7 @@ from noria.custom.host import functions
 from noria.custom.host.init_params import init_params
 from noria.custom.host.told import Told, tell_log, told
 from noria.custom.library import open_library
+from noria.custom.marks import OLD_SIGNATURE_BEFORE, made_for_tensorrt
 from noria.custom.remembering_builder import remembering_builder
 from noria.engine.plan import MODEL_BLOB
 from noria.errors import CustomLibraryError, NoriaError
@@ -37,8 +38,6 @@ FLAGS = {
     NetworkMode.INT8: ("INT8",),
     NetworkMode.BEST: ("INT8", "FP16"),
 }
-OLD_SIGNATURE_BEFORE = 8
-"""The TensorRT with which engine creators of configured names got a config."""
 
 
 class CppEngines:
@@ -124,8 +123,7 @@ class CppEngines:
 
     def _generation(self) -> int:
         """The TensorRT that the library was compiled for."""
-        number = _native.library_number(self._library.native, "noria_headers_tensorrt")
-        return int(number // 1000) if number else 10
+        return made_for_tensorrt(self._elf) or 10
 
     def _config(self, builder: Any) -> Any:
         """What the original's host has set already. Source: custom-library spec 3.2."""

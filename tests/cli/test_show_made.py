@@ -1,0 +1,174 @@
+"""`noria show` of configs whose network a function of the custom library makes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from noria.custom.guard import keeper, look
+from noria.custom.inspect_engine import engine_function
+from noria.engine import load_or_build
+from tests.cli.test_show_model import noria
+from tests.custom.host import conftest, test_engines
+from tests.custom.host.conftest import Compile
+from tests.custom.host.darknet import Model
+from tests.custom.host.test_engines import _config
+from tests.network.onnx_models import picture_model, save
+
+compile_host, model = conftest.compile_host, test_engines.model  # fixtures
+_registry_as_before = conftest._registry_as_before
+CREATE = "engine-create-func-name="
+workers = pytest.mark.skipif(
+    keeper.can_guard() is not None, reason=f"no workers here: {keeper.can_guard()}"
+)
+
+
+@workers
+@pytest.mark.parametrize("guard", ["never", "always"])
+@pytest.mark.parametrize("major", [7, 10])
+def test_the_network_is_made_and_shown(
+    compile_host: Compile, model: Model, major: int, guard: str
+) -> None:
+    library = compile_host("mini_yolo.cpp", major)
+    cfg = _config(model, library, f"{CREATE}MiniYoloEngineCreate", guard=guard)
+    shown = noria("show", cfg.path, "--json")
+    assert shown.returncode == 0, shown.stderr
+    data = json.loads(shown.stdout)
+    plan = load_or_build(cfg)
+    for kind, specs in (("inputs", plan.inputs), ("outputs", plan.outputs)):
+        wanted = [(s.name, list(s.shape[1:])) for s in specs]
+        assert [(n, d[1:]) for n, d in map(_spec, data["model"][kind])] == wanted
+    count = model.cfg.read_text().count("[convolutional]")
+    assert len([x for x in data["layers"] if x["operator"] == "Conv"]) == count > 4
+    made = data["made by"]
+    assert (made["function"], made["there"], made["not_made"]) == (
+        "MiniYoloEngineCreate", True, None,
+    )  # fmt: skip
+    assert ("IBuilderConfig" in made["signature"]) == (major == 10)
+    assert made["reason"].startswith("new" if major == 10 else "old")
+    assert "against noria's headers" in made["evidence"][0]
+    assert f"the headers stood for TensorRT {major}" in made["evidence"]
+    text = noria("show", cfg.path, "--set-only").stdout
+    assert f"network: MiniYoloEngineCreate of {library.name} (engine creator) makes" in text
+    assert f"{count} Conv" in text
+    assert "--layers lists them" in text
+    assert "unk__" not in json.dumps(data)
+    assert "[Convolution]" not in text
+    assert "[Convolution]" in noria("show", cfg.path, "--layers").stdout
+    assert not list(Path().glob("*.engine.*"))  # nothing is saved by showing it
+
+
+def _spec(text: str) -> tuple[str, list[object]]:
+    """`input float32[?, 3, 8, 8]` -> its name and shape."""
+    name, _, dims = text.rstrip("]").partition(" ")
+    shape = dims.partition("[")[2].split(", ")
+    return name, [int(d) if d.isdigit() else d for d in shape]
+
+
+@workers
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        ("SaysFalse", "it returned false"),
+        ("Throws", "no weights today"),
+        ("Crashes", "SIGSEGV"),
+        ("Loops", "did not return within"),
+    ],
+)
+def test_why_there_is_no_network(
+    compile_host: Compile,
+    model: Model,
+    function: str,
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(look, "LIMIT_S", 5.0 if function != "Loops" else 0.5)
+    library = compile_host("mini_yolo.cpp", 10)
+    cfg = _config(model, library, CREATE + function)
+    data = json.loads(noria("show", cfg.path, "--json").stdout)
+    assert words in data["made by"]["not_made"]
+    assert function in data["made by"]["not_made"]
+    assert "inputs" not in data["model"]
+    assert data["made by"]["there"]
+    if function in ("SaysFalse", "Crashes"):
+        assert f"not made: {library}" in noria("show", cfg.path).stdout
+
+
+def test_a_function_that_is_not_there(compile_host: Compile, model: Model) -> None:
+    library = compile_host("mini_yolo.cpp", 10)
+    shown = noria("show", _config(model, library, f"{CREATE}MiniYoloEngineCreat").path)
+    assert "MiniYoloEngineCreat of" in shown.stdout
+    assert "is not there" in shown.stdout
+    assert "did you mean MiniYoloEngineCreate?" in shown.stderr
+    assert shown.returncode == 5
+
+
+def test_compiled_against_the_original_headers(
+    compile_host: Compile, model: Model, tmp_path: Path
+) -> None:
+    source = tmp_path / "foreign.cpp"
+    source.write_text(
+        "namespace nvinfer1 { struct Layer { virtual ~Layer(); virtual void run() const; }; }\n"
+        'extern "C" bool Make() { nvinfer1::Layer().run(); return true; }\n'
+        "nvinfer1::Layer::~Layer() {}\nvoid nvinfer1::Layer::run() const {}\n"
+    )
+    stub = tmp_path / "libnvinfer.so.7"
+    (tmp_path / "empty.cpp").write_text('extern "C" void nothing() {}\n')
+    compiler = shutil.which("g++")
+    assert compiler is not None
+    line = [compiler, "-shared", "-fPIC", "-o"]
+    subprocess.run([*line, stub, tmp_path / "empty.cpp", f"-Wl,-soname,{stub.name}"], check=True)
+    library = tmp_path / "libforeign.so"
+    subprocess.run([*line, library, source, "-Wl,--no-as-needed", stub], check=True)
+    cfg = _config(model, library, f"{CREATE}Make")
+    found = engine_function(cfg, None)
+    assert found is not None
+    assert (found.there, found.callable_here) == (True, False)
+    assert found.reason == "old, as far as it shows: linked against libnvinfer.so.7"
+    assert "IBuilderConfig" not in found.signature
+    assert "linked against libnvinfer.so.7" in found.evidence
+
+
+@workers
+def test_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(
+        "import os\n"
+        "import noria.trt as trt\n"
+        "def make(builder, config, params, dtype):\n"
+        "    open('pid', 'w').write(str(os.getpid()))\n"
+        "    network = builder.create_network(1)\n"
+        "    x = network.add_input('x', trt.float32, (1, 3, 8, 8))\n"
+        "    y = network.add_activation(x, trt.ActivationType.RELU).get_output(0)\n"
+        "    y.name = 'y'\n"
+        "    network.mark_output(y)\n"
+        "    return network\n"
+        "def parse(layers, network, params): ...\n"
+    )
+    config = tmp_path / "c.txt"
+    config.write_text(
+        "[property]\ncustom-lib-path=mine.py\nengine-create-func-name=make\ncluster-mode=2\n"
+        "num-detected-classes=1\nparse-bbox-func-name=parse\ninfer-dims=3;8;8\n"
+    )
+    data = json.loads(noria("show", config, "--json").stdout)
+    assert data["model"]["inputs"] == ["x float32[1, 3, 8, 8]"]
+    assert data["model"]["operators"] == ["1 Relu"]
+    assert data["made by"]["signature"].startswith("def make(builder, config")
+    assert int((tmp_path / "pid").read_text()) != os.getpid()
+    monkeypatch.setattr(look, "can_guard", lambda: "the moon is full")
+    assert "the moon is full" in noria("show", config).stdout
+
+
+def test_a_config_with_a_model_has_none_of_this(tmp_path: Path) -> None:
+    save(picture_model(), tmp_path / "m.onnx")
+    config = tmp_path / "c.txt"
+    config.write_text("[property]\nonnx-file=m.onnx\nnetwork-type=100\n")
+    data = json.loads(noria("show", config, "--json").stdout)
+    assert "made by" not in data
+    assert "layers" not in data
+    assert json.loads(noria("show", config, "--json", "--layers").stdout)["layers"]
