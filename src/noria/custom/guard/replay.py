@@ -234,7 +234,9 @@ def _engines(cfg: ModelConfig, how: _How) -> tuple[GuardedEngines | _Here, list[
     except (ElfError, OSError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise CustomLibraryError(
-            f"the library cannot be loaded: {reason}", where=str(how.path)
+            f"the library cannot be loaded: {reason}",
+            where=str(how.path),
+            fix="--library names another build of it, or where it is now",
         ) from error
     if how.guard:
         engines = GuardedEngines(cfg, how.path, how.options)
