@@ -11,14 +11,13 @@ is there. The maps are taught with the true character boxes, then find them by t
 
 from __future__ import annotations
 
-import argparse
-import os
 import time
 from pathlib import Path
 
 import numpy as np
 import torch
 from conveyor_scene import ALPHABET, CODE_LENGTH
+from conveyor_training.arguments import arguments
 from conveyor_training.blocks import Block, Conv, Graph, Linear, Separable, upsample
 from conveyor_training.films import TRAIN_SEEDS, VALIDATION_SEEDS, Shot, resample, shoot
 from conveyor_training.loop import fit, pick_device
@@ -153,16 +152,7 @@ def accuracy(network: nn.Module, pictures: Tensor, rows: Tensor) -> tuple[float,
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=320, help="films to render")
-    parser.add_argument("--per-seed", type=int, default=34, help="frames of each")
-    parser.add_argument("--steps", type=int, default=9000)
-    parser.add_argument("--batch", type=int, default=128)
-    parser.add_argument("--rate", type=float, default=4e-3)
-    parser.add_argument("--device", default=None)
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "classifier.onnx")
-    args = parser.parse_args()
+    args = arguments(__doc__, Path(__file__).parent / "classifier.onnx", batch=128)
     start = time.monotonic()
     device = pick_device(args.device)
 

@@ -10,14 +10,13 @@ focal loss), so that the best cell of a parcel also has the best box.
 
 from __future__ import annotations
 
-import argparse
-import os
 import time
 from pathlib import Path
 
 import numpy as np
 import torch
 from conveyor_scene import CLASSES, HEIGHT, WIDTH
+from conveyor_training.arguments import arguments
 from conveyor_training.blocks import Block, Conv, Graph, Linear, Separable, upsample
 from conveyor_training.films import TRAIN_SEEDS, VALIDATION_SEEDS, Shot, resample, shoot
 from conveyor_training.loop import fit, pick_device
@@ -146,16 +145,7 @@ def loss(network: nn.Module, data: list[Tensor]) -> Tensor:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=320, help="films to render")
-    parser.add_argument("--per-seed", type=int, default=34, help="frames of each")
-    parser.add_argument("--steps", type=int, default=9000)
-    parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--rate", type=float, default=4e-3)
-    parser.add_argument("--device", default=None)
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "detector.onnx")
-    args = parser.parse_args()
+    args = arguments(__doc__, Path(__file__).parent / "detector.onnx", batch=64)
     start = time.monotonic()
     shots = shoot(take, TRAIN_SEEDS[: args.seeds], args.per_seed, args.workers, degrade=True)
     pictures = torch.from_numpy(np.stack([picture for picture, _ in shots]))
