@@ -14,7 +14,7 @@ from noria.trt.network import INetworkDefinition
 from noria.trt.numbered import names_in
 from noria.trt.profile import IOptimizationProfile
 from noria.trt.reporting import Severity, report
-from noria.trt.strict import Closable, kept, setting
+from noria.trt.strict import Closable, always, kept, setting
 
 if TYPE_CHECKING:
     from noria.engine.plan import Plan
@@ -79,30 +79,13 @@ class Builder(Closable):
         "int8_calibrator", None, "As `IBuilderConfig.int8_calibrator`, for `build_cuda_engine`."
     )
 
-    @property
-    def platform_has_fast_fp16(self) -> bool:
-        """True: scripts refuse half precision otherwise. It is computed in FP32."""
-        return True
-
-    @property
-    def platform_has_fast_int8(self) -> bool:
-        """True: with scales, INT8 is computed."""
-        return True
-
-    @property
-    def platform_has_tf32(self) -> bool:
-        """FP32 is computed in full."""
-        return False
-
-    @property
-    def num_DLA_cores(self) -> int:
-        """None here."""
-        return 0
-
-    @property
-    def max_DLA_batch_size(self) -> int:
-        """None here."""
-        return 0
+    platform_has_fast_fp16 = always(
+        True, "True: scripts refuse half precision otherwise. It is computed in FP32."
+    )
+    platform_has_fast_int8 = always(True, "True: with scales, INT8 is computed.")
+    platform_has_tf32 = always(False, "FP32 is computed in full.")
+    num_DLA_cores = always(0, "None here.")
+    max_DLA_batch_size = always(0, "None here.")
 
     def create_network(self, flags: int = 0) -> INetworkDefinition:
         """An empty network.

@@ -28,7 +28,7 @@ from noria.trt.record import ProfileRecord, TrtRecord, record_of
 from noria.trt.reporting import Severity, report
 from noria.trt.shapes.info import Axes
 from noria.trt.shapes.model import ModelShapes
-from noria.trt.strict import kept
+from noria.trt.strict import always, kept
 
 __all__ = ["Binding", "ICudaEngine", "open_engine"]
 
@@ -132,30 +132,11 @@ class ICudaEngine(EngineBindings):
         """Plans run on every machine."""
         return HardwareCompatibilityLevel["NONE"]
 
-    @property
-    def tactic_sources(self) -> int:
-        """Nothing of a GPU."""
-        return 0
-
-    @property
-    def num_aux_streams(self) -> int:
-        """There are no streams."""
-        return 0
-
-    @property
-    def device_memory_size(self) -> int:
-        """Bytes of device memory: none."""
-        return 0
-
-    @property
-    def device_memory_size_v2(self) -> int:
-        """Bytes of device memory: none."""
-        return 0
-
-    @property
-    def streamable_weights_size(self) -> int:
-        """Weights are not streamed."""
-        return 0
+    tactic_sources = always(0, "Nothing of a GPU.")
+    num_aux_streams = always(0, "There are no streams.")
+    device_memory_size = always(0, "Bytes of device memory: none.")
+    device_memory_size_v2 = always(0, "Bytes of device memory: none.")
+    streamable_weights_size = always(0, "Weights are not streamed.")
 
     @property
     def weight_streaming_budget_v2(self) -> int:

@@ -19,7 +19,7 @@ from noria.trt.enums import UffInputOrder
 from noria.trt.network import INetworkDefinition
 from noria.trt.onnx_parser import OnnxParser
 from noria.trt.reporting import Severity, report
-from noria.trt.strict import Closable, Strict, kept, setting
+from noria.trt.strict import Closable, Strict, always, kept, setting
 from noria.trt.tensor import ITensor
 from noria.trt.weights import Weights
 
@@ -156,15 +156,8 @@ class UffParser(Closable):
 
     plugin_namespace = kept("_namespace", "What a factory is told.", convert=str)
 
-    @property
-    def uff_required_version_major(self) -> int:
-        """Version of the format."""
-        return 0
-
-    @property
-    def uff_required_version_minor(self) -> int:
-        """Version of the format."""
-        return 6
+    uff_required_version_major = always(0, "Version of the format.")
+    uff_required_version_minor = always(6, "Version of the format.")
 
     def register_input(self, name: str, shape: Sequence[int], order: Any = None) -> bool:
         """The input, its shape without the batch, and the order of its axes. There is one."""

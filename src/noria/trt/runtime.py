@@ -11,7 +11,7 @@ from noria.trt.compat import Span, versioned
 from noria.trt.engine import ICudaEngine, open_engine
 from noria.trt.enums import ErrorCodeTRT
 from noria.trt.reporting import Severity, report
-from noria.trt.strict import Closable, kept, setting
+from noria.trt.strict import Closable, always, kept, setting
 
 __all__ = ["Runtime"]
 
@@ -46,10 +46,7 @@ class Runtime(Closable):
     logger = kept("_logger", "Where it says what is wrong.", read_only=True)
     error_recorder = kept("_recorder", "An `IErrorRecorder`, or None.")
 
-    @property
-    def num_DLA_cores(self) -> int:
-        """None here."""
-        return 0
+    num_DLA_cores = always(0, "None here.")
 
     def deserialize_cuda_engine(self, serialized_engine: Any) -> ICudaEngine | None:
         """An engine from its bytes, or from a reader with `read(size) -> bytes`.

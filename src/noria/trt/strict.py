@@ -8,7 +8,12 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, Self
 
-__all__ = ["Closable", "Strict", "kept", "setting"]
+__all__ = ["Closable", "Strict", "always", "kept", "setting"]
+
+
+def always(value: Any, doc: str) -> Any:
+    """A property that cannot be set and is the same for every object."""
+    return property(lambda _: value, doc=doc)
 
 
 def kept(

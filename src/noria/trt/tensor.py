@@ -10,7 +10,7 @@ from noria.plugins.types import DataType
 from noria.trt.compat import Span, versioned
 from noria.trt.enums import TensorLocation
 from noria.trt.shapes.info import TensorInfo
-from noria.trt.strict import Strict, kept
+from noria.trt.strict import Strict, always, kept
 from noria.trt.types import datatype_of_elem, elem_of
 
 if TYPE_CHECKING:
@@ -128,10 +128,7 @@ class ITensor(Strict):
             return False
         return info.value is not None or self._uid in shape_tensors(self._network._layers)
 
-    @property
-    def is_execution_tensor(self) -> bool:
-        """Whether it is computed."""
-        return True
+    is_execution_tensor = always(True, "Whether it is computed.")
 
     location = kept(
         "_location",
