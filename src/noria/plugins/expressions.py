@@ -5,13 +5,22 @@ Source: tensorrt-plugins spec 7.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Self
 
 from noria.plugins.dims import MAX_DIMS
 from noria.plugins.types import DimensionOperation
 
-__all__ = ["Axis", "DimsExprs", "IDimensionExpr", "IExprBuilder", "ShapeError", "SizeTensor"]
+__all__ = [
+    "Arithmetic",
+    "Axis",
+    "DimsExprs",
+    "IDimensionExpr",
+    "IExprBuilder",
+    "ShapeError",
+    "SizeTensor",
+]
 
 Resolve = Callable[["IDimensionExpr"], int]
 NOT_CONSTANT = -(2**31)
@@ -223,3 +232,33 @@ def _expression(value: Any) -> IDimensionExpr:
     if not isinstance(value, IDimensionExpr):
         raise TypeError(f"{value!r} is not an IDimensionExpr; expr_builder.constant() makes one")
     return value
+
+
+class Arithmetic(ABC):
+    """Operators for what has an expression: adds, subtracts, multiplies, divides rounding down."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _with(self, op: DimensionOperation, other: Any, *, swap: bool = False) -> Self:
+        """What the operation gives; `swap`: `other` is the first operand."""
+
+    def __add__(self, other: Any) -> Self:
+        return self._with(DimensionOperation.SUM, other)
+
+    def __sub__(self, other: Any) -> Self:
+        return self._with(DimensionOperation.SUB, other)
+
+    def __mul__(self, other: Any) -> Self:
+        return self._with(DimensionOperation.PROD, other)
+
+    def __floordiv__(self, other: Any) -> Self:
+        return self._with(DimensionOperation.FLOOR_DIV, other)
+
+    def __rsub__(self, other: Any) -> Self:
+        return self._with(DimensionOperation.SUB, other, swap=True)
+
+    def __rfloordiv__(self, other: Any) -> Self:
+        return self._with(DimensionOperation.FLOOR_DIV, other, swap=True)
+
+    __radd__, __rmul__ = __add__, __mul__

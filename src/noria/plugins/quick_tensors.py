@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noria.plugins.expressions import DimsExprs, IDimensionExpr, IExprBuilder
+from noria.plugins.expressions import Arithmetic, DimsExprs, IDimensionExpr, IExprBuilder
 from noria.plugins.memory import array_at
 from noria.plugins.types import DataType, DimensionOperation, TensorFormat
 
@@ -32,7 +32,7 @@ __all__ = [
 _make = IExprBuilder()
 
 
-class ShapeExpr:
+class ShapeExpr(Arithmetic):
     """The extent of an axis; `+ - * // == <` give others."""
 
     __slots__ = ("expr",)
@@ -62,26 +62,6 @@ class ShapeExpr:
     def _with(self, op: DimensionOperation, other: Any, *, swap: bool = False) -> ShapeExpr:
         pair = (self.expr, ShapeExpr(other).expr)
         return ShapeExpr(_make.operation(op, *(pair[::-1] if swap else pair)))
-
-    def __add__(self, other: Any) -> ShapeExpr:
-        return self._with(DimensionOperation.SUM, other)
-
-    def __sub__(self, other: Any) -> ShapeExpr:
-        return self._with(DimensionOperation.SUB, other)
-
-    def __mul__(self, other: Any) -> ShapeExpr:
-        return self._with(DimensionOperation.PROD, other)
-
-    def __floordiv__(self, other: Any) -> ShapeExpr:
-        return self._with(DimensionOperation.FLOOR_DIV, other)
-
-    def __rsub__(self, other: Any) -> ShapeExpr:
-        return self._with(DimensionOperation.SUB, other, swap=True)
-
-    def __rfloordiv__(self, other: Any) -> ShapeExpr:
-        return self._with(DimensionOperation.FLOOR_DIV, other, swap=True)
-
-    __radd__, __rmul__ = __add__, __mul__
 
     def __eq__(self, other: object) -> Any:
         return self._with(DimensionOperation.EQUAL, other)

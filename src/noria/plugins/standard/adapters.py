@@ -47,25 +47,31 @@ class StandardPlugin:
 
     Attributes:
         layer: fields, shapes and arithmetic.
+        named_by: the attribute with the name that creators are found by.
     """
 
     layer: Layer
     num_outputs: int
+    plugin_version: str
     plugin_namespace: str
+    named_by = "plugin_type"
+
+    def __init__(self, layer: Layer) -> None:
+        super().__init__()
+        self.layer = layer
+        self.num_outputs = layer.outputs
+        setattr(self, self.named_by, layer.name)
+        self.plugin_version = layer.version
+        self.plugin_namespace = ""
 
     @property
     def noria_label(self) -> str:
         """What messages and traces call it."""
         return self.layer.name
 
-    def _take(self, layer: Layer) -> None:
-        self.layer = layer
-        self.num_outputs = layer.outputs
-        self.plugin_namespace = ""
-
     def clone(self) -> Any:
         """The same plugin once more."""
-        other = type(self)(self.layer)  # type: ignore[call-arg]
+        other = type(self)(self.layer)
         other.plugin_namespace = self.plugin_namespace
         return other
 
@@ -164,11 +170,6 @@ class _WithoutBatch(StandardPlugin):
 
 
 class _V2(_WithoutBatch, IPluginV2):
-    def __init__(self, layer: Layer) -> None:
-        IPluginV2.__init__(self)
-        self._take(layer)
-        self.plugin_type, self.plugin_version = layer.name, layer.version
-
     def supports_format(self, dtype: DataType, format: TensorFormat) -> bool:
         return format == TensorFormat.LINEAR and self.layer.accepts(0, [dtype], 1)
 
@@ -187,11 +188,6 @@ class _V2(_WithoutBatch, IPluginV2):
 
 
 class _V2Ext(_WithoutBatch, IPluginV2Ext):
-    def __init__(self, layer: Layer) -> None:
-        IPluginV2Ext.__init__(self)
-        self._take(layer)
-        self.plugin_type, self.plugin_version = layer.name, layer.version
-
     def get_output_data_type(self, index: int, input_types: Sequence[DataType]) -> DataType:
         return self.layer.output_type(index, input_types)
 
@@ -217,11 +213,6 @@ class _V2Ext(_WithoutBatch, IPluginV2Ext):
 
 
 class _IOExt(_WithoutBatch, IPluginV2IOExt):
-    def __init__(self, layer: Layer) -> None:
-        IPluginV2IOExt.__init__(self)
-        self._take(layer)
-        self.plugin_type, self.plugin_version = layer.name, layer.version
-
     def get_output_data_type(self, index: int, input_types: Sequence[DataType]) -> DataType:
         return self.layer.output_type(index, input_types)
 
@@ -275,11 +266,6 @@ def _type(desc: PluginTensorDesc) -> DataType:
 
 
 class _Dynamic(_Whole, IPluginV2DynamicExt):
-    def __init__(self, layer: Layer) -> None:
-        IPluginV2DynamicExt.__init__(self)
-        self._take(layer)
-        self.plugin_type, self.plugin_version = layer.name, layer.version
-
     def get_output_dimensions(
         self, output_index: int, inputs: Sequence[DimsExprs], expr_builder: IExprBuilder
     ) -> DimsExprs:
@@ -298,13 +284,7 @@ class _Dynamic(_Whole, IPluginV2DynamicExt):
 
 
 class _V3(_Whole, IPluginV3, IPluginV3OneCore, IPluginV3OneBuild, IPluginV3OneRuntime):
-    def __init__(self, layer: Layer) -> None:
-        IPluginV3.__init__(self)
-        IPluginV3OneCore.__init__(self)
-        IPluginV3OneBuild.__init__(self)
-        IPluginV3OneRuntime.__init__(self)
-        self._take(layer)
-        self.plugin_name, self.plugin_version = layer.name, layer.version
+    named_by = "plugin_name"
 
     def get_output_data_types(self, input_types: Sequence[DataType]) -> Sequence[DataType]:
         return [self.layer.output_type(i, input_types) for i in range(self.num_outputs)]

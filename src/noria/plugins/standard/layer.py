@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria.errors import ModelError
-from noria.plugins.expressions import DimsExprs, IDimensionExpr, IExprBuilder
+from noria.plugins.expressions import Arithmetic, DimsExprs, IDimensionExpr, IExprBuilder
 from noria.plugins.standard.decompose import Decomposition
 from noria.plugins.standard.fields import Field, Given
 from noria.plugins.types import DataType, DimensionOperation
@@ -36,7 +36,7 @@ Array = npt.NDArray[Any]
 Interface = Literal["V2", "V2Ext", "IOExt", "Dyn", "V3"]
 
 
-class Symbol:
+class Symbol(Arithmetic):
     """The extent of an axis that is known only at run time; adds, multiplies, divides."""
 
     __slots__ = ("builder", "expr")
@@ -48,23 +48,6 @@ class Symbol:
         term = other.expr if isinstance(other, Symbol) else self.builder.constant(int(other))
         pair = (term, self.expr) if swap else (self.expr, term)
         return Symbol(self.builder.operation(op, *pair), self.builder)
-
-    def __add__(self, other: Extent) -> Symbol:
-        return self._with(DimensionOperation.SUM, other)
-
-    def __mul__(self, other: Extent) -> Symbol:
-        return self._with(DimensionOperation.PROD, other)
-
-    def __sub__(self, other: Extent) -> Symbol:
-        return self._with(DimensionOperation.SUB, other)
-
-    def __rsub__(self, other: Extent) -> Symbol:
-        return self._with(DimensionOperation.SUB, other, swap=True)
-
-    def __floordiv__(self, other: Extent) -> Symbol:
-        return self._with(DimensionOperation.FLOOR_DIV, other)
-
-    __radd__, __rmul__ = __add__, __mul__
 
     def at_most(self, other: Extent) -> Symbol:
         """The smaller of the two."""

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
-from noria.plugins.standard.fields import integer, integers, number
+from noria.plugins.standard.fields import Field, integer, integers, number
 from noria.plugins.standard.layer import Array, Extent, Layer, Shape
 from noria.plugins.standard.maths.boxes import decode_pixels, decode_unit, descending
 from noria.plugins.standard.maths.nms import greedy_nms
@@ -25,6 +26,12 @@ class _Detections(Layer):
 
     interface = "V2Ext"
     native = True
+    fields: ClassVar[tuple[Field, ...]] = (
+        integer("num_classes", above=1),
+        integer("keep_topk", above=0),
+        number("score_threshold", low=0),
+        number("iou_threshold", above=0),
+    )
     inputs = (3, 3)
     first_class = 0
 
@@ -81,10 +88,7 @@ class GenerateDetection(_Detections):
 
     name = "GenerateDetection_TRT"
     fields = (
-        integer("num_classes", above=1),
-        integer("keep_topk", above=0),
-        number("score_threshold", low=0),
-        number("iou_threshold", above=0),
+        *_Detections.fields,
         integers("image_size", (3, 832, 1344), length=3, above=1),
     )
     first_class = 1
@@ -97,12 +101,6 @@ class DetectionLayer(_Detections):
     """Boxes in 0..1; a region whose best class is the background, class 0, is dropped."""
 
     name = "DetectionLayer_TRT"
-    fields = (
-        integer("num_classes", above=1),
-        integer("keep_topk", above=0),
-        number("score_threshold", low=0),
-        number("iou_threshold", above=0),
-    )
 
     def decode(self, rois: Array, deltas: Array) -> Array:
         return decode_unit(rois, deltas)
