@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import noria.trt as trt
+from noria.errors import NoriaError
 from tests.trt import script_data as data
 from tests.trt.harness import engine_of, execute, network
 
@@ -291,3 +292,59 @@ def test_exec_of_nothing(tmp_path):
     )  # fmt: skip
     assert done.returncode == 1
     assert "there is no such script" in done.stderr
+
+
+class Allocation:
+    """As the objects of pycuda's `mem_alloc`."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __int__(self):
+        return self.array.ctypes.data
+
+
+class Tensor:
+    """As PyTorch's."""
+
+    def data_ptr(self):
+        return 0
+
+    def __int__(self):
+        raise ValueError("only one element tensors can be converted to Python scalars")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (np.zeros((2, 3, 16, 16), np.float32), r"numpy.ndarray is no address\n.*\n.*ctypes\.data"),
+        (np.zeros(1), r"ctypes\.data"),
+        (Tensor(), r"Tensor is no address\n.*\n.*data_ptr\(\)"),
+        (None, r"None is no address\n.*\n.*allocate"),
+        (1.5, "a float is no address"),
+        ("12", "a str is no address"),
+    ],
+)
+def test_what_is_no_address_is_refused(given, words):
+    context = engine_of(two_convolutions()).create_execution_context()
+    y = np.zeros((2, 8, 12, 12), np.float32)
+    with pytest.raises(NoriaError, match=words) as caught:
+        context.execute_v2([given, y.ctypes.data])
+    assert isinstance(caught.value, TypeError)  # what TensorRT raises
+    assert "binding 0" in str(caught.value)
+    name = context.engine.get_tensor_name(0)
+    assert repr(name) in str(caught.value)
+    for call in (
+        lambda: context.execute_async_v2([y.ctypes.data, given], 0),
+        lambda: context.set_tensor_address(name, given),
+    ):
+        with pytest.raises(TypeError, match="is no address"):
+            call()
+    assert context.get_tensor_address(name) == 0
+
+
+def test_objects_that_are_addresses():
+    context = engine_of(two_convolutions()).create_execution_context()
+    x, y = np.ones((2, 3, 16, 16), np.float32), np.zeros((2, 8, 12, 12), np.float32)
+    assert context.execute_v2([Allocation(x), np.uint64(y.ctypes.data)])
+    assert y.any()

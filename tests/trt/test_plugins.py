@@ -171,6 +171,32 @@ def test_what_a_plugin_raises_is_told_in_full_once():
     assert [text.count(layer.name) for text in said] == [1] * 3
 
 
+@pytest.mark.parametrize("asked", [False, True], ids=["renamed at once", "asked before"])
+def test_a_renamed_layer_is_told_by_its_present_name(asked):
+    class Raises(Doubling):
+        def get_output_dimensions(self, index, inputs, make):
+            raise ValueError("no luck")
+
+        def clone(self):
+            return Raises()
+
+    net = network()
+    layer = net.add_plugin_v2([net.add_input("x", trt.float32, (2, 3))], Raises())
+    first = layer.name
+    if asked:
+        assert layer.get_output(0).shape == ()
+    layer.name = "the second"
+    assert layer.get_output(0).shape == ()
+    net.mark_output(layer.get_output(0))
+    assert net.builder.build_serialized_network(net, net.builder.create_builder_config()) is None
+    said = net.builder.logger.errors
+    assert len(said) == 2  # in full once, whatever it was called then
+    assert ["\n" in text for text in said] == [True, False]
+    assert first in said[0] if asked else first not in said[0]
+    assert first not in said[1]
+    assert said[1].count("the second") == 1
+
+
 def test_a_plan_whose_creator_has_another_namespace_says_so():
     class Spaced(Doubling):
         def __init__(self) -> None:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from noria.errors import NoriaError
 from noria.plugins.dims import Dims
 from noria.plugins.memory import array_at
+from noria.trt.addresses import address_of
 from noria.trt.compat import Span, versioned
 from noria.trt.context_bindings import ContextBindings
 from noria.trt.engine import Binding, ICudaEngine
@@ -129,11 +130,15 @@ class IExecutionContext(ContextBindings):
         return _strides(tuple(self.get_tensor_shape(name)))
 
     def set_tensor_address(self, name: str, memory: int) -> bool:
-        """Where an input is, or an output goes. `0` takes it back."""
+        """Where an input is, or an output goes. `0` takes it back.
+
+        Raises:
+            AddressError: `memory` is no address but an array, say.
+        """
         binding = self._engine._find(name)
         if binding is None:
             return False
-        self._addresses[name] = int(memory)
+        self._addresses[name] = address_of(memory, f"set_tensor_address({name!r})")
         self._values.pop(name, None)  # the memory goes before what `set_shape_input` said
         return True
 
@@ -201,9 +206,15 @@ class IExecutionContext(ContextBindings):
 
         Args:
             bindings: an address for each binding, all profiles counted.
+
+        Raises:
+            AddressError: one is no address but an array, say.
         """
         count = len(self._engine._bindings)
-        addresses = [int(a) for a in bindings]
+        addresses = [
+            address_of(a, f"binding {i}, {self._engine._bindings[i % count].name!r}")
+            for i, a in enumerate(bindings)
+        ]
         start = self._profile * count
         if len(addresses) < start + count:
             if len(addresses) != count:

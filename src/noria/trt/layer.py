@@ -96,7 +96,12 @@ class ILayer(Strict):
         if not isinstance(value, str):
             raise TypeError(f"a name is text, not a {type(value).__name__}")
         before = {self._output_name(i): t for i, t in enumerate(self._outputs)}
-        self._name = value
+        old, self._name = f"layer {self._name!r}", value
+        if self._error is not None:  # found when it had the other name
+            new = f"layer {value!r}"
+            told, self._error = self._error, self._error.replace(old, new)
+            if self._params.get("_told") == told:
+                self._params["_told"] = self._error
         for i, tensor in enumerate(self._outputs):
             if before.get(tensor._name) is tensor:  # it has no name of its own
                 tensor._name = self._output_name(i)

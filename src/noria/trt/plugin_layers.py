@@ -177,6 +177,7 @@ def plugin_layer(f: Fragment, layer: ILayer, inputs: list[str | None]) -> list[s
     from onnx import helper
 
     driver: LayerPlugin = layer._params["_plugin"]
+    driver.layer = layer._name  # what fails is told with it
     plain = int(layer._params["_plain"])
     names = [name for name in inputs if name is not None]
     outputs = [f.fresh("plugin") for _ in layer._outputs]
