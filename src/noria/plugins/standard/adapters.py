@@ -327,11 +327,11 @@ def _read(kind: type[Layer], collection: PluginFieldCollection, where: str) -> G
     return Given.read(kind.fields, collection, where)
 
 
-class _Creator(IPluginCreator):
+class _StandardCreator:
     noria_label = property(lambda self: f"{self.kind.name}Creator")
 
     def __init__(self, kind: type[Layer]) -> None:
-        IPluginCreator.__init__(self)
+        super().__init__()
         self.kind = kind
         self.name, self.plugin_version = kind.name, kind.version
         self.plugin_namespace = ""
@@ -342,10 +342,15 @@ class _Creator(IPluginCreator):
         plugin.plugin_namespace = self.plugin_namespace
         return plugin
 
+    def _made(self, name: str, collection: PluginFieldCollection) -> Any:
+        where = name or self.name
+        return self._plugin(_read(self.kind, collection, where), where)
+
+
+class _Creator(_StandardCreator, IPluginCreator):
     @none_in_scripts
     def create_plugin(self, name: str, field_collection: PluginFieldCollection) -> Any:
-        where = name or self.name
-        return self._plugin(_read(self.kind, field_collection, where), where)
+        return self._made(name, field_collection)
 
     @none_in_scripts
     def deserialize_plugin(self, name: str, serialized_plugin: bytes) -> Any:
@@ -365,24 +370,12 @@ class _Creator(IPluginCreator):
         return plugin
 
 
-class _CreatorV3(IPluginCreatorV3One):
-    noria_label = property(lambda self: f"{self.kind.name}Creator")
-
-    def __init__(self, kind: type[Layer]) -> None:
-        IPluginCreatorV3One.__init__(self)
-        self.kind = kind
-        self.name, self.plugin_version = kind.name, kind.version
-        self.plugin_namespace = ""
-        self.field_names = _declared(kind)
-
+class _CreatorV3(_StandardCreator, IPluginCreatorV3One):
     @none_in_scripts
     def create_plugin(
         self, name: str, field_collection: PluginFieldCollection, phase: TensorRTPhase
     ) -> Any:
-        where = name or self.name
-        plugin = _V3(self.kind(_read(self.kind, field_collection, where), where))
-        plugin.plugin_namespace = self.plugin_namespace
-        return plugin
+        return self._made(name, field_collection)
 
 
 def creator_of(kind: type[Layer]) -> Any:
