@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from noria.errors import ModelError
+from noria.network.fresh import fresh
 from noria.notices import Notice
 from noria.plugins.body_checks import (
     check_node,
@@ -113,7 +114,7 @@ class _Raiser:
                 continue
             node.name = node.name or f"{node.op_type}_{''.join(node.output[:1])}"
             if node.name in self.raised:
-                node.name = _fresh(node.name, self.taken_nodes)
+                node.name = fresh(node.name, self.taken_nodes)
             self.raised.add(node.name)
             kinds = {"If": self._if, "Loop": self._loop, "Scan": self._scan}
             if node.op_type not in kinds:
@@ -197,7 +198,7 @@ class _Raiser:
         copy = self.graph.initializer.add()
         copy.CopyFrom(tensor)
         owner = node.name or f"{node.op_type}_{''.join(node.output[:1])}"
-        copy.name = _fresh(f"{owner}/{name}", self.taken)
+        copy.name = fresh(f"{owner}/{name}", self.taken)
         self.values[copy.name] = copy
         return str(copy.name)
 
@@ -219,13 +220,13 @@ class _Raiser:
             node = onnx.NodeProto()
             node.CopyFrom(original)
             name = original.name or f"{original.op_type}_{number}"
-            node.name = _fresh(f"{prefix}/{name}", self.taken_nodes)
+            node.name = fresh(f"{prefix}/{name}", self.taken_nodes)
             self.origins[node.name] = self.origins.get(original.name, original.name)
             node.input[:] = [names.get(n, n) for n in original.input]
             _rename_captured(node, names)
             for name in original.output:
                 if name:
-                    names[name] = _fresh(f"{prefix}/{name}", self.taken)
+                    names[name] = fresh(f"{prefix}/{name}", self.taken)
             node.output[:] = [names.get(n, n) for n in original.output]
             nodes.append(node)
         for value in graph.value_info:
@@ -254,7 +255,7 @@ class _Raiser:
             graph = branches[name]
             nodes, ends = self._body(graph, f"{node.name}/{name}", {})
             sides += nodes
-            kept = [_fresh(f"{node.name}/{name}/chosen_{i}", self.taken) for i in range(len(ends))]
+            kept = [fresh(f"{node.name}/{name}/chosen_{i}", self.taken) for i in range(len(ends))]
             outputs = []
             for value, given in zip(graph.output, kept, strict=True):
                 copy = type(value)()
@@ -334,7 +335,7 @@ class _Raiser:
                 at = self._value(
                     f"{prefix}/{name}_at", np.int64(turns - 1 - turn if reverse else turn)
                 )
-                bound[name] = _fresh(f"{prefix}/{name}_slice", self.taken)
+                bound[name] = fresh(f"{prefix}/{name}_slice", self.taken)
                 made.append(helper.make_node("Gather", [source, at], [bound[name]],
                                              bound[name], axis=axis))  # fmt: skip
             nodes, ends = self._body(body, prefix, bound)
@@ -374,7 +375,7 @@ class _Raiser:
         """Values joined along a new axis."""
         from onnx import helper
 
-        rows = [_fresh(f"{output}/row_{i}", self.taken) for i in range(len(names))]
+        rows = [fresh(f"{output}/row_{i}", self.taken) for i in range(len(names))]
         if self.opset < 13:
             made = [helper.make_node("Unsqueeze", [n], [r], r, axes=[axis])
                     for n, r in zip(names, rows, strict=True)]  # fmt: skip
@@ -387,7 +388,7 @@ class _Raiser:
     def _value(self, name: str, array: Any) -> str:
         from onnx import numpy_helper
 
-        name = _fresh(name, self.taken)
+        name = fresh(name, self.taken)
         self.values[name] = numpy_helper.from_array(np.asarray(array), name)
         self.graph.initializer.append(self.values[name])
         return name
@@ -412,16 +413,6 @@ class _Raiser:
                 return None
         order = [n for n in self.made if any(n is m for m in nodes)]
         return constant_value(order, weights, name, self.proto.opset_import)
-
-
-def _fresh(name: str, taken: set[str]) -> str:
-    """A name that nothing has yet."""
-    number, made = 1, name
-    while made in taken:
-        number += 1
-        made = f"{name}_{number}"
-    taken.add(made)
-    return made
 
 
 def _size(graph: Any) -> int:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from noria.errors import ModelError
+from noria.network.fresh import fresh
 from noria.network.network import Network
 from noria.trt.loop_body import LoopPlan, loop_nodes, plan_loops
 from noria.trt.shapes.info import TensorInfo
@@ -134,26 +135,20 @@ class _Lowering:
             layer_nodes[layer._name] = self._layer(layer, weights, plugins)
             self._nodes = before
 
-        def fresh(hint: str) -> str:
+        def claimed(hint: str) -> str:
             return self._claim(f"{plan.loop._name}#{len(self._taken)}", f"{plan.loop._name}/{hint}")
 
-        for node in loop_nodes(plan, inside, fresh):
+        for node in loop_nodes(plan, inside, claimed):
             node.input[:] = [self._names.get(n, n) for n in node.input]
             node.output[:] = [self._names.get(n, n) for n in node.output]
             _rename_captured(node, self._names)
             if not node.name:
-                node.name = fresh(node.op_type)
+                node.name = claimed(node.op_type)
             self._nodes.append(node)
         self._nodes += ends
 
     def _claim(self, uid: str, wanted: str) -> str:
-        name, number = wanted or uid.lstrip("%"), 1
-        base = name
-        while name in self._taken:
-            number += 1
-            name = f"{base}_{number}"
-        self._taken.add(name)
-        self._names[uid] = name
+        self._names[uid] = name = fresh(wanted or uid.lstrip("%"), self._taken)
         return name
 
     def _input(self, tensor: ITensor) -> Any:

@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from noria.engine.precision.prepare import Proto, captured_names, fresh
+from noria.engine.precision.prepare import Proto, captured_names
+from noria.network.fresh import fresh
 
 __all__ = ["LARGEST_FP16", "HalfReport", "Kind", "to_half"]
 

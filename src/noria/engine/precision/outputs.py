@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from noria.engine.precision.prepare import Proto, fresh
+from noria.engine.precision.prepare import Proto
 from noria.errors import ConfigError, EngineError
+from noria.network.fresh import fresh
 from noria.notices import Notice
 
 if TYPE_CHECKING:

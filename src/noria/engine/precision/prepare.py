@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from noria.errors import ModelError
+from noria.network.fresh import fresh
 
 __all__ = [
     "Proto",
     "captured_names",
     "fold_batch_norms",
-    "fresh",
     "opset_of",
     "prepare",
     "sort_nodes",
@@ -60,16 +60,6 @@ def prepare(proto: Proto, *, opset: int = 0, where: str | None = None) -> Proto:
 def opset_of(proto: Proto) -> int:
     """Version of ONNX's own operators in the model."""
     return next((o.version for o in proto.opset_import if o.domain in ("", "ai.onnx")), 1)
-
-
-def fresh(name: str, taken: set[str]) -> str:
-    """`name`, or with a number behind it if it is taken; the result is taken from now on."""
-    made, number = name, 1
-    while made in taken:
-        number += 1
-        made = f"{name}_{number}"
-    taken.add(made)
-    return made
 
 
 def captured_names(graph: Any) -> set[str]:
