@@ -62,7 +62,7 @@ types: build $(VENV)/.dev     ## mypy, strict
 	$(BIN)/mypy
 
 stubs: build $(VENV)/.dev     ## types of the native core, after a change of its functions
-	$(BIN)/python -m nanobind.stubgen -q -m noria._native -o src/noria/_native.pyi
+	$(BIN)/python -m nanobind.stubgen -q -p native/stubs.pat -m noria._native -o src/noria/_native.pyi
 	$(BIN)/python scripts/native_api.py src/noria/_native.pyi src/noria/_native_api.py
 	@$(MAKE) --no-print-directory build
 

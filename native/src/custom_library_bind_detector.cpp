@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "custom_library_boxes.h"
-#include "custom_library_detector.h"
+#include "custom_library_detector_calls.h"
 #include "custom_library_tensors.h"
 
 namespace nb = nanobind;
@@ -24,21 +24,6 @@ namespace {
 using Bytes = nb::ndarray<nb::numpy, uint8_t, nb::ndim<1>>;
 
 void free_storage(void *storage) noexcept { ::operator delete(storage); }
-
-// What a call left: a result that is kept, or that of a call.
-std::unique_ptr<DetectorResult> result_of(DetectorParser &parser,
-                                          const NvDsInferNetworkInfo &network) {
-    std::unique_ptr<DetectorResult> result = parser.take_kept();
-    if (result) return result;
-    result = std::make_unique<DetectorResult>();
-    nb::gil_scoped_release unlocked;
-    try {
-        result->usable = parser.call(network, result->boxes);
-    } catch (const std::exception &) {
-        result->error = std::current_exception();
-    }
-    return result;
-}
 
 // (bytes of the boxes, bytes of their storage), or None if the function returned false.
 nb::object raw_boxes(DetectorResult &result) {
@@ -55,7 +40,7 @@ nb::object call_detector(DetectorParser &parser, const nb::list &tensors,
                          const std::vector<int> &data_types, unsigned int width,
                          unsigned int height, unsigned int channels) {
     BoundTensors bound(parser, tensors, data_types);
-    return raw_boxes(*result_of(parser, {width, height, channels}));
+    return raw_boxes(*detector_result(parser, {width, height, channels}));
 }
 
 // `count` records of `words` 32-bit words each -> ((N, 4) boxes, scores, class ids, angles or None,
@@ -78,7 +63,7 @@ nb::object parse_detector(DetectorParser &parser, const nb::dict &layers, unsign
                           bool with_angles, size_t most) {
     BoundTensors bound(parser, layers);
     if (!bound.complete()) return nb::bool_(false);
-    const std::unique_ptr<DetectorResult> result = result_of(parser, {width, height, channels});
+    const std::unique_ptr<DetectorResult> result = detector_result(parser, {width, height, channels});
     const size_t bytes = result->boxes.size();
     const size_t count = words ? bytes / (4 * words) : 0;
     if (result->usable && !result->error && bytes == 4 * words * count && count <= most) {
@@ -87,58 +72,6 @@ nb::object parse_detector(DetectorParser &parser, const nb::dict &layers, unsign
     }
     return raw_boxes(*result);
 }
-
-// Calls of a detector parser that are like the last one: with the same network and thresholds, by
-// identity, and names of layers. For these no line of Python runs, most of which is out of the caches each time
-// that a parser has gone through a large tensor.
-class DetectorCalls {
-public:
-    DetectorCalls(DetectorParser &parser, nb::object network, nb::object params,
-                  const nb::dict &layers, const NvDsInferNetworkInfo &size, size_t words,
-                  bool with_angles, size_t most)
-        : parser_(parser), network_(std::move(network)), params_(std::move(params)), size_(size),
-          words_(words), with_angles_(with_angles), most_(most) {
-        for (const auto &[name, layer] : layers) names_.push_back(nb::borrow(name));
-    }
-
-    // False if it is another one, and nothing was called; else what parse() gives.
-    nb::object call(nb::handle layers, nb::handle network, nb::handle params) {
-        if (!network.is(network_) || !params.is(params_) || inside_ || !are_named(layers))
-            return nb::bool_(false);
-        inside_ = true;
-        struct Leave {
-            bool &inside;
-            ~Leave() { inside = false; }
-        } leave{inside_};
-        return parse_detector(parser_, nb::borrow<nb::dict>(layers), size_.width, size_.height,
-                              size_.channels, words_, with_angles_, most_);
-    }
-
-    bool inside() const { return inside_; }
-
-private:
-    static bool is_same(nb::handle a, nb::handle b) {
-        return a.is(b) || (PyUnicode_CheckExact(a.ptr()) && PyUnicode_CheckExact(b.ptr()) &&
-                           PyUnicode_Compare(a.ptr(), b.ptr()) == 0);
-    }
-
-    bool are_named(nb::handle layers) const {
-        if (!PyDict_CheckExact(layers.ptr())) return false;
-        size_t i = 0;
-        for (const auto &[name, layer] : nb::borrow<nb::dict>(layers))
-            if (i == names_.size() || !is_same(name, names_[i++])) return false;
-        return i == names_.size();
-    }
-
-    DetectorParser &parser_;
-    nb::object network_, params_;
-    std::vector<nb::object> names_;
-    NvDsInferNetworkInfo size_;
-    size_t words_;
-    bool with_angles_;
-    size_t most_;
-    bool inside_ = false;
-};
 
 // How many masks could not be taken over, and how large they are. Sizes in pixels.
 struct MaskFaults {
@@ -213,21 +146,23 @@ void bind_custom_library_detector(nb::module_ &m) {
              "What decode_boxes gives, if the boxes are sound and no more than `most`; else what "
              "call() gives; or False if the layers (a dict) cannot be passed as they are.");
 
-    nb::class_<DetectorCalls>(m, "DetectorCalls", "Calls of a detector parser like its last one.")
+    nb::class_<DetectorCalls, QuickCalls>(
+        m, "DetectorCalls",
+        "Detections of calls of a detector parser like its last one: if the lock was not entered "
+        "since, and the boxes are sound and no more than `most`. Else a result is kept for the "
+        "parser's next call, and further(layers, network, params) is called.")
+        .def(nb::init<DetectorParser &, CallLock &>(), "parser"_a, "lock"_a, nb::keep_alive<1, 2>(),
+             nb::keep_alive<1, 3>())
         .def(
-            "__init__",
-            [](DetectorCalls *self, DetectorParser &parser, nb::object network, nb::object params,
-               const nb::dict &layers, unsigned int width, unsigned int height,
-               unsigned int channels, size_t words, bool with_angles, size_t most) {
-                new (self) DetectorCalls(parser, std::move(network), std::move(params), layers,
-                                         {width, height, channels}, words, with_angles, most);
+            "learn",
+            [](DetectorCalls &calls, nb::object network, nb::object params, const nb::dict &layers,
+               unsigned int width, unsigned int height, unsigned int channels, size_t words,
+               bool with_angles, size_t most) {
+                calls.learn(std::move(network), std::move(params), layers,
+                            {width, height, channels}, words, with_angles, most);
             },
-            "parser"_a, "network"_a, "params"_a, "layers"_a, "width"_a, "height"_a, "channels"_a,
-            "words"_a, "with_angles"_a, "most"_a, nb::keep_alive<1, 2>())
-        .def("call", &DetectorCalls::call, "layers"_a, "network"_a, "params"_a,
-             "What parse() gives; also False if network, params or names of layers are others, or a call "
-             "is under way: nothing was called.")
-        .def_prop_ro("inside", &DetectorCalls::inside);
+            "network"_a, "params"_a, "layers"_a, "width"_a, "height"_a, "channels"_a, "words"_a,
+            "with_angles"_a, "most"_a, "What calls with these are given; the lock is held.");
 
     nb::class_<InstanceParser, CustomFunction>(m, "InstanceParser",
                                                "An instance parser of a custom library.")

@@ -18,6 +18,7 @@ public:
     nanobind::object scores() const;  // (N,) float32
     nanobind::object ids() const;     // (N,) int32
     nanobind::object angles() const;  // (N,) float32, or None
+    nanobind::object detections() const;  // as `noria.Detections.unchecked` makes them
 
 private:
     nanobind::object array(const void *data, nanobind::handle shape, bool whole_numbers) const;

@@ -8,6 +8,8 @@ NB_MODULE(_native, m) {
     bind_preprocess(m);
     bind_cluster(m);
     bind_decode(m);
+    bind_call_lock(m);
+    bind_quick_call(m);
     bind_custom_library(m);
     bind_stand_in(m);
     bind_draw_blend(m);

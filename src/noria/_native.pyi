@@ -3,7 +3,7 @@ Native kernels of noria. Python checks arguments; this module assumes valid inpu
 """
 
 from collections.abc import Callable, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy
 from numpy.typing import NDArray
@@ -50,6 +50,37 @@ def half_to_float(half: Annotated[NDArray[numpy.uint16], dict(shape=(None,), ord
     IEEE halves (as uint16) to float32; False, and nothing written, where the machine has no instruction for it.
     """
 
+class CallLock:
+    """
+    Who may call a user's code now: a lock that its thread may enter again.
+    """
+
+    def __init__(self) -> None: ...
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object | None, error: object | None, trace: object | None) -> None: ...
+
+    @property
+    def inside(self) -> bool:
+        """The user's code is being called, by the thread that has the lock."""
+
+    @inside.setter
+    def inside(self, arg: bool, /) -> None: ...
+
+class QuickCalls:
+    """Calls that may be done natively."""
+
+class QuickCaller:
+    """
+    Called without Python where `set_quick` gave what can, else by `further`.
+    """
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+    def set_quick(self, calls: QuickCalls, /) -> None:
+        """Give the QuickCalls that does calls natively."""
+
 class CustomCodeError(Exception):
     pass
 
@@ -95,18 +126,15 @@ class DetectorParser(CustomFunction):
         What decode_boxes gives, if the boxes are sound and no more than `most`; else what call() gives; or False if the layers (a dict) cannot be passed as they are.
         """
 
-class DetectorCalls:
-    """Calls of a detector parser like its last one."""
+class DetectorCalls(QuickCalls):
+    """
+    Detections of calls of a detector parser like its last one: if the lock was not entered since, and the boxes are sound and no more than `most`. Else a result is kept for the parser's next call, and further(layers, network, params) is called.
+    """
 
-    def __init__(self, parser: DetectorParser, network: object, params: object, layers: dict, width: int, height: int, channels: int, words: int, with_angles: bool, most: int) -> None: ...
+    def __init__(self, parser: DetectorParser, lock: CallLock) -> None: ...
 
-    def call(self, layers: object, network: object, params: object) -> object:
-        """
-        What parse() gives; also False if network, params or names of layers are others, or a call is under way: nothing was called.
-        """
-
-    @property
-    def inside(self) -> bool: ...
+    def learn(self, network: object, params: object, layers: dict, width: int, height: int, channels: int, words: int, with_angles: bool, most: int) -> None:
+        """What calls with these are given; the lock is held."""
 
 class InstanceParser(CustomFunction):
     """An instance parser of a custom library."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar
 
+from noria import _native
 from noria.custom.user_code import describe
 from noria.errors import NoriaError, ParserError
 from noria.notices import Notice
@@ -19,8 +20,11 @@ P = TypeVar("P")  # what the parser is given as its third argument
 R = TypeVar("R")  # what it returns
 
 
-class Checked(Generic[P, R]):
+class Checked(_native.QuickCaller, Generic[P, R]):
     """A parser whose results are sound, called like the parser itself.
+
+    A call is `further`, unless something native (`set_quick`) can do it: of a call without Python that
+    is, as each line of Python is read from memory after a parser went through a large tensor.
 
     Attributes:
         where: file and function, as errors name it.
@@ -47,7 +51,12 @@ class Checked(Generic[P, R]):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.where})"
 
-    def __call__(self, layers: Mapping[str, Layer], network: NetworkInfo, params: P) -> R:
+    if TYPE_CHECKING:
+
+        def __call__(self, layers: Mapping[str, Layer], network: NetworkInfo, params: P) -> R:
+            """What `further` returns and raises."""
+
+    def further(self, layers: Mapping[str, Layer], network: NetworkInfo, params: P) -> R:
         """Parse and check one item.
 
         Raises:
@@ -62,7 +71,7 @@ class Checked(Generic[P, R]):
         return self.check(returned, params)
 
     def check(self, returned: Any, params: P) -> R:
-        """What `__call__` makes of a parser's result; the same errors."""
+        """What a call makes of a parser's result; the same errors."""
         raise NotImplementedError
 
     def say_once(self, key: str, message: str) -> None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from noria import _native
 from noria.custom.box_layout import LayoutDecision
-from noria.custom.cpp_function import FAILURES, CppFunction, nested, size_of
+from noria.custom.cpp_function import FAILURES, CppFunction, size_of
 from noria.custom.validate import (
     MAX_MASK_PIXELS,
     MAX_MASKS_PIXELS,
@@ -75,13 +75,7 @@ class CppBoxParser(_WithThresholds):
         super().__init__(native, where, decisions)
         self._layout = layout
         self._rotation = rotation
-        self.calls: Any = None  # a `DetectorCalls` for calls like the last one, once that is known
-
-    def enter(self) -> None:
-        """See `CppFunction`."""
-        if self.calls is not None and self.calls.inside:
-            raise nested(self.where)
-        super().enter()
+        self.calls: Any = _native.DetectorCalls(native, self.lock)
 
     def parse(
         self, layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
@@ -100,26 +94,18 @@ class CppBoxParser(_WithThresholds):
         with self.lock:
             self.enter()
             try:
-                self.calls = None
                 self.set_params(params)
                 self.set_layers(layers)
                 how = (*size_of(network), *self.box_words, MAX_OBJECTS)
                 found = self.native.parse(layers, *how)
                 if self.box_words[0]:
-                    like = (network, params, layers, *how)
-                    self.calls = _native.DetectorCalls(self.native, *like)
+                    self.calls.learn(network, params, layers, *how)
             except FAILURES as error:
                 raise self.failed(error) from error
             finally:
-                self.inside = False
+                self.lock.inside = False
         if found is False:
             found = self._parse_converted(layers, network, params)
-        return self.taken(found, network, params)
-
-    def taken(
-        self, found: Any, network: NetworkInfo, params: DetectionParams
-    ) -> tuple[Detections, bool]:
-        """What `parse` returns and raises for what a native call gave."""
         if found is None:
             raise self.returned_false()
         if len(found) == 2:
@@ -137,7 +123,6 @@ class CppBoxParser(_WithThresholds):
             self.set_params(params)
             return self.native.call(tensors, types, *size_of(network))
 
-        self.calls = None
         return self.invoke(layers, call)
 
     def _decoded(
@@ -168,24 +153,13 @@ class CheckedCppParser(CheckedParser):
     def __init__(self, parser: CppBoxParser) -> None:
         super().__init__(lambda *arguments: parser.parse(*arguments)[0], parser.where)
         self._cpp = parser
+        self.set_quick(parser.calls)
 
-    def __call__(
+    def further(
         self, layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
     ) -> Detections:
-        cpp = self._cpp
-        found: Any = False
-        with cpp.lock:
-            if cpp.calls is not None:
-                try:
-                    found = cpp.calls.call(layers, network, params)
-                except FAILURES as error:
-                    raise cpp.failed(error) from error
-        if found is False:
-            detections, sound = cpp.parse(layers, network, params)
-        elif found is None or len(found) == 2:
-            detections, sound = cpp.taken(found, network, params)
-        else:
-            return Detections.unchecked(found[0], found[1], found[2], angles=found[3])
+        """A call that is not like the last one, or whose result is not just sound boxes."""
+        detections, sound = self._cpp.parse(layers, network, params)
         if sound and len(detections.scores) <= MAX_OBJECTS:
             return detections
         return self.check(detections, params)
@@ -255,9 +229,10 @@ class CheckedCppInstances(CheckedParser):
         super().__init__(lambda *arguments: parser.parse(*arguments)[0], parser.where)
         self._cpp = parser
 
-    def __call__(
+    def further(
         self, layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
     ) -> Detections:
+        """See `CheckedParser`."""
         detections, sound, (broken, odd) = self._cpp.parse(layers, network, params)
         count = len(detections.scores)
         if broken:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -42,7 +41,6 @@ class CppFunction:
     Attributes:
         where: library and function, as errors name it.
         lock: held from handing over names and thresholds to the end of the call they are for.
-        inside: there is such a call.
     """
 
     nothing = "the frame counts as one without objects"
@@ -51,8 +49,7 @@ class CppFunction:
     def __init__(self, native: Any, where: str) -> None:
         self.native = native
         self.where = where
-        self.lock = threading.RLock()
-        self.inside = False
+        self.lock = _native.CallLock()
         self._names: tuple[str, ...] | None = None
 
     def invoke(
@@ -78,7 +75,7 @@ class CppFunction:
             except FAILURES as error:
                 raise self.failed(error) from error
             finally:
-                self.inside = False
+                self.lock.inside = False
         if result is None:
             raise self.returned_false()
         return result
@@ -89,9 +86,9 @@ class CppFunction:
         Raises:
             ParserError: this thread is in a call already.
         """
-        if self.inside:
+        if self.lock.inside:
             raise nested(self.where)
-        self.inside = True
+        self.lock.inside = True
 
     def failed(self, error: Exception) -> ParserError:
         """The error for one of `FAILURES`."""

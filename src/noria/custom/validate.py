@@ -41,7 +41,7 @@ class CheckedParser(Checked[DetectionParams, Detections]):
     nothing: ClassVar[str] = "without objects return Detections.empty()"
 
     def check(self, returned: Any, params: DetectionParams) -> Detections:
-        """What `__call__` makes of a parser's result; the same errors."""
+        """What a call makes of a parser's result; the same errors."""
         self.require_type(returned)
         result: Detections = returned
         if result.space is not Space.NETWORK:

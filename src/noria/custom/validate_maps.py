@@ -37,7 +37,7 @@ class CheckedClassifier(Checked[ClassifierParams, Classification]):
     nothing: ClassVar[str] = "for an item without attributes return Classification()"
 
     def check(self, returned: Any, params: ClassifierParams) -> Classification:
-        """What `__call__` makes of a parser's result; the same errors."""
+        """What a call makes of a parser's result; the same errors."""
         self.require_type(returned)
         given, text = returned.attributes, returned.text
         if not isinstance(text, str):
@@ -87,7 +87,7 @@ class CheckedSegmentation(Checked[SegmentationParams, Segmentation]):
     nothing: ClassVar[str] = "without any class return a class_map of -1"
 
     def check(self, returned: Any, params: SegmentationParams) -> Segmentation:
-        """What `__call__` makes of a parser's result; the same errors."""
+        """What a call makes of a parser's result; the same errors."""
         self.require_type(returned)
         class_map = self._array(returned.class_map, "class_map", "biu", 2)
         if not 0 < class_map.size <= MAX_MAP_PIXELS:
