@@ -58,28 +58,37 @@ void bind_guard(nb::module_ &m) {
              "Copy arrays to addresses, but those that are in slots, post a request and wait: "
              "'given', 'died', 'late' or 'nonsense'.")
         .def("wait", &guard_wait, "timeout_s"_a, "process"_a)
+        .def("take_answered", &GuardChannel::take_answered,
+             "Calls that were answered without Python since this was asked last.")
         .def("next", &GuardChannel::next, nb::call_guard<nb::gil_scoped_release>())
         .def("leave_if_forked", &GuardChannel::leave_if_forked,
              "End this process if it is a copy of the worker: what it shares is the worker's.")
         .def("answer", &GuardChannel::answer);
 
-    nb::class_<GuardAsk>(m, "GuardAsk", "Calls of a detector parser in the worker.")
+    nb::class_<GuardAsk, QuickCalls>(
+        m, "GuardAsk",
+        "Detections of calls of a detector parser in the worker: if the lock was not entered since, "
+        "and the worker says nothing but boxes, sound ones. Else further(layers, network, params) "
+        "is called, or after a request finish(layers, network, params, how it ended), or "
+        "break_off().")
+        .def(nb::init<CallLock &>(), "lock"_a, nb::keep_alive<1, 2>())
         .def(
-            "__init__",
-            [](GuardAsk *self, GuardChannel &channel, int worker, int process,
-               const nb::dict &layers, const std::vector<size_t> &offsets,
-               const GuardSlots *slots) {
-                new (self) GuardAsk({channel, worker, process}, layers, offsets, slots);
+            "learn",
+            [](GuardAsk &self, nb::object network, nb::object params, const nb::dict &layers,
+               const std::vector<size_t> &offsets, GuardChannel &channel, int worker, int process,
+               const GuardSlots &slots, double timeout_s, uintptr_t inputs, uintptr_t outputs,
+               size_t outputs_size, size_t most, uint64_t calls) {
+                const GuardPrepared prepared{{channel, worker, process}, &slots, timeout_s, inputs,
+                                             outputs, outputs_size, most, calls};
+                self.learn(std::move(network), std::move(params), layers, offsets, prepared,
+                           nb::make_tuple(nb::find(channel), nb::find(slots)));
             },
-            "channel"_a, "worker"_a, "process"_a, "layers"_a, "offsets"_a,
-            "slots"_a = nb::none(), nb::keep_alive<1, 2>(), nb::keep_alive<1, 7>(),
-            "`layers`: as they will be given; the worker has been prepared for them. `offsets`: of the "
-            "input region, where those are copied to that are in no slot.")
-        .def("boxes", &GuardAsk::boxes, "layers"_a, "timeout_s"_a, "inputs"_a, "out"_a, "size"_a,
-             "most"_a,
-             "What guard_boxes gives, if the worker has nothing else to say and the boxes are sound "
-             "and no more than `most`; else what ask() gives. False if the layers are others: "
-             "nothing was asked. `out`, `size`: the output region.");
+            "network"_a, "params"_a, "layers"_a, "offsets"_a, "channel"_a, "worker"_a,
+            "process"_a, "slots"_a, "timeout_s"_a, "inputs"_a, "outputs"_a, "outputs_size"_a,
+            "most"_a, "calls"_a,
+            "The worker has been prepared for calls with these; the lock is held. `offsets`: of the "
+            "input region, where tensors are copied to that are in no slot. `calls`: as many are "
+            "done, then Python is asked.");
 
     nb::class_<GuardCalls>(m, "GuardCalls", "Calls of a detector parser without Python.")
         .def(

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "array_view.h"
 #include "custom_library_boxes.h"
 
 namespace nb = nanobind;
@@ -69,18 +68,31 @@ const char *GuardRequest::ask(const GuardWorker &worker, double timeout_s) {
     return guard_wait(worker.channel, timeout_s, worker.process);
 }
 
-nb::object guard_boxes(uintptr_t address, size_t size, size_t count, bool with_angles) {
-    if (count > size / 24) return nb::none();
-    if (BoxBlock(nullptr, count, with_angles).bytes > size) return nb::none();
-    const NumpyBoxes found(count, with_angles);
-    std::memcpy(found.start(), reinterpret_cast<const void *>(address), found.bytes());
-    return nb::make_tuple(found.boxes(), found.scores(), found.ids(), found.angles(),
-                          sound_boxes(found.arrays(), count), found.bytes());
+namespace {
+
+// Copies of a worker's boxes; false if there is no room for as many.
+bool copy_boxes(uintptr_t address, size_t size, size_t count, bool with_angles,
+                std::optional<NumpyBoxes> &found) {
+    if (count > size / 24 || BoxBlock(nullptr, count, with_angles).bytes > size) return false;
+    found.emplace(count, with_angles);
+    std::memcpy(found->start(), reinterpret_cast<const void *>(address), found->bytes());
+    return true;
 }
 
-GuardAsk::GuardAsk(const GuardWorker &worker, const nb::dict &layers,
-                   const std::vector<size_t> &offsets, const GuardSlots *slots)
-    : worker_(worker), slots_(slots) {
+}  // namespace
+
+nb::object guard_boxes(uintptr_t address, size_t size, size_t count, bool with_angles) {
+    std::optional<NumpyBoxes> found;
+    if (!copy_boxes(address, size, count, with_angles, found)) return nb::none();
+    return nb::make_tuple(found->boxes(), found->scores(), found->ids(), found->angles(),
+                          sound_boxes(found->arrays(), count), found->bytes());
+}
+
+void GuardAsk::learn(nb::object network, nb::object params, const nb::dict &layers,
+                     const std::vector<size_t> &offsets, const GuardPrepared &prepared,
+                     nb::object owner) {
+    prepared_.reset();
+    tensors_.clear();
     if (layers.size() != offsets.size())
         throw std::invalid_argument("there must be an offset for each layer");
     for (const auto &[name_, layer] : layers) {
@@ -91,6 +103,17 @@ GuardAsk::GuardAsk(const GuardWorker &worker, const nb::dict &layers,
         tensors_.push_back({name, view->format, {view->shape, view->shape + view->ndim},
                             offsets[tensors_.size()]});
     }
+    network_ = std::move(network);
+    params_ = std::move(params);
+    owner_ = std::move(owner);
+    prepared_.emplace(prepared);
+    process_ = getpid();
+    learned_ = lock_.entries();
+}
+
+bool GuardAsk::is_learned(nb::handle layers, nb::handle network, nb::handle params) const {
+    return prepared_ && prepared_->calls && learned_ == lock_.entries() && network.is(network_) &&
+           params.is(params_) && PyDict_CheckExact(layers.ptr()) && process_ == getpid();
 }
 
 bool GuardAsk::is(const Tensor &tensor, nb::handle name, const Py_buffer &buffer) {
@@ -99,36 +122,66 @@ bool GuardAsk::is(const Tensor &tensor, nb::handle name, const Py_buffer &buffer
                       buffer.shape + buffer.ndim);
 }
 
-nb::object GuardAsk::boxes(const nb::dict &layers, double timeout_s, uintptr_t in, uintptr_t out,
-                           size_t size, size_t most) {
-    const nb::bool_ others(false);
-    if (layers.size() != tensors_.size()) return others;
-    const ArrayViews views(new ArrayView[tensors_.size()]);
-    GuardRequest request(tensors_.size());
+// False if the layers are others.
+bool GuardAsk::bind(const nb::dict &layers, ArrayView *views, GuardRequest &request) const {
+    if (layers.size() != tensors_.size()) return false;
     size_t i = 0;
     for (const auto &[name_, layer] : layers) {
         const nb::object name = nb::borrow(name_);
-        if (i == tensors_.size()) return others;
+        if (i == tensors_.size()) return false;
         if (!views[i].open_layer(layer, PyBUF_FORMAT)) {
             PyErr_Clear();
-            return others;
+            return false;
         }
-        if (!is(tensors_[i], name, *views[i])) return others;
-        request.add(*views[i], in + tensors_[i].offset, slots_);
+        if (!is(tensors_[i], name, *views[i])) return false;
+        request.add(*views[i], prepared_->in + tensors_[i].offset, prepared_->slots);
         ++i;
     }
-    if (i != tensors_.size()) return others;
-    uint64_t *const words = worker_.channel.words();
-    words[guard_op] = guard_call;
-    const char *const ending = request.ask(worker_, timeout_s);
+    return i == tensors_.size();
+}
+
+// Of an answer that is nothing but sound boxes; else invalid.
+nb::object GuardAsk::detections(const char *ending) const {
     // Each word is read once: the worker can change it at any time.
-    const volatile uint64_t *const said = words;
+    const volatile uint64_t *const said = prepared_->worker.channel.words();
     const uint64_t count = said[guard_values], flags = said[guard_values + 1];
-    if (!std::strcmp(ending, "given") && !said[guard_status] && !said[guard_side_bytes] &&
-        !said[guard_wrote] && said[guard_output_size] <= size && count <= most &&
-        (flags & ~guard_has_angles) == 0) {
-        const nb::object found = guard_boxes(out, size, count, flags & guard_has_angles);
-        if (!found.is_none() && nb::cast<bool>(found[4])) return found;
+    const size_t size = prepared_->out_size;
+    if (std::strcmp(ending, "given") || said[guard_status] || said[guard_side_bytes] ||
+        said[guard_wrote] || said[guard_output_size] > size || count > prepared_->most ||
+        (flags & ~guard_has_angles))
+        return {};
+    std::optional<NumpyBoxes> found;
+    if (!copy_boxes(prepared_->out, size, count, flags & guard_has_angles, found)) return {};
+    return sound_boxes(found->arrays(), count) ? found->detections() : nb::object();
+}
+
+nb::object GuardAsk::call(nb::handle checked, nb::handle layers, nb::handle network,
+                          nb::handle params) {
+    if (!is_learned(layers, network, params)) return call_further(checked, layers, network, params);
+    CallLock::Call call(lock_);
+    if (!call) return call_further(checked, layers, network, params);
+    const ArrayViews views(new ArrayView[tensors_.size()]);
+    GuardRequest request(tensors_.size());
+    if (!bind(nb::borrow<nb::dict>(layers), views.get(), request)) {
+        call.end();
+        return call_further(checked, layers, network, params);
     }
-    return nb::str(ending);
+    const GuardWorker &worker = prepared_->worker;
+    worker.channel.words()[guard_op] = guard_call;
+    const char *ending;
+    try {
+        ending = request.ask(worker, prepared_->timeout_s);
+    } catch (const nb::python_error &) {  // Ctrl-C: its answer would be taken for the next one's
+        call.end();
+        call_method("break_off", checked);
+        throw;
+    }
+    const nb::object found = detections(ending);
+    if (found.is_valid()) {
+        --prepared_->calls;
+        worker.channel.count_answered();
+        return found;
+    }
+    call.end();
+    return call_method("finish", checked, layers, network, params, nb::str(ending));
 }

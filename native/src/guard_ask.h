@@ -3,12 +3,16 @@
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "array_view.h"
+#include "call_lock.h"
 #include "guard_channel.h"
 #include "guard_memory.h"
+#include "quick_call.h"
 
 // Who is asked: the channel to it, its process id and a pidfd of it.
 struct GuardWorker {
@@ -46,20 +50,36 @@ const char *guard_wait(GuardChannel &channel, double timeout_s, int process);
 // that they take); None if there is no room for as many.
 nanobind::object guard_boxes(uintptr_t address, size_t size, size_t count, bool with_angles);
 
-// Calls of the detector parser that the worker was prepared for last.
-class GuardAsk {
-public:
-    // `layers`: a dict of noria.Layer as it will be given; `offsets`: of the input region, where
-    // tensors are copied to that are in none of `slots`.
-    GuardAsk(const GuardWorker &worker, const nanobind::dict &layers,
-             const std::vector<size_t> &offsets, const GuardSlots *slots);
+// What calls of one detector parser need to know, as Python last saw to it.
+struct GuardPrepared {
+    GuardWorker worker;
+    const GuardSlots *slots;
+    double timeout_s;
+    uintptr_t in;  // the input region
+    uintptr_t out;
+    size_t out_size;  // of the output region
+    size_t most;      // boxes that are no error
+    uint64_t calls;   // that may be done before Python is to be asked
+};
 
-    // False if the layers are others: nothing was asked then. What `guard_boxes` gives if boxes are
-    // all that the worker has to say, and they are sound and no more than `most`. Else how the
-    // request ended, for Python to see to. The input region begins at `in`, the output region has
-    // `size` bytes from `out` on.
-    nanobind::object boxes(const nanobind::dict &layers, double timeout_s, uintptr_t in,
-                           uintptr_t out, size_t size, size_t most);
+// Calls of a detector parser that the worker was prepared for, without Python.
+class GuardAsk : public QuickCalls {
+public:
+    explicit GuardAsk(CallLock &lock) : lock_(lock) {}
+
+    // The lock is held, the worker is prepared for calls with these. `layers`: a dict of noria.Layer
+    // as it will be given; `offsets`: of the input region, where tensors are copied to that are in
+    // none of the slots. `owner` keeps what the worker's references are to.
+    void learn(nanobind::object network, nanobind::object params, const nanobind::dict &layers,
+               const std::vector<size_t> &offsets, const GuardPrepared &prepared,
+               nanobind::object owner);
+
+    // Detections; `checked.further(layers, network, params)` for calls that are not as learned, or
+    // after the lock was entered; `checked.finish(layers, network, params, ending)` if there is more
+    // to an answer than sound boxes, with the lock held: `ending` is how the request ended. If the
+    // wait was broken off, `checked.break_off()` first.
+    nanobind::object call(nanobind::handle checked, nanobind::handle layers,
+                          nanobind::handle network, nanobind::handle params) override;
 
 private:
     struct Tensor {
@@ -70,8 +90,15 @@ private:
     };
 
     static bool is(const Tensor &tensor, nanobind::handle name, const Py_buffer &buffer);
+    bool is_learned(nanobind::handle layers, nanobind::handle network,
+                    nanobind::handle params) const;
+    bool bind(const nanobind::dict &layers, ArrayView *views, GuardRequest &request) const;
+    nanobind::object detections(const char *ending) const;
 
-    GuardWorker worker_;
+    CallLock &lock_;
+    std::optional<GuardPrepared> prepared_;
+    nanobind::object network_, params_, owner_;
     std::vector<Tensor> tensors_;
-    const GuardSlots *slots_;
+    uint64_t learned_ = 0;  // entries of the lock then
+    int process_ = 0;       // this one: copies of it have no worker
 };

@@ -7,18 +7,24 @@ class QuickCalls {
 public:
     virtual ~QuickCalls() = default;
 
-    // What the call gives, or `checked.further(...)` if there is more to do than this can.
+    // What the call gives, or `call_further` does if there is more to do than this can.
     virtual nanobind::object call(nanobind::handle checked, nanobind::handle layers,
                                   nanobind::handle network, nanobind::handle params) = 0;
 };
 
-// `checked.further(...)`: what a call without Python leaves to Python.
+// `checked.NAME(...)`.
 template <typename... Arguments>
-nanobind::object call_further(nanobind::handle checked, Arguments... arguments) {
-    static PyObject *const name = PyUnicode_InternFromString("further");
+nanobind::object call_method(const char *name, nanobind::handle checked, Arguments &&...arguments) {
+    const nanobind::object method = nanobind::steal(PyUnicode_InternFromString(name));
     PyObject *const given[] = {checked.ptr(), arguments.ptr()...};
     PyObject *const found =
-        PyObject_VectorcallMethod(name, given, sizeof...(arguments) + 1, nullptr);
+        PyObject_VectorcallMethod(method.ptr(), given, sizeof...(arguments) + 1, nullptr);
     if (!found) throw nanobind::python_error();
     return nanobind::steal(found);
+}
+
+// What a call without Python leaves to Python.
+inline nanobind::object call_further(nanobind::handle checked, nanobind::handle layers,
+                                     nanobind::handle network, nanobind::handle params) {
+    return call_method("further", checked, layers, network, params);
 }

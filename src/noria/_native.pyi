@@ -211,6 +211,9 @@ class GuardChannel:
 
     def wait(self, timeout_s: float, process: int) -> str: ...
 
+    def take_answered(self) -> int:
+        """Calls that were answered without Python since this was asked last."""
+
     def next(self) -> bool: ...
 
     def leave_if_forked(self) -> None:
@@ -220,17 +223,16 @@ class GuardChannel:
 
     def answer(self) -> bool: ...
 
-class GuardAsk:
-    """Calls of a detector parser in the worker."""
+class GuardAsk(QuickCalls):
+    """
+    Detections of calls of a detector parser in the worker: if the lock was not entered since, and the worker says nothing but boxes, sound ones. Else further(layers, network, params) is called, or after a request finish(layers, network, params, how it ended), or break_off().
+    """
 
-    def __init__(self, channel: GuardChannel, worker: int, process: int, layers: dict, offsets: Sequence[int], slots: GuardSlots | None = None) -> None:
-        """
-        `layers`: as they will be given; the worker has been prepared for them. `offsets`: of the input region, where those are copied to that are in no slot.
-        """
+    def __init__(self, lock: CallLock) -> None: ...
 
-    def boxes(self, layers: dict, timeout_s: float, inputs: int, out: int, size: int, most: int) -> object:
+    def learn(self, network: object, params: object, layers: dict, offsets: Sequence[int], channel: GuardChannel, worker: int, process: int, slots: GuardSlots, timeout_s: float, inputs: int, outputs: int, outputs_size: int, most: int, calls: int) -> None:
         """
-        What guard_boxes gives, if the worker has nothing else to say and the boxes are sound and no more than `most`; else what ask() gives. False if the layers are others: nothing was asked. `out`, `size`: the output region.
+        The worker has been prepared for calls with these; the lock is held. `offsets`: of the input region, where tensors are copied to that are in no slot. `calls`: as many are done, then Python is asked.
         """
 
 class GuardCalls:

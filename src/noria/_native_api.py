@@ -2,4 +2,4 @@
 
 __all__ = ["NATIVE_API"]
 
-NATIVE_API = "188661618186"
+NATIVE_API = "58c810e2987a"

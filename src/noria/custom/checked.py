@@ -23,8 +23,8 @@ R = TypeVar("R")  # what it returns
 class Checked(_native.QuickCaller, Generic[P, R]):
     """A parser whose results are sound, called like the parser itself.
 
-    A call is `further`, unless something native (`set_quick`) can do it: of a call without Python that
-    is, as each line of Python is read from memory after a parser went through a large tensor.
+    A call is `further`, unless something native (`set_quick`) can do it: no Python runs then, each
+    line of which is read from memory anew after a parser went through a large tensor.
 
     Attributes:
         where: file and function, as errors name it.

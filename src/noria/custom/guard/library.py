@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from noria import _native
 from noria.custom.cpp_function import nested
 from noria.custom.guard import wire
 from noria.custom.guard.arena import OutputArena
@@ -64,7 +66,6 @@ class GuardedLibrary:
         self._has_initializer = False
         self._said: set[Notice] = set()
         self._prepared: weakref.ref[_Function] | None = None
-        self._inside = False  # a call is under way, of the thread that has the process
         self._clean = 0
         self._cases = CaseSaver(path, self.sha256, abi, rotation)
         me = weakref.ref(self)  # without a cycle, the worker ends when nobody has the library
@@ -140,6 +141,8 @@ class GuardedLibrary:
         function = self._function(kind, name)
         checked = _CheckedBoxes(function, function.where)
         function.notices = checked.notices
+        if kind == "bbox":
+            checked.set_quick(function.quick)
         return checked
 
     def _function(self, kind: ParserKind, name: str) -> _Function:
@@ -210,19 +213,16 @@ class GuardedLibrary:
     ) -> Any:
         """One call of a parser in the worker; whose results are still to be checked."""
         process = self.process
-        with process.lock:
-            if self._inside:
+        lock = process.lock
+        with lock:
+            if lock.inside:
                 raise nested(function.where)
-            self._inside = True
+            lock.inside = True
             try:
-                process.running(function.where)
-                asked = None
-                if self._prepared is function.reference:
-                    asked = function.boxes(layers, network, params)
-                if type(asked) is tuple:
-                    found = Detections.unchecked(*asked[:3], angles=asked[3]), True
-                else:
-                    found = self._call(function, layers, network, params, asked)
+                asked, function.asked = function.asked, None
+                if asked is None:
+                    process.running(function.where)
+                found = self._call(function, layers, network, params, asked)
             except LibraryDied as error:
                 self._prepared = None
                 if error.death is None:
@@ -244,9 +244,10 @@ class GuardedLibrary:
             except ParserError as error:
                 raise self._with_limit(error) from None
             finally:
-                self._inside = False
+                lock.inside = False
             if self.guard == "auto":
                 self._count_clean()
+            function.learn(layers, network, params, self._before_trust())
             return found
 
     def _call(
@@ -273,16 +274,22 @@ class GuardedLibrary:
         function.in_place |= wrote
         return found
 
+    def _before_trust(self) -> int:
+        """Calls that can be done without asking `_count_clean`."""
+        left = self.options.clean_calls - self._clean - self.process.quick_calls
+        return left - 1 if self.guard == "auto" and left > 0 else sys.maxsize
+
     def _count_clean(self) -> None:
         self._clean += 1
-        if self._clean != self.options.clean_calls or self.process.deaths:
+        clean = self._clean + self.process.quick_calls
+        if clean != self.options.clean_calls or self.process.deaths:
             return
         try:
-            TrustStore().add(self.sha256, self.path, f"{self._clean} calls without a fault")
+            TrustStore().add(self.sha256, self.path, f"{clean} calls without a fault")
         except CustomLibraryError as error:
             text = f"it stays guarded: {error.found}"
         else:
-            text = f"{self._clean} calls without a fault: from the next start on it is trusted"
+            text = f"{clean} calls without a fault: from the next start on it is trusted"
             text += " and runs in the application's process; noria trust --remove undoes this"
         note_once(self.decisions, "info", text, str(self.path))
 
@@ -309,7 +316,26 @@ class GuardedLibrary:
 class _CheckedBoxes(CheckedParser):
     """Of a `_Function`, whose values were looked at while they were read."""
 
-    __slots__ = ()
+    __slots__ = ("_function",)
+
+    def __init__(self, function: _Function, where: str) -> None:
+        super().__init__(function, where)
+        self._function = function
+
+    def finish(
+        self,
+        layers: Mapping[str, Layer],
+        network: NetworkInfo,
+        params: DetectionParams,
+        asked: str,
+    ) -> Detections:
+        """A call that was asked for natively and ended as `asked`, see `GuardAsk`."""
+        self._function.asked = asked
+        return self.further(layers, network, params)
+
+    def break_off(self) -> None:
+        """The wait for a call that was asked for natively was interrupted."""
+        self._function.break_off()
 
     def check(self, returned: Any, params: DetectionParams) -> Detections:
         """See `CheckedParser`; what is returned is (detections, whether they are sound)."""
@@ -333,7 +359,8 @@ class _Function:
         self._layout: list[tuple[str, npt.DTypeLike, tuple[int, ...]]] = []
         self._network: NetworkInfo | None = None
         self._params: Params | None = None
-        self._ask: Any = None  # for calls of detector parsers with layers of this layout
+        self.asked: str | None = None  # how a call ended that was asked for natively
+        self.quick = _native.GuardAsk(library.process.lock)
 
     def __call__(self, layers: Mapping[str, Layer], network: NetworkInfo, params: Any) -> Any:
         return self._library.call(self, layers, network, params)
@@ -350,13 +377,19 @@ class _Function:
         self._number = int(answer["parser"])
         self._params = None
 
-    def boxes(self, layers: Mapping[str, Layer], network: NetworkInfo, params: Params) -> Any:
-        """See `GuardedProcess.boxes`; None also where that cannot be done."""
-        if self._ask is None or self.in_place or type(layers) is not dict:
-            return None
-        if params is not self._params or network is not self._network:
-            return None
-        return self._library.process.boxes(self._ask, layers)
+    def learn(
+        self, layers: Mapping[str, Layer], network: NetworkInfo, params: Params, calls: int
+    ) -> None:
+        """Have the next calls like this one done natively, as many, if that can be."""
+        if self.kind != "bbox" or self.in_place or type(layers) is not dict:
+            return
+        if not all(layer.data.flags.c_contiguous for layer in layers.values()):
+            return
+        self._library.process.learn_boxes(self.quick, layers, self.offsets, network, params, calls)
+
+    def break_off(self) -> None:
+        """End the worker: the answer would be taken for that of the next call."""
+        self._library.process.close()
 
     def fits(self, layers: Mapping[str, Layer], network: NetworkInfo, params: Params) -> bool:
         """Whether the worker is prepared for a call with these."""
@@ -379,7 +412,6 @@ class _Function:
         Each tensor ends where a page ends (its start is a multiple of 64 bytes): the worker makes
         the page behind it one that cannot be written.
         """
-        self._ask = None
         described, offsets = [], []
         end = wire.page_ceil(4096 + len(repr(params_json(params))) + 256 * len(layers))
         for layer in layers.values():
@@ -402,6 +434,3 @@ class _Function:
         self.offsets = offsets
         self._layout = [(n, x.data.dtype, x.data.shape) for n, x in layers.items()]
         self._network, self._params = network, params
-        dense = all(layer.data.flags.c_contiguous for layer in layers.values())
-        if self.kind == "bbox" and type(layers) is dict and dense:
-            self._ask = process.prepare_boxes(layers, offsets)

@@ -6,7 +6,6 @@ import json
 import os
 import select
 import socket
-import threading
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -26,7 +25,7 @@ from noria.custom.guard.messages import arrays_in, error_from, put_arrays
 from noria.custom.guard.options import GuardOptions
 from noria.custom.guard.wire import Nonsense, Region, Writer, control_words, new_memory
 from noria.custom.validate import MAX_OBJECTS
-from noria.meta import Layer
+from noria.meta import Layer, NetworkInfo
 
 __all__ = ["FORGIVEN_AFTER", "GuardedProcess"]
 
@@ -34,6 +33,7 @@ FORGIVEN_AFTER = 100
 """Calls without a fault after which earlier faults are no longer counted."""
 
 _HANG_REPORT_S = 1.0
+_ALWAYS = (1 << 64) - 1
 _SIDE_LIMIT = 1 << 23  # more than a second of reading JSON
 
 Arrays = list[npt.NDArray[Any]]
@@ -149,8 +149,9 @@ class GuardedProcess:
         on_news: told what workers say beside results: decisions and notices, as JSON.
 
     Attributes:
-        calls: answered so far, errors of the library included.
+        quick_calls: those that were answered without Python, as far as they are counted.
         deaths: so far, altogether.
+        lock: held by whoever asks the worker.
         unprotected: what could not be taken from the worker, in words.
         arena: memory for the arrays of `call` that the worker reads where they are.
     """
@@ -166,10 +167,11 @@ class GuardedProcess:
     ) -> None:
         self.name = name
         self.options = options
-        self.calls = self.deaths = 0
+        self.quick_calls = self.deaths = 0
+        self._calls = 0
         self.unprotected: list[str] = []
         self.generation = 0
-        self.lock = threading.RLock()
+        self.lock = _native.CallLock()
         self.arena = OutputArena()
         self._python = python
         self._setup = setup
@@ -184,6 +186,13 @@ class GuardedProcess:
         weakref.finalize(self, _end, self._holder)
 
     @property
+    def calls(self) -> int:
+        """Answered so far, errors of the library included."""
+        with self.lock:
+            self._settle()
+            return self._calls
+
+    @property
     def pid(self) -> int | None:
         """The worker's process id while there is one."""
         return None if self._running is None else self._running.pid
@@ -191,6 +200,7 @@ class GuardedProcess:
     def close(self) -> None:
         """End the worker; the next call starts another."""
         with self.lock:
+            self._settle()
             running, self._running = self._running, None
             self._holder.running = None
             if running is not None:
@@ -245,7 +255,7 @@ class GuardedProcess:
 
         Args:
             shared: those of `arena` are not copied.
-            asked: how the call ended, if `boxes` has done it.
+            asked: how the call ended, if it was done natively.
 
         Returns:
             What it found, and whether it wrote into arrays of `arena` (that is: a copy of them).
@@ -271,39 +281,30 @@ class GuardedProcess:
         except Nonsense as error:
             raise self.died("nonsense", what, self.options.timeout_s) from error
 
-    def prepare_boxes(self, layers: dict[str, Layer], offsets: list[int]) -> Any:
-        """What `boxes` asks for a detector parser that the worker has just been prepared for."""
-        running = self._running
-        assert running is not None
-        return _native.GuardAsk(
-            running.channel, running.pid, running.pidfd, layers, offsets, self.arena.slots
-        )
-
-    def boxes(self, ask: Any, layers: dict[str, Layer]) -> Any:
-        """One call of the detector parser prepared last, natively.
+    def learn_boxes(
+        self,
+        ask: Any,
+        layers: dict[str, Layer],
+        offsets: list[int],
+        network: NetworkInfo,
+        params: Any,
+        calls: int,
+    ) -> None:
+        """Let a `GuardAsk` do calls like the last one, of a detector parser.
 
         Args:
-            ask: of `prepare_boxes`.
-
-        Returns:
-            ((N, 4) boxes, scores, class ids, angles or None, True, bytes), all sound; or how the
-            call ended, if there is more to it: then `call` goes on. None if the layers are not as
-            prepared, and nothing was called.
+            calls: as many, then Python is asked again.
         """
         running = self._running
-        assert running is not None
+        if running is None:
+            return
         out = running.outputs
+        worker = running.channel, running.pid, running.pidfd, self.arena.slots
         places = running.inputs.address, out.address, out.size
-        try:
-            found = ask.boxes(layers, self.options.timeout_s, *places, MAX_OBJECTS)
-        except BaseException:  # as in _exchange
-            self.close()
-            raise
-        if found is False:
-            return None
-        if type(found) is tuple:
-            self._count_answer()
-        return found
+        limits = MAX_OBJECTS, min(calls, _ALWAYS)
+        ask.learn(
+            network, params, layers, offsets, *worker, self.options.timeout_s, *places, *limits
+        )
 
     def running(self, what: str) -> _Running:
         """The worker, started if there is none.
@@ -315,6 +316,7 @@ class GuardedProcess:
             self._running.close()  # this process was forked: that worker is its parent's
             self._running = None
         if self._running is not None:
+            self._settle()
             return self._running
         if self._recent > self.options.restarts:
             raise self._given_up(what)
@@ -389,19 +391,26 @@ class GuardedProcess:
                 self._on_news(side)
         except (Nonsense, OverflowError, RecursionError, OSError) as nonsense:
             raise self.died("nonsense", what, timeout_s) from nonsense
-        self._count_answer()
+        self._count_answers(1)
         if error is not None:
             raise error
         return side
 
-    def _count_answer(self) -> None:
-        self.calls += 1
-        self._clean += 1
+    def _count_answers(self, count: int) -> None:
+        self._calls += count
+        self._clean += count
         if self._clean >= FORGIVEN_AFTER:
             self._recent = 0
 
+    def _settle(self) -> None:
+        """Count what was answered without Python."""
+        if self._running is not None and (answered := self._running.channel.take_answered()):
+            self.quick_calls += answered
+            self._count_answers(answered)
+
     def died(self, ending: str, what: str, timeout_s: float) -> LibraryDied:
         """The error for a worker that is over or will be at once; it is gone afterwards."""
+        self._settle()
         running, self._running = self._running, None
         self._holder.running = None
         if running is None:
