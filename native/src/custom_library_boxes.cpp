@@ -1,5 +1,8 @@
 #include "custom_library_boxes.h"
 
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define NPY_TARGET_VERSION NPY_1_25_API_VERSION
+#include <numpy/arrayobject.h>
 #include <structmember.h>
 
 #include <stdexcept>
@@ -8,20 +11,9 @@ namespace nb = nanobind;
 
 namespace {
 
-struct NumPy {
-    nb::object ndarray, float32, int32;
-};
-
-// The GIL keeps others out; the lock of a static that is initialised in place would be waited for
-// with it.
-const NumPy &numpy() {
-    static const NumPy *names = nullptr;  // lives as long as the interpreter
-    if (!names) {
-        const nb::module_ module = nb::module_::import_("numpy");
-        const nb::object dtype = module.attr("dtype");
-        names = new NumPy{module.attr("ndarray"), dtype("float32"), dtype("int32")};
-    }
-    return *names;
+// NumPy's functions, for arrays: calling its types goes through much more code.
+void need_numpy() {
+    if (!PyArray_API && PyArray_ImportNumPyAPI() < 0) throw nb::python_error();
 }
 
 // noria.Detections: where its slots are, and the values that are always the same. Setting an attribute
@@ -77,31 +69,37 @@ nb::object new_bytes(size_t count, bool with_angles) {
 }  // namespace
 
 NumpyBoxes::NumpyBoxes(size_t count, bool with_angles)
-    : owner_(new_bytes(count, with_angles)), block_(start(), count, with_angles),
-      flat_(nb::make_tuple(count)), count_(count) {}
+    : owner_(new_bytes(count, with_angles)), block_(start(), count, with_angles), count_(count) {
+    need_numpy();
+}
 
 void *NumpyBoxes::start() const { return PyByteArray_AS_STRING(owner_.ptr()); }
 
-nb::object NumpyBoxes::array(const void *data, nb::handle shape, bool whole_numbers) const {
-    const auto offset = static_cast<const char *>(data) - static_cast<const char *>(start());
-    const NumPy &np = numpy();
-    return np.ndarray(shape, whole_numbers ? np.int32 : np.float32, owner_, offset);
+nb::object NumpyBoxes::array(void *data, int dims, int type) const {
+    const npy_intp shape[] = {static_cast<npy_intp>(count_), 4};
+    nb::object made = nb::steal(PyArray_SimpleNewFromData(dims, shape, type, data));
+    if (!made.is_valid()) throw nb::python_error();
+    nb::object owner = owner_;
+    if (PyArray_SetBaseObject(reinterpret_cast<PyArrayObject *>(made.ptr()),
+                              owner.release().ptr()) != 0)
+        throw nb::python_error();
+    return made;
 }
 
-nb::object NumpyBoxes::boxes() const {
-    return array(block_.arrays.boxes, nb::make_tuple(count_, 4), false);
-}
+nb::object NumpyBoxes::boxes() const { return array(block_.arrays.boxes, 2, NPY_FLOAT32); }
 
-nb::object NumpyBoxes::scores() const { return array(block_.arrays.scores, flat_, false); }
+nb::object NumpyBoxes::scores() const { return array(block_.arrays.scores, 1, NPY_FLOAT32); }
 
-nb::object NumpyBoxes::ids() const { return array(block_.arrays.ids, flat_, true); }
+nb::object NumpyBoxes::ids() const { return array(block_.arrays.ids, 1, NPY_INT32); }
 
 nb::object NumpyBoxes::angles() const {
-    return block_.arrays.angles ? array(block_.arrays.angles, flat_, false) : nb::none();
+    return block_.arrays.angles ? array(block_.arrays.angles, 1, NPY_FLOAT32) : nb::none();
 }
 
 nb::object NumpyBoxes::detections() const {
-    static const DetectionsType *type = nullptr;  // as in numpy()
+    // The GIL keeps others out; the lock of a static that is initialised in place would be waited
+    // for with it. It lives as long as the interpreter.
+    static const DetectionsType *type = nullptr;
     if (!type) type = new DetectionsType;
     return type->make(*this);
 }

@@ -21,10 +21,9 @@ public:
     nanobind::object detections() const;  // as `noria.Detections.unchecked` makes them
 
 private:
-    nanobind::object array(const void *data, nanobind::handle shape, bool whole_numbers) const;
+    nanobind::object array(void *data, int dims, int type) const;
 
     nanobind::object owner_;
     BoxBlock block_;
-    nanobind::object flat_;  // (N,)
     size_t count_;
 };
