@@ -214,6 +214,9 @@ def test_no_message_of_a_broken_worker_is_believed(
             running.words[wire.OUTPUT_SIZE] = running.outputs.size
             return "given"
 
+        def take_answered(self) -> int:
+            return 0
+
     running.channel = Broken()  # type: ignore[assignment]
     with pytest.raises(LibraryDied, match="overwrote the memory of its worker"):
         process.invoke("noria.custom.guard.operations:open_parser", what="test")
