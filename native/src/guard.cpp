@@ -31,6 +31,7 @@ using namespace nb::literals;
 namespace {
 
 using Shown = std::tuple<uintptr_t, uintptr_t, std::string, int, uint64_t>;
+
 const char *ask(GuardChannel &channel, const nb::list &arrays, const std::vector<uintptr_t> &to,
                 double timeout_s, int worker, int process, const GuardSlots *slots) {
     const ArrayViews views(new ArrayView[arrays.size()]);

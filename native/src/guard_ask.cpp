@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <stdexcept>
 
 #include "custom_library_boxes.h"
 
@@ -93,16 +92,18 @@ void GuardAsk::learn(nb::object network, nb::object params, const nb::dict &laye
                      nb::object owner) {
     prepared_.reset();
     tensors_.clear();
-    if (layers.size() != offsets.size())
-        throw std::invalid_argument("there must be an offset for each layer");
     for (const auto &[name_, layer] : layers) {
         const nb::object name = nb::borrow(name_);
         ArrayView view;
-        if (!view.open_layer(layer, PyBUF_FORMAT)) throw nb::python_error();
-        if (tensors_.size() == offsets.size()) throw std::invalid_argument("the layers changed");
+        if (!view.open_layer(layer, PyBUF_FORMAT)) {
+            PyErr_Clear();
+            return;
+        }
+        if (tensors_.size() == offsets.size()) return;
         tensors_.push_back({name, view->format, {view->shape, view->shape + view->ndim},
                             offsets[tensors_.size()]});
     }
+    if (tensors_.size() != offsets.size()) return;
     network_ = std::move(network);
     params_ = std::move(params);
     owner_ = std::move(owner);
@@ -112,7 +113,7 @@ void GuardAsk::learn(nb::object network, nb::object params, const nb::dict &laye
 }
 
 bool GuardAsk::is_learned(nb::handle layers, nb::handle network, nb::handle params) const {
-    return prepared_ && prepared_->calls && learned_ == lock_.entries() && network.is(network_) &&
+    return prepared_ && prepared_->calls && is_current() && network.is(network_) &&
            params.is(params_) && PyDict_CheckExact(layers.ptr()) && process_ == getpid();
 }
 
@@ -162,7 +163,7 @@ nb::object GuardAsk::call(nb::handle checked, nb::handle layers, nb::handle netw
     if (!call) return call_further(checked, layers, network, params);
     const ArrayViews views(new ArrayView[tensors_.size()]);
     GuardRequest request(tensors_.size());
-    if (!bind(nb::borrow<nb::dict>(layers), views.get(), request)) {
+    if (!bind(nb::borrow<nb::dict>(layers), views.get(), request) || !is_current()) {
         call.end();
         return call_further(checked, layers, network, params);
     }
@@ -176,6 +177,7 @@ nb::object GuardAsk::call(nb::handle checked, nb::handle layers, nb::handle netw
         call_method("break_off", checked);
         throw;
     }
+    if (!is_current()) ending = "closed";
     const nb::object found = detections(ending);
     if (found.is_valid()) {
         --prepared_->calls;

@@ -69,15 +69,17 @@ public:
 
     // The lock is held, the worker is prepared for calls with these. `layers`: a dict of noria.Layer
     // as it will be given; `offsets`: of the input region, where tensors are copied to that are in
-    // none of the slots. `owner` keeps what the worker's references are to.
+    // none of the slots. Nothing is learned if one is not dense, or they are no longer as many.
+    // `owner` keeps what the worker's references are to.
     void learn(nanobind::object network, nanobind::object params, const nanobind::dict &layers,
                const std::vector<size_t> &offsets, const GuardPrepared &prepared,
                nanobind::object owner);
 
     // Detections; `checked.further(layers, network, params)` for calls that are not as learned, or
     // after the lock was entered; `checked.finish(layers, network, params, ending)` if there is more
-    // to an answer than sound boxes, with the lock held: `ending` is how the request ended. If the
-    // wait was broken off, `checked.break_off()` first.
+    // to an answer than sound boxes, with the lock held: `ending` is how the request ended, or "closed"
+    // if the worker may have been closed meanwhile. If the wait was broken off, `checked.break_off()`
+    // first.
     nanobind::object call(nanobind::handle checked, nanobind::handle layers,
                           nanobind::handle network, nanobind::handle params) override;
 
@@ -90,6 +92,9 @@ private:
     };
 
     static bool is(const Tensor &tensor, nanobind::handle name, const Py_buffer &buffer);
+    // Nobody has asked for anything else: what was learned is still there. A signal's handler or a
+    // layer's code can, as their thread has the lock.
+    bool is_current() const { return learned_ == lock_.entries(); }
     bool is_learned(nanobind::handle layers, nanobind::handle network,
                     nanobind::handle params) const;
     bool bind(const nanobind::dict &layers, ArrayView *views, GuardRequest &request) const;

@@ -23,8 +23,8 @@ PyObject *set_quick(PyObject *self, PyObject *value) {
         return nullptr;
     }
     Py_INCREF(value);
-    Py_XSETREF(caller->quick, value);
     caller->calls = calls;
+    Py_XSETREF(caller->quick, value);
     Py_RETURN_NONE;
 }
 

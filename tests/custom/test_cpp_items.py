@@ -17,7 +17,7 @@ from noria.errors import CustomLibraryError, ParserError
 from noria.infer.classify import classify
 from noria.meta import ClassifierParams, Layer, NetworkInfo, SegmentationParams
 from tests.custom.conftest import Compile
-from tests.custom.test_cpp_instances import resident_kb
+from tests.memory import resident
 
 NET = NetworkInfo(4, 3, 3)
 PARAMS = ClassifierParams(0.25)
@@ -107,10 +107,10 @@ def test_labels_leave_no_memory_behind(items: Path, some: dict[str, Layer]) -> N
 
     for _ in range(20):
         call()
-    before = resident_kb()
+    before = resident()
     for _ in range(200):
         call()
-    assert resident_kb() - before < 10_000  # a leak of labels would be 51,200
+    assert resident() - before < 10 << 20  # a leak of labels would be 50 MiB
 
 
 def test_strings_of_the_layout_before_cpp11_are_refused(compile_parser: Compile) -> None:

@@ -182,6 +182,35 @@ def test_guarded_calls_are_counted(parse: CheckedParser, library: CustomLibrary)
     assert library.process.calls == before + 7
 
 
+class _Closing:
+    """A layer that closes the library when it is looked at."""
+
+    def __init__(self, library: GuardedLibrary) -> None:
+        self.library, self.closes = library, False
+        self.values = np.zeros((1, 1 << 16), np.float32)
+        self.values[0, :3] = RETURNED, 1, 8
+
+    @property
+    def data(self) -> np.ndarray[Any, Any]:
+        if self.closes:
+            self.library.close()
+        return self.values
+
+
+def test_a_worker_closed_while_layers_are_read_is_not_written_to(library: CustomLibrary) -> None:
+    if not isinstance(library, GuardedLibrary):
+        pytest.skip("there is no worker")
+    parse, closing = library.bbox_parser("ParseCommand"), _Closing(library)
+    layers: Any = {"a": closing}
+    for closes in (False, False, True, False, False, True):
+        closing.closes = closes
+        if closes:
+            with pytest.raises(NoriaError, match="was closed during the call"):
+                parse(layers, NETWORK, PARAMS)
+        else:
+            assert parse(layers, NETWORK, PARAMS).boxes[0, 0] == 8
+
+
 @pytest.mark.skipif(keeper.can_guard() is not None, reason="no workers here")
 def test_a_library_is_trusted_after_exactly_as_many_calls(
     compile_parser: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

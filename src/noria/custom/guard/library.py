@@ -383,8 +383,6 @@ class _Function:
         """Have the next calls like this one done natively, as many, if that can be."""
         if self.kind != "bbox" or self.in_place or type(layers) is not dict:
             return
-        if not all(layer.data.flags.c_contiguous for layer in layers.values()):
-            return
         self._library.process.learn_boxes(self.quick, layers, self.offsets, network, params, calls)
 
     def break_off(self) -> None:
@@ -422,7 +420,7 @@ class _Function:
             described.append([data.dtype.str, list(data.shape), start])
             end += room + wire.PAGE
         process = self._library.process
-        process.grow_inputs(end)
+        process.grow_inputs(end, self.where)
         payload = {
             "parser": self._number,
             "names": list(layers),

@@ -264,7 +264,7 @@ class GuardedProcess:
             LibraryDied, NoriaError: as `invoke`.
         """
         running = self._running
-        if running is None:
+        if running is None or asked == "closed":
             raise self._closed(what)
         if asked is None:
             running.words[wire.OP] = wire.CALL
@@ -338,9 +338,14 @@ class GuardedProcess:
         assert self._running is not None
         return self._running
 
-    def grow_inputs(self, size: int) -> Region:
-        """The input region with at least `size` bytes."""
-        assert self._running is not None
+    def grow_inputs(self, size: int, what: str) -> Region:
+        """The input region with at least `size` bytes.
+
+        Raises:
+            LibraryDied: the worker was closed.
+        """
+        if self._running is None:
+            raise self._closed(what)
         self._running.inputs.ensure(size)
         return self._running.inputs
 
