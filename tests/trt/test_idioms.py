@@ -38,6 +38,14 @@ def test_1_settings_of_8(release):
     assert config.flags == (1 << 4) | (1 << int(trt.BuilderFlag.TF32))
 
 
+def test_lists_of_settings_are_copies():
+    first, second = (trt.Builder(Messages()).create_builder_config() for _ in range(2))
+    first.plugins_to_serialize.append("a.so")
+    assert first.plugins_to_serialize == second.plugins_to_serialize == []
+    first.plugins_to_serialize = ["a.so"]
+    assert first.plugins_to_serialize == ["a.so"]
+
+
 def test_2_shapes_are_like_tuples():
     x = network().add_input("x", trt.float32, [2, 3, 4])
     assert x.shape == (2, 3, 4)

@@ -23,7 +23,7 @@ from noria.custom.inputs import INPUT_INITIALIZER, InputInitializer, checked_ini
 from noria.custom.library import compile_command
 from noria.custom.load_errors import check_header, load_failed
 from noria.custom.load_stand_ins import note_calls, provide_stand_ins
-from noria.custom.missing import missing_function
+from noria.custom.missing import no_such_function
 from noria.custom.names import demangled, missing_name_hints, parser_like
 from noria.custom.validate import CheckedParser
 from noria.custom.validate_maps import CheckedClassifier, CheckedSegmentation
@@ -154,7 +154,7 @@ class CppLibrary:
         if symbol == 1:
             raise CustomLibraryError(f"{name} is a variable, not a function", where=where)
         if not self._object.has(name):
-            raise missing_function(self._elf, name, _KINDS[kind], kind.check_macro)
+            raise no_such_function(self._elf, name, _KINDS[kind], kind.check_macro)
         if _TAKES_DEVICE_POINTERS.search(name):
             others = [n for n in self.symbols() if not _TAKES_DEVICE_POINTERS.search(n)]
             raise CustomLibraryError(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from noria.config.model_files import model_kind
 from noria.custom.elf import ElfError, ElfFile
-from noria.custom.missing import missing_function
+from noria.custom.missing import no_such_function
 from noria.engine.model_source import MadeSource
 from noria.errors import CustomLibraryError
 from noria.notices import Notice
@@ -66,7 +66,7 @@ def engine_source(cfg: ModelConfig, notes: list[Notice]) -> MadeSource | None:
     named = cfg.engine_create_func_name
     if named and named not in exported:
         macro = "CHECK_CUSTOM_ENGINE_CREATE_FUNC_PROTOTYPE"
-        raise missing_function(elf, named, "engine creator", macro)
+        raise no_such_function(elf, named, "engine creator", macro)
     function = function_of(cfg, exported)
     from noria.custom.host.loading import uses_host
 

@@ -10,10 +10,10 @@ from noria.custom.entry_points import standing
 from noria.custom.names import missing_name_hints, parser_like
 from noria.errors import CustomLibraryError
 
-__all__ = ["missing_function", "missing_hints"]
+__all__ = ["missing_hints", "no_such_function"]
 
 
-def missing_function(elf: ElfFile, name: str, kind: str, check_macro: str) -> CustomLibraryError:
+def no_such_function(elf: ElfFile, name: str, kind: str, check_macro: str) -> CustomLibraryError:
     """The error for a function that is not there; if it has C++ linkage, that is told.
 
     Args:

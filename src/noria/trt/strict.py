@@ -37,7 +37,8 @@ def setting(
     """A property kept in the object's `_plain`; what is set goes through `convert` first."""
 
     def get(self: Any) -> Any:
-        return self._plain.get(name, default)
+        value = self._plain.get(name, default)
+        return list(value) if isinstance(value, list) else value  # a copy, as of the original
 
     def put(self: Any, value: Any) -> None:
         self._plain[name] = value if convert is None else convert(value)

@@ -18,8 +18,7 @@ from noria.custom.guard.messages import notices_json
 from noria.errors import CustomLibraryError
 
 __all__ = ["Keeping", "build_layers", "call_layer", "close", "load_layer", "look_at_network",
-           "make_network",
-           "open_engines", "open_layer"]  # fmt: skip
+           "make_network", "open_engines", "open_layer"]  # fmt: skip
 
 Arrays = list[npt.NDArray[Any]]
 Answer = tuple[dict[str, Any], Arrays]
