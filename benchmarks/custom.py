@@ -1,8 +1,9 @@
 """What calling a user's C++ parser costs beside the parser itself.
 
 The reference is a function in C++ that calls the same compiled one, its layers described before
-and its boxes left unread: (ours - reference) / frames is what noria adds to a frame. Calls are
-timed one by one in turns: how long a parser works varies by more than what is added.
+and its boxes left unread: (ours - reference) / frames is what noria adds to a frame. It is called
+by ctypes, which costs as much as any call out of Python does, or more where the caches are cold.
+Calls are timed one by one in turns: how long a parser works varies by more than what is added.
 """
 
 from __future__ import annotations
