@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from noria.config.enums import NetworkMode
 from noria.config.model_files import darknet_cfg
+from noria.custom.engine_host import host_config, remembering_builder
 from noria.custom.engine_source import CUDA_ENGINE_GET, MODEL_PARSER, base_of
 from noria.custom.model_parser import IModelParser
 from noria.custom.names import missing_name_hints
 from noria.custom.python_library import PythonLibrary
-from noria.custom.remembering_builder import remembering_builder
 from noria.custom.user_code import describe
 from noria.engine.model_source import MadeSource
 from noria.errors import CustomLibraryError, NoriaError
@@ -36,11 +36,6 @@ __all__ = ["init_params", "python_source"]
 _SIGNATURES = {
     CUDA_ENGINE_GET: "def NvDsInferCudaEngineGet(builder, initParams, dataType) -> engine",
     MODEL_PARSER: "def NvDsInferCreateModelParser(initParams) -> IModelParser",
-}
-_FLAGS = {
-    NetworkMode.FP16: ("FP16",),
-    NetworkMode.INT8: ("INT8",),
-    NetworkMode.BEST: ("INT8", "FP16"),
 }
 
 
@@ -163,7 +158,7 @@ class _Maker:
         params = init_params(self._cfg)
         arguments: list[Any] = [builder, params, dtype]
         if self._name != CUDA_ENGINE_GET:
-            arguments.insert(1, self._config(trt, builder))
+            arguments.insert(1, host_config(builder, self._cfg))
         engine = self._call(self._function, *arguments)
         if isinstance(engine, trt.INetworkDefinition):
             return engine
@@ -198,18 +193,6 @@ class _Maker:
             self._call(parser.getModelName)
         return network
 
-    def _config(self, trt: Any, builder: Any) -> Any:
-        cfg = self._cfg
-        config = builder.create_builder_config()
-        table = cfg.int8_calib_file
-        usable = table is not None and table.exists()
-        for name in _FLAGS.get(cfg.network_mode, ()):
-            if name != "INT8" or usable:
-                config.set_flag(trt.BuilderFlag[name])
-        if usable and table is not None and "INT8" in _FLAGS.get(cfg.network_mode, ()):
-            config.int8_calibrator = _table_calibrator(trt, table)
-        return config
-
     def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         try:
             return function(*arguments)
@@ -218,20 +201,6 @@ class _Maker:
         except Exception as error:
             found, line, trail = describe(error, self._library.path.parent)
             raise CustomLibraryError(found, where=line or self._where, fix=trail) from error
-
-
-def _table_calibrator(trt: Any, table: Path) -> Any:
-    class Table(trt.IInt8EntropyCalibrator2):  # type: ignore[misc]
-        def get_batch_size(self) -> int:
-            return 0
-
-        def get_batch(self, names: list[str]) -> None:
-            return None
-
-        def read_calibration_cache(self) -> bytes:
-            return table.read_bytes()
-
-    return Table()
 
 
 def engine_signature(name: str) -> str:

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from noria import _native
 from noria.config.enums import NetworkMode
 from noria.custom.elf import ElfFile
+from noria.custom.engine_host import host_config, remembering_builder
 from noria.custom.engine_source import CUDA_ENGINE_GET, MODEL_PARSER
 from noria.custom.host import functions
 from noria.custom.host.init_params import init_params
 from noria.custom.host.told import Told, tell_log, told
 from noria.custom.library import open_library
 from noria.custom.marks import OLD_SIGNATURE_BEFORE, made_for_tensorrt
-from noria.custom.remembering_builder import remembering_builder
 from noria.engine.plan import MODEL_BLOB
 from noria.errors import CustomLibraryError, NoriaError
 from noria.network.network import Network
@@ -33,11 +33,6 @@ __all__ = ["CppEngines"]
 
 log = logging.getLogger("noria.host")
 FLOAT, HALF = 0, 1
-FLAGS = {
-    NetworkMode.FP16: ("FP16",),
-    NetworkMode.INT8: ("INT8",),
-    NetworkMode.BEST: ("INT8", "FP16"),
-}
 
 
 class CppEngines:
@@ -126,20 +121,9 @@ class CppEngines:
         return made_for_tensorrt(self._elf) or 10
 
     def _config(self, builder: Any) -> Any:
-        """What the original's host has set already. Source: custom-library spec 3.2."""
-        trt: Any = import_module("noria.trt")
-        cfg = self._cfg
-        config = builder.create_builder_config()
-        table = (
-            cfg.int8_calib_file if cfg.int8_calib_file and cfg.int8_calib_file.exists() else None
-        )
-        for name in FLAGS.get(cfg.network_mode, ()):
-            if name != "INT8" or table is not None:
-                config.set_flag(getattr(trt.BuilderFlag, name))
-        if table is not None and cfg.network_mode in (NetworkMode.INT8, NetworkMode.BEST):
-            config.int8_calibrator = _table_calibrator(trt, table)
-        if cfg.workspace_size and self._generation() < OLD_SIGNATURE_BEFORE:
-            config.max_workspace_size = cfg.workspace_size << 20
+        config = host_config(builder, self._cfg)
+        if self._cfg.workspace_size and self._generation() < OLD_SIGNATURE_BEFORE:
+            config.max_workspace_size = self._cfg.workspace_size << 20
         return config
 
 
@@ -163,25 +147,6 @@ def _network(engine: Any, builder: Any) -> Network:
 
 def _names(network: Any) -> list[str]:
     return [network.get_output(i).name for i in range(network.num_outputs)]
-
-
-def _table_calibrator(trt: Any, table: Path) -> Any:
-    """A calibrator that only has the table, as the original's."""
-
-    class Table(trt.IInt8EntropyCalibrator2):  # type: ignore[misc]
-        def get_batch_size(self) -> int:
-            return 0
-
-        def get_batch(self, names: Any) -> None:
-            return None
-
-        def read_calibration_cache(self) -> bytes:
-            return table.read_bytes()
-
-        def write_calibration_cache(self, cache: Any) -> None:
-            return None
-
-    return Table()
 
 
 def _builder() -> Any:

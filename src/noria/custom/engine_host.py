@@ -1,0 +1,80 @@
+"""What functions of custom libraries get which make the engine themselves: builder and config."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from noria.config.enums import NetworkMode
+
+if TYPE_CHECKING:
+    from noria.config.model_config import ModelConfig
+
+__all__ = ["host_config", "remembering_builder"]
+
+_FLAGS = {
+    NetworkMode.FP16: ("FP16",),
+    NetworkMode.INT8: ("INT8",),
+    NetworkMode.BEST: ("INT8", "FP16"),
+}
+
+
+def remembering_builder(tell: Callable[[int, str], None]) -> Any:
+    """A `trt.Builder` that remembers the last network that an engine was built from: `last`.
+
+    Args:
+        tell: gets the severity and the text of each message.
+    """
+    # the room `trt` is behind this one: engines are made there only when a library asks
+    trt: Any = import_module("noria.trt")
+
+    class Log(trt.ILogger):  # type: ignore[misc]
+        def log(self, severity: Any, msg: str) -> None:
+            tell(int(severity), str(msg))
+
+    class Builder(trt.Builder):  # type: ignore[misc]
+        last: Any = None
+
+        def _plan(self, network: Any, config: Any) -> Any:
+            plan = super()._plan(network, config)
+            self.last = network if plan is not None else self.last
+            return plan
+
+    return Builder(Log())
+
+
+def host_config(builder: Any, cfg: ModelConfig) -> Any:
+    """A config with the precisions that `cfg` asks for, as the original's host has set them; INT8
+    only with a calibration table that is there. Source: custom-library spec 3.2.
+    """
+    trt: Any = import_module("noria.trt")
+    config = builder.create_builder_config()
+    table = cfg.int8_calib_file
+    usable = table is not None and table.exists()
+    for name in _FLAGS.get(cfg.network_mode, ()):
+        if name != "INT8" or usable:
+            config.set_flag(trt.BuilderFlag[name])
+        if name == "INT8" and usable and table is not None:
+            config.int8_calibrator = _table_calibrator(trt, table)
+    return config
+
+
+def _table_calibrator(trt: Any, table: Path) -> Any:
+    """A calibrator that only has the table, as the original's."""
+
+    class Table(trt.IInt8EntropyCalibrator2):  # type: ignore[misc]
+        def get_batch_size(self) -> int:
+            return 0
+
+        def get_batch(self, names: Any) -> None:
+            return None
+
+        def read_calibration_cache(self) -> bytes:
+            return table.read_bytes()
+
+        def write_calibration_cache(self, cache: Any) -> None:
+            return None
+
+    return Table()
