@@ -37,12 +37,12 @@ store.os.fsync = stuck
 
 SLOW_BUILD = (
     """
-import time
+import sys
 import noria.network.onnx_file as onnx_file
 real = onnx_file.network_from_onnx
 def slow(path):
     print("building", flush=True)
-    time.sleep(1.5)
+    sys.stdin.readline()  # until the other one is as far as it gets
     return real(path)
 onnx_file.network_from_onnx = slow
 """
@@ -57,17 +57,22 @@ def start(code, model, **how):
 
 
 def finish(process):
-    out, process.told = process.communicate(timeout=180)
+    out, _ = process.communicate(timeout=180)
     assert process.returncode == 0
     return out.strip().splitlines()[-1]
 
 
+def waits(process):
+    """Whether it says that it waits for another's engine, before it goes on or ends."""
+    return any("another process is building this engine: waiting" in x for x in process.stderr)
+
+
 def test_two_processes_build_once(model_path):
-    first = start(SLOW_BUILD, model_path)
+    first = start(SLOW_BUILD, model_path, stdin=subprocess.PIPE)
     assert first.stdout.readline().strip() == "building"
-    second = start(SLOW_BUILD, model_path, stderr=subprocess.PIPE)
+    second = start(SLOW_BUILD, model_path, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert waits(second)
     assert [finish(first), finish(second)] == ["built", "loaded"]
-    assert "another process is building this engine: waiting for it" in second.told
     assert sorted(os.listdir(model_path.parent)) == ["m.onnx", "m.onnx_b1_gpu0_fp32.engine"]
 
 
@@ -80,9 +85,10 @@ OTHER_DIMS = SLOW_BUILD.replace(
 
 def test_two_configs_that_start_at_once_take_nothing_from_each_other(tmp_path):
     path = save(picture_model(("n", 3, "h", "w")), tmp_path / "m.onnx")
-    first = start(OTHER_DIMS, f"{path}@4")
+    first = start(OTHER_DIMS, f"{path}@4", stdin=subprocess.PIPE)
     assert first.stdout.readline().strip() == "building"
-    second = start(OTHER_DIMS, f"{path}@8", stderr=subprocess.PIPE)
+    second = start(OTHER_DIMS, f"{path}@8", stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert waits(second)
     assert [finish(first), finish(second)] == ["built", "built"]
     for height in (4, 8):
         cfg = ModelConfig(onnx_file=path, infer_dims=(3, height, 6))
