@@ -20,7 +20,7 @@ from noria.plugins import trace
 from noria.plugins.trace import Phase
 from noria.user_module import describe
 
-__all__ = ["Instance", "announce", "call_creator", "none_in_scripts", "wrong"]
+__all__ = ["Instance", "announce", "call_creator", "none_in_scripts", "print_failure", "wrong"]
 
 _asked: ContextVar[bool] = ContextVar("asked", default=False)
 """Whether a creator is called from here, not by a script."""
@@ -133,7 +133,7 @@ class Instance:
             self.call(phase, method, *arguments)
         except PluginError as error:
             if not _Told.at_once:
-                _print(error.__cause__, method)
+                print_failure(error.__cause__, method)
 
     def __repr__(self) -> str:
         return f"Instance({self.where})"
@@ -167,7 +167,7 @@ def none_in_scripts(method: Callable[..., Any]) -> Callable[..., Any]:
         except NoriaError as error:
             if _asked.get() or not _Told.at_once:
                 raise
-            _print(error, method.__name__)
+            print_failure(error, method.__name__)
             return None
 
     return answering
@@ -196,7 +196,7 @@ def _traced(
 
 def _failed(error: Exception, method: str, where: str) -> PluginError:
     if _Told.at_once:
-        _print(error, method)
+        print_failure(error, method)
     found, line, trail = describe(error, Path("/"))
     hints = trail[-2:] if line else []
     if isinstance(error, NoriaError):  # said so that it can be put right: all of it stays
@@ -209,7 +209,8 @@ def _failed(error: Exception, method: str, where: str) -> PluginError:
     return PluginError(f"{method} raised {found}", where=where, fix=hints)
 
 
-def _print(error: BaseException | None, method: str) -> None:
+def print_failure(error: BaseException | None, method: str) -> None:
+    """What no caller can be given: as the original prints it."""
     print(f"[ERROR] Exception caught in {method}(): {error}", file=sys.stderr)
 
 

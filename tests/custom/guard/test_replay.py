@@ -100,6 +100,28 @@ def test_plugins(
     assert re.search(after, again(folder, guard=False))
 
 
+def test_a_plugin_that_dies_when_it_is_ended(
+    compile_host: Compile,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    library = compile_host("hostile.cpp", 10, "-g", "-rdynamic")
+    config = write_model(tmp_path, library, "always")
+    for how in ("", "crash_terminate"):  # while it is built, all is well
+        monkeypatch.setenv("HOSTILE", how)
+        with Inferencer.from_config(config) as inferencer:
+            inferencer(PICTURE)
+    told = capsys.readouterr().err
+    assert re.search(rf"\[ERROR\] Exception caught in destroy\(\): .*{NULL}", told)
+    folder = saved(told)
+    guarded = noria("replay", folder, "--guard")
+    assert guarded.returncode == 5
+    assert "terminate" in guarded.stderr
+    monkeypatch.delenv("HOSTILE")
+    assert again(folder) == again(folder, guard=False) == "the plugin was loaded"
+
+
 def test_the_command_with_a_plugin(
     compile_host: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from noria.custom.guard.given import PluginGiven
 from noria.custom.guard.repro import Call
 from noria.errors import NoriaError, PluginError
+from noria.plugins.calls import print_failure
 from noria.plugins.context import ContextPlugin, Prepared
 from noria.plugins.layer import Array, EnginePlugin, SavedPlugin
 
@@ -100,9 +100,13 @@ class GuardedLayer(EnginePlugin):
     def host_close(self, number: int, generation: int) -> None:
         """End something in the worker, if that is still the one that has it."""
         process = self.host.process
-        with process.lock, suppress(NoriaError):
-            if number and process.pid is not None and process.generation == generation:
-                self.host.ask("close", {"number": number}, self.where, plugin=True)
+        with process.lock:
+            if not number or process.pid is None or process.generation != generation:
+                return
+            try:
+                self.host.ask("close", {"number": number}, self.where, plugin=True, call=self.call)
+            except NoriaError as error:  # nobody is there to be given it
+                print_failure(error, "destroy")
 
 
 class GuardedContext(ContextPlugin):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import numpy.typing as npt
 
 from noria.custom.guard.given import (
@@ -216,11 +217,17 @@ def _plugin(
     with how.limited(where):
         payload: dict[str, Any] = {"record": record.model_dump_json(), "where": given.place}
         answer, _ = ask("load_layer", payload, blobs)
-        answer, _ = ask("open_layer", {"layer": answer["layer"]})
-        if given.inputs is None:
-            return "the plugin was loaded"
-        payload = {"context": answer["context"], "inputs": given.inputs, "fresh": None}
-        _, outputs = ask("call_layer", payload, called)
+        layer = answer["layer"]
+        answer, _ = ask("open_layer", {"layer": layer})
+        numbers = [answer["context"], layer]
+        outputs = []
+        if given.inputs is not None:
+            payload = {"context": numbers[0], "inputs": given.inputs, "fresh": None}
+            outputs = [np.array(a) for a in ask("call_layer", payload, called)[1]]
+        for number in numbers:
+            ask("close", {"number": number})
+    if given.inputs is None:
+        return "the plugin was loaded"
     names = record.outputs if len(set(record.outputs)) == len(outputs) else map(str, range(64))
     return f"the plugin gave {_arrays(dict(zip(names, outputs, strict=False)))}"
 

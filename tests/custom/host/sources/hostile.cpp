@@ -27,7 +27,7 @@ struct Plugin : IPluginV2DynamicExt {
     const char *getPluginVersion() const noexcept override { return "1"; }
     int32_t getNbOutputs() const noexcept override { return 1; }
     int32_t initialize() noexcept override { return 0; }
-    void terminate() noexcept override {}
+    void terminate() noexcept override { crash_if("crash_terminate"); }
     void destroy() noexcept override { delete this; }
     IPluginV2DynamicExt *clone() const noexcept override { return new Plugin(*this); }
     void setPluginNamespace(const char *) noexcept override {}
