@@ -4,6 +4,8 @@
 
 #include <memory>
 
+#include "unlocked.h"
+
 // Keeps an array's memory where it is for as long as this lives.
 class ArrayView {
 public:
@@ -19,9 +21,10 @@ public:
     }
 
     // The same for `data` of a noria.Layer. That may be code, which changes what the layer is in.
-    bool open_layer(nanobind::handle layer, int flags) {
+    bool open_layer(nanobind::object layer, int flags) {
         static PyObject *const name = PyUnicode_InternFromString("data");
-        const nanobind::object array = nanobind::steal(PyObject_GetAttr(layer.ptr(), name));
+        const nanobind::object array = nanobind::steal(
+            or_stay([&] { return PyObject_GetAttr(layer.ptr(), name); }));
         return array.is_valid() && open(array, flags);
     }
 

@@ -1,17 +1,47 @@
 #include "call_lock.h"
 
+#include <pthread.h>
+
 #include <new>
 #include <stdexcept>
 
 #include "module.h"
+#include "unlocked.h"
 
 namespace nb = nanobind;
 
-CallLock::CallLock() : lock_(PyThread_allocate_lock()) {
+namespace {
+
+int forks = 0;               // that this process is behind the first one
+unsigned long survivor = 0;  // the one thread that the last of them left
+
+void count_fork() {
+    ++forks;
+    survivor = PyThread_get_thread_ident();
+}
+
+}  // namespace
+
+CallLock::CallLock() : lock_(PyThread_allocate_lock()), forks_(forks) {
     if (!lock_) throw std::bad_alloc();
 }
 
 CallLock::~CallLock() { PyThread_free_lock(lock_); }
+
+// What another thread had when this process was forked stays taken for ever.
+void CallLock::renew_in_child() {
+    if (forks_ == forks) return;
+    if (depth_ == 0 || owner_ != survivor) {
+        const PyThread_type_lock fresh = PyThread_allocate_lock();
+        if (!fresh) throw std::bad_alloc();
+        lock_ = fresh;  // the other one is left: it may not be freed while it is taken
+        owner_ = 0;
+        depth_ = 0;
+        inside = false;
+        ++entries_;
+    }
+    forks_ = forks;
+}
 
 void CallLock::take() {
     owner_ = PyThread_get_thread_ident();
@@ -21,17 +51,19 @@ void CallLock::take() {
 void CallLock::let_go() {
     owner_ = 0;
     depth_ = 0;
+    inside = false;
     PyThread_release_lock(lock_);
 }
 
 void CallLock::enter() {
+    renew_in_child();
     if (depth_ && owner_ == PyThread_get_thread_ident()) {
         ++depth_;
     } else {
         while (!PyThread_acquire_lock(lock_, NOWAIT_LOCK)) {
             PyLockStatus status;
             {
-                nb::gil_scoped_release unlocked;
+                Unlocked unlocked;
                 status = PyThread_acquire_lock_timed(lock_, -1, 1);
             }
             if (status == PY_LOCK_ACQUIRED) break;
@@ -49,7 +81,9 @@ void CallLock::leave() {
 }
 
 CallLock::Call::Call(CallLock &lock)
-    : lock_(lock), has_it_(PyThread_acquire_lock(lock.lock_, NOWAIT_LOCK)) {
+    : lock_(lock) {
+    lock_.renew_in_child();
+    has_it_ = PyThread_acquire_lock(lock.lock_, NOWAIT_LOCK);
     if (!has_it_) return;
     lock_.take();
     lock_.inside = true;
@@ -57,12 +91,12 @@ CallLock::Call::Call(CallLock &lock)
 
 CallLock::Call::~Call() {
     if (!has_it_) return;
-    lock_.inside = false;
     lock_.let_go();
 }
 
 void bind_call_lock(nb::module_ &m) {
     using namespace nb::literals;
+    pthread_atfork(nullptr, nullptr, count_fork);
     nb::class_<CallLock>(m, "CallLock",
                          "Who may call a user's code now: a lock that its thread may enter again.")
         .def(nb::init<>())

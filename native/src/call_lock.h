@@ -5,7 +5,8 @@
 #include <cstdint>
 
 // A lock that the thread which has it may enter again, and that a call without Python can try for.
-// All is done with the GIL, which is let go of while waiting; signals are handled meanwhile.
+// All is done with the GIL, which is let go of while waiting; signals are handled meanwhile. In a
+// forked process nobody has it but the thread that forked.
 class CallLock {
 public:
     CallLock();
@@ -39,10 +40,12 @@ public:
     };
 
 private:
+    void renew_in_child();
     void take();
     void let_go();
 
     PyThread_type_lock lock_;
     unsigned long owner_ = 0;
     uint64_t depth_ = 0, entries_ = 0;
+    int forks_;  // of this process before it was held last
 };

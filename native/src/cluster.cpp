@@ -11,6 +11,7 @@
 #include "arrays.h"
 #include "cluster_attach.h"
 #include "module.h"
+#include "unlocked.h"
 
 namespace nb = nanobind;
 namespace nc = noria::cluster;
@@ -29,7 +30,7 @@ nb::tuple cluster(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scor
     std::vector<float> out_boxes, out_scores;
     std::vector<std::int32_t> rows, members;
     {
-        nb::gil_scoped_release release;
+        Unlocked release;
         std::vector<nc::ClassParams> params(num_classes);
         for (std::size_t c = 0; c < num_classes; ++c) {
             const float *f = thresholds.data() + 5 * c;

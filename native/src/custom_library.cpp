@@ -10,6 +10,7 @@
 
 #include "custom_library_tensors.h"
 #include "module.h"
+#include "unlocked.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -27,7 +28,7 @@ bool call_initializer(InputInitializer &function, const nb::list &tensors,
                       const std::vector<int> &data_types, unsigned int width, unsigned int height,
                       unsigned int channels, unsigned int max_batch) {
     BoundTensors bound(function, tensors, data_types);
-    nb::gil_scoped_release unlocked;
+    Unlocked unlocked;
     return function.call(NvDsInferNetworkInfo{width, height, channels}, max_batch);
 }
 
@@ -38,7 +39,7 @@ void bind_custom_library(nb::module_ &m) {
     nb::exception<CustomResultError>(m, "CustomResultError");
 
     nb::class_<SharedObject>(m, "SharedObject", "A shared object opened with RTLD_NOW | RTLD_LOCAL.")
-        .def(nb::init<const std::string &>(), "path"_a, nb::call_guard<nb::gil_scoped_release>())
+        .def(nb::init<const std::string &>(), "path"_a, nb::call_guard<Unlocked>())
         .def("has", [](const SharedObject &self, const std::string &name) {
             return self.symbol(name) != nullptr;
         });

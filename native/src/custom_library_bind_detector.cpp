@@ -15,6 +15,7 @@
 #include "custom_library_boxes.h"
 #include "custom_library_detector_calls.h"
 #include "custom_library_tensors.h"
+#include "unlocked.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -56,14 +57,18 @@ nb::tuple decode_boxes(const Bytes &bytes, size_t words, bool with_angles) {
 }
 
 // The same in one go: False if the layers cannot be passed as they are, what decode_boxes gives if
-// there is nothing to say of the boxes, else what call() gives. `words`: 32-bit words of a box, 0
+// there is nothing to say of the boxes, else what call() gives. `kept`: of the result that is kept. `words`: 32-bit words of a box, 0
 // while they are not known: then only that there are no boxes is clear.
 nb::object parse_detector(DetectorParser &parser, const nb::dict &layers, unsigned int width,
                           unsigned int height, unsigned int channels, size_t words,
-                          bool with_angles, size_t most) {
-    BoundTensors bound(parser, layers);
-    if (!bound.complete()) return nb::bool_(false);
-    const std::unique_ptr<DetectorResult> result = detector_result(parser, {width, height, channels});
+                          bool with_angles, size_t most, bool kept) {
+    std::unique_ptr<DetectorResult> result;
+    if (kept) result = parser.take_kept();
+    if (!result) {
+        BoundTensors bound(parser, layers);
+        if (!bound.complete()) return nb::bool_(false);
+        result = detector_result(parser, {width, height, channels});
+    }
     const size_t bytes = result->boxes.size();
     const size_t count = words ? bytes / (4 * words) : 0;
     if (result->usable && !result->error && bytes == 4 * words * count && count <= most) {
@@ -112,7 +117,7 @@ nb::object call_instances(InstanceParser &parser, const nb::list &tensors,
     InstanceVector objects;
     bool usable;
     {
-        nb::gil_scoped_release unlocked;
+        Unlocked unlocked;
         usable = parser.call(NvDsInferNetworkInfo{width, height, channels}, objects);
     }
     if (!usable) return nb::none();
@@ -142,15 +147,16 @@ void bind_custom_library_detector(nb::module_ &m) {
              "channels"_a,
              "(uint8 array of the boxes, capacity in bytes), or None if the function said false.")
         .def("parse", &parse_detector, "layers"_a, "width"_a, "height"_a, "channels"_a, "words"_a,
-             "with_angles"_a, "most"_a,
+             "with_angles"_a, "most"_a, "kept"_a = false,
              "What decode_boxes gives, if the boxes are sound and no more than `most`; else what "
-             "call() gives; or False if the layers (a dict) cannot be passed as they are.");
+             "call() gives; or False if the layers (a dict) cannot be passed as they are. `kept`: of "
+             "the result that DetectorCalls kept.");
 
     nb::class_<DetectorCalls, QuickCalls>(
         m, "DetectorCalls",
         "Detections of calls of a detector parser like its last one: if the lock was not entered "
-        "since, and the boxes are sound and no more than `most`. Else a result is kept for the "
-        "parser's next call, and further(layers, network, params) is called.")
+        "since, and the boxes are sound and no more than `most`. Else further(layers, network, params) is "
+        "called, or finish(layers, network, params) for a result that is kept.")
         .def(nb::init<DetectorParser &, CallLock &>(), "parser"_a, "lock"_a, nb::keep_alive<1, 2>(),
              nb::keep_alive<1, 3>())
         .def(

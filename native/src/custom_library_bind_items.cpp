@@ -10,6 +10,7 @@
 
 #include "custom_library_items.h"
 #include "custom_library_tensors.h"
+#include "unlocked.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -32,7 +33,7 @@ nb::object call_classifier(ClassifierParser &parser, const nb::list &tensors,
     Attributes attributes;
     bool usable;
     {
-        nb::gil_scoped_release unlocked;
+        Unlocked unlocked;
         usable = parser.call(NvDsInferNetworkInfo{width, height, channels}, threshold, attributes);
     }
     if (!usable) return nb::none();
@@ -55,7 +56,7 @@ nb::object call_segmentation(SegmentationParser &parser, const nb::list &tensors
     float *probabilities = nullptr;
     bool usable;
     {
-        nb::gil_scoped_release unlocked;
+        Unlocked unlocked;
         const NvDsInferNetworkInfo network{static_cast<unsigned int>(map.shape(1)),
                                            static_cast<unsigned int>(map.shape(0)), channels};
         usable = parser.call(network, threshold, classes, map.data(), probabilities);

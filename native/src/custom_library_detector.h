@@ -65,8 +65,9 @@ public:
     // Returns the function's result; `objects` holds what it left.
     bool call(const NvDsInferNetworkInfo &network, ByteVector &objects);
 
-    // A result that was got elsewhere: the next call from Python is answered with it.
+    // A result that was got elsewhere, for the call from Python that asks for it.
     void keep(std::unique_ptr<DetectorResult> result) { kept_ = std::move(result); }
+    bool has_kept() const { return kept_ != nullptr; }
     std::unique_ptr<DetectorResult> take_kept() { return std::move(kept_); }
 
 private:

@@ -4,6 +4,7 @@
 
 #include "custom_library_boxes.h"
 #include "custom_library_tensors.h"
+#include "unlocked.h"
 
 namespace nb = nanobind;
 
@@ -18,10 +19,8 @@ bool is_same(nb::handle a, nb::handle b) {
 
 std::unique_ptr<DetectorResult> detector_result(DetectorParser &parser,
                                                 const NvDsInferNetworkInfo &network) {
-    std::unique_ptr<DetectorResult> result = parser.take_kept();
-    if (result) return result;
-    result = std::make_unique<DetectorResult>();
-    nb::gil_scoped_release unlocked;
+    auto result = std::make_unique<DetectorResult>();
+    Unlocked unlocked;
     try {
         result->usable = parser.call(network, result->boxes);
     } catch (const std::exception &) {
@@ -54,10 +53,10 @@ bool DetectorCalls::is_learned(nb::handle layers, nb::handle network, nb::handle
     return i == names_.size();
 }
 
-// Invalid for what is out of the ordinary.
+// Invalid for what is out of the ordinary: nothing is kept if there was no call.
 nb::object DetectorCalls::detections(const nb::dict &layers) {
     BoundTensors bound(parser_, layers);
-    if (!bound.complete()) return {};
+    if (!bound.complete() || learned_ != lock_.entries()) return {};  // `data` may be code
     std::unique_ptr<DetectorResult> result = detector_result(parser_, size_);
     const size_t bytes = result->boxes.size(), count = bytes / (4 * words_);
     if (result->usable && !result->error && bytes == 4 * words_ * count && count <= most_) {
@@ -80,6 +79,7 @@ nb::object DetectorCalls::call(nb::handle checked, nb::handle layers, nb::handle
     } forget{parser_};
     nb::object found = detections(nb::borrow<nb::dict>(layers));
     if (found.is_valid()) return found;
+    if (parser_.has_kept()) return call_method("finish", checked, layers, network, params);
     call.end();
     return call_further(checked, layers, network, params);
 }

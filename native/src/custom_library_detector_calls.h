@@ -9,7 +9,7 @@
 #include "custom_library_detector.h"
 #include "quick_call.h"
 
-// What a call left: a result that is kept, or that of a call.
+// What a call left.
 std::unique_ptr<DetectorResult> detector_result(DetectorParser &parser,
                                                 const NvDsInferNetworkInfo &network);
 
@@ -25,9 +25,9 @@ public:
     void learn(nanobind::object network, nanobind::object params, const nanobind::dict &layers,
                const NvDsInferNetworkInfo &size, size_t words, bool with_angles, size_t most);
 
-    // Detections; what is out of the ordinary comes from `checked.further(layers, network, params)`:
-    // calls that are not as learned, and results that are an error or not sound. Those are kept for
-    // the parser's next call, which is the one out of `further`: the lock is held meanwhile.
+    // Detections; calls that are not as learned are `checked.further(layers, network, params)`.
+    // Results that are an error or not sound are kept for `checked.finish(layers, network, params)`,
+    // with the lock held and the call not over: signal handlers cannot call the parser until then.
     nanobind::object call(nanobind::handle checked, nanobind::handle layers,
                           nanobind::handle network, nanobind::handle params) override;
 

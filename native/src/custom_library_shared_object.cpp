@@ -1,17 +1,41 @@
 #include "custom_library_shared_object.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 
 #include <map>
+#include <new>
 #include <stdexcept>
 
 namespace {
 
+// Never freed: processes are forked until the end.
+struct ImageLocks {
+    std::mutex guard;
+    std::map<void *, std::weak_ptr<std::mutex>> of;
+
+    ImageLocks() {
+        pthread_atfork([] { all().guard.lock(); }, [] { all().guard.unlock(); }, renew);
+    }
+
+    static ImageLocks &all() {
+        static ImageLocks *const locks = new ImageLocks;
+        return *locks;
+    }
+
+private:
+    // In a forked process there is nobody to release what other threads had.
+    static void renew() {
+        for (auto &[handle, entry] : all().of)
+            if (auto lock = entry.lock()) new (lock.get()) std::mutex;
+        all().guard.unlock();
+    }
+};
+
 std::shared_ptr<std::mutex> lock_of_image(void *handle) {
-    static std::mutex guard;
-    static std::map<void *, std::weak_ptr<std::mutex>> locks;
-    std::lock_guard<std::mutex> hold(guard);
-    auto &entry = locks[handle];
+    ImageLocks &locks = ImageLocks::all();
+    std::lock_guard<std::mutex> hold(locks.guard);
+    auto &entry = locks.of[handle];
     auto lock = entry.lock();
     if (!lock) {
         lock = std::make_shared<std::mutex>();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <stdexcept>
 
 namespace nb = nanobind;
 
@@ -55,6 +56,9 @@ BoundTensors::BoundTensors(CustomFunction &function, const nb::list &tensors,
         throw std::invalid_argument("set_layers was called for another number of tensors");
     for (size_t i = 0; i < tensors.size(); ++i) {
         if (!held_[i].open(tensors[i], as_tensor)) throw nb::python_error();
+        // Subclasses of arrays can say anything of themselves.
+        if (data_type_of(*held_[i]) != data_types[i] || held_[i]->ndim > NVDSINFER_MAX_DIMS)
+            throw std::invalid_argument("an array is not what it says");
         bind_layer(function.layer(i), *held_[i], data_types[i]);
     }
     complete_ = true;
@@ -67,7 +71,7 @@ BoundTensors::BoundTensors(CustomFunction &function, const nb::dict &layers)
     for (const auto &[name, layer] : layers) {
         if (i == function.layer_count()) return;
         ArrayView &view = held_[i];
-        if (!view.open_layer(layer, as_tensor)) {
+        if (!view.open_layer(nb::borrow(layer), as_tensor)) {
             PyErr_Clear();
             return;
         }

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "module.h"
+#include "unlocked.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -206,7 +207,7 @@ std::ptrdiff_t best_class(const Scores &scores, const Line &objectness, const Li
         limits.lowest = std::min(limits.lowest, limits.data[i]);
     noria::Hits hits{index.data(), class_id.data(), score.data()};
     {
-        nb::gil_scoped_release release;
+        Unlocked release;
         noria::best_class(table, limits, hits, simd);
     }
     return hits.count;
@@ -214,7 +215,7 @@ std::ptrdiff_t best_class(const Scores &scores, const Line &objectness, const Li
 
 bool half_to_float(const Out<const std::uint16_t> &half, const Out<float> &single) {
     if (!noria::half_to_float_has_simd()) return false;
-    nb::gil_scoped_release release;
+    Unlocked release;
     noria::half_to_float(half.data(), single.data(), static_cast<std::ptrdiff_t>(half.shape(0)));
     return true;
 }

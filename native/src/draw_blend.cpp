@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "module.h"
+#include "unlocked.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -42,7 +43,7 @@ void blend(PlaneArray plane, SlotArray slots, PlaceArray xs, PlaceArray ys, Tabl
     const size_t height = plane.shape(0), width = plane.shape(1);
     const size_t channels = plane.ndim() == 3 ? 3 : 1;
     const ptrdiff_t stride = plane.stride(0);
-    nb::gil_scoped_release release;
+    Unlocked release;
     std::vector<uint16_t> keep_row(width * channels), add_row(width * channels);
     int32_t made = -1;
     for (size_t y = 0; y < height; ++y) {

@@ -24,6 +24,7 @@
 #include "guard_memory.h"
 #include "guard_sandbox.h"
 #include "module.h"
+#include "unlocked.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -33,11 +34,14 @@ namespace {
 using Shown = std::tuple<uintptr_t, uintptr_t, std::string, int, uint64_t>;
 
 const char *ask(GuardChannel &channel, const nb::list &arrays, const std::vector<uintptr_t> &to,
-                double timeout_s, int worker, int process, const GuardSlots *slots) {
+                const std::vector<size_t> &sizes, double timeout_s, int worker, int process,
+                const GuardSlots *slots) {
     const ArrayViews views(new ArrayView[arrays.size()]);
     GuardRequest request(arrays.size());
     for (size_t i = 0; i < arrays.size(); ++i) {
         if (!views[i].open(arrays[i], PyBUF_ND)) throw nb::python_error();
+        if (static_cast<size_t>(views[i]->len) != sizes.at(i))
+            throw std::invalid_argument("an array has another size than before");
         request.add(*views[i], to.at(i), slots);
     }
     return request.ask({channel, worker, process}, timeout_s);
@@ -54,14 +58,21 @@ void protect(uintptr_t address, size_t bytes, bool readable, bool writable) {
 void bind_guard(nb::module_ &m) {
     nb::class_<GuardChannel>(m, "GuardChannel", "One side of the page that requests go through.")
         .def(nb::init<int, int>(), "page"_a, "link"_a)
-        .def("ask", &ask, "arrays"_a, "to"_a, "timeout_s"_a, "worker"_a, "process"_a,
+        .def("ask", &ask, "arrays"_a, "to"_a, "sizes"_a, "timeout_s"_a, "worker"_a, "process"_a,
              "slots"_a = nb::none(),
-             "Copy arrays to addresses, but those that are in slots, post a request and wait: "
-             "'given', 'died', 'late' or 'nonsense'.")
+             "Copy arrays of so many bytes to addresses, but those that are in slots, post a request "
+             "and wait: 'given', 'died', 'late', 'nonsense' or 'closed'.")
+        .def_ro("busy", &GuardChannel::busy, "A request is under way, or its answer is not read.")
+        .def("__enter__", [](GuardChannel &channel) { channel.busy = true; })
+        .def(
+            "__exit__",
+            [](GuardChannel &channel, nb::handle, nb::handle, nb::handle) { channel.busy = false; },
+            "kind"_a.none(), "error"_a.none(), "trace"_a.none())
+        .def_rw("closed", &GuardChannel::closed, "The worker was ended: no answer is waited for.")
         .def("wait", &guard_wait, "timeout_s"_a, "process"_a)
         .def("take_answered", &GuardChannel::take_answered,
              "Calls that were answered without Python since this was asked last.")
-        .def("next", &GuardChannel::next, nb::call_guard<nb::gil_scoped_release>())
+        .def("next", &GuardChannel::next, nb::call_guard<Unlocked>())
         .def("leave_if_forked", &GuardChannel::leave_if_forked,
              "End this process if it is a copy of the worker: what it shares is the worker's.")
         .def("answer", &GuardChannel::answer);
@@ -76,20 +87,21 @@ void bind_guard(nb::module_ &m) {
         .def(
             "learn",
             [](GuardAsk &self, nb::object network, nb::object params, const nb::dict &layers,
-               const std::vector<size_t> &offsets, GuardChannel &channel, int worker, int process,
-               const GuardSlots &slots, double timeout_s, uintptr_t inputs, uintptr_t outputs,
-               size_t outputs_size, size_t most, uint64_t calls) {
+               const std::vector<size_t> &offsets, const std::vector<size_t> &sizes,
+               GuardChannel &channel, int worker, int process, const GuardSlots &slots,
+               double timeout_s, uintptr_t inputs, uintptr_t outputs, size_t outputs_size,
+               size_t most, uint64_t calls, nb::object owner) {
                 const GuardPrepared prepared{{channel, worker, process}, &slots, timeout_s, inputs,
                                              outputs, outputs_size, most, calls};
-                self.learn(std::move(network), std::move(params), layers, offsets, prepared,
-                           nb::make_tuple(nb::find(channel), nb::find(slots)));
+                self.learn(std::move(network), std::move(params), layers, offsets, sizes, prepared,
+                           nb::make_tuple(nb::find(channel), nb::find(slots), owner));
             },
-            "network"_a, "params"_a, "layers"_a, "offsets"_a, "channel"_a, "worker"_a,
+            "network"_a, "params"_a, "layers"_a, "offsets"_a, "sizes"_a, "channel"_a, "worker"_a,
             "process"_a, "slots"_a, "timeout_s"_a, "inputs"_a, "outputs"_a, "outputs_size"_a,
-            "most"_a, "calls"_a,
+            "most"_a, "calls"_a, "owner"_a,
             "The worker has been prepared for calls with these; the lock is held. `offsets`: of the "
-            "input region, where tensors are copied to that are in no slot. `calls`: as many are "
-            "done, then Python is asked.");
+            "input region, where tensors are copied to that are in no slot; `sizes`: their bytes. "
+            "`calls`: as many are done, then Python is asked. `owner`: of the memory.");
 
     nb::class_<GuardCalls>(m, "GuardCalls", "Calls of a detector parser without Python.")
         .def(
@@ -119,7 +131,7 @@ void bind_guard(nb::module_ &m) {
                 return calls.serve(channel, words, with_angles, reinterpret_cast<char *>(out), size);
             },
             "channel"_a, "words"_a, "with_angles"_a, "out"_a, "size"_a,
-            nb::call_guard<nb::gil_scoped_release>(),
+            nb::call_guard<Unlocked>(),
             "Answer calls until a request is for Python (True), or nobody is there (False).");
 
     nb::class_<GuardMapping>(m, "GuardMapping", "Whole pages of a file in shared memory.")

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "custom_library_boxes.h"
+#include "unlocked.h"
 
 namespace nb = nanobind;
 
@@ -23,7 +24,7 @@ const char *guard_wait(GuardChannel &channel, double timeout_s, int process) {
     while (true) {
         GuardAnswer answer;
         {
-            nb::gil_scoped_release unlocked;
+            Unlocked unlocked;
             answer = channel.wait(end, process);
         }
         if (answer == GuardAnswer::given) return "given";
@@ -31,6 +32,7 @@ const char *guard_wait(GuardChannel &channel, double timeout_s, int process) {
         if (answer == GuardAnswer::late) return "late";
         if (answer == GuardAnswer::closed) return "nonsense";
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
+        if (channel.closed) return "closed";  // by a handler
     }
 }
 
@@ -61,13 +63,24 @@ void GuardRequest::add(const Py_buffer &tensor, uintptr_t to, const GuardSlots *
 const char *GuardRequest::ask(const GuardWorker &worker, double timeout_s) {
     const GuardChannel::Together together(worker.channel, worker.id);
     {
-        nb::gil_scoped_release unlocked;
+        Unlocked unlocked;
         worker.channel.post(copies_, places_);
     }
     return guard_wait(worker.channel, timeout_s, worker.process);
 }
 
 namespace {
+
+class GuardBusy {
+public:
+    explicit GuardBusy(GuardChannel &channel) : channel_(channel) { channel_.busy = true; }
+    ~GuardBusy() { channel_.busy = false; }
+    GuardBusy(const GuardBusy &) = delete;
+    GuardBusy &operator=(const GuardBusy &) = delete;
+
+private:
+    GuardChannel &channel_;
+};
 
 // Copies of a worker's boxes; false if there is no room for as many.
 bool copy_boxes(uintptr_t address, size_t size, size_t count, bool with_angles,
@@ -88,22 +101,24 @@ nb::object guard_boxes(uintptr_t address, size_t size, size_t count, bool with_a
 }
 
 void GuardAsk::learn(nb::object network, nb::object params, const nb::dict &layers,
-                     const std::vector<size_t> &offsets, const GuardPrepared &prepared,
+                     const std::vector<size_t> &offsets, const std::vector<size_t> &sizes,
+                     const GuardPrepared &prepared,
                      nb::object owner) {
     prepared_.reset();
     tensors_.clear();
+    const size_t count = std::min(offsets.size(), sizes.size());
     for (const auto &[name_, layer] : layers) {
         const nb::object name = nb::borrow(name_);
         ArrayView view;
-        if (!view.open_layer(layer, PyBUF_FORMAT)) {
+        const size_t i = tensors_.size();
+        if (!view.open_layer(nb::borrow(layer), PyBUF_FORMAT)) {
             PyErr_Clear();
             return;
         }
-        if (tensors_.size() == offsets.size()) return;
-        tensors_.push_back({name, view->format, {view->shape, view->shape + view->ndim},
-                            offsets[tensors_.size()]});
+        if (i == count || static_cast<size_t>(view->len) != sizes[i]) return;
+        tensors_.push_back({name, view->format, {view->shape, view->shape + view->ndim}, offsets[i]});
     }
-    if (tensors_.size() != offsets.size()) return;
+    if (tensors_.size() != count) return;
     network_ = std::move(network);
     params_ = std::move(params);
     owner_ = std::move(owner);
@@ -130,7 +145,7 @@ bool GuardAsk::bind(const nb::dict &layers, ArrayView *views, GuardRequest &requ
     for (const auto &[name_, layer] : layers) {
         const nb::object name = nb::borrow(name_);
         if (i == tensors_.size()) return false;
-        if (!views[i].open_layer(layer, PyBUF_FORMAT)) {
+        if (!views[i].open_layer(nb::borrow(layer), PyBUF_FORMAT)) {
             PyErr_Clear();
             return false;
         }
@@ -167,23 +182,22 @@ nb::object GuardAsk::call(nb::handle checked, nb::handle layers, nb::handle netw
         call.end();
         return call_further(checked, layers, network, params);
     }
-    const GuardWorker &worker = prepared_->worker;
+    const nb::object owner = owner_;
+    const GuardWorker worker = prepared_->worker;
+    const GuardBusy busy(worker.channel);
     worker.channel.words()[guard_op] = guard_call;
     const char *ending;
     try {
         ending = request.ask(worker, prepared_->timeout_s);
     } catch (const nb::python_error &) {  // Ctrl-C: its answer would be taken for the next one's
-        call.end();
         call_method("break_off", checked);
         throw;
     }
-    if (!is_current()) ending = "closed";
     const nb::object found = detections(ending);
     if (found.is_valid()) {
         --prepared_->calls;
         worker.channel.count_answered();
         return found;
     }
-    call.end();
     return call_method("finish", checked, layers, network, params, nb::str(ending));
 }

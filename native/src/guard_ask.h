@@ -30,7 +30,7 @@ public:
     // otherwise.
     void add(const Py_buffer &tensor, uintptr_t to, const GuardSlots *slots);
 
-    // Posts it and waits: "given", "died", "late" or "nonsense". Signals of the application are
+    // Posts it and waits: "given", "died", "late", "nonsense" or "closed". Signals of the application are
     // handled meanwhile: what their handlers raise is thrown.
     const char *ask(const GuardWorker &worker, double timeout_s);
 
@@ -69,17 +69,17 @@ public:
 
     // The lock is held, the worker is prepared for calls with these. `layers`: a dict of noria.Layer
     // as it will be given; `offsets`: of the input region, where tensors are copied to that are in
-    // none of the slots. Nothing is learned if one is not dense, or they are no longer as many.
-    // `owner` keeps what the worker's references are to.
+    // none of the slots; `sizes`: their bytes. `owner` keeps what the worker's references are to, and
+    // its memory. Layers that cannot be given so are not learned.
     void learn(nanobind::object network, nanobind::object params, const nanobind::dict &layers,
-               const std::vector<size_t> &offsets, const GuardPrepared &prepared,
+               const std::vector<size_t> &offsets, const std::vector<size_t> &sizes,
+               const GuardPrepared &prepared,
                nanobind::object owner);
 
     // Detections; `checked.further(layers, network, params)` for calls that are not as learned, or
     // after the lock was entered; `checked.finish(layers, network, params, ending)` if there is more
-    // to an answer than sound boxes, with the lock held: `ending` is how the request ended, or "closed"
-    // if the worker may have been closed meanwhile. If the wait was broken off, `checked.break_off()`
-    // first.
+    // to an answer than sound boxes, with the lock held and the channel busy: `ending` is how the
+    // request ended. If the wait was broken off, `checked.break_off()` first.
     nanobind::object call(nanobind::handle checked, nanobind::handle layers,
                           nanobind::handle network, nanobind::handle params) override;
 

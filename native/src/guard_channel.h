@@ -60,6 +60,10 @@ public:
         return reinterpret_cast<uint64_t *>(reinterpret_cast<char *>(control_) + guard_words_at);
     }
 
+    // The application: a request is under way, from before it is posted until its answer was read;
+    // and nobody waits any more for one, as the worker was ended.
+    bool busy = false, closed = false;
+
     // The application: copy tensors, say where the others are, then post a request.
     void post(const std::vector<GuardCopy> &copies, const std::vector<uint64_t> &places);
     // The application: calls that were answered without Python since this was asked last.

@@ -17,6 +17,7 @@
 
 #include "module.h"
 #include "ort_api.h"
+#include "unlocked.h"
 
 namespace nb = nanobind;
 namespace ort = noria::ort;
@@ -74,7 +75,7 @@ struct Set : std::enable_shared_from_this<Set> {
             compute.release();
             return;
         }
-        nb::gil_scoped_acquire gil;
+        Locked gil;
         compute.reset();
     }
 };
@@ -175,7 +176,7 @@ void *create(const ort::Operator *op, const void *api, const void *, void **kern
 
 void *compute(void *kernel, void *context) {
     const Kernel &k = *static_cast<Kernel *>(kernel);
-    nb::gil_scoped_acquire gil;
+    Locked gil;
     try {
         nb::object given = nb::cast(Call(k.table, context, k.set->operators[k.index]));
         const nb::object done = k.set->compute(k.index, given);

@@ -7,6 +7,7 @@
 
 #include "arrays.h"
 #include "module.h"
+#include "unlocked.h"
 
 namespace nb = nanobind;
 namespace pn = noria::plugin_nms;
@@ -42,7 +43,7 @@ void efficient_nms(Boxes boxes, Scores scores, std::optional<In<float, nb::shape
     const auto keep = static_cast<std::int32_t>(out_scores.shape(1));
     const pn::EfficientRule rule{score_threshold, iou_threshold, keep,     per_class, background,
                                  sigmoid,         centres,       agnostic, clip};
-    nb::gil_scoped_release release;
+    Unlocked release;
     for (std::size_t image = 0; image < boxes.shape(0); ++image) {
         const float *base = nullptr;
         if (anchors) base = anchors->data() + (anchors->shape(0) == 1 ? 0 : image * boxes.shape(1) * 4);
@@ -57,7 +58,7 @@ void batched_nms(Boxes boxes, Scores scores, float score_threshold, float iou_th
     const auto keep = static_cast<std::int32_t>(out_scores.shape(1));
     const pn::BatchedRule rule{score_threshold, iou_threshold, background, top, keep,
                                static_cast<pn::PlusOne>(plus_one), clip};
-    nb::gil_scoped_release release;
+    Unlocked release;
     for (std::size_t image = 0; image < boxes.shape(0); ++image)
         count.data()[image] = pn::batched(heads_at(boxes, scores, image), rule,
                                           out_at(out_boxes, out_scores, out_classes, out_rows, image));
@@ -66,7 +67,7 @@ void batched_nms(Boxes boxes, Scores scores, float score_threshold, float iou_th
 std::int32_t greedy_nms(In<float, nb::shape<-1, 4>> boxes,
                         std::optional<In<std::int32_t, nb::ndim<1>>> class_ids, float threshold,
                         bool inclusive, int plus_one, Counts rows) {
-    nb::gil_scoped_release release;
+    Unlocked release;
     pn::Kept kept({threshold, inclusive, static_cast<pn::PlusOne>(plus_one), class_ids.has_value()});
     std::size_t count = 0;
     for (std::size_t i = 0; i < boxes.shape(0) && count < rows.shape(0); ++i) {

@@ -7,6 +7,7 @@
 
 #include "arrays.h"
 #include "module.h"
+#include "unlocked.h"
 
 namespace nb = nanobind;
 namespace ps = noria::plugin_sample;
@@ -28,7 +29,7 @@ void roi_sample(MapIn map, In<std::int32_t, nb::ndim<1>> images, In<std::int32_t
     const ps::Map source = map_of(map);
     const ps::RoiRule rule{offset, static_cast<ps::Outside>(outside), largest};
     const std::size_t bins_y = out.shape(2), bins_x = out.shape(3);
-    nb::gil_scoped_release release;
+    Unlocked release;
     for (std::size_t i = 0; i < images.shape(0); ++i) {
         const float *g = grids.data() + 4 * i;
         const std::int32_t *n = counts.data() + 2 * i;
@@ -42,7 +43,7 @@ void roi_max_pool(MapIn map, In<std::int32_t, nb::ndim<1>> images,
                   In<std::int64_t, nb::shape<-1, 4>> regions, Fill<float, nb::ndim<4>> out) {
     const ps::Map source = map_of(map);
     const std::size_t each = out.shape(1) * out.shape(2) * out.shape(3);
-    nb::gil_scoped_release release;
+    Unlocked release;
     for (std::size_t i = 0; i < images.shape(0); ++i) {
         const std::int64_t *r = regions.data() + 4 * i;
         ps::pool(source, static_cast<std::size_t>(images.data()[i]), {r[0], r[1], r[2], r[3]},
@@ -58,7 +59,7 @@ void deformed_columns(MapIn map, std::size_t image, const std::array<std::int64_
     const auto size = [&](std::size_t i) { return static_cast<std::size_t>(n[i]); };
     const ps::Convolution c{size(0), size(1), size(2), size(3), n[4],    n[5],
                             n[6],    n[7],    n[8],    n[9],    size(10)};
-    nb::gil_scoped_release release;
+    Unlocked release;
     ps::deformed(map_of(map), image, c, offset.data(), mask.data(), columns.data());
 }
 
@@ -70,7 +71,7 @@ void deformable_attention(In<float, nb::ndim<4>> value, In<std::int32_t, nb::sha
     const std::size_t of_value = a.places * a.heads * a.depth;
     const std::size_t of_weights = a.queries * a.heads * a.levels * a.points;
     const std::size_t of_out = a.queries * a.heads * a.depth;
-    nb::gil_scoped_release release;
+    Unlocked release;
     for (std::size_t i = 0; i < value.shape(0); ++i)
         ps::attention(a, value.data() + i * of_value, locations.data() + i * of_weights * 2,
                       weights.data() + i * of_weights, out.data() + i * of_out);

@@ -11,6 +11,7 @@
 #include "preprocess_fit.h"
 #include "preprocess_pass.h"
 #include "thread_pool.h"
+#include "unlocked.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -57,7 +58,7 @@ void preprocess(const std::vector<PlaneArray> &planes, int layout, std::array<in
     const RowKernels *fast = generic ? nullptr : avx2_row_kernels();
     const RowKernels &kernels = fast ? *fast : generic_row_kernels();
     const int32_t *from = src.data(), *to = dst.data();
-    nb::gil_scoped_release release;
+    Unlocked release;
     ThreadPool::shared().run(by_item ? threads : 1, count, [&](int i) {
         PassSpec item = spec;
         item.src = rect(from + 4 * ptrdiff_t(i));

@@ -2,6 +2,8 @@
 #pragma once
 #include <nanobind/nanobind.h>
 
+#include "unlocked.h"
+
 // Calls that may be done natively.
 class QuickCalls {
 public:
@@ -17,8 +19,9 @@ template <typename... Arguments>
 nanobind::object call_method(const char *name, nanobind::handle checked, Arguments &&...arguments) {
     const nanobind::object method = nanobind::steal(PyUnicode_InternFromString(name));
     PyObject *const given[] = {checked.ptr(), arguments.ptr()...};
-    PyObject *const found =
-        PyObject_VectorcallMethod(method.ptr(), given, sizeof...(arguments) + 1, nullptr);
+    PyObject *const found = or_stay([&] {
+        return PyObject_VectorcallMethod(method.ptr(), given, sizeof...(arguments) + 1, nullptr);
+    });
     if (!found) throw nanobind::python_error();
     return nanobind::steal(found);
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "module.h"
+#include "unlocked.h"
 
 #if defined(__x86_64__) && defined(__gnu_linux__)
 #include <immintrin.h>
@@ -155,7 +156,7 @@ using Map = nb::ndarray<std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu
 void class_map(const Volume &scores, float limit, bool nhwc, const Map &map, bool simd) {
     const auto pixels = static_cast<std::ptrdiff_t>(map.shape(0));
     const auto classes = static_cast<std::ptrdiff_t>(scores.shape(nhwc ? 1 : 0));
-    nb::gil_scoped_release release;
+    Unlocked release;
     (nhwc ? interleaved : planar)(scores.data(), classes, pixels, limit, map.data(), simd);
 }
 

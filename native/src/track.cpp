@@ -4,6 +4,7 @@
 #include "arrays.h"
 #include "module.h"
 #include "track_match.h"
+#include "unlocked.h"
 
 namespace nb = nanobind;
 namespace nt = noria::track;
@@ -24,7 +25,7 @@ nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>> match(Corners tracks, Groups t
                                                        Groups found_groups, double min_iou) {
     std::vector<std::int32_t> result;
     {
-        nb::gil_scoped_release release;
+        Unlocked release;
         result = nt::match(boxes_of(tracks, track_groups), ranks.data(),
                            boxes_of(found, found_groups), min_iou);
     }
@@ -35,7 +36,7 @@ nb::ndarray<nb::numpy, double, nb::ndim<1>> best_overlap(Corners found, Groups f
                                                         Corners others, Groups other_groups) {
     std::vector<double> result;
     {
-        nb::gil_scoped_release release;
+        Unlocked release;
         result = nt::best_overlap(boxes_of(found, found_groups), boxes_of(others, other_groups));
     }
     return array_of(std::move(result));

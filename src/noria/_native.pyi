@@ -121,14 +121,14 @@ class DetectorParser(CustomFunction):
         (uint8 array of the boxes, capacity in bytes), or None if the function said false.
         """
 
-    def parse(self, layers: dict, width: int, height: int, channels: int, words: int, with_angles: bool, most: int) -> object:
+    def parse(self, layers: dict, width: int, height: int, channels: int, words: int, with_angles: bool, most: int, kept: bool = False) -> object:
         """
-        What decode_boxes gives, if the boxes are sound and no more than `most`; else what call() gives; or False if the layers (a dict) cannot be passed as they are.
+        What decode_boxes gives, if the boxes are sound and no more than `most`; else what call() gives; or False if the layers (a dict) cannot be passed as they are. `kept`: of the result that DetectorCalls kept.
         """
 
 class DetectorCalls(QuickCalls):
     """
-    Detections of calls of a detector parser like its last one: if the lock was not entered since, and the boxes are sound and no more than `most`. Else a result is kept for the parser's next call, and further(layers, network, params) is called.
+    Detections of calls of a detector parser like its last one: if the lock was not entered since, and the boxes are sound and no more than `most`. Else further(layers, network, params) is called, or finish(layers, network, params) for a result that is kept.
     """
 
     def __init__(self, parser: DetectorParser, lock: CallLock) -> None: ...
@@ -204,10 +204,25 @@ class GuardChannel:
 
     def __init__(self, page: int, link: int) -> None: ...
 
-    def ask(self, arrays: list, to: Sequence[int], timeout_s: float, worker: int, process: int, slots: GuardSlots | None = None) -> str:
+    def ask(self, arrays: list, to: Sequence[int], sizes: Sequence[int], timeout_s: float, worker: int, process: int, slots: GuardSlots | None = None) -> str:
         """
-        Copy arrays to addresses, but those that are in slots, post a request and wait: 'given', 'died', 'late' or 'nonsense'.
+        Copy arrays of so many bytes to addresses, but those that are in slots, post a request and wait: 'given', 'died', 'late', 'nonsense' or 'closed'.
         """
+
+    @property
+    def busy(self) -> bool:
+        """A request is under way, or its answer is not read."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object | None, error: object | None, trace: object | None) -> None: ...
+
+    @property
+    def closed(self) -> bool:
+        """The worker was ended: no answer is waited for."""
+
+    @closed.setter
+    def closed(self, arg: bool, /) -> None: ...
 
     def wait(self, timeout_s: float, process: int) -> str: ...
 
@@ -230,9 +245,9 @@ class GuardAsk(QuickCalls):
 
     def __init__(self, lock: CallLock) -> None: ...
 
-    def learn(self, network: object, params: object, layers: dict, offsets: Sequence[int], channel: GuardChannel, worker: int, process: int, slots: GuardSlots, timeout_s: float, inputs: int, outputs: int, outputs_size: int, most: int, calls: int) -> None:
+    def learn(self, network: object, params: object, layers: dict, offsets: Sequence[int], sizes: Sequence[int], channel: GuardChannel, worker: int, process: int, slots: GuardSlots, timeout_s: float, inputs: int, outputs: int, outputs_size: int, most: int, calls: int, owner: object) -> None:
         """
-        The worker has been prepared for calls with these; the lock is held. `offsets`: of the input region, where tensors are copied to that are in no slot. `calls`: as many are done, then Python is asked.
+        The worker has been prepared for calls with these; the lock is held. `offsets`: of the input region, where tensors are copied to that are in no slot; `sizes`: their bytes. `calls`: as many are done, then Python is asked. `owner`: of the memory.
         """
 
 class GuardCalls:

@@ -2,4 +2,4 @@
 
 __all__ = ["NATIVE_API"]
 
-NATIVE_API = "58c810e2987a"
+NATIVE_API = "68216c22afeb"

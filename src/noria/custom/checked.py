@@ -62,13 +62,22 @@ class Checked(_native.QuickCaller, Generic[P, R]):
         Raises:
             ParserError: the parser raised, or returned something that is no result.
         """
+        return self.check(self.told(self._parser, layers, network, params), params)
+
+    def told(
+        self,
+        parser: Callable[..., Any],
+        layers: Mapping[str, Layer],
+        network: NetworkInfo,
+        params: P,
+    ) -> Any:
+        """What a parser returns, its exceptions told as errors."""
         try:
-            returned: Any = self._parser(layers, network, params)
+            return parser(layers, network, params)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # also sys.exit(0), which would look like success
             raise failed(error, self.where, self._folder, layers) from error
-        return self.check(returned, params)
 
     def check(self, returned: Any, params: P) -> R:
         """What a call makes of a parser's result; the same errors."""

@@ -78,9 +78,17 @@ class CppBoxParser(_WithThresholds):
         self.calls: Any = _native.DetectorCalls(native, self.lock)
 
     def parse(
-        self, layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
+        self,
+        layers: Mapping[str, Layer],
+        network: NetworkInfo,
+        params: DetectionParams,
+        *,
+        kept: bool = False,
     ) -> tuple[Detections, bool]:
         """Call the function on one frame.
+
+        Args:
+            kept: it was called already, by `DetectorCalls`, which kept the result.
 
         Returns:
             What it found, and whether all values are known to be finite.
@@ -92,12 +100,13 @@ class CppBoxParser(_WithThresholds):
         if type(layers) is not dict:
             layers = dict(layers)
         with self.lock:
-            self.enter()
+            if not kept:
+                self.enter()
             try:
                 self.set_params(params)
                 self.set_layers(layers)
                 how = (*size_of(network), *self.box_words, MAX_OBJECTS)
-                found = self.native.parse(layers, *how)
+                found = self.native.parse(layers, *how, kept=kept)
                 if self.box_words[0]:
                     self.calls.learn(network, params, layers, *how)
             except FAILURES as error:
@@ -158,8 +167,16 @@ class CheckedCppParser(CheckedParser):
     def further(
         self, layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
     ) -> Detections:
-        """A call that is not like the last one, or whose result is not just sound boxes."""
-        detections, sound = self._cpp.parse(layers, network, params)
+        """A call that is not like the last one."""
+        return self._checked(*self._cpp.parse(layers, network, params), params)
+
+    def finish(
+        self, layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
+    ) -> Detections:
+        """A call that was done natively, and whose result is not just sound boxes."""
+        return self._checked(*self._cpp.parse(layers, network, params, kept=True), params)
+
+    def _checked(self, detections: Detections, sound: bool, params: DetectionParams) -> Detections:
         if sound and len(detections.scores) <= MAX_OBJECTS:
             return detections
         return self.check(detections, params)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -34,6 +35,8 @@ from noria.notices import Notice, note_once
 __all__ = ["GuardedLibrary"]
 
 _HERE = "noria.custom.guard.operations"
+
+Tensors = dict[str, npt.NDArray[Any]]
 
 
 class GuardedLibrary:
@@ -210,19 +213,27 @@ class GuardedLibrary:
         layers: Mapping[str, Layer],
         network: NetworkInfo,
         params: Params,
+        asked: str | None = None,
     ) -> Any:
-        """One call of a parser in the worker; whose results are still to be checked."""
+        """One call of a parser in the worker; whose results are still to be checked.
+
+        Args:
+            asked: how the call ended, if it was asked for natively; else None.
+        """
         process = self.process
         lock = process.lock
         with lock:
-            if lock.inside:
+            if asked is None and lock.inside:
                 raise nested(function.where)
             lock.inside = True
             try:
-                asked, function.asked = function.asked, None
                 if asked is None:
                     process.running(function.where)
                 found = self._call(function, layers, network, params, asked)
+                if self.guard == "auto":
+                    self._count_clean()
+                function.learn(layers, network, params, self._before_trust())
+                return found
             except LibraryDied as error:
                 self._prepared = None
                 if error.death is None:
@@ -245,10 +256,6 @@ class GuardedLibrary:
                 raise self._with_limit(error) from None
             finally:
                 lock.inside = False
-            if self.guard == "auto":
-                self._count_clean()
-            function.learn(layers, network, params, self._before_trust())
-            return found
 
     def _call(
         self,
@@ -258,14 +265,17 @@ class GuardedLibrary:
         params: Params,
         asked: str | None,
     ) -> Any:
+        arrays = function.arrays(layers)
         if asked is None and (
-            self._prepared is not function.reference or not function.fits(layers, network, params)
+            self._prepared is not function.reference or not function.fits(arrays, network, params)
         ):
-            function.prepare(layers, network, params)
+            self._prepared = None
+            function.prepare(arrays, network, params)
             self._prepared = function.reference
         found, wrote = self.process.call(
-            function.arrays(layers),
+            list(arrays.values()),
             function.offsets,
+            function.sizes,
             READERS[function.kind],
             function.where,
             shared=not function.in_place,
@@ -330,8 +340,10 @@ class _CheckedBoxes(CheckedParser):
         asked: str,
     ) -> Detections:
         """A call that was asked for natively and ended as `asked`, see `GuardAsk`."""
-        self._function.asked = asked
-        return self.further(layers, network, params)
+
+        answered = partial(self._function, asked=asked)
+
+        return self.check(self.told(answered, layers, network, params), params)
 
     def break_off(self) -> None:
         """The wait for a call that was asked for natively was interrupted."""
@@ -351,6 +363,7 @@ class _Function:
         self.name = name
         self.where = where
         self.offsets: list[int] = []
+        self.sizes: list[int] = []  # bytes of each tensor
         self.notices: list[Notice] = []
         self.in_place = False  # it decodes in place: tensors are copied for it
         self.reference = weakref.ref(self)
@@ -359,11 +372,16 @@ class _Function:
         self._layout: list[tuple[str, npt.DTypeLike, tuple[int, ...]]] = []
         self._network: NetworkInfo | None = None
         self._params: Params | None = None
-        self.asked: str | None = None  # how a call ended that was asked for natively
         self.quick = _native.GuardAsk(library.process.lock)
 
-    def __call__(self, layers: Mapping[str, Layer], network: NetworkInfo, params: Any) -> Any:
-        return self._library.call(self, layers, network, params)
+    def __call__(
+        self,
+        layers: Mapping[str, Layer],
+        network: NetworkInfo,
+        params: Any,
+        asked: str | None = None,
+    ) -> Any:
+        return self._library.call(self, layers, network, params, asked)
 
     def open(self) -> None:
         """Find the function in the worker.
@@ -383,37 +401,34 @@ class _Function:
         """Have the next calls like this one done natively, as many, if that can be."""
         if self.kind != "bbox" or self.in_place or type(layers) is not dict:
             return
-        self._library.process.learn_boxes(self.quick, layers, self.offsets, network, params, calls)
+        places = self.offsets, self.sizes
+        self._library.process.learn_boxes(self.quick, layers, places, network, params, calls)
 
     def break_off(self) -> None:
         """End the worker: the answer would be taken for that of the next call."""
         self._library.process.close()
 
-    def fits(self, layers: Mapping[str, Layer], network: NetworkInfo, params: Params) -> bool:
+    def fits(self, arrays: Tensors, network: NetworkInfo, params: Params) -> bool:
         """Whether the worker is prepared for a call with these."""
         return (
             params is self._params
             and (network is self._network or network == self._network)
-            and self._layout == [(n, x.data.dtype, x.data.shape) for n, x in layers.items()]
+            and self._layout == [(n, x.dtype, x.shape) for n, x in arrays.items()]
         )
 
-    def arrays(self, layers: Mapping[str, Layer]) -> list[npt.NDArray[Any]]:
-        """The tensors as they can be copied."""
-        return [
-            x.data if x.data.flags.c_contiguous else np.ascontiguousarray(x.data)
-            for x in layers.values()
-        ]
+    def arrays(self, layers: Mapping[str, Layer]) -> Tensors:
+        """The tensors as they can be copied: views, which nobody else gives another shape."""
+        return {name: np.ascontiguousarray(x.data).view() for name, x in layers.items()}
 
-    def prepare(self, layers: Mapping[str, Layer], network: NetworkInfo, params: Params) -> None:
+    def prepare(self, arrays: Tensors, network: NetworkInfo, params: Params) -> None:
         """Tell the worker where tensors will be, and the parameters.
 
         Each tensor ends where a page ends (its start is a multiple of 64 bytes): the worker makes
         the page behind it one that cannot be written.
         """
         described, offsets = [], []
-        end = wire.page_ceil(4096 + len(repr(params_json(params))) + 256 * len(layers))
-        for layer in layers.values():
-            data = layer.data
+        end = wire.page_ceil(4096 + len(repr(params_json(params))) + 256 * len(arrays))
+        for data in arrays.values():
             room = wire.page_ceil(max(data.nbytes, 1))
             start = end + room - (-(-data.nbytes // 64) * 64)
             offsets.append(start)
@@ -423,12 +438,12 @@ class _Function:
         process.grow_inputs(end, self.where)
         payload = {
             "parser": self._number,
-            "names": list(layers),
+            "names": list(arrays),
             "network": network_json(network),
             "params": params_json(params),
             "_arrays": described,
         }
         process.invoke(f"{_HERE}:prepare", payload, what=self.where)
-        self.offsets = offsets
-        self._layout = [(n, x.data.dtype, x.data.shape) for n, x in layers.items()]
+        self.offsets, self.sizes = offsets, [x.nbytes for x in arrays.values()]
+        self._layout = [(n, x.dtype, x.shape) for n, x in arrays.items()]
         self._network, self._params = network, params

@@ -25,6 +25,7 @@ from noria.custom.guard.messages import arrays_in, error_from, put_arrays
 from noria.custom.guard.options import GuardOptions
 from noria.custom.guard.wire import Nonsense, Region, Writer, control_words, new_memory
 from noria.custom.validate import MAX_OBJECTS
+from noria.errors import ParserError
 from noria.meta import Layer, NetworkInfo
 
 __all__ = ["FORGIVEN_AFTER", "GuardedProcess"]
@@ -36,6 +37,7 @@ _HANG_REPORT_S = 1.0
 _SIDE_LIMIT = 1 << 23  # more than a second of reading JSON
 
 Arrays = list[npt.NDArray[Any]]
+Places = tuple[list[int], list[int]]  # where arrays are copied to, and their bytes
 
 
 class _Running:
@@ -44,6 +46,7 @@ class _Running:
     def __init__(self, options: GuardOptions, python: bool, results: int) -> None:
         self.fds: dict[str, int] = {}
         self.owner = os.getpid()
+        self.channel: Any = None
         try:
             for name, size in (
                 ("page", wire.CONTROL_BYTES),
@@ -107,6 +110,8 @@ class _Running:
         return size >= 4 and os.pread(self.fds["report"], 4, size - 4) == b"end\n"
 
     def close(self) -> None:
+        if self.channel is not None:
+            self.channel.closed = True
         if "process" in self.fds and self.owner == os.getpid():  # not in a forked child
             end_process(self.fds["process"])
         for fd in self.fds.values():
@@ -133,6 +138,21 @@ class _standard_streams:
     def __exit__(self, *_: object) -> None:
         for fd in self._opened:
             os.close(fd)
+
+
+def _require_free(running: _Running, what: str) -> None:
+    """Refuse to ask a worker while it is asked, until its answer was read: the answers would be
+    taken for one another.
+
+    Raises:
+        ParserError: it is asked already, by this thread.
+    """
+    if running.channel.busy:
+        raise ParserError(
+            "its worker is asked while it is asked, by the same thread",
+            where=what,
+            fix="a signal handler or a finaliser does so: it can set a flag instead",
+        )
 
 
 class GuardedProcess:
@@ -233,17 +253,20 @@ class GuardedProcess:
         with self.lock:
             running = self.running(what)
             timeout_s = self.options.load_timeout_s if timeout_s is None else timeout_s
-            self._put_message(running, function, payload or {}, list(arrays), what)
-            side = self._exchange(running, [], [], timeout_s, what)
-            try:
-                return dict(side["payload"]), arrays_in(side["arrays"], running.outputs)
-            except (KeyError, TypeError, ValueError, Nonsense) as error:
-                raise self.died("nonsense", what, timeout_s) from error
+            _require_free(running, what)
+            with running.channel:
+                self._put_message(running, function, payload or {}, list(arrays), what)
+                side = self._exchange(running, [], ([], []), timeout_s, what)
+                try:
+                    return dict(side["payload"]), arrays_in(side["arrays"], running.outputs)
+                except (KeyError, TypeError, ValueError, Nonsense) as error:
+                    raise self.died(running, "nonsense", what, timeout_s) from error
 
     def call(
         self,
         arrays: list[npt.NDArray[Any]],
         offsets: list[int],
+        sizes: list[int],
         read: Callable[[memoryview, Region, int], Any],
         what: str,
         *,
@@ -253,6 +276,7 @@ class GuardedProcess:
         """One call of what was prepared last, the arrays copied to `offsets` of the input region.
 
         Args:
+            sizes: bytes of the arrays, as it was prepared.
             shared: those of `arena` are not copied.
             asked: how the call ended, if it was done natively.
 
@@ -263,28 +287,48 @@ class GuardedProcess:
             LibraryDied, NoriaError: as `invoke`.
         """
         running = self._running
-        if running is None or asked == "closed":
-            raise self._closed(what)
-        if asked is None:
-            running.words[wire.OP] = wire.CALL
-            slots = self.arena.slots if shared else None
-            to = [running.inputs.address + offset for offset in offsets]
-            self._exchange(running, arrays, to, self.options.timeout_s, what, slots)
-        else:
+        if running is None or (asked is not None and not running.channel.busy):
+            raise self._closed(what)  # or it is another one
+        if asked is not None:
             self._take_side(running, asked, self.options.timeout_s, what)
+            return self._called(running, arrays, (offsets, sizes), read, what, shared)
+        _require_free(running, what)
+        with running.channel:
+            self._post_call(running, arrays, (offsets, sizes), what, shared)
+            return self._called(running, arrays, (offsets, sizes), read, what, shared)
+
+    def _post_call(
+        self, running: _Running, arrays: Arrays, places: Places, what: str, shared: bool
+    ) -> None:
+        running.words[wire.OP] = wire.CALL
+        to = [running.inputs.address + offset for offset in places[0]]
+        slots = self.arena.slots if shared else None
+        self._exchange(running, arrays, (to, places[1]), self.options.timeout_s, what, slots)
+
+    def _called(
+        self,
+        running: _Running,
+        arrays: Arrays,
+        places: Places,
+        read: Callable[[memoryview, Region, int], Any],
+        what: str,
+        shared: bool,
+    ) -> tuple[Any, bool]:
+        """What a call that was answered found; it is repeated if it wants its arrays copied."""
         if shared and running.words[wire.WROTE] == wire.NOT_SHARED:
-            return self.call(arrays, offsets, read, what, shared=False)[0], True
+            self._post_call(running, arrays, places, what, False)
+            return self._called(running, arrays, places, read, what, False)[0], True
         try:
             found = read(running.words[wire.VALUES :], running.outputs, 0)
             return found, bool(running.words[wire.WROTE])
         except Nonsense as error:
-            raise self.died("nonsense", what, self.options.timeout_s) from error
+            raise self.died(running, "nonsense", what, self.options.timeout_s) from error
 
     def learn_boxes(
         self,
         ask: Any,
         layers: dict[str, Layer],
-        offsets: list[int],
+        to: Places,
         network: NetworkInfo,
         params: Any,
         calls: int,
@@ -292,6 +336,7 @@ class GuardedProcess:
         """Let a `GuardAsk` do calls like the last one, of a detector parser.
 
         Args:
+            to: offsets and sizes of tensors, as `call` was given them.
             calls: as many, then Python is asked again.
         """
         running = self._running
@@ -301,9 +346,8 @@ class GuardedProcess:
         worker = running.channel, running.pid, running.pidfd, self.arena.slots
         places = running.inputs.address, out.address, out.size
         limits = MAX_OBJECTS, calls
-        ask.learn(
-            network, params, layers, offsets, *worker, self.options.timeout_s, *places, *limits
-        )
+        given = network, params, layers, *to, *worker, self.options.timeout_s, *places, *limits
+        ask.learn(*given, running)
 
     def running(self, what: str) -> _Running:
         """The worker, started if there is none.
@@ -314,6 +358,7 @@ class GuardedProcess:
         if self._running is not None and self._running.owner != os.getpid():
             self._running.close()  # this process was forked: that worker is its parent's
             self._running = None
+            self._setting_up = False
         if self._running is not None:
             self._settle()
             return self._running
@@ -365,8 +410,8 @@ class GuardedProcess:
     def _exchange(
         self,
         running: _Running,
-        arrays: list[npt.NDArray[Any]],
-        to: list[int],
+        arrays: Arrays,
+        to: Places,
         timeout_s: float,
         what: str,
         slots: Any = None,
@@ -374,7 +419,7 @@ class GuardedProcess:
         """Post, wait, and read what is said beside the result."""
         running.words[wire.INPUT_SIZE] = running.inputs.size
         try:
-            ending = running.channel.ask(arrays, to, timeout_s, running.pid, running.pidfd, slots)
+            ending = running.channel.ask(arrays, *to, timeout_s, running.pid, running.pidfd, slots)
         except BaseException:  # Ctrl-C: its answer would be taken for that of the next request
             self.close()
             raise
@@ -385,7 +430,7 @@ class GuardedProcess:
     ) -> dict[str, Any]:
         """What is said beside the result of a request that ended so."""
         if ending != "given":
-            raise self.died(ending, what, timeout_s)
+            raise self.died(running, ending, what, timeout_s)
         words = running.words
         try:
             running.outputs.follow(words[wire.OUTPUT_SIZE])
@@ -394,7 +439,7 @@ class GuardedProcess:
             if self._on_news is not None and side:
                 self._on_news(side)
         except (Nonsense, OverflowError, RecursionError, OSError) as nonsense:
-            raise self.died("nonsense", what, timeout_s) from nonsense
+            raise self.died(running, "nonsense", what, timeout_s) from nonsense
         self._count_answers(1)
         if error is not None:
             raise error
@@ -412,13 +457,12 @@ class GuardedProcess:
             self.quick_calls += answered
             self._count_answers(answered)
 
-    def died(self, ending: str, what: str, timeout_s: float) -> LibraryDied:
+    def died(self, running: _Running, ending: str, what: str, timeout_s: float) -> LibraryDied:
         """The error for a worker that is over or will be at once; it is gone afterwards."""
-        self._settle()
-        running, self._running = self._running, None
-        self._holder.running = None
-        if running is None:
+        if running is not self._running or running.channel.closed:
             return self._closed(what)
+        self._settle()
+        self._running = self._holder.running = None
         kind: Ending = "late" if ending == "late" else "died" if ending == "died" else "nonsense"
         report, code = running.end(kind)
         found, trace = describe(report, code, kind, timeout_s)

@@ -1,0 +1,39 @@
+// Work without the GIL, and with it in threads of others.
+#pragma once
+#include <Python.h>
+#include <unistd.h>
+
+// A thread that wants the GIL while the interpreter exits is ended by Python (before 3.14) by unwinding
+// its stack, which no C++ function that cleans up after itself survives: it stays where it is instead.
+template <typename Do>
+auto or_stay(Do act) {
+    try {
+        return act();
+    } catch (...) {  // C functions throw nothing else
+        for (;;) pause();
+    }
+}
+
+class Unlocked {
+public:
+    Unlocked() : state_(PyEval_SaveThread()) {}
+    ~Unlocked() {
+        or_stay([&] { PyEval_RestoreThread(state_); });
+    }
+    Unlocked(const Unlocked &) = delete;
+    Unlocked &operator=(const Unlocked &) = delete;
+
+private:
+    PyThreadState *state_;
+};
+
+class Locked {
+public:
+    Locked() : state_(or_stay([] { return PyGILState_Ensure(); })) {}
+    ~Locked() { PyGILState_Release(state_); }
+    Locked(const Locked &) = delete;
+    Locked &operator=(const Locked &) = delete;
+
+private:
+    PyGILState_STATE state_;
+};
