@@ -62,13 +62,18 @@ def parse(library: CustomLibrary) -> CheckedParser:
 def further(parse: CheckedParser, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """An entry for each call that Python had to do with."""
     calls: list[int] = []
-    original = type(parse).further
 
-    def counted(self: Any, *given: Any) -> Any:
-        calls.append(1)
-        return original(self, *given)
+    def count(name: str) -> None:
+        original = getattr(type(parse), name)
 
-    monkeypatch.setattr(type(parse), "further", counted)
+        def counted(self: Any, *given: Any) -> Any:
+            calls.append(1)
+            return original(self, *given)
+
+        monkeypatch.setattr(type(parse), name, counted)
+
+    count("further")
+    count("finish")
     return calls
 
 

@@ -1,4 +1,7 @@
-// A parser that does what the numbers in its first layer say: kind, count, value, position.
+// A parser that does what the numbers in its first layer say: kind, count, value, position and
+// milliseconds.
+#include <unistd.h>
+
 #include <cmath>
 #include <limits>
 #include <stdexcept>
@@ -23,7 +26,8 @@ extern "C" bool ParseCommand(const std::vector<NvDsInferLayerInfo> &layers,
         box.detectionConfidence = params.perClassPreclusterThreshold[box.classId];
         objects.push_back(box);
     }
-    if (kind == 1) return false;
+    if (kind == 6 || kind == 7) usleep(static_cast<useconds_t>(1000 * data[4]));
+    if (kind == 1 || kind == 7) return false;
     if (kind == 2) throw std::runtime_error("told to");
     if (kind == 3 && count) objects[at % count].top = std::numeric_limits<float>::quiet_NaN();
     if (kind == 4 && count) objects[at % count].classId = 4000000000u;
