@@ -206,6 +206,12 @@ def test_no_message_of_a_broken_worker_is_believed(
     running = process.running("test")
 
     class Broken:
+        busy = closed = False
+
+        def __enter__(self) -> None: ...
+
+        def __exit__(self, *_: object) -> None: ...
+
         def ask(self, *_: object) -> str:
             running.outputs.ensure(len(text))
             running.outputs.put(0, text)
