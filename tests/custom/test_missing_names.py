@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -135,3 +136,14 @@ def test_case_and_prefix_never_hide_a_name(names: list[str], data: st.DataObject
 
 def test_nothing_there() -> None:
     assert missing_name_hints("a", [], kind="functions") == ["it has no functions at all"]
+
+
+@pytest.mark.parametrize("name", ["ParseYoloX", "a" * 5000])
+def test_hostile_names_take_no_time_and_no_room(name: str) -> None:
+    names = [f"NvDsInferParseCustom{i:05d}" for i in range(20_000)]
+    names += ["NvDsInferParse_Yolo_X", "ab" * 500_000, *(f"{i}" * 400 for i in range(1000, 2000))]
+    start = time.monotonic()
+    hints = missing_name_hints(name, names, kind="functions")
+    assert time.monotonic() - start < 5
+    assert max(map(len, hints)) < 10_000
+    assert len(name) > 100 or "did you mean NvDsInferParse_Yolo_X?" in hints

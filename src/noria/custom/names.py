@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from difflib import SequenceMatcher
+from heapq import nlargest
 
 from noria import _native
 
@@ -12,6 +13,8 @@ __all__ = ["alternatives", "demangled", "missing_name_hints", "near_names", "par
 
 SHOWN = 12
 SUGGESTED = 3
+LONGEST = 256  # letters of a name that is compared, or shown whole
+COMPARED = 2000  # names
 _NEAR = 0.6
 
 # What names of parsers begin with, and what therefore does not tell them apart.
@@ -65,7 +68,7 @@ def missing_name_hints(
         for n in others[:SUGGESTED]
     ]
     more = f", … and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    hints.append(f"its {kind}: {', '.join(ranked[:SHOWN])}{more}")
+    hints.append(f"its {kind}: {', '.join(map(_shown, ranked[:SHOWN]))}{more}")
     return hints
 
 
@@ -73,11 +76,27 @@ def near_names(name: str, names: Iterable[str]) -> dict[str, float]:
     """Those of `names` that are similar, the most similar first, and how similar: up to 1.
 
     Upper and lower case are alike, as are names with and without what all parsers' names begin
-    with, which counts for little besides.
+    with, which counts for little besides. Of very many names only those that share most with it are
+    compared, and none that are longer than names are.
     """
-    found = [(*_nearness(name, n), n) for n in names]
+    compared = [n for n in names if len(n) <= LONGEST] if len(name) <= LONGEST else []
+    if len(compared) > COMPARED:
+        wanted = _pieces(name)
+        shared = {n: len(wanted & _pieces(n)) / (3 + len(n)) for n in compared}
+        compared = nlargest(COMPARED, compared, key=lambda n: shared[n])
+    found = [(*_nearness(name, n), n) for n in compared]
     found.sort(key=lambda f: (-f[0], -f[1], f[2]))
     return {n: near for near, _, n in found if near >= _NEAR}
+
+
+def _pieces(name: str) -> set[str]:
+    """What similar names share: all three letters that follow one another."""
+    plain = name.lower().replace("_", "")
+    return {plain[i : i + 3] for i in range(len(plain) - 2)}
+
+
+def _shown(name: str) -> str:
+    return name if len(name) <= LONGEST else f"{name[:LONGEST]}…"
 
 
 def _nearness(name: str, other: str) -> tuple[float, float]:

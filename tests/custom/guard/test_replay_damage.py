@@ -93,6 +93,16 @@ DAMAGE: list[tuple[str, Callable[[Path], object], str]] = [
     ("layer_0.npy", lambda f: np.save(f, np.array(["a"])), "it has <U1, not numbers"),
     (
         "layer_0.npy",
+        lambda f: f.write_bytes(b"\x93NUMPY\x01\0" + (99).to_bytes(2, "little") + b"(" * 99),
+        "EOF in multi-line statement",
+    ),
+    (
+        "case.json",
+        _said(layers=[{"name": str(i), "file": "layer_0.npy"} for i in range(5000)]),
+        "it has 5000 layers, and at most 4096 are read",
+    ),
+    (
+        "layer_0.npy",
         lambda f: f.write_bytes(f.read_bytes().replace(b"(12,), }        ", b"(1000000000,), }")),
         "it has 176 bytes; float32 (1000000000,) is 4000000128",
     ),

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from math import prod
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, cast, get_args
 
 import numpy as np
@@ -30,13 +31,14 @@ __all__ = ["Call", "Case", "CaseSaver", "load_case", "save_case"]
 KEPT = 20  # folders
 MAX_CASES = 3  # saved by one library
 MAX_BYTES = 1 << 29
+MAX_ARRAYS = 4096
 MAX_CASE = 16 << 20  # bytes of `case.json`: labels and thresholds of many classes
 _LIMITS = GuardOptions()
 _KINDS: tuple[CaseKind, ...] = (
     *get_args(ParserKind), "inputs", "load", "network", "build", "plugin",
 )  # fmt: skip
 _DAMAGE = (OSError, ValueError, TypeError, KeyError, AttributeError, EOFError, RecursionError,
-           OverflowError, MemoryError, NoriaError)  # fmt: skip
+           OverflowError, MemoryError, TokenError, NoriaError)  # fmt: skip
 _KIND_OF_JSON = {list: "a list", str: "text", int: "a number", float: "a number",
                  bool: "a boolean", type(None): "null"}  # fmt: skip
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -124,6 +126,8 @@ def save_case(case: Case, arrays: Arrays, error: LibraryDied, folder: Path | Non
     size = sum(array.nbytes for array in arrays.values())
     if size > MAX_BYTES:
         return f"they have {size >> 20} MiB"
+    if len(arrays) > MAX_ARRAYS:
+        return f"they are {len(arrays)} tensors"
     folder = folder or crash_folder()
     now = datetime.now(UTC)
     name = f"{now:%Y%m%d-%H%M%S.%f}-{case.library.stem[:80]}-{case.name[:80]}"
@@ -153,10 +157,10 @@ def save_case(case: Case, arrays: Arrays, error: LibraryDied, folder: Path | Non
         _write(target, described)
         (target / "report.txt").write_text(_report(case, error))
     except (OSError, ValueError, NoriaError) as problem:
-        with suppress(OSError):
+        with suppress(OSError, ValueError):
             shutil.rmtree(target)
         found = problem.found if isinstance(problem, NoriaError) else str(problem)
-        return f"{target}: {problem.strerror if isinstance(problem, OSError) else found}"
+        return f"{target}: {getattr(problem, 'strerror', None) or found}"
     _forget_old(folder)
     if error.death is not None:
 
@@ -187,6 +191,8 @@ def load_case(folder: Path) -> tuple[Case, dict[str, npt.NDArray[Any]], dict[str
         timeout_s = _number(said.get("timeout", _LIMITS.timeout_s))
         memory_mib = int(_number(said.get("memory", _LIMITS.memory_mib)))
         named = [(str(entry["name"]), Path(entry["file"]).name) for entry in said["layers"]]
+        if len(named) > MAX_ARRAYS:
+            raise ValueError(f"it has {len(named)} layers, and at most {MAX_ARRAYS} are read")
         if len(dict(named)) != len(named):
             raise ValueError("two of its layers have one name")
     except _DAMAGE as error:
