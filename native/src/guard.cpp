@@ -147,6 +147,7 @@ void bind_guard(nb::module_ &m) {
             },
             "start"_a, "bytes"_a, "offset"_a, "mapped"_a);
     m.attr("GUARD_HUGE_PAGE") = guard_huge_page;
+    m.attr("GUARD_GAP") = guard_gap;
     nb::dict words;
     words["OP"] = guard_op;
     words["MESSAGE_BYTES"] = guard_message_bytes;

@@ -13,16 +13,19 @@ namespace {
 constexpr int MADV_COLLAPSE = 25;  // Linux 6.1
 #endif
 
-// Address space whose start has the same place in a huge page as the bytes have in the file.
+// Address space for bytes and the gap. The start of large ones has the same place in a huge page as
+// the bytes have in the file.
 uintptr_t reserve(uint64_t offset, size_t bytes) {
-    const size_t room = bytes + guard_huge_page;
+    const size_t spare = bytes >= guard_huge_page ? guard_huge_page : 0, kept = bytes + guard_gap;
+    const size_t room = kept + spare;
     void *at = mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) throw std::runtime_error(std::strerror(errno));
     const auto first = reinterpret_cast<uintptr_t>(at);
+    if (!spare) return first;
     const uintptr_t start = first + (offset - first) % guard_huge_page;
     if (start > first) munmap(at, start - first);
-    if (start + bytes < first + room)
-        munmap(reinterpret_cast<void *>(start + bytes), first + room - start - bytes);
+    if (start + kept < first + room)
+        munmap(reinterpret_cast<void *>(start + kept), first + room - start - kept);
     return start;
 }
 
@@ -31,13 +34,12 @@ uintptr_t reserve(uint64_t offset, size_t bytes) {
 GuardMapping::GuardMapping(int file, uint64_t offset, size_t bytes, bool writable)
     : bytes_(bytes) {
     const int rights = writable ? PROT_READ | PROT_WRITE : PROT_READ;
-    const bool large = bytes >= guard_huge_page;
-    void *place = large ? reinterpret_cast<void *>(reserve(offset, bytes)) : nullptr;
-    void *at = mmap(place, bytes, rights, MAP_SHARED | MAP_POPULATE | (large ? MAP_FIXED : 0), file,
+    void *place = reinterpret_cast<void *>(reserve(offset, bytes));
+    void *at = mmap(place, bytes, rights, MAP_SHARED | MAP_POPULATE | MAP_FIXED, file,
                     static_cast<off_t>(offset));
     if (at == MAP_FAILED) {
         const int why = errno;
-        if (large) munmap(place, bytes);
+        munmap(place, bytes + guard_gap);
         throw std::runtime_error(std::strerror(why));
     }
     address_ = reinterpret_cast<uintptr_t>(at);
@@ -48,7 +50,7 @@ GuardMapping::GuardMapping(int file, uint64_t offset, size_t bytes, bool writabl
     if (whole) madvise(static_cast<char *>(at) + before, whole, MADV_COLLAPSE);
 }
 
-GuardMapping::~GuardMapping() { munmap(reinterpret_cast<void *>(address_), bytes_); }
+GuardMapping::~GuardMapping() { munmap(reinterpret_cast<void *>(address_), bytes_ + guard_gap); }
 
 void GuardSlots::add(const Slot &slot) {
     const auto at = std::upper_bound(

@@ -6,8 +6,12 @@
 #include <vector>
 
 constexpr size_t guard_huge_page = size_t{1} << 21;
+// Address space behind a tensor that nothing can be read from or written to: code that runs past the
+// end by more than a page meets it before anything else.
+constexpr size_t guard_gap = size_t{1} << 20;
 
-// A piece of a file, mapped as long as this lives. All pages are there from the start.
+// A piece of a file, mapped as long as this lives, with a gap behind it. All pages are there from the
+// start.
 class GuardMapping {
 public:
     // `offset` and `bytes` are whole pages. Throws std::runtime_error if it cannot be mapped.

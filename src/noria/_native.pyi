@@ -282,6 +282,8 @@ class GuardSlots:
 
 GUARD_HUGE_PAGE: int = 2097152
 
+GUARD_GAP: int = 1048576
+
 GUARD_WORDS: dict = ...
 
 GUARD_MAX_PLACES: int = 146

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from noria.custom import open_library
 from noria.custom.guard import GuardOptions, LibraryDied, keeper
 from noria.custom.guard.arena import MIN_BYTES, OutputArena
 from noria.custom.guard.library import GuardedLibrary
+from noria.custom.guard.replay import repeat
+from noria.custom.guard.repro import load_case
 from noria.infer.inferencer import Inferencer
 from noria.media.frame import Frame
 from noria.meta import DetectionParams, Layer, NetworkInfo
@@ -110,6 +113,28 @@ def test_writing_behind_an_item_harms_no_other(guarded: GuardedLibrary) -> None:
         sums(guarded, "ParseBehind", batch[1])
     assert (batch == 5).all()
     assert sums(guarded, "ParseSum", batch[2]) == [SIZE * 5], "the next worker sees it, too"
+
+
+@pytest.mark.parametrize("writes", [False, True])
+@pytest.mark.parametrize("far", [1_500, 100_000, 250_000])  # numbers of 4 bytes
+@pytest.mark.parametrize("size", [8, SIZE])
+def test_leaving_a_tensor_is_noticed_and_repeated(
+    guarded: GuardedLibrary, size: int, far: int, writes: bool
+) -> None:
+    """By more than a page; whether the tensor is shared, or so small that it is copied."""
+    tensor = np.zeros(size, np.float32) if size < SIZE else taken(guarded).reshape(-1)
+    tensor[:2] = far, writes
+    behind = sums(guarded, "ParseSum", tensor, np.ones(SIZE, np.float32))
+    assert behind == [far + writes, SIZE]
+    what = "writing" if writes else "reading"
+    wanted = rf"crashed \(SIGSEGV\), {what} past the end of output layer layer0 \({4 * size:,} "
+    with pytest.raises(LibraryDied, match=wanted) as caught:
+        sums(guarded, "ParseFar", tensor)
+    (folder,) = re.findall(r"noria replay (\S+)", str(caught.value))
+    case, arrays, _ = load_case(Path(folder))
+    with pytest.raises(LibraryDied, match=wanted):
+        repeat(case, arrays, case.library, guard=True, timeout_s=60)
+    assert sums(guarded, "ParseSum", tensor) == [far + writes]
 
 
 def test_memory_is_used_again_when_nobody_has_it(guarded: GuardedLibrary) -> None:

@@ -33,6 +33,19 @@ PARSER(ParseInPlace) {
     return true;
 }
 
+// Reads or writes (second number) so many numbers (first) behind the end.
+PARSER(ParseFar) {
+    volatile float *data = static_cast<float *>(layers[0].buffer);
+    const unsigned int at = layers[0].inferDims.numElements + static_cast<unsigned int>(data[0]);
+    if (data[1] != 0) data[at] = 1;
+    NvDsInferObjectDetectionInfo o = {};
+    o.left = data[at];
+    o.width = o.height = 1;
+    o.detectionConfidence = 0.5f;
+    objects.push_back(o);
+    return true;
+}
+
 PARSER(ParseBehind) {
     float *data = static_cast<float *>(layers[0].buffer);
     for (unsigned int i = 0; i < 4096; ++i) data[layers[0].inferDims.numElements + i] = 1;

@@ -433,7 +433,7 @@ class _Function:
             start = end + room - (-(-data.nbytes // 64) * 64)
             offsets.append(start)
             described.append([data.dtype.str, list(data.shape), start])
-            end += room + wire.PAGE
+            end += room + wire.PAGE + wire.GAP
         process = self._library.process
         process.grow_inputs(end, self.where)
         payload = {

@@ -18,6 +18,7 @@ from noria.custom.guard.given import (
     ParserGiven,
     PluginGiven,
 )
+from noria.custom.guard.library import GuardedLibrary
 from noria.custom.guard.limit import limited
 from noria.custom.guard.messages import notices_from
 from noria.custom.guard.options import GuardOptions
@@ -142,10 +143,21 @@ def _with_library(case: Case, arrays: Arrays, how: _How) -> tuple[str, list[Noti
         with how.limited(case.name):
             fill(filled, given.network, given.max_batch)
         return f"the function filled {_arrays(filled)}", library.decisions
-    layers = {name: Layer(name, data) for name, data in arrays.items()}
+    layers = {name: Layer(name, _placed(data, library)) for name, data in arrays.items()}
     with how.limited(case.name):
         found = parser(layers, given.network, given.params)
     return f"the function returned {found!r}", [*library.decisions, *parser.notices]
+
+
+def _placed(data: npt.NDArray[Any], library: CustomLibrary) -> npt.NDArray[Any]:
+    """Where an engine would have made it: what lies behind it there is the same."""
+    if not isinstance(library, GuardedLibrary):
+        return data
+    place = library.output_memory.take(data.dtype, data.shape)
+    if place is None:
+        return data
+    np.copyto(place, data)
+    return place
 
 
 def _open(case: Case, how: _How) -> CustomLibrary:

@@ -47,7 +47,7 @@ class Worker:
         self.library: CustomLibrary | None = None
         self.kept: dict[int, Any] = {}
         self.parsers: list[tuple[ParserKind, Checked[Any, Any], str]] = []
-        self._tensors = Tensors(self.inputs, results)
+        self._tensors = Tensors(results)
         self._call: Callable[[dict[str, Layer]], Any] | None = None
         self._kind: ParserKind = "bbox"
         self._function = ""
@@ -113,6 +113,10 @@ class Worker:
 
     def _message(self, out: Writer) -> dict[str, Any]:
         self._native_calls = None
+        with self._tensors.unprotected():
+            return self._asked(out)
+
+    def _asked(self, out: Writer) -> dict[str, Any]:
         self.inputs.follow(self._words[wire.INPUT_SIZE])
         request = json.loads(self.inputs.take(0, self._words[wire.MESSAGE_BYTES]))
         module, _, name = request["do"].partition(":")
@@ -201,10 +205,10 @@ class GuardedMap:
         size = 4 * height * width
         room = wire.page_ceil(size)
         if room != self._pages:
-            self._memory = np.frombuffer(mmap.mmap(-1, room + wire.PAGE), np.uint8)
+            self._memory = np.frombuffer(mmap.mmap(-1, room + wire.GAP), np.uint8)
             self._pages = room
             start = int(self._memory.__array_interface__["data"][0])
-            _native.guard_protect(start + room, wire.PAGE, False, False)
+            _native.guard_protect(start + room, wire.GAP, False, False)
             _native.guard_set_region(MAP_REGION, start + room - size, start + room, "the class map")
         assert self._memory is not None
         found = self._memory[room - size : room].view(np.int32).reshape(height, width)

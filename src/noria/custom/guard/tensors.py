@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,6 @@ import numpy.typing as npt
 
 from noria import _native
 from noria.custom.guard import wire
-from noria.custom.guard.wire import Region
 from noria.meta import Layer
 
 __all__ = ["MAP_REGION", "CannotShare", "Tensors"]
@@ -31,37 +32,45 @@ class CannotShare(Exception):
 class Tensors:
     """Where the layers of a call are.
 
-    Each copied tensor is followed by a page that can only be read. Shared ones can only be read
-    themselves; the first write makes a copy of their pages for this process, see `guard_crash.h`.
+    Each tensor is followed by a page that can only be read, then by a gap. Shared ones can only be
+    read themselves; the first write makes a copy of their pages for this process, see
+    `guard_crash.h`.
     """
 
-    def __init__(self, inputs: Region, results: int) -> None:
-        self._inputs = inputs
+    def __init__(self, results: int) -> None:
         self._results = results
         self._slots: dict[int, Any] = {}
         self._names: list[str] = []
         self._arrays: list[npt.NDArray[Any]] = []
-        self._protected: list[int] = []
-        self._protected_in = 0
+        self._protected: list[int] = []  # pages behind tensors
         self._known: dict[tuple[int, ...], tuple[dict[str, Layer], Shown]] = {}
         self._current: tuple[int, ...] | None = None
 
     def prepare(self, names: list[str], arrays: list[npt.NDArray[Any]]) -> None:
-        """From now on calls have these layers; `arrays` are where copies will be."""
+        """From now on calls have these layers; `arrays` are where copies will be.
+
+        To be called while nothing is protected.
+        """
         self._names, self._arrays = names, arrays
         self._known.clear()
         self._current = None
-        if self._protected_in == self._inputs.address:  # else that mapping is no longer used
-            for page in self._protected:
-                _native.guard_protect(page, wire.PAGE, True, True)
-        self._protected, self._protected_in = [], self._inputs.address
+        self._protected = [wire.page_ceil(_address(a) + a.nbytes) for a in arrays if a.nbytes]
         for i in range(MAP_REGION):
             _native.guard_set_region(i, 0, 0, "")
-        for array in arrays:
-            if array.nbytes:
-                page = wire.page_ceil(_address(array) + array.nbytes)
-                _native.guard_protect(page, wire.PAGE, True, False)
-                self._protected.append(page)
+
+    @contextmanager
+    def unprotected(self) -> Iterator[None]:
+        """A message takes the place of copies: all of the input region can be read meanwhile."""
+        self._protect(False)
+        try:
+            yield
+        finally:
+            self._protect(True)
+
+    def _protect(self, protect: bool) -> None:
+        for page in self._protected:
+            _native.guard_protect(page, wire.PAGE, True, not protect)
+            _native.guard_protect(page + wire.PAGE, wire.GAP, not protect, not protect)
 
     def layers(self, words: memoryview) -> dict[str, Layer]:
         """The layers of the call that the words of the control page are about.

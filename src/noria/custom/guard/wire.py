@@ -37,6 +37,7 @@ __all__ = [
 
 CONTROL_BYTES = 4096
 PAGE = mmap.PAGESIZE
+GAP = _native.GUARD_GAP
 INPUT_BYTES = 1 << 16  # at the start
 MAX_RESULT_BYTES = (1 << 30) + (1 << 26)
 """Most bytes of one result: masks of a frame may have 1 GiB, and its boxes come with them."""
