@@ -2,4 +2,4 @@
 
 __all__ = ["NATIVE_API"]
 
-NATIVE_API = "68216c22afeb"
+NATIVE_API = "439f88a77068"
