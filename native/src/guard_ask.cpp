@@ -15,16 +15,17 @@ namespace {
 
 constexpr double most_seconds = 1e9;  // a limit beyond is none, and the clock has no number for it
 
-}  // namespace
-
-const char *guard_wait(GuardChannel &channel, double timeout_s, int process) {
+// `first` is done before the wait, both without the GIL.
+template <typename First>
+const char *wait_after(First first, GuardChannel &channel, double timeout_s, int process) {
     const std::chrono::duration<double> limit(std::min(timeout_s, most_seconds));
     const auto end =
         GuardClock::now() + std::chrono::duration_cast<GuardClock::duration>(limit);
-    while (true) {
+    for (bool begun = false;; begun = true) {
         GuardAnswer answer;
         {
             Unlocked unlocked;
+            if (!begun) first();
             answer = channel.wait(end, process);
         }
         if (answer == GuardAnswer::given) return "given";
@@ -34,6 +35,12 @@ const char *guard_wait(GuardChannel &channel, double timeout_s, int process) {
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
         if (channel.closed) return "closed";  // by a handler
     }
+}
+
+}  // namespace
+
+const char *guard_wait(GuardChannel &channel, double timeout_s, int process) {
+    return wait_after([] {}, channel, timeout_s, process);
 }
 
 // The worker could not tell whose page it is when it is written to.
@@ -62,11 +69,8 @@ void GuardRequest::add(const Py_buffer &tensor, uintptr_t to, const GuardSlots *
 
 const char *GuardRequest::ask(const GuardWorker &worker, double timeout_s) {
     const GuardChannel::Together together(worker.channel, worker.id);
-    {
-        Unlocked unlocked;
-        worker.channel.post(copies_, places_);
-    }
-    return guard_wait(worker.channel, timeout_s, worker.process);
+    const auto post = [&] { worker.channel.post(copies_, places_); };
+    return wait_after(post, worker.channel, timeout_s, worker.process);
 }
 
 namespace {
