@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from noria.config.model_files import model_kind
 from noria.custom.elf import ElfError, ElfFile
+from noria.custom.marks import made_for_tensorrt
 from noria.custom.missing import no_such_function
 from noria.engine.model_source import MadeSource
 from noria.errors import CustomLibraryError
@@ -70,7 +71,7 @@ def engine_source(cfg: ModelConfig, notes: list[Notice]) -> MadeSource | None:
     function = function_of(cfg, exported)
     from noria.custom.host.loading import uses_host
 
-    ours = uses_host(elf)
+    ours = uses_host(elf) or (function is not None and made_for_tensorrt(elf) is not None)
     if not ours:
         if function is not None:
             _note_foreign(cfg, function, notes)

@@ -9,6 +9,7 @@ import pytest
 
 from noria import Inferencer
 from noria.config import ModelConfig
+from noria.custom.compile import compile_library
 from noria.engine import Plan, load_or_build
 from noria.errors import CustomLibraryError
 from noria.media import Frame, PixelFormat
@@ -132,6 +133,22 @@ def test_failures_are_told(compile_host: Compile, model: Model, function: str, w
         load_or_build(cfg)
     assert words in str(caught.value)
     assert function in str(caught.value)
+
+
+def test_a_function_that_calls_nothing_of_tensorrt(
+    compile_host: Compile, model: Model, tmp_path: Path
+) -> None:
+    """It is compiled against noria's headers all the same."""
+    source = tmp_path / "refuses.cpp"
+    source.write_text(
+        '#include "nvdsinfer_custom_impl.h"\nextern "C" bool Refuses('
+        "nvinfer1::IBuilder *, nvinfer1::IBuilderConfig *, const NvDsInferContextInitParams *, "
+        "nvinfer1::DataType, nvinfer1::ICudaEngine *&) { return false; }\n"
+    )
+    library = tmp_path / "librefuses.so"
+    compile_library([source], library)
+    with pytest.raises(CustomLibraryError, match="Refuses: it returned false"):
+        load_or_build(_config(model, library, "engine-create-func-name=Refuses"))
 
 
 def test_a_missing_file_is_the_users_message(
