@@ -7,6 +7,10 @@ The exit codes are those of the command line (`docs/cli/index.md`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from noria.notices import Notice
 
 __all__ = [
     "ConfigError",
@@ -31,6 +35,9 @@ class NoriaError(Exception):
         where: `file:line`, key, layer, node or function it is about.
         expected: what must be there instead.
         fix: how to get there; one hint or several.
+
+    Attributes:
+        notices: what was decided before it; often why it came to this.
     """
 
     exit_code = 1
@@ -47,6 +54,7 @@ class NoriaError(Exception):
         self.where = where
         self.expected = expected
         self.fix = [fix] if isinstance(fix, str) else list(fix or ())
+        self.notices: list[Notice] = []
         super().__init__(self._render())
 
     def _render(self) -> str:

@@ -1,9 +1,10 @@
 """Decisions worth telling: fallbacks, overrides, rebuilds, ignored keys.
 
 They are data on the result they belong to (`ModelConfig.notices`, `Plan.decisions`,
-`CustomLibrary.decisions`, `Inferencer.notices`, `Pipeline.notices`), printed once by the command
-line. `open_pipeline` passes the warnings among them to Python's `warnings`, as `NoriaWarning`.
-`--strict` turns warnings into errors.
+`CustomLibrary.decisions`, `Inferencer.notices`, `Pipeline.notices`), or on the error that came
+instead (`NoriaError.notices`), printed once by the command line. `open_pipeline` passes the
+warnings among them to Python's `warnings`, as `NoriaWarning`. `--strict` turns warnings into
+errors.
 """
 
 from __future__ import annotations
@@ -11,14 +12,23 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from noria.errors import StrictError
+from noria.errors import NoriaError, StrictError
 
-__all__ = ["Level", "NoriaWarning", "Notice", "note_once", "refuse_warnings", "warn_of"]
+__all__ = [
+    "Level",
+    "NoriaWarning",
+    "Notice",
+    "note_once",
+    "refuse_warnings",
+    "told_by_errors",
+    "warn_of",
+]
 
 Level = Literal["info", "warning"]
 
@@ -62,6 +72,17 @@ def refuse_warnings(notices: Iterable[Notice]) -> None:
             f"--strict refuses {len(warnings)} warning(s)",
             fix=[*warnings, "mend them, or run without --strict"],
         )
+
+
+@contextmanager
+def told_by_errors(*notices: Iterable[Notice]) -> Iterator[None]:
+    """Put what is in `notices` when a `NoriaError` leaves the block before its own notices."""
+    try:
+        yield
+    except NoriaError as error:
+        before = (notice for some in notices for notice in some)
+        error.notices = list(dict.fromkeys([*before, *error.notices]))
+        raise
 
 
 def warn_of(notices: Iterable[Notice]) -> None:

@@ -217,6 +217,39 @@ def test_unknown_keys_and_typos_are_said_once(mean_config: Config, photos: Path)
     assert "network-mode" in done.stderr
 
 
+@pytest.mark.parametrize("command", ["run", "build", "bench", "show"])
+def test_a_misspelt_key_is_said_once_where_the_start_is_refused_for_it(
+    mean_config: Config, photos: Path, command: str
+) -> None:
+    bad = {} if command in ("run", "show") else {"onnx_file": "nothing.onnx"}
+    config = mean_config(parse_bbox_func_name=None, parse_bbox_function_name="fails", **bad)
+    done = noria(command, config, *([photos] if command == "run" else []))
+    assert done.returncode == (4 if bad else 5), done.stderr
+    said = "parse-bbox-function-name is not a key"
+    assert done.stderr.count(said) == 1, done.stderr
+    refusal = "error: " if command != "show" else "noria run would refuse: "
+    assert done.stderr.index(said) < done.stderr.index(refusal)
+    assert "did you mean parse-bbox-func-name?" in done.stderr
+    if not bad:
+        assert "mean_parser.py has fails_on_black, parse: set parse-bbox-func-name" in done.stderr
+
+
+def test_warnings_are_told_before_the_error_of_a_later_model(
+    mean_config: Config, photos: Path, tmp_path: Path
+) -> None:
+    first = mean_config(netword_mode=1)
+    later = tmp_path / "later.txt"
+    later.write_text(first.read_text().replace("mean.onnx", "nothing.onnx"))
+    done = noria("run", first, later, photos, "-q")
+    assert done.returncode == 3
+    assert done.stderr.count("netword-mode") == 2  # each file has it
+    assert "note: " not in done.stderr
+    later.write_text("[property]\nnetword-mode=1\nbatch-size=x\n")
+    done = noria("show", later)
+    assert done.returncode == 3
+    assert done.stderr.count("netword-mode") == 1
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
 def test_interrupt_finishes_the_files(
     mean_config: Config, tmp_path: Path, number: signal.Signals

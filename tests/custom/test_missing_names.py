@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,8 +14,9 @@ from noria.config import ModelConfig
 from noria.custom import open_library
 from noria.custom.engine_source import engine_source
 from noria.custom.names import missing_name_hints, near_names
-from noria.errors import CustomLibraryError
-from noria.infer.parser_choice import choose_bbox_parser
+from noria.engine.session import TensorSpec
+from noria.errors import CustomLibraryError, ParserError
+from noria.infer.parser_choice import choose_bbox_parser, require_grid_outputs
 from tests.custom.conftest import Compile
 
 PARSERS = {
@@ -55,6 +57,26 @@ def test_other_kinds_come_after_and_are_told(compile_parser: Compile) -> None:
     assert other == "NvDsInferParseCustomYolo_cuda, for GPU memory by its name"
     (there,) = hints(library, "bbox_parser", "NvDsInferParseCustomResnet")
     assert "did you mean" not in there
+
+
+def test_without_a_name_the_parsers_of_the_library_are_told(
+    compile_parser: Compile, tmp_path: Path
+) -> None:
+    path = tmp_path / "c.txt"
+    keys = "num-detected-classes=2\ninfer-dims=3;4;4\n"
+    outputs = [TensorSpec("out", np.dtype(np.float32), ("n", 5))]
+    library = compile_parser("named.cpp")
+    path.write_text(f"[property]\ncustom-lib-path={library}\n{keys}")
+    with pytest.raises(ParserError, match="no parse-bbox-func-name is set") as caught:
+        require_grid_outputs(ModelConfig.load(path), outputs)
+    assert caught.value.fix[0] == (
+        f"{library.name} has NvDsInferParseAbcBoxes, NvDsInferParseCustomYolo, "
+        "NvDsInferParseCustomYoloTiny: set parse-bbox-func-name to one of them"
+    )
+    path.write_text(f"[property]\n{keys}")
+    with pytest.raises(ParserError) as caught:
+        require_grid_outputs(ModelConfig.load(path), outputs)
+    assert not any(" has " in hint for hint in caught.value.fix)
 
 
 def test_engine_creators(compile_parser: Compile, tmp_path: Path) -> None:

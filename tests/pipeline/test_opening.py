@@ -164,6 +164,32 @@ def test_warnings_are_shown_once_at_the_callers_line(mean_config: Config, photos
     assert set(pipeline.notices) == set(pipeline.report.notices)
 
 
+def test_warnings_are_shown_before_the_error_that_they_explain(
+    mean_config: Config, photos: Path
+) -> None:
+    config = mean_config(parse_bbox_func_name=None, parse_bbox_function_name="parse")
+    told = "parse-bbox-function-name is not a key"
+    with (
+        pytest.warns(noria.NoriaWarning, match=told) as caught,
+        pytest.raises(ParserError, match="no parse-bbox-func-name") as raised,
+    ):
+        noria.open_pipeline(config, sources=photos)
+    assert [w.filename for w in caught] == [__file__]
+    assert [n.level for n in raised.value.notices if told in n.message] == ["warning"]
+    with pytest.raises(ParserError) as raised:
+        noria.Inferencer.from_config(config)
+    notices = raised.value.notices
+    assert [n.level for n in notices if told in n.message] == ["warning"]
+    assert len(notices) == len(set(notices))
+    config.write_text(config.read_text() + "batch-size=x\n")
+    with (
+        pytest.warns(noria.NoriaWarning, match=told) as caught,
+        pytest.raises(ConfigError, match="batch-size"),
+    ):
+        noria.open_pipeline(config, sources=photos)
+    assert [w.filename for w in caught] == [__file__]
+
+
 def test_a_failed_source_is_a_warning_at_the_end(mean_config: Config, photos: Path) -> None:
     def broken() -> Any:
         yield np.zeros((48, 64, 3), np.uint8)

@@ -93,6 +93,10 @@ class _LazyGroup(click.Group):
             if sys.stdout is not None:
                 sys.stdout.flush()  # a full disk must be told while there is still time
         except NoriaError as error:
+            if error.notices:
+                from noria.cli.output import print_notices
+
+                print_notices(error.notices)
             _fail(str(error), error.exit_code)
         except click.exceptions.Exit as error:
             sys.exit(error.exit_code)

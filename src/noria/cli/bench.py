@@ -75,8 +75,13 @@ def bench(
     ranges: dict[str, tuple[float, float]] = {}
     timed: dict[str, dict[str, float]] = {}
     from noria.cli.progress import RunProgress
+    from noria.notices import told_by_errors
 
-    with ExitStack() as opened, RunProgress(enabled=not as_json, unit="rounds") as progress:
+    with (
+        told_by_errors(notices),
+        ExitStack() as opened,
+        RunProgress(enabled=not as_json, unit="rounds") as progress,
+    ):
         for path in inputs:
             progress.stage(f"opening {path.name}")
             plan, cfg = _plan(path, batch, notices)

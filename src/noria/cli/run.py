@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noria.cli.output import print_json, print_notices, printable, stdout_is_for_results
-from noria.errors import MediaError
+from noria.errors import MediaError, NoriaError
 
 if TYPE_CHECKING:
     from noria.config import PipelineSpec
@@ -207,7 +207,8 @@ def execute(
     """Set a pipeline up, run it with progress, and print its notices once.
 
     Raises:
-        NoriaError: from any stage; or from `without_results`: a model had no results at all.
+        NoriaError: from any stage, its notices printed; or from `without_results`: a model had no
+            results at all.
     """
     from noria.cli.progress import RunProgress
     from noria.notices import Notice, refuse_warnings
@@ -226,13 +227,18 @@ def execute(
         tell(said)
 
     with RunProgress(enabled=not quiet) as progress:
-        made = assemble(
-            spec,
-            options,
-            on_stage=progress.stage,
-            on_ready=ready,
-            on_result=lambda _: progress.step(),
-        )
+        try:
+            made = assemble(
+                spec,
+                options,
+                on_stage=progress.stage,
+                on_ready=ready,
+                on_result=lambda _: progress.step(),
+            )
+        except NoriaError as refusal:
+            print_notices(refusal.notices, quiet=quiet)
+            refusal.notices = []
+            raise
         progress.stage("running", total=_total(made.pipeline, options))
         try:
             with _finish_on_signal(made.pipeline), _tell_losses(made.pipeline):

@@ -26,7 +26,7 @@ from noria.config.remarks import remark_text
 from noria.config.values import BadValue, Kind, parse_ini, parse_yaml
 from noria.config.yamlfile import read_yaml
 from noria.errors import ConfigError
-from noria.notices import Notice
+from noria.notices import Notice, told_by_errors
 
 __all__ = ["MAX_BYTES", "Reading", "read_bytes", "read_config"]
 
@@ -64,9 +64,10 @@ def read_config(path: Path) -> Reading:
     document = read(data, path)
     interpreter = _Interpreter(document)
     interpreter.run()
-    report(path, document.problems)
     reading = interpreter.reading
     reading.notices = tuple(n for _, n in sorted(document.notices, key=lambda pair: pair[0]))
+    with told_by_errors(reading.notices):
+        report(path, document.problems)
     return reading
 
 

@@ -9,7 +9,8 @@ from heapq import nlargest
 
 from noria import _native
 
-__all__ = ["alternatives", "demangled", "missing_name_hints", "near_names", "parser_like"]
+__all__ = ["alternatives", "demangled", "missing_name_hints", "near_names", "parser_like",
+           "shown"]  # fmt: skip
 
 SHOWN = 12
 SUGGESTED = 3
@@ -68,7 +69,7 @@ def missing_name_hints(
         for n in others[:SUGGESTED]
     ]
     more = f", … and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    hints.append(f"its {kind}: {', '.join(map(_shown, ranked[:SHOWN]))}{more}")
+    hints.append(f"its {kind}: {', '.join(map(shown, ranked[:SHOWN]))}{more}")
     return hints
 
 
@@ -95,7 +96,8 @@ def _pieces(name: str) -> set[str]:
     return {plain[i : i + 3] for i in range(len(plain) - 2)}
 
 
-def _shown(name: str) -> str:
+def shown(name: str) -> str:
+    """A name, shortened if it is longer than names are."""
     return name if len(name) <= LONGEST else f"{name[:LONGEST]}…"
 
 

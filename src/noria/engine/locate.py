@@ -31,7 +31,7 @@ from noria.engine.tune import Progress, TuneOptions
 from noria.engine.wanted import Wanted, WhyNot
 from noria.errors import EngineError, NoriaError
 from noria.network.tensor_spec import TensorSpec
-from noria.notices import Notice
+from noria.notices import Notice, told_by_errors
 from noria.plugins.library import PYTHON_SUFFIXES
 from noria.plugins.registry import get_plugin_registry
 
@@ -90,7 +90,35 @@ def load_or_build(
         EngineError: no usable model or engine is given; the model cannot be run.
         ConfigError: the config does not fit the model, see `network_dims`.
         CustomLibraryError: plugins of `custom-lib-path` cannot be loaded.
+        Each with the notices of the config and what was decided so far.
     """
+    notes: list[Notice] = []
+    with told_by_errors(cfg.notices, notes):
+        return _load_or_build(
+            cfg,
+            notes,
+            BuildOptions(threads=threads, streams=streams, progress=progress),
+            rebuild=rebuild,
+            backend=backend,
+            tactic=tactic,
+            tuning=tuning,
+            precision=precision,
+            dynamic_batch=dynamic_batch,
+        )
+
+
+def _load_or_build(
+    cfg: ModelConfig,
+    notes: list[Notice],
+    options: BuildOptions,
+    *,
+    rebuild: bool,
+    backend: str | None,
+    tactic: Tactic | None,
+    tuning: TuneOptions | None,
+    precision: Precision | None,
+    dynamic_batch: bool,
+) -> Plan:
     if tactic is not None:
         if backend not in (None, tactic.runtime):
             raise EngineError(f"tactic {tactic} is not one of {backend}")
@@ -109,7 +137,6 @@ def load_or_build(
         return decide(cfg, among or [runtime], demanded=precision, tuned=tuned)
 
     decided(backend or DEFAULT_BACKEND)  # bad keys: told before anything long begins
-    notes: list[Notice] = []
     if cfg.custom_lib_path is not None and cfg.custom_lib_path.suffix.lower() in PYTHON_SUFFIXES:
         notes += load_custom_plugins(cfg.custom_lib_path)  # a compiled one is opened by `source_of`
         if cfg.custom_lib_guard == "always" and get_plugin_registry().come_from(
@@ -136,16 +163,10 @@ def load_or_build(
     )
     plan = None if rebuild else _find(cfg, wanted, notes)
     if plan is None:
-        plan = _build_and_keep(
-            cfg,
-            wanted,
-            notes,
-            BuildOptions(threads=threads, streams=streams, progress=progress),
-            rebuild=rebuild,
-        )
+        plan = _build_and_keep(cfg, wanted, notes, options, rebuild=rebuild)
     else:
         _check_picture(plan.inputs[0], cfg)
-    plan.threads = threads
+    plan.threads = options.threads
     plan.decisions = [*_on_precision(cfg, plan, wanted), *notes, *plan.decisions]
     _note_missing_outputs(cfg, plan)
     return plan

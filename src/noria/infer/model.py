@@ -37,7 +37,7 @@ from noria.infer.preprocess import Preprocessor
 from noria.infer.record import Record
 from noria.infer.selection import Selector
 from noria.meta import ClassifierParams, NetworkInfo
-from noria.notices import Notice
+from noria.notices import Notice, told_by_errors
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig
@@ -110,13 +110,16 @@ class Model:
 
         Raises:
             ConfigError, ModelError, EngineError, CustomLibraryError, ParserError: whatever is
-                wrong, before the first frame.
+                wrong, before the first frame; with the notices so far.
         """
-
-        choice, labels, notices = _checked(cfg, options)
-        session, plan = _open(cfg, options)
-        notices += plan.decisions
-        return cls._ready(cfg, session, choice, labels, notices, options, record, plan.path)
+        notices = list(cfg.notices)
+        of_parser: list[Notice] = []
+        with told_by_errors(notices, of_parser):
+            choice, labels = _checked(cfg, options, notices)
+            of_parser += _notices_of(choice)
+            session, plan = _open(cfg, options)
+            notices += plan.decisions
+            return cls._ready(cfg, session, choice, labels, notices, options, record, plan.path)
 
     @classmethod
     def around(
@@ -127,12 +130,14 @@ class Model:
         Raises:
             ConfigError, CustomLibraryError, ParserError: as `load`.
         """
-        try:
-            choice, labels, notices = _checked(cfg, options)
-        except BaseException:
-            session.close()
-            raise
-        return cls._ready(cfg, session, choice, labels, notices, options, record, None)
+        notices = list(cfg.notices)
+        with told_by_errors(notices):
+            try:
+                choice, labels = _checked(cfg, options, notices)
+            except BaseException:
+                session.close()
+                raise
+            return cls._ready(cfg, session, choice, labels, notices, options, record, None)
 
     @classmethod
     def _ready(
@@ -196,11 +201,7 @@ class Model:
 
     def all_notices(self) -> list[Notice]:
         """What was decided so far, the custom library's and its parser's decisions included."""
-        notices = list(self.notices)
-        if self.parser is not None:
-            notices += self.parser.notices
-            notices += [] if self.parser.library is None else self.parser.library.decisions
-            notices += getattr(self.parser.parser, "notices", ())
+        notices = [*self.notices, *_notices_of(self.parser)]
         if self.selector is not None:
             notices += self.selector.notices
         return notices
@@ -227,19 +228,26 @@ class Model:
                 return
 
 
+def _notices_of(choice: Choice[Any] | None) -> list[Notice]:
+    """Those of a parser and its library."""
+    if choice is None:
+        return []
+    of_library = [] if choice.library is None else choice.library.decisions
+    return [*choice.notices, *of_library, *getattr(choice.parser, "notices", ())]
+
+
 def _checked(
-    cfg: ModelConfig, options: LoadOptions
-) -> tuple[Choice[Any] | None, Labels, list[Notice]]:
-    """What can be known before there is an engine: parser, labels, notices."""
+    cfg: ModelConfig, options: LoadOptions, notices: list[Notice]
+) -> tuple[Choice[Any] | None, Labels]:
+    """What can be known before there is an engine: parser, labels; `notices` is told."""
     require_runnable(cfg)
     cfg.check_files(skip=skipped_files(cfg))
-    notices = list(cfg.notices)
     labels = Labels(())
     if cfg.labelfile_path and cfg.network_type is not NetworkType.OTHER:
         labels = load_labels(cfg.labelfile_path)
         notices += [*labels.notices, *label_notices(cfg, labels)]
     choice = choose_parser(cfg, abi=options.abi, generation=options.generation, guard=options.guard)
-    return choice, labels, notices
+    return choice, labels
 
 
 def choose_parser(

@@ -335,6 +335,12 @@ def require_grid_outputs(cfg: ModelConfig, outputs: Sequence[TensorSpec]) -> Non
         unset = f"parse-bbox-func-name={name} has no effect without custom-lib-path"
         unset += _BBOX.did_you_mean(name)
     hints = []
+    if not name and cfg.custom_lib_path and (own := _parsers_in(cfg.custom_lib_path)):
+        functions = f"{', '.join(own[:5])}{' …' if own[5:] else ''}"
+        hints.append(
+            f"{cfg.custom_lib_path.name} has {functions}: set parse-bbox-func-name to "
+            f"{'one of them' if own[1:] else 'it'}"
+        )
     if fits := suggest(outputs):
         hints.append(f"the outputs look like {', '.join(fits)}: set parse-bbox-func-name to it")
     hints.append("or name your own parser: parse-bbox-func-name and custom-lib-path=my_parser.py")
@@ -346,6 +352,23 @@ def require_grid_outputs(cfg: ModelConfig, outputs: Sequence[TensorSpec]) -> Non
         + ", ".join(str(o) for o in outputs),
         fix=hints,
     )
+
+
+def _parsers_in(path: Path) -> list[str]:
+    """Functions of a library that are detector parsers, as far as it tells."""
+    from noria.custom.elf import ElfError, ElfFile
+    from noria.custom.entry_points import entry_points
+    from noria.custom.library import PYTHON_SUFFIXES
+    from noria.custom.names import shown
+    from noria.custom.python_library import PythonLibrary
+
+    try:
+        if path.suffix.lower() in PYTHON_SUFFIXES:
+            return PythonLibrary(path).symbols()
+        points = entry_points(ElfFile.read(path))
+    except (CustomLibraryError, ElfError, OSError):
+        return []  # it is no help
+    return [shown(p.name) for p in points if p.kind == "detector" and not p.device]
 
 
 def misfit_notices(

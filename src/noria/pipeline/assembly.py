@@ -30,7 +30,7 @@ from noria.media.sinks import has_placeholder
 from noria.media.sources.failed import FailedSource
 from noria.media.sources.stepped import SteppedSource
 from noria.meta import FrameMeta
-from noria.notices import Notice
+from noria.notices import Notice, told_by_errors
 from noria.pipeline.order import idle_models
 from noria.pipeline.outlet import Route
 from noria.pipeline.pipeline import Pipeline
@@ -119,16 +119,18 @@ def assemble(
         kind: what to make.
 
     Raises:
-        NoriaError: whatever is wrong, with nothing left open or half-written.
+        NoriaError: whatever is wrong, with nothing left open or half-written; with the notices
+            that `on_ready` was not told.
     """
     options, opened = options or RunOptions(), opened or {}
     where = str(spec.path) if spec.path.exists() else None
     items, notices = _numbered(spec.load_models() if stages is None else stages, where)
     configs = [item for item in items if isinstance(item, ModelConfig)]
     inputs = _inputs(spec, configs)
-    check_sinks([s.text for s in spec.sinks if s.text], inputs)
     notices = [*spec.notices, *notices]
-    with ExitStack() as undo:
+    untold = [*notices, *(n for cfg in configs for n in cfg.notices)]
+    with told_by_errors(untold), ExitStack() as undo:
+        check_sinks([s.text for s in spec.sinks if s.text], inputs)
         on_stage("opening source")
         sources: list[Source] = []
         several = len(spec.opened_sources) > 1
@@ -147,6 +149,7 @@ def assemble(
                 live = any(s.live for s in sources)
                 items[place] = undo.enter_context(_inferencer(item, options, live))
                 own.append(items[place])
+                untold += items[place].notices
         inferencers = [item for item in items if is_stage(item)]
         tracker = _tracker(spec)
         if tracker is not None:
@@ -160,6 +163,7 @@ def assemble(
         for part in (*items, *sources):
             notices += getattr(part, "notices", ())
         notices = list(dict.fromkeys(notices))
+        untold.clear()
         on_ready(notices)
         engines = [path for i in inferencers if (path := getattr(i, "engine_path", None))]
         routes = _routes(spec, sources, [*inputs, *engines], undo)

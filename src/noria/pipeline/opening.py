@@ -106,7 +106,8 @@ def open_pipeline(
 
     The pipeline closes what was opened here when it ends. Warnings, and only they, are shown by
     Python's `warnings` as `NoriaWarning`: those of the opening now, those of the run at its end;
-    `pipeline.notices` has everything.
+    `pipeline.notices` has everything. If the opening fails, they are shown before its error, whose
+    `notices` has everything until then.
 
     Args:
         stages: in the order in which they run: paths of nvinfer configs, `ModelConfig`s, opened
@@ -128,7 +129,11 @@ def open_pipeline(
         NoriaError: whatever is wrong, with nothing left open or half-written.
         StrictError: `strict`, and there was a warning.
     """
-    base, items = _stages(stages)
+    try:
+        base, items = _stages(stages)
+    except NoriaError as error:
+        warn_of(error.notices)
+        raise
     given = [s if isinstance(s, Source) else fspath(s) for s in _listed(sources)]
     outs = _listed(outputs)
     if not given and base is None:
@@ -151,17 +156,21 @@ def open_pipeline(
             refuse_warnings(notices)
         warn_of(notices)
 
-    made = assemble(
-        spec,
-        RunOptions(threads, streams, abi, generation, palette, rebuild, limit, guard),
-        stages=items,
-        opened={i: s for i, s in enumerate(given) if isinstance(s, Source)},
-        sinks=[out for out in outs if not isinstance(out, (str, PathLike))],
-        painter=painter,
-        on_ready=ready,
-        on_result=on_result,
-        kind=_Opened,
-    )
+    try:
+        made = assemble(
+            spec,
+            RunOptions(threads, streams, abi, generation, palette, rebuild, limit, guard),
+            stages=items,
+            opened={i: s for i, s in enumerate(given) if isinstance(s, Source)},
+            sinks=[out for out in outs if not isinstance(out, (str, PathLike))],
+            painter=painter,
+            on_ready=ready,
+            on_result=on_result,
+            kind=_Opened,
+        )
+    except NoriaError as error:
+        warn_of(error.notices)
+        raise
     return made.pipeline
 
 
