@@ -6,6 +6,8 @@
 #include <limits>
 #include <vector>
 
+#include "guard_crash.h"
+
 static_assert(sizeof(NvDsInferInstanceMaskInfo) == 48, "the same in every generation");
 
 namespace {
@@ -129,5 +131,6 @@ InstanceVector::~InstanceVector() {
         if (record(i).mask) masks.push_back(record(i).mask);
     std::sort(masks.begin(), masks.end());
     masks.erase(std::unique(masks.begin(), masks.end()), masks.end());  // two records may share one
+    const GuardReleasing now("mask");
     for (float *mask : masks) delete[] mask;
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "guard_crash.h"
+
 Attributes::~Attributes() {
     std::vector<char *> labels;
     labels.reserve(list.size());
@@ -10,6 +12,7 @@ Attributes::~Attributes() {
         if (attribute.attributeLabel) labels.push_back(attribute.attributeLabel);
     std::sort(labels.begin(), labels.end());
     labels.erase(std::unique(labels.begin(), labels.end()), labels.end());
+    const GuardReleasing now("attributeLabel");
     for (char *label : labels) std::free(label);
 }
 

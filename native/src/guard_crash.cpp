@@ -39,6 +39,7 @@ struct Region {
 int report = -1;
 int hang = 0;
 char function[512], message[1024];
+std::atomic<const char *> releasing{nullptr};
 uintptr_t stack_low = 0;
 Region guarded[regions];
 std::atomic<int> copies{0};  // regions that are their own
@@ -110,6 +111,7 @@ const char *abort_message() {
 void write_report(const ucontext_t *context, bool aborted) {
     Line line;
     if (function[0]) line.add("function ").add(function).end();
+    if (const char *field = releasing) line.add("release ").add(field).end();
     const char *said = message[0] ? message : nullptr;
 #ifdef __GLIBC__
     if (!said && aborted) said = abort_message();
@@ -291,6 +293,10 @@ void guard_report_to(int fd, int hang_signal) {
 void guard_set_function(const char *name) {
     std::snprintf(function, sizeof function, "%s", name ? name : "");
 }
+
+GuardReleasing::GuardReleasing(const char *field) { releasing = field; }
+
+GuardReleasing::~GuardReleasing() { releasing = nullptr; }
 
 void guard_set_region(size_t slot, uintptr_t start, uintptr_t end, const char *name, int file,
                       uint64_t offset) {

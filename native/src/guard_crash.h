@@ -3,6 +3,7 @@
 //   noria-crash 1
 //   signal NUMBER CODE ADDRESS read|write|-    or: exit STATUS, or: hang
 //   function NAME                              what was being called
+//   release FIELD                              what of its result was being released
 //   message TEXT                               of an exception or a failed assertion
 //   stack-overflow
 //   region START END NAME                      memory whose end is guarded
@@ -25,6 +26,15 @@ void guard_report_to(int fd, int hang_signal);
 
 // What is called from now on; null or "": nothing of the user's.
 void guard_set_function(const char *name);
+
+// While it lives, memory that a function gave is released: that function's `field`, a literal.
+class GuardReleasing {
+public:
+    explicit GuardReleasing(const char *field);
+    ~GuardReleasing();
+    GuardReleasing(const GuardReleasing &) = delete;
+    GuardReleasing &operator=(const GuardReleasing &) = delete;
+};
 
 // Memory that a page follows which cannot be written, or of a file, which can only be read.
 struct GuardRegion {

@@ -55,8 +55,9 @@ class Record:
         if in_frame := getattr(error, "in_frame", None):  # a guarded library died
             in_frame(meta.source, meta.frame)
         text = str(error)
-        if len(self._parse_errors) < _MAX_PARSE_ERRORS and text not in self._parse_errors:
-            self._parse_errors.add(text)
+        same = getattr(error, "same", text)
+        if len(self._parse_errors) < _MAX_PARSE_ERRORS and same not in self._parse_errors:
+            self._parse_errors.add(same)
             text += f"\n  first in frame {meta.frame} of {meta.source}"
             text += "; what cannot be parsed has no results"
             self.warn(text)

@@ -151,6 +151,40 @@ def test_as_without_a_worker(scene: Path, function: str) -> None:
     assert [m.failed for m in report.models] == [0, 0]
 
 
+def test_the_same_fault_is_told_once(
+    scene: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NORIA_CRASH_DIR", str(tmp_path))
+    white = np.full((32, 32, 3), 255, np.uint8)
+    sources = [noria.ArraySource([white] * 3 + pictures(None)[:1])]
+    with (
+        pytest.warns(noria.NoriaWarning),
+        noria.open_pipeline(config(scene, "ParseAbort"), sources=sources) as pipeline,
+    ):
+        report = pipeline.run()
+    assert report.models[0].failed == 3
+    assert len(list(tmp_path.iterdir())) == 3
+    told(report, DEADLY["ParseAbort"])
+
+
+def test_no_frames_of_the_interpreter_are_shown() -> None:
+    from noria.custom.guard.symbols import Mapping, trace
+
+    places = ["/lib/libc.so.6", "/x/libuser.so", "/x/_native.so", "/usr/bin/python3.12", "/x/y.so"]
+    maps = [Mapping(i << 12, (i + 1) << 12, 0, path) for i, path in enumerate(places)]
+    libc, user, own, python, other = (1 + (i << 12) for i in range(len(places)))
+    names = {a: (f"f{a >> 12}", 1) for a in (libc, user, own, python, other)}
+
+    def shown(*frames: int) -> list[str]:
+        return [line.split()[1] for line in trace(frames, None, maps, names)]
+
+    assert shown(libc, user, own, python, other) == ["f0", "f1"]
+    assert shown(libc, user, libc, python, other, own) == ["f0", "f1"]
+    assert shown(libc, own, python, other) == ["f0"]
+    assert shown(own, libc, user, python) == ["f0", "f1"]
+    assert shown(libc, libc) == ["f0"]
+
+
 def test_a_parser_that_dies_in_every_frame_is_given_up(scene: Path) -> None:
     library = noria.custom.open_library(
         scene / "libcrashes.so",

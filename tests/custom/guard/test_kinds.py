@@ -150,6 +150,37 @@ def test_class_maps_end_at_a_guarded_page(compile_parser: Compile, tmp_path: Pat
         parse(layers("segmentation"), NetworkInfo(7, 5, 3), PARAMS["segmentation"])
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "field"),
+    [
+        ("classifier", "ParseLabelLiteral", "an attributeLabel"),
+        ("classifier", "ParseLabelDamaged", "an attributeLabel"),
+        ("instance", "ParseMaskStatic", "a mask"),
+    ],
+)
+def test_what_cannot_be_released_is_named(
+    compile_parser: Compile, tmp_path: Path, kind: str, name: str, field: str
+) -> None:
+    options = GuardOptions(crash_dir=tmp_path)
+    library = open_library(
+        compile_parser("crashes.cpp", "-g"), guard="always", guard_options=options
+    )
+    parse = getattr(library, f"{kind}_parser")(name)
+    errors = []
+    for _ in range(2):
+        with pytest.raises(LibraryDied) as raised:
+            parse(layers(kind), NETWORK, PARAMS[kind])
+        errors.append(raised.value)
+    text = str(errors[0])
+    assert f"the function gave {field} that noria could not release (SIGABRT: " in text
+    how = "strdup or malloc" if kind == "classifier" else "new float[]"
+    assert f"{field.split()[1]} must be allocated with {how}" in text
+    assert ("it was freed already" in text) == (name == "ParseLabelDamaged")
+    assert "#0" not in text, "frames of libc and the interpreter say nothing"
+    assert errors[0].same == errors[1].same, "the two saved calls have two places"
+    assert text != str(errors[1])
+
+
 def test_inputs_are_filled_in_the_worker(compile_parser: Compile) -> None:
     path = compile_parser("inputs.cpp")
     free, guarded = open_library(path), open_library(path, guard="always")

@@ -92,6 +92,34 @@ extern "C" bool ParseSandbox(const Layers &, const NvDsInferNetworkInfo &,
     return true;
 }
 
+// Memory that cannot be released afterwards.
+extern "C" bool ParseLabelLiteral(const Layers &, const NvDsInferNetworkInfo &, float,
+                                  std::vector<NvDsInferAttribute> &attributes, std::string &) {
+    attributes.assign(1, NvDsInferAttribute());
+    attributes[0].attributeLabel = const_cast<char *>("red");
+    return true;
+}
+
+extern "C" bool ParseLabelDamaged(const Layers &, const NvDsInferNetworkInfo &, float,
+                                  std::vector<NvDsInferAttribute> &attributes, std::string &) {
+    attributes.assign(1, NvDsInferAttribute());
+    attributes[0].attributeLabel = strdup("red");
+    reinterpret_cast<volatile size_t *>(attributes[0].attributeLabel)[-1] = 0x29;  // no such size
+    return true;
+}
+
+extern "C" bool ParseMaskStatic(const Layers &, const NvDsInferNetworkInfo &,
+                                const NvDsInferParseDetectionParams &,
+                                std::vector<NvDsInferInstanceMaskInfo> &objects) {
+    static float mask[4];
+    objects.assign(1, NvDsInferInstanceMaskInfo());
+    objects[0].left = objects[0].top = objects[0].width = objects[0].height = 2;
+    objects[0].mask = mask;
+    objects[0].mask_width = objects[0].mask_height = 2;
+    objects[0].mask_size = sizeof mask;
+    return true;
+}
+
 extern "C" bool ParseMapPast(const Layers &, const NvDsInferNetworkInfo &network, float,
                              unsigned int, int *map, float *&) {
     for (unsigned int i = 0; i <= network.width * network.height; ++i) map[i] = 1;

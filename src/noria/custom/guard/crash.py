@@ -14,6 +14,9 @@ Ending = Literal["died", "late", "nonsense"]
 _SLACK = 1 << 26  # how far past the end of known memory a fault still is its doing
 _PYTHON_LINES = 12
 
+# What a function may leave for noria to free -> where it must be from.
+_ALLOCATED = {"attributeLabel": "strdup or malloc", "mask": "new float[]"}
+
 
 @dataclass(slots=True)
 class Report:
@@ -27,6 +30,7 @@ class Report:
         exit: status given to exit, or None.
         hang: it was asked where it is.
         function: what was being called.
+        release: field of its result that noria was releasing.
         message: of an exception or a failed assertion.
         overflow: the stack is used up.
         pc: where it happened.
@@ -44,6 +48,7 @@ class Report:
     exit: int | None = None
     hang: bool = False
     function: str = ""
+    release: str = ""
     message: str = ""
     overflow: bool = False
     pc: int | None = None
@@ -86,6 +91,8 @@ def _take(report: Report, key: str, value: str) -> None:
             report.hang = True
         case "function":
             report.function = value
+        case "release":
+            report.release = value
         case "message":
             report.message = value.strip()
         case "stack-overflow":
@@ -131,11 +138,27 @@ def describe(
     if report.signal is None:  # what it wrote cannot be read
         return _by_code(code), lines
     said = f": {report.message}" if report.message else ""
+    if allocation := _ALLOCATED.get(report.release):
+        name = ("an " if report.release[0] in "aeiou" else "a ") + report.release
+        return (
+            f"gave {name} that noria could not release ({_signal_name(report.signal)}{said})",
+            _release_hints(report, allocation),
+        )
     if report.overflow:
         return "used up its stack (endless recursion, or arrays too large for it)", lines
     if report.signal == signal.SIGABRT:
         return f"aborted (SIGABRT){said}", lines
     return _by_signal(report) + said, lines
+
+
+def _release_hints(report: Report, allocation: str) -> list[str]:
+    hints = [f"{report.release} must be allocated with {allocation}: noria frees it after the call"]
+    if "invalid pointer" not in report.message:
+        hints.append(
+            "or it was freed already, or the function wrote past the end of memory of its own: "
+            "compiled by noria compile --sanitize address it says where"
+        )
+    return hints
 
 
 def _by_signal(report: Report) -> str:

@@ -42,6 +42,12 @@ class LibraryDied(ParserError):
 
     death: Death | None = None
 
+    @property
+    def same(self) -> str:
+        """What is equal for the same fault in another call: all but where its inputs are saved."""
+        trace = [] if self.death is None else self.death.trace
+        return "\n".join([self.where or "", self.found, *trace])
+
     def in_frame(self, source: object, frame: int) -> None:
         """Note in the saved case which frame its inputs are from."""
         if self.death is not None and self.death.on_frame is not None:

@@ -21,8 +21,9 @@ __all__ = ["Mapping", "trace"]
 SHOWN = 12
 _ADDR2LINE_S = 10.0
 _PT_LOAD = 1
-_LIBRARIES = "libc.so libc- libstdc++ libgcc_s libm.so ld- libpthread libpython python"
+_LIBRARIES = "libc.so libc- libstdc++ libgcc_s libm.so ld- libpthread"
 _SYSTEM = tuple(_LIBRARIES.split())
+_INTERPRETER = re.compile(r"(lib)?python[\d.]*(\.so[\d.]*)?$")
 
 # How abort and std::terminate get from the call to the signal; who called them is what matters.
 _ENDING = re.compile(
@@ -80,13 +81,16 @@ def trace(
     # A return address is behind the call; the first one is the instruction itself.
     exact = [a if i == 0 and pc is not None else a - 1 for i, a in enumerate(chosen)]
     places = [_mapping(a, maps) for a in exact]
+    # What called Noria is nobody's question: the interpreter, and what is beyond it.
+    chosen = chosen[: next((i for i, m in enumerate(places) if _is_interpreter(m)), len(chosen))]
     own = [m is not None and Path(m.path).name.startswith("_native.") for m in places]
     system = [m is None or _is_system(m.path) for m in places]
     users = [i for i in range(len(chosen)) if not (own[i] or system[i])]
-    ends = len(chosen)
-    if users:  # the calls before the user's code are Noria's, or the loader's
-        outer = next((i for i in range(users[0], len(chosen)) if own[i]), len(chosen))
-        ends = 1 + max(i for i in users if i < outer)
+    # The calls before the user's code are Noria's, or the loader's.
+    inner = users[0] if users else next((i for i, o in enumerate(own) if not o), 0)
+    ends = next((i for i in range(inner, len(chosen)) if own[i]), len(chosen))
+    if users:
+        ends = 1 + max(i for i in users if i < ends)
     kept = [i for i in range(ends) if not own[i]]
     lines = _lines([(exact[i], places[i]) for i in kept])
     shown: list[_Frame] = []
@@ -117,6 +121,10 @@ def _render(frames: list[_Frame]) -> list[str]:
 
 def _mapping(address: int, maps: Sequence[Mapping]) -> Mapping | None:
     return next((m for m in maps if m.start <= address < m.end), None)
+
+
+def _is_interpreter(mapping: Mapping | None) -> bool:
+    return mapping is not None and bool(_INTERPRETER.match(Path(mapping.path).name))
 
 
 def _is_system(path: str) -> bool:
