@@ -33,6 +33,7 @@ from noria.errors import EngineError, NoriaError
 from noria.network.tensor_spec import TensorSpec
 from noria.notices import Notice, told_by_errors
 from noria.plugins.library import PYTHON_SUFFIXES
+from noria.plugins.lookup import UnknownOperators
 from noria.plugins.registry import get_plugin_registry
 
 if TYPE_CHECKING:
@@ -395,7 +396,12 @@ def _build_and_keep(
             tuning=wanted.tuning,
             picture_range=picture_range(cfg),
         )
-        plan = build(network, options)
+        try:
+            plan = build(network, options)
+        except UnknownOperators as error:
+            from noria.custom.plugin_hints import plugin_hints
+
+            raise error.told_with(plugin_hints(cfg.custom_lib_path)) from error.__cause__
         if target is None:
             notes.append(Notice("info", "built, kept in memory", str(wanted.model)))
             return plan

@@ -10,6 +10,7 @@ from noria.config import ModelConfig
 from noria.config.model_files import model_paths
 from noria.custom.guard.look import look_at_network
 from noria.custom.inspect_engine import EngineFunction, engine_function
+from noria.custom.plugin_hints import plugin_hints
 from noria.engine import network_dims
 from noria.engine.backends import DEFAULT_BACKEND
 from noria.engine.locate import source_of
@@ -95,7 +96,7 @@ def dry_run(cfg: ModelConfig) -> DryRun:
         with collected():
             where = str(done.network.path or cfg.path)
             if told := unknown_error(done.network, DEFAULT_BACKEND, known_plugins(), where):
-                raise told
+                raise told.told_with(plugin_hints(cfg.custom_lib_path))
     size: NetworkInfo | None = None
     if done.network is not None and done.network.inputs:
         with collected():

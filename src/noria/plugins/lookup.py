@@ -14,9 +14,32 @@ from noria.plugins.fields import attribute_names
 from noria.plugins.library import without_creators
 from noria.plugins.registry import PluginRegistry, get_plugin_registry
 
-__all__ = ["find_creator", "is_builtin", "is_unknown", "text_of", "unknown_error"]
+__all__ = [
+    "IN_CPP",
+    "UnknownOperators",
+    "find_creator",
+    "is_builtin",
+    "is_unknown",
+    "text_of",
+    "unknown_error",
+]
+
+IN_CPP = (
+    "or write it in C++: REGISTER_TENSORRT_PLUGIN(<its creator>), compiled by noria compile, and "
+    "custom-lib-path loads the .so; noria inspect shows what a library registers"
+)
 
 MOST_TOLD = 5
+
+
+class UnknownOperators(EngineError):
+    """A model has operators that neither ONNX, nor the runtime, nor any plugin knows."""
+
+    def told_with(self, hints: list[str]) -> UnknownOperators:
+        """The same with what is known of the plugins that are there, before all else."""
+        return UnknownOperators(
+            self.found, where=self.where, expected=self.expected, fix=[*hints, *self.fix]
+        )
 
 
 def is_unknown(node: Any, opsets: dict[str, int], functions: frozenset[tuple[str, str]]) -> bool:
@@ -81,7 +104,7 @@ def unknown_nodes(network: Network) -> Iterator[Any]:
 
 def unknown_error(
     network: Network, runtime: str, registry: PluginRegistry, where: str, said: str = ""
-) -> EngineError | None:
+) -> UnknownOperators | None:
     """The error for operators that neither ONNX, nor `runtime`, nor any plugin knows; None if
     there are none.
 
@@ -111,7 +134,7 @@ def unknown_error(
         return None
     rest = f" and {len(told) - MOST_TOLD} more" if len(told) > MOST_TOLD else ""
     first = kinds[0]
-    return EngineError(
+    return UnknownOperators(
         f"{len(told)} operator(s) that {runtime} does not know: "
         + "; ".join(told[:MOST_TOLD])
         + rest,
@@ -127,6 +150,7 @@ def unknown_error(
             f"write it: noria init --plugin {first} makes a template, and "
             f"custom-lib-path={first.lower()}_plugin.py in the config loads it, as does --plugins= "
             "of noria trtexec",
+            IN_CPP,
             "or export the model without it and leave that step to the parser",
             *([said] if said else []),
         ],

@@ -266,6 +266,8 @@ class _Importer:
             fix=[
                 f"write it: noria init --plugin {node.operation[1:]} makes a template, and "
                 "custom-lib-path loads it",
+                "or write it in C++: REGISTER_TENSORRT_PLUGIN(<its creator>), compiled by noria "
+                "compile; noria inspect shows what a library registers",
                 "or give out the nodes before it (output-blob-names): a parser may do that step",
             ],
         )

@@ -1,0 +1,54 @@
+"""What a C++ library has to do with a plugin that a model lacks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from noria.config.document import show
+from noria.custom.elf import ElfError, ElfFile
+from noria.custom.marks import CREATORS, uses_host
+from noria.custom.stand_ins import is_nvidia
+from noria.plugins.registry import get_plugin_registry
+
+__all__ = ["plugin_hints"]
+
+MOST_TOLD = 5
+
+
+def plugin_hints(path: Path | None) -> list[str]:
+    """For the error about plugins that are not there: what the library registers, or what it lacks.
+
+    Args:
+        path: what `custom-lib-path` names; it was loaded. Nothing is told of what is no
+            C++ library.
+    """
+    if path is None:
+        return []
+    try:
+        elf = ElfFile.read(path)
+    except (ElfError, OSError):
+        return []
+    creators = [
+        f"{c.name} version {c.plugin_version}"
+        + (f", namespace {c.plugin_namespace!r}" if c.plugin_namespace else "")
+        for c in get_plugin_registry().all_creators
+        if getattr(c, "library", None) == str(path.absolute())
+    ]
+    if creators:
+        rest = f" and {len(creators) - MOST_TOLD} more" if len(creators) > MOST_TOLD else ""
+        return [f"{path.name} registers: {'; '.join(map(show, creators[:MOST_TOLD]))}{rest}"]
+    look = f"noria inspect {path.name} shows what it has"
+    if uses_host(elf):
+        return [
+            f"{path.name} registers no plugin, though it has code for some: is "
+            f"REGISTER_TENSORRT_PLUGIN(<the creator>) in a source of it? {look}"
+        ]
+    if CREATORS in elf.exported() or any(map(is_nvidia, elf.needed)):
+        return [
+            f"{path.name} registers no plugin here: it was compiled against TensorRT's own "
+            f"headers; compile its sources, those of the plugin too, with noria compile; {look}"
+        ]
+    return [
+        f"{path.name} registers no plugin: a source with REGISTER_TENSORRT_PLUGIN(<the creator>) "
+        f"must be among those that noria compile gets; {look}"
+    ]

@@ -1,0 +1,74 @@
+"""A plugin that is missing: what the library of the config has to do with it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from noria.config import ModelConfig
+from noria.custom.guard import keeper
+from noria.custom.plugin_hints import plugin_hints
+from noria.engine import load_or_build
+from noria.errors import EngineError
+from tests.custom.host.conftest import Compile
+
+GUARDS = ["never"] + ["always"] * (keeper.can_guard() is None)
+OF_NONE = "libown.so registers no plugin: a source with REGISTER_TENSORRT_PLUGIN"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    shape = ["N", 3, 4, 4]
+    graph = helper.make_graph(
+        [helper.make_node("Decode_TRT", ["x"], ["y"], name="decode")],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
+    )
+    opset = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=8), tmp_path / "m.onnx")
+    return tmp_path
+
+
+def refusal(folder: Path, guard: str) -> str:
+    (folder / "c.txt").write_text(
+        "[property]\nonnx-file=m.onnx\nnetwork-type=100\ngie-unique-id=1\n"
+        f"custom-lib-path=libown.so\ncustom-lib-guard={guard}\n"
+    )
+    with pytest.raises(EngineError) as raised:
+        load_or_build(ModelConfig.load(folder / "c.txt"))
+    text = str(raised.value)
+    assert "operator(s) that onnxruntime does not know: Decode_TRT" in text
+    assert "or write it in C++: REGISTER_TENSORRT_PLUGIN(<its creator>), compiled by noria" in text
+    return text
+
+
+@pytest.mark.parametrize("guard", GUARDS)
+def test_what_it_registers_instead_is_named(
+    folder: Path, compile_host: Compile, guard: str
+) -> None:
+    shutil.copy(compile_host("swish.cpp"), folder / "libown.so")
+    assert "libown.so registers: MySwish version 1" in refusal(folder, guard)
+
+
+def test_a_library_of_parsers_registers_none(folder: Path, zoo28: Path) -> None:
+    shutil.copy(zoo28, folder / "libown.so")
+    text = refusal(folder, "never")
+    assert OF_NONE in text
+    assert "must be among those that noria compile gets" in text
+    assert "noria inspect libown.so shows what it has" in text
+    (folder / "lib.py").write_text("")
+    assert plugin_hints(folder / "lib.py") == plugin_hints(None) == []
+
+
+def test_noria_show_says_so_too(folder: Path, zoo28: Path) -> None:
+    from noria.infer.dry_run import dry_run
+
+    shutil.copy(zoo28, folder / "libown.so")
+    refusal(folder, "never")
+    problems = dry_run(ModelConfig.load(folder / "c.txt")).problems
+    assert any(OF_NONE in str(p) for p in problems)
