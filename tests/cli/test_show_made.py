@@ -10,10 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from noria.config import ModelConfig
 from noria.custom.guard import keeper, look
 from noria.custom.inspect_engine import engine_function
 from noria.engine import load_or_build
+from noria.errors import CustomLibraryError
 from tests.cli.test_show_model import noria
+from tests.custom.guard.test_hostile_plugins import write_model
 from tests.custom.host import conftest, test_engines
 from tests.custom.host.conftest import Compile
 from tests.custom.host.darknet import Model
@@ -91,13 +94,67 @@ def test_why_there_is_no_network(
     monkeypatch.setattr(look, "LIMIT_S", 5.0 if function != "Loops" else 0.5)
     library = compile_host("mini_yolo.cpp", 10)
     cfg = _config(model, library, CREATE + function)
-    data = json.loads(noria("show", cfg.path, "--json").stdout)
+    shown = noria("show", cfg.path, "--json")
+    data = json.loads(shown.stdout)
+    assert shown.returncode == (5 if function != "Loops" else 0), "a run waits longer"
+    assert [words in p for p in data["problems"]] == [True] * (function != "Loops")
     assert words in data["made by"]["not_made"]
     assert function in data["made by"]["not_made"]
     assert "inputs" not in data["model"]
     assert data["made by"]["there"]
     if function in ("SaysFalse", "Crashes"):
-        assert f"not made: {library}" in noria("show", cfg.path).stdout
+        shown = noria("show", cfg.path)
+        assert f"not made: {library}" in shown.stdout
+        assert "noria run would refuse: " in shown.stderr
+        assert "started again" not in shown.stdout + shown.stderr
+
+
+@workers
+def test_a_saved_engine_needs_no_function(
+    compile_host: Compile, model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = compile_host("mini_yolo.cpp", 10)
+    harm = tmp_path / "harm"
+    monkeypatch.setenv("MINI_YOLO_HARM", str(harm))
+    monkeypatch.chdir(tmp_path)  # where the engine is saved
+    cfg = _config(model, library, f"{CREATE}MiniYoloEngineCreate", guard="always")
+    saved = load_or_build(cfg).path
+    assert saved is not None
+    harm.write_text("create")
+    shown = noria("show", cfg.path)
+    assert not harm.exists()
+    assert shown.returncode == 0, shown.stderr
+    assert "not made: " in shown.stdout
+    assert f"note: {saved}: loaded" in shown.stderr
+    harm.write_text("create")
+    assert load_or_build(cfg).path == saved
+    path = cfg.path
+    path.write_text(path.read_text() + "batch-size=3\n")
+    shown = noria("show", path)
+    assert shown.returncode == 5, "the engine is for another batch"
+    harm.write_text("create")
+    with pytest.raises(CustomLibraryError, match="SIGSEGV"):
+        load_or_build(ModelConfig.load(path))
+
+
+@workers
+@pytest.mark.parametrize("guard", ["never", "always"])
+def test_a_plugin_that_cannot_be_created_is_a_problem(
+    compile_host: Compile, tmp_path: Path, guard: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = write_model(tmp_path, compile_host("hostile.cpp"), guard)
+    assert noria("show", config).returncode == 0
+    monkeypatch.setenv("HOSTILE", "crash_create")
+    shown = noria("show", config)
+    assert shown.returncode == 5
+    assert "noria run would refuse: " in shown.stderr
+    for words in ("SIGSEGV", "libhostile", "createPlugin", "plugins of", "m.onnx"):
+        assert words in shown.stderr
+    assert "started again" not in shown.stderr
+    monkeypatch.delenv("HOSTILE")
+    assert load_or_build(ModelConfig.load(config)).path is not None
+    monkeypatch.setenv("HOSTILE", "crash_create")
+    assert noria("show", config).returncode == 0, "the saved engine has it"
 
 
 def test_a_function_that_is_not_there(compile_host: Compile, model: Model) -> None:

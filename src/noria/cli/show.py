@@ -127,7 +127,10 @@ def _maker_facts(checked: DryRun) -> dict[str, list[str]]:
     if maker.evidence:
         facts["library"] = list(maker.evidence)
     if checked.not_made is not None:
-        facts["not made"] = [str(checked.not_made)]
+        # as a problem it is told whole
+        failed = checked.not_made
+        facts["not made"] = [f"{failed.where}: {failed.found}" if failed in checked.problems
+                             else str(failed)]  # fmt: skip
     elif maker.there and checked.network is not None:
         counts = checked.network.summary().operators.items()
         facts["operators"] = [f"{count} {name}" for name, count in counts]

@@ -39,7 +39,7 @@ from noria.plugins.registry import get_plugin_registry
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
 
-__all__ = ["load_or_build", "no_model", "source_of"]
+__all__ = ["load_or_build", "no_model", "saved_engine", "source_of"]
 
 _log = logging.getLogger("noria.engine")
 
@@ -192,6 +192,26 @@ def source_of(cfg: ModelConfig, notes: list[Notice]) -> tuple[ModelSource | None
             return made, factories
     _note_unused_models(cfg, notes)
     return model_source(cfg, factories), factories
+
+
+def saved_engine(cfg: ModelConfig, source: ModelSource, notes: list[Notice]) -> Path | None:
+    """The engine that `load_or_build` would load instead of building from `source`.
+
+    Args:
+        notes: told which it is, or why others do not serve.
+
+    Raises:
+        ConfigError, EngineError: as `load_or_build` before it looks for one.
+    """
+    wanted = Wanted(
+        source=source,
+        batch=cfg.batch_size,
+        decided=cache(lambda runtime: decide(cfg, [runtime])),
+        infer_dims=complete_infer_dims(cfg.infer_dims),
+        order=cfg.network_input_order,
+    )
+    plan = _find(cfg, wanted, notes)
+    return None if plan is None else plan.path
 
 
 def _find(cfg: ModelConfig, wanted: Wanted, notes: list[Notice]) -> Plan | None:

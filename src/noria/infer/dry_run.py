@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 
 from noria.config import ModelConfig
 from noria.config.model_files import model_paths
-from noria.custom.guard.look import look_at_network
+from noria.custom.guard.look import NotLooked, look_at_network, look_at_plugins
 from noria.custom.inspect_engine import EngineFunction, engine_function
 from noria.custom.plugin_hints import plugin_hints
 from noria.engine import network_dims
 from noria.engine.backends import DEFAULT_BACKEND
-from noria.engine.locate import source_of
-from noria.engine.model_source import MadeSource, model_source
+from noria.engine.locate import saved_engine, source_of
+from noria.engine.model_source import MadeSource, ModelSource, model_source
 from noria.engine.plugin_files import load_custom_plugins
-from noria.errors import CustomLibraryError, NoriaError
+from noria.errors import NoriaError
 from noria.infer.checks import label_notices, require_runnable, skipped_files
 from noria.infer.labels import load_labels
 from noria.infer.model import choose_parser
@@ -26,7 +26,9 @@ from noria.meta import NetworkInfo
 from noria.network import Network
 from noria.notices import Notice
 from noria.plugins.known import known_plugins
-from noria.plugins.lookup import unknown_error
+from noria.plugins.library import PYTHON_SUFFIXES
+from noria.plugins.lookup import unknown_error, unknown_nodes
+from noria.plugins.registry import get_plugin_registry
 
 __all__ = ["DryRun", "dry_run"]
 
@@ -38,7 +40,8 @@ class DryRun:
     Attributes:
         network: the model, if there is one that can be read or made.
         maker: the function of the custom library that makes it, if one does.
-        not_made: why that function gave no network here.
+        not_made: why that function gave no network here; a problem, too, unless a run may do
+            better or needs none because a saved engine serves it.
         parser: which parser decodes, if one was found.
         notices: the config's and those of the choices that a run would make.
         problems: why a run would be refused, in the order they would come up.
@@ -46,7 +49,7 @@ class DryRun:
 
     network: Network | None = None
     maker: EngineFunction | None = None
-    not_made: CustomLibraryError | None = None
+    not_made: NoriaError | None = None
     parser: str | None = None
     notices: list[Notice] = field(default_factory=list)
     problems: list[NoriaError] = field(default_factory=list)
@@ -56,7 +59,7 @@ def dry_run(cfg: ModelConfig) -> DryRun:
     """Check a config as a run would: files, labels, model, plugins, input size, parser.
 
     Loads the custom library, so its initialising code runs; no parser is called. A function of it
-    that makes the network is called in a process of its own.
+    that makes the network is called in a process of its own, and so are creators of its plugins.
     """
     done = DryRun(notices=list(cfg.notices))
     if cfg.gie_unique_id is None:
@@ -87,8 +90,10 @@ def dry_run(cfg: ModelConfig) -> DryRun:
     if isinstance(source, MadeSource):
         try:
             done.network = look_at_network(cfg, source.function)
-        except CustomLibraryError as error:
+        except NoriaError as error:
             done.not_made = error
+            with collected():
+                _need(error, cfg, source, done.notices)
     elif source is not None:
         with collected():
             done.network = source.network()
@@ -97,6 +102,7 @@ def dry_run(cfg: ModelConfig) -> DryRun:
             where = str(done.network.path or cfg.path)
             if told := unknown_error(done.network, DEFAULT_BACKEND, known_plugins(), where):
                 raise told.told_with(plugin_hints(cfg.custom_lib_path))
+            _try_creators(cfg, source, done)
     size: NetworkInfo | None = None
     if done.network is not None and done.network.inputs:
         with collected():
@@ -116,3 +122,28 @@ def dry_run(cfg: ModelConfig) -> DryRun:
                 outputs = done.network.outputs
                 done.notices += misfit_notices(cfg, choice.parser, outputs, size)
     return done
+
+
+def _try_creators(cfg: ModelConfig, source: ModelSource | None, done: DryRun) -> None:
+    """Let creators of a compiled library make the plugins of the model, which may crash."""
+    path, network = cfg.custom_lib_path, done.network
+    if path is None or network is None or source is None:
+        return
+    if path.suffix.lower() in PYTHON_SUFFIXES or not get_plugin_registry().come_from(path):
+        return
+    from noria.network.ir import ir
+
+    nodes = unknown_nodes(network)
+    data = [ir.serde.serialize_node(node).SerializeToString() for node in nodes]
+    if not data:
+        return
+    try:
+        look_at_plugins(cfg, data, str(network.path or cfg.path))
+    except NoriaError as error:
+        _need(error, cfg, source, done.notices)
+
+
+def _need(error: NoriaError, cfg: ModelConfig, source: ModelSource, notes: list[Notice]) -> None:
+    """Raise `error`, of a step of building, if a run would come to it."""
+    if not isinstance(error, NotLooked) and saved_engine(cfg, source, notes) is None:
+        raise error

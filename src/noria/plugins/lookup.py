@@ -22,6 +22,7 @@ __all__ = [
     "is_unknown",
     "text_of",
     "unknown_error",
+    "unknown_nodes",
 ]
 
 IN_CPP = (

@@ -18,7 +18,7 @@ from noria.custom.guard.messages import notices_json
 from noria.errors import CustomLibraryError
 
 __all__ = ["Keeping", "build_layers", "call_layer", "close", "load_layer", "look_at_network",
-           "make_network", "open_engines", "open_layer"]  # fmt: skip
+           "look_at_plugins", "make_network", "open_engines", "open_layer"]  # fmt: skip
 
 Arrays = list[npt.NDArray[Any]]
 Answer = tuple[dict[str, Any], Arrays]
@@ -78,6 +78,36 @@ def look_at_network(worker: Keeping, payload: dict[str, Any], arrays: Arrays) ->
     network = source.network()
     network.built = None
     return _made(network, 0, told)
+
+
+def look_at_plugins(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
+    """Create the plugins that a library has for nodes, as a build of the model begins."""
+    import onnx
+
+    from noria.custom.elf import ElfFile
+    from noria.custom.host.engines import CppEngines
+    from noria.network.ir import node_from_proto
+    from noria.plugins.calls import call_creator
+    from noria.plugins.creators import IPluginCreatorV3One
+    from noria.plugins.fields import fields_of
+    from noria.plugins.lookup import find_creator
+    from noria.plugins.registry import get_plugin_registry
+    from noria.plugins.types import TensorRTPhase
+
+    registry = get_plugin_registry()
+    before = {id(c) for c in registry.all_creators}
+    path = Path(payload["path"])
+    worker.kept[0] = CppEngines(_config(payload), path, ElfFile.read(path))
+    for data in arrays:
+        node = onnx.NodeProto.FromString(data.tobytes())
+        creator = find_creator(node, registry)
+        if creator is None or id(creator) in before:
+            continue
+        where = f"{payload['where']}, node {node.name!r}"
+        fields, _ = fields_of(node_from_proto(node), creator, where)
+        more = (TensorRTPhase.BUILD,) if isinstance(creator, IPluginCreatorV3One) else ()
+        call_creator(creator, "parse", node.name, "create_plugin", node.name, fields, *more)
+    return {}, []
 
 
 def _config(payload: dict[str, Any]) -> Any:

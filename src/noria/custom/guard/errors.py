@@ -24,6 +24,7 @@ class Death:
         report: what its handler wrote, if it could.
         code: its exit code, negative for a signal; None if nobody knows.
         on_frame: completes the saved case.
+        late: it was ended because it took too long.
     """
 
     found: str
@@ -31,6 +32,7 @@ class Death:
     report: Report | None
     code: int | None
     on_frame: Callable[[object, int], None] | None = None
+    late: bool = False
 
 
 class LibraryDied(ParserError):

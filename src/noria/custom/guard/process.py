@@ -471,7 +471,7 @@ class GuardedProcess:
         self._clean = 0
         pause = 0.0 if self._recent < 2 else min(0.1 * 2 ** (self._recent - 2), 5.0)
         self._not_before = monotonic() + pause
-        self._last = Death(found, trace, report, code)
+        self._last = Death(found, trace, report, code, late=kind == "late")
         return self._error(what, self._last)
 
     def _closed(self, what: str) -> LibraryDied:

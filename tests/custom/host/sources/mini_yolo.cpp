@@ -389,6 +389,7 @@ CHECK_CUSTOM_ENGINE_CREATE_FUNC_PROTOTYPE(MiniYoloEngineCreate);
 extern "C" bool MiniYoloEngineCreate(IBuilder *builder,
                                      CONFIG_PARAMETER const NvDsInferContextInitParams *params,
                                      DataType, ICudaEngine *&engine) {
+    do_harm("create");
 #if NV_TENSORRT_MAJOR < 8
     IBuilderConfig *config = nullptr;
 #endif
