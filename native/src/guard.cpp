@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "array_view.h"
+#include "crash_note.h"
 #include "guard_ask.h"
 #include "guard_calls.h"
 #include "guard_channel.h"
@@ -174,6 +175,8 @@ void bind_guard(nb::module_ &m) {
           "Give up what a library does not need, for good; what could not be done, in words.");
     m.def("guard_report_to", &guard_report_to, "fd"_a, "hang_signal"_a,
           "Report fatal signals, std::terminate and exit of this process to a file descriptor.");
+    m.def("note_crashes", &note_crashes, "text"_a,
+          "Have fatal signals of this process that nothing handles say this before they end it.");
     m.def("guard_set_function", &guard_set_function, "name"_a, "What is called from now on.");
     m.def("guard_set_region", &guard_set_region, "slot"_a, "start"_a, "end"_a, "name"_a,
           "file"_a = -1, "offset"_a = 0,

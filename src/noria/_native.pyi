@@ -305,6 +305,11 @@ def guard_report_to(fd: int, hang_signal: int) -> None:
     Report fatal signals, std::terminate and exit of this process to a file descriptor.
     """
 
+def note_crashes(text: str) -> None:
+    """
+    Have fatal signals of this process that nothing handles say this before they end it.
+    """
+
 def guard_set_function(name: str) -> None:
     """What is called from now on."""
 

@@ -2,4 +2,4 @@
 
 __all__ = ["NATIVE_API"]
 
-NATIVE_API = "439f88a77068"
+NATIVE_API = "646c4d0e9415"

@@ -136,6 +136,9 @@ def test_a_crash_its_replay_and_trust(
     assert str(library) in run("trust").stdout
     died = run("run", config, photos, "-o", config.parent / "found.jsonl")
     assert died.returncode == -11, "a trusted library runs in the application"
+    note = died.stderr.rpartition("noria: ")[2]
+    assert note.startswith(f"SIGSEGV: this process has loaded {library}, which is trusted\n")
+    assert "--guard always runs it in a worker process" in note
     assert "guarded again" in run("trust", "--remove", library).stdout
     assert run("run", config, photos, "--guard", "auto", "-q").returncode == 0
     assert run("trust", config.parent / "absent.so").returncode == 5

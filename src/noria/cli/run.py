@@ -211,6 +211,7 @@ def execute(
             results at all.
     """
     from noria.cli.progress import RunProgress
+    from noria.custom.crash_note import crashes_are_noted
     from noria.notices import Notice, refuse_warnings
     from noria.pipeline.assembly import assemble, without_results
 
@@ -226,7 +227,7 @@ def execute(
         said.extend(notices)
         tell(said)
 
-    with RunProgress(enabled=not quiet) as progress:
+    with RunProgress(enabled=not quiet) as progress, crashes_are_noted():
         try:
             made = assemble(
                 spec,

@@ -17,6 +17,7 @@ from noria.custom.cpp_boxes import (
 )
 from noria.custom.cpp_function import CppFunction, ParserReturnedFalse
 from noria.custom.cpp_items import CppClassifierParser, CppSegmentationParser, cpp_initializer
+from noria.custom.crash_note import note_loading
 from noria.custom.entry_points import returns_boxes, standing
 from noria.custom.host.loading import open_shared_object
 from noria.custom.inputs import INPUT_INITIALIZER, InputInitializer, checked_initializer
@@ -64,6 +65,7 @@ class CppLibrary:
         self.decisions: list[Notice] = []
         self._rotation = rotation
         self._elf = check_header(path, hint)
+        note_loading(path)
         provide_stand_ins(self._elf, self.decisions)
         try:
             self._object = open_shared_object(path, self._elf, self.decisions)

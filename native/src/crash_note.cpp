@@ -1,0 +1,67 @@
+#include "crash_note.h"
+
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+
+namespace {
+
+struct Fatal {
+    int number;
+    const char *name;
+};
+constexpr Fatal fatal[] = {{SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"}, {SIGFPE, "SIGFPE"},
+                           {SIGILL, "SIGILL"},   {SIGABRT, "SIGABRT"}};
+
+std::atomic<const std::string *> note{nullptr};
+std::atomic<bool> written{false};
+std::atomic_flag writing = ATOMIC_FLAG_INIT;
+
+void say(const char *text, size_t size) {
+    while (size) {
+        const ssize_t count = write(STDERR_FILENO, text, size);
+        if (count <= 0) return;
+        text += count;
+        size -= static_cast<size_t>(count);
+    }
+}
+
+void on_fatal(int number, siginfo_t *info, void *) {
+    if (!writing.test_and_set()) {
+        say("\nnoria: ", 8);
+        for (const Fatal &one : fatal)
+            if (one.number == number) say(one.name, std::strlen(one.name));
+        say(": ", 2);
+        if (const std::string *text = note) say(text->data(), text->size());
+        say("\n", 1);
+        written = true;
+    }
+    // Another thread may be writing: give it the time, but never wait for ever.
+    for (int i = 0; i < 100 && !written; ++i) {
+        const timespec moment{0, 1000 * 1000};
+        nanosleep(&moment, nullptr);
+    }
+    signal(number, SIG_DFL);
+    // A fault happens again where it did, and abort() goes on; what was sent must be sent again.
+    if (info->si_code <= 0 && number != SIGABRT) raise(number);
+}
+
+}  // namespace
+
+void note_crashes(const std::string &text) {
+    const bool first = note.exchange(new std::string(text)) == nullptr;  // a handler may read the last
+    if (!first) return;
+    for (const Fatal &one : fatal) {
+        struct sigaction action{};
+        if (sigaction(one.number, nullptr, &action) != 0) continue;
+        if ((action.sa_flags & SA_SIGINFO) || action.sa_handler != SIG_DFL) continue;
+        action = {};
+        action.sa_sigaction = on_fatal;
+        action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+        sigemptyset(&action.sa_mask);
+        sigaction(one.number, &action, nullptr);
+    }
+}
