@@ -86,20 +86,34 @@ def test_a_prebuilt_library(linked: Path) -> None:
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        ("#include <cstdlib>\nint x = (abort(), 1);", "SIGABRT while it was loaded"),
-        ("int x = *(volatile int *)8;", "SIGSEGV while it was loaded"),
-        ("#include <cstdlib>\nint x = (exit(3), 1);", "code 3 while it was loaded"),
+        ("#include <cstdlib>\nint x = (abort(), 1);", "it aborted (SIGABRT) while it was loaded"),
+        (
+            "int x = *(volatile int *)8;",
+            "it crashed (SIGSEGV), reading a null pointer while it was loaded",
+        ),
+        (
+            "#include <cstdlib>\nint x = (exit(3), 1);",
+            "it ended its process by exit(3) while it was loaded",
+        ),
         ("#include <unistd.h>\nint x = (pause(), 1);", "did not end within 3 s"),
-        ("#include <cstdlib>\nstruct S { ~S() { abort(); } } s;", "SIGABRT when its process ended"),
+        (
+            "#include <cstdlib>\nstruct S { ~S() { abort(); } } s;",
+            "it aborted (SIGABRT) when its process ended",
+        ),
         ("int f(); int x = f();", "nothing defines f()"),
     ],
 )
 def test_how_loading_fails(tmp_path: Path, code: str, words: str) -> None:
-    report = inspect_library(build(tmp_path, code), timeout_s=3 if "pause" in code else 60)
+    report = inspect_library(build(tmp_path, code, "-g"), timeout_s=3 if "pause" in code else 60)
     assert report.load is not None
     assert not report.load.ok
     assert words in (report.load.error or "")
-    assert any("gdb" in hint for hint in report.hints)
+    assert any(f"gdb -ex run --args {sys.executable} -c '" in hint for hint in report.hints)
+    ended = "while it was" in words or "when its process" in words
+    assert bool(report.load.trace) == ended
+    if ended and shutil.which("addr2line"):
+        assert "l.cpp:" in "".join(report.load.trace)
+        assert "libc" not in report.load.trace[0]
 
 
 VECTORS = """

@@ -83,6 +83,7 @@ def _print(report: LibraryReport, signatures: bool) -> None:
         say("too new", f"{versions} of {name}, which here ends at {newest}")
     if report.load is not None:
         say("loading", "works" if report.load.ok else f"fails: {report.load.error}")
+        say("", *(f"  {line}" for line in report.load.trace))
         for creator in report.load.creators:
             space = f" in {creator.namespace!r}" if creator.namespace else ""
             say("registers", f"plugin {creator.name} version {creator.version}{space}")

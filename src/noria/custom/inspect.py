@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import platform
+import shlex
+import sys
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -183,9 +185,10 @@ def _with_hints(report: LibraryReport, elf: ElfFile, here: bool) -> LibraryRepor
     others = bool(report.load.creators) if report.load and report.load.ok else uses_host(elf)
     hints += export_hints(elf, has_plugins=others)
     if report.load is not None and not report.load.ok:
-        hints.append(f"a debugger tells more: gdb --args python -c '{_load_code(report.path)}'")
+        hints.append(f"a debugger tells more: {_debugger(report.path)}")
     return LibraryReport(**{**report.__dict__, "hints": tuple(hints)})
 
 
-def _load_code(path: Path) -> str:
-    return f'import noria.custom; noria.custom.open_library("{path}")'
+def _debugger(path: Path) -> str:
+    code = f"import noria.custom; noria.custom.open_library({str(path)!r})"
+    return f"gdb -ex run --args {shlex.quote(sys.executable)} -c {shlex.quote(code)}"

@@ -7,12 +7,18 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
+
+from noria.custom.guard.crash import describe, read_report
+from noria.custom.guard.keeper_main import HANG_SIGNAL
 
 __all__ = ["Creator", "LoadResult", "load_in_child"]
 
 MARK = "noria-inspect:"
+_REPORT_BYTES = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,7 @@ class LoadResult:
     Attributes:
         ok: it is loadable.
         error: why not, in words.
+        trace: lines of the backtrace of a crash, innermost call first.
         creators: plugin creators that its static initialisers registered.
         decisions: what noria decided about it.
         output: what it printed, cut.
@@ -41,11 +48,18 @@ class LoadResult:
     creators: tuple[Creator, ...] = ()
     decisions: tuple[str, ...] = ()
     output: str = ""
+    trace: tuple[str, ...] = ()
 
 
 def load_in_child(path: Path, timeout_s: float) -> LoadResult:
     """Load the library in a new interpreter and tell what came of it."""
-    command = [sys.executable, "-m", "noria.custom.inspect_load", str(path)]
+    with tempfile.TemporaryFile() as report:
+        return _load(path, timeout_s, report)
+
+
+def _load(path: Path, timeout_s: float, report: IO[bytes]) -> LoadResult:
+    fd = report.fileno()
+    command = [sys.executable, "-m", "noria.custom.inspect_load", str(path), str(fd)]
     try:
         done = subprocess.run(
             command,
@@ -54,6 +68,7 @@ def load_in_child(path: Path, timeout_s: float) -> LoadResult:
             errors="replace",
             timeout=timeout_s,
             stdin=subprocess.DEVNULL,
+            pass_fds=[fd],
             check=False,
         )
     except subprocess.TimeoutExpired:
@@ -67,14 +82,27 @@ def load_in_child(path: Path, timeout_s: float) -> LoadResult:
         creators = tuple(Creator(*c) for c in found["creators"])
         error = found["error"]
         return LoadResult(error is None, error, creators, tuple(found["decisions"]), printed)
-    return LoadResult(False, _how_it_ended(done.returncode, bool(result)), output=printed)
+    report.seek(0)
+    error, trace = _how_it_ended(
+        done.returncode, bool(result), report.read(_REPORT_BYTES), timeout_s
+    )
+    return LoadResult(False, error, output=printed, trace=tuple(trace))
 
 
-def _how_it_ended(code: int, was_loaded: bool) -> str:
+def _how_it_ended(
+    code: int, was_loaded: bool, report: bytes, timeout_s: float
+) -> tuple[str, list[str]]:
     when = "when its process ended" if was_loaded else "while it was loaded"
+    if told := read_report(report):
+        found, trace = describe(told, code, "died", timeout_s)
+        return f"it {found} {when}", trace
+    return f"{_by_code(code)} {when}", []
+
+
+def _by_code(code: int) -> str:
     if code < 0:
-        return f"it was ended by {signal.Signals(-code).name} {when}"
-    return f"it ended the process with code {code} {when}"
+        return f"it was ended by {signal.Signals(-code).name}"
+    return f"it ended the process with code {code}"
 
 
 def _of_own_headers() -> list[tuple[str, str, str]]:
@@ -88,7 +116,7 @@ def _of_own_headers() -> list[tuple[str, str, str]]:
     ]
 
 
-def _child(path: str) -> None:
+def _child(path: str, report: int) -> None:
     """Load it here; the result is the last line of standard output."""
     from noria import _native
     from noria.custom.elf import ElfFile
@@ -97,11 +125,15 @@ def _child(path: str) -> None:
 
     # What the library prints must not get into the result, nor be lost if it ends the process.
     result: dict[str, object] = {"error": None, "creators": [], "decisions": []}
+    _native.guard_report_to(report, HANG_SIGNAL)
+    _native.guard_set_function(path)
     try:
         library = open_library(path)
     except CustomLibraryError as error:
         result["error"] = error.found
+        _native.guard_set_function("")
     else:
+        _native.guard_set_function("")
         result["decisions"] = [notice.message for notice in library.decisions]
         needed = ElfFile.read(Path(path)).needed
         old = any(n.startswith(("libnvinfer.so.7", "libnvinfer.so.8")) for n in needed)
@@ -111,4 +143,4 @@ def _child(path: str) -> None:
 
 
 if __name__ == "__main__":
-    _child(sys.argv[1])
+    _child(sys.argv[1], int(sys.argv[2]))
