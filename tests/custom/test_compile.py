@@ -294,3 +294,20 @@ def test_compiling_loads_no_arrays() -> None:
 def test_a_module_does_not_hide_the_function_of_its_name() -> None:
     code = "import noria.custom.checked; from noria.custom import checked; print(callable(checked))"
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "True\n"
+
+
+def test_errors_in_macros_are_told_with_the_line_that_uses_them(tmp_path: Path) -> None:
+    source = tmp_path / "m.cpp"
+    source.write_text(
+        HEADER
+        + "#define INNER(x) int x((\n#define OUTER(x) INNER(x)\nOUTER(z);\nint y = missing;\n"
+    )
+    with pytest.raises(CustomLibraryError) as error:
+        compile_library([source], tmp_path / "libm.so", compiler="g++")
+    told = error.value.found.splitlines()
+    assert f"      in expansion of macro 'OUTER' at {source}:4: OUTER(z);" in told
+    assert "in expansion of macro 'INNER'" not in error.value.found, (
+        "that is in the macro's own line"
+    )
+    (plain,) = [i for i, line in enumerate(told) if "missing" in line]
+    assert told[plain + 1 :] == []

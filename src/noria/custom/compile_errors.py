@@ -91,12 +91,29 @@ def compile_failed(
     if _GPU_CODE in fix:  # what else it lacks does not matter then
         fix = [hint for hint in fix if hint != _FORGOTTEN]
     shown = list(dict.fromkeys(_shortened(e) for e in errors or lines[-SHOWN:]))[:SHOWN]
+    macros = {} if undefined else _expansions(lines)
+    shown = [text for e in shown for text in (e, *macros.get(e, ()))]
     return CustomLibraryError(
         ("the source does not compile" if source else "the library does not link")
         + (":\n    " + "\n    ".join(shown) if shown else ""),
         where=str(source) if source else None,
         fix=[*dict.fromkeys(fix), f"the command was: {command}"],
     )
+
+
+def _expansions(lines: Sequence[str]) -> dict[str, list[str]]:
+    """Errors inside of macros -> where the outermost macro stands in the source, and how."""
+    found: dict[str, list[str]] = {}
+    error = ""
+    for i, line in enumerate(lines):
+        if re.search(r"\b(error|warning):", line):
+            error = _shortened(line.strip()) if re.search(r"\berror:", line) else ""
+        note = re.match(r"(\S.*?:\d+):\d+: note: (in expansion of macro .*)", line)
+        if note and error:
+            code = re.match(r"\s*\d+ \| (.*)", lines[i + 1]) if i + 1 < len(lines) else None
+            said = f": {code[1].strip()}" if code else ""
+            found[error] = [_shortened(f"  {note[2]} at {note[1]}{said}")]
+    return found
 
 
 def _hint(message: str) -> str | None:
