@@ -151,6 +151,25 @@ def test_as_without_a_worker(scene: Path, function: str) -> None:
     assert [m.failed for m in report.models] == [0, 0]
 
 
+def test_the_report_of_a_sanitizer_is_pointed_at(compile_parser: Compile, tmp_path: Path) -> None:
+    library = noria.custom.open_library(
+        compile_parser("crashes.cpp", "-DSANITIZED"),
+        guard="always",
+        guard_options=noria.custom.guard.GuardOptions(crash_dir=tmp_path),
+    )
+    layers = {"mean": noria.Layer("mean", np.ones(3, np.float32))}
+    given = layers, noria.NetworkInfo(32, 32, 3), noria.DetectionParams(1, np.zeros(1, np.float32))
+    with pytest.raises(LibraryDied) as error:
+        library.bbox_parser("ParseReport")(*given)
+    assert (
+        "ended its process (exit status 1), as AddressSanitizer does: its report is above;"
+        in str(error.value)
+    )
+    with pytest.raises(LibraryDied) as error:
+        library.bbox_parser("ParseQuick")(*given)
+    assert "ended its process (exit status 0);" in str(error.value)
+
+
 def test_the_same_fault_is_told_once(
     scene: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,4 +220,5 @@ def test_a_parser_that_dies_in_every_frame_is_given_up(scene: Path) -> None:
         texts.append(str(error.value))
     assert ["is started again" in t for t in texts] == [True, True, False, False, False]
     assert "not started again after 3 faults" in texts[2]
+    assert ["raise custom-lib-guard-restarts" in t for t in texts] == [False] * 2 + [True] * 3
     assert "not called any more: its worker died 3 times; the last time it ended" in texts[4]

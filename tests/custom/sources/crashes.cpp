@@ -92,6 +92,11 @@ extern "C" bool ParseSandbox(const Layers &, const NvDsInferNetworkInfo &,
     return true;
 }
 
+#ifdef SANITIZED  // as if it were
+extern "C" void __asan_init() __attribute__((weak));
+PARSER(ParseReport) { UNUSED; if (!__asan_init) _exit(1); }
+#endif
+
 // Memory that cannot be released afterwards.
 extern "C" bool ParseLabelLiteral(const Layers &, const NvDsInferNetworkInfo &, float,
                                   std::vector<NvDsInferAttribute> &attributes, std::string &) {

@@ -23,6 +23,7 @@ from noria.custom.guard.keeper import end_process, keeper
 from noria.custom.guard.keeper_main import HANG_SIGNAL
 from noria.custom.guard.messages import arrays_in, error_from, put_arrays
 from noria.custom.guard.options import GuardOptions
+from noria.custom.guard.sanitizers import sanitizer_of
 from noria.custom.guard.wire import Nonsense, Region, Writer, control_words, new_memory
 from noria.custom.validate import MAX_OBJECTS
 from noria.errors import ParserError
@@ -33,6 +34,7 @@ __all__ = ["FORGIVEN_AFTER", "GuardedProcess"]
 FORGIVEN_AFTER = 100
 """Calls without a fault after which earlier faults are no longer counted."""
 
+_MORE = "mend the library, or raise custom-lib-guard-restarts"
 _HANG_REPORT_S = 1.0
 _SIDE_LIMIT = 1 << 23  # more than a second of reading JSON
 
@@ -466,6 +468,8 @@ class GuardedProcess:
         kind: Ending = "late" if ending == "late" else "died" if ending == "died" else "nonsense"
         report, code = running.end(kind)
         found, trace = describe(report, code, kind, timeout_s)
+        if report is None and code is not None and code > 0 and (tool := sanitizer_of(self.name)):
+            found += f", as {tool} does: its report is above"
         self.deaths += 1
         self._recent += 1
         self._clean = 0
@@ -481,13 +485,15 @@ class GuardedProcess:
     def _error(self, what: str, death: Death) -> LibraryDied:
         limit = self.options.restarts
         left = limit - self._recent
+        fix = list(death.trace)
         if self.options.once:
             after = ""
         elif left < 0:
             after = f"; it is not started again after {limit + 1} faults"
+            fix.append(_MORE)
         else:
             after = "; its worker process is started again"
-        error = LibraryDied(f"the function {death.found}{after}", where=what, fix=death.trace)
+        error = LibraryDied(f"the function {death.found}{after}", where=what, fix=fix)
         error.death = death
         return error
 
@@ -496,7 +502,7 @@ class GuardedProcess:
         return LibraryDied(
             f"the library is not called any more: its worker died {self._recent} times{last}",
             where=what,
-            fix="mend the library, or raise custom-lib-guard-restarts",
+            fix=_MORE,
         )
 
 
