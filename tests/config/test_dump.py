@@ -137,6 +137,20 @@ def test_effective_lists_every_key_once_with_its_origin(load: Load) -> None:
     assert len([k for g, k in rows if g == "class-attrs-all"]) == len(fields(ClassAttrs))
 
 
+def test_effective_tells_where_the_network_config_is(load: Load, tmp_path: Path) -> None:
+    def shown() -> str:
+        cfg = load("custom-network-config=nets/yolo.cfg\nnum-detected-classes=2\n")
+        assert cfg.custom_network_config == "nets/yolo.cfg"
+        return next(r.text for r in cfg.effective() if r.key == "custom-network-config")
+
+    assert shown() == "nets/yolo.cfg", "any text that a library may understand"
+    (tmp_path / "nets").mkdir()
+    (tmp_path / "nets" / "yolo.cfg").touch()
+    assert shown() == str(tmp_path / "nets" / "yolo.cfg")
+    long = load(f"custom-network-config={'x' * 5000}\nnum-detected-classes=2\n")
+    assert "x" * 5000 in {row.text for row in long.effective()}
+
+
 class TestOverrides:
     @pytest.mark.parametrize(
         ("values", "words"),

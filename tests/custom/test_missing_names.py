@@ -88,6 +88,7 @@ def test_engine_creators(compile_parser: Compile, tmp_path: Path) -> None:
     )
     with pytest.raises(CustomLibraryError, match="no function") as caught:
         engine_source(ModelConfig.load(path), [])
+    assert caught.value.where == f"{path}:3: {compile_parser('named.cpp')}"
     meant, there = caught.value.fix
     assert meant == "did you mean NvDsInferYoloCudaEngineGet?"
     assert there.startswith("its exported functions: NvDsInferYoloCudaEngineGet, ")

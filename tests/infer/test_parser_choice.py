@@ -97,8 +97,12 @@ def test_a_function_of_the_library_comes_first(load: Load, kind: str) -> None:
 
 
 def test_a_name_that_the_library_lacks_is_an_error_with_near_names(load: Load, kind: str) -> None:
-    with pytest.raises(CustomLibraryError, match="did you mean my_parser"):
-        choose(kind, load(kind, "my_parsr", "my.py"))
+    cfg = load(kind, "my_parsr", "my.py")
+    with pytest.raises(CustomLibraryError, match="did you mean my_parser") as caught:
+        choose(kind, cfg)
+    origin = cfg.origin(KINDS[kind][1])
+    assert origin.line
+    assert caught.value.where == f"{origin}: {cfg.custom_lib_path}"
 
 
 @pytest.mark.parametrize("library", ["absent.so", "text.so"])

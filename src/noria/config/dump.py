@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -9,6 +10,7 @@ from noria.config.class_attrs import ClassAttrs
 from noria.config.enums import NamedValue
 from noria.config.key import Key
 from noria.config.keys import CLASS_KEYS, PROPERTY_KEYS
+from noria.config.model_files import darknet_cfg
 from noria.config.values import Kind
 from noria.errors import ConfigError
 
@@ -66,6 +68,9 @@ def effective(cfg: ModelConfig) -> Iterator[tuple[str, str, str, str]]:
     for key in PROPERTY_KEYS.values():
         if key.field:
             value = getattr(cfg, key.field)
+            if key.field == "custom_network_config" and value:
+                file = darknet_cfg(cfg)
+                value = file if os.path.isfile(file) else value  # a library's text, or a path
             yield "property", key.name, value_text(key, value, "show"), str(cfg.origin(key.field))
     if not cfg.network_type.has_class_attrs:
         return

@@ -49,7 +49,11 @@ def darknet_cfg(cfg: ModelConfig) -> Path:
     """
     text = cfg.custom_network_config or ""
     beside = Path(os.path.dirname(os.path.realpath(cfg.path)), text)
-    return beside if beside.is_file() or not os.path.isfile(text) else Path(os.path.abspath(text))
+    return (
+        beside
+        if os.path.isfile(beside) or not os.path.isfile(text)
+        else Path(os.path.abspath(text))
+    )
 
 
 def unused_model_keys(cfg: ModelConfig) -> list[str]:

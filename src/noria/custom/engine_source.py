@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from noria.config.model_files import model_kind
 from noria.custom.elf import ElfError, ElfFile
 from noria.custom.marks import made_for_tensorrt
-from noria.custom.missing import no_such_function
+from noria.custom.missing import named_at, no_such_function
 from noria.engine.model_source import MadeSource
 from noria.errors import CustomLibraryError
 from noria.notices import Notice
@@ -67,7 +67,8 @@ def engine_source(cfg: ModelConfig, notes: list[Notice]) -> MadeSource | None:
     named = cfg.engine_create_func_name
     if named and named not in exported:
         macro = "CHECK_CUSTOM_ENGINE_CREATE_FUNC_PROTOTYPE"
-        raise no_such_function(elf, named, "engine creator", macro)
+        error = no_such_function(elf, named, "engine creator", macro)
+        raise named_at(error, cfg.origin("engine_create_func_name"))
     function = function_of(cfg, exported)
     from noria.custom.host.loading import uses_host
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from noria import _native
 from noria.custom.elf import ElfFile
@@ -10,7 +11,10 @@ from noria.custom.entry_points import standing
 from noria.custom.names import missing_name_hints, parser_like
 from noria.errors import CustomLibraryError
 
-__all__ = ["missing_hints", "no_such_function"]
+if TYPE_CHECKING:
+    from noria.config.origin import Origin
+
+__all__ = ["missing_hints", "named_at", "no_such_function"]
 
 
 def no_such_function(elf: ElfFile, name: str, kind: str, check_macro: str) -> CustomLibraryError:
@@ -39,6 +43,14 @@ def no_such_function(elf: ElfFile, name: str, kind: str, check_macro: str) -> Cu
         where=str(elf.path),
         fix=missing_hints(elf, name, kind),
     )
+
+
+def named_at(error: CustomLibraryError, origin: Origin) -> CustomLibraryError:
+    """The error with the line of the config that names what it is about, before its own place."""
+    if origin.where is None or type(error) is not CustomLibraryError:  # a fault of its own
+        return error
+    where = f"{origin.where}: {error.where}" if error.where else origin.where
+    return CustomLibraryError(error.found, where=where, expected=error.expected, fix=error.fix)
 
 
 def missing_hints(elf: ElfFile, name: str, kind: str) -> list[str]:

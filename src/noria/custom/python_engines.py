@@ -19,6 +19,7 @@ from noria.config.enums import NetworkMode
 from noria.config.model_files import darknet_cfg
 from noria.custom.engine_host import host_config, remembering_builder
 from noria.custom.engine_source import CUDA_ENGINE_GET, MODEL_PARSER, base_of
+from noria.custom.missing import named_at
 from noria.custom.model_parser import IModelParser
 from noria.custom.names import missing_name_hints
 from noria.custom.python_library import PythonLibrary
@@ -54,12 +55,13 @@ def python_source(cfg: ModelConfig, library: PythonLibrary) -> MadeSource | None
     found = next((n for n in names if library.entry_point(n) is not None), None)
     if found is None:
         if named:
-            raise CustomLibraryError(
+            error = CustomLibraryError(
                 f"there is no function {named!r}",
                 where=str(library.path),
                 expected=engine_signature(named),
                 fix=missing_name_hints(named, library.functions(), kind="functions"),
             )
+            raise named_at(error, cfg.origin("engine_create_func_name"))
         return None
     function: Any = library.entry_point(found)
     _check(function, found, library.path)

@@ -45,10 +45,11 @@ def adopted(network: Network, options: BuildOptions) -> Plan | None:
         return None
     where = str(network.path or "engine")
     resolve_shape(plan.inputs[0], options.infer_dims, options.input_order, where=where)
-    decisions = [d.notice for d in header.decisions]
+    told = (d.notice for d in header.decisions)
+    decisions = [Notice(n.level, n.message, n.where or where) for n in told]
     if header.precision != "fp32" and header.precision != options.precision:
         text = f"the function chose {header.precision}; {options.precision} is asked for"
-        decisions.append(Notice("info", text))
+        decisions.append(Notice("info", text, where))
     made = header.model_copy(
         update={
             "noria": noria.__version__,

@@ -168,7 +168,11 @@ def _load_or_build(
     else:
         _check_picture(plan.inputs[0], cfg)
     plan.threads = options.threads
-    plan.decisions = [*_on_precision(cfg, plan, wanted), *notes, *plan.decisions]
+    on_precision = _on_precision(cfg, plan, wanted)
+    # what a function asked its builder for is told of the config already, if it is the same
+    said = tuple(n.message.partition(": ")[2] for n in on_precision)
+    own = [n for n in plan.decisions if n.message not in said]
+    plan.decisions = [*on_precision, *notes, *own]
     _note_missing_outputs(cfg, plan)
     return plan
 

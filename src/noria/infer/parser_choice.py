@@ -285,16 +285,19 @@ def _from_library(
         )
     try:
         parser = kind.find(library, name)
-    except CustomLibraryError as error:
+    except CustomLibraryError as failure:
+        from noria.custom.missing import named_at
+
+        refusal = named_at(failure, cfg.origin(kind.field))
         if name in kind.known:
             hint = f"without custom-lib-path, noria's built-in parser {name} decodes the outputs"
-        elif "no function" not in error.found or any("did you mean" in h for h in error.fix):
-            raise
+        elif "no function" not in refusal.found or any("did you mean" in h for h in refusal.fix):
+            raise refusal from failure.__cause__
         elif near := kind.did_you_mean(name):
             hint = f"noria's own parsers need no custom-lib-path{near}"
         else:
-            raise
-        raise _with_hints(error, [hint]) from error
+            raise refusal from failure.__cause__
+        raise _with_hints(refusal, [hint]) from failure
     return Choice(parser, f"{name} in {path.name}", library)
 
 

@@ -96,3 +96,17 @@ def test_a_plugin_that_always_crashes_fails_the_run(compile_host: Compile, tmp_p
     assert done.returncode == 5, done.stderr
     assert "none of the 1 item(s) of c.txt was inferred" in done.stderr
     assert "its batch has no results" in done.stderr
+
+
+@pytest.mark.skipif("always" not in GUARDS, reason="no workers here")
+@pytest.mark.parametrize("how", ["crash_create", "crash_deserialize"])
+def test_a_plugin_that_is_never_made_ends_the_run(
+    compile_host: Compile, tmp_path: Path, how: str
+) -> None:
+    library = compile_host("hostile.cpp")
+    if how == "crash_deserialize":  # of a saved engine
+        assert _run(tmp_path, library, "always", "").returncode == 0
+    done = _run(tmp_path, library, "always", how)
+    assert done.returncode == 5, done.stderr
+    assert "SIGSEGV" in done.stderr
+    assert "started again" not in done.stderr

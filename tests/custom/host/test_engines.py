@@ -10,6 +10,7 @@ import pytest
 from noria import Inferencer
 from noria.config import ModelConfig
 from noria.custom.compile import compile_library
+from noria.custom.guard.keeper import can_guard
 from noria.engine import Plan, load_or_build
 from noria.errors import CustomLibraryError
 from noria.media import Frame, PixelFormat
@@ -133,6 +134,18 @@ def test_failures_are_told(compile_host: Compile, model: Model, function: str, w
         load_or_build(cfg)
     assert words in str(caught.value)
     assert function in str(caught.value)
+
+
+@pytest.mark.parametrize("guard", ["never"] + ["always"] * (can_guard() is None))
+def test_a_precision_that_is_not_built_is_told_once_with_its_line(
+    compile_host: Compile, model: Model, guard: str
+) -> None:
+    more = "network-mode=2\nengine-create-func-name=MiniYoloEngineCreate"
+    cfg = _config(model, compile_host("mini_yolo.cpp", 10), more, guard=guard)
+    for _ in range(2):  # built, then loaded
+        told = [n for n in load_or_build(cfg).decisions if "FP32 is built" in n.message]
+        assert [n.where for n in told] == [str(cfg.origin("network_mode"))]
+        assert told[0].message.startswith("network-mode=2: ")
 
 
 def test_a_function_that_calls_nothing_of_tensorrt(

@@ -202,11 +202,14 @@ class GuardedEngines:
         *,
         limit: float | None = None,
         plugin: bool = False,
+        starting: bool = False,
         call: Callable[[], Call] | None = None,
     ) -> tuple[dict[str, Any], list[Any]]:
         """An operation of `engine_operations`; the arrays are valid until the next one.
 
         Args:
+            plugin: it is about a plugin in an engine.
+            starting: without it nothing runs, nor is the worker started again.
             call: what is saved if the worker dies of it.
 
         Raises:
@@ -228,7 +231,10 @@ class GuardedEngines:
                 if hint is None and not self.options.once:
                     hint = "custom-lib-guard=never repeats it in this process, for a debugger"
                 fix = [*error.fix, *filter(None, [hint])]
-                raise kind(error.found, where=where, fix=fix) from None
+                found = error.found
+                if (starting or not plugin) and error.death is not None:
+                    found = f"the function {error.death.found}"
+                raise kind(found, where=where, fix=fix) from None
 
     def _open(self) -> None:
         """Load the library in a new worker."""

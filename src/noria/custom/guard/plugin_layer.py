@@ -61,7 +61,13 @@ class GuardedLayer(EnginePlugin):
                 payload = {"record": self._record.model_dump_json(), "where": self._place}
                 data = [_bytes(b) for b in self._blobs.values()]
                 answer, _ = host.ask(
-                    "load_layer", payload, self.where, data, plugin=True, call=self.call
+                    "load_layer",
+                    payload,
+                    self.where,
+                    data,
+                    plugin=True,
+                    starting=not self._number,
+                    call=self.call,
                 )
                 self._number = int(answer["layer"])
                 self._generation = host.process.generation
