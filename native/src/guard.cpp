@@ -171,8 +171,9 @@ void bind_guard(nb::module_ &m) {
           "Copies of a worker's boxes: ((N, 4) boxes, scores, class ids, angles or None, whether all "
           "is finite and in range, bytes that they take); None if there are not as many bytes.");
 
-    m.def("guard_sandbox", &guard_sandbox, "memory_bytes"_a,
-          "Give up what a library does not need, for good; what could not be done, in words.");
+    m.def("guard_sandbox", &guard_sandbox, "memory_bytes"_a, "gpu"_a = false,
+          "Give up what a library does not need, for good; what could not be done, in words. `gpu`: "
+          "a driver of NVIDIA shall work in it.");
     m.def("guard_report_to", &guard_report_to, "fd"_a, "hang_signal"_a,
           "Report fatal signals, std::terminate and exit of this process to a file descriptor.");
     m.def("note_crashes", &note_crashes, "text"_a,

@@ -7,13 +7,16 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <iterator>
 
 namespace {
 
@@ -29,9 +32,7 @@ std::string reason() { return std::strerror(errno); }
 
 // Calls that are refused with EACCES, as a firewall would: pairs of sockets stay possible.
 constexpr uint32_t refused_calls[] = {
-    __NR_socket,           __NR_connect,           __NR_bind,  __NR_listen,
-    __NR_accept4,          __NR_ptrace,            __NR_process_vm_readv,
-    __NR_process_vm_writev,
+    __NR_connect, __NR_accept4, __NR_ptrace, __NR_process_vm_readv, __NR_process_vm_writev,
 #ifdef __NR_accept
     __NR_accept,
 #endif
@@ -43,12 +44,15 @@ constexpr uint32_t refused_calls[] = {
 #endif
 };
 
+// These are CUDA's, too, which makes itself reachable for other processes when it starts.
+constexpr uint32_t calls_of_drivers[] = {__NR_bind, __NR_listen};
+
 // Signals go to this process only. Source: man 2 seccomp, the filter language of the kernel.
 constexpr uint32_t signal_calls[] = {
     __NR_kill, __NR_tgkill, __NR_tkill, __NR_rt_sigqueueinfo, __NR_rt_tgsigqueueinfo,
 };
 
-bool filter_calls() {
+bool filter_calls(bool gpu) {
     constexpr auto number = static_cast<uint32_t>(offsetof(seccomp_data, nr));
     constexpr auto architecture = static_cast<uint32_t>(offsetof(seccomp_data, arch));
     constexpr auto first_argument = static_cast<uint32_t>(offsetof(seccomp_data, args));
@@ -63,10 +67,17 @@ bool filter_calls() {
         BPF_STMT(BPF_RET | BPF_K, refuse),
 #endif
     };
-    for (uint32_t call : refused_calls) {
+    std::vector<uint32_t> refused(std::begin(refused_calls), std::end(refused_calls));
+    if (!gpu) refused.insert(refused.end(), std::begin(calls_of_drivers), std::end(calls_of_drivers));
+    for (uint32_t call : refused) {
         code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1));
         code.push_back(BPF_STMT(BPF_RET | BPF_K, refuse));
     }
+    code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_socket, 0, 4));
+    code.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, first_argument));
+    code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_UNIX, gpu ? 1 : 0, 0));
+    code.push_back(BPF_STMT(BPF_RET | BPF_K, refuse));
+    code.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
     for (uint32_t call : signal_calls) {
         code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 4));
         code.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, first_argument));
@@ -79,13 +90,19 @@ bool filter_calls() {
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-uint64_t address_space() {
-    unsigned long long pages = 0;
-    if (FILE *file = std::fopen("/proc/self/statm", "r")) {
-        if (std::fscanf(file, "%llu", &pages) != 1) pages = 0;
+// What counts for RLIMIT_AS, or for RLIMIT_DATA: "VmSize", "VmData".
+uint64_t memory_now(const char *what) {
+    unsigned long long kib = 0;
+    if (FILE *file = std::fopen("/proc/self/status", "r")) {
+        char line[256];
+        const size_t length = std::strlen(what);
+        while (std::fgets(line, sizeof line, file)) {
+            if (std::strncmp(line, what, length) == 0 && line[length] == ':')
+                kib = std::strtoull(line + length + 1, nullptr, 10);
+        }
         std::fclose(file);
     }
-    return pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    return static_cast<uint64_t>(kib) * 1024;
 }
 
 // Out of memory, this process goes first, and not the application.
@@ -98,7 +115,7 @@ void go_first() {
 
 }  // namespace
 
-std::vector<std::string> guard_sandbox(uint64_t memory_bytes) {
+std::vector<std::string> guard_sandbox(uint64_t memory_bytes, bool gpu) {
     std::vector<std::string> left;
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
         left.push_back("it may outlive the application (" + reason() + ")");
@@ -108,13 +125,13 @@ std::vector<std::string> guard_sandbox(uint64_t memory_bytes) {
     go_first();
     const bool bound = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
     if (!bound) left.push_back("new privileges are not ruled out (" + reason() + ")");
-    if (!this_architecture || !bound || !filter_calls())
+    if (!this_architecture || !bound || !filter_calls(gpu))
         left.push_back("the network is not closed to it (" +
                        (this_architecture ? reason() : "no filter for this processor") + ")");
     if (memory_bytes) {
-        const uint64_t limit = address_space() + memory_bytes;
+        const uint64_t limit = memory_now(gpu ? "VmData" : "VmSize") + memory_bytes;
         const rlimit memory{limit, limit};
-        if (setrlimit(RLIMIT_AS, &memory) != 0)
+        if (setrlimit(gpu ? RLIMIT_DATA : RLIMIT_AS, &memory) != 0)
             left.push_back("its memory is not limited (" + reason() + ")");
     }
     return left;

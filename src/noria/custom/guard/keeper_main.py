@@ -32,7 +32,8 @@ def main(fd: int) -> None:
     """Serve the application at the other end of a socket until it is gone."""
     import noria.custom.cpp_library
     import noria.custom.guard.operations
-    import noria.custom.guard.serve  # noqa: F401
+    import noria.custom.guard.serve
+    import noria.custom.toolchain  # noqa: F401
 
     gc.collect()
     gc.freeze()
@@ -105,6 +106,7 @@ def _work(request: dict[str, Any], given: dict[str, int], keeper: int) -> int:
 
     from noria import _native
     from noria.custom.guard.serve import Worker
+    from noria.custom.toolchain import gpu_present
 
     os.dup2(given.pop("stdout"), 1)
     os.dup2(given.pop("stderr"), 2)
@@ -124,7 +126,7 @@ def _work(request: dict[str, Any], given: dict[str, int], keeper: int) -> int:
         faulthandler.enable(file=report, all_threads=False)
         faulthandler.register(HANG_SIGNAL, file=report, all_threads=False)
     _native.guard_report_to(report, HANG_SIGNAL)
-    left = _native.guard_sandbox(request["memory"])
+    left = _native.guard_sandbox(request["memory"], gpu=gpu_present())
     if os.getppid() != keeper:  # it died before its death could be waited for
         return 0
     worker = Worker(**fds)
