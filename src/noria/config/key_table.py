@@ -97,7 +97,7 @@ PROPERTY_ROWS: tuple[Key, ...] = (
     _p("custom-lib-abi", _STRING, "auto", "size of a box in a C++ library: 24 or 28 bytes; auto detects", choices=("auto", "24", "28"), acts=True, extension=True),
     _p("custom-lib-guard", _STRING, "auto", "whether the library runs in a worker process: auto does that with C++ libraries that are not trusted yet", choices=("auto", "always", "never"), acts=True, extension=True),
     _p("custom-lib-guard-timeout", _FLOAT, 10.0, "seconds that a call in the worker process may take", low=0.0625, acts=True, extension=True),
-    _p("custom-lib-guard-memory", _INT, 4096, "MiB of address space that the worker process may take beside what it has at the start; 0 sets no limit", low=0, acts=True, extension=True),
+    _p("custom-lib-guard-memory", _INT, 4096, "MiB of address space (with a GPU: of writable memory) that the worker process may take beside what it has at the start; 0 sets no limit", low=0, acts=True, extension=True),
     _p("custom-lib-guard-restarts", _INT, 5, "how often the worker process is started again", low=0, acts=True, extension=True),
     # engine build
     _e("network-mode", NetworkMode, NetworkMode.FP32, "what may be computed in; part of the engine file's name. FP16 is used where it is computed faster, INT8 with int8-calib-file", acts=True),

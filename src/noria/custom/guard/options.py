@@ -21,8 +21,9 @@ class GuardOptions:
         timeout_s: seconds that one call may take; then the process is ended.
         load_timeout_s: the same for loading the library, and for filling inputs.
         build_timeout_s: the same for making a network, and for building plugins.
-        memory_mib: address space that it may take beside what it has at the start, in MiB; 0 sets
-            no limit.
+        memory_mib: address space that it may take beside what it has at the start, in MiB; on a
+            machine with a GPU private writable memory, since CUDA reserves addresses for all
+            memory that there is. 0 sets no limit.
         restarts: how often it is started again before it is given up; `FORGIVEN_AFTER` calls
             without a fault set the count back.
         crash_dir: where the inputs of fatal calls are kept; None is `crash_folder()`.
