@@ -179,6 +179,8 @@ void bind_guard(nb::module_ &m) {
     m.def("note_crashes", &note_crashes, "text"_a,
           "Have fatal signals of this process that nothing handles say this before they end it.");
     m.def("guard_set_function", &guard_set_function, "name"_a, "What is called from now on.");
+    m.def("guard_give_up", &guard_give_up, "function"_a, "why"_a,
+          "End this process, in which a function has left the GPU unusable.");
     m.def("guard_set_region", &guard_set_region, "slot"_a, "start"_a, "end"_a, "name"_a,
           "file"_a = -1, "offset"_a = 0,
           "Name memory that a protected page follows; memory of a file can only be read, and becomes "

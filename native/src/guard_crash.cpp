@@ -294,6 +294,17 @@ void guard_set_function(const char *name) {
     std::snprintf(function, sizeof function, "%s", name ? name : "");
 }
 
+void guard_give_up(const char *function_name, const char *why) {
+    guard_set_function(function_name);
+    if (!reporting.test_and_set()) {
+        Line line;
+        line.add("noria-crash 1").end();
+        line.add("gpu ").add(why).end();
+        write_report(nullptr, false);
+    }
+    _exit(1);
+}
+
 GuardReleasing::GuardReleasing(const char *field) { releasing = field; }
 
 GuardReleasing::~GuardReleasing() { releasing = nullptr; }

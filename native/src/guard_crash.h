@@ -1,7 +1,7 @@
 // What a worker writes about its own end, from inside signal handlers. Lines of text:
 //
 //   noria-crash 1
-//   signal NUMBER CODE ADDRESS read|write|-    or: exit STATUS, or: hang
+//   signal NUMBER CODE ADDRESS read|write|-    or: exit STATUS, or: hang, or: gpu WHY
 //   function NAME                              what was being called
 //   release FIELD                              what of its result was being released
 //   message TEXT                               of an exception or a failed assertion
@@ -26,6 +26,9 @@ void guard_report_to(int fd, int hang_signal);
 
 // What is called from now on; null or "": nothing of the user's.
 void guard_set_function(const char *name);
+
+// Ends this process, in which a function has left the GPU unusable.
+[[noreturn]] void guard_give_up(const char *function, const char *why);
 
 // While it lives, memory that a function gave is released: that function's `field`, a literal.
 class GuardReleasing {

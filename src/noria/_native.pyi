@@ -295,9 +295,9 @@ def guard_boxes(address: int, size: int, count: int, with_angles: bool) -> objec
     Copies of a worker's boxes: ((N, 4) boxes, scores, class ids, angles or None, whether all is finite and in range, bytes that they take); None if there are not as many bytes.
     """
 
-def guard_sandbox(memory_bytes: int) -> list[str]:
+def guard_sandbox(memory_bytes: int, gpu: bool = False) -> list[str]:
     """
-    Give up what a library does not need, for good; what could not be done, in words.
+    Give up what a library does not need, for good; what could not be done, in words. `gpu`: a driver of NVIDIA shall work in it.
     """
 
 def guard_report_to(fd: int, hang_signal: int) -> None:
@@ -312,6 +312,9 @@ def note_crashes(text: str) -> None:
 
 def guard_set_function(name: str) -> None:
     """What is called from now on."""
+
+def guard_give_up(function: str, why: str) -> None:
+    """End this process, in which a function has left the GPU unusable."""
 
 def guard_set_region(slot: int, start: int, end: int, name: str, file: int = -1, offset: int = 0) -> None:
     """

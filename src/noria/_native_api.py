@@ -2,4 +2,4 @@
 
 __all__ = ["NATIVE_API"]
 
-NATIVE_API = "646c4d0e9415"
+NATIVE_API = "3c9ffc0a84f0"

@@ -12,6 +12,7 @@ import numpy as np
 
 from noria._native import address_of
 from noria.plugins.calls import Instance
+from noria.plugins.device import stage_for
 from noria.plugins.evaluate import Shaped, evaluate
 from noria.plugins.layer import Array, EngineSpec, Shape, refuse
 from noria.plugins.memory import Block, lent
@@ -46,14 +47,21 @@ class Prepared:
 
 
 class ContextPlugin(ABC):
-    """A plugin layer in an execution context. Not for two threads at a time."""
+    """A plugin layer in an execution context. Not for two threads at a time.
+
+    Attributes:
+        stream: what `enqueue` is to queue its work in; 0 where it works on the host.
+    """
 
     def __init__(self, spec: EngineSpec, instances: Sequence[Instance]) -> None:
         self.spec = spec
         self.instances = list(instances)
         self._prepared: Prepared | None = None
-        self._workspace: Array = np.empty(max(spec.workspaces, default=0), np.uint8)
+        self._workspace: Array = np.empty(0, np.uint8)
+        self._workspace_bytes = max(spec.workspaces, default=0)
         self._closed = False
+        self._stage = stage_for(self.instances)
+        self.stream = 0 if self._stage is None else self._stage.stream
 
     def run(
         self,
@@ -193,7 +201,11 @@ class ContextPlugin(ABC):
         return inputs
 
     def _call(self, now: Prepared, inputs: list[int], outputs: list[int], sizes: list[int]) -> None:
-        """Addresses; bytes of outputs, then of inputs."""
+        """Host addresses; bytes of outputs, then of inputs."""
+        if self._stage is not None:
+            with self._stage.lend(inputs, outputs, sizes, self._workspace_bytes) as there:
+                self._enqueue(now, *there)
+            return
         count = len(outputs)
         blocks: list[Block] = [
             (at, at + size, i < count, name)
@@ -202,7 +214,9 @@ class ContextPlugin(ABC):
             )
         ]
         workspace = 0
-        if self._workspace.size:
+        if self._workspace_bytes:
+            if self._workspace.nbytes < self._workspace_bytes:
+                self._workspace = np.empty(self._workspace_bytes, np.uint8)
             workspace = address_of(self._workspace)
             end = workspace + self._workspace.nbytes
             blocks.append((workspace, end, True, "the workspace"))
@@ -229,8 +243,7 @@ class ContextPlugin(ABC):
         return cut
 
     def _grow_workspace(self, size: int) -> None:
-        if size > self._workspace.nbytes:
-            self._workspace = np.empty(size, np.uint8)
+        self._workspace_bytes = max(self._workspace_bytes, size)
 
     @abstractmethod
     def _change(self, now: Prepared, *, within: bool) -> None:

@@ -120,7 +120,7 @@ class DynamicContext(SecondContext):
         self, now: Prepared, inputs: list[int], outputs: list[int], workspace: int
     ) -> None:
         self.instances[now.profile].call(
-            "run", "enqueue", now.inputs, now.outputs, inputs, outputs, workspace, 0
+            "run", "enqueue", now.inputs, now.outputs, inputs, outputs, workspace, self.stream
         )
 
 

@@ -208,7 +208,8 @@ class BatchedContext(SecondContext):
     ) -> None:
         instance = self.instances[now.profile]
         batch = _batch(now)
-        checks.status_of(instance, "run", "execute_async", batch, inputs, outputs, workspace, 0)
+        given = batch, inputs, outputs, workspace, self.stream
+        checks.status_of(instance, "run", "execute_async", *given)
 
 
 class BatchedEngine(SecondEngine):

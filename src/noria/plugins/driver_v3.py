@@ -7,7 +7,8 @@ and must give the same object every time; while running it is asked once per con
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,12 @@ from noria.config.document import show
 from noria.plugins import checks
 from noria.plugins.calls import Instance, wrong
 from noria.plugins.context import ContextPlugin, Prepared
+from noria.plugins.device import stage_for
 from noria.plugins.driver_dynamic import described
 from noria.plugins.evaluate import checked_leaves, symbols, values
 from noria.plugins.expressions import DimsExprs, IExprBuilder
 from noria.plugins.layer import (
+    Array,
     EnginePlugin,
     LayerPlugin,
     Ranges,
@@ -29,6 +32,7 @@ from noria.plugins.layer import (
     TensorInfo,
     refuse,
 )
+from noria.plugins.memory import address_of
 from noria.plugins.negotiate import candidates, negotiate
 from noria.plugins.owned import Owned
 from noria.plugins.trace import Phase
@@ -326,19 +330,18 @@ class _Building:
             return _timings[question]
         ins, outs = ([_at_opt(d) for d in part] for part in tensors)
         arrays = [[np.zeros(tuple(d.dims), d.type.numpy) for d in part] for part in (ins, outs)]
-        pointers = [[int(a.ctypes.data) for a in part] for part in arrays]
-        scratch = np.empty(self._workspace(trial, tensors), np.uint8)
-        workspace = int(scratch.ctypes.data) if scratch.size else 0
-        times = {}
-        for tactic in tactics:
-            trial.must("build", RUNTIME, "set_tactic", tactic)
-            trial.must("build", RUNTIME, "on_shape_change", ins, outs)
-            best = float("inf")
-            for _ in range(TIMING_RUNS):
-                started = time.perf_counter()
-                trial.must("build", RUNTIME, "enqueue", ins, outs, *pointers, workspace, 0)
-                best = min(best, time.perf_counter() - started)
-            times[tactic] = best
+        with _trial_memory(trial, arrays, self._workspace(trial, tensors)) as (given, wait):
+            times = {}
+            for tactic in tactics:
+                trial.must("build", RUNTIME, "set_tactic", tactic)
+                trial.must("build", RUNTIME, "on_shape_change", ins, outs)
+                best = float("inf")
+                for _ in range(TIMING_RUNS):
+                    started = time.perf_counter()
+                    trial.must("build", RUNTIME, "enqueue", ins, outs, *given)
+                    wait()
+                    best = min(best, time.perf_counter() - started)
+                times[tactic] = best
         chosen = min(times, key=lambda t: times[t])
         if cache_id is not None:
             _timings[question] = chosen
@@ -405,8 +408,8 @@ class V3Context(ContextPlugin):
         instance = self.instances[now.profile]
         assert isinstance(instance, V3Instance)
         checks.status_of(
-            instance, "run", "enqueue", now.inputs, now.outputs, inputs, outputs, workspace, 0,
-            face=instance.known(RUNTIME),
+            instance, "run", "enqueue", now.inputs, now.outputs, inputs, outputs, workspace,
+            self.stream, face=instance.known(RUNTIME),
         )  # fmt: skip
 
     def _free(self) -> None:
@@ -420,6 +423,22 @@ def _types(
     method = "get_output_data_types"
     answer = instance.ask(phase, BUILD, method, list(input_types))
     return checks.as_types(instance, method, answer, count)
+
+
+@contextmanager
+def _trial_memory(
+    trial: V3Instance, arrays: Sequence[Sequence[Array]], workspace_bytes: int
+) -> Iterator[tuple[tuple[Any, ...], Callable[[], None]]]:
+    """Where inputs, outputs and workspace are, and the stream; what waits for the latter."""
+    ins, outs = ([address_of(a) for a in part] for part in arrays)
+    stage = stage_for([trial])
+    if stage is None:
+        scratch = np.empty(workspace_bytes, np.uint8)
+        yield (ins, outs, address_of(scratch) if scratch.size else 0, 0), lambda: None
+        return
+    sizes = [a.nbytes for part in reversed(arrays) for a in part]
+    with stage.lend(ins, outs, sizes, workspace_bytes) as there:
+        yield (*there, stage.stream), stage.wait
 
 
 def _at_opt(desc: DynamicPluginTensorDesc) -> Any:

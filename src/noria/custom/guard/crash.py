@@ -14,6 +14,7 @@ Ending = Literal["died", "late", "nonsense"]
 _SLACK = 1 << 26  # how far past the end of known memory a fault still is its doing
 _PYTHON_LINES = 12
 
+_GPU_HINT = "compute-sanitizer, of NVIDIA's toolkit, names the kernel and the line"
 # What a function may leave for noria to free -> where it must be from.
 _ALLOCATED = {"attributeLabel": "strdup or malloc", "mask": "new float[]"}
 
@@ -29,6 +30,7 @@ class Report:
         access: `read`, `write` or `-`.
         exit: status given to exit, or None.
         hang: it was asked where it is.
+        gpu: what broke its context of CUDA.
         function: what was being called.
         release: field of its result that noria was releasing.
         message: of an exception or a failed assertion.
@@ -47,6 +49,7 @@ class Report:
     access: str = "-"
     exit: int | None = None
     hang: bool = False
+    gpu: str = ""
     function: str = ""
     release: str = ""
     message: str = ""
@@ -89,6 +92,8 @@ def _take(report: Report, key: str, value: str) -> None:
             report.exit = int(value)
         case "hang":
             report.hang = True
+        case "gpu":
+            report.gpu = value
         case "function":
             report.function = value
         case "release":
@@ -133,6 +138,8 @@ def describe(
         return "overwrote the memory of its worker", lines
     if report is None:
         return _by_code(code), lines
+    if report.gpu:  # found out after the call: the frames are not its own
+        return f"left the GPU unusable: {report.gpu}", [_GPU_HINT]
     if report.exit is not None:
         return f"ended its process by exit({report.exit})", lines
     if report.signal is None:  # what it wrote cannot be read

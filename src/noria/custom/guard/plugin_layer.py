@@ -120,7 +120,6 @@ class GuardedContext(ContextPlugin):
 
     def __init__(self, layer: GuardedLayer) -> None:
         super().__init__(layer.spec, [])
-        self._workspace = np.empty(0, np.uint8)
         self._layer = layer
         self._number = 0
         self._generation = -1

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria import _native
+from noria.cuda import why_lost
 from noria.custom.checked import Checked
 from noria.custom.cpp_boxes import CheckedCppParser
 from noria.custom.cpp_function import size_of
@@ -76,6 +77,8 @@ class Worker:
                 words[wire.WROTE] = wire.NOT_SHARED
             except BaseException as error:
                 _native.guard_set_function("")
+                if lost := why_lost():  # and every other call would fail, too
+                    _native.guard_give_up(self._function, lost)
                 words[wire.STATUS] = 1
                 side = {"error": error_json(error, self._function)}
                 out = Writer(self.outputs, start=0)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from noria.custom.gpu_code import works_on_device
+
 __all__ = ["Forwarding", "ForwardingPlugin"]
 
 _classes: dict[tuple[str, type], Any] = {}
@@ -45,6 +47,11 @@ class ForwardingPlugin(Forwarding):
     @property
     def plugin_version(self) -> str:
         return str(self.native.version() or "")
+
+    @property
+    def on_device(self) -> bool:
+        """Whether `enqueue` takes addresses of the GPU's memory."""
+        return works_on_device(self.library)
 
     def clone(self) -> Any:
         return self._wrapped(self.native.clone())

@@ -10,6 +10,7 @@ from typing import Any
 
 from noria import _native
 from noria.custom.elf import ElfError, ElfFile
+from noria.custom.gpu_code import note_pointers
 from noria.custom.host import creators, functions
 from noria.custom.host.told import told
 from noria.custom.marks import CREATORS, REVISION, uses_host
@@ -93,6 +94,8 @@ def open_shared_object(path: Path, elf: ElfFile, decisions: list[Notice]) -> Any
         creators.restore(registry, path)
         if CREATORS in elf.exported():
             _register_exported(opened, registry, path, decisions)
+    if any(getattr(c, "library", None) == str(path) for c in registry.all_creators):
+        note_pointers(path, decisions)
     decisions += registry.notices[collisions:]
     for text in dict.fromkeys(messages.failures):
         decisions.append(Notice("warning", f"while it was loaded: {text}", str(path)))

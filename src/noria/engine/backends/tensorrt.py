@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria.engine.backends import PluginKey, RunOptions
-from noria.engine.backends.cuda import CudaTensor, Imported, Stream, driver, why_no_gpu
+from noria.cuda import CudaTensor, Imported, Stream, driver, why_no_gpu
 from noria.errors import EngineError
 from noria.network.tensor_spec import TensorSpec
 
@@ -184,7 +184,7 @@ class TensorRtRunner:
             if isinstance(value, np.ndarray):
                 array = np.ascontiguousarray(value, spec.dtype)
                 tensor = lane.buffer(spec.name, array.shape, spec.dtype)
-                stream.upload(array, tensor.pointer)
+                stream.upload(array.ctypes.data, array.nbytes, tensor.pointer)
                 borrowed.append(array)
             else:
                 tensor = Imported(value, stream)
@@ -214,7 +214,7 @@ class TensorRtRunner:
         if to_host:
             for result in results:
                 host = np.empty(result.shape, result.dtype)
-                stream.download(result.pointer, host)
+                stream.download(result.pointer, host.ctypes.data, host.nbytes)
                 arrays.append(host)
         stream.wait()
         return arrays if to_host else results

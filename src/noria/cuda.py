@@ -1,4 +1,4 @@
-"""NVIDIA's driver through ctypes, as far as engines need it: memory, streams, DLPack.
+"""NVIDIA's driver through ctypes, as far as engines and plugins need it: memory, streams, DLPack.
 
 The driver (libcuda) is there wherever a GPU is; nothing has to be installed for it.
 """
@@ -6,6 +6,7 @@ The driver (libcuda) is there wherever a GPU is; nothing has to be installed for
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Sequence
 from ctypes import (
     CFUNCTYPE,
@@ -35,8 +36,9 @@ import numpy.typing as npt
 
 from noria.errors import EngineError
 
-__all__ = ["CudaTensor", "Imported", "Stream", "why_no_gpu"]
+__all__ = ["CudaTensor", "Imported", "Memory", "Stream", "driver", "why_lost", "why_no_gpu"]
 
+_LIBRARY = "libcuda.so.1"
 DEVICE_KIND = 2  # kDLCUDA
 
 
@@ -45,9 +47,9 @@ class _Driver:
 
     def __init__(self) -> None:
         try:
-            self.library = ctypes.CDLL("libcuda.so.1")
+            self.library = ctypes.CDLL(_LIBRARY)
         except OSError as error:
-            raise EngineError("there is no NVIDIA driver (libcuda.so.1)") from error
+            raise EngineError(f"there is no NVIDIA driver ({_LIBRARY})") from error
         count, device, context = c_int(), c_int(), c_void_p()
         self.call("cuInit", c_uint(0))
         self.call("cuDeviceGetCount", byref(count))
@@ -60,14 +62,17 @@ class _Driver:
     def call(self, name: str, *arguments: Any) -> None:
         status = getattr(self.library, name)(*arguments)
         if status:
-            text = c_char_p()
-            self.library.cuGetErrorString(status, byref(text))
-            said = text.value.decode() if text.value else f"error {status}"
-            raise EngineError(f"{name}: {said}")
+            raise EngineError(f"{name}: {_words(self.library, status)}")
 
     def enter(self) -> None:
         """Make the context that of the calling thread."""
         self.call("cuCtxSetCurrent", self._context)
+
+
+def _words(library: ctypes.CDLL, status: int) -> str:
+    text = c_char_p()
+    library.cuGetErrorString(status, byref(text))
+    return text.value.decode() if text.value else f"error {status}"
 
 
 @cache
@@ -97,6 +102,21 @@ def why_no_gpu() -> str | None:
     return found if isinstance(found, str) else None
 
 
+def why_lost() -> str | None:
+    """What broke the CUDA context of the calling thread, such as an illegal access of a kernel;
+    None if it is whole, or there is none. Nothing works in a broken context any more.
+    """
+    try:
+        library = ctypes.CDLL(_LIBRARY, mode=os.RTLD_NOLOAD)
+    except OSError:  # nobody here uses a GPU
+        return None
+    context = c_void_p()
+    if library.cuCtxGetCurrent(byref(context)) or not context.value:
+        return None
+    status = library.cuCtxSynchronize()
+    return _words(library, status) if status else None
+
+
 class Memory:
     """Device memory, freed with the object."""
 
@@ -122,18 +142,18 @@ class Stream:
         self._driver.call("cuStreamCreate", byref(handle), c_uint(0))
         self.handle: int = handle.value or 0
 
-    def upload(self, array: npt.NDArray[Any], pointer: int) -> None:
-        """Copy a C-contiguous array to the device; it must stay until the stream is waited for."""
+    def upload(self, address: int, size_bytes: int, pointer: int) -> None:
+        """Copy host memory to the device; it must stay until the stream is waited for."""
         self._driver.call(
-            "cuMemcpyHtoDAsync_v2", c_void_p(pointer), c_void_p(array.ctypes.data),
-            c_size_t(array.nbytes), c_void_p(self.handle),
+            "cuMemcpyHtoDAsync_v2", c_void_p(pointer), c_void_p(address), c_size_t(size_bytes),
+            c_void_p(self.handle),
         )  # fmt: skip
 
-    def download(self, pointer: int, array: npt.NDArray[Any]) -> None:
-        """Copy from the device into a C-contiguous array."""
+    def download(self, pointer: int, address: int, size_bytes: int) -> None:
+        """Copy device memory to the host."""
         self._driver.call(
-            "cuMemcpyDtoHAsync_v2", c_void_p(array.ctypes.data), c_void_p(pointer),
-            c_size_t(array.nbytes), c_void_p(self.handle),
+            "cuMemcpyDtoHAsync_v2", c_void_p(address), c_void_p(pointer), c_size_t(size_bytes),
+            c_void_p(self.handle),
         )  # fmt: skip
 
     def wait(self) -> None:
@@ -225,7 +245,7 @@ class CudaTensor:
         """A copy on the host."""
         array = np.empty(self.shape, self.dtype)
         stream = Stream()
-        stream.download(self.pointer, array)
+        stream.download(self.pointer, array.ctypes.data, array.nbytes)
         stream.wait()
         return array
 
