@@ -1,8 +1,8 @@
 """Device memory for plugins whose code runs on a GPU: tensors are copied there and back.
 
-TensorRT gives `enqueue` addresses of the GPU's memory, and a stream to queue work in. Where the rest
-of a network has its tensors on the host, each call is given copies: of the inputs before it, of the
-outputs after it. Source: tensorrt-plugins spec 2.4, 2.5.
+TensorRT gives `enqueue` addresses of the GPU's memory, and a stream to queue work in. Where the
+rest of a network has its tensors on the host, each call is given copies: of the inputs before it,
+of the outputs after it. Source: tensorrt-plugins spec 2.4, 2.5.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class DeviceStage:
         sizes: Sequence[int],
         workspace_bytes: int,
     ) -> Iterator[tuple[Addresses, Addresses, int]]:
-        """While it is entered, the inputs are on the device; then the outputs are copied from there.
+        """While it is entered, the inputs are on the device; then the outputs are copied back.
 
         Args:
             inputs, outputs: host addresses. Of one address there is one copy: an output that has
@@ -135,9 +135,9 @@ class DeviceStage:
         except EngineError as error:
             raise self._broken(why_lost() or error.found) from failure
 
-    def _broken(self, text: str) -> PluginError:
+    def _broken(self, text: str, found: str = "enqueue left the GPU unusable") -> PluginError:
         return PluginError(
-            f"enqueue left the GPU unusable: {text}",
+            f"{found}: {text}",
             where=self._where,
             fix=[
                 "no call of CUDA works in this process any more; in a worker "
@@ -147,5 +147,6 @@ class DeviceStage:
         )
 
     def _refused(self, wanted: str, error: EngineError) -> PluginError:
+        if lost := why_lost():
+            return self._broken(lost, "an earlier call left the GPU unusable")
         return PluginError(f"it needs {wanted}: {error.found}", where=self._where)
-

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.engine.backends import RunOptions, get_backend
 from noria.cuda import why_no_gpu
+from noria.engine.backends import RunOptions, get_backend
 from noria.engine.precision import export
 from noria.engine.precision.collect import ActivationRunner
 from noria.engine.precision.inspect import graph_precision

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime as ort
 
-from noria.engine.backends import RunOptions
 from noria.cuda import why_no_gpu
+from noria.engine.backends import RunOptions
 from noria.engine.backends.onnxruntime import SILENT, session_options, spec, worded
 from noria.errors import EngineError
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noria.engine.backends import PluginKey, RunOptions
 from noria.cuda import CudaTensor, Imported, Stream, driver, why_no_gpu
+from noria.engine.backends import PluginKey, RunOptions
 from noria.errors import EngineError
 from noria.network.tensor_spec import TensorSpec
 

@@ -1,4 +1,6 @@
-// y = x * factor in each of the five plugin classes: the twins of tests/plugins/samples.py.
+// y = x * factor in each of the five plugin classes: the twins of tests/plugins/samples.py. They
+// compute on the host; on a GPU, if nvcc compiles them; FAKE_GPU: by calls of a driver
+// (fake_gpu.cpp). On a GPU 666 is a fault of the kernel, and 667 an endless loop in it.
 #include <cstring>
 #include <string>
 #include <vector>
@@ -9,11 +11,57 @@ using namespace nvinfer1;
 
 namespace {
 
-void scale(const void *from, void *to, size_t count, float factor) {
+#if defined(__CUDACC__)
+bool onDevice(const void *at) {
+    cudaPointerAttributes found{};
+    return cudaPointerGetAttributes(&found, at) == cudaSuccess &&
+           found.type == cudaMemoryTypeDevice;
+}
+
+__global__ void scaleEach(const float *x, float *y, size_t count, float factor) {
+    const size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i >= count) return;
+    if (x[i] == 666.0f) y = nullptr;
+    for (volatile float endless = x[i]; endless == 667.0f;) {
+    }
+    y[i] = x[i] * factor;
+}
+
+int scale(const void *from, void *to, size_t count, float factor, cudaStream_t stream) {
+    if (!onDevice(from) || !onDevice(to) || !stream) return 77;
+    const unsigned blocks = unsigned((count + 255) / 256);
+    scaleEach<<<blocks, 256, 0, stream>>>(static_cast<const float *>(from),
+                                          static_cast<float *>(to), count, factor);
+    return cudaGetLastError();
+}
+
+int clear(void *at, size_t bytes, cudaStream_t stream) {
+    return onDevice(at) ? cudaMemsetAsync(at, 0, bytes, stream) : 77;
+}
+#elif defined(FAKE_GPU)
+extern "C" int cuScale(const void *, void *, size_t, float, void *);
+extern "C" int cuMemsetD8Async(void *, unsigned char, size_t, void *);
+
+int scale(const void *from, void *to, size_t count, float factor, cudaStream_t stream) {
+    return cuScale(from, to, count, factor, stream);
+}
+
+int clear(void *at, size_t bytes, cudaStream_t stream) {
+    return cuMemsetD8Async(at, 0, bytes, stream);
+}
+#else
+int scale(const void *from, void *to, size_t count, float factor, cudaStream_t) {
     const float *x = static_cast<const float *>(from);
     float *y = static_cast<float *>(to);
     for (size_t i = 0; i < count; ++i) y[i] = x[i] * factor;
+    return 0;
 }
+
+int clear(void *at, size_t bytes, cudaStream_t) {
+    std::memset(at, 0, bytes);
+    return 0;
+}
+#endif
 
 size_t volume(const Dims &dims) {
     size_t n = 1;
@@ -89,9 +137,8 @@ public:
     }
     size_t getWorkspaceSize(int most) const noexcept override { return 4 * size_t(most); }
     int enqueue(int batch, const void *const *in, void *const *out, void *,
-                cudaStream_t) noexcept override {
-        scale(in[0], out[0], size_t(batch) * this->items(), this->factor_);
-        return 0;
+                cudaStream_t stream) noexcept override {
+        return scale(in[0], out[0], size_t(batch) * this->items(), this->factor_, stream);
     }
 };
 
@@ -158,10 +205,10 @@ public:
         return 4 * volume(in[0].dims);
     }
     int enqueue(const PluginTensorDesc *in, const PluginTensorDesc *, const void *const *inputs,
-                void *const *outputs, void *workspace, cudaStream_t) noexcept override {
-        std::memset(workspace, 0, 4 * volume(in[0].dims));
-        scale(inputs[0], outputs[0], volume(in[0].dims), factor_);
-        return 0;
+                void *const *outputs, void *workspace, cudaStream_t stream) noexcept override {
+        const size_t count = volume(in[0].dims);
+        const int status = clear(workspace, 4 * count, stream);
+        return status ? status : scale(inputs[0], outputs[0], count, factor_, stream);
     }
 };
 
@@ -213,9 +260,8 @@ public:
         return 0;
     }
     int enqueue(const PluginTensorDesc *in, const PluginTensorDesc *, const void *const *inputs,
-                void *const *outputs, void *, cudaStream_t) noexcept override {
-        scale(inputs[0], outputs[0], volume(in[0].dims), factor_);
-        return 0;
+                void *const *outputs, void *, cudaStream_t stream) noexcept override {
+        return scale(inputs[0], outputs[0], volume(in[0].dims), factor_, stream);
     }
     IPluginV3 *attachToContext(IPluginResourceContext *) noexcept override { return clone(); }
     const PluginFieldCollection *getFieldsToSerialize() noexcept override {

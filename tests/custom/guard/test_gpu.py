@@ -1,0 +1,73 @@
+"""Parsers that use a GPU, in this process and in a worker."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from noria.custom.guard import keeper
+from tests.custom.gpu import BROKEN, KINDS, Gpu, gpu_library
+
+pytestmark = [
+    pytest.mark.skipif(keeper.can_guard() is not None, reason="no workers here"),
+    pytest.mark.skipif("NORIA_SANITIZED" in os.environ, reason="its runtime is there"),
+]
+SOURCE = Path(__file__).parents[1] / "sources" / "gpu_parser.cpp"
+CALLS = """
+import json, sys
+import numpy as np
+from noria.custom import open_library
+from noria.custom.guard import GuardOptions
+from noria.errors import ParserError
+from noria.meta import DetectionParams, Layer, NetworkInfo
+
+guard, memory = sys.argv[2], int(sys.argv[3])
+options = GuardOptions(memory_mib=memory, timeout_s=3.0)
+library = open_library(sys.argv[1], guard=guard, guard_options=options)
+parse = library.bbox_parser("ParseOnGpu")
+params = DetectionParams(1, np.full(1, 0.5, np.float32))
+found = []
+for value in map(float, sys.argv[4:]):
+    rows = np.arange(1, 41, dtype=np.float32).reshape(10, 4)
+    rows[9, 3] = value
+    try:
+        seen = parse({"rows": Layer("rows", rows)}, NetworkInfo(640, 640, 3), params)
+        found.append(bool(np.array_equal(seen.boxes[:, 2:], 2 * rows[:, 2:])) and len(seen) == 10)
+    except ParserError as error:
+        found.append(str(error))
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="session", params=KINDS)
+def gpu(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Gpu:
+    return gpu_library(request.param, SOURCE, tmp_path_factory)
+
+
+@pytest.mark.parametrize(("guard", "memory"), [("never", 0), ("always", 4096), ("always", 512)])
+def test_boxes_are_the_same(gpu: Gpu, tmp_path: Path, guard: str, memory: int) -> None:
+    assert gpu.run(CALLS, guard, memory, 3, 5, cwd=tmp_path) == [True, True]
+
+
+def test_a_broken_gpu_ends_the_worker_not_the_stream(gpu: Gpu, tmp_path: Path) -> None:
+    good, quick, bad, after = gpu.run(CALLS, "always", 4096, 3, 5, 666, 5, cwd=tmp_path)
+    assert (good, quick, after) == (True, True, True)
+    assert f"ParseOnGpu: the function {BROKEN}; its worker process is started again" in bad
+    assert "compute-sanitizer" in bad
+    assert "noria replay" in bad
+
+
+def test_without_a_worker_the_parser_says_false(gpu: Gpu, tmp_path: Path) -> None:
+    good, bad, after = gpu.run(CALLS, "never", 0, 3, 666, 5, cwd=tmp_path)
+    assert good is True
+    assert "returned false" in bad
+    assert "returned false" in after
+
+
+def test_an_endless_kernel_is_ended(gpu: Gpu, tmp_path: Path) -> None:
+    good, late, after = gpu.run(CALLS, "always", 4096, 3, 667, 5, cwd=tmp_path)
+    assert good is True
+    assert "did not return within" in late
+    assert after is True

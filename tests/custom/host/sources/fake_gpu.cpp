@@ -1,0 +1,155 @@
+// A driver (libcuda.so.1) whose device is memory that nobody else can touch: it is accessible only
+// while queued work is done, and that is when a stream is waited for. What a caller may not do fails
+// as it does on a GPU.
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+
+namespace {
+
+enum { success = 0, invalid_value = 1, out_of_memory = 2, invalid_context = 201, illegal_address = 700 };
+using Work = std::function<int()>;
+
+struct Stream {
+    std::deque<Work> queued;
+};
+
+std::mutex lock;
+std::map<uintptr_t, size_t> allocated;
+int streams = 0;
+int broken = success;
+char context;
+thread_local void *current = nullptr;
+
+bool owned(const void *at, size_t size) {
+    const uintptr_t address = reinterpret_cast<uintptr_t>(at);
+    auto after = allocated.upper_bound(address);
+    if (after == allocated.begin()) return false;
+    --after;
+    return address + size <= after->first + after->second;
+}
+
+void open_all(int rights) {
+    for (const auto &one : allocated)
+        mprotect(reinterpret_cast<void *>(one.first), one.second, rights);
+}
+
+int usable() { return current != &context ? invalid_context : broken; }
+
+int queue(void *stream, Work work) {
+    std::lock_guard<std::mutex> held(lock);
+    if (int error = usable()) return error;
+    if (!stream) return invalid_value;
+    static_cast<Stream *>(stream)->queued.push_back(std::move(work));
+    return success;
+}
+
+}  // namespace
+
+extern "C" {
+
+int cuInit(unsigned) { return success; }
+int cuDeviceGetCount(int *count) { return *count = 1, success; }
+int cuDeviceGet(int *device, int) { return *device = 0, success; }
+int cuDevicePrimaryCtxRetain(void **made, int) { return *made = &context, success; }
+int cuCtxSetCurrent(void *given) { return current = given, success; }
+int cuCtxGetCurrent(void **found) { return *found = current, success; }
+int cuCtxSynchronize() { return broken; }
+
+int cuGetErrorString(int status, const char **text) {
+    *text = status == illegal_address ? "an illegal memory access was encountered"
+            : status == out_of_memory ? "out of memory"
+            : status == invalid_context ? "invalid device context"
+                                        : "invalid argument";
+    return success;
+}
+
+int cuMemAlloc_v2(void **made, size_t size) {
+    std::lock_guard<std::mutex> held(lock);
+    if (int error = usable()) return error;
+    if (!size || size > (size_t(1) << 30)) return size ? out_of_memory : invalid_value;
+    size = (size + 4095) & ~size_t(4095);
+    *made = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (*made == MAP_FAILED) return out_of_memory;
+    allocated[reinterpret_cast<uintptr_t>(*made)] = size;
+    return success;
+}
+
+int cuMemFree_v2(void *given) {
+    std::lock_guard<std::mutex> held(lock);
+    const auto at = allocated.find(reinterpret_cast<uintptr_t>(given));
+    if (at == allocated.end()) return invalid_value;
+    munmap(given, at->second);
+    allocated.erase(at);
+    return success;
+}
+
+int cuStreamCreate(void **made, unsigned) {
+    std::lock_guard<std::mutex> held(lock);
+    if (int error = usable()) return error;
+    *made = new Stream;
+    ++streams;
+    return success;
+}
+
+int cuStreamDestroy_v2(void *given) {
+    std::lock_guard<std::mutex> held(lock);
+    delete static_cast<Stream *>(given);
+    --streams;
+    return success;
+}
+
+int cuMemcpyHtoDAsync_v2(void *to, const void *from, size_t size, void *stream) {
+    return queue(stream, [=] {
+        return owned(to, size) ? std::memcpy(to, from, size), success : illegal_address;
+    });
+}
+
+int cuMemcpyDtoHAsync_v2(void *to, const void *from, size_t size, void *stream) {
+    return queue(stream, [=] {
+        return owned(from, size) ? std::memcpy(to, from, size), success : illegal_address;
+    });
+}
+
+int cuMemsetD8Async(void *to, unsigned char value, size_t size, void *stream) {
+    return queue(stream, [=] {
+        return owned(to, size) ? std::memset(to, value, size), success : illegal_address;
+    });
+}
+
+// The one kernel that there is.
+int cuScale(const void *from, void *to, size_t count, float factor, void *stream) {
+    return queue(stream, [=] {
+        if (!owned(from, 4 * count) || !owned(to, 4 * count)) return int(illegal_address);
+        const float *x = static_cast<const float *>(from);
+        for (size_t i = 0; i < count; ++i) {
+            if (x[i] == 666.0f) return int(illegal_address);
+            for (volatile float endless = x[i]; endless == 667.0f;) {
+            }
+            static_cast<float *>(to)[i] = x[i] * factor;
+        }
+        return int(success);
+    });
+}
+
+int cuStreamSynchronize(void *given) {
+    std::lock_guard<std::mutex> held(lock);
+    if (int error = usable()) return error;
+    Stream *stream = static_cast<Stream *>(given);
+    open_all(PROT_READ | PROT_WRITE);
+    while (!stream->queued.empty() && !broken) {
+        broken = stream->queued.front()();
+        stream->queued.pop_front();
+    }
+    open_all(PROT_NONE);
+    return broken;
+}
+
+// Allocations, and streams, that were not freed.
+int cuLive() { return int(allocated.size()) * 100 + streams; }
+}
