@@ -36,7 +36,8 @@ class Gpu(NamedTuple):
 
     def run(self, code: str, *arguments: object, cwd: Path) -> Any:
         """What a program prints last, as JSON. The library is its first argument."""
-        env = {**os.environ, "PYTHONPATH": str(ROOT)}
+        folders = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
         if self.driver is not None:
             env["LD_LIBRARY_PATH"] = str(self.driver)
         done = subprocess.run(
