@@ -12,7 +12,7 @@ __global__ void doubleEach(const float *x, float *y, int count) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= count) return;
     if (x[i] == 666.0f) y = nullptr;
-    for (volatile float endless = x[i]; endless == 667.0f;) {
+    while (static_cast<const volatile float *>(x)[i] == 667.0f) {
     }
     y[i] = x[i] * 2;
 }

@@ -22,7 +22,7 @@ __global__ void scaleEach(const float *x, float *y, size_t count, float factor) 
     const size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i >= count) return;
     if (x[i] == 666.0f) y = nullptr;
-    for (volatile float endless = x[i]; endless == 667.0f;) {
+    while (static_cast<const volatile float *>(x)[i] == 667.0f) {
     }
     y[i] = x[i] * factor;
 }
