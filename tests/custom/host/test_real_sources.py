@@ -6,6 +6,8 @@ NORIA_CPP_SOURCES names a folder with what is there of
     4.0.1/objectDetector_FasterRCNN/…             of Kwull/deepstream-4.0.1
     5.0/objectDetector_{Yolo,SSD,FasterRCNN}/…    of hiennguyen9874/deepstream-sources, by branch
     6.2/objectDetector_{Yolo,SSD,FasterRCNN}/…
+
+On a machine with nvcc and a GPU their own kernels are compiled, and their plugins work there.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ from noria import Inferencer
 from noria.config import ModelConfig
 from noria.custom import open_library
 from noria.custom.compile import compile_library
+from noria.custom.gpu_code import works_on_device
+from noria.custom.toolchain import find_nvcc, gpu_present
 from noria.engine import load_or_build
 from noria.media import Frame, PixelFormat
 from noria.plugins import get_plugin_registry
@@ -30,6 +34,7 @@ from tests.custom.host.darknet import Model, tiny_yolo
 from tests.network.caffe.models import caffemodel, layer
 
 FOLDER = os.environ.get("NORIA_CPP_SOURCES", "")
+ON_GPU = gpu_present() and find_nvcc() is not None
 pytestmark = pytest.mark.skipif(not FOLDER, reason="NORIA_CPP_SOURCES is not set")
 
 CONFIG = """[property]
@@ -48,19 +53,24 @@ engine-create-func-name=NvDsInferYoloCudaEngineGet
 def _library(
     target: Path, folder: str, major: int, *, kernels: bool = True, define: Sequence[str] = ()
 ) -> Path:
-    """The C++ sources of a folder, compiled unchanged; kernels come from our file beside."""
+    """The C++ sources of a folder, compiled unchanged. Kernels come from our file beside; with a
+    GPU, from theirs."""
     found = sorted(Path(FOLDER, folder).rglob("*.cpp"))
     if not found:
         pytest.skip(f"{folder} is not there")
     left_out = ("calibrator.cpp", "nvdsinferserver_custom_process.cpp")  # OpenCV; Triton
     sources = [p for p in found if p.name not in left_out]
+    beside = [SOURCES / "yolo_kernels.cpp"]
+    if ON_GPU:
+        beside = sorted(Path(FOLDER, folder).rglob("*.cu"))
     made = compile_library(
-        [*sources, *([SOURCES / "yolo_kernels.cpp"] if kernels else [])],
+        [*sources, *(beside if kernels else [])],
         target / "libreal.so",
         define=[f"NV_TENSORRT_MAJOR={major}", *define],
         standard="gnu++14",
         links=["-lstdc++fs"],
     )
+    assert works_on_device(str(made.library)) is (ON_GPU and kernels)
     return made.library
 
 
