@@ -311,3 +311,28 @@ def test_errors_in_macros_are_told_with_the_line_that_uses_them(tmp_path: Path) 
     )
     (plain,) = [i for i, line in enumerate(told) if "missing" in line]
     assert told[plain + 1 :] == []
+
+
+def test_a_static_copy_of_the_cpp_library_stays_its_own(tmp_path: Path) -> None:
+    source = tmp_path / "s.cpp"
+    streams = (
+        "#include <sstream>\nstatic float helper() { std::ostringstream s;"
+        " s << 12345ul << ' ' << 0.5; return float(s.str().size()); }\n"
+    )
+    source.write_text(HEADER + streams + PARSER)
+    made = compile_library([source], tmp_path / "libs.so", flags=["-w"], links=["-static-libstdc++"])
+    elf = ElfFile.read(made.library)
+    assert "libstdc++.so.6" not in elf.needed
+    assert [n for n in elf.exported() if n.startswith("_ZNSt") and n.endswith("2idE")] == []
+    code = f"""
+import numpy as np
+from noria.custom import open_library
+from noria.meta import DetectionParams, Layer, NetworkInfo
+
+parse = open_library({str(made.library)!r}).bbox_parser("NvDsInferParseMine")
+layers = {{"o": Layer("o", np.zeros((1, 4), np.float32))}}
+found = parse(layers, NetworkInfo(4, 4, 3), DetectionParams(9, np.zeros(9, np.float32)))
+print(found.scores.tolist())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "[9.0]\n", done.stderr

@@ -170,6 +170,9 @@ def _plan(
         )
     sanitizers = [flag for flag in common if flag.startswith("-fsanitize=")]
     plan.link = [program, "-shared", *sanitizers, *objects, "-o", str(target), "-Wl,--no-undefined"]
+    # some compilers link their C++ library statically: exported, it would mix with that of the
+    # process, whose templates' statics are found first
+    plan.link.append("-Wl,--exclude-libs,libstdc++.a")
     plan.link += links
     if any(unit.device for unit in units):  # before noria's link libraries, which add nothing
         plan.link += next(unit.link_flags() for unit in units if unit.device)
