@@ -173,6 +173,9 @@ class SegmentationParser(CustomFunction):
         Fills map, which has the size of the network input. The address of the probabilities, 0 for none; None if the function said false.
         """
 
+def opened_libraries() -> int:
+    """How many libraries this process has loaded since its start."""
+
 def demangle(name: str) -> str:
     """The C++ name behind a linker symbol."""
 

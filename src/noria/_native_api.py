@@ -2,4 +2,4 @@
 
 __all__ = ["NATIVE_API"]
 
-NATIVE_API = "3c9ffc0a84f0"
+NATIVE_API = "7801361fbec1"

@@ -27,18 +27,29 @@ from ctypes import (
     cast,
     py_object,
 )
-from functools import cache
+from functools import cache, lru_cache
 from math import prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from noria import _native
 from noria.errors import EngineError
 
-__all__ = ["CudaTensor", "Imported", "Memory", "Stream", "driver", "why_lost", "why_no_gpu"]
+__all__ = [
+    "AnyMemory",
+    "CudaTensor",
+    "Imported",
+    "Memory",
+    "Stream",
+    "driver",
+    "why_lost",
+    "why_no_gpu",
+]
 
 _LIBRARY = "libcuda.so.1"
+_MEMORY_TYPE, _IS_MANAGED, _DEVICE = 2, 8, 2  # CU_POINTER_ATTRIBUTE_…, CU_MEMORYTYPE_DEVICE
 DEVICE_KIND = 2  # kDLCUDA
 
 
@@ -102,19 +113,76 @@ def why_no_gpu() -> str | None:
     return found if isinstance(found, str) else None
 
 
+def _in_use() -> ctypes.CDLL | None:
+    """The driver, if anything in this process has loaded it."""
+    return _loaded_of(_native.opened_libraries())
+
+
+@lru_cache(1)  # looking for it takes long; nothing unloads it
+def _loaded_of(opened: int) -> ctypes.CDLL | None:
+    try:
+        return ctypes.CDLL(_LIBRARY, mode=os.RTLD_NOLOAD)
+    except OSError:
+        return None
+
+
 def why_lost() -> str | None:
     """What broke the CUDA context of the calling thread, such as an illegal access of a kernel;
     None if it is whole, or there is none. Nothing works in a broken context any more.
     """
-    try:
-        library = ctypes.CDLL(_LIBRARY, mode=os.RTLD_NOLOAD)
-    except OSError:  # nobody here uses a GPU
+    library = _in_use()
+    if library is None:
         return None
     context = c_void_p()
     if library.cuCtxGetCurrent(byref(context)) or not context.value:
         return None
     status = library.cuCtxSynchronize()
     return _words(library, status) if status else None
+
+
+class AnyMemory:
+    """Memory of addresses that somebody gave: of the host, or of the GPU, where one is in use.
+
+    Args:
+        stream: what is queued there comes before reading the GPU's memory.
+    """
+
+    def __init__(self, stream: int = 0) -> None:
+        self._library = _in_use()
+        self._stream = stream
+
+    def on_device(self, address: int) -> bool:
+        """Whether only the GPU can reach it."""
+        if self._library is None or not address:
+            return False
+        kind, managed = c_uint(), c_uint()
+        self._library.cuPointerGetAttribute(byref(kind), _MEMORY_TYPE, c_uint64(address))
+        self._library.cuPointerGetAttribute(byref(managed), _IS_MANAGED, c_uint64(address))
+        return kind.value == _DEVICE and not managed.value
+
+    def read(self, address: int, array: npt.NDArray[Any]) -> None:
+        """Copy from the GPU into a C-contiguous array.
+
+        Raises:
+            EngineError: there is no such memory.
+        """
+        use = driver()
+        use.call("cuStreamSynchronize", c_void_p(self._stream))
+        use.call(
+            "cuMemcpyDtoH_v2", c_void_p(array.ctypes.data), c_void_p(address),
+            c_size_t(array.nbytes),
+        )  # fmt: skip
+
+    def write(self, address: int, array: npt.NDArray[Any]) -> None:
+        """Copy a C-contiguous array to the GPU.
+
+        Raises:
+            EngineError: there is no such memory.
+        """
+        driver().call(
+            "cuMemcpyHtoD_v2", c_void_p(address), c_void_p(array.ctypes.data),
+            c_size_t(array.nbytes),
+        )  # fmt: skip
 
 
 class Memory:

@@ -320,7 +320,9 @@ def test_a_static_copy_of_the_cpp_library_stays_its_own(tmp_path: Path) -> None:
         " s << 12345ul << ' ' << 0.5; return float(s.str().size()); }\n"
     )
     source.write_text(HEADER + streams + PARSER)
-    made = compile_library([source], tmp_path / "libs.so", flags=["-w"], links=["-static-libstdc++"])
+    made = compile_library(
+        [source], tmp_path / "libs.so", flags=["-w"], links=["-static-libstdc++"]
+    )
     elf = ElfFile.read(made.library)
     assert "libstdc++.so.6" not in elf.needed
     assert [n for n in elf.exported() if n.startswith("_ZNSt") and n.endswith("2idE")] == []

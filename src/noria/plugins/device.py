@@ -85,7 +85,8 @@ class DeviceStage:
         with self._checked():
             for address in dict.fromkeys(inputs):
                 at, size = places[address]
-                self._stream.upload(address, size, base + at)
+                if size:
+                    self._stream.upload(address, size, base + at)
         into = [base + places[address][0] for address in outputs]
         try:
             yield (
@@ -98,7 +99,8 @@ class DeviceStage:
             raise
         with self._checked():
             for address, pointer, size in zip(outputs, into, sizes, strict=False):
-                self._stream.download(pointer, address, size)
+                if size:
+                    self._stream.download(pointer, address, size)
             self._stream.wait()
 
     def wait(self) -> None:

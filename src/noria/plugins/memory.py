@@ -1,4 +1,4 @@
-"""Host memory by address: what `enqueue` is given are numbers, as on a GPU.
+"""Memory by address: what `enqueue` is given are numbers, as on a GPU.
 
 While a plugin runs, the arrays behind its pointers are known: a view that would reach beyond one of
 them, or write into an input, is refused instead of made.
@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from noria._native import memory_view
+from noria.cuda import AnyMemory
 from noria.plugins.types import DataType
 
-__all__ = ["address_of", "array_at", "lent", "may_write"]
+__all__ = ["address_of", "array_at", "lent", "may_write", "read_at", "write_at"]
 
 Array = npt.NDArray[Any]
 Block = tuple[int, int, bool, str]
@@ -57,7 +58,7 @@ def array_at(address: int, shape: Sequence[int], dtype: Any, *, writable: bool =
             smaller than that, or must not be written to.
         TypeError: the type has no NumPy twin.
     """
-    kind = dtype.numpy if isinstance(dtype, DataType) else np.dtype(dtype)
+    kind = _numpy(dtype)
     axes = tuple(map(int, shape))
     if axes and min(axes) < 0:
         raise ValueError(f"shape {axes} has a negative axis")
@@ -69,6 +70,43 @@ def array_at(address: int, shape: Sequence[int], dtype: Any, *, writable: bool =
     size = count * kind.itemsize
     _check(int(address), size, writable, axes, kind)
     return np.ndarray(axes, kind, memory_view(int(address), size, writable))
+
+
+def _numpy(dtype: Any) -> np.dtype[Any]:
+    return dtype.numpy if isinstance(dtype, DataType) else np.dtype(dtype)
+
+
+def read_at(address: int, shape: Sequence[int], dtype: Any, *, stream: int = 0) -> Array:
+    """The values at an address that somebody gave: a view of host memory, a copy of the GPU's.
+
+    Args:
+        stream: what is queued there comes before reading the GPU's memory.
+
+    Raises:
+        ValueError, TypeError: as `array_at`.
+        EngineError: there is no such memory on the GPU.
+    """
+    memory = AnyMemory(stream)
+    if not memory.on_device(address):
+        return array_at(address, shape, dtype)
+    kind = _numpy(dtype)
+    array = np.empty(tuple(map(int, shape)), kind)
+    memory.read(address, array)
+    return array
+
+
+def write_at(address: int, array: Array, dtype: Any) -> None:
+    """Put values, as another type, at an address that somebody gave.
+
+    Raises:
+        ValueError, TypeError: as `array_at`.
+        EngineError: there is no such memory on the GPU.
+    """
+    memory = AnyMemory()
+    if memory.on_device(address):
+        memory.write(address, np.ascontiguousarray(array.astype(_numpy(dtype), copy=False)))
+        return
+    np.copyto(array_at(address, array.shape, dtype, writable=True), array, casting="unsafe")
 
 
 def may_write(address: int) -> bool:

@@ -15,7 +15,7 @@ from noria.engine.precision.histogram import Histogram, Method, clip_at
 from noria.engine.precision.prepare import prepare
 from noria.errors import EngineError, NoriaError
 from noria.network.network import Network
-from noria.plugins.memory import array_at
+from noria.plugins.memory import read_at
 from noria.trt.compat import current
 from noria.trt.host_memory import IHostMemory
 from noria.trt.reporting import Severity, report
@@ -123,7 +123,7 @@ def _from_batches(
                     f"get_batch gave {len(pointers)} addresses for {len(names)} inputs"
                 )
             feeds = {
-                t._name: array_at(int(pointer), shapes[t._name], t.dtype).copy()
+                t._name: read_at(int(pointer), shapes[t._name], t.dtype).copy()
                 for t, pointer in zip(network._inputs, pointers, strict=True)
             }
             runner.add(feeds)

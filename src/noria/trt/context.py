@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from noria.errors import NoriaError
 from noria.plugins.dims import Dims
-from noria.plugins.memory import array_at
+from noria.plugins.memory import read_at, write_at
 from noria.trt.addresses import address_of
 from noria.trt.compat import Span, versioned
 from noria.trt.context_bindings import ContextBindings
@@ -254,7 +254,7 @@ class IExecutionContext(ContextBindings):
             shape = self._shapes.get(name)
             binding = self._engine._by_name[name]
             if address and shape is not None and self._engine.is_shape_inference_io(name):
-                found[name] = array_at(address, shape, binding.dtype).astype(binding.graph)
+                found[name] = read_at(address, shape, binding.dtype).astype(binding.graph)
         return found
 
     def _values_problem(self, name: str, values: Sequence[int]) -> str | None:
@@ -299,7 +299,8 @@ class IExecutionContext(ContextBindings):
                 self._report(f"input {binding.name!r} has no address; set_tensor_address")
                 return False
             if told is None:
-                array = array_at(address, shape, binding.dtype).astype(binding.graph, copy=False)
+                array = read_at(address, shape, binding.dtype, stream=stream)
+                array = array.astype(binding.graph, copy=False)
             else:
                 array = told.reshape(shape)
             if self._engine.is_shape_inference_io(binding.name):
@@ -343,8 +344,7 @@ class IExecutionContext(ContextBindings):
             addresses[name] = int(address or 0)
             allocator.notify_shape(name, Dims(array.shape[self._engine._offset :]))
         if array.size:
-            target = array_at(int(address or 0), array.shape, binding.dtype, writable=True)
-            np.copyto(target, array, casting="unsafe")
+            write_at(int(address or 0), array, binding.dtype)
 
     def _report(self, text: str, code: Any = ErrorCodeTRT.INVALID_ARGUMENT) -> None:
         self._engine._report(text, Severity.ERROR, self._recorder)

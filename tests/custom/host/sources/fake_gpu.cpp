@@ -116,6 +116,33 @@ int cuMemcpyDtoHAsync_v2(void *to, const void *from, size_t size, void *stream) 
     });
 }
 
+int cuPointerGetAttribute(void *found, int attribute, uint64_t at) {
+    std::lock_guard<std::mutex> held(lock);
+    if (!owned(reinterpret_cast<void *>(at), 1)) return invalid_value;
+    *static_cast<unsigned *>(found) = attribute == 2 ? 2 : 0;
+    return success;
+}
+
+int cuMemcpyDtoH_v2(void *to, const void *from, size_t size) {
+    std::lock_guard<std::mutex> held(lock);
+    if (int error = usable()) return error;
+    if (!owned(from, size)) return invalid_value;
+    open_all(PROT_READ);
+    std::memcpy(to, from, size);
+    open_all(PROT_NONE);
+    return success;
+}
+
+int cuMemcpyHtoD_v2(void *to, const void *from, size_t size) {
+    std::lock_guard<std::mutex> held(lock);
+    if (int error = usable()) return error;
+    if (!owned(to, size)) return invalid_value;
+    open_all(PROT_WRITE);
+    std::memcpy(to, from, size);
+    open_all(PROT_NONE);
+    return success;
+}
+
 int cuMemsetD8Async(void *to, unsigned char value, size_t size, void *stream) {
     return queue(stream, [=] {
         return owned(to, size) ? std::memset(to, value, size), success : illegal_address;
@@ -141,6 +168,7 @@ int cuStreamSynchronize(void *given) {
     std::lock_guard<std::mutex> held(lock);
     if (int error = usable()) return error;
     Stream *stream = static_cast<Stream *>(given);
+    if (!stream) return success;
     open_all(PROT_READ | PROT_WRITE);
     while (!stream->queued.empty() && !broken) {
         broken = stream->queued.front()();
