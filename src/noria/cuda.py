@@ -27,6 +27,7 @@ from ctypes import (
     cast,
     py_object,
 )
+from contextlib import suppress
 from functools import cache, lru_cache
 from math import prod
 from typing import Any
@@ -197,8 +198,9 @@ class Memory:
 
     def __del__(self) -> None:
         if getattr(self, "pointer", 0):
-            self._driver.enter()
-            self._driver.library.cuMemFree_v2(c_void_p(self.pointer))
+            with suppress(EngineError):  # nothing can be freed after a fault of the GPU
+                self._driver.enter()
+                self._driver.library.cuMemFree_v2(c_void_p(self.pointer))
 
 
 class Stream:
@@ -230,8 +232,9 @@ class Stream:
 
     def __del__(self) -> None:
         if getattr(self, "handle", 0):
-            self._driver.enter()
-            self._driver.library.cuStreamDestroy_v2(c_void_p(self.handle))
+            with suppress(EngineError):
+                self._driver.enter()
+                self._driver.library.cuStreamDestroy_v2(c_void_p(self.handle))
 
 
 # DLPack 0.x, its C structures. Source: dlpack.h.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import mmap
 import re
-from functools import cache
 from pathlib import Path
 
 from noria.cuda import why_no_gpu
@@ -17,7 +16,7 @@ from noria.custom.elf import ElfError, ElfFile
 from noria.custom.resolve import find_elsewhere, find_library
 from noria.notices import Notice
 
-__all__ = ["gpu_evidence", "note_pointers", "works_on_device"]
+__all__ = ["gpu_evidence", "look_at", "note_pointers", "works_on_device"]
 
 FAT_BINARY = bytes.fromhex("50ed55ba 0100 1000")
 """How code for a GPU begins: magic number, version 1, a header of 16 bytes. Source: CUDA's
@@ -27,6 +26,7 @@ _CUDA = re.compile(r"lib(cuda|cudart|cublas|cublasLt|cudnn)\.so")
 _NVIDIA = re.compile(r"lib(cu|nv|npp|nccl)")
 _SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
 _DEPTH = 4
+_on_device: dict[str, bool] = {}  # library -> whether its plugins work there
 
 
 def gpu_evidence(path: Path) -> str | None:
@@ -71,15 +71,28 @@ def _found(name: str, elf: ElfFile) -> bool:
     return find_library(name, elf) is not None or find_elsewhere(name) is not None
 
 
-@cache
+def look_at(library: str) -> str | None:
+    """Find out about a library that is being loaded, and remember it: its file may be replaced, or
+    out of reach, when its plugins run.
+
+    Returns:
+        what `gpu_evidence` says.
+    """
+    evidence = gpu_evidence(Path(library))
+    _on_device[library] = evidence is not None and why_no_gpu() is None
+    return evidence
+
+
 def works_on_device(library: str) -> bool:
-    """Whether the plugins of a loaded library get addresses of the GPU's memory."""
-    return gpu_evidence(Path(library)) is not None and why_no_gpu() is None
+    """Whether the plugins of a loaded library are given addresses of the GPU's memory."""
+    if library not in _on_device:
+        look_at(library)
+    return _on_device[library]
 
 
 def note_pointers(path: Path, decisions: list[Notice]) -> None:
     """Say what memory the plugins of a library are given, where that is not the host's as ever."""
-    evidence = gpu_evidence(path)
+    evidence = look_at(str(path))
     if evidence is None:
         return
     if works_on_device(str(path)):

@@ -60,6 +60,39 @@ def test_every_class_lives_its_life_there(gpu: Gpu, tmp_path: Path) -> None:
     assert ("calls cu" if gpu.driver else "has code for a GPU") in told
 
 
+ELSEWHERE = """
+import ctypes, json, os, shutil, sys
+import numpy as np
+from noria.custom import open_library
+from noria.plugins import get_plugin_registry
+from tests.custom.host.test_twins import _life
+from tests.plugins.lives import X
+
+def runs():
+    found = _life(get_plugin_registry().find("ScaleDynamic"), implicit=False, profiles=1)
+    return bool(np.array_equal(found[0], X * np.float32(2.5)))
+
+gpu, host = sys.argv[1:]
+here = os.path.abspath("libmine.so")
+shutil.copy(host, here)
+before = open_library(here)
+on_host = [runs(), get_plugin_registry().find("ScaleDynamic").library == here]
+get_plugin_registry().deregister_creator(get_plugin_registry().find("ScaleDynamic"))
+shutil.copy(gpu, "new")
+os.replace("new", here)
+ctypes.CDLL("./libmine.so", mode=ctypes.RTLD_GLOBAL)
+os.chdir("/")
+print(json.dumps([*on_host, runs(), get_plugin_registry().find("ScaleDynamic").library]))
+"""
+
+
+def test_what_counts_is_the_file_that_was_loaded(
+    gpu: Gpu, compile_host: Compile, tmp_path: Path
+) -> None:
+    found = gpu.run(ELSEWHERE, compile_host("twins.cpp", 10), cwd=tmp_path)
+    assert found == [True, True, True, "./libmine.so"]
+
+
 def write_config(folder: Path, library: Path, guard: str, plugin: str) -> Path:
     """A config, whose model has two of the plugin in its middle."""
     nodes = [

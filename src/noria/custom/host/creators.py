@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
+from noria.custom.gpu_code import look_at
 from noria.custom.host.fields import fields_from, fields_to
 from noria.custom.host.forwarding import Forwarding
 from noria.plugins.creators import IPluginCreator, IPluginCreatorV3One
@@ -74,6 +75,7 @@ def register(registry: PluginRegistry, given: Any, namespace: str) -> bool:
     """Add the creator that a library registers."""
     if isinstance(given, _Cpp):
         _loaded[given.native.address] = given.native.copy(keep=False)
+        look_at(given.library)
     return registry.register_creator(given, namespace)
 
 
