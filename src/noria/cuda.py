@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from ctypes import (
     CFUNCTYPE,
     POINTER,
@@ -27,7 +28,6 @@ from ctypes import (
     cast,
     py_object,
 )
-from contextlib import suppress
 from functools import cache, lru_cache
 from math import prod
 from typing import Any

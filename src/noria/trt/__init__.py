@@ -2,9 +2,9 @@
 
 Scripts that say `import tensorrt as trt` run unchanged under `noria exec script.py`. Names are
 the union of TensorRT 8.6, 10 and 11; `noria.trt.compat` hides what one release lacks. Device
-pointers are addresses of host memory: `array_at(address, shape, dtype)` views one as an array. Those
-of a GPU that the process uses are taken, too; what is there is copied.
-Names resolve on first use. Source: tensorrt-api spec.
+pointers are addresses of host memory: `array_at(address, shape, dtype)` views one as an array.
+Those of a GPU that the process uses are taken, too; what is there is copied. Names resolve on first
+use. Source: tensorrt-api spec.
 """
 
 from __future__ import annotations
