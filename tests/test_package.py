@@ -14,7 +14,7 @@ import noria
 SOURCE = Path(noria.__file__).parent
 
 # A folder never imports, at module level, from a later stop on the data's way.
-ORDER = ["errors", "notices", "urls", "user_module", "meta", "config", "network", "plugins"]
+ORDER = ["errors", "notices", "cuda", "urls", "user_module", "meta", "config", "network", "plugins"]
 ORDER += ["engine", "media", "custom"]
 ORDER += ["infer", "track", "draw", "pipeline", "diagnose", "trt", "cli"]
 

@@ -6,8 +6,9 @@ import numpy as np
 import onnxruntime as ort
 import pytest
 
+from noria import cuda
 from noria.engine import BuildOptions, Plan, build
-from noria.engine.backends import RunOptions, cuda, get_backend, installed_backends
+from noria.engine.backends import RunOptions, get_backend, installed_backends
 from noria.engine.backends import onnxruntime_cuda as ort_cuda
 from noria.engine.plan import COMPILED_BLOB
 from noria.engine.plan_session import PlanSession
