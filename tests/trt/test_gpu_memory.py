@@ -71,10 +71,10 @@ said["v3"] = context.execute_async_v3(stream.handle)
 said["v3 values"] = bool(np.array_equal(mixed, np.maximum(late, 0)))
 said["errors"] = list(Log.said)
 
-start = there.pointer + 4096 - 8  # eight bytes before its end
-context.set_tensor_address("x", start)
-said["too small"] = context.execute_async_v3(stream.handle)
-said["told"] = Log.said[len(said["errors"]):]
+if hasattr(driver().library, "cuLive"):  # the stand-in: eight bytes before its memory's end
+    context.set_tensor_address("x", there.pointer + 4096 - 8)
+    said["too small"] = context.execute_async_v3(stream.handle)
+    said["told"] = Log.said[len(said["errors"]):]
 print(json.dumps(said))
 """
 CALIBRATES = """
@@ -119,7 +119,7 @@ def test_bindings_may_be_there(gpu: Gpu, tmp_path: Path) -> None:
     assert said["v3"] is True
     assert said["v3 values"] is True
     assert said["errors"] == []
-    if gpu.driver is not None:  # a real one has more behind its end
+    if gpu.driver is not None:
         assert said["too small"] is False
         assert "cuMemcpyDtoH_v2: invalid argument" in "".join(said["told"])
 

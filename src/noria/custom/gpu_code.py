@@ -16,7 +16,7 @@ from noria.custom.elf import ElfError, ElfFile
 from noria.custom.resolve import find_elsewhere, find_library
 from noria.notices import Notice
 
-__all__ = ["gpu_evidence", "look_at", "note_pointers", "works_on_device"]
+__all__ = ["ON_DEVICE", "gpu_evidence", "look_at", "note_pointers", "works_on_device"]
 
 FAT_BINARY = bytes.fromhex("50ed55ba 0100 1000")
 """How code for a GPU begins: magic number, version 1, a header of 16 bytes. Source: CUDA's
@@ -26,6 +26,7 @@ _CUDA = re.compile(r"lib(cuda|cudart|cublas|cublasLt|cudnn)\.so")
 _NVIDIA = re.compile(r"lib(cu|nv|npp|nccl)")
 _SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
 _DEPTH = 4
+ON_DEVICE = "its plugins are given the GPU's memory"
 _on_device: dict[str, bool] = {}  # library -> whether its plugins work there
 
 
@@ -96,7 +97,7 @@ def note_pointers(path: Path, decisions: list[Notice]) -> None:
     if evidence is None:
         return
     if works_on_device(str(path)):
-        text = f"{evidence}: its plugins are given the GPU's memory"
+        text = f"{evidence}: {ON_DEVICE}"
         decisions.append(Notice("info", text, str(path)))
         return
     text = f"{evidence}, and {why_no_gpu()}: its plugins are given the host's memory"

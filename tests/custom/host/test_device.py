@@ -159,6 +159,7 @@ def test_a_network_with_them_is_built_saved_and_run(
     found = gpu.run(RUNS, config, 1, 2, cwd=tmp_path)
     assert found["found"] == [True] * 4
     assert any(t == "loaded" for t in found["told"])
+    assert [t for t in found["told"] if t.endswith("its plugins are given the GPU's memory")]
     assert found["loaded"] is (guard == "never")
 
 

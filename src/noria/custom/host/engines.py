@@ -15,6 +15,7 @@ from noria.config.enums import NetworkMode
 from noria.custom.elf import ElfFile
 from noria.custom.engine_host import host_config, remembering_builder
 from noria.custom.engine_source import CUDA_ENGINE_GET, MODEL_PARSER
+from noria.custom.gpu_code import ON_DEVICE
 from noria.custom.host import functions
 from noria.custom.host.init_params import init_params
 from noria.custom.host.told import Told, tell_log, told
@@ -47,7 +48,9 @@ class CppEngines:
         self._path = path
         self._elf = elf
         self._library: Any = open_library(path, abi=cfg.custom_lib_abi)
-        self.decisions: list[Notice] = [n for n in self._library.decisions if n.level == "warning"]
+        self.decisions: list[Notice] = [  # what is about parsers is told when they are opened
+            n for n in self._library.decisions if n.level == "warning" or ON_DEVICE in n.message
+        ]
 
     def make(self, function: str, notices: list[Notice]) -> Network:
         """The network that `function` makes.
