@@ -274,6 +274,7 @@ def test_only_a_library_is_replaced(tmp_path: Path) -> None:
 def test_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.cpp").write_text("")
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
     assert "apt install g++" in refusal(tmp_path / "a.cpp")
 
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 from onnx import helper
+from typing_extensions import TypeAliasType
 
 from noria.engine import Plan
 from noria.engine.builder import BuildOptions, build
 from noria.errors import PluginError
 from noria.plugins import DataType, array_at, get_plugin_registry
 from noria.plugins import quick as trtp
+from noria.plugins.quick_attributes import signature_of
 from tests.plugins.models import FLOAT, model, network
 
 
@@ -172,3 +174,16 @@ def test_signatures_that_cannot_be(function: Any, text: str) -> None:
 def test_names_that_cannot_be(name: str) -> None:
     with pytest.raises(ValueError, match="namespace"):
         trtp.register(name)
+
+
+def test_arrays_may_be_annotated_by_an_alias() -> None:
+    element = TypeVar("element", bound=np.generic)
+    alias = TypeAliasType(  # as NumPy's own is in later releases
+        "NDArray", np.ndarray[Any, np.dtype[element]], type_params=(element,)
+    )
+
+    def desc(x: trtp.TensorDesc, pads: int) -> trtp.TensorDesc:
+        return x
+
+    desc.__annotations__["pads"] = alias[np.int32]
+    assert signature_of(desc, "mine::pad").attributes == {"pads": np.dtype(np.int32)}

@@ -85,6 +85,8 @@ def signature_of(function: Callable[..., Any], plugin_id: str) -> Signature:
 def _attribute(hint: Any, name: str, plugin_id: str) -> Any:
     if hint in _PLAIN:
         return hint
+    if (alias := getattr(typing.get_origin(hint), "__value__", None)) is not None:
+        hint = alias[typing.get_args(hint)]  # NDArray, since NumPy says `type NDArray[…] = …`
     if typing.get_origin(hint) is np.ndarray:
         for part in typing.get_args(hint):
             for inner in typing.get_args(part):

@@ -194,14 +194,21 @@ def test_no_frames_of_the_interpreter_are_shown() -> None:
     libc, user, own, python, other = (1 + (i << 12) for i in range(len(places)))
     names = {a: (f"f{a >> 12}", 1) for a in (libc, user, own, python, other)}
 
-    def shown(*frames: int) -> list[str]:
-        return [line.split()[1] for line in trace(frames, None, maps, names)]
+    def shown(*frames: int, ended: bool = False) -> list[str]:
+        return [line.split()[1] for line in trace(frames, None, maps, names, ended=ended)]
 
     assert shown(libc, user, own, python, other) == ["f0", "f1"]
     assert shown(libc, user, libc, python, other, own) == ["f0", "f1"]
     assert shown(libc, own, python, other) == ["f0"]
     assert shown(own, libc, user, python) == ["f0", "f1"]
     assert shown(libc, libc) == ["f0"]
+    inner = libc + 8  # of a C library without its own names: something near
+    names[inner] = ("near", 5)
+    assert shown(inner, inner, libc, user, own) == ["near", "f0", "f1"]
+    assert shown(inner, inner, libc, user, own, ended=True) == ["f0", "f1"]
+    names[libc] = ("abort", 1)
+    assert shown(inner, inner, libc, user, own, ended=True) == ["f1"]
+    assert shown(inner, libc, ended=True) == ["near", "abort"], "nothing else is there"
 
 
 def test_a_parser_that_dies_in_every_frame_is_given_up(scene: Path) -> None:

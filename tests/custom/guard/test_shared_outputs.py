@@ -19,6 +19,7 @@ from noria.custom.guard.arena import MIN_BYTES, OutputArena
 from noria.custom.guard.library import GuardedLibrary
 from noria.custom.guard.replay import repeat
 from noria.custom.guard.repro import load_case
+from noria.custom.toolchain import gpu_present
 from noria.infer.inferencer import Inferencer
 from noria.media.frame import Frame
 from noria.meta import DetectionParams, Layer, NetworkInfo
@@ -178,6 +179,7 @@ def test_arrays_outlive_the_library(compile_parser: Compile) -> None:
     array.fill(4)
 
 
+@pytest.mark.skipif(gpu_present(), reason="with a GPU addresses are not limited")
 def test_a_worker_without_room_gets_copies(compile_parser: Compile) -> None:
     library = open_library(
         compile_parser("shared.cpp"), guard="always", guard_options=GuardOptions(memory_mib=96)

@@ -19,6 +19,7 @@ from noria.custom import open_library
 from noria.custom.guard import GuardOptions, LibraryDied, keeper
 from noria.custom.guard.library import GuardedLibrary
 from noria.custom.guard.process import GuardedProcess
+from noria.custom.toolchain import gpu_present
 from noria.errors import CustomLibraryError
 from noria.meta import DetectionParams, Layer, NetworkInfo
 from tests.custom.conftest import Compile
@@ -72,7 +73,8 @@ def test_what_it_gives_up(guarded: GuardedLibrary) -> None:
     assert said["Threads"] == "1"
     limits = Path(f"/proc/{pid}/limits").read_text()
     assert " 0 " in next(line for line in limits.splitlines() if line.startswith("Max core"))
-    space = next(line for line in limits.splitlines() if line.startswith("Max address")).split()
+    limit = "Max data" if gpu_present() else "Max address"
+    space = next(line for line in limits.splitlines() if line.startswith(limit)).split()
     assert 4 << 30 < int(space[3]) < 6 << 30
     assert Path(f"/proc/{pid}/oom_score_adj").read_text().strip() == "1000"
     assert not [n for n in guarded.decisions if "not closed off" in str(n)]

@@ -128,7 +128,9 @@ def describe(
     lines: list[str] = []
     if report:
         thrown = report.message.startswith("uncaught ")
-        lines = trace(report.frames, report.pc, report.maps, report.symbols, thrown=thrown)
+        ended = report.signal == signal.SIGABRT or report.exit is not None
+        given = report.frames, report.pc, report.maps, report.symbols
+        lines = trace(*given, thrown=thrown, ended=ended)
     python = report.rest[:_PYTHON_LINES] if report else []
     if python:
         lines = python

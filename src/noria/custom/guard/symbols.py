@@ -23,6 +23,7 @@ _ADDR2LINE_S = 10.0
 _PT_LOAD = 1
 _LIBRARIES = "libc.so libc- libstdc++ libgcc_s libm.so ld- libpthread"
 _SYSTEM = tuple(_LIBRARIES.split())
+_LIBC = _SYSTEM[:2]
 _INTERPRETER = re.compile(r"(lib)?python[\d.]*(\.so[\d.]*)?$")
 
 # How abort and std::terminate get from the call to the signal; who called them is what matters.
@@ -65,6 +66,7 @@ def trace(
     symbols: MappingType[int, tuple[str, int]],
     *,
     thrown: bool = False,
+    ended: bool = False,
 ) -> list[str]:
     """The calls that led to `pc`, innermost first, one a line, without Noria's own.
 
@@ -72,6 +74,8 @@ def trace(
         frames: return addresses from inside a signal handler, or anywhere if `pc` is None.
         symbols: exported names, for where `addr2line` is not installed or knows none.
         thrown: an exception got here: what the C++ runtime did meanwhile is left out.
+        ended: by abort or exit: of the C library's part, whose inner names a stripped one lacks,
+            only what was called first counts.
     """
     chosen = list(frames)
     if pc is not None and pc in chosen:
@@ -97,8 +101,13 @@ def trace(
     for i in kept:
         text = lines.get(exact[i]) or _by_symbol(chosen[i], symbols) or "??"
         shown.append(_Frame(exact[i], places[i], text))
-    first = next((i for i, f in enumerate(shown) if not _is_ending(f, thrown)), 0)
+    inner = next((i for i, f in enumerate(shown) if not (ended and _is_libc(f))), 1) - 1
+    first = next((i for i, f in enumerate(shown) if i >= inner and not _is_ending(f, thrown)), 0)
     return _render(shown[first:])
+
+
+def _is_libc(frame: _Frame) -> bool:
+    return frame.mapping is not None and Path(frame.mapping.path).name.startswith(_LIBC)
 
 
 def _is_ending(frame: _Frame, thrown: bool) -> bool:
