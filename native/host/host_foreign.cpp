@@ -270,6 +270,7 @@ void bind_host_foreign(nb::module_ &m) {
     nb::class_<ForeignCreator>(m, "ForeignCreator", "A plugin creator of a C++ library.")
         .def_prop_ro("address", &ForeignCreator::address)
         .def_prop_ro("library", [](const ForeignCreator &c) { return c.image->path(); })
+        .def_prop_ro("image", [](const ForeignCreator &c) { return c.image->base(); })
         .def_prop_ro("third", [](const ForeignCreator &c) {
             return c.calls.generation == NORIA_PLUGIN_V3;
         })

@@ -2,6 +2,7 @@
 #pragma once
 #include <nanobind/nanobind.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,6 +18,8 @@ public:
     Image(const Image &) = delete;
     Image &operator=(const Image &) = delete;
     const std::string &path() const { return path_; }
+    // Where it begins in memory: not even an image of the same path has that while it is loaded.
+    uintptr_t base() const { return reinterpret_cast<uintptr_t>(base_); }
     bool holds(const void *code) const;
 
 private:

@@ -33,6 +33,7 @@ public:
     }
     const Calls &calls() const { return calls_; }
     const std::string &library() const { return image_->path(); }
+    uintptr_t image() const { return image_->base(); }
 
     void destroy() {
         void *object = self();

@@ -124,6 +124,7 @@ void bind_host_plugin_v2(nb::module_ &m) {
     nb::class_<PluginV2>(m, "ForeignPluginV2", "A plugin of the V2 line of a C++ library.")
         .def_ro("generation", &PluginV2::generation)
         .def_prop_ro("library", &PluginV2::library)
+        .def_prop_ro("image", &PluginV2::image)
         .def("class_name", [](const PluginV2 &p) {
             return readable_class(p.calls().class_name(p.self()));
         })

@@ -93,6 +93,7 @@ void bind_host_plugin_v3(nb::module_ &m) {
     using P = PluginV3;
     nb::class_<P>(m, "ForeignPluginV3", "A plugin of the third generation of a C++ library.")
         .def_prop_ro("library", &P::library)
+        .def_prop_ro("image", &P::image)
         .def("class_name",
              [](const P &p) { return readable_class(p.calls().class_name(p.self())); })
         .def("name", [](const P &p) { return text_or_none(ask(p, p.calls().name)); })

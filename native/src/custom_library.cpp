@@ -5,7 +5,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <cxxabi.h>
-#include <link.h>
 
 #include <cstdlib>
 
@@ -23,17 +22,6 @@ std::string demangle(const std::string &name) {
     std::unique_ptr<char, void (*)(void *)> text(
         abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
     return text ? text.get() : name;
-}
-
-unsigned long long opened_libraries() {
-    unsigned long long count = 0;
-    dl_iterate_phdr(
-        [](dl_phdr_info *info, size_t, void *to) {
-            *static_cast<unsigned long long *>(to) = info->dlpi_adds;
-            return 1;
-        },
-        &count);
-    return count;
 }
 
 bool call_initializer(InputInitializer &function, const nb::list &tensors,
@@ -70,7 +58,5 @@ void bind_custom_library(nb::module_ &m) {
     bind_custom_library_detector(m);
     bind_custom_library_items(m);
 
-    m.def("opened_libraries", &opened_libraries,
-          "How many libraries this process has loaded since its start.");
     m.def("demangle", &demangle, "name"_a, "The C++ name behind a linker symbol.");
 }

@@ -20,5 +20,6 @@ NB_MODULE(_native, m) {
     bind_host(m);
     bind_plugin_sample(m);
     bind_ort_operators(m);
+    bind_loaded_library(m);
     bind_memory_view(m);
 }

@@ -173,9 +173,6 @@ class SegmentationParser(CustomFunction):
         Fills map, which has the size of the network input. The address of the probabilities, 0 for none; None if the function said false.
         """
 
-def opened_libraries() -> int:
-    """How many libraries this process has loaded since its start."""
-
 def demangle(name: str) -> str:
     """The C++ name behind a linker symbol."""
 
@@ -373,6 +370,9 @@ class ForeignCreator:
     def library(self) -> str: ...
 
     @property
+    def image(self) -> int: ...
+
+    @property
     def third(self) -> bool: ...
 
     def is_of(self, arg: int, /) -> bool: ...
@@ -438,6 +438,9 @@ class ForeignPluginV2:
     @property
     def library(self) -> str: ...
 
+    @property
+    def image(self) -> int: ...
+
     def class_name(self) -> str: ...
 
     def type(self) -> object: ...
@@ -499,6 +502,9 @@ class ForeignPluginV3:
 
     @property
     def library(self) -> str: ...
+
+    @property
+    def image(self) -> int: ...
 
     def class_name(self) -> str: ...
 
@@ -646,6 +652,14 @@ class OrtOperators:
         """
         Offer them while `ask` makes session options load this module as a library of operators.
         """
+
+def loaded_library(prefix: str) -> int:
+    """
+    Handle of a library in this process whose file name begins so, which stays loaded; 0 if there is none.
+    """
+
+def load_library(name: str) -> int:
+    """Handle of a library."""
 
 def address_of(array: object) -> int:
     """

@@ -6,9 +6,8 @@ The driver (libcuda) is there wherever a GPU is; nothing has to be installed for
 from __future__ import annotations
 
 import ctypes
-import os
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from ctypes import (
     CFUNCTYPE,
     POINTER,
@@ -28,7 +27,7 @@ from ctypes import (
     cast,
     py_object,
 )
-from functools import cache, lru_cache
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -39,18 +38,25 @@ from noria import _native
 from noria.errors import EngineError
 
 __all__ = [
+    "FAULT_HINT",
     "AnyMemory",
     "CudaTensor",
     "Imported",
     "Memory",
     "Stream",
     "driver",
+    "entered",
     "why_lost",
     "why_no_gpu",
 ]
 
 _LIBRARY = "libcuda.so.1"
 _MEMORY_TYPE, _IS_MANAGED, _DEVICE = 2, 8, 2  # CU_POINTER_ATTRIBUTE_…, CU_MEMORYTYPE_DEVICE
+_NOT_OURS = (1, 3)  # what no allocation of CUDA's has; CUDA is not in use
+_FATAL = frozenset({214, 220, 226, 700, 702, 709, 710, *range(714, 720), 721, 999})
+"""Errors after which a process cannot use CUDA any more. Source: CUresult of the driver API."""
+_LEAST_STREAM = 4096
+FAULT_HINT = "compute-sanitizer, of NVIDIA's toolkit, names the kernel and the line"
 DEVICE_KIND = 2  # kDLCUDA
 
 
@@ -59,9 +65,12 @@ class _Driver:
 
     def __init__(self) -> None:
         try:
-            self.library = ctypes.CDLL(_LIBRARY)
-        except OSError as error:
-            raise EngineError(f"there is no NVIDIA driver ({_LIBRARY})") from error
+            handle = _native.load_library(_LIBRARY)
+        except RuntimeError as error:
+            if f"{_LIBRARY}: cannot open shared object file: No such file" in str(error):
+                raise EngineError(f"there is no NVIDIA driver ({_LIBRARY})") from error
+            raise EngineError(f"the NVIDIA driver cannot be loaded: {error}") from error
+        self.library = _behind(handle)
         count, device, context = c_int(), c_int(), c_void_p()
         self.call("cuInit", c_uint(0))
         self.call("cuDeviceGetCount", byref(count))
@@ -72,7 +81,12 @@ class _Driver:
         self._context = context
 
     def call(self, name: str, *arguments: Any) -> None:
-        status = getattr(self.library, name)(*arguments)
+        """Call a function of the driver.
+
+        Raises:
+            EngineError: it fails, or there is none of that name.
+        """
+        status = _status(self.library, name, *arguments)
         if status:
             raise EngineError(f"{name}: {_words(self.library, status)}")
 
@@ -81,10 +95,19 @@ class _Driver:
         self.call("cuCtxSetCurrent", self._context)
 
 
+def _status(library: ctypes.CDLL, name: str, *arguments: Any) -> int:
+    try:
+        function = getattr(library, name)
+    except AttributeError as error:
+        raise EngineError(f"the NVIDIA driver has no {name}") from error
+    return int(function(*arguments))
+
+
 def _words(library: ctypes.CDLL, status: int) -> str:
     text = c_char_p()
-    library.cuGetErrorString(status, byref(text))
-    return text.value.decode() if text.value else f"error {status}"
+    with suppress(EngineError):
+        _status(library, "cuGetErrorString", status, byref(text))
+    return text.value.decode(errors="replace") if text.value else f"error {status}"
 
 
 @cache
@@ -108,6 +131,26 @@ def driver() -> _Driver:
     return found
 
 
+@contextmanager
+def entered() -> Iterator[_Driver]:
+    """As `driver`; afterwards the thread has the context again that it had.
+
+    Raises:
+        EngineError: there is no GPU.
+    """
+    found = _open()
+    if isinstance(found, str):
+        raise EngineError(found)
+    before = c_void_p()
+    _status(found.library, "cuCtxGetCurrent", byref(before))
+    found.enter()
+    try:
+        yield found
+    finally:
+        if before.value:
+            _status(found.library, "cuCtxSetCurrent", before)
+
+
 def why_no_gpu() -> str | None:
     """Why there is no GPU to use, or None."""
     found = _open()
@@ -116,36 +159,60 @@ def why_no_gpu() -> str | None:
 
 def _in_use() -> ctypes.CDLL | None:
     """The driver, if anything in this process has loaded it."""
-    return _loaded_of(_native.opened_libraries())
+    handle = _native.loaded_library("libcuda.so")
+    return _behind(handle) if handle else None
 
 
-@lru_cache(1)  # looking for it takes long; nothing unloads it
-def _loaded_of(opened: int) -> ctypes.CDLL | None:
-    try:
-        return ctypes.CDLL(_LIBRARY, mode=os.RTLD_NOLOAD)
-    except OSError:
-        return None
+@cache
+def _behind(handle: int) -> ctypes.CDLL:
+    return ctypes.CDLL(_LIBRARY, handle=handle)
 
 
 def why_lost() -> str | None:
-    """What broke the CUDA context of the calling thread, such as an illegal access of a kernel;
-    None if it is whole, or there is none. Nothing works in a broken context any more.
+    """What broke CUDA in this process, such as an illegal access of a kernel; None if it is whole,
+    or not in use. It is asked of the calling thread's context, and of the one that CUDA's runtime
+    uses in all threads.
     """
     library = _in_use()
     if library is None:
         return None
-    context = c_void_p()
-    if library.cuCtxGetCurrent(byref(context)) or not context.value:
+    try:
+        return _broken(library) or _primary_broken(library)
+    except EngineError:  # a driver without these functions
         return None
-    status = library.cuCtxSynchronize()
-    return _words(library, status) if status else None
+
+
+def _broken(library: ctypes.CDLL) -> str | None:
+    context = c_void_p()
+    if _status(library, "cuCtxGetCurrent", byref(context)) or not context.value:
+        return None
+    status = _status(library, "cuCtxSynchronize")
+    return _words(library, status) if status in _FATAL else None
+
+
+def _primary_broken(library: ctypes.CDLL) -> str | None:
+    flags, active, context, before = c_uint(), c_int(), c_void_p(), c_void_p()
+    if _status(library, "cuDevicePrimaryCtxGetState", c_int(0), byref(flags), byref(active)):
+        return None
+    if not active.value:
+        return None
+    if _status(library, "cuDevicePrimaryCtxRetain", byref(context), c_int(0)):
+        return None
+    _status(library, "cuCtxGetCurrent", byref(before))
+    try:
+        _status(library, "cuCtxSetCurrent", context)
+        return _broken(library)
+    finally:
+        _status(library, "cuCtxSetCurrent", before)
+        _status(library, "cuDevicePrimaryCtxRelease_v2", c_int(0))
 
 
 class AnyMemory:
     """Memory of addresses that somebody gave: of the host, or of the GPU, where one is in use.
 
     Args:
-        stream: what is queued there comes before reading the GPU's memory.
+        stream: what is queued there comes before what is done with the GPU's memory. Small numbers
+            are no addresses of streams: then all that is queued does.
     """
 
     def __init__(self, stream: int = 0) -> None:
@@ -153,12 +220,21 @@ class AnyMemory:
         self._stream = stream
 
     def on_device(self, address: int) -> bool:
-        """Whether only the GPU can reach it."""
-        if self._library is None or not address:
+        """Whether only the GPU can reach it.
+
+        Raises:
+            EngineError: the driver cannot tell.
+        """
+        library, name = self._library, "cuPointerGetAttribute"
+        if library is None or not address or not hasattr(library, name):
             return False
         kind, managed = c_uint(), c_uint()
-        self._library.cuPointerGetAttribute(byref(kind), _MEMORY_TYPE, c_uint64(address))
-        self._library.cuPointerGetAttribute(byref(managed), _IS_MANAGED, c_uint64(address))
+        for found, attribute in ((kind, _MEMORY_TYPE), (managed, _IS_MANAGED)):
+            status = _status(library, name, byref(found), attribute, c_uint64(address))
+            if status in _NOT_OURS:
+                return False
+            if status:
+                raise EngineError(f"{name}: {_words(library, status)}")
         return kind.value == _DEVICE and not managed.value
 
     def read(self, address: int, array: npt.NDArray[Any]) -> None:
@@ -167,12 +243,11 @@ class AnyMemory:
         Raises:
             EngineError: there is no such memory.
         """
-        use = driver()
-        use.call("cuStreamSynchronize", c_void_p(self._stream))
-        use.call(
-            "cuMemcpyDtoH_v2", c_void_p(array.ctypes.data), c_void_p(address),
-            c_size_t(array.nbytes),
-        )  # fmt: skip
+        with self._ready() as use:
+            use.call(
+                "cuMemcpyDtoH_v2", c_void_p(array.ctypes.data), c_void_p(address),
+                c_size_t(array.nbytes),
+            )  # fmt: skip
 
     def write(self, address: int, array: npt.NDArray[Any]) -> None:
         """Copy a C-contiguous array to the GPU.
@@ -180,36 +255,47 @@ class AnyMemory:
         Raises:
             EngineError: there is no such memory.
         """
-        driver().call(
-            "cuMemcpyHtoD_v2", c_void_p(address), c_void_p(array.ctypes.data),
-            c_size_t(array.nbytes),
-        )  # fmt: skip
+        with self._ready() as use:
+            use.call(
+                "cuMemcpyHtoD_v2", c_void_p(address), c_void_p(array.ctypes.data),
+                c_size_t(array.nbytes),
+            )  # fmt: skip
+
+    @contextmanager
+    def _ready(self) -> Iterator[_Driver]:
+        """What is queued is done."""
+        with entered() as use:
+            if self._stream >= _LEAST_STREAM:
+                use.call("cuStreamSynchronize", c_void_p(self._stream))
+            else:
+                use.call("cuCtxSynchronize")
+            yield use
 
 
 class Memory:
     """Device memory, freed with the object."""
 
     def __init__(self, size_bytes: int) -> None:
-        self._driver = driver()
         pointer = c_void_p()
-        self._driver.call("cuMemAlloc_v2", byref(pointer), c_size_t(max(1, size_bytes)))
+        with entered() as use:
+            use.call("cuMemAlloc_v2", byref(pointer), c_size_t(max(1, size_bytes)))
         self.pointer: int = pointer.value or 0
         self.size_bytes = size_bytes
 
     def __del__(self) -> None:
         if getattr(self, "pointer", 0):
-            with suppress(EngineError):  # nothing can be freed after a fault of the GPU
-                self._driver.enter()
-                self._driver.library.cuMemFree_v2(c_void_p(self.pointer))
+            with suppress(EngineError), entered() as use:  # after a fault nothing can be freed
+                use.call("cuMemFree_v2", c_void_p(self.pointer))
 
 
 class Stream:
     """A queue of work on the GPU."""
 
     def __init__(self) -> None:
-        self._driver = driver()
         handle = c_void_p()
-        self._driver.call("cuStreamCreate", byref(handle), c_uint(0))
+        with entered() as use:
+            self._driver = use
+            use.call("cuStreamCreate", byref(handle), c_uint(0))
         self.handle: int = handle.value or 0
 
     def upload(self, address: int, size_bytes: int, pointer: int) -> None:
@@ -232,9 +318,8 @@ class Stream:
 
     def __del__(self) -> None:
         if getattr(self, "handle", 0):
-            with suppress(EngineError):
-                self._driver.enter()
-                self._driver.library.cuStreamDestroy_v2(c_void_p(self.handle))
+            with suppress(EngineError), entered() as use:
+                use.call("cuStreamDestroy_v2", c_void_p(self.handle))
 
 
 # DLPack 0.x, its C structures. Source: dlpack.h.
@@ -315,9 +400,10 @@ class CudaTensor:
     def numpy(self) -> npt.NDArray[Any]:
         """A copy on the host."""
         array = np.empty(self.shape, self.dtype)
-        stream = Stream()
-        stream.download(self.pointer, array.ctypes.data, array.nbytes)
-        stream.wait()
+        with entered():
+            stream = Stream()
+            stream.download(self.pointer, array.ctypes.data, array.nbytes)
+            stream.wait()
         return array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:

@@ -34,10 +34,11 @@ class Gpu(NamedTuple):
     library: Path
     driver: Path | None
 
-    def run(self, code: str, *arguments: object, cwd: Path) -> Any:
-        """What a program prints last, as JSON. The library is its first argument."""
+    def run(self, code: str, *arguments: object, cwd: Path, **more: str) -> Any:
+        """What a program prints last, as JSON. The library is its first argument; `more` is for its
+        environment."""
         folders = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-        env = {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(folders), **more}
         if self.driver is not None:
             env["LD_LIBRARY_PATH"] = str(self.driver)
         done = subprocess.run(

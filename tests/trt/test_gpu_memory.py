@@ -71,6 +71,20 @@ said["v3"] = context.execute_async_v3(stream.handle)
 said["v3 values"] = bool(np.array_equal(mixed, np.maximum(late, 0)))
 said["errors"] = list(Log.said)
 
+# what the stream has for the output comes before it is written
+out2, zeros = on_gpu(np.full(SHAPE, 9, np.float32)), np.zeros(SHAPE, np.float32)
+stream.upload(zeros.ctypes.data, zeros.nbytes, out2.pointer)
+context.set_tensor_address("x", X.ctypes.data)
+context.set_tensor_address("y", out2.pointer)
+said["output"] = context.execute_async_v3(stream.handle)
+stream.wait()
+said["output"] &= bool(np.array_equal(from_gpu(out2, SHAPE), np.maximum(X, 0)))
+stream.upload(late.ctypes.data, late.nbytes, there.pointer)
+said["async v2"] = context.execute_async_v2([there.pointer, out.pointer], stream.handle)
+said["async v2"] &= bool(np.array_equal(from_gpu(out, SHAPE), np.maximum(late, 0)))
+context.set_tensor_address("y", mixed.ctypes.data)
+said["made-up stream"] = context.execute_async_v2([there.pointer, out.pointer], 2)
+
 if hasattr(driver().library, "cuLive"):  # the stand-in: eight bytes before its memory's end
     context.set_tensor_address("x", there.pointer + 4096 - 8)
     said["too small"] = context.execute_async_v3(stream.handle)
@@ -119,9 +133,14 @@ def test_bindings_may_be_there(gpu: Gpu, tmp_path: Path) -> None:
     assert said["v3"] is True
     assert said["v3 values"] is True
     assert said["errors"] == []
+    assert said["output"] is True
+    assert said["async v2"] is True
+    assert said["made-up stream"] is True
     if gpu.driver is not None:
         assert said["too small"] is False
-        assert "cuMemcpyDtoH_v2: invalid argument" in "".join(said["told"])
+        (told,) = said["told"]
+        assert "input 'x' at 0x" in told
+        assert "cuMemcpyDtoH_v2: invalid argument" in told
 
 
 def test_batches_may_be_there(gpu: Gpu, tmp_path: Path) -> None:

@@ -32,6 +32,11 @@ __attribute__((used)) const unsigned int noria_headers_tensorrt =
 // Counts the changes of classes whose virtual functions the host calls itself.
 extern __attribute__((weak, visibility("default"))) const unsigned int noria_headers_revision;
 __attribute__((used)) const unsigned int noria_headers_revision = 2;
+#ifdef NORIA_CUDA_HOST
+// What is CUDA in it was compiled for the host: plugins take the host's memory, with a GPU, too.
+extern __attribute__((weak, visibility("default"))) const unsigned int noria_headers_cuda_host;
+__attribute__((used)) const unsigned int noria_headers_cuda_host = 1;
+#endif
 }
 #endif
 

@@ -119,6 +119,10 @@ def compile_library(
     common += [f"-D{macro}" for macro in define] + list(flags)
     folders = [f"-I{folder}" for folder in include]
     units, notices = compile_units(files, cuda)
+    if cuda == "host" or (
+        any(f.suffix == ".cu" for f in files) and not any(u.device for u in units)
+    ):
+        common.append("-DNORIA_CUDA_HOST")
     with tempfile.TemporaryDirectory(prefix="noria-compile-") as scratch:
         plan = _plan(
             units, target, Path(scratch), program, common, folders, header_flags(generation), links

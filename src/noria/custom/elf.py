@@ -292,6 +292,8 @@ class _Reader:
         chain = table + buckets * 4
         while not self.unpack("I", chain + (last - first) * 4)[0] & 1:
             last += 1
+            if last - first > _MAX_SYMBOLS:
+                raise ElfError("damaged ELF file: a chain of the hash table does not end")
         return last + 1
 
     def _version_needs(self, tags: dict[int, list[int]], strings: bytes) -> dict[str, list[str]]:

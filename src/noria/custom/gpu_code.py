@@ -9,96 +9,125 @@ from __future__ import annotations
 
 import mmap
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from noria.cuda import why_no_gpu
 from noria.custom.elf import ElfError, ElfFile
+from noria.custom.guard.regular import open_regular
+from noria.custom.marks import ON_HOST
 from noria.custom.resolve import find_elsewhere, find_library
 from noria.notices import Notice
 
-__all__ = ["ON_DEVICE", "gpu_evidence", "look_at", "note_pointers", "works_on_device"]
+__all__ = ["ON_DEVICE", "forget", "gpu_evidence", "look_at", "note_pointers", "works_on_device"]
 
+ON_DEVICE = "its plugins are given the GPU's memory"
 FAT_BINARY = bytes.fromhex("50ed55ba 0100 1000")
 """How code for a GPU begins: magic number, version 1, a header of 16 bytes. Source: CUDA's
 fatbinary_section.h."""
+SEARCHED = 1 << 30
+"""Bytes of a file in which it is looked for."""
 _CALL = re.compile(r"(__cuda|cuda|cublas|cudnn|cu)[A-Z]")
 _CUDA = re.compile(r"lib(cuda|cudart|cublas|cublasLt|cudnn)\.so")
-_NVIDIA = re.compile(r"lib(cu|nv|npp|nccl)")
-_SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
-_DEPTH = 4
-ON_DEVICE = "its plugins are given the GPU's memory"
-_on_device: dict[str, bool] = {}  # library -> whether its plugins work there
+_NVIDIA = re.compile(
+    r"lib(cuda|cudart|cudadevrt|cublas|cublasLt|cudnn\w*|cufft\w*|curand|cusolver\w*|cusparse\w*|"
+    r"cutensor\w*|cupti|nccl|npp\w*|nvblas|nvrtc[\w-]*|nvjpeg|nvJitLink|nvToolsExt|"
+    r"nvinfer|nvinfer_plugin|nvonnxparser|nvparsers|nvcaffe_parser|nvbufsurf\w*|nvds_\w+)\.so"
+)
+_evidence: dict[int, str | None] = {}  # where a library begins in memory -> what it says
 
 
 def gpu_evidence(path: Path) -> str | None:
     """Why plugins of a library work in a GPU's memory, in words; None if nothing says so.
 
-    It is looked for in the file, and in those that it is linked against, but for NVIDIA's own and
-    the system's. Files that cannot be read say nothing.
+    The library has code for a GPU, or calls CUDA; or it calls another library that has such code,
+    but for NVIDIA's own. One that was compiled for the host (`noria compile --cuda host`) does not.
+    Files that cannot be read say nothing.
     """
-    return _evidence(path, _DEPTH, set())
-
-
-def _evidence(path: Path, depth: int, seen: set[Path]) -> str | None:
-    seen.add(path)
     try:
-        with (
-            path.open("rb") as file,
-            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
-        ):
-            return _evidence_in(data, path, depth, seen)
+        with _mapped(path) as data:
+            if _has_code(data):
+                return f"{path.name} has code for a GPU"
+            elf = _parsed(data, path)
+            if ON_HOST in elf.exported():
+                return None
+            asked = {s.name for s in elf.symbols if not s.defined and not s.weak}
+            calls = sorted(n for n in asked if _CALL.match(n))
+            if calls and any(_CUDA.match(n) and _is_there(n, elf) for n in elf.needed):
+                return f"{path.name} calls {calls[0]}"
+            beside = [find_library(n, elf) for n in elf.needed if not _NVIDIA.match(n)]
     except (ElfError, OSError, ValueError):
         return None
+    others = (f"{p.name} has code for a GPU" for p in beside if p and _answers(p, asked))
+    return next(others, None)
 
 
-def _evidence_in(data: mmap.mmap, path: Path, depth: int, seen: set[Path]) -> str | None:
-    # the reader takes any buffer; a mapped one keeps large files out of memory
-    elf = ElfFile.parse(data, path)  # type: ignore[arg-type]
-    if data.find(FAT_BINARY) >= 0:
-        return f"{path.name} has code for a GPU"
-    calls = [s.name for s in elf.symbols if not s.defined and not s.weak and _CALL.match(s.name)]
-    if calls and any(_CUDA.match(n) and _found(n, elf) for n in elf.needed):
-        return f"{path.name} calls {calls[0]}"
-    for name in elf.needed if depth else ():
-        found = None if _NVIDIA.match(name) else find_library(name, elf)
-        if found is None or found in seen or any(map(found.is_relative_to, _SYSTEM)):
-            continue
-        if evidence := _evidence(found, depth - 1, seen):
-            return evidence
-    return None
+@contextmanager
+def _mapped(path: Path) -> Iterator[mmap.mmap]:
+    with (
+        open_regular(path) as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
+    ):
+        yield data
 
 
-def _found(name: str, elf: ElfFile) -> bool:
+def _has_code(data: mmap.mmap) -> bool:
+    return data.find(FAT_BINARY, 0, SEARCHED) >= 0
+
+
+def _parsed(data: Any, path: Path) -> ElfFile:
+    return ElfFile.parse(data, path)  # any buffer does: a mapped one takes no memory
+
+
+def _is_there(name: str, elf: ElfFile) -> bool:
     return find_library(name, elf) is not None or find_elsewhere(name) is not None
 
 
-def look_at(library: str) -> str | None:
-    """Find out about a library that is being loaded, and remember it: its file may be replaced, or
-    out of reach, when its plugins run.
+def _answers(path: Path, asked: set[str]) -> bool:
+    """Whether a library has code for a GPU, and functions that are asked for."""
+    try:
+        with _mapped(path) as data:
+            return _has_code(data) and not asked.isdisjoint(_parsed(data, path).exported())
+    except (ElfError, OSError, ValueError):
+        return False
+
+
+def look_at(image: int, library: str) -> str | None:
+    """Find out about a library that was loaded just now, and remember it: its file may be replaced,
+    or out of reach, when its plugins run.
+
+    Args:
+        image: where it begins in memory.
+        library: its path.
 
     Returns:
         what `gpu_evidence` says.
     """
-    evidence = gpu_evidence(Path(library))
-    _on_device[library] = evidence is not None and why_no_gpu() is None
-    return evidence
+    if image not in _evidence:
+        _evidence[image] = gpu_evidence(Path(library))
+    return _evidence[image]
 
 
-def works_on_device(library: str) -> bool:
+def forget(image: int) -> None:
+    """A library is being unloaded."""
+    _evidence.pop(image, None)
+
+
+def works_on_device(image: int, library: str) -> bool:
     """Whether the plugins of a loaded library are given addresses of the GPU's memory."""
-    if library not in _on_device:
-        look_at(library)
-    return _on_device[library]
+    return look_at(image, library) is not None and why_no_gpu() is None
 
 
-def note_pointers(path: Path, decisions: list[Notice]) -> None:
+def note_pointers(image: int, path: Path, decisions: list[Notice]) -> None:
     """Say what memory the plugins of a library are given, where that is not the host's as ever."""
-    evidence = look_at(str(path))
+    evidence = look_at(image, str(path))
     if evidence is None:
         return
-    if works_on_device(str(path)):
-        text = f"{evidence}: {ON_DEVICE}"
-        decisions.append(Notice("info", text, str(path)))
+    reason = why_no_gpu()
+    if reason is None:
+        decisions.append(Notice("info", f"{evidence}: {ON_DEVICE}", str(path)))
         return
-    text = f"{evidence}, and {why_no_gpu()}: its plugins are given the host's memory"
+    text = f"{evidence}, and {reason}: its plugins are given the host's memory"
     decisions.append(Notice("warning", text, str(path)))

@@ -9,6 +9,7 @@ __all__ = [
     "CREATORS",
     "GIVERS",
     "OLD_SIGNATURE_BEFORE",
+    "ON_HOST",
     "REVISION",
     "export_hints",
     "made_for_tensorrt",
@@ -18,6 +19,8 @@ __all__ = [
 SYMBOL = "noria_host_api_1"
 MARKER = "noria_headers_tensorrt"
 REVISION = "noria_headers_revision"
+ON_HOST = "noria_headers_cuda_host"
+"""Its code for GPUs was compiled for the host."""
 CREATORS = "getPluginCreators"
 FACTORIES = tuple(f"NvDsInferPluginFactory{kind}Get" for kind in ("Caffe", "Uff", "Runtime"))
 GIVERS = frozenset([CREATORS, *FACTORIES])

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from noria.custom.elf import ElfFile
+from noria.custom.guard.regular import open_regular
 
 __all__ = ["find_elsewhere", "find_library"]
 
@@ -58,9 +59,9 @@ def _candidates(name: str, elf: ElfFile) -> Iterator[Path]:
 def _fits(path: Path, elf: ElfFile) -> bool:
     """Whether it is of the same machine and width; the loader passes others over."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             head = file.read(20)
-    except OSError:
+    except (OSError, ValueError):
         return False
     return head[:4] == b"\x7fELF" and head[4:6] == elf.data[4:6] and head[18:20] == elf.data[18:20]
 
@@ -68,7 +69,7 @@ def _fits(path: Path, elf: ElfFile) -> bool:
 def _loaded() -> dict[str, Path]:
     """File names of the libraries in this process."""
     try:
-        maps = Path("/proc/self/maps").read_text()
+        maps = Path("/proc/self/maps").read_text(errors="surrogateescape")
     except OSError:
         return {}
     paths = {line.split(maxsplit=5)[-1] for line in maps.splitlines() if "/" in line}

@@ -47,11 +47,7 @@ class Prepared:
 
 
 class ContextPlugin(ABC):
-    """A plugin layer in an execution context. Not for two threads at a time.
-
-    Attributes:
-        stream: what `enqueue` is to queue its work in; 0 where it works on the host.
-    """
+    """A plugin layer in an execution context. Not for two threads at a time."""
 
     def __init__(self, spec: EngineSpec, instances: Sequence[Instance]) -> None:
         self.spec = spec
@@ -61,7 +57,6 @@ class ContextPlugin(ABC):
         self._workspace_bytes = max(spec.workspaces, default=0)
         self._closed = False
         self._stage = stage_for(self.instances)
-        self.stream = 0 if self._stage is None else self._stage.stream
 
     def run(
         self,
@@ -162,6 +157,12 @@ class ContextPlugin(ABC):
         if not self._closed:
             self._closed = True
             self._free()
+            self._stage = None
+
+    @property
+    def stream(self) -> int:
+        """What `enqueue` is to queue its work in; 0 where it works on the host."""
+        return 0 if self._stage is None else self._stage.stream
 
     def _prepare(self, key: tuple[Any, ...]) -> Prepared:
         spec = self.spec

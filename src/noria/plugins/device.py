@@ -8,9 +8,9 @@ of the outputs after it. Source: tensorrt-plugins spec 2.4, 2.5.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
-from noria.cuda import Memory, Stream, driver, why_lost
+from noria.cuda import FAULT_HINT, Memory, Stream, entered, why_lost
 from noria.errors import EngineError, PluginError
 from noria.plugins.calls import Instance
 
@@ -19,6 +19,8 @@ __all__ = ["DeviceStage", "stage_for"]
 ALIGNMENT = 256
 """Bytes that device addresses are a multiple of, as those of `cudaMalloc`."""
 Addresses = list[int]
+_UNUSABLE = "left the GPU unusable"
+_EARLIER = "an earlier call"
 
 
 def stage_for(instances: Sequence[Instance]) -> DeviceStage | None:
@@ -46,7 +48,7 @@ class DeviceStage:
         try:
             self._stream = Stream()
         except EngineError as error:
-            raise self._refused("a stream of the GPU", error) from error
+            raise self._failed("it needs a stream of the GPU", error, _EARLIER) from error
 
     @property
     def stream(self) -> int:
@@ -82,26 +84,23 @@ class DeviceStage:
                 places[address] = end, size
                 end += -(-max(size, 1) // ALIGNMENT) * ALIGNMENT
         base = self._room(end + workspace_bytes)
-        with self._checked():
-            for address in dict.fromkeys(inputs):
-                at, size = places[address]
-                if size:
-                    self._stream.upload(address, size, base + at)
         into = [base + places[address][0] for address in outputs]
-        try:
+        with self._safe():
+            with self._step("copying its inputs to the GPU failed", _EARLIER):
+                for address in dict.fromkeys(inputs):
+                    at, size = places[address]
+                    if size:
+                        self._stream.upload(address, size, base + at)
             yield (
                 [base + places[address][0] for address in inputs],
                 into,
                 base + end if workspace_bytes else 0,
             )
-        except BaseException as error:
-            self._settle(error)
-            raise
-        with self._checked():
-            for address, pointer, size in zip(outputs, into, sizes, strict=False):
-                if size:
-                    self._stream.download(pointer, address, size)
-            self._stream.wait()
+            with self._step("copying its outputs from the GPU failed"):
+                for address, pointer, size in zip(outputs, into, sizes, strict=False):
+                    if size:
+                        self._stream.download(pointer, address, size)
+                self._stream.wait()
 
     def wait(self) -> None:
         """Until what was queued is done.
@@ -109,46 +108,65 @@ class DeviceStage:
         Raises:
             PluginError: the GPU failed in it.
         """
-        with self._checked():
+        with self._step("waiting for the GPU failed"):
             self._stream.wait()
 
     def _room(self, size: int) -> int:
         """The address of as many bytes."""
         try:
-            driver()  # its context becomes that of this thread
             if self._memory is None or self._memory.size_bytes < size:
                 self._memory = None
                 self._memory = Memory(size)
         except EngineError as error:
-            raise self._refused(f"{size} bytes of the GPU's memory", error) from error
+            found = f"it needs {size} bytes of the GPU's memory"
+            raise self._failed(found, error, _EARLIER) from error
         return self._memory.pointer
 
     @contextmanager
-    def _checked(self) -> Iterator[None]:
+    def _step(self, found: str, lost: str = "enqueue") -> Iterator[None]:
+        """Something with the GPU, whose context the plugin may have exchanged for another."""
         try:
-            yield
+            with entered():
+                yield
         except EngineError as error:
-            raise self._broken(why_lost() or error.found) from error
+            raise self._failed(found, error, lost) from error
 
-    def _settle(self, failure: BaseException) -> None:
-        """After a failed call: its copies are not in use any more. What the GPU says goes first."""
+    @contextmanager
+    def _safe(self) -> Iterator[None]:
+        """Whatever happens, no copy is under way afterwards. What the GPU says goes first."""
         try:
-            self._stream.wait()
-        except EngineError as error:
-            raise self._broken(why_lost() or error.found) from failure
+            with entered():
+                yield
+        except BaseException as failure:
+            try:
+                with entered():
+                    self._stream.wait()
+            except EngineError:  # whatever is queued, these are not used again
+                self._memory = None
+                with suppress(EngineError):
+                    self._stream = Stream()
+            told = isinstance(failure, PluginError) and _UNUSABLE in failure.found
+            if not told and (lost := why_lost()):
+                raise self._unusable("enqueue", lost) from failure
+            raise
 
-    def _broken(self, text: str, found: str = "enqueue left the GPU unusable") -> PluginError:
+    def _failed(self, found: str, error: EngineError, lost: str) -> PluginError:
+        if text := why_lost():
+            return self._unusable(lost, text)
+        fix = []
+        if "out of memory" in error.found:
+            fix = ["a smaller batch; nvidia-smi tells which programs use the GPU's memory"]
+        elif "initialization error" in error.found:
+            fix = ["CUDA does not work in a process forked off one that uses it: start it anew"]
+        return PluginError(f"{found}: {error.found}", where=self._where, fix=fix)
+
+    def _unusable(self, what: str, text: str) -> PluginError:
         return PluginError(
-            f"{found}: {text}",
+            f"{what} {_UNUSABLE}: {text}",
             where=self._where,
             fix=[
-                "no call of CUDA works in this process any more; in a worker "
-                "(custom-lib-guard=always) the next batch finds a new one",
-                "compute-sanitizer, of NVIDIA's toolkit, names the kernel and the line",
+                "no call of CUDA works in this process any more; in a worker, which "
+                "custom-lib-guard=always gives a config's library, the next batch finds a new one",
+                FAULT_HINT,
             ],
         )
-
-    def _refused(self, wanted: str, error: EngineError) -> PluginError:
-        if lost := why_lost():
-            return self._broken(lost, "an earlier call left the GPU unusable")
-        return PluginError(f"it needs {wanted}: {error.found}", where=self._where)

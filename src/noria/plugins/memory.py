@@ -95,14 +95,17 @@ def read_at(address: int, shape: Sequence[int], dtype: Any, *, stream: int = 0) 
     return array
 
 
-def write_at(address: int, array: Array, dtype: Any) -> None:
+def write_at(address: int, array: Array, dtype: Any, *, stream: int = 0) -> None:
     """Put values, as another type, at an address that somebody gave.
+
+    Args:
+        stream: what is queued there comes before writing to the GPU's memory.
 
     Raises:
         ValueError, TypeError: as `array_at`.
         EngineError: there is no such memory on the GPU.
     """
-    memory = AnyMemory()
+    memory = AnyMemory(stream)
     if memory.on_device(address):
         memory.write(address, np.ascontiguousarray(array.astype(_numpy(dtype), copy=False)))
         return

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from noria.errors import NoriaError
+from noria.errors import EngineError, NoriaError
 from noria.plugins.dims import Dims
 from noria.plugins.memory import read_at, write_at
 from noria.trt.addresses import address_of
@@ -210,6 +211,9 @@ class IExecutionContext(ContextBindings):
         Raises:
             AddressError: one is no address but an array, say.
         """
+        return self._execute_at(bindings, 0)
+
+    def _execute_at(self, bindings: Sequence[int], stream: int) -> bool:
         count = len(self._engine._bindings)
         addresses = [
             address_of(a, f"binding {i}, {self._engine._bindings[i % count].name!r}")
@@ -222,7 +226,8 @@ class IExecutionContext(ContextBindings):
                 return False
             start = 0
         names = [b.name for b in self._engine._bindings]
-        return self._execute(dict(zip(names, addresses[start : start + count], strict=True)), {}, 0)
+        given = dict(zip(names, addresses[start : start + count], strict=True))
+        return self._execute(given, {}, stream)
 
     def execute_async_v3(self, stream_handle: int) -> bool:
         """Run with the addresses that were set; done when the call returns."""
@@ -299,7 +304,8 @@ class IExecutionContext(ContextBindings):
                 self._report(f"input {binding.name!r} has no address; set_tensor_address")
                 return False
             if told is None:
-                array = read_at(address, shape, binding.dtype, stream=stream)
+                with _at(binding, address):
+                    array = read_at(address, shape, binding.dtype, stream=stream)
                 array = array.astype(binding.graph, copy=False)
             else:
                 array = told.reshape(shape)
@@ -344,13 +350,27 @@ class IExecutionContext(ContextBindings):
             addresses[name] = int(address or 0)
             allocator.notify_shape(name, Dims(array.shape[self._engine._offset :]))
         if array.size:
-            write_at(int(address or 0), array, binding.dtype)
+            with _at(binding, address):
+                write_at(int(address or 0), array, binding.dtype, stream=stream)
 
     def _report(self, text: str, code: Any = ErrorCodeTRT.INVALID_ARGUMENT) -> None:
         self._engine._report(text, Severity.ERROR, self._recorder)
 
     def __repr__(self) -> str:
         return f"IExecutionContext({self._engine.name!r}, profile {self._profile})"
+
+
+@contextmanager
+def _at(binding: Binding, address: int) -> Iterator[None]:
+    """Errors of the GPU say which memory it was."""
+    try:
+        yield
+    except EngineError as error:
+        raise EngineError(
+            f"{'input' if binding.is_input else 'output'} {binding.name!r} at {address:#x}: "
+            f"{error.found}",
+            expected="memory of the first GPU, as much as the tensor has",
+        ) from error
 
 
 def _aligned(found: Axes, declared: Axes) -> list[tuple[int, int]]:

@@ -105,10 +105,20 @@ class ContextBindings(Closable):
         self, bindings: Sequence[int], stream_handle: int, input_consumed: Any = None
     ) -> bool:
         """As `execute_v2`."""
-        return self.execute_v2(bindings)  # type: ignore[attr-defined, no-any-return]
+        return self._execute_at(bindings, int(stream_handle or 0))  # type: ignore[attr-defined, no-any-return]
 
     def execute(self, batch_size: int = 1, bindings: Sequence[int] = ()) -> bool:
         """Run with an implicit batch."""
+        return self._execute_batch(batch_size, bindings, 0)
+
+    def execute_async(
+        self, batch_size: int = 1, bindings: Sequence[int] = (), stream_handle: int = 0,
+        input_consumed: Any = None,
+    ) -> bool:  # fmt: skip
+        """As `execute`."""
+        return self._execute_batch(batch_size, bindings, int(stream_handle or 0))
+
+    def _execute_batch(self, batch_size: int, bindings: Sequence[int], stream: int) -> bool:
         if self._engine._record.implicit:
             if not 1 <= batch_size <= self._engine._record.max_batch:
                 self._report(  # type: ignore[attr-defined]
@@ -120,11 +130,4 @@ class ContextBindings(Closable):
             for binding in self._engine._bindings:
                 if binding.is_input:
                     shapes[binding.name] = (int(batch_size), *binding.shape[1:])
-        return self.execute_v2(bindings)  # type: ignore[attr-defined, no-any-return]
-
-    def execute_async(
-        self, batch_size: int = 1, bindings: Sequence[int] = (), stream_handle: int = 0,
-        input_consumed: Any = None,
-    ) -> bool:  # fmt: skip
-        """As `execute`."""
-        return self.execute(batch_size, bindings)
+        return self._execute_at(bindings, stream)  # type: ignore[attr-defined, no-any-return]

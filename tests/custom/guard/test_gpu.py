@@ -51,8 +51,12 @@ def test_boxes_are_the_same(gpu: Gpu, tmp_path: Path, guard: str, memory: int) -
     assert gpu.run(CALLS, guard, memory, 3, 5, cwd=tmp_path) == [True, True]
 
 
-def test_a_broken_gpu_ends_the_worker_not_the_stream(gpu: Gpu, tmp_path: Path) -> None:
-    good, quick, bad, after = gpu.run(CALLS, "always", 4096, 3, 5, 666, 5, cwd=tmp_path)
+@pytest.mark.parametrize("more", [{}, {"GPU_PARSER_THREAD": "1"}], ids=["here", "in a thread"])
+def test_a_broken_gpu_ends_the_worker_not_the_stream(
+    gpu: Gpu, tmp_path: Path, more: dict[str, str]
+) -> None:
+    calls = 3, 5, 666, 5
+    good, quick, bad, after = gpu.run(CALLS, "always", 4096, *calls, cwd=tmp_path, **more)
     assert (good, quick, after) == (True, True, True)
     assert f"ParseOnGpu: the function {BROKEN}; its worker process is started again" in bad
     assert "compute-sanitizer" in bad

@@ -10,8 +10,11 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from noria.custom.compile import compile_library
+from noria.custom.elf import ElfFile
 from noria.custom.gpu_code import gpu_evidence
 from noria.custom.guard import keeper
+from noria.custom.toolchain import gpu_present
 from tests.custom.gpu import BROKEN, KINDS, Gpu, driver, gpu_library
 from tests.custom.host.conftest import SOURCES, Compile
 
@@ -29,8 +32,11 @@ import json, sys
 import numpy as np
 from noria.custom import open_library
 from noria.plugins import get_plugin_registry
-from tests.custom.host.test_twins import NAMES, _life
-from tests.plugins.lives import X
+from noria.plugins import DataType
+from noria.plugins.drivers import add_layer
+from noria.plugins.layer import TensorInfo
+from tests.custom.host.test_twins import FIELDS, NAMES, _life
+from tests.plugins.lives import FLOAT, ITEM, X, profile
 
 library = open_library(sys.argv[1])
 told = [n.message for n in library.decisions]
@@ -44,6 +50,17 @@ for kind, name in NAMES.items():
         if not np.array_equal(result, X[:n] * np.float32(2.5)):
             wrong.append([kind, n])
 import ctypes, gc
+
+layer = add_layer(
+    get_plugin_registry().find("ScaleDynamic").create_plugin("s", FIELDS), layer="s",
+    input_types=[DataType.FLOAT], implicit_batch=False,
+)
+built = layer.build([TensorInfo(FLOAT, (-1, *ITEM))], [FLOAT], [profile(1, 2)])
+built.finish()
+contexts = [built.context() for _ in range(3)]
+for context in contexts:
+    context.run([X])
+    context.close()  # and is still referenced
 gc.collect()
 driver = ctypes.CDLL("libcuda.so.1")
 live = driver.cuLive() if hasattr(driver, "cuLive") else 0
@@ -91,6 +108,52 @@ def test_what_counts_is_the_file_that_was_loaded(
 ) -> None:
     found = gpu.run(ELSEWHERE, compile_host("twins.cpp", 10), cwd=tmp_path)
     assert found == [True, True, True, "./libmine.so"]
+
+
+REPLACED = """
+import json, os, shutil, sys
+import numpy as np
+from noria.custom import open_library
+from noria.plugins import DataType, get_plugin_registry
+from noria.plugins.drivers import add_layer
+from noria.plugins.layer import TensorInfo
+from tests.custom.host.test_twins import FIELDS
+from tests.plugins.lives import FLOAT, ITEM, X, profile
+
+def put(source):
+    shutil.copy(source, "new")
+    os.replace("new", "libswap.so")
+
+def right(context):
+    return bool(np.array_equal(context.run([X])[0], X * np.float32(2.5)))
+
+first, second = sys.argv[1:]
+if os.path.exists("swap"):
+    first, second = second, first
+put(first)
+held = [open_library("libswap.so")]
+layer = add_layer(
+    get_plugin_registry().find("ScaleDynamic").create_plugin("s", FIELDS), layer="s",
+    input_types=[DataType.FLOAT], implicit_batch=False,
+)
+built = layer.build([TensorInfo(FLOAT, (-1, *ITEM))], [FLOAT], [profile(1, 2)])
+built.finish()
+context = built.context()
+found = [right(context)]
+put(second)
+held.append(open_library("libswap.so"))
+print(json.dumps([*found, right(context), right(built.context())]))
+"""
+
+
+@pytest.mark.parametrize("order", ["gpu first", "host first"])
+def test_a_library_in_the_place_of_another_changes_nothing_for_that(
+    gpu: Gpu, compile_host: Compile, tmp_path: Path, order: str
+) -> None:
+    if order == "host first":
+        (tmp_path / "swap").touch()
+    host = compile_host("twins.cpp", 10)
+    assert gpu.run(REPLACED, host, cwd=tmp_path) == [True, True, True]
 
 
 def write_config(folder: Path, library: Path, guard: str, plugin: str) -> Path:
@@ -242,6 +305,30 @@ out[:] = 0
 with stage.lend([at[0]], [at[3]], [280, 280], 0) as (ins, outs, workspace):
     assert cuda.cuScale(ins[0], outs[0], 70, 4.0, stage.stream) == 0
 said["again"] = bool(np.array_equal(out, a * 4))
+
+# the second output cannot be copied: nothing of the call is under way when it has failed
+cuda.cuRefuseCopy(2)
+first, second = np.zeros(70, np.float32), np.zeros(70, np.float32)
+try:
+    with stage.lend([at[0]], [address_of(first), address_of(second)], [280] * 3, 0) as (i, o, w):
+        for pointer in o:
+            assert cuda.cuScale(i[0], pointer, 70, 3.0, stage.stream) == 0
+except PluginError as error:
+    said["refused"] = str(error)
+first[:] = 5
+with stage.lend([at[0]], [at[3]], [280, 280], 0) as (ins, outs, workspace):
+    assert cuda.cuScale(ins[0], outs[0], 70, 4.0, stage.stream) == 0
+said["untouched"] = bool((first == 5).all())
+
+# the thread's own context is its own again, and one that a plugin leaves does not matter
+mine = ctypes.addressof(ctypes.c_int())
+cuda.cuCtxSetCurrent(ctypes.c_void_p(mine))
+with stage.lend([at[0]], [at[3]], [280, 280], 0) as (ins, outs, workspace):
+    assert cuda.cuScale(ins[0], outs[0], 70, 5.0, stage.stream) == 0
+    cuda.cuCtxSetCurrent(ctypes.c_void_p(mine + 8))
+now = ctypes.c_void_p()
+cuda.cuCtxGetCurrent(ctypes.byref(now))
+said["contexts"] = [bool(np.array_equal(out, a * 5)), now.value == mine]
 del stage
 said["live"] = cuda.cuLive()
 print(json.dumps(said))
@@ -261,6 +348,13 @@ def test_memory_is_lent_as_it_is_on_the_host(
     assert said["without"] == 0
     assert said["passes"] == "of the plugin"
     assert said["again"] is True
+    assert (
+        "plugin p: copying its outputs from the GPU failed: cuMemcpyDtoHAsync_v2: out of"
+        in (said["refused"])
+    )
+    assert "unusable" not in said["refused"]
+    assert said["untouched"] is True
+    assert said["contexts"] == [True, True]
     assert said["live"] == 0
 
 
@@ -270,27 +364,101 @@ def test_what_says_that_a_library_has_gpu_code(gpu: Gpu, compile_host: Compile) 
         assert gpu_evidence(gpu.library) == f"{gpu.library.name} has code for a GPU"
 
 
-def test_gpu_code_in_a_library_beside(compile_host: Compile, tmp_path: Path) -> None:
-    kernels = tmp_path / "libkernels.so"
-    (tmp_path / "k.cpp").write_text(
-        'extern "C" const unsigned short fat[] = {0xed50, 0xba55, 1, 16, 0, 0};\n'
-        'extern "C" int launch() { return fat[2]; }\n'
-    )
-    (tmp_path / "u.cpp").write_text('extern "C" int launch();\nint use() { return launch(); }\n')
-    for source, target, flags in (
-        ("k.cpp", kernels, []),
-        ("u.cpp", tmp_path / "libuse.so", [f"-L{tmp_path}", "-lkernels", f"-Wl,-rpath,{tmp_path}"]),
-        ("k.cpp", tmp_path / "libcudnn.so.9", ["-Wl,-soname,libcudnn.so.9"]),
-        (
-            "u.cpp",
-            tmp_path / "libwith.so",
-            [f"-L{tmp_path}", "-l:libcudnn.so.9", f"-Wl,-rpath,{tmp_path}"],
-        ),
-    ):
-        command = ["g++", "-shared", "-fPIC", str(tmp_path / source), "-o", str(target), *flags]
-        subprocess.run(command, check=True)
-    assert gpu_evidence(tmp_path / "libuse.so") == "libkernels.so has code for a GPU"
-    assert gpu_evidence(tmp_path / "libwith.so") is None, "what NVIDIA's have says nothing"
+def _linked(folder: Path, name: str, source: str, *flags: str) -> Path:
+    (folder / "x.cpp").write_text(source)
+    target = folder / name
+    command = ["g++", "-shared", "-fPIC", str(folder / "x.cpp"), "-o", str(target), *flags]
+    subprocess.run(command, check=True)
+    return target
+
+
+CODE = 'extern "C" const unsigned short fat[] = {0xed50, 0xba55, 1, 16, 0, 0};\n'
+KERNELS = CODE + 'extern "C" int launch() { return fat[2]; }\n'
+USES = 'extern "C" int launch();\nint use() { return launch(); }\n'
+
+
+@pytest.mark.parametrize("name", ["libkernels.so", "libcuda_kernels.so", "libcurvature.so.2"])
+def test_gpu_code_in_a_library_beside(tmp_path: Path, name: str) -> None:
+    flags = [f"-L{tmp_path}", "-Wl,--no-as-needed", f"-l:{name}", f"-Wl,-rpath,{tmp_path}"]
+    _linked(tmp_path, name, KERNELS, f"-Wl,-soname,{name}")
+    user = _linked(tmp_path, "libuse.so", USES, *flags)
+    assert gpu_evidence(user) == f"{name} has code for a GPU"
+    other = _linked(tmp_path, "libother.so", "int use() { return 1; }\n", *flags)
+    assert gpu_evidence(other) is None, "it calls nothing of it"
+    host = 'extern "C" { extern const unsigned noria_headers_cuda_host;\n'
+    host += "const unsigned noria_headers_cuda_host = 1; }\n"
+    assert gpu_evidence(_linked(tmp_path, "libhost.so", USES + host, *flags)) is None
+
+
+def test_what_says_nothing(tmp_path: Path) -> None:
+    _linked(tmp_path, "libcudnn.so.9", KERNELS, "-Wl,-soname,libcudnn.so.9")
+    flags = [f"-L{tmp_path}", "-l:libcudnn.so.9", f"-Wl,-rpath,{tmp_path}"]
+    assert gpu_evidence(_linked(tmp_path, "libwith.so", USES, *flags)) is None, "NVIDIA's own"
     (tmp_path / "text.so").write_text("no library")
-    assert gpu_evidence(tmp_path / "text.so") is None
-    assert gpu_evidence(tmp_path / "none.so") is None
+    (tmp_path / "folder.so").mkdir()
+    os.mkfifo(tmp_path / "pipe.so")
+    (tmp_path / "loop.so").symlink_to("loop.so")
+    for kind in ("text", "folder", "pipe", "loop", "none"):
+        assert gpu_evidence(tmp_path / f"{kind}.so") is None
+    os.mkfifo(tmp_path / "libgone.so")
+    (tmp_path / "libwith.so").unlink()
+    _linked(tmp_path, "libgone2.so", KERNELS, "-Wl,-soname,libgone.so")
+    flags = [f"-L{tmp_path}", "-l:libgone2.so", f"-Wl,-rpath,{tmp_path}"]
+    assert gpu_evidence(_linked(tmp_path, "libwith.so", USES, *flags)) is None
+
+
+@pytest.mark.skipif(gpu_present(), reason="there nvcc compiles it")
+def test_what_is_compiled_for_the_host_stays_there(tmp_path: Path) -> None:
+    source = SOURCES / "swish.cpp"
+    plain, marked = (
+        compile_library([source], tmp_path / f"lib{mode}.so", cuda=mode).library
+        for mode in ("auto", "host")
+    )
+    mark = "noria_headers_cuda_host"
+    assert mark not in ElfFile.read(plain).exported()
+    assert mark in ElfFile.read(marked).exported()
+
+
+LOADS = """
+import faulthandler, json, shutil, sys, threading
+import numpy as np
+from noria.custom import open_library
+from noria.plugins.memory import read_at
+
+faulthandler.dump_traceback_later(60, exit=True)
+values, over, reads = np.arange(4, dtype=np.float32), threading.Event(), [0]
+
+def read():
+    while not over.is_set():
+        read_at(values.ctypes.data, (4,), np.float32)
+        reads[0] += 1
+
+thread = threading.Thread(target=read)
+thread.start()
+for number in range(12):
+    shutil.copy(sys.argv[2], f"lib{number}.so")
+    open_library(f"lib{number}.so")
+over.set()
+thread.join()
+print(json.dumps(reads[0] > 12))
+"""
+
+
+def test_looking_for_the_driver_waits_for_no_library(
+    compile_host: Compile, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    for folder in (None, driver(tmp_path_factory)):
+        one = Gpu(Path("unused"), folder)
+        assert one.run(LOADS, compile_host("twins.cpp", 10), cwd=tmp_path) is True
+
+
+def test_drivers_that_are_none_are_told(tmp_path: Path) -> None:
+    code = "import json\nfrom noria.cuda import AnyMemory, why_lost, why_no_gpu\n"
+    code += "print(json.dumps([why_no_gpu(), why_lost(), AnyMemory().on_device(4096)]))"
+    _linked(tmp_path, "libcuda.so.1", 'extern "C" int cuInit(unsigned) { return 0; }\n')
+    lacks = Gpu(Path("unused"), tmp_path).run(code, cwd=tmp_path)
+    assert lacks == ["the NVIDIA driver has no cuDeviceGetCount", None, False]
+    (tmp_path / "libcuda.so.1").write_bytes(b"\x7fELF damaged")
+    damaged = Gpu(Path("unused"), tmp_path).run(code, cwd=tmp_path)
+    assert "the NVIDIA driver cannot be loaded: " in damaged[0]
+    assert damaged[1:] == [None, False]

@@ -6,6 +6,7 @@ import signal
 from dataclasses import dataclass, field
 from typing import Literal
 
+from noria.cuda import FAULT_HINT
 from noria.custom.guard.symbols import Mapping, trace
 
 __all__ = ["Report", "describe", "read_report"]
@@ -14,7 +15,6 @@ Ending = Literal["died", "late", "nonsense"]
 _SLACK = 1 << 26  # how far past the end of known memory a fault still is its doing
 _PYTHON_LINES = 12
 
-_GPU_HINT = "compute-sanitizer, of NVIDIA's toolkit, names the kernel and the line"
 # What a function may leave for noria to free -> where it must be from.
 _ALLOCATED = {"attributeLabel": "strdup or malloc", "mask": "new float[]"}
 
@@ -141,7 +141,7 @@ def describe(
     if report is None:
         return _by_code(code), lines
     if report.gpu:  # found out after the call: the frames are not its own
-        return f"left the GPU unusable: {report.gpu}", [_GPU_HINT]
+        return f"left the GPU unusable: {report.gpu}", [FAULT_HINT]
     if report.exit is not None:
         return f"ended its process by exit({report.exit})", lines
     if report.signal is None:  # what it wrote cannot be read

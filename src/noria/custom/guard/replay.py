@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from noria.cuda import FAULT_HINT, why_lost
 from noria.custom.guard.given import (
     BuildGiven,
     InputsGiven,
@@ -23,7 +24,7 @@ from noria.custom.guard.limit import limited
 from noria.custom.guard.messages import notices_from
 from noria.custom.guard.options import GuardOptions
 from noria.custom.guard.repro import Case
-from noria.errors import CustomLibraryError, NoriaError
+from noria.errors import CustomLibraryError, NoriaError, ParserError
 from noria.meta import Layer
 from noria.notices import Notice
 
@@ -145,7 +146,13 @@ def _with_library(case: Case, arrays: Arrays, how: _How) -> tuple[str, list[Noti
         return f"the function filled {_arrays(filled)}", library.decisions
     layers = {name: Layer(name, _placed(data, library)) for name, data in arrays.items()}
     with how.limited(case.name):
-        found = parser(layers, given.network, given.params)
+        try:
+            found = parser(layers, given.network, given.params)
+        except ParserError as error:
+            if (lost := why_lost()) and not how.guard:
+                text = f"the function left the GPU unusable: {lost}"
+                raise ParserError(text, where=error.where, fix=FAULT_HINT) from error
+            raise
     return f"the function returned {found!r}", [*library.decisions, *parser.notices]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-from noria.custom.gpu_code import look_at
+from noria.custom.gpu_code import forget, look_at
 from noria.custom.host.fields import fields_from, fields_to
 from noria.custom.host.forwarding import Forwarding
 from noria.plugins.creators import IPluginCreator, IPluginCreatorV3One
@@ -75,13 +75,14 @@ def register(registry: PluginRegistry, given: Any, namespace: str) -> bool:
     """Add the creator that a library registers."""
     if isinstance(given, _Cpp):
         _loaded[given.native.address] = given.native.copy(keep=False)
-        look_at(given.library)
+        look_at(given.native.image, given.library)
     return registry.register_creator(given, namespace)
 
 
 def deregister(registry: PluginRegistry, address: int) -> bool:
     """Take back the creator at `address`: its library is being unloaded."""
-    _loaded.pop(address, None)
+    if (gone := _loaded.pop(address, None)) is not None:
+        forget(gone.image)
     known = _known.pop(address, None)
     return known is not None and registry.deregister_creator(known)
 

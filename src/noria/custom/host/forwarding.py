@@ -51,7 +51,7 @@ class ForwardingPlugin(Forwarding):
     @property
     def on_device(self) -> bool:
         """Whether `enqueue` takes addresses of the GPU's memory."""
-        return works_on_device(self.library)
+        return works_on_device(self.native.image, self.library)
 
     def clone(self) -> Any:
         return self._wrapped(self.native.clone())

@@ -9,10 +9,18 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 
 namespace {
 
-enum { success = 0, invalid_value = 1, out_of_memory = 2, invalid_context = 201, illegal_address = 700 };
+enum {
+    success = 0,
+    invalid_value = 1,
+    out_of_memory = 2,
+    invalid_context = 201,
+    invalid_handle = 400,
+    illegal_address = 700
+};
 using Work = std::function<int()>;
 
 struct Stream {
@@ -21,8 +29,10 @@ struct Stream {
 
 std::mutex lock;
 std::map<uintptr_t, size_t> allocated;
-int streams = 0;
+std::set<Stream *> streams;
+int retained = 0;
 int broken = success;
+int refused = 0;
 char context;
 thread_local void *current = nullptr;
 
@@ -37,6 +47,15 @@ bool owned(const void *at, size_t size) {
 void open_all(int rights) {
     for (const auto &one : allocated)
         mprotect(reinterpret_cast<void *>(one.first), one.second, rights);
+}
+
+void drain(Stream &stream) {
+    open_all(PROT_READ | PROT_WRITE);
+    while (!stream.queued.empty() && !broken) {
+        broken = stream.queued.front()();
+        stream.queued.pop_front();
+    }
+    open_all(PROT_NONE);
 }
 
 int usable() { return current != &context ? invalid_context : broken; }
@@ -56,10 +75,32 @@ extern "C" {
 int cuInit(unsigned) { return success; }
 int cuDeviceGetCount(int *count) { return *count = 1, success; }
 int cuDeviceGet(int *device, int) { return *device = 0, success; }
-int cuDevicePrimaryCtxRetain(void **made, int) { return *made = &context, success; }
+int cuDevicePrimaryCtxRetain(void **made, int) {
+    std::lock_guard<std::mutex> held(lock);
+    ++retained;
+    return *made = &context, success;
+}
 int cuCtxSetCurrent(void *given) { return current = given, success; }
 int cuCtxGetCurrent(void **found) { return *found = current, success; }
-int cuCtxSynchronize() { return broken; }
+int cuDevicePrimaryCtxGetState(int, unsigned *flags, int *active) {
+    std::lock_guard<std::mutex> held(lock);
+    *flags = 0;
+    *active = retained > 0;
+    return success;
+}
+
+int cuDevicePrimaryCtxRelease_v2(int) {
+    std::lock_guard<std::mutex> held(lock);
+    --retained;
+    return success;
+}
+
+int cuCtxSynchronize() {
+    std::lock_guard<std::mutex> held(lock);
+    if (int error = usable()) return error;
+    for (Stream *stream : streams) drain(*stream);
+    return broken;
+}
 
 int cuGetErrorString(int status, const char **text) {
     *text = status == illegal_address ? "an illegal memory access was encountered"
@@ -92,25 +133,31 @@ int cuMemFree_v2(void *given) {
 int cuStreamCreate(void **made, unsigned) {
     std::lock_guard<std::mutex> held(lock);
     if (int error = usable()) return error;
-    *made = new Stream;
-    ++streams;
+    Stream *stream = new Stream;
+    streams.insert(stream);
+    *made = stream;
     return success;
 }
 
 int cuStreamDestroy_v2(void *given) {
     std::lock_guard<std::mutex> held(lock);
+    streams.erase(static_cast<Stream *>(given));
     delete static_cast<Stream *>(given);
-    --streams;
     return success;
 }
 
+// The copy that comes after `count` others is refused.
+void cuRefuseCopy(int count) { refused = count + 1; }
+
 int cuMemcpyHtoDAsync_v2(void *to, const void *from, size_t size, void *stream) {
+    if (refused && --refused == 0) return out_of_memory;
     return queue(stream, [=] {
         return owned(to, size) ? std::memcpy(to, from, size), success : illegal_address;
     });
 }
 
 int cuMemcpyDtoHAsync_v2(void *to, const void *from, size_t size, void *stream) {
+    if (refused && --refused == 0) return out_of_memory;
     return queue(stream, [=] {
         return owned(from, size) ? std::memcpy(to, from, size), success : illegal_address;
     });
@@ -168,16 +215,11 @@ int cuStreamSynchronize(void *given) {
     std::lock_guard<std::mutex> held(lock);
     if (int error = usable()) return error;
     Stream *stream = static_cast<Stream *>(given);
-    if (!stream) return success;
-    open_all(PROT_READ | PROT_WRITE);
-    while (!stream->queued.empty() && !broken) {
-        broken = stream->queued.front()();
-        stream->queued.pop_front();
-    }
-    open_all(PROT_NONE);
+    if (!streams.count(stream)) return invalid_handle;
+    drain(*stream);
     return broken;
 }
 
 // Allocations, and streams, that were not freed.
-int cuLive() { return int(allocated.size()) * 100 + streams; }
+int cuLive() { return int(allocated.size()) * 100 + int(streams.size()); }
 }
