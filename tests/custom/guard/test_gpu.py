@@ -63,6 +63,28 @@ def test_a_broken_gpu_ends_the_worker_not_the_stream(
     assert "noria replay" in bad
 
 
+REPLAYS = """
+import json, subprocess, sys
+from pathlib import Path
+
+(saved,) = Path(sys.argv[2]).iterdir()
+told = []
+for how in ([], ["--guard"]):
+    command = [sys.executable, "-m", "noria", "replay", str(saved), *how]
+    done = subprocess.run(command, capture_output=True, text=True)
+    told.append([done.returncode, done.stderr])
+print(json.dumps(told))
+"""
+
+
+def test_a_replay_names_the_gpu(gpu: Gpu, tmp_path: Path) -> None:
+    cases = tmp_path / "cases"
+    gpu.run(CALLS, "always", 4096, 666, cwd=tmp_path, NORIA_CRASH_DIR=str(cases))
+    for code, told in gpu.run(REPLAYS, cases, cwd=tmp_path):
+        assert code == 5
+        assert BROKEN in told
+
+
 def test_without_a_worker_the_parser_says_false(gpu: Gpu, tmp_path: Path) -> None:
     good, bad, after = gpu.run(CALLS, "never", 0, 3, 666, 5, cwd=tmp_path)
     assert good is True
