@@ -262,7 +262,7 @@ def test_a_fault_without_a_worker_says_that_the_process_is_lost(gpu: Gpu, tmp_pa
 
 
 STAGE = """
-import json
+import gc, json
 import numpy as np
 from noria.errors import PluginError
 from noria.plugins.device import DeviceStage
@@ -330,6 +330,7 @@ now = ctypes.c_void_p()
 cuda.cuCtxGetCurrent(ctypes.byref(now))
 said["contexts"] = [bool(np.array_equal(out, a * 5)), now.value == mine]
 del stage
+gc.collect()
 said["live"] = cuda.cuLive()
 print(json.dumps(said))
 """

@@ -87,6 +87,12 @@ def deregister(registry: PluginRegistry, address: int) -> bool:
     return known is not None and registry.deregister_creator(known)
 
 
+def image_of(registry: PluginRegistry, library: Path) -> int | None:
+    """Where the image of a library begins whose creators are registered, the newest one."""
+    own = [c for c in registry.all_creators if isinstance(c, _Cpp) and c.library == str(library)]
+    return int(own[-1].native.image) if own else None
+
+
 def restore(registry: PluginRegistry, library: Path) -> None:
     """Register the creators of a library that was still loaded, and so did not do it itself."""
     held = {id(c) for c in registry.all_creators}

@@ -94,9 +94,8 @@ def open_shared_object(path: Path, elf: ElfFile, decisions: list[Notice]) -> Any
         creators.restore(registry, path)
         if CREATORS in elf.exported():
             _register_exported(opened, registry, path, decisions)
-    made = [c for c in registry.all_creators if getattr(c, "library", None) == str(path)]
-    if made:
-        note_pointers(made[-1].native.image, path, decisions)
+    if (image := creators.image_of(registry, path)) is not None:
+        note_pointers(image, path, decisions)
     decisions += registry.notices[collisions:]
     for text in dict.fromkeys(messages.failures):
         decisions.append(Notice("warning", f"while it was loaded: {text}", str(path)))
