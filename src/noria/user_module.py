@@ -110,7 +110,7 @@ def _siblings_importable(folder: Path) -> Iterator[None]:
     siblings = _sibling_names(folder)
     hidden = {
         name: module
-        for name, module in sys.modules.items()
+        for name, module in sys.modules.copy().items()  # other threads import, too
         if name.partition(".")[0] in siblings and not _is_below(module, folder)
     }
     for name in hidden:

@@ -98,7 +98,7 @@ def test_a_full_disk_ends_the_run_and_keeps_the_other_outputs(
     assert all(line.endswith(b"}\n") for line in lines)
 
 
-def test_fifty_runs_leave_no_thread_and_no_file_open(mean_config: Config, tmp_path: Path) -> None:
+def test_twenty_runs_leave_no_thread_and_no_file_open(mean_config: Config, tmp_path: Path) -> None:
     config = str(mean_config(batch_size=4))
     clips = [str(write_clip(tmp_path / f"{i}.mp4", 3)) for i in range(2)]
     (tmp_path / "bad.mkv").write_bytes(b"\x1aE\xdf\xa3" + bytes(200))
@@ -117,7 +117,7 @@ def test_fifty_runs_leave_no_thread_and_no_file_open(mean_config: Config, tmp_pa
     execute(spec, quiet=True)
     gc.collect()
     threads, files = threading.active_count(), open_files()
-    for _ in range(50):
+    for _ in range(20):
         execute(spec, quiet=True)
     gc.collect()
     assert threading.active_count() == threads
