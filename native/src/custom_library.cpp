@@ -40,6 +40,7 @@ void bind_custom_library(nb::module_ &m) {
 
     nb::class_<SharedObject>(m, "SharedObject", "A shared object opened with RTLD_NOW | RTLD_LOCAL.")
         .def(nb::init<const std::string &>(), "path"_a, nb::call_guard<Unlocked>())
+        .def_prop_ro("handle", &SharedObject::handle)
         .def("has", [](const SharedObject &self, const std::string &name) {
             return self.symbol(name) != nullptr;
         });

@@ -1,6 +1,7 @@
 // A user's shared object, open for as long as something of it may be called.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -13,6 +14,9 @@ public:
     ~SharedObject();
     SharedObject(const SharedObject &) = delete;
     SharedObject &operator=(const SharedObject &) = delete;
+
+    // What dlopen gave; good as long as this object lives.
+    uintptr_t handle() const { return reinterpret_cast<uintptr_t>(handle_); }
 
     // Address of an exported symbol, or null.
     void *symbol(const std::string &name) const;

@@ -1,4 +1,4 @@
-// Libraries of the system by name. Python's own ctypes keeps the GIL while it waits for the loader,
+// A library that somebody has loaded. Python's own ctypes keeps the GIL while it waits for the loader,
 // which a thread may hold that loads a library whose initialiser wants the GIL.
 #include <dlfcn.h>
 #include <link.h>
@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <cstring>
-#include <stdexcept>
 #include <string>
 
 #include "module.h"
@@ -43,9 +42,9 @@ unsigned long long loaded_so_far() {
     return count;
 }
 
-uintptr_t open(const std::string &name, int mode) {
+uintptr_t again(const std::string &path) {
     Unlocked unlocked;
-    return reinterpret_cast<uintptr_t>(dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | mode));
+    return reinterpret_cast<uintptr_t>(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD));
 }
 
 // Under the GIL: one prefix is asked for, again and again, and mostly in vain.
@@ -58,16 +57,10 @@ uintptr_t loaded_library(const std::string &prefix) {
     if (found || when == now) return found;
     Search search{prefix, {}};
     dl_iterate_phdr(look_at, &search);
-    const uintptr_t handle = search.path.empty() ? 0 : open(search.path, RTLD_NOLOAD);
+    const uintptr_t handle = search.path.empty() ? 0 : again(search.path);
     if (asked != prefix) return handle;
     when = now;
     return found = handle;
-}
-
-uintptr_t load_library(const std::string &name) {
-    if (const uintptr_t handle = open(name, 0)) return handle;
-    const char *why = dlerror();
-    throw std::runtime_error(why ? why : "dlopen failed without a reason");
 }
 
 }  // namespace
@@ -76,5 +69,4 @@ void bind_loaded_library(nb::module_ &m) {
     m.def("loaded_library", &loaded_library, "prefix"_a,
           "Handle of a library in this process whose file name begins so, which stays loaded; 0 if "
           "there is none.");
-    m.def("load_library", &load_library, "name"_a, "Handle of a library.");
 }

@@ -92,6 +92,9 @@ class SharedObject:
 
     def __init__(self, path: str) -> None: ...
 
+    @property
+    def handle(self) -> int: ...
+
     def has(self, arg: str, /) -> bool: ...
 
 class CustomFunction:
@@ -657,9 +660,6 @@ def loaded_library(prefix: str) -> int:
     """
     Handle of a library in this process whose file name begins so, which stays loaded; 0 if there is none.
     """
-
-def load_library(name: str) -> int:
-    """Handle of a library."""
 
 def address_of(array: object) -> int:
     """

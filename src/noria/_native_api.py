@@ -2,4 +2,4 @@
 
 __all__ = ["NATIVE_API"]
 
-NATIVE_API = "5495f30514c4"
+NATIVE_API = "10fd8154dc26"

@@ -65,12 +65,12 @@ class _Driver:
 
     def __init__(self) -> None:
         try:
-            handle = _native.load_library(_LIBRARY)
+            self._loaded = _native.SharedObject(_LIBRARY)
         except RuntimeError as error:
             if f"{_LIBRARY}: cannot open shared object file: No such file" in str(error):
                 raise EngineError(f"there is no NVIDIA driver ({_LIBRARY})") from error
             raise EngineError(f"the NVIDIA driver cannot be loaded: {error}") from error
-        self.library = _behind(handle)
+        self.library = _behind(self._loaded.handle)
         count, device, context = c_int(), c_int(), c_void_p()
         self.call("cuInit", c_uint(0))
         self.call("cuDeviceGetCount", byref(count))
