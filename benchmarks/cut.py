@@ -23,7 +23,7 @@ from benchmarks.common import Row, data_dir, in_turns
 from noria.engine import Plan
 from noria.engine.backends import get_backend, installed_backends
 from noria.engine.builder import BuildOptions, build
-from noria.engine.cut_runner import load_plugins, open_cut
+from noria.engine.plugin_graph.split_runner import load_plugins, open_cut
 from noria.network import network_from_onnx
 from noria.plugins import (
     DataType,

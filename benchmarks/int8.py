@@ -23,7 +23,6 @@ from noria.config.enums import NetworkMode
 from noria.diagnose.average_precision import Scored, agreement, average_precision
 from noria.diagnose.scored import scored
 from noria.diagnose.truth import read_truth
-from noria.engine import load_or_build
 from noria.engine.backends import installed_backends
 from noria.engine.machine import this_machine
 from noria.engine.plan import Plan
@@ -31,6 +30,7 @@ from noria.engine.plan_header import Precision
 from noria.infer.calibration import calibrate, selected_frames
 from noria.media import open_source
 from noria.media.frame import Frame
+from noria.model import load_or_build
 
 PRECISIONS: tuple[Precision, ...] = ("fp32", "fp16", "int8")
 _ROUNDS = 15

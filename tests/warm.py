@@ -37,12 +37,12 @@ MODULES = [
     "noria.cli.show_model",
     "noria.custom.guard",
     "noria.engine.builder",
-    "noria.engine.locate",
+    "noria.model.load_or_build",
     "noria.engine.plan_session",
     "noria.network.ir",
     "noria.network.onnx_file",
     "noria.pipeline.assembly",
-    "noria.pipeline.show",
+    "noria.pipeline.notebook",
     "noria.plugins.standard",
 ]
 

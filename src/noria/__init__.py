@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from noria._lazy import lazy
-from noria._native_check import check_native
+from noria._core.lazy import lazy
+from noria._core.native_check import check_native
 
 if TYPE_CHECKING:
     from noria import config, draw, media, meta, pipeline, track
+    from noria._core.errors import NoriaError
+    from noria._core.notices import NoriaWarning, Notice
     from noria.config import (
         ModelConfig,
         ModelSpec,
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
         load_pipeline,
     )
     from noria.draw import Painter, Tiler, show
-    from noria.errors import NoriaError
     from noria.infer.batch import Batch
     from noria.infer.inferencer import Inferencer, RawOutput
     from noria.infer.update import ModelUpdater
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
         TensorOutput,
         table,
     )
-    from noria.notices import NoriaWarning, Notice
     from noria.pipeline.opening import open_pipeline
     from noria.pipeline.outlet import Route
     from noria.pipeline.pipeline import Pipeline
@@ -66,7 +66,7 @@ else:
                 "ModelConfig ModelSpec PipelineSpec SinkSpec SourceSpec TrackerSpec load_pipeline"
             ),
             ".draw": "Painter Tiler show",
-            ".errors": "NoriaError",
+            "._core.errors": "NoriaError",
             ".infer.batch": "Batch",
             ".infer.inferencer": "Inferencer RawOutput",
             ".infer.update": "ModelUpdater",
@@ -76,7 +76,7 @@ else:
                 "LabelInfo Layer NetworkInfo ObjectMeta Objects Roi Segmentation "
                 "SegmentationMeta Space TensorOutput"
             ),
-            ".notices": "NoriaWarning Notice",
+            "._core.notices": "NoriaWarning Notice",
             ".pipeline.opening": "open_pipeline",
             ".pipeline.outlet": "Route",
             ".pipeline.pipeline": "Pipeline",

@@ -328,7 +328,7 @@ def test_trtexec_loads_plugins(with_template: Path) -> None:
 
 
 PLUGIN = """
-from noria.plugins.quick import Tensor, TensorDesc, impl, register
+from noria.plugins.decorators import Tensor, TensorDesc, impl, register
 
 
 @register("mine::Same")

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from noria.config import ModelConfig
-from noria.custom.guard import keeper, look
-from noria.custom.inspect_engine import engine_function
-from noria.engine import load_or_build
+from noria.custom.guard import keeper
 from noria.errors import CustomLibraryError
+from noria.model import load_or_build
+from noria.model import preview as look
+from noria.model.inspect_engine import engine_function
 from tests.cli.test_show_model import noria
 from tests.custom.guard.test_hostile_plugins import write_model
 from tests.custom.host import conftest, test_engines

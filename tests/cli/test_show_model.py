@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from noria.config import ModelConfig
-from noria.engine import load_or_build
+from noria.model import load_or_build
 from tests.network.onnx_models import picture_model, save
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from noria.config import ModelConfig
-from noria.engine import load_or_build
 from noria.errors import ConfigError, EngineError, NoriaError
 from noria.infer.batch import Batch
 from noria.infer.cluster import Clusterer
@@ -19,6 +18,7 @@ from noria.infer.inferencer import Inferencer
 from noria.infer.update import ModelUpdater, updated_config
 from noria.media.sources import ArraySource
 from noria.meta import Classification, Detections, FrameMeta, Segmentation
+from noria.model import load_or_build
 from noria.pipeline import Pipeline
 from tests.conformance import build
 from tests.conformance.cases import Case, Given, Judge, UnknownShape

@@ -11,11 +11,11 @@ import onnx
 from onnx import TensorProto, helper
 
 from noria.config import ModelConfig
-from noria.engine import load_or_build
 from noria.errors import NoriaError
 from noria.infer.batch import Batch
 from noria.infer.inferencer import Inferencer
 from noria.meta import Detections
+from noria.model import load_or_build
 from tests.conformance import build, scripted
 from tests.conformance.cases import Case, Given, Judge, UnknownShape
 from tests.conformance.stage import (

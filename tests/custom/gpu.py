@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from noria.custom import include_dir
-from noria.custom.toolchain import find_nvcc, gpu_present
+from noria.custom.compile.toolchain import find_nvcc, gpu_present
 from tests.custom.built import built_once
 from tests.session import made_once
 

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from noria.custom import open_library, toolchain
-from noria.custom.compile import compile_library
-from noria.custom.elf import ElfFile
-from noria.custom.toolchain import find_nvcc, gpu_present, include_dir, make_variables
+from noria.binary.elf import ElfFile
+from noria.custom import open_library
+from noria.custom.compile import toolchain
+from noria.custom.compile.build_library import compile_library
+from noria.custom.compile.toolchain import find_nvcc, gpu_present, include_dir, make_variables
 from noria.errors import CustomLibraryError
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
@@ -286,14 +287,16 @@ def noria(*arguments: str) -> str:
 
 def test_compiling_loads_no_arrays() -> None:
     code = (
-        "import sys, noria.cli.compile, noria.cli.includes, noria.custom.compile, "
-        "noria.custom.marks; print({'numpy', 'onnx', 'onnxruntime'} & set(sys.modules))"
+        "import sys, noria.cli.compile, noria.cli.includes, noria.custom.compile.build_library, "
+        "noria.binary.header_markers; print({'numpy', 'onnx', 'onnxruntime'} & set(sys.modules))"
     )
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"
 
 
 def test_a_module_does_not_hide_the_function_of_its_name() -> None:
-    code = "import noria.custom.checked; from noria.custom import checked; print(callable(checked))"
+    code = (
+        "import noria.custom.user_calls; from noria.custom import checked; print(callable(checked))"
+    )
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "True\n"
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noria import _native
-from noria.custom.elf import ElfError, ElfFile, version_key
+from noria.binary.elf import ElfError, ElfFile, version_key
 from tests.custom.conftest import Compile
 
 

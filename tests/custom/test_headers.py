@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from noria.binary.elf import ElfFile
 from noria.custom import include_dir
-from noria.custom.elf import ElfFile
 from tests.custom.conftest import Compile
 
 STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")

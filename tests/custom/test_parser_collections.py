@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from noria.binary.elf import ElfFile
+from noria.binary.entry_points import entry_points
 from noria.custom import CustomLibrary, open_library
-from noria.custom.compile import compile_library
-from noria.custom.elf import ElfFile
-from noria.custom.entry_points import entry_points
+from noria.custom.compile.build_library import compile_library
 from noria.meta import (
     ClassifierParams,
     DetectionParams,

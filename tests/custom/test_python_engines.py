@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from noria.config import ModelConfig
-from noria.engine import load_or_build
 from noria.errors import ConfigError, CustomLibraryError, NoriaError
+from noria.model import load_or_build
 
 HEAD = """
 import numpy as np

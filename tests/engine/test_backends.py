@@ -8,9 +8,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from noria.engine import BuildOptions, Plan, build, load_or_build
+from noria.engine import BuildOptions, Plan, build
 from noria.engine.backends import BACKENDS, RunOptions, get_backend, installed_backends
 from noria.errors import EngineError
+from noria.model import load_or_build
 from noria.network import network_from_onnx
 from tests.network.onnx_models import model_of, picture_model, save
 

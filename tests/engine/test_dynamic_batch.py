@@ -5,7 +5,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from noria.config import ModelConfig
-from noria.engine import BuildOptions, build, load_or_build
+from noria.engine import BuildOptions, build
+from noria.model import load_or_build
 from noria.network import network_from_onnx
 from tests.network.onnx_models import model_of, picture_model, save
 

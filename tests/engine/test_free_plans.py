@@ -9,7 +9,7 @@ from onnx import TensorProto, helper
 
 from noria.engine.builder import BuildOptions, build
 from noria.engine.plan import Plan
-from noria.engine.tune import TuneOptions
+from noria.engine.tuning.tune import TuneOptions
 from noria.errors import EngineError
 from noria.network.network import Network
 
@@ -120,7 +120,7 @@ def test_tuning_needs_fixed_shapes() -> None:
 
 def test_a_plan_without_a_batch_serves_no_config(tmp_path) -> None:
     from noria.config import ModelConfig
-    from noria.engine.locate import load_or_build
+    from noria.model.load_or_build import load_or_build
 
     plan = build(matmul(), BuildOptions(batched=False))
     plan.save(tmp_path / "m.engine")

@@ -11,11 +11,12 @@ import pytest
 from onnx import helper, numpy_helper
 
 from noria.config import ModelConfig
-from noria.engine import Plan, load_or_build
+from noria.engine import Plan
 from noria.engine.backends import installed_backends
 from noria.engine.plan import WEIGHTS_BLOB
-from noria.engine.tune import TuneOptions
+from noria.engine.tuning.tune import TuneOptions
 from noria.errors import EngineError, ModelError
+from noria.model import load_or_build
 
 BACKENDS = [b for b in ("onnxruntime", "openvino") if b in installed_backends()]
 
@@ -99,7 +100,7 @@ import sys
 from pathlib import Path
 import onnx, onnx_ir, onnxruntime
 from noria.config import ModelConfig
-from noria.engine import load_or_build
+from noria.model import load_or_build
 path = Path(sys.argv[1])
 small = Path(sys.argv[2])
 load_or_build(ModelConfig(onnx_file=small, input_tensor_from_meta=True))  # everything is imported

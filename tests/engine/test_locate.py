@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from noria.config import ModelConfig, NetworkMode, TensorOrder
-from noria.engine import engine_path, load_or_build
 from noria.engine.builder import BuildOptions, build
 from noria.errors import ConfigError, EngineError, ModelError
+from noria.model import engine_path, load_or_build
 from noria.network import network_from_onnx
 from tests.engine.plan_bytes import build_header, reseal
 from tests.network.onnx_models import external_model, picture_model, save
@@ -53,7 +53,7 @@ def test_a_loaded_plan_imports_neither_onnx_nor_the_graph_library(config, tmp_pa
 
     path = load_or_build(config()).path
     code = (
-        "import sys; from noria.config import ModelConfig; from noria.engine import load_or_build;"
+        "import sys; from noria.config import ModelConfig; from noria.model import load_or_build;"
         f"load_or_build(ModelConfig(onnx_file={str(path.with_name('m.onnx'))!r})).open_session();"
         "print([m for m in ('onnx', 'onnx_ir', 'filelock') if m in sys.modules])"
     )

@@ -15,7 +15,7 @@ from onnx import helper
 
 from noria.engine import Plan
 from noria.engine.backends import BACKENDS
-from noria.engine.tactic import Tactic
+from noria.engine.tuning.tactic import Tactic
 from noria.errors import PluginError
 from noria.plugins import PluginRegistry
 from tests.engine.fakes import owning

@@ -479,7 +479,7 @@ def test_too_many_outputs(tmp_path: Path) -> None:
 
 
 def test_a_damaged_record_is_refused(tmp_path: Path) -> None:
-    from noria.engine.plugin_record import PluginRecord
+    from noria.engine.plugin_graph.plugin_record import PluginRecord
 
     plan = built(Base, one_node(), tmp_path)
     good = plan.header.plugins[0].model_dump(mode="json")
@@ -523,7 +523,7 @@ def test_nodes_that_save_a_crossing_run_behind_the_cut(tmp_path: Path) -> None:
     ]
     shape = ["N", 3, 4, 4]
     made = model(nodes, [info("x", FLOAT, shape)], [info("y", FLOAT, shape)])
-    from noria.engine.cut import cut
+    from noria.engine.plugin_graph.split import cut
 
     parts = cut(_described(made, tmp_path), {"P_p": (("r",), ("p",))})
     first, second = parts.stages

@@ -256,8 +256,8 @@ def test_the_domain_of_a_built_in_operator_is_not_looked_at(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_tuning_works_with_plugins(tmp_path: Path, runtime: str) -> None:
-    from noria.engine.tactic import Tactic
-    from noria.engine.tune import TuneOptions
+    from noria.engine.tuning.tactic import Tactic
+    from noria.engine.tuning.tune import TuneOptions
 
     known = registry()
     made, _ = conv_plugin_conv(factor=2.0)

@@ -10,12 +10,13 @@ import pytest
 
 from noria.config import ModelConfig
 from noria.config.enums import TensorOrder
-from noria.engine import Plan, load_or_build
+from noria.engine import Plan
 from noria.engine.backends import BACKENDS
-from noria.engine.foreign import built_by, is_tensorrt_file, without_wrapper
-from noria.engine.tactic import Tactic
-from noria.engine.tune import TuneOptions
+from noria.engine.tensorrt_files import built_by, is_tensorrt_file, without_wrapper
+from noria.engine.tuning.tactic import Tactic
+from noria.engine.tuning.tune import TuneOptions
 from noria.errors import EngineError
+from noria.model import load_or_build
 from noria.network.tensor_spec import TensorSpec
 from tests.engine.plan_bytes import build_header, reseal
 from tests.network.onnx_models import picture_model, save
@@ -114,7 +115,7 @@ def test_a_folder_that_cannot_be_written_still_serves_what_is_there(config, monk
     def refused(*_):
         raise PermissionError
 
-    monkeypatch.setattr("noria.engine.shelf.os.replace", refused)
+    monkeypatch.setattr("noria.model.engine_files.os.replace", refused)
     plan = load_or_build(config(), tactic=one)
     assert not built(plan)
     assert plan.tactic.tactic == one

@@ -9,14 +9,15 @@ from pathlib import Path
 import pytest
 
 from noria.config import ModelConfig
-from noria.engine import Plan, engine_path, load_or_build
+from noria.engine import Plan
 from noria.engine.store import lock_path, locked, write_atomically
+from noria.model import engine_path, load_or_build
 from tests.network.onnx_models import picture_model, save
 
 BUILD = """
 import sys
 from noria.config import ModelConfig
-from noria.engine import load_or_build
+from noria.model import load_or_build
 plan = load_or_build(ModelConfig(onnx_file=sys.argv[1]))
 print("built" if any("built" in n.message for n in plan.decisions) else "loaded")
 """
@@ -120,9 +121,9 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 import filelock, onnxruntime
-import noria.engine.store as store, noria.engine.shelf as shelf
+import noria.engine.store as store, noria.model.engine_files as shelf
 from noria.config import ModelConfig
-from noria.engine import load_or_build
+from noria.model import load_or_build
 
 class Deadly:
     # the n-th call of the operating system's functions is the last one

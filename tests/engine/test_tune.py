@@ -10,14 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.engine import BuildOptions, Plan, build, load_or_build
-from noria.engine import tune as module
-from noria.engine.agreement import difference
+from noria.engine import BuildOptions, Plan, build
 from noria.engine.backends import BACKENDS, installed_backends
 from noria.engine.sample_inputs import picture_range, sample_inputs
-from noria.engine.tactic import Tactic, candidates
-from noria.engine.tune import TuneOptions, tune
+from noria.engine.tuning import tune as module
+from noria.engine.tuning.agreement import difference
+from noria.engine.tuning.tactic import Tactic, candidates
+from noria.engine.tuning.tune import TuneOptions, tune
 from noria.errors import EngineError
+from noria.model import load_or_build
 from noria.network import network_from_onnx
 from noria.network.tensor_spec import TensorSpec
 
@@ -254,8 +255,8 @@ def test_two_processes_tune_once(model_path, tmp_path):
         import sys; sys.path.insert(0, {str(ROOT)!r})
         from noria.engine import BuildOptions, build
         from noria.engine.backends import BACKENDS
-        from noria.engine.tactic import Tactic
-        from noria.engine.tune import TuneOptions
+        from noria.engine.tuning.tactic import Tactic
+        from noria.engine.tuning.tune import TuneOptions
         from noria.network import network_from_onnx
         for name in ("slow", "quick"):
             BACKENDS[name] = f"tests.engine.fakes.{{name}}"
@@ -276,8 +277,8 @@ def test_a_killed_tuner_leaves_no_process_and_no_lock(model_path, tmp_path):
         import sys; sys.path.insert(0, {str(ROOT)!r})
         from noria.engine import BuildOptions, build
         from noria.engine.backends import BACKENDS
-        from noria.engine.tactic import Tactic
-        from noria.engine.tune import TuneOptions
+        from noria.engine.tuning.tactic import Tactic
+        from noria.engine.tuning.tune import TuneOptions
         from noria.network import network_from_onnx
         BACKENDS["hang"] = "tests.engine.fakes.hang"
         options = TuneOptions(tactics=[Tactic("hang", 1, 1)], budget_s=300)
@@ -336,8 +337,8 @@ def test_an_untuned_plan_is_tuned_when_asked(config):
 
 
 def test_a_plan_tuned_on_other_cores_shares_as_it_likes(config, monkeypatch):
-    from noria.engine import locate
     from noria.engine import plan as module
+    from noria.model import load_or_build as locate
 
     cfg = config()
     load_or_build(cfg, tuning=TuneOptions(budget_s=10, tactics=[Tactic("quick", 1, 2)]))

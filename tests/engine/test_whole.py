@@ -17,9 +17,9 @@ from onnx import TensorProto, helper
 from noria import _native
 from noria.engine.backends import RunOptions, get_backend
 from noria.engine.builder import BuildOptions, build
-from noria.engine.cut_runner import CutRunner, load_plugins, open_cut
-from noria.engine.plugin_lives import PluginLives
-from noria.engine.whole import PluginCalls, WholeRunner
+from noria.engine.plugin_graph.context_pool import PluginLives
+from noria.engine.plugin_graph.plugins_in_runtime import PluginCalls, WholeRunner
+from noria.engine.plugin_graph.split_runner import CutRunner, load_plugins, open_cut
 from noria.errors import EngineError, PluginError
 from noria.plugins import DataType, DimsExprs, Tracer, array_at
 from tests.engine.test_plugin_features import Base, InPlace, Nonzero, ToShape, built

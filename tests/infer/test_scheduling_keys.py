@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from noria.config import ModelConfig
-from noria.engine import load_or_build
 from noria.errors import EngineError
 from noria.infer.batch import Batch
 from noria.infer.inferencer import Inferencer
@@ -17,6 +16,7 @@ from noria.infer.model import LoadOptions, Model
 from noria.infer.record import Record
 from noria.media import ArraySource
 from noria.meta import FrameMeta, InputTensor, Roi
+from noria.model import load_or_build
 from noria.pipeline import Pipeline
 from tests.infer.scenes import picture
 

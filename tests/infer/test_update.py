@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from noria.config import ModelConfig
-from noria.engine import load_or_build
 from noria.errors import ConfigError, EngineError
 from noria.infer.inferencer import Inferencer
 from noria.infer.update import ModelUpdater
 from noria.media import ArraySource
 from noria.meta import FrameMeta, InputTensor, Roi
+from noria.model import load_or_build
 from noria.pipeline import Pipeline
 from tests.infer.models import node, write_config, write_model
 from tests.infer.scenes import Batch, batch_of, classifier, picture, ran, texts

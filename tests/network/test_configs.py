@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from noria.config import ModelConfig
-from noria.engine import load_or_build
 from noria.errors import ConfigError, EngineError
 from noria.infer.inferencer import Inferencer
 from noria.media import Frame, PixelFormat
+from noria.model import load_or_build
 from tests.conftest import write_mean_model
 from tests.network.caffe.models import caffemodel, layer, text_of
 from tests.network.darknet.models import Darknet, header, net

@@ -25,7 +25,7 @@ LOADED = "; print([n for n in sys.modules if n.split('.')[0] == 'sympy'][:3])"
 
 def test_a_model_is_built_without_sympy(mean_config, tmp_path):
     code = (
-        "import sys; from noria.config import ModelConfig; from noria.engine import load_or_build; "
+        "import sys; from noria.config import ModelConfig; from noria.model import load_or_build; "
         f"load_or_build(ModelConfig.load({str(mean_config())!r}))"
     )
     assert said(code + LOADED, tmp_path) == "[]"

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import noria
-from noria._html import facts, notice_list, safe, table
-from noria.notices import Notice
+from noria._core.html import facts, notice_list, safe, table
+from noria._core.notices import Notice
 from noria.pipeline.report import ModelReport, RunReport, SourceReport
 
 NASTY = "<script>alert('x')</script>&\udcff"

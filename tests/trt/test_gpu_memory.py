@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from noria.custom.toolchain import gpu_present
+from noria.custom.compile.toolchain import gpu_present
 from tests.custom.gpu import KINDS, Gpu, driver
 
 pytestmark = pytest.mark.skipif("NORIA_SANITIZED" in os.environ, reason="its runtime is there")
@@ -15,7 +15,7 @@ START = """
 import ctypes, json
 import numpy as np
 from noria import trt
-from noria.cuda import Memory, Stream, driver
+from noria._core.cuda import Memory, Stream, driver
 
 class Log(trt.ILogger):
     said = []

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import noria.trt as trt
-from noria.trt import compat
+from noria.trt import release as compat
 from tests.trt.harness import Messages, engine_of, execute, network
 
 

@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import noria.trt as trt
-from noria.trt import compat
+from noria.trt import release as compat
 from tests.network.caffe import models as caffe
 from tests.network.uff import models as uff
 from tests.plugins.samples import PLUGINS, Watched, creator_for

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from noria.plugins.memory import lent
-from noria.trt.shims import cupy
+from noria.trt.compat.shims import cupy
 from tests.trt import script_data as data
 
 
@@ -58,7 +58,7 @@ def test_plugins_are_there_from_the_start(tmp_path):
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
 @pytest.mark.parametrize("given", ["libswish.so", "libgpu.so=libswish.so"])
 def test_compiled_plugins_are_loaded(tmp_path, given):
-    from noria.custom.compile import compile_library
+    from noria.custom.compile.build_library import compile_library
 
     example = Path(__file__).parents[2] / "examples" / "11_cpp_plugin"
     compile_library([example / "swish.cpp"], tmp_path / "libswish.so")

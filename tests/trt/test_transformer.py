@@ -401,7 +401,7 @@ def test_rounding_to_fp4_is_refused():
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_releases_have_what_they_have():
-    from noria.trt import compat
+    from noria.trt import release as compat
 
     net = network()
     before = compat.current().name

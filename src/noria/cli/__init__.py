@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from noria.errors import NoriaError
+from noria._core.errors import NoriaError
 
 __all__ = ["main"]
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from noria._core.notices import Notice
 from noria.cli.numbers import FiniteRange
 from noria.cli.output import console, print_json, print_notices, printable
-from noria.notices import Notice
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig
@@ -65,7 +65,7 @@ def bench(
     engine runs as it was tuned; one that was not tuned makes one run at a time on every core.
     """
     from noria.engine.bench import bench as measure
-    from noria.engine.tactic import Tactic
+    from noria.engine.tuning.tactic import Tactic
 
     if tactics and (threads or streams):
         raise click.UsageError("--tactic says threads and streams itself")
@@ -74,8 +74,8 @@ def bench(
     sessions: dict[str, PlanSession] = {}
     ranges: dict[str, tuple[float, float]] = {}
     timed: dict[str, dict[str, float]] = {}
+    from noria._core.notices import told_by_errors
     from noria.cli.progress import RunProgress
-    from noria.notices import told_by_errors
 
     with (
         told_by_errors(notices),
@@ -118,8 +118,9 @@ def bench(
 def _plan(path: Path, batch: int | None, notices: list[Notice]) -> tuple[Any, ModelConfig | None]:
     from noria.cli.show_model import is_model, read_model
     from noria.config import ModelConfig
-    from noria.engine import BuildOptions, Plan, build, load_or_build
-    from noria.engine.foreign import is_tensorrt_file, plan_from_tensorrt
+    from noria.engine import BuildOptions, Plan, build
+    from noria.engine.tensorrt_files import is_tensorrt_file, plan_from_tensorrt
+    from noria.model import load_or_build
 
     if path.suffix.lower() in _ENGINES:
         plan = plan_from_tensorrt(path) if is_tensorrt_file(path) else Plan.load(path)

@@ -11,9 +11,9 @@ from noria.cli.numbers import FiniteRange
 from noria.cli.output import print_json, print_notices
 
 if TYPE_CHECKING:
+    from noria._core.notices import Notice
     from noria.config import ModelConfig
     from noria.engine.plan_header import Precision
-    from noria.notices import Notice
 
 __all__ = ["build"]
 
@@ -86,12 +86,12 @@ def build(
     A valid saved engine is kept; otherwise the reason for building is said. noria run uses the
     engine as it was tuned or pinned.
     """
+    from noria._core.notices import refuse_warnings
     from noria.cli.progress import RunProgress
     from noria.config import ModelConfig
-    from noria.engine import load_or_build
-    from noria.engine.tactic import Objective, Tactic
-    from noria.engine.tune import TuneOptions
-    from noria.notices import refuse_warnings
+    from noria.engine.tuning.tactic import Objective, Tactic
+    from noria.engine.tuning.tune import TuneOptions
+    from noria.model import load_or_build
 
     if tune is None and (retime or timing_cache):
         raise click.UsageError("--retime and --timing-cache need --tune")
@@ -144,9 +144,9 @@ def build(
 def _export(
     cfg: ModelConfig, path: Path, precision: Precision | None, *, strict: bool, as_json: bool
 ) -> None:
+    from noria._core.notices import refuse_warnings
     from noria.engine.precision.explicit import export_of, write_onnx
     from noria.engine.precision.rules import for_export
-    from noria.notices import refuse_warnings
 
     chosen, told = for_export(cfg, precision)
     done = export_of(cfg, chosen)

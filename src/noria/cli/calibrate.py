@@ -11,10 +11,10 @@ from noria.cli.numbers import FiniteRange
 from noria.cli.output import print_json, print_notices, printable
 
 if TYPE_CHECKING:
+    from noria._core.notices import Notice
     from noria.diagnose.sensitivity import SensitivityReport
     from noria.engine.precision.cache import CalibrationTable
     from noria.infer.calibration import CalibrationReport
-    from noria.notices import Notice
 
 __all__ = ["calibrate"]
 
@@ -124,12 +124,12 @@ def calibrate(
     Pictures are shown to the model as the config says. An interrupted run goes on where it was
     when it is started again.
     """
+    from noria._core.notices import refuse_warnings
     from noria.cli.progress import RunProgress
     from noria.config import ModelConfig
     from noria.engine.precision.cache import CalibrationTable, table_header
     from noria.infer.calibration import calibrate as find_scales
     from noria.infer.calibration import calibration_path
-    from noria.notices import refuse_warnings
 
     sources = [*images, *video]
     if not sources:

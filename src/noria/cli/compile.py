@@ -61,7 +61,7 @@ def compile(
 
     Needs g++ and nothing of NVIDIA's. What the sources include is what `noria includes` names.
     """
-    from noria.custom.compile import compile_library
+    from noria.custom.compile.build_library import compile_library
 
     result = compile_library(
         sources,
@@ -100,8 +100,8 @@ def compile(
 
 
 def _print(name: str, library: Path, parsers: list[str]) -> None:
-    from noria.custom.elf import ElfFile
-    from noria.custom.marks import export_hints, uses_host
+    from noria.binary.elf import ElfFile
+    from noria.binary.header_markers import export_hints, uses_host
 
     elf = ElfFile.read(library)
     may_have = not parsers and uses_host(elf)
@@ -115,7 +115,7 @@ def _print(name: str, library: Path, parsers: list[str]) -> None:
 
 
 def _exports(library: Path) -> list[str]:
-    from noria.custom.elf import ElfFile
-    from noria.custom.entry_points import entry_points
+    from noria.binary.elf import ElfFile
+    from noria.binary.entry_points import entry_points
 
     return [point.name for point in entry_points(ElfFile.read(library))]

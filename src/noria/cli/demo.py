@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from noria._core.errors import MediaError
 from noria.cli.output import print_json
-from noria.errors import MediaError
 
 if TYPE_CHECKING:
     from noria.config import PipelineSpec

@@ -40,8 +40,8 @@ def exec(
     Engines are built and run on the CPU; device pointers are addresses of host memory. pycuda,
     cuda-python and cupy are small stand-ins, in this process only.
     """
-    from noria.trt import compat
-    from noria.trt.script import run_script
+    from noria.trt import release as compat
+    from noria.trt.compat.script import run_script
 
     if trt_version is not None:
         compat.set_version(trt_version)

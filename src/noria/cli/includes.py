@@ -28,7 +28,7 @@ Examples:
 @click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON.")
 def includes(what: str | None, generation: str, as_json: bool) -> int:
     """Print the compiler flags with which sources of custom libraries find noria's headers."""
-    from noria.custom.toolchain import header_flags, include_dir, link_dir, make_variables
+    from noria.custom.compile.toolchain import header_flags, include_dir, link_dir, make_variables
 
     view = cast(Any, generation)
     variables = make_variables(view)

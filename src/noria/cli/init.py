@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
+from noria._core.errors import ModelError, NoriaError
+from noria._core.notices import Notice
 from noria.cli.output import print_notices
-from noria.errors import ModelError, NoriaError
-from noria.notices import Notice
 
 __all__ = ["init"]
 

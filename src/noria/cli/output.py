@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noria.notices import Notice
+from noria._core.notices import Notice
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -59,8 +59,8 @@ def replay(folder: Path, library: Path | None, guard: bool, timeout: float | Non
     """
     from noria.cli.output import print_notices, printable
     from noria.custom.guard.limit import debugged
-    from noria.custom.guard.replay import repeat, title
     from noria.custom.guard.repro import load_case
+    from noria.diagnose.replay import repeat, title
 
     case, arrays, said = load_case(folder)
     path = (library or case.library).absolute()

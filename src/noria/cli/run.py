@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from noria._core.errors import MediaError, NoriaError
 from noria.cli.output import print_json, print_notices, printable, stdout_is_for_results
-from noria.errors import MediaError, NoriaError
 
 if TYPE_CHECKING:
     from noria.config import PipelineSpec
@@ -210,9 +210,9 @@ def execute(
         NoriaError: from any stage, its notices printed; or from `without_results`: a model had no
             results at all.
     """
+    from noria._core.notices import Notice, refuse_warnings
     from noria.cli.progress import RunProgress
     from noria.custom.crash_note import crashes_are_noted
-    from noria.notices import Notice, refuse_warnings
     from noria.pipeline.assembly import assemble, without_results
 
     said: list[Notice] = []

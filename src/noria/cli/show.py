@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from noria._core.errors import ConfigError
 from noria.cli.output import print_json, print_notices, printable, stdout_is_for_results
-from noria.errors import ConfigError
 
 if TYPE_CHECKING:
-    from noria.infer.dry_run import DryRun
+    from noria.diagnose.dry_run import DryRun
     from noria.network import Network
 
 __all__ = ["show"]
@@ -65,7 +65,7 @@ def _show_config(path: Path, set_only: bool, layers: bool, as_json: bool) -> int
     from noria.cli.show_model import counted_layers, print_layers
     from noria.config import ModelConfig
     from noria.config.enums import NetworkType
-    from noria.infer.dry_run import dry_run
+    from noria.diagnose.dry_run import dry_run
     from noria.infer.parsers import suggest
 
     cfg = ModelConfig.load(path)

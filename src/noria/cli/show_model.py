@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
+from noria._core.errors import ModelError
 from noria.cli.output import console, printable
-from noria.errors import ModelError
 
 __all__ = [
     "counted_layers",

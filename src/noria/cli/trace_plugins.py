@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from noria._core.errors import NoriaError
 from noria.cli.output import console, print_json, print_notices, printable
-from noria.errors import NoriaError
 
 if TYPE_CHECKING:
     from noria.cli.trace_journal import Lost
@@ -147,8 +147,8 @@ def _of_config(file: Path, backend: str | None) -> Any:
     from noria.config import ModelConfig
     from noria.engine.builder import BuildOptions
     from noria.engine.image_input import complete_infer_dims
-    from noria.engine.locate import no_model, source_of
-    from noria.engine.plugin_files import load_custom_plugins
+    from noria.engine.plugin_graph.plugin_files import load_custom_plugins
+    from noria.model.load_or_build import no_model, source_of
 
     # calls are seen in this process only
     cfg = ModelConfig.load(file).with_overrides(custom_lib_guard="never")

@@ -16,7 +16,7 @@ __all__ = ["trtexec"]
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 def trtexec(words: tuple[str, ...]) -> int:
     """Build, run and time an engine as trtexec does, with its options."""
-    from noria.engine.trtexec import trtexec as execute
+    from noria.cli.trtexec import trtexec as execute
 
     return execute(words, _load_plugins)
 

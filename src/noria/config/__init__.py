@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from noria._lazy import lazy
+from noria._core.lazy import lazy
 from noria.config.class_attrs import ClassAttrs, Rgba
 from noria.config.enums import (
     ClusterMode,

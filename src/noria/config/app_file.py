@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from noria._core.text import quoted
 from noria.config.app_keys import AppGroup, group_of
 from noria.config.app_models import order_models, read_model
 from noria.config.app_reader import AppReader, Found
 from noria.config.app_sources import AppSources
-from noria.config.document import Document, Group, show
+from noria.config.document import Document, Group
 from noria.config.keyfile import read_keyfile
 from noria.config.origin import Origin
 from noria.config.pipeline_keys import MAX_ITEMS, OSD
@@ -98,7 +99,7 @@ class _App:
         reason = kind.reason
         if reason is not None and (enable is None or enable.text.strip() != "0"):
             self.document.remark(
-                group.line, f"[{show(group.name)}] is not applied: {reason.text}", reason.level
+                group.line, f"[{quoted(group.name)}] is not applied: {reason.text}", reason.level
             )
 
     def _put(self, name: str, key: str, value: Any, found: Found) -> None:
@@ -214,7 +215,7 @@ class _App:
         if library and not _TRACKER_LIBRARY.fullmatch(library.rpartition("/")[2]):
             document.remark(
                 found.line("ll-lib-file"),
-                f"{show(library)} is not loaded: the built-in tracker iou is used",
+                f"{quoted(library)} is not loaded: the built-in tracker iou is used",
             )
         config = found.get("ll-config-file")
         if config:
@@ -225,7 +226,7 @@ class _App:
             elif path is not None:
                 document.remark(
                     found.line("ll-config-file"),
-                    f"there is no file {show(str(path), limit=None)}: "
+                    f"there is no file {quoted(str(path), limit=None)}: "
                     "the tracker iou is used as it is",
                 )
         if "operate-on-class-ids" in found.values:
@@ -277,7 +278,7 @@ class _App:
             self._sink(found, group, tiled=tiler is not None)
 
     def _sink(self, found: Found, group: Group, *, tiled: bool) -> None:
-        document, name = self.document, show(group.name)
+        document, name = self.document, quoted(group.name)
         kind, line = found.get("type"), group.line
         if kind in _DISPLAYS:
             what = _DISPLAYS[kind]
@@ -310,7 +311,7 @@ class _App:
             what = _CODECS.get(codec, f"codec={codec}")
             document.remark(found.line("codec"), f"[{name}] writes H.264 instead of {what}")
         if found.get("container") == 2 and not output.endswith(".mkv"):
-            message = f"[{name}] writes what the ending of {show(output)} says, not Matroska"
+            message = f"[{name}] writes what the ending of {quoted(output)} says, not Matroska"
             document.remark(found.line("container"), message)
         # the original gives the name to a file sink as it is: relative to the working directory
         values: dict[str, Any] = {"kind": "video", "path": Path(output)}

@@ -11,10 +11,10 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from noria._core.notices import Level
 from noria.config.key import Key
 from noria.config.pipeline_keys import OVERRIDES
 from noria.config.values import Kind
-from noria.notices import Level
 
 __all__ = ["APP_GROUPS", "SECRET_KEYS", "AppGroup", "Reason", "group_of"]
 

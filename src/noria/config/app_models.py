@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from noria._core.text import quoted
 from noria.config.app_reader import Found
-from noria.config.document import Document, Group, show
+from noria.config.document import Document, Group
 from noria.config.enums import ProcessMode
 from noria.config.origin import Origin
 from noria.config.pipeline_keys import OVERRIDES
@@ -19,7 +20,7 @@ _COLOR = re.compile(r"bbox-(border|bg)-color([0-9]*)")
 
 def read_model(document: Document, found: Found, group: Group, *, primary: bool) -> Item | None:
     """A `ModelSpec`'s values and origins; None when it is refused."""
-    name = show(group.name)
+    name = quoted(group.name)
     if "config-file" not in found.values:
         document.refuse(group.line, f"[{name}] has no config-file.", "the model's nvinfer config")
         return None

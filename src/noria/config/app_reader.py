@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from noria._core.text import quoted
 from noria.config.app_keys import APP_GROUPS, SECRET_KEYS, AppGroup, Reason
-from noria.config.document import Document, Entry, Group, show
+from noria.config.document import Document, Entry, Group
 from noria.config.key import Key
 from noria.config.keys import nearest
 from noria.config.origin import Origin
@@ -63,7 +64,7 @@ class AppReader:
         if kind.switched:
             if switch is None:
                 self.document.remark(
-                    group.line, f"[{show(group.name)}] has no enable=1 and is off", "warning"
+                    group.line, f"[{quoted(group.name)}] has no enable=1 and is off", "warning"
                 )
                 return None
             on = self.value(switch, kind.keys.get("enable") or _ENABLE)
@@ -84,7 +85,7 @@ class AppReader:
 
     def _entries(self, group: Group) -> dict[str, Entry]:
         def replaced(first: Entry, second: Entry) -> str:  # without values: some are secret
-            return f"{show(second.key)} in line {second.line} replaces that of line {first.line}"
+            return f"{quoted(second.key)} in line {second.line} replaces that of line {first.line}"
 
         return self.document.counting(group, replaced)
 
@@ -92,12 +93,14 @@ class AppReader:
         """The value of one entry; None when it is empty or refused."""
         document = self.document
         secret = key.name in SECRET_KEYS
-        written = show(entry.key) if secret else document.written(entry)
+        written = quoted(entry.key) if secret else document.written(entry)
         if entry.problem:
             fix = None
             if entry.problem == "is a sequence":
                 fix = "a list is one text with semicolons: 1;0;0;1"
-            document.refuse(entry.line, f"{show(entry.key)} {entry.problem}.", key.expected(), fix)
+            document.refuse(
+                entry.line, f"{quoted(entry.key)} {entry.problem}.", key.expected(), fix
+            )
             return None
         try:
             value = self._parse(key, entry.text)
@@ -129,8 +132,8 @@ class AppReader:
             if reason.level == "warning" and entry.text.strip() in _OFF:
                 return  # what is off is not missed
             # one notice for all hardware keys of the file; the others by group
-            group_name = "" if reason.level == "info" else show(group.name)
-            name = f"{show(entry.key)}"
+            group_name = "" if reason.level == "info" else quoted(group.name)
+            name = f"{quoted(entry.key)}"
             self.unused.setdefault((group_name, reason), []).append((entry.line, name))
             return
         self.unknown += 1
@@ -140,7 +143,7 @@ class AppReader:
         hint = f"; did you mean {near}?" if near else ""
         self.document.remark(
             entry.line,
-            f"{show(entry.key)} is not a key of [{show(group.name)}] and has no effect{hint}",
+            f"{quoted(entry.key)} is not a key of [{quoted(group.name)}] and has no effect{hint}",
         )
 
     def unknown_group(self, group: Group) -> None:
@@ -151,7 +154,7 @@ class AppReader:
             names = [g.name.removesuffix("N") for g in APP_GROUPS]
             near = nearest(group.name.rstrip("0123456789"), names)
         hint = f"; did you mean [{near}]?" if near else ""
-        self.document.remark(group.line, f"group [{show(group.name)}] is not known{hint}")
+        self.document.remark(group.line, f"group [{quoted(group.name)}] is not known{hint}")
 
     def tell_unused(self) -> None:
         """Add the notices about keys that are not applied, one for each reason."""

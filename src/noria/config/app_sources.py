@@ -6,15 +6,16 @@ import re
 from pathlib import Path
 from typing import Any
 
+from noria._core.errors import ConfigError
+from noria._core.text import quoted
 from noria.config.app_keys import AppGroup, group_of
 from noria.config.app_reader import AppReader, Found
-from noria.config.document import Document, Entry, Group, show
+from noria.config.document import Document, Entry, Group
 from noria.config.pipeline_keys import MAX_ITEMS
 from noria.config.pipeline_yaml import Item
 from noria.config.reading import read_bytes
 from noria.config.uris import absolute_uri, is_camera, is_stream, uri_trouble
 from noria.config.values import BadValue
-from noria.errors import ConfigError
 
 __all__ = ["AppSources"]
 
@@ -150,7 +151,7 @@ class AppSources:
         if number >= len(self.listed):
             self.reader.document.refuse(
                 group.line,
-                f"[{show(group.name)}] is beyond the {len(self.listed)} items of [source-list].",
+                f"[{quoted(group.name)}] is beyond the {len(self.listed)} items of [source-list].",
                 f"a number from 0 to {len(self.listed) - 1}",
             )
             return

@@ -6,12 +6,12 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from noria._core.errors import ConfigError
+from noria._core.text import quoted
 from noria.config.class_attrs import ClassAttrs
-from noria.config.document import show
 from noria.config.key import Key
 from noria.config.keys import CLASS_KEYS, PROPERTY_KEYS, nearest
 from noria.config.values import Kind
-from noria.errors import ConfigError
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -99,12 +99,12 @@ def from_validation(error: ValidationError) -> list[ConfigError]:
     for found in error.errors(include_url=False):
         name = str(found["loc"][0]) if found["loc"] else ""
         key = _BY_FIELD.get(name)
-        message = show(found["msg"].removeprefix("Value error, "), limit=None)
+        message = quoted(found["msg"].removeprefix("Value error, "), limit=None)
         if found["type"] == "extra_forbidden":
             meant = nearest(name, [field for field in _BY_FIELD if field])
             problems.append(
                 ConfigError(
-                    f"{show(name)} is not a field of ModelConfig.",
+                    f"{quoted(name)} is not a field of ModelConfig.",
                     fix=f"did you mean {meant.replace('-', '_')}?" if meant else None,
                 )
             )
@@ -115,6 +115,6 @@ def from_validation(error: ValidationError) -> list[ConfigError]:
                 message = f"is not {key.enum.noun()}"
             elif found["type"] != "value_error":
                 message = f"is not usable: {message}"
-            value = show(str(found["input"]))
+            value = quoted(str(found["input"]))
             problems.append(ConfigError(f"{key.name}={value} {message}.", expected=key.expected()))
     return problems

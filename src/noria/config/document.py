@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from noria.errors import ConfigError
-from noria.notices import Notice
+from noria._core.errors import ConfigError
+from noria._core.notices import Notice
+from noria._core.text import quoted
 
-__all__ = ["ConfigProblems", "Document", "Entry", "Group", "report", "show"]
+__all__ = ["ConfigProblems", "Document", "Entry", "Group", "report"]
 
 _SHOWN_PROBLEMS = 20
-_SHOWN_LENGTH = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,23 +72,23 @@ class Document:
     notices: list[tuple[int, Notice]] = field(default_factory=list)
 
     def where(self, line: int) -> str:
-        return f"{show(str(self.path), limit=None)}:{line}"
+        return f"{quoted(str(self.path), limit=None)}:{line}"
 
     def refuse(
         self, line: int, found: str, expected: str | None = None, fix: str | None = None
     ) -> None:
         """Note a problem of one line."""
         # any of the texts may repeat what the file says
-        found = show(found, limit=None)
-        expected = expected and show(expected, limit=None)
-        fix = fix and show(fix, limit=200)
+        found = quoted(found, limit=None)
+        expected = expected and quoted(expected, limit=None)
+        fix = fix and quoted(fix, limit=200)
         self.problems.append(ConfigError(found, where=self.where(line), expected=expected, fix=fix))
 
     def remark(
         self, line: int, message: str, level: Literal["info", "warning"] = "warning"
     ) -> None:
         """Note a notice about one line."""
-        self.notices.append((line, Notice(level, show(message, limit=None), self.where(line))))
+        self.notices.append((line, Notice(level, quoted(message, limit=None), self.where(line))))
 
     def counting(self, group: Group, replaced: Callable[[Entry, Entry], str]) -> dict[str, Entry]:
         """The entries of a group that count, in the order of the file; others are told.
@@ -104,7 +104,7 @@ class Document:
         for entry in sorted(group.last().values(), key=lambda e: e.line):
             if not entry.key and entry.problem:
                 self.refuse(
-                    entry.line, f"group {show(group.name)} {entry.problem}.", "keys with values"
+                    entry.line, f"group {quoted(group.name)} {entry.problem}.", "keys with values"
                 )
             else:
                 entries[entry.key] = entry
@@ -112,7 +112,7 @@ class Document:
 
     def written(self, entry: Entry) -> str:
         """An entry as the file's form writes it, for messages: `key=value` or `key: value`."""
-        return f"{show(entry.key)}{'=' if self.form == 'ini' else ': '}{show(entry.text)}"
+        return f"{quoted(entry.key)}{'=' if self.form == 'ini' else ': '}{quoted(entry.text)}"
 
 
 class ConfigProblems(ConfigError):
@@ -135,16 +135,9 @@ def report(path: Path, problems: list[ConfigError]) -> None:
     if len(problems) == 1:
         raise problems[0]
     if problems:
-        raise ConfigProblems(show(str(path), limit=None), problems)
+        raise ConfigProblems(quoted(str(path), limit=None), problems)
 
 
 def _line_of(problem: ConfigError) -> int:
     line = (problem.where or "").rpartition(":")[2]
     return int(line) if line.isdecimal() else 0
-
-
-def show(text: str, *, limit: int | None = _SHOWN_LENGTH) -> str:
-    """`text` for a message: on one line, printable whatever was in the file, not endless."""
-    if limit is not None and len(text) > limit:
-        text = text[: limit - 3] + "..."
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -6,13 +6,13 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
+from noria._core.errors import ConfigError
 from noria.config.class_attrs import ClassAttrs
 from noria.config.enums import NamedValue
 from noria.config.key import Key
 from noria.config.keys import CLASS_KEYS, PROPERTY_KEYS
 from noria.config.model_files import darknet_cfg
 from noria.config.values import Kind
-from noria.errors import ConfigError
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig

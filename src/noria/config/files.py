@@ -7,12 +7,12 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from noria.config.document import show
+from noria._core.errors import ConfigError
+from noria._core.text import quoted
 from noria.config.enums import NetworkType
 from noria.config.keys import PROPERTY_KEYS
 from noria.config.model_files import model_paths
 from noria.config.paths import missing_hints
-from noria.errors import ConfigError
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
@@ -81,11 +81,11 @@ def missing_file(cfg: ModelConfig, key: str, path: Path) -> ConfigError:
     odd = os.path.exists(path) and not os.path.isdir(path)
     hints = [] if odd else missing_hints(path)
     return ConfigError(
-        f"{key}={show(written)}: "
+        f"{key}={quoted(written)}: "
         + ("this is a device or pipe." if odd else "there is no such file."),
         where=_place(cfg, key),
-        expected=f"a file at {show(str(path), limit=None)}",
-        fix=[show(hint, limit=None) for hint in hints],
+        expected=f"a file at {quoted(str(path), limit=None)}",
+        fix=[quoted(hint, limit=None) for hint in hints],
     )
 
 
@@ -98,8 +98,8 @@ def _no_model(cfg: ModelConfig) -> ConfigError:
     ]
     fix = fix or ["relative paths start at the folder of the config file"]
     if engine is not None:
-        fix.append(f"the engine {show(str(engine), limit=None)} is not there either")
-    where = _place(cfg, "model-engine-file") if engine else show(str(cfg.path), limit=None)
+        fix.append(f"the engine {quoted(str(engine), limit=None)} is not there either")
+    where = _place(cfg, "model-engine-file") if engine else quoted(str(cfg.path), limit=None)
     expected = "onnx-file=..., or the keys of a Caffe, UFF or Darknet model"
     return ConfigError("the config names no model.", where=where, expected=expected, fix=fix)
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
 
+from noria._core.errors import ConfigError
 from noria.config.document import report
 from noria.config.origin import DEFAULT, Origin
-from noria.errors import ConfigError
 
 __all__ = ["Frozen"]
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from noria.config.document import Document, Entry, Group, show
-from noria.errors import ConfigError
+from noria._core.errors import ConfigError
+from noria._core.text import quoted
+from noria.config.document import Document, Entry, Group
 
 __all__ = ["read_keyfile"]
 
@@ -83,8 +84,8 @@ class _Reader:
             name = _ALMOST_GROUP.match(line)
             document.refuse(
                 number,
-                f"'{show(line)}' is not a group line.",
-                f"nothing behind the bracket: [{show(name[1])}]" if name else "[group-name]",
+                f"'{quoted(line)}' is not a group line.",
+                f"nothing behind the bracket: [{quoted(name[1])}]" if name else "[group-name]",
                 "a comment needs its own line" if name else None,
             )
             self._open(number, name[1] if name else "")  # so that its keys are still looked at
@@ -94,7 +95,7 @@ class _Reader:
         else:
             self.yaml_lines += bool(_YAML_LINE.match(line))
             document.refuse(
-                number, f"'{show(line)}' is not key=value.", *self._hint_for_odd_line(line)
+                number, f"'{quoted(line)}' is not key=value.", *self._hint_for_odd_line(line)
             )
 
     @staticmethod
@@ -116,23 +117,25 @@ class _Reader:
         if self.group is None:
             if not self.told_homeless:
                 document.refuse(
-                    number, f"{show(key)} stands before the first group.", "a line [property] above"
+                    number,
+                    f"{quoted(key)} stands before the first group.",
+                    "a line [property] above",
                 )
             self.told_homeless = True
             return
         if "[" in key or "]" in key:
             if _LOCALE_KEY.fullmatch(key):
                 document.remark(
-                    number, f"{show(key)} is ignored: [...] behind a key marks a translation"
+                    number, f"{quoted(key)} is ignored: [...] behind a key marks a translation"
                 )
             else:
-                document.refuse(number, f"'{show(key)}' is not a key name.", "no brackets in it")
+                document.refuse(number, f"'{quoted(key)}' is not a key name.", "no brackets in it")
             return
         if (
             key == "Encoding"
             and self.group is next(iter(document.groups.values()))
             and value.upper() != "UTF-8"
         ):
-            document.refuse(number, f"Encoding={show(value)} is not supported.", "UTF-8")
+            document.refuse(number, f"Encoding={quoted(value)} is not supported.", "UTF-8")
             return
         self.group.entries.append(Entry(key, value, number))

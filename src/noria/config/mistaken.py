@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from noria.config.document import show
-from noria.errors import ConfigError
+from noria._core.errors import ConfigError
+from noria._core.text import quoted
 
 __all__ = ["ENCODED_MODEL", "refuse_model"]
 
@@ -83,7 +83,7 @@ def refuse_model(path: Path, data: bytes, where: str, *, large: bool) -> None:
         f"this is {'an engine' if kind is _ENGINE else 'a model'}, not a config.",
         where=where,
         expected="a config file, which is a few KiB of text",
-        fix=[show(hint, limit=None) for hint in _hints(path, kind)],
+        fix=[quoted(hint, limit=None) for hint in _hints(path, kind)],
     )
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from noria._core.notices import Notice
 from noria.config.class_attrs import ClassAttrs, Rgba
 from noria.config.model_config import ModelConfig
 from noria.config.origin import Origin
-from noria.notices import Notice
 
 __all__ = ["colored"]
 

@@ -17,6 +17,8 @@ from pydantic import (
     model_validator,
 )
 
+from noria._core.errors import ConfigError
+from noria._core.notices import Notice
 from noria.config.checks import check_classes, check_field, from_validation
 from noria.config.class_attrs import ClassAttrs
 from noria.config.document import report
@@ -37,8 +39,6 @@ from noria.config.frozen import Frozen
 from noria.config.origin import DEFAULT, OVERRIDE, EffectiveValue, Origin
 from noria.config.reading import read_config
 from noria.config.rules import rule_notices
-from noria.errors import ConfigError
-from noria.notices import Notice
 
 __all__ = ["EffectiveCluster", "ModelConfig"]
 
@@ -320,7 +320,7 @@ class ModelConfig(Frozen):
 
     def _repr_html_(self) -> str:
         """The values that are not defaults, with their origins, for notebooks."""
-        from noria.config.show import config_html
+        from noria.config.notebook import config_html
 
         return config_html(self)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from noria.config.document import show
+from noria._core.text import quoted
 
 __all__ = ["DEFAULT", "OVERRIDE", "EffectiveValue", "Origin"]
 
@@ -34,7 +34,7 @@ class Origin:
         return str(self) if self.file else None
 
     def __str__(self) -> str:
-        return f"{show(str(self.file), limit=None)}:{self.line}" if self.file else self.kind
+        return f"{quoted(str(self.file), limit=None)}:{self.line}" if self.file else self.kind
 
 
 DEFAULT = Origin("default")

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from noria.config.document import show
+from noria._core.errors import ConfigError
+from noria._core.text import quoted
 from noria.config.key import Key
 from noria.config.pipeline_keys import COLORS, SECTIONS, TOP_KEYS
 from noria.config.uris import absolute_uri, uri_trouble
 from noria.config.values import BadValue, Kind
-from noria.errors import ConfigError
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -96,7 +96,7 @@ def color_trouble(number: int, color: tuple[float, ...]) -> str | None:
 def setting_trouble(name: str, value: str) -> str | None:
     """What is wrong with one setting of a tracker, to stand behind "is not"; else None."""
     if not _SETTING.fullmatch(name):
-        return f"usable: {show(name)!r} is not the name of a setting"
+        return f"usable: {quoted(name)!r} is not the name of a setting"
     if not value or "," in value or value != value.strip():
         return f"usable: the value of {name} is empty, or holds a comma or outer blanks"
     return uri_trouble(value)
@@ -109,12 +109,12 @@ def spec_problems(
     problems = []
     for found in error.errors(include_url=False):
         name = str(found["loc"][0]) if found["loc"] else ""
-        message = show(found["msg"].removeprefix("Value error, "), limit=300)
+        message = quoted(found["msg"].removeprefix("Value error, "), limit=300)
         if found["type"] == "extra_forbidden":
             close = difflib.get_close_matches(name, list(fields), n=1, cutoff=0.6)
             problems.append(
                 ConfigError(
-                    f"{show(name)} is not a field of {spec}.",
+                    f"{quoted(name)} is not a field of {spec}.",
                     fix=f"did you mean {close[0]}?" if close else None,
                 )
             )
@@ -126,7 +126,7 @@ def spec_problems(
             key = _key(spec, name)
             if found["type"] != "value_error":
                 message = f"is not usable: {message}"
-            shown = "" if name == "uri" else f"={show(str(found['input']))}"
+            shown = "" if name == "uri" else f"={quoted(str(found['input']))}"
             expected = key.expected() if key is not None and key.kind is not Kind.STRINGS else None
             problems.append(ConfigError(f"{name}{shown} {message}.", expected=expected))
     return problems

@@ -8,10 +8,11 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from noria.config.document import Document, report, show
+from noria._core.errors import ConfigError
+from noria._core.text import quoted
+from noria.config.document import Document, report
 from noria.config.reading import MAX_BYTES, read_bytes
 from noria.config.yamltree import top_level_keys
-from noria.errors import ConfigError
 
 if TYPE_CHECKING:
     from noria.config.pipeline_spec import PipelineSpec
@@ -97,9 +98,9 @@ def load_pipeline(path: str | Path) -> PipelineSpec:
     if kind == "model":
         raise ConfigError(
             "this is one model's config, not a pipeline.",
-            where=show(str(path), limit=None),
+            where=quoted(str(path), limit=None),
             expected="a file with sources, or a deepstream-app config",
-            fix=show(f"run it with a source: noria run {path} SOURCE", limit=None),
+            fix=quoted(f"run it with a source: noria run {path} SOURCE", limit=None),
         )
     document = Document(path, "yaml" if is_yaml(path) else "ini")
     if kind == "app":
@@ -111,7 +112,7 @@ def load_pipeline(path: str | Path) -> PipelineSpec:
     else:
         raise ConfigError(
             "this is no pipeline file.",
-            where=show(str(path), limit=None),
+            where=quoted(str(path), limit=None),
             expected="a deepstream-app config with groups such as [source0] and [primary-gie], "
             "or a Noria pipeline file, whose name ends in .yml or .yaml",
         )

@@ -17,8 +17,10 @@ from pydantic import (
     model_validator,
 )
 
+from noria._core.errors import ConfigError
+from noria._core.notices import Notice
+from noria._core.text import quoted
 from noria.config.class_attrs import Rgba
-from noria.config.document import show
 from noria.config.enums import ProcessMode
 from noria.config.frozen import Frozen
 from noria.config.model_colors import colored
@@ -29,8 +31,6 @@ from noria.config.pipeline_checks import check_spec_field, spec_problems
 from noria.config.pipeline_dump import dump_pipeline
 from noria.config.pipeline_keys import MAX_ITEMS, OVERRIDES
 from noria.config.uris import is_stream, safe_uri
-from noria.errors import ConfigError
-from noria.notices import Notice
 
 __all__ = [
     "ModelSpec",
@@ -177,8 +177,8 @@ class ModelSpec(_Spec):
             raise ConfigError(
                 "there is no such config file.",
                 where=self.origin("config").where,
-                expected=f"a file at {show(str(self.config), limit=None)}",
-                fix=[show(hint, limit=None) for hint in missing_hints(self.config)],
+                expected=f"a file at {quoted(str(self.config), limit=None)}",
+                fix=[quoted(hint, limit=None) for hint in missing_hints(self.config)],
             )
         cfg = ModelConfig.load(self.config)
         values = self.overrides

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from noria.config.document import Document, show
+from noria._core.text import quoted
+from noria.config.document import Document
 from noria.config.enums import NamedValue
 from noria.config.key import Key
 from noria.config.keys import nearest
@@ -170,7 +171,7 @@ class _Interpreter:
                 self._put(found, section.keys[field], node)
         except BadValue as bad:
             document.refuse(
-                node.line, f"'{show(node.text)}' is not {bad.noun}.", bad.expected, bad.fix
+                node.line, f"'{quoted(node.text)}' is not {bad.noun}.", bad.expected, bad.fix
             )
             return
         values.update(found)
@@ -201,7 +202,7 @@ class _Interpreter:
             values[key.field or ""] = read_value(key, node, self.document.path)
         except BadValue as bad:
             written = (
-                f": {show(node.text)}" if isinstance(node, Scalar) and key.name != "uri" else ""
+                f": {quoted(node.text)}" if isinstance(node, Scalar) and key.name != "uri" else ""
             )
             numeric = key.kind in (Kind.INT, Kind.FLOAT) and key.enum is None
             expected = key.expected() if numeric else bad.expected
@@ -221,7 +222,7 @@ class _Interpreter:
         near = nearest(key.text, names) if self.unknown <= _MAX_SUGGESTIONS else None
         self.document.refuse(
             key.line,
-            f"{show(key.text)} is not a key of {what}.",
+            f"{quoted(key.text)} is not a key of {what}.",
             f"one of {', '.join(names)}",
             f"did you mean {near}?" if near else None,
         )
@@ -411,7 +412,7 @@ def sink_text(text: str, path: Path) -> Values:
     if kind not in SINK_KINDS:
         near = nearest(kind, list(SINK_KINDS))
         raise BadValue(
-            f"an output: {show(prefix[1])} is no kind of it",
+            f"an output: {quoted(prefix[1])} is no kind of it",
             f"a path, or kind:path with one of {', '.join(SINK_KINDS)}",
             f"did you mean {near}:?" if near else None,
         )

@@ -13,8 +13,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from noria._core.errors import ConfigError
+from noria._core.notices import Notice, told_by_errors
+from noria._core.text import quoted
 from noria.config.class_attrs import ClassAttrs
-from noria.config.document import Document, Entry, Group, report, show
+from noria.config.document import Document, Entry, Group, report
 from noria.config.enums import ClusterMode, NetworkType
 from noria.config.key import Key
 from noria.config.keyfile import read_keyfile
@@ -25,8 +28,6 @@ from noria.config.paths import missing_hints, resolve
 from noria.config.remarks import remark_text
 from noria.config.values import BadValue, Kind, parse_ini, parse_yaml
 from noria.config.yamlfile import read_yaml
-from noria.errors import ConfigError
-from noria.notices import Notice, told_by_errors
 
 __all__ = ["MAX_BYTES", "Reading", "read_bytes", "read_config"]
 
@@ -77,7 +78,7 @@ def read_bytes(path: Path) -> bytes:
     Raises:
         ConfigError: it is not there, cannot be read, or is larger than any config file.
     """
-    where = show(str(path), limit=None)
+    where = quoted(str(path), limit=None)
     try:
         with open(path, "rb", opener=_open_without_waiting) as file:
             _wait_for_writer(file.fileno(), where)
@@ -86,7 +87,7 @@ def read_bytes(path: Path) -> bytes:
         raise ConfigError(
             "there is no such config file.",
             where=where,
-            fix=[show(hint, limit=None) for hint in missing_hints(path.absolute())],
+            fix=[quoted(hint, limit=None) for hint in missing_hints(path.absolute())],
         ) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
@@ -140,7 +141,8 @@ class _Interpreter:
                 if not network_type.has_class_attrs:
                     self.document.remark(
                         group.line,
-                        f"[{show(name)}] is not read: network-type {network_type} does not use it",
+                        f"[{quoted(name)}] is not read: "
+                        f"network-type {network_type} does not use it",
                     )
                 elif name != "class-attrs-all":
                     numbered.append(group)
@@ -242,7 +244,7 @@ class _Interpreter:
 
     def _class_number(self, group: Group) -> int | None:
         document, count = self.document, self.reading.values.get("num_detected_classes")
-        name = show(group.name)
+        name = quoted(group.name)
         match = _CLASS_GROUP.fullmatch(group.name)
         if not match:
             document.refuse(
@@ -362,7 +364,7 @@ class _Interpreter:
     def _unknown(self, entry: Entry, group: str) -> None:
         self.unknown += 1
         hint = suggestion(entry.key, group) if self.unknown <= _MAX_SUGGESTIONS else ""
-        message = f"{show(entry.key)} is not a key and has no effect"
+        message = f"{quoted(entry.key)} is not a key and has no effect"
         self.document.remark(entry.line, f"{message}; {hint}" if hint else message)
 
     def _ini_only(self, entry: Entry, key: Key) -> None:
@@ -371,7 +373,7 @@ class _Interpreter:
         )
 
     def _foreign_group(self, group: Group) -> None:
-        name = show(group.name)
+        name = quoted(group.name)
         plain = group.name.strip().lower().replace("_", "-")
         meant = None
         if re.match(r"class-?att?r", plain) and plain not in ("class-attrs-all",):
@@ -394,7 +396,7 @@ class _Interpreter:
         near = [n for n in names if n.strip().lower() in ("property", "properties")]
         fix = None
         if near:
-            fix = f"[{show(near[0])}] is another name: write it in small letters, without blanks"
+            fix = f"[{quoted(near[0])}] is another name: write it in small letters, without blanks"
         elif {"application", "primary-gie"} & set(names):
             fix = "this is an application's file: give the one its config-file key names"
         elif {"sources", "models", "sinks"} & set(names):

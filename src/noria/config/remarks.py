@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from noria.config.document import Document, Entry, show
+from noria._core.text import quoted
+from noria.config.document import Document, Entry
 from noria.config.key import Key
 from noria.config.values import Kind
 
@@ -67,7 +68,7 @@ def _remark_on_number(document: Document, entry: Entry, key: Key) -> None:
         rest = item[match.end() :].strip() if match else ""
         if match is None and key.kind is Kind.INTS:
             document.remark(
-                entry.line, f"{document.written(entry)}: the item '{show(item)}' is read as 0"
+                entry.line, f"{document.written(entry)}: the item '{quoted(item)}' is read as 0"
             )
         elif (
             match and rest and not rest.startswith(("#", "//")) and not _whole(item, document, key)
@@ -75,7 +76,7 @@ def _remark_on_number(document: Document, entry: Entry, key: Key) -> None:
             document.remark(
                 entry.line,
                 f"{document.written(entry)}: only {match[0].strip()} is read, "
-                f"'{show(rest)}' is not",
+                f"'{quoted(rest)}' is not",
             )
 
 

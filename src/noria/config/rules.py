@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from noria.config.document import show
+from noria._core.notices import Notice
+from noria._core.text import quoted
 from noria.config.enums import ClusterMode, ColorFormat, NetworkMode, NetworkType, ProcessMode
 from noria.config.files import library_makes_networks
 from noria.config.keys import PROPERTY_KEYS
 from noria.config.model_files import model_kind
-from noria.notices import Notice
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
@@ -66,12 +66,12 @@ def rule_notices(cfg: ModelConfig) -> tuple[Notice, ...]:
 
 
 def _notice(cfg: ModelConfig, remark: Remark) -> Notice:
-    message = show(remark.message, limit=None)
+    message = quoted(remark.message, limit=None)
     for name in remark.fields:
         origin = cfg.origin(name)
         if origin.kind != "default":
             return Notice(remark.level, message, str(origin))
-    return Notice(remark.level, message, show(str(cfg.path), limit=None))
+    return Notice(remark.level, message, quoted(str(cfg.path), limit=None))
 
 
 def _given(cfg: ModelConfig, name: str) -> bool:

@@ -10,10 +10,10 @@ import re
 from pathlib import Path
 from urllib.parse import unquote
 
-from noria.config.document import show
+from noria._core.text import quoted
+from noria._core.urls import url_name, url_scheme
 from noria.config.paths import resolve
 from noria.config.values import BadValue
-from noria.urls import url_name, url_scheme
 
 __all__ = ["absolute_uri", "is_camera", "is_stream", "is_url", "safe_uri", "uri_trouble"]
 
@@ -86,4 +86,4 @@ def _resolved(text: str, config: Path | None) -> str:
 
 def safe_uri(text: str) -> str:
     """A source's name without user, password and query, for messages."""
-    return show(url_name(text), limit=200)
+    return quoted(url_name(text), limit=200)

@@ -12,7 +12,8 @@ from typing import Any
 
 import yaml
 
-from noria.config.document import Document, show
+from noria._core.text import quoted
+from noria.config.document import Document
 
 __all__ = ["MAX_DEPTH", "NULLS", "Malformed", "line_of", "parse_events", "refusing"]
 
@@ -53,11 +54,13 @@ def refusing(data: bytes, document: Document) -> Iterator[None]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         reason = ", ".join(part for part in (error.context, error.problem) if part)
-        document.refuse(mark.line + 1 if mark else 1, f"malformed YAML: {show(reason, limit=200)}")
+        document.refuse(
+            mark.line + 1 if mark else 1, f"malformed YAML: {quoted(reason, limit=200)}"
+        )
     except Malformed as error:
         document.refuse(error.line, f"malformed YAML: {error}")
     except (yaml.YAMLError, UnicodeError) as error:
         # the reader's own errors (bad UTF-8, control characters) know an offset instead of a line
         line = data.count(b"\n", 0, getattr(error, "position", 0) or 0) + 1
         reason = str(getattr(error, "reason", error))
-        document.refuse(line, f"malformed YAML: {show(reason, limit=200)}", "UTF-8 text")
+        document.refuse(line, f"malformed YAML: {quoted(reason, limit=200)}", "UTF-8 text")

@@ -13,7 +13,8 @@ from typing import Any
 
 import yaml
 
-from noria.config.document import Document, Entry, Group, show
+from noria._core.text import quoted
+from noria.config.document import Document, Entry, Group
 from noria.config.yaml_events import MAX_DEPTH, NULLS, Malformed, line_of, parse_events, refusing
 
 __all__ = ["read_yaml"]
@@ -111,7 +112,7 @@ class _Reader:
         if name in document.groups:
             document.refuse(
                 line,
-                f"group {show(name)} is repeated.",
+                f"group {quoted(name)} is repeated.",
                 f"one mapping with all its keys: the first is in line {document.groups[name].line}",
             )
         group = document.groups.setdefault(name, Group(name, line))
@@ -144,7 +145,7 @@ class _Reader:
             if key.value in seen:
                 document.refuse(
                     line,
-                    f"{show(key.value)} is repeated, first in line {seen[key.value]}.",
+                    f"{quoted(key.value)} is repeated, first in line {seen[key.value]}.",
                     "each key once",
                 )
             seen.setdefault(key.value, line)

@@ -11,7 +11,8 @@ from typing import Any, TypeAlias
 
 import yaml
 
-from noria.config.document import Document, show
+from noria._core.text import quoted
+from noria.config.document import Document
 from noria.config.yaml_events import MAX_DEPTH, NULLS, Malformed, line_of, parse_events, refusing
 
 __all__ = ["MapNode", "Node", "Scalar", "SeqNode", "read_tree", "top_level_keys"]
@@ -145,7 +146,7 @@ class _Reader:
             elif key.text in seen:
                 self.document.refuse(
                     key.line,
-                    f"{show(key.text)} is repeated, first in line {seen[key.text]}.",
+                    f"{quoted(key.text)} is repeated, first in line {seen[key.text]}.",
                     "each key once",
                 )
             else:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from noria._lazy import lazy
+from noria._core.lazy import lazy
 
 if TYPE_CHECKING:
+    from noria.custom.compile.toolchain import include_dir
     from noria.custom.inputs import INPUT_INITIALIZER, InputInitializer
     from noria.custom.library import CustomLibrary, open_library
     from noria.custom.model_parser import IModelParser
-    from noria.custom.toolchain import include_dir
     from noria.custom.validate import MAX_OBJECTS, CheckedParser, checked
     from noria.custom.validate_maps import CheckedClassifier, CheckedSegmentation
 else:
@@ -21,7 +21,7 @@ else:
             ".inputs": "INPUT_INITIALIZER InputInitializer",
             ".library": "CustomLibrary open_library",
             ".model_parser": "IModelParser",
-            ".toolchain": "include_dir",
+            ".compile.toolchain": "include_dir",
             ".validate": "MAX_OBJECTS CheckedParser checked",
             ".validate_maps": "CheckedClassifier CheckedSegmentation",
         },
@@ -42,5 +42,5 @@ __all__ = [
 ]
 
 # A module has the name of a function, too. It is loaded now, so that no later import puts it here.
-importlib.import_module("noria.custom.checked")
+importlib.import_module("noria.custom.user_calls")
 del globals()["checked"]

@@ -7,11 +7,11 @@ import threading
 import numpy as np
 import numpy.typing as npt
 
-from noria.custom.abi import BoxLayout, StaticEvidence, candidates, plausibility, static_evidence
-from noria.custom.elf import ElfFile
-from noria.errors import ParserError
+from noria._core.errors import ParserError
+from noria._core.notices import Notice
+from noria.binary.abi import BoxLayout, StaticEvidence, candidates, plausibility, static_evidence
+from noria.binary.elf import ElfFile
 from noria.meta import DetectionParams, NetworkInfo
-from noria.notices import Notice
 
 __all__ = ["LayoutDecision"]
 

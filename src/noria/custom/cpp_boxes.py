@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria import _native
+from noria._core.notices import Notice
 from noria.custom.box_layout import LayoutDecision
 from noria.custom.cpp_function import FAILURES, CppFunction, size_of
 from noria.custom.validate import (
@@ -21,7 +22,6 @@ from noria.custom.validate import (
     too_many,
 )
 from noria.meta import DetectionParams, Detections, Layer, NetworkInfo
-from noria.notices import Notice
 
 __all__ = ["CheckedCppInstances", "CheckedCppParser", "CppBoxParser", "CppInstanceParser"]
 

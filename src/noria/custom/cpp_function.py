@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from noria import _native
-from noria.custom.names import demangled
-from noria.errors import ParserError
+from noria._core.errors import ParserError
+from noria.binary.symbol_names import demangled
 from noria.meta import Layer, NetworkInfo
 
 __all__ = ["FAILURES", "CppFunction", "ParserReturnedFalse", "missing_function", "nested"]

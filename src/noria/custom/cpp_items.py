@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from noria import _native
+from noria._core.errors import CustomLibraryError, ParserError
+from noria._core.notices import Notice, note_once
 from noria.custom.cpp_function import CppFunction, data_type, missing_function, size_of
 from noria.custom.validate_maps import MAX_ATTRIBUTES, MAX_MAP_PIXELS
-from noria.errors import CustomLibraryError, ParserError
 from noria.meta import (
     Classification,
     ClassifierParams,
@@ -21,7 +22,6 @@ from noria.meta import (
     SegmentationParams,
 )
 from noria.meta.detections import FloatArray
-from noria.notices import Notice, note_once
 
 __all__ = ["CppClassifierParser", "CppSegmentationParser", "cpp_initializer"]
 

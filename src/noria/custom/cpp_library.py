@@ -8,6 +8,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from noria import _native
+from noria._core.errors import CustomLibraryError
+from noria._core.notices import Notice
+from noria.binary.entry_points import returns_boxes, standing
+from noria.binary.symbol_names import demangled, missing_name_hints, parser_like
 from noria.custom.box_layout import LayoutDecision
 from noria.custom.cpp_boxes import (
     CheckedCppInstances,
@@ -18,18 +22,14 @@ from noria.custom.cpp_boxes import (
 from noria.custom.cpp_function import CppFunction, ParserReturnedFalse
 from noria.custom.cpp_items import CppClassifierParser, CppSegmentationParser, cpp_initializer
 from noria.custom.crash_note import note_loading
-from noria.custom.entry_points import returns_boxes, standing
-from noria.custom.host.loading import open_shared_object
 from noria.custom.inputs import INPUT_INITIALIZER, InputInitializer, checked_initializer
 from noria.custom.library import compile_command
 from noria.custom.load_errors import check_header, load_failed
 from noria.custom.load_stand_ins import note_calls, provide_stand_ins
 from noria.custom.missing import no_such_function
-from noria.custom.names import demangled, missing_name_hints, parser_like
 from noria.custom.validate import CheckedParser
 from noria.custom.validate_maps import CheckedClassifier, CheckedSegmentation
-from noria.errors import CustomLibraryError
-from noria.notices import Notice
+from noria.host.loading import open_shared_object
 
 __all__ = ["CppLibrary", "ParserReturnedFalse"]
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from noria import _native
-from noria.errors import CustomLibraryError
+from noria._core.errors import CustomLibraryError
 
 __all__ = ["crashes_are_noted", "note_loading"]
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noria._core.errors import CustomLibraryError
 from noria.custom.user_code import describe
-from noria.errors import CustomLibraryError
 from noria.meta import NetworkInfo
 
 __all__ = ["INPUT_INITIALIZER", "InputInitializer", "checked_initializer"]

@@ -9,16 +9,16 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from noria.custom.abi import Evidence, all_evidence, static_evidence
-from noria.custom.elf import MACHINES, ElfFile
-from noria.custom.entry_points import EntryPoint, entry_points, filled, returns_boxes
+from noria.binary.abi import Evidence, all_evidence, static_evidence
+from noria.binary.elf import MACHINES, ElfFile
+from noria.binary.entry_points import EntryPoint, entry_points, filled, returns_boxes
+from noria.binary.header_markers import export_hints, uses_host
+from noria.binary.resolve import find_library
+from noria.binary.sections import build_notes
+from noria.binary.symbol_names import demangled
 from noria.custom.inspect_load import LoadResult, load_in_child
 from noria.custom.library import compile_command
 from noria.custom.load_errors import HOST_MACHINES, check_header, missing_versions
-from noria.custom.marks import export_hints, uses_host
-from noria.custom.names import demangled
-from noria.custom.resolve import find_library
-from noria.custom.sections import build_notes
 from noria.custom.stand_ins import Demand, demands, is_nvidia, supported, undefined_names
 
 __all__ = ["LibraryReport", "LinkedLibrary", "inspect_library"]

@@ -119,9 +119,9 @@ def _of_own_headers() -> list[tuple[str, str, str]]:
 def _child(path: str, report: int) -> None:
     """Load it here; the result is the last line of standard output."""
     from noria import _native
-    from noria.custom.elf import ElfFile
+    from noria._core.errors import CustomLibraryError
+    from noria.binary.elf import ElfFile
     from noria.custom.library import open_library
-    from noria.errors import CustomLibraryError
 
     # What the library prints must not get into the result, nor be lost if it ends the process.
     result: dict[str, object] = {"error": None, "creators": [], "decisions": []}

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
+from noria._core.errors import CustomLibraryError
+from noria._core.notices import Notice
+from noria.custom.compile.toolchain import include_dir
 from noria.custom.guard.options import GuardMode, GuardOptions
 from noria.custom.inputs import InputInitializer
-from noria.custom.toolchain import include_dir
 from noria.custom.validate import CheckedParser
 from noria.custom.validate_maps import CheckedClassifier, CheckedSegmentation
-from noria.errors import CustomLibraryError
-from noria.notices import Notice
 
 __all__ = ["CustomLibrary", "include_dir", "open_library"]
 
@@ -40,7 +40,7 @@ class CustomLibrary(Protocol):
     def bbox_parser(self, name: str) -> CheckedParser:
         """The detector parser of that name (`parse-bbox-func-name`).
 
-        The result's values are checked on every call; see `noria.custom.checked`.
+        The result's values are checked on every call; see `noria.custom.user_calls`.
 
         Raises:
             CustomLibraryError: there is no such function, or it cannot be a detector parser.

@@ -6,10 +6,10 @@ import platform
 import re
 from pathlib import Path
 
-from noria.custom.elf import MACHINES, ElfError, ElfFile, version_key
-from noria.custom.resolve import find_library
+from noria._core.errors import CustomLibraryError
+from noria.binary.elf import MACHINES, ElfError, ElfFile, version_key
+from noria.binary.resolve import find_library
 from noria.custom.stand_ins import is_nvidia, supported
-from noria.errors import CustomLibraryError
 
 __all__ = ["HOST_MACHINES", "check_header", "load_failed", "missing_versions"]
 

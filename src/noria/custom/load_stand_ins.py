@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ctypes
 
-from noria.custom.elf import ElfFile
-from noria.custom.resolve import find_elsewhere
+from noria._core.notices import Notice
+from noria.binary.elf import ElfFile
+from noria.binary.resolve import find_elsewhere
+from noria.custom.compile.toolchain import gpu_present
 from noria.custom.stand_ins import demands, drain_calls, supported, take_place
-from noria.custom.toolchain import gpu_present
-from noria.notices import Notice
 
 __all__ = ["note_calls", "provide_stand_ins"]
 

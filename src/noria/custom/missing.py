@@ -6,10 +6,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from noria import _native
-from noria.custom.elf import ElfFile
-from noria.custom.entry_points import standing
-from noria.custom.names import missing_name_hints, parser_like
-from noria.errors import CustomLibraryError
+from noria._core.errors import CustomLibraryError
+from noria.binary.elf import ElfFile
+from noria.binary.entry_points import standing
+from noria.binary.symbol_names import missing_name_hints, parser_like
 
 if TYPE_CHECKING:
     from noria.config.origin import Origin

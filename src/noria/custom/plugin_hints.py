@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from noria.config.document import show
-from noria.custom.elf import ElfError, ElfFile
-from noria.custom.marks import CREATORS, uses_host
+from noria._core.text import quoted
+from noria.binary.elf import ElfError, ElfFile
+from noria.binary.header_markers import CREATORS, uses_host
 from noria.custom.stand_ins import is_nvidia
 from noria.plugins.registry import get_plugin_registry
 
@@ -36,7 +36,7 @@ def plugin_hints(path: Path | None) -> list[str]:
     ]
     if creators:
         rest = f" and {len(creators) - MOST_TOLD} more" if len(creators) > MOST_TOLD else ""
-        return [f"{path.name} registers: {'; '.join(map(show, creators[:MOST_TOLD]))}{rest}"]
+        return [f"{path.name} registers: {'; '.join(map(quoted, creators[:MOST_TOLD]))}{rest}"]
     look = f"noria inspect {path.name} shows what it has"
     if uses_host(elf):
         return [

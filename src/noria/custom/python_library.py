@@ -8,18 +8,18 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
+from noria._core.errors import CustomLibraryError
+from noria._core.notices import Notice
+from noria._core.user_module import import_file
+from noria.binary.symbol_names import missing_name_hints
 from noria.custom.inputs import (
     INITIALIZER_SIGNATURE,
     INPUT_INITIALIZER,
     InputInitializer,
     checked_initializer,
 )
-from noria.custom.names import missing_name_hints
 from noria.custom.validate import CheckedParser
 from noria.custom.validate_maps import CheckedClassifier, CheckedSegmentation
-from noria.errors import CustomLibraryError
-from noria.notices import Notice
-from noria.user_module import import_file
 
 __all__ = ["PythonLibrary"]
 

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from noria.custom.checked import Checked
-from noria.errors import ParserError
+from noria._core.errors import ParserError
+from noria.custom.user_calls import Checked
 from noria.meta import BoxParser, DetectionParams, Detections, Space
 
 __all__ = ["MAX_MASK_PIXELS", "MAX_OBJECTS", "CheckedParser", "checked", "too_many"]

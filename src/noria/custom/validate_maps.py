@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from noria.custom.checked import Checked
+from noria.custom.user_calls import Checked
 from noria.meta import Classification, ClassifierParams, Segmentation, SegmentationParams
 
 __all__ = ["MAX_ATTRIBUTES", "MAX_MAP_PIXELS", "CheckedClassifier", "CheckedSegmentation"]

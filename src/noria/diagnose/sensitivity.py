@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from noria._core.errors import ConfigError, MediaError
+from noria._core.notices import Notice
 from noria.config.enums import NetworkType, ProcessMode
 from noria.diagnose.average_precision import Scored, Truth, agreement, average_precision
 from noria.diagnose.scored import scored
@@ -18,14 +20,12 @@ from noria.diagnose.truth import read_truth
 from noria.engine.backends import DEFAULT_BACKEND, get_backend
 from noria.engine.builder import BuildOptions, build
 from noria.engine.image_input import complete_infer_dims, network_dims
-from noria.engine.model_source import model_source
 from noria.engine.precision.capability import unsigned_int8, weight_bits
 from noria.engine.precision.layer_precision import fp32_line
 from noria.engine.precision.variants import Variants
-from noria.errors import ConfigError, MediaError
 from noria.infer.calibration import select_frames, selected_frames
 from noria.infer.preprocess import Preprocessor
-from noria.notices import Notice
+from noria.model.source import model_source
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig

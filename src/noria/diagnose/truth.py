@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from noria._core.errors import MediaError
 from noria.diagnose.average_precision import Truth
-from noria.errors import MediaError
 from noria.infer.calibration import Selected
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from noria.errors import MediaError
+from noria._core.errors import MediaError
 from noria.media.frame import Frame
 from noria.media.pixels import to_rgb
 from noria.media.sinks.base import make_folder

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from noria._core.errors import MediaError
+from noria._core.notices import Notice, note_once
 from noria.draw.canvas import PlanarCanvas
 from noria.draw.colors import to_yuv
 from noria.draw.merge import Tile, merge_metas
 from noria.draw.text import render_text
-from noria.errors import MediaError
 from noria.media.frame import ColorSpace, Frame, PixelFormat, Plane, plane_shapes
 from noria.media.pixels import is_full, matrix_code, plane_array, to_av
 from noria.meta import FrameMeta
-from noria.notices import Notice, note_once
 
 __all__ = ["Tiler"]
 

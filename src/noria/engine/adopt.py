@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import noria
+from noria._core.notices import Notice
 from noria.engine.finish import model_record
 from noria.engine.image_input import complete_infer_dims, resolve_shape
 from noria.engine.plan import MODEL_BLOB, Plan
 from noria.engine.plan_header import DecisionRecord
 from noria.network.network import Network
-from noria.notices import Notice
 
 if TYPE_CHECKING:
     from noria.engine.builder import BuildOptions

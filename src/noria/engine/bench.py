@@ -9,10 +9,10 @@ from time import perf_counter
 
 import numpy as np
 
-from noria.engine.measure import measure
+from noria._core.errors import EngineError
 from noria.engine.plan_session import PlanSession
 from noria.engine.sample_inputs import sample_inputs
-from noria.errors import EngineError
+from noria.engine.tuning.measure import measure
 
 __all__ = ["PERCENTILES", "BenchResult", "bench"]
 

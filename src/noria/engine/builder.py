@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field, replace
 
-from noria.config.document import show
+from noria._core.errors import EngineError, PluginError
+from noria._core.notices import Notice
+from noria._core.text import quoted
 from noria.config.enums import TensorOrder
 from noria.engine.adopt import adopted
 from noria.engine.backends import (
@@ -18,26 +20,24 @@ from noria.engine.backends import (
     get_backend,
     installed_backends,
 )
-from noria.engine.cut_runner import compile_pieces
 from noria.engine.finish import Built, finish, session_options
 from noria.engine.image_input import Dims, resolve_shape
 from noria.engine.message import model_bytes
 from noria.engine.plan import COMPILED_BLOB, MODEL_BLOB, Plan
 from noria.engine.plan_header import MAX_BATCH, Precision, TacticRecord, TuningRecord
-from noria.engine.plugin_layers import PluginLayers, Profiles, build_plugins
-from noria.engine.plugin_timing import PluginTiming
+from noria.engine.plugin_graph.plugin_layers import PluginLayers, Profiles, build_plugins
+from noria.engine.plugin_graph.plugin_timing import PluginTiming
+from noria.engine.plugin_graph.split_runner import compile_pieces
 from noria.engine.precision.chain import choose
 from noria.engine.precision.inspect import graph_precision
 from noria.engine.precision.lower import Lowered, in_fp32, lower_or_fp32
 from noria.engine.precision.rules import PrecisionRules
 from noria.engine.sample_inputs import sample_inputs
-from noria.engine.tactic import Tactic
-from noria.engine.tune import Progress, TuneOptions
-from noria.engine.tune_precisions import tune_precisions
-from noria.errors import EngineError, PluginError
+from noria.engine.tuning.precisions import tune_precisions
+from noria.engine.tuning.tactic import Tactic
+from noria.engine.tuning.tune import Progress, TuneOptions
 from noria.network.network import Network
 from noria.network.tensor_spec import TensorSpec
-from noria.notices import Notice
 from noria.plugins.known import known_plugins
 from noria.plugins.lookup import unknown_error
 from noria.plugins.nodes import has_plugins
@@ -65,7 +65,7 @@ class BuildOptions:
         runtime: name of the backend; None is the default one, or with `tuning` all that are there.
         threads, streams: for the session that the build opens; `Plan.open_session` hands it out.
         tactic: the way to run it, pinned; goes before `runtime`.
-        tuning: find the best tactic, see `noria.engine.tune`; not with `tactic`.
+        tuning: find the best tactic, see `noria.engine.tuning.tune`; not with `tactic`.
         picture_range: least and greatest value of the pictures that tuning runs on.
         progress: told how tuning goes.
         profiles: of a network without a batch that has plugins: per optimisation profile, shapes
@@ -416,10 +416,10 @@ def _taken_whole(
     if not isinstance(backend, PluginBackend) or network.plugins:  # objects, no nodes' fields
         return None
     keys = sorted({(r.type, r.version, r.namespace) for r in layers.records})
-    named = ", ".join(show(f"{kind} version {version}") for kind, version, _ in keys)
+    named = ", ".join(quoted(f"{kind} version {version}") for kind, version, _ in keys)
     lacking = backend.lacks(keys)
     if lacking:
-        text = ", ".join(show(kind) for kind, _, _ in lacking)
+        text = ", ".join(quoted(kind) for kind, _, _ in lacking)
         text = f"{backend.name} has no plugins {text}: the graph is cut at its plugins"
         layers.notices.append(Notice("info", text, layers.where))
         return None

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noria.engine.agreement import difference
+from noria._core.errors import EngineError, ModelError
+from noria._core.notices import Notice
 from noria.engine.backends import DEFAULT_BACKEND, RunOptions, get_backend
 from noria.engine.sample_inputs import sample_inputs
-from noria.errors import EngineError, ModelError
+from noria.engine.tuning.agreement import difference
 from noria.network.free_batch import free_batch
 from noria.network.network import Network
 from noria.network.tensor_spec import TensorSpec
-from noria.notices import Notice
 
 __all__ = ["NOT_FREE", "with_free_batch"]
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from noria._core.errors import ModelError
 from noria.engine.plan_header import FileRecord, ModelRecord
-from noria.errors import ModelError
 from noria.network.external_data import locate
 
 __all__ = ["fingerprint_files", "what_changed"]

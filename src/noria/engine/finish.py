@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import noria
+from noria._core.errors import EngineError
+from noria._core.notices import Notice
 from noria.engine.backends import Backend, Runner, RunOptions
 from noria.engine.fingerprint import fingerprint_files
 from noria.engine.free_session import FreeSession
@@ -26,11 +28,9 @@ from noria.engine.plan_header import (
     TuningRecord,
 )
 from noria.engine.plan_session import PlanSession
-from noria.engine.tactic import Tactic
-from noria.errors import EngineError
+from noria.engine.tuning.tactic import Tactic
 from noria.network.network import Network
 from noria.network.tensor_spec import TensorSpec
-from noria.notices import Notice
 
 if TYPE_CHECKING:
     from noria.engine.builder import BuildOptions

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from noria._core.errors import EngineError
 from noria.engine.plan_session import PlanSession
 from noria.engine.tensors import Tensor
-from noria.errors import EngineError
 from noria.network.tensor_spec import TensorSpec
 
 __all__ = ["FreeSession"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from noria._core.errors import ConfigError, EngineError
 from noria.config.enums import ColorFormat, TensorOrder
-from noria.errors import ConfigError, EngineError
 from noria.network.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:

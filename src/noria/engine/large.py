@@ -5,16 +5,16 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from noria._core.errors import EngineError
+from noria._core.notices import Notice
 from noria.engine.backends import DEFAULT_BACKEND, SplitBackend, get_backend
 from noria.engine.finish import Built, finish, session_options
 from noria.engine.message import fix_axes, serialized
 from noria.engine.plan import MODEL_BLOB, WEIGHTS_BLOB, Plan
-from noria.engine.tactic import Tactic
-from noria.errors import EngineError
+from noria.engine.tuning.tactic import Tactic
 from noria.network.network import Network
 from noria.network.split import split_proto
 from noria.network.tensor_spec import TensorSpec
-from noria.notices import Notice
 
 if TYPE_CHECKING:
     from noria.engine.builder import BuildOptions

@@ -9,9 +9,9 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy.typing as npt
 
+from noria._core.errors import EngineError
 from noria.engine.backends import Backend, RunOptions, get_backend
 from noria.engine.plan import MODEL_BLOB, WEIGHTS_BLOB, Plan
-from noria.errors import EngineError
 
 __all__ = ["LayerTime", "ProfilingBackend", "layer_times"]
 

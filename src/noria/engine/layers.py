@@ -50,7 +50,7 @@ def layers_of(plan: Plan) -> tuple[LayerInfo, ...]:
     import onnx
     from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
-    from noria.errors import EngineError
+    from noria._core.errors import EngineError
 
     model = onnx.ModelProto()
     try:

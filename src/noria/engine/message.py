@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from noria.errors import ModelError
+from noria._core.errors import ModelError
+from noria._core.notices import Notice
 from noria.network.network import Network
 from noria.network.versions import stamp_older
-from noria.notices import Notice
 
 __all__ = ["fix_axes", "model_bytes", "serialized"]
 

@@ -25,6 +25,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import noria
+from noria._core.errors import EngineError
+from noria._core.notices import Notice
 from noria.engine.backends import (
     Backend,
     CompilingBackend,
@@ -36,11 +38,9 @@ from noria.engine.backends import (
 from noria.engine.machine import usable_cores
 from noria.engine.plan_header import BlobRecord, PlanHeader, TacticRecord
 from noria.engine.store import locked, write_atomically
-from noria.engine.tactic import HALVES, Tactic
-from noria.errors import EngineError
+from noria.engine.tuning.tactic import HALVES, Tactic
 from noria.network.sniff import HEAD_BYTES, PLAN_MAGIC, is_tensorrt_engine, looks_like
 from noria.network.tensor_spec import TensorSpec
-from noria.notices import Notice
 
 if TYPE_CHECKING:
     from noria.engine.plan_session import PlanSession
@@ -194,7 +194,7 @@ class Plan:
         return kind(runner, self.header, where=where, options=options)
 
     def _open_with_plugins(self, backend: Backend, options: RunOptions) -> Runner:
-        from noria.engine.cut_runner import load_plugins, open_cut
+        from noria.engine.plugin_graph.split_runner import load_plugins, open_cut
         from noria.plugins.known import known_plugins
 
         where = str(self.path or self.header.model.name)
@@ -492,7 +492,7 @@ def _writer(header: bytes) -> str:
 
 def _foreign(head: bytes, size_bytes: int, where: str) -> EngineError:
     if is_tensorrt_engine(head, size_bytes):
-        from noria.engine.foreign import built_by
+        from noria.engine.tensorrt_files import built_by
 
         return EngineError(
             f"is a TensorRT engine: code for one GPU model, built by {built_by(head)}",

@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from noria.engine.plugin_record import PluginRecord
-from noria.engine.tactic import Tactic
+from noria._core.notices import Notice
+from noria.engine.plugin_graph.plugin_record import PluginRecord
+from noria.engine.tuning.tactic import Tactic
 from noria.network.tensor_spec import TensorSpec
-from noria.notices import Notice
 
 __all__ = [
     "BlobRecord",

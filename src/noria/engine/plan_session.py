@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noria._core.errors import EngineError
 from noria.engine.backends import PlacingRunner, Runner, RunOptions
 from noria.engine.plan_header import PlanHeader
 from noria.engine.session import OutputMemory
 from noria.engine.tensors import Tensor, device_of
-from noria.errors import EngineError
 from noria.network.tensor_spec import TensorSpec
 
 __all__ = ["PlanSession"]

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria import _native
-from noria.errors import ConfigError
+from noria._core.errors import ConfigError
 from noria.infer.labels import Labels
 from noria.meta import ClassStyle, Detections, FrameMeta, Space, mask_border_colors
 from noria.meta.detections import FloatArray, IntArray

@@ -12,18 +12,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from noria._core.errors import ConfigError, EngineError, MediaError
+from noria._core.notices import Notice
 from noria.config.enums import ProcessMode
 from noria.config.model_files import model_paths
 from noria.engine.image_input import network_dims
-from noria.engine.model_source import model_source
 from noria.engine.precision.cache import DEFAULT_HEADER, CalibrationTable
 from noria.engine.precision.collect import ActivationRunner, Collector
 from noria.engine.precision.histogram import METHODS, Method
-from noria.errors import ConfigError, EngineError, MediaError
 from noria.infer.preprocess import Preprocessor
 from noria.media import open_source
 from noria.media.frame import Frame
-from noria.notices import Notice
+from noria.model.source import model_source
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig

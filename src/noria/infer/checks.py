@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from noria._core.errors import ConfigError
+from noria._core.notices import Notice
 from noria.config.enums import ClusterMode, NetworkType
-from noria.errors import ConfigError
 from noria.infer.labels import Labels
-from noria.notices import Notice
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig

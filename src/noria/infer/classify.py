@@ -10,11 +10,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from noria._core.errors import ParserError
+from noria._core.notices import Notice
 from noria.engine.session import TensorSpec
-from noria.errors import ParserError
 from noria.infer.parsers.scan import to_float32
 from noria.meta import Classification, ClassifierMeta, ClassifierParams, LabelInfo
-from noria.notices import Notice
 
 __all__ = ["Attribute", "BuiltinClassifier", "classify", "complete_labels", "narrow_outputs"]
 

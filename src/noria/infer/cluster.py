@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from noria import _native
+from noria._core.errors import ConfigError
+from noria._core.notices import Notice
 from noria.config.enums import ClusterMode
-from noria.errors import ConfigError
 from noria.meta.detections import Detections, FloatArray, IntArray
-from noria.notices import Notice
 
 if TYPE_CHECKING:
     from noria.config import ClassAttrs, ModelConfig

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria import _native
-from noria.errors import GeometryError
+from noria._core.errors import GeometryError
 from noria.infer.geometry import Rect, ScaleTransform
 from noria.meta.detections import IntArray
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from noria.errors import ConfigError, EngineError
+from noria._core.errors import ConfigError, EngineError
 from noria.meta import NetworkInfo
 
 if TYPE_CHECKING:

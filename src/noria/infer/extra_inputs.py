@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from noria.errors import CustomLibraryError
+from noria._core.errors import CustomLibraryError
 from noria.meta import NetworkInfo
 
 if TYPE_CHECKING:

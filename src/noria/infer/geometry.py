@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from noria.errors import GeometryError
+from noria._core.errors import GeometryError
 
 __all__ = ["Rect", "ScaleTransform", "even_rect", "fit"]
 

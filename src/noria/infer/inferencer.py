@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
+from noria._core.errors import EngineError
+from noria._core.notices import Notice
 from noria.config.enums import NetworkType, ProcessMode
 from noria.engine.machine import usable_cores
-from noria.errors import EngineError
 from noria.infer.attach import Generation
 from noria.infer.batch import Batch, frame_meta
 from noria.infer.dump import TensorFiles
@@ -41,7 +42,6 @@ from noria.infer.tensor_input import tensor_chunks
 from noria.media.frame import Frame, PixelFormat
 from noria.meta import FrameMeta, NetworkInfo
 from noria.meta.detections import FloatArray
-from noria.notices import Notice
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig
@@ -409,7 +409,7 @@ class Inferencer:
 
     def _repr_html_(self) -> str:
         """What goes in and out, the parser, and what was decided, for notebooks."""
-        from noria.infer.show import inferencer_html
+        from noria.infer.notebook import inferencer_html
 
         return inferencer_html(self)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from noria.errors import ConfigError
-from noria.notices import Notice
+from noria._core.errors import ConfigError
+from noria._core.notices import Notice
 
 __all__ = ["Labels", "load_labels"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from noria.errors import ConfigError
+from noria._core.errors import ConfigError
 
 __all__ = ["load_mean"]
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from noria._core.errors import EngineError
+from noria._core.notices import Notice, told_by_errors
 from noria.config.enums import NetworkType, ProcessMode
 from noria.engine.machine import usable_cores
-from noria.errors import EngineError
 from noria.infer.attach import Generation
 from noria.infer.checks import label_notices, require_runnable, skipped_files
 from noria.infer.classify import narrow_outputs
@@ -37,7 +38,6 @@ from noria.infer.preprocess import Preprocessor
 from noria.infer.record import Record
 from noria.infer.selection import Selector
 from noria.meta import ClassifierParams, NetworkInfo
-from noria.notices import Notice, told_by_errors
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig
@@ -342,7 +342,7 @@ def _postprocessor(
 
 
 def _open(cfg: ModelConfig, options: LoadOptions) -> tuple[Session, Plan]:
-    from noria.engine import load_or_build
+    from noria.model import load_or_build
 
     if options.guard is not None:
         cfg = cfg.with_overrides(custom_lib_guard=options.guard)

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
+from noria._core.errors import ConfigError, CustomLibraryError, NoriaError, ParserError
+from noria._core.notices import Notice
 from noria.config.files import missing_file
-from noria.errors import ConfigError, CustomLibraryError, NoriaError, ParserError
 from noria.infer.parsers import (
     WELL_KNOWN,
     WELL_KNOWN_CLASSIFIERS,
@@ -22,7 +23,6 @@ from noria.infer.parsers import (
 from noria.infer.parsers.head import AnyHead
 from noria.infer.segment import Segmenter
 from noria.meta import BoxParser, ClassifierParser, NetworkInfo, SegmentationParser
-from noria.notices import Notice
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig
@@ -67,7 +67,7 @@ class _Kind(Generic[P]):
     """What the choices of the network types differ in.
 
     Attributes:
-        entry: what `noria.custom.entry_points` calls such a function.
+        entry: what `noria.binary.entry_points` calls such a function.
     """
 
     field: str
@@ -80,7 +80,7 @@ class _Kind(Generic[P]):
         return self.field.replace("_", "-")
 
     def did_you_mean(self, name: str) -> str:
-        from noria.custom.names import alternatives, near_names
+        from noria.binary.symbol_names import alternatives, near_names
 
         near = list(near_names(name, self.known))[:2]
         return f" (did you mean {alternatives(near)}?)" if near else ""
@@ -303,7 +303,7 @@ def _from_library(
 
 def _no_other_hints(path: Path, kind: _Kind[Any], name: str) -> list[str]:
     """What to say of a name that noria has no parser for, its library being of no use."""
-    from noria.custom.elf import ElfError, ElfFile
+    from noria.binary.elf import ElfError, ElfFile
     from noria.custom.missing import missing_hints
 
     none = f"noria has no built-in parser {name} to use instead"
@@ -359,10 +359,10 @@ def require_grid_outputs(cfg: ModelConfig, outputs: Sequence[TensorSpec]) -> Non
 
 def _parsers_in(path: Path) -> list[str]:
     """Functions of a library that are detector parsers, as far as it tells."""
-    from noria.custom.elf import ElfError, ElfFile
-    from noria.custom.entry_points import entry_points
+    from noria.binary.elf import ElfError, ElfFile
+    from noria.binary.entry_points import entry_points
+    from noria.binary.symbol_names import shown
     from noria.custom.library import PYTHON_SUFFIXES
-    from noria.custom.names import shown
     from noria.custom.python_library import PythonLibrary
 
     try:

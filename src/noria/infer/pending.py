@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from noria.errors import EngineError
+from noria._core.errors import EngineError
 from noria.infer.batch import Batch
 from noria.infer.items import Items, layers_of
 from noria.infer.model import Model

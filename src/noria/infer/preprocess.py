@@ -30,15 +30,15 @@ import numpy as np
 import numpy.typing as npt
 
 from noria import _native
+from noria._core.errors import ConfigError, GeometryError
+from noria._core.notices import Notice
 from noria.config.enums import ColorFormat, ScalingFilter, TensorOrder
-from noria.errors import ConfigError, GeometryError
 from noria.infer.color import color_matrix
 from noria.infer.crops import Crops, fit_crops
 from noria.infer.geometry import Rect, ScaleTransform, fit
 from noria.infer.mean_file import load_mean
 from noria.media.frame import Frame, PixelFormat
 from noria.meta.detections import FloatArray, IntArray
-from noria.notices import Notice
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig

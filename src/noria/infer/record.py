@@ -6,9 +6,9 @@ import threading
 from collections import Counter
 from dataclasses import dataclass, field
 
-from noria.errors import ParserError
+from noria._core.errors import ParserError
+from noria._core.notices import Notice, note_once
 from noria.meta import FrameMeta
-from noria.notices import Notice, note_once
 
 __all__ = ["Record", "StageTimes"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from noria.errors import EngineError, GeometryError
+from noria._core.errors import EngineError, GeometryError
 from noria.infer.geometry import ScaleTransform
 from noria.infer.items import Items
 from noria.infer.model import Model

@@ -8,11 +8,11 @@ from typing import Literal
 import numpy as np
 
 from noria import _native
-from noria.errors import ParserError
+from noria._core.errors import ParserError
+from noria._core.notices import Notice
 from noria.infer.parsers.scan import to_float32
 from noria.meta import Layer, NetworkInfo, Segmentation, SegmentationParams
 from noria.meta.detections import FloatArray, IntArray
-from noria.notices import Notice
 
 __all__ = ["Segmenter", "class_map", "segment"]
 

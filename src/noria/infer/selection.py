@@ -28,13 +28,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from noria._core.notices import Notice, note_once
 from noria.config.enums import NetworkType
 from noria.infer.attach import Generation
 from noria.infer.crops import croppable
 from noria.infer.history import Entry, History
 from noria.meta import UNTRACKED_OBJECT_ID, ClassifierMeta, FrameMeta, Objects
 from noria.meta.detections import FloatArray, IntArray
-from noria.notices import Notice, note_once
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from noria.errors import EngineError
+from noria._core.errors import EngineError
 from noria.infer.batch import Batch
 from noria.infer.items import Items, roi_transform
 from noria.infer.record import Record

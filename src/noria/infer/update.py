@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from noria.errors import ConfigError, EngineError, NoriaError
+from noria._core.errors import ConfigError, EngineError, NoriaError
 from noria.infer.model import Model
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noria.errors import MediaError
+from noria._core.errors import MediaError
 
 __all__ = ["ColorSpace", "Frame", "PixelFormat", "Plane"]
 

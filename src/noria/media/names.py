@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
-from noria.urls import url_name, url_scheme
+from noria._core.urls import url_name, url_scheme
 
 __all__ = ["nearest_file", "sniff", "url_name", "url_scheme"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noria.errors import ParserError
+from noria._core.errors import ParserError
 from noria.meta.extras import import_extra
 
 __all__ = ["Detections", "FloatArray", "IntArray", "Space"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from noria.errors import MissingExtraError
+from noria._core.errors import MissingExtraError
 
 __all__ = ["import_extra"]
 

@@ -98,12 +98,12 @@ class FrameMeta:
         return mask
 
     def __repr__(self) -> str:
-        from noria.meta.show import frame_line
+        from noria.meta.notebook import frame_line
 
         return f"FrameMeta({frame_line(self)})"
 
     def _repr_html_(self) -> str:
         """A small table of the objects, for notebooks."""
-        from noria.meta.show import frame_html
+        from noria.meta.notebook import frame_html
 
         return frame_html(self)

@@ -358,7 +358,7 @@ class Objects:
         return (ObjectMeta(self, i) for i in range(len(self)))
 
     def __repr__(self) -> str:
-        from noria.meta.show import objects_line
+        from noria.meta.notebook import objects_line
 
         return f"Objects({objects_line(self)})"
 

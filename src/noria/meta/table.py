@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from noria.errors import MediaError
+from noria._core.errors import MediaError
 from noria.meta.extras import import_extra
 from noria.meta.frame_meta import FrameMeta
 from noria.meta.objects import UNTRACKED_OBJECT_ID, Objects

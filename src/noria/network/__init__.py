@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from noria._lazy import lazy
+from noria._core.lazy import lazy
 
 if TYPE_CHECKING:
     from noria.network.caffe import network_from_caffe

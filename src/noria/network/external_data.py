@@ -15,7 +15,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from noria.errors import ModelError
+from noria._core.errors import ModelError
 
 __all__ = ["ExternalRange", "check_tensors", "fold", "locate", "tensors_of"]
 

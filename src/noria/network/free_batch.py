@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from noria.errors import ModelError
+from noria._core.errors import ModelError
 from noria.network.network import Network
 
 __all__ = ["free_batch"]

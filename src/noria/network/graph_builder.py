@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from noria.errors import ModelError
+from noria._core.errors import ModelError
 
 if TYPE_CHECKING:
     import onnx_ir as ir

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noria.errors import ModelError
+from noria._core.errors import ModelError
 
 __all__ = ["Known", "ShapeView", "read_value", "small_constants"]
 

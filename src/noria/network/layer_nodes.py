@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noria.errors import ModelError
+from noria._core.errors import ModelError
 from noria.network.graph_builder import Blob, GraphBuilder, Shape
 
 __all__ = ["LayerNodes"]

@@ -6,7 +6,7 @@ import hashlib
 import stat
 from pathlib import Path
 
-from noria.errors import ModelError
+from noria._core.errors import ModelError
 from noria.network.sniff import HEAD_BYTES, looks_like
 
 __all__ = ["MAX_FILE_BYTES", "foreign", "read_model_file", "sha256_of"]

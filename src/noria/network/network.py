@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noria.errors import ModelError
+from noria._core.errors import ModelError
 from noria.network.external_data import check_tensors, fold
 from noria.network.tensor_spec import TensorSpec
 

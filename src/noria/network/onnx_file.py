@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from noria.errors import ModelError
+from noria._core.errors import ModelError
 from noria.network.external_data import check_tensors
 from noria.network.network import Network
 from noria.network.sniff import HEAD_BYTES, looks_like

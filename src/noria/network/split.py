@@ -6,7 +6,7 @@ import mmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from noria.errors import ModelError
+from noria._core.errors import ModelError
 from noria.network.external_data import ExternalRange, check_tensors, tensors_of
 
 if TYPE_CHECKING:

@@ -9,11 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from noria._core.errors import EngineError, MediaError, NoriaError, ParserError, PluginError
+from noria._core.notices import Notice, told_by_errors
 from noria.config import ModelConfig
 from noria.config.pipeline_spec import PipelineSpec, SourceSpec
 from noria.draw import Painter
 from noria.draw.tiler import Tiler
-from noria.errors import EngineError, MediaError, NoriaError, ParserError, PluginError
 from noria.infer.attach import Generation
 from noria.infer.inferencer import Inferencer
 from noria.media import (
@@ -30,7 +31,6 @@ from noria.media.sinks import has_placeholder
 from noria.media.sources.failed import FailedSource
 from noria.media.sources.stepped import SteppedSource
 from noria.meta import FrameMeta
-from noria.notices import Notice, told_by_errors
 from noria.pipeline.order import idle_models
 from noria.pipeline.outlet import Route
 from noria.pipeline.pipeline import Pipeline

@@ -7,6 +7,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from noria._core.errors import NoriaError
+from noria._core.notices import Notice, refuse_warnings, warn_of
 from noria.config import ModelConfig, is_pipeline_file, load_pipeline
 from noria.config.pipeline_spec import (
     ModelSpec,
@@ -15,13 +17,11 @@ from noria.config.pipeline_spec import (
     SourceSpec,
     TrackerSpec,
 )
-from noria.errors import NoriaError
 from noria.infer.attach import Generation
 from noria.media import Sink, Source
 from noria.media.sinks import split_spec
 from noria.media.sources.images import IMAGE_SUFFIXES
 from noria.meta import FrameMeta
-from noria.notices import Notice, refuse_warnings, warn_of
 from noria.pipeline.assembly import RunOptions, assemble, without_results
 from noria.pipeline.outlet import Route
 from noria.pipeline.pipeline import Pipeline

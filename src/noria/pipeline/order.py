@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from noria._core.notices import Notice
 from noria.config import ModelConfig
 from noria.config.enums import NetworkType, ProcessMode
-from noria.notices import Notice
 from noria.pipeline.stage import is_stage, is_tracker
 
 __all__ = ["idle_models"]

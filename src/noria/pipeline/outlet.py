@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Protocol
 
+from noria._core.errors import NoriaError
+from noria._core.notices import Notice
 from noria.draw import Painter
-from noria.errors import NoriaError
 from noria.infer.batch import Batch
 from noria.media import Frame, Sink
 from noria.meta import FrameMeta
-from noria.notices import Notice
 
 __all__ = ["Composes", "Outlet", "Route", "routes_of"]
 

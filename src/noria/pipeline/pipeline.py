@@ -17,12 +17,12 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, Self
 from weakref import ref
 
+from noria._core.errors import NoriaError
+from noria._core.notices import Notice
 from noria.draw import Painter
-from noria.errors import NoriaError
 from noria.infer.batch import Batch
 from noria.media import Frame, Sink, Source
 from noria.meta import FrameMeta
-from noria.notices import Notice
 from noria.pipeline.channel import Channel, Closed
 from noria.pipeline.mux import Muxer
 from noria.pipeline.outlet import Composes, Outlet, Route, routes_of
@@ -248,13 +248,13 @@ class Pipeline:
             self._owned.pop().close()
 
     def __repr__(self) -> str:
-        from noria.pipeline.show import pipeline_line
+        from noria.pipeline.notebook import pipeline_line
 
         return f"Pipeline({pipeline_line(self)})"
 
     def _repr_html_(self) -> str:
         """What it consists of and what was decided, for notebooks."""
-        from noria.pipeline.show import pipeline_html
+        from noria.pipeline.notebook import pipeline_html
 
         return pipeline_html(self)
 

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from noria.notices import Notice
+from noria._core.notices import Notice
 
 __all__ = ["ModelReport", "RunReport", "SourceReport", "SourceState"]
 
@@ -170,7 +170,7 @@ class RunReport:
 
     def _repr_html_(self) -> str:
         """Sources, models, objects and notices, for notebooks."""
-        from noria.pipeline.show import report_html
+        from noria.pipeline.notebook import report_html
 
         return report_html(self)
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
-from noria.errors import NoriaError
+from noria._core.errors import NoriaError
+from noria._core.notices import Notice
 from noria.infer.batch import Batch
-from noria.notices import Notice
 
 if TYPE_CHECKING:
     from noria.infer.inferencer import StageTimes

@@ -8,9 +8,9 @@ from dataclasses import fields
 
 import numpy as np
 
+from noria._core.notices import Notice
 from noria.media import Source
 from noria.meta import FrameMeta, Objects
-from noria.notices import Notice
 from noria.pipeline.mux import Muxer
 from noria.pipeline.outlet import Outlet
 from noria.pipeline.report import ModelReport, RunReport

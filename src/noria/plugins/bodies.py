@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from noria.errors import ModelError
+from noria._core.errors import ModelError
+from noria._core.notices import Notice
 from noria.network.fresh import fresh
-from noria.notices import Notice
 from noria.plugins.body_checks import (
     check_node,
     check_scan_axes,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from noria.errors import ModelError
+from noria._core.errors import ModelError
 
 __all__ = ["check_node", "check_scan_axes", "checked_scalar", "constant_value", "goes_on"]
 

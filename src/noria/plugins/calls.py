@@ -15,10 +15,10 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from noria.errors import NoriaError, PluginError
+from noria._core.errors import NoriaError, PluginError
+from noria._core.user_module import describe
 from noria.plugins import trace
 from noria.plugins.trace import Phase
-from noria.user_module import describe
 
 __all__ = ["Instance", "announce", "call_creator", "none_in_scripts", "print_failure", "wrong"]
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from noria.errors import PluginError
+from noria._core.errors import PluginError
 from noria.plugins.calls import Instance, wrong
 from noria.plugins.dims import MAX_DIMS
 from noria.plugins.expressions import DimsExprs, IDimensionExpr

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from noria.cuda import FAULT_HINT, Memory, Stream, entered, why_lost
-from noria.errors import EngineError, PluginError
+from noria._core.cuda import FAULT_HINT, Memory, Stream, entered, why_lost
+from noria._core.errors import EngineError, PluginError
 from noria.plugins.calls import Instance
 
 __all__ = ["DeviceStage", "stage_for"]

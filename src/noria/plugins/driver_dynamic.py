@@ -26,7 +26,7 @@ from noria.plugins.layer import (
     refuse,
 )
 from noria.plugins.negotiate import candidates, closest, negotiate
-from noria.plugins.owned import Owned
+from noria.plugins.rollback import Owned
 from noria.plugins.types import (
     DataType,
     DynamicPluginTensorDesc,

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from noria.config.document import show
+from noria._core.text import quoted
 from noria.plugins import checks
 from noria.plugins.base import IPluginV2DynamicExt, IPluginV2Ext
 from noria.plugins.calls import Instance
 from noria.plugins.context import ContextPlugin
 from noria.plugins.layer import EnginePlugin, EngineSpec, LayerPlugin, SavedPlugin
 from noria.plugins.negotiate import canonical
-from noria.plugins.owned import Owned
+from noria.plugins.rollback import Owned
 from noria.plugins.trace import Phase
 from noria.plugins.types import DataType
 
@@ -95,7 +95,7 @@ def read_names(layer: LayerPlugin, user: Instance) -> None:
     layer.namespace = text(
         copy, "plugin_namespace", getattr(copy.plugin, "plugin_namespace", None), empty=True
     )
-    copy.name = show(f"{layer.type} version {layer.version}", limit=None)
+    copy.name = quoted(f"{layer.type} version {layer.version}", limit=None)
 
 
 def told_types(

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from noria.errors import PluginError
+from noria._core.errors import PluginError
 from noria.plugins import checks
 from noria.plugins.base import IPluginV2Ext, IPluginV2IOExt
 from noria.plugins.calls import Instance, wrong
@@ -30,7 +30,7 @@ from noria.plugins.layer import (
     refuse,
 )
 from noria.plugins.negotiate import candidates, closest, negotiate
-from noria.plugins.owned import Owned
+from noria.plugins.rollback import Owned
 from noria.plugins.types import (
     DataType,
     DynamicPluginTensorDesc,

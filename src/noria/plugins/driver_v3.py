@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from noria.config.document import show
+from noria._core.text import quoted
 from noria.plugins import checks
 from noria.plugins.calls import Instance, wrong
 from noria.plugins.context import ContextPlugin, Prepared
@@ -34,7 +34,7 @@ from noria.plugins.layer import (
 )
 from noria.plugins.memory import address_of
 from noria.plugins.negotiate import candidates, negotiate
-from noria.plugins.owned import Owned
+from noria.plugins.rollback import Owned
 from noria.plugins.trace import Phase
 from noria.plugins.types import (
     DataType,
@@ -149,7 +149,7 @@ class V3Layer(LayerPlugin):
         self.namespace = checks.as_text(
             self.instance, "plugin_namespace", getattr(core, "plugin_namespace", None), empty=True
         )
-        self.instance.name = show(f"{self.type} version {self.version}", limit=None)
+        self.instance.name = quoted(f"{self.type} version {self.version}", limit=None)
 
     def output_types(self, input_types: Sequence[DataType]) -> tuple[DataType, ...]:
         self.instance.read("parse", BUILD, "num_outputs")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
-from noria.errors import PluginError
+from noria._core.errors import PluginError
 from noria.plugins.base import IPluginV2, IPluginV2DynamicExt
 from noria.plugins.calls import Instance, call_creator
 from noria.plugins.creators import IPluginCreatorV3One
@@ -14,8 +14,8 @@ from noria.plugins.driver_dynamic import DynamicEngine, DynamicLayer
 from noria.plugins.driver_v2 import BatchedEngine, BatchedLayer
 from noria.plugins.driver_v3 import V3Engine, V3Instance, V3Layer
 from noria.plugins.layer import EnginePlugin, EngineSpec, LayerPlugin, SavedPlugin
-from noria.plugins.owned import Owned
 from noria.plugins.registry import PluginRegistry
+from noria.plugins.rollback import Owned
 from noria.plugins.trace import record
 from noria.plugins.types import DataType, TensorRTPhase
 from noria.plugins.v3 import IPluginV3

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from noria.errors import PluginError
+from noria._core.errors import PluginError
 from noria.plugins.dims import MAX_DIMS
 from noria.plugins.expressions import (
     Axis,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noria.errors import PluginError
+from noria._core.errors import PluginError
 
 __all__ = ["raw_bytes", "values_of"]
 

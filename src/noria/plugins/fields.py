@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noria.errors import ModelError
-from noria.notices import Notice
+from noria._core.errors import ModelError
+from noria._core.notices import Notice
 from noria.plugins.types import PluginField, PluginFieldCollection, PluginFieldType
 
 if TYPE_CHECKING:

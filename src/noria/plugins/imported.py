@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from noria.errors import PluginError
+from noria._core.errors import PluginError
 from noria.network.network import Network
 from noria.plugins.calls import Instance, call_creator
 from noria.plugins.creators import IPluginCreatorV3One
@@ -32,7 +32,7 @@ Made = list[tuple[Shape, np.dtype[Any]]]
 
 
 class LayerFactory(Protocol):
-    """Makes layers by their names; see `noria.custom.host.factories`."""
+    """Makes layers by their names; see `noria.model.plugin_factories`."""
 
     def takes(self, layer: str) -> bool:
         """Whether it makes the layer of that name."""

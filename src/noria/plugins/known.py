@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from noria.errors import NoriaError
-from noria.notices import Notice
+from noria._core.errors import NoriaError
+from noria._core.notices import Notice
 from noria.plugins.library import creators_of
 from noria.plugins.registry import PluginRegistry, get_plugin_registry
 

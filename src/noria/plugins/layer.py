@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from noria.config.document import show
-from noria.errors import PluginError
+from noria._core.errors import PluginError
+from noria._core.text import quoted
 from noria.plugins.calls import Instance
 from noria.plugins.expressions import DimsExprs, SizeTensor
 from noria.plugins.types import DataType, PluginFieldCollection
@@ -128,7 +128,7 @@ class EngineSpec:
     @property
     def name(self) -> str:
         """For messages."""
-        return show(f"{self.type} version {self.version}", limit=None)
+        return quoted(f"{self.type} version {self.version}", limit=None)
 
     @property
     def decides_shapes(self) -> bool:

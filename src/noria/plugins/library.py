@@ -8,10 +8,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from noria.errors import CustomLibraryError
+from noria._core.errors import CustomLibraryError
+from noria._core.user_module import describe, import_file
 from noria.plugins.creators import IPluginCreatorInterface
 from noria.plugins.registry import LIBRARY_OPENERS, PluginRegistry
-from noria.user_module import describe, import_file
 
 __all__ = ["TWINS", "creators_of", "load_given", "load_once", "open_plugin_file",
            "register_module", "without_creators"]  # fmt: skip
@@ -92,7 +92,7 @@ def open_plugin_file(path: Path, registry: PluginRegistry) -> tuple[Any, list[An
         module = import_file(path)
         return module, creators_of(module, registry, path)
     # compiled libraries are opened by a later room, which says here that it does
-    importlib.import_module("noria.custom.host.loading")
+    importlib.import_module("noria.host.loading")
     for opener in LIBRARY_OPENERS:
         creators = opener(path, registry)
         if creators is not None:

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noria._core.cuda import AnyMemory
 from noria._native import memory_view
-from noria.cuda import AnyMemory
 from noria.plugins.types import DataType
 
 __all__ = ["address_of", "array_at", "lent", "may_write", "read_at", "write_at"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from noria.errors import PluginError
+from noria._core.errors import PluginError
 from noria.plugins.calls import Instance
 from noria.plugins.checks import as_bool
 from noria.plugins.types import (

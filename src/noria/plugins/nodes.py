@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noria.errors import ModelError, PluginError
+from noria._core.errors import ModelError, PluginError
+from noria._core.notices import Notice
 from noria.network.inference import Known, ShapeView, small_constants
 from noria.network.network import Network
-from noria.notices import Notice
 from noria.plugins.bodies import bodies_of, raise_bodies
 from noria.plugins.calls import Instance, call_creator
 from noria.plugins.creators import IPluginCreatorV3One

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from noria.errors import CustomLibraryError
-from noria.notices import Notice
+from noria._core.errors import CustomLibraryError
+from noria._core.notices import Notice
+from noria._core.text import quoted
 from noria.plugins.creators import IPluginCreator, IPluginCreatorInterface
 
 __all__ = ["LIBRARY_OPENERS", "LoadedLibrary", "PluginRegistry", "get_plugin_registry"]
@@ -161,8 +162,6 @@ class PluginRegistry:
         else similar names."""
         from difflib import get_close_matches
 
-        from noria.config.document import show
-
         if others := self.versions(name):
             there = "; ".join(f"version {v}, namespace {n!r}" for v, n in others)
             return [
@@ -170,7 +169,7 @@ class PluginRegistry:
                 f"namespace {namespace!r}"
             ]
         close = get_close_matches(name, {c.name for c in self.all_creators_recursive}, 2)
-        similar = ", ".join(map(show, close))
+        similar = ", ".join(map(quoted, close))
         return [f"registered plugins with a similar name: {similar}"] if close else []
 
     def load_library(self, plugin_path: str | Path) -> LoadedLibrary | None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from noria.errors import NoriaError
+from noria._core.errors import NoriaError
 
 __all__ = ["TemplateField", "plugin_template", "template_test"]
 

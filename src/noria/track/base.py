@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from noria._core.notices import Notice
 from noria.media.frame import Frame
 from noria.meta import (
     UNTRACKED_OBJECT_ID,
@@ -18,7 +19,6 @@ from noria.meta import (
     Objects,
     Space,
 )
-from noria.notices import Notice
 from noria.track.motion import inside, predict
 from noria.track.selection import Corners, Found, Index, Selection
 from noria.track.tracker import Ids

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noria.errors import ConfigError
+from noria._core.errors import ConfigError
 from noria.track.base import Followed
 from noria.track.selection import Corners, Found
 from noria.track.settings import Setting

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from noria.errors import ConfigError
-from noria.notices import Notice
+from noria._core.errors import ConfigError
+from noria._core.notices import Notice
 from noria.track.yamlfile import Entry
 
 __all__ = ["KEYS_ACTED_ON", "settings_from"]

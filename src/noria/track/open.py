@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from noria._core.errors import ConfigError
+from noria._core.notices import Notice
 from noria.config.keys import nearest
-from noria.errors import ConfigError
-from noria.notices import Notice
 from noria.track.base import Follower, ObjectTracker
 from noria.track.iou import IouFollower, IouSettings
 from noria.track.library import (

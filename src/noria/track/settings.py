@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from noria._core.errors import ConfigError
 from noria.config.keys import nearest
-from noria.errors import ConfigError
 
 __all__ = ["Setting", "check_settings", "settings_of"]
 

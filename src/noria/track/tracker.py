@@ -8,9 +8,9 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from noria._core.notices import Notice
 from noria.media.frame import Frame
 from noria.meta import FrameMeta
-from noria.notices import Notice
 
 __all__ = ["TrackIds", "Tracker"]
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from noria.errors import ConfigError
+from noria._core.errors import ConfigError
 
 __all__ = ["Entry", "read_entries"]
 

@@ -1,7 +1,7 @@
 """A module shaped like Python's `tensorrt`, on the CPU: `import noria.trt as trt`.
 
 Scripts that say `import tensorrt as trt` run unchanged under `noria exec script.py`. Names are
-the union of TensorRT 8.6, 10 and 11; `noria.trt.compat` hides what one release lacks. Device
+the union of TensorRT 8.6, 10 and 11; `noria.trt.release` hides what one release lacks. Device
 pointers are addresses of host memory: `array_at(address, shape, dtype)` views one as an array.
 Those of a GPU that the process uses are taken, too; what is there is copied. Names resolve on first
 use. Source: tensorrt-api spec.
@@ -14,8 +14,8 @@ from typing import Any
 
 from noria.plugins.memory import address_of as address_of
 from noria.plugins.memory import array_at as array_at
-from noria.trt import compat
-from noria.trt.names import MODULES, SPANS
+from noria.trt import release as compat
+from noria.trt.exports import MODULES, SPANS
 
 _WHERE = {name: module for module, names in MODULES.items() for name in names.split()}
 _ENUMS = ("LayerType", "BuilderFlag", "NetworkDefinitionCreationFlag", "PreviewFeature",
@@ -44,11 +44,11 @@ def __getattr__(name: str) -> Any:
             f"module 'tensorrt' has no attribute {name!r} in TensorRT {compat.current().version}"
         )
     if name in _ENUMS:
-        from noria.trt.numbered import enum_class
+        from noria.trt.api.versioned_enums import enum_class
 
         return enum_class(name)
     if name in _ALIASES:
-        from noria.trt.types import DATA_TYPES
+        from noria.trt.api.types import DATA_TYPES
 
         return DATA_TYPES[name]
     if name in _OLD_NAMES:

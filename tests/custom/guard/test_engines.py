@@ -9,9 +9,9 @@ import pytest
 
 from noria import Inferencer
 from noria.custom.guard import GuardOptions, keeper
-from noria.custom.guard.engines import GuardedEngines
-from noria.engine import load_or_build
 from noria.errors import CustomLibraryError, PluginError
+from noria.model import load_or_build
+from noria.model.guarded_engines import GuardedEngines
 from noria.plugins import get_plugin_registry
 from tests.custom.host import conftest, test_engines
 from tests.custom.host.conftest import Compile

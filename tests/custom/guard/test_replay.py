@@ -14,11 +14,11 @@ from noria import Inferencer
 from noria.config import ModelConfig
 from noria.custom import open_library
 from noria.custom.guard import GuardOptions, LibraryDied, keeper
-from noria.custom.guard.replay import repeat, title
 from noria.custom.guard.repro import Case, load_case
-from noria.engine import load_or_build
+from noria.diagnose.replay import repeat, title
 from noria.errors import CustomLibraryError, NoriaError, PluginError
 from noria.meta import NetworkInfo
+from noria.model import load_or_build
 from tests.custom.conftest import Compile
 from tests.custom.guard.test_hostile_plugins import write_model
 from tests.custom.host import conftest, test_engines
@@ -259,8 +259,8 @@ def test_another_build_without_the_plugin(
 
 def test_a_config_reads_back(tmp_path: Path, compile_host: Compile) -> None:
     """What the library saw of its config comes back the same."""
-    from noria.custom.guard.given import NetworkGiven, given_from
-    from noria.custom.host.init_params import LISTS, NUMBERS, PATHS, TEXTS
+    from noria.custom.guard.call_args import NetworkGiven, given_from
+    from noria.model.init_params import LISTS, NUMBERS, PATHS, TEXTS
 
     (tmp_path / "net.cfg").write_text("[net]")
     path = tmp_path / "c.txt"

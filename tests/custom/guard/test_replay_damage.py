@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from noria.config import ModelConfig
-from noria.custom.guard.errors import LibraryDied
-from noria.custom.guard.given import (
+from noria.custom.guard.call_args import (
     BuildGiven,
     CaseKind,
     LoadGiven,
@@ -20,8 +19,9 @@ from noria.custom.guard.given import (
     ParserGiven,
     PluginGiven,
 )
+from noria.custom.guard.errors import LibraryDied
 from noria.custom.guard.repro import Case, load_case, save_case
-from noria.engine.plugin_record import PluginRecord
+from noria.engine.plugin_graph.plugin_record import PluginRecord
 from noria.errors import CustomLibraryError
 from noria.meta import ClassifierParams, NetworkInfo
 
@@ -289,7 +289,7 @@ def test_damaged_configs(
 def test_large_models_stay_where_they_are(
     tmp_path: Path, config: ModelConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("noria.custom.guard.given.MAX_COPIES", 4)
+    monkeypatch.setattr("noria.custom.guard.call_args.MAX_COPIES", 4)
     folder = _saved("network", NetworkGiven(config, "Make"), tmp_path, 0)
     assert not list(folder.glob("file_*"))
     (tmp_path / "m.onnx").write_bytes(b"other")

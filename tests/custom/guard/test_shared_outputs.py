@@ -14,12 +14,12 @@ import numpy.typing as npt
 import pytest
 
 from noria.custom import open_library
+from noria.custom.compile.toolchain import gpu_present
 from noria.custom.guard import GuardOptions, LibraryDied, keeper
 from noria.custom.guard.arena import MIN_BYTES, OutputArena
 from noria.custom.guard.library import GuardedLibrary
-from noria.custom.guard.replay import repeat
 from noria.custom.guard.repro import load_case
-from noria.custom.toolchain import gpu_present
+from noria.diagnose.replay import repeat
 from noria.infer.inferencer import Inferencer
 from noria.media.frame import Frame
 from noria.meta import DetectionParams, Layer, NetworkInfo

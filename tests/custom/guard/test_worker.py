@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 from noria.custom import open_library
+from noria.custom.compile.toolchain import gpu_present
 from noria.custom.guard import GuardOptions, LibraryDied, keeper
 from noria.custom.guard.library import GuardedLibrary
 from noria.custom.guard.process import GuardedProcess
-from noria.custom.toolchain import gpu_present
 from noria.errors import CustomLibraryError
 from noria.meta import DetectionParams, Layer, NetworkInfo
 from tests.custom.conftest import Compile

@@ -11,10 +11,11 @@ import pytest
 
 from noria.config import ModelConfig
 from noria.custom import open_library
-from noria.engine import Plan, load_or_build
+from noria.engine import Plan
 from noria.engine import builder as engine_builder
-from noria.engine.tactic import Tactic
+from noria.engine.tuning.tactic import Tactic
 from noria.errors import CustomLibraryError
+from noria.model import load_or_build
 from tests.custom.host.conftest import Compile
 from tests.network.caffe.models import caffemodel, layer, text_of
 from tests.network.onnx_models import picture_model, save

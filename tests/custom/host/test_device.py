@@ -10,11 +10,11 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from noria.custom.compile import compile_library
-from noria.custom.elf import ElfFile
-from noria.custom.gpu_code import gpu_evidence
+from noria.binary.elf import ElfFile
+from noria.binary.gpu_code import gpu_evidence
+from noria.custom.compile.build_library import compile_library
+from noria.custom.compile.toolchain import gpu_present
 from noria.custom.guard import keeper
-from noria.custom.toolchain import gpu_present
 from tests.custom.gpu import BROKEN, KINDS, Gpu, driver, gpu_library
 from tests.custom.host.conftest import SOURCES, Compile
 
@@ -183,7 +183,7 @@ RUNS = """
 import json, os, sys
 import numpy as np
 from noria.config.model_config import ModelConfig
-from noria.engine import load_or_build
+from noria.model import load_or_build
 from noria.errors import NoriaError
 
 configs = sys.argv[2].split(":")
@@ -453,7 +453,7 @@ def test_looking_for_the_driver_waits_for_no_library(
 
 
 def test_drivers_that_are_none_are_told(tmp_path: Path) -> None:
-    code = "import json\nfrom noria.cuda import AnyMemory, why_lost, why_no_gpu\n"
+    code = "import json\nfrom noria._core.cuda import AnyMemory, why_lost, why_no_gpu\n"
     code += "print(json.dumps([why_no_gpu(), why_lost(), AnyMemory().on_device(4096)]))"
     _linked(tmp_path, "libcuda.so.1", 'extern "C" int cuInit(unsigned) { return 0; }\n')
     lacks = Gpu(Path("unused"), tmp_path).run(code, cwd=tmp_path)

@@ -9,11 +9,12 @@ import pytest
 
 from noria import Inferencer
 from noria.config import ModelConfig
-from noria.custom.compile import compile_library
+from noria.custom.compile.build_library import compile_library
 from noria.custom.guard.keeper import can_guard
-from noria.engine import Plan, load_or_build
+from noria.engine import Plan
 from noria.errors import CustomLibraryError
 from noria.media import Frame, PixelFormat
+from noria.model import load_or_build
 from tests.custom.host.conftest import Compile
 from tests.custom.host.darknet import Model, tiny_yolo
 from tests.network.darknet.models import Darknet

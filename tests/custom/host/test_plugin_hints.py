@@ -12,8 +12,8 @@ from onnx import TensorProto, helper
 from noria.config import ModelConfig
 from noria.custom.guard import keeper
 from noria.custom.plugin_hints import plugin_hints
-from noria.engine import load_or_build
 from noria.errors import EngineError
+from noria.model import load_or_build
 from tests.custom.host.conftest import Compile
 
 GUARDS = ["never"] + ["always"] * (keeper.can_guard() is None)
@@ -66,7 +66,7 @@ def test_a_library_of_parsers_registers_none(folder: Path, zoo28: Path) -> None:
 
 
 def test_noria_show_says_so_too(folder: Path, zoo28: Path) -> None:
-    from noria.infer.dry_run import dry_run
+    from noria.diagnose.dry_run import dry_run
 
     shutil.copy(zoo28, folder / "libown.so")
     refusal(folder, "never")

@@ -21,13 +21,13 @@ import numpy as np
 import pytest
 
 from noria import Inferencer
+from noria.binary.gpu_code import gpu_evidence
 from noria.config import ModelConfig
 from noria.custom import open_library
-from noria.custom.compile import compile_library
-from noria.custom.gpu_code import gpu_evidence
-from noria.custom.toolchain import find_nvcc, gpu_present
-from noria.engine import load_or_build
+from noria.custom.compile.build_library import compile_library
+from noria.custom.compile.toolchain import find_nvcc, gpu_present
 from noria.media import Frame, PixelFormat
+from noria.model import load_or_build
 from noria.plugins import get_plugin_registry
 from tests.custom.host.conftest import SOURCES
 from tests.custom.host.darknet import Model, tiny_yolo

@@ -7,7 +7,6 @@ from onnx import TensorProto, helper
 
 from noria.config import ModelConfig
 from noria.config.enums import NetworkMode
-from noria.engine import load_or_build
 from noria.engine.backends import installed_backends
 from noria.engine.builder import BuildOptions, build
 from noria.engine.plan import MODEL_BLOB
@@ -15,9 +14,10 @@ from noria.engine.precision import CalibrationTable, capability, chain, export, 
 from noria.engine.precision.chain import choose
 from noria.engine.precision.inspect import layer_table
 from noria.engine.precision.rules import PrecisionRules
-from noria.engine.tactic import Tactic
-from noria.engine.tune import TuneOptions, Version, tune
+from noria.engine.tuning.tactic import Tactic
+from noria.engine.tuning.tune import TuneOptions, Version, tune
 from noria.errors import ConfigError, EngineError
+from noria.model import load_or_build
 from noria.network.tensor_spec import TensorSpec
 from tests.engine.precision.graphs import model as graph_of
 from tests.engine.precision.graphs import network_of, ranges_of, run, small_net, sqnr

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.cuda import why_no_gpu
+from noria._core.cuda import why_no_gpu
 from noria.engine.backends import RunOptions, get_backend
 from noria.engine.precision import export
 from noria.engine.precision.collect import ActivationRunner

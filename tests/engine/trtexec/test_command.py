@@ -8,8 +8,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from noria.cli.trtexec import trtexec
 from noria.engine import Plan
-from noria.engine.trtexec import trtexec
 from tests.network.onnx_models import picture_model, save
 
 QUICK = ["--warmUp=5", "--duration=0", "--iterations=25"]
@@ -272,7 +272,7 @@ def test_caffe_and_uff(run, data_dir):
 
 
 def test_tuning_keeps_its_times_in_the_file(run, model_path, tmp_path, monkeypatch):
-    monkeypatch.setattr("noria.engine.trtexec.engine.LEVEL_BUDGETS_S", (0, 5))
+    monkeypatch.setattr("noria.cli.trtexec.engine.LEVEL_BUDGETS_S", (0, 5))
     cache = tmp_path / "times.cache"
     words = [f"--onnx={model_path}", f"--timingCacheFile={cache}", "--backend=onnxruntime",
              "--builderOptimizationLevel=1", "--skipInference"]  # fmt: skip

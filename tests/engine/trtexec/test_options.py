@@ -1,7 +1,7 @@
 import pytest
 
-from noria.engine.trtexec.options import BadCommandLine, help_text, parse, parse_shapes
-from noria.engine.trtexec.table import OPTIONS
+from noria.cli.trtexec.options import BadCommandLine, help_text, parse, parse_shapes
+from noria.cli.trtexec.table import OPTIONS
 
 
 def test_defaults_are_those_of_trtexec():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria.engine.trtexec.statistics import (
+from noria.cli.trtexec.statistics import (
     Query,
     averages,
     percentile,

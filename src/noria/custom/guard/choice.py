@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
+from noria._core.errors import CustomLibraryError
+from noria._core.notices import Notice
 from noria.custom.guard.options import GuardMode, GuardOptions
-from noria.errors import CustomLibraryError
-from noria.notices import Notice
 
 if TYPE_CHECKING:
     from noria.custom.guard.library import GuardedLibrary

@@ -6,7 +6,7 @@ import signal
 from dataclasses import dataclass, field
 from typing import Literal
 
-from noria.cuda import FAULT_HINT
+from noria._core.cuda import FAULT_HINT
 from noria.custom.guard.symbols import Mapping, trace
 
 __all__ = ["Report", "describe", "read_report"]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from noria.errors import ParserError, PluginError
+from noria._core.errors import ParserError, PluginError
 
 if TYPE_CHECKING:
     from noria.custom.guard.crash import Report

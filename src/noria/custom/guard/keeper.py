@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
-from noria.errors import CustomLibraryError
+from noria._core.errors import CustomLibraryError
 
 __all__ = ["Keeper", "can_guard", "keeper"]
 

@@ -30,10 +30,7 @@ _LARGEST = 1 << 18
 
 def main(fd: int) -> None:
     """Serve the application at the other end of a socket until it is gone."""
-    import noria.custom.cpp_library
-    import noria.custom.guard.operations
-    import noria.custom.guard.serve
-    import noria.custom.toolchain  # noqa: F401
+    import noria.custom.compile.toolchain  # noqa: F401
 
     gc.collect()
     gc.freeze()
@@ -105,8 +102,8 @@ def _work(request: dict[str, Any], given: dict[str, int], keeper: int) -> int:
     import fcntl
 
     from noria import _native
+    from noria.custom.compile.toolchain import gpu_present
     from noria.custom.guard.serve import Worker
-    from noria.custom.toolchain import gpu_present
 
     os.dup2(given.pop("stdout"), 1)
     os.dup2(given.pop("stderr"), 2)

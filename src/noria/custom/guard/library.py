@@ -13,12 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from noria import _native
+from noria._core.errors import CustomLibraryError, ParserError
+from noria._core.notices import Notice, note_once
 from noria.custom.cpp_function import nested
 from noria.custom.guard import wire
 from noria.custom.guard.arena import OutputArena
-from noria.custom.guard.cases import Params, ParserKind, network_json, params_json
+from noria.custom.guard.call_args import InputsGiven, LoadGiven, ParserGiven
+from noria.custom.guard.call_json import Params, ParserKind, network_json, params_json
 from noria.custom.guard.errors import LibraryDied
-from noria.custom.guard.given import InputsGiven, LoadGiven, ParserGiven
 from noria.custom.guard.messages import notices_from
 from noria.custom.guard.options import GuardMode, GuardOptions
 from noria.custom.guard.process import GuardedProcess
@@ -28,9 +30,7 @@ from noria.custom.guard.trust import TrustStore, content_hash
 from noria.custom.inputs import INPUT_INITIALIZER, InputInitializer
 from noria.custom.validate import CheckedParser
 from noria.custom.validate_maps import CheckedClassifier, CheckedSegmentation
-from noria.errors import CustomLibraryError, ParserError
 from noria.meta import DetectionParams, Detections, Layer, NetworkInfo
-from noria.notices import Notice, note_once
 
 __all__ = ["GuardedLibrary"]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from noria.errors import CustomLibraryError
+from noria._core.errors import CustomLibraryError
 
 __all__ = ["debugged", "limited"]
 

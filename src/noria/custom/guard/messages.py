@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noria.custom.guard.wire import Nonsense, Region, Writer
-from noria.errors import (
+from noria._core.errors import (
     ConfigError,
     CustomLibraryError,
     EngineError,
@@ -22,7 +21,8 @@ from noria.errors import (
     ParserError,
     PluginError,
 )
-from noria.notices import Notice
+from noria._core.notices import Notice
+from noria.custom.guard.wire import Nonsense, Region, Writer
 
 __all__ = ["arrays_in", "error_from", "error_json", "notices_from", "notices_json", "put_arrays"]
 

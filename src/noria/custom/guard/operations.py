@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy.typing as npt
 
-from noria.custom.guard.cases import network_from
+from noria._core.errors import CustomLibraryError
+from noria.custom.guard.call_json import network_from
 from noria.custom.guard.serve import GuardedMap, Worker
-from noria.errors import CustomLibraryError
 
 __all__ = ["initialize", "open_library", "open_parser", "prepare"]
 

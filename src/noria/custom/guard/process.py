@@ -15,6 +15,7 @@ from typing import Any
 import numpy.typing as npt
 
 from noria import _native
+from noria._core.errors import ParserError
 from noria.custom.guard import wire
 from noria.custom.guard.arena import OutputArena
 from noria.custom.guard.crash import Ending, Report, describe, read_report
@@ -26,7 +27,6 @@ from noria.custom.guard.options import GuardOptions
 from noria.custom.guard.sanitizers import sanitizer_of
 from noria.custom.guard.wire import Nonsense, Region, Writer, control_words, new_memory
 from noria.custom.validate import MAX_OBJECTS
-from noria.errors import ParserError
 from noria.meta import Layer, NetworkInfo
 
 __all__ = ["FORGIVEN_AFTER", "GuardedProcess"]

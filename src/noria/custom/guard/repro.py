@@ -19,12 +19,12 @@ from typing import Any, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
-from noria.custom.guard.cases import ParserKind
+from noria._core.errors import CustomLibraryError, NoriaError
+from noria.binary.regular_files import open_regular
+from noria.custom.guard.call_args import CaseKind, Given, given_from, plain_text
+from noria.custom.guard.call_json import ParserKind
 from noria.custom.guard.errors import LibraryDied
-from noria.custom.guard.given import CaseKind, Given, given_from, plain_text
 from noria.custom.guard.options import GuardOptions, crash_folder
-from noria.custom.guard.regular import open_regular
-from noria.errors import CustomLibraryError, NoriaError
 
 __all__ = ["Call", "Case", "CaseSaver", "load_case", "save_case"]
 

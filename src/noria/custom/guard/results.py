@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria import _native
-from noria.custom.guard.cases import ParserKind
+from noria.custom.guard.call_json import ParserKind
 from noria.custom.guard.wire import HAS_ANGLES, HAS_MASKS, Nonsense, Region, Writer
 from noria.custom.validate import MAX_MASK_PIXELS, MAX_MASKS_PIXELS, MAX_OBJECTS, NO_MASK
 from noria.custom.validate_maps import MAX_ATTRIBUTES, MAX_MAP_PIXELS, MAX_TEXT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from noria.custom.elf import ElfError, ElfFile
+from noria.binary.elf import ElfError, ElfFile
 
 __all__ = ["sanitizer_of"]
 

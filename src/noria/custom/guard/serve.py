@@ -11,20 +11,20 @@ import numpy as np
 import numpy.typing as npt
 
 from noria import _native
-from noria.cuda import why_lost
-from noria.custom.checked import Checked
+from noria._core.cuda import why_lost
+from noria._core.errors import ParserError
+from noria._core.notices import Notice
 from noria.custom.cpp_boxes import CheckedCppParser
 from noria.custom.cpp_function import size_of
 from noria.custom.guard import wire
-from noria.custom.guard.cases import ParserKind, network_from, params_from
+from noria.custom.guard.call_json import ParserKind, network_from, params_from
 from noria.custom.guard.messages import arrays_in, error_json, notices_json, put_arrays
 from noria.custom.guard.results import WRITERS
 from noria.custom.guard.tensors import MAP_REGION, CannotShare, Tensors
 from noria.custom.guard.wire import OutOfRoom, Region, Writer, control_words
+from noria.custom.user_calls import Checked
 from noria.custom.validate import MAX_OBJECTS
-from noria.errors import ParserError
 from noria.meta import Layer
-from noria.notices import Notice
 
 if TYPE_CHECKING:
     from noria.custom.library import CustomLibrary

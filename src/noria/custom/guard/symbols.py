@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 
 from noria import _native
-from noria.custom.guard.regular import open_regular
+from noria.binary.regular_files import open_regular
 
 __all__ = ["Mapping", "trace"]
 

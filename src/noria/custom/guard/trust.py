@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from noria._core.errors import CustomLibraryError
 from noria.custom.guard.options import state_folder
-from noria.errors import CustomLibraryError
 
 __all__ = ["TrustStore", "Trusted", "content_hash"]
 

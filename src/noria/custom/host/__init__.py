@@ -5,8 +5,8 @@ native module defines; this package answers them with the objects Python users h
 `noria.plugins`), and presents the library's own classes as Python classes.
 """
 
-from noria.custom.host.loading import open_shared_object
-from noria.custom.host.told import Told, told
-from noria.custom.marks import uses_host
+from noria.binary.header_markers import uses_host
+from noria.host.callback_errors import Told, told
+from noria.host.loading import open_shared_object
 
 __all__ = ["Told", "open_shared_object", "told", "uses_host"]

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from noria.custom.elf import ElfError, ElfFile
-from noria.custom.resolve import find_library
+from noria.binary.elf import ElfError, ElfFile
+from noria.binary.resolve import find_library
 
 __all__ = ["Demand", "demands", "is_nvidia", "undefined_names"]
 

@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from noria import _native
+from noria._core.errors import CustomLibraryError
 from noria.custom.stand_ins.demand import Demand
 from noria.custom.stand_ins.image import ANCHOR, Loaded, build
-from noria.errors import CustomLibraryError
 
 __all__ = ["drain_calls", "supported", "take_place"]
 

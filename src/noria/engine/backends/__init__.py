@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, runtime_checkabl
 
 import numpy.typing as npt
 
+from noria._core.errors import EngineError
 from noria.engine.tensors import Tensor
-from noria.errors import EngineError
 from noria.network.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
-    from noria.engine.whole import PluginCalls, WholeGraph
+    from noria.engine.plugin_graph.plugins_in_runtime import PluginCalls, WholeGraph
 
 __all__ = [
     "BACKENDS",

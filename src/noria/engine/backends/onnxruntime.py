@@ -10,15 +10,15 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime as ort
 
+from noria._core.errors import EngineError
 from noria.engine.backends import RunOptions
 from noria.engine.machine import usable_cores
-from noria.errors import EngineError
 from noria.network.split import WEIGHTS_FILE
 from noria.network.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
     from noria._native import OrtOperators
-    from noria.engine.whole import PluginCalls, WholeGraph
+    from noria.engine.plugin_graph.plugins_in_runtime import PluginCalls, WholeGraph
 
 __all__ = ["SILENT", "backend", "session_options", "spec", "worded"]
 

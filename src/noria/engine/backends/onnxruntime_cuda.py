@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime as ort
 
-from noria.cuda import why_no_gpu
+from noria._core.cuda import why_no_gpu
+from noria._core.errors import EngineError
 from noria.engine.backends import RunOptions
 from noria.engine.backends.onnxruntime import SILENT, session_options, spec, worded
-from noria.errors import EngineError
 
 __all__ = ["backend"]
 

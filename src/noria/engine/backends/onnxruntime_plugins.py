@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from onnx import TensorProto
 
+from noria._core.errors import EngineError
 from noria._native import OrtCall, OrtOperators
-from noria.engine.whole import DOMAIN, PluginCalls, WholeGraph
-from noria.errors import EngineError
+from noria.engine.plugin_graph.plugins_in_runtime import DOMAIN, PluginCalls, WholeGraph
 
 __all__ = ["operators_for"]
 

@@ -17,15 +17,15 @@ import openvino as ov
 import openvino.properties as props
 import openvino.properties.hint as hints
 
+from noria._core.errors import EngineError
 from noria.engine.backends import RunOptions
 from noria.engine.machine import usable_cores
-from noria.errors import EngineError
 from noria.network import wire
 from noria.network.split import WEIGHTS_FILE
 from noria.network.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
-    from noria.engine.whole import PluginCalls, WholeGraph
+    from noria.engine.plugin_graph.plugins_in_runtime import PluginCalls, WholeGraph
 
 __all__ = ["backend"]
 

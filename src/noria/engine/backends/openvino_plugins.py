@@ -12,9 +12,15 @@ from typing import Any
 
 import openvino as ov
 
+from noria._core.errors import EngineError
 from noria._native import address_of
-from noria.engine.whole import DOMAIN, RUN, PluginCalls, PluginNode, WholeGraph
-from noria.errors import EngineError
+from noria.engine.plugin_graph.plugins_in_runtime import (
+    DOMAIN,
+    RUN,
+    PluginCalls,
+    PluginNode,
+    WholeGraph,
+)
 from noria.plugins.evaluate import evaluate
 
 __all__ = ["Operators", "grafted", "without_nodes"]

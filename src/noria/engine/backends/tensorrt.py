@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noria.cuda import CudaTensor, Imported, Stream, driver, why_no_gpu
+from noria._core.cuda import CudaTensor, Imported, Stream, driver, why_no_gpu
+from noria._core.errors import EngineError
 from noria.engine.backends import PluginKey, RunOptions
-from noria.errors import EngineError
 from noria.network.tensor_spec import TensorSpec
 
 try:

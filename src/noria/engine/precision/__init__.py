@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from noria._lazy import lazy
+from noria._core.lazy import lazy
 
 if TYPE_CHECKING:
     from noria.engine.precision.cache import CalibrationTable

@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
+from noria._core.errors import EngineError
 from noria.engine.store import write_atomically
-from noria.errors import EngineError
 
 __all__ = ["DEFAULT_HEADER", "MAX_TABLE_BYTES", "CalibrationTable", "table_header"]
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Literal
 
+from noria._core.errors import EngineError
 from noria.engine.backends import get_backend
 from noria.engine.machine import cpu_flags
-from noria.errors import EngineError
 
 __all__ = ["exact_int8", "fast_fp16", "slow_int8", "unsigned_int8", "weight_bits"]
 

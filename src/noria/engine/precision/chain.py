@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from noria._core.notices import Notice
 from noria.engine.plan_header import Precision
 from noria.engine.precision.capability import fast_fp16, slow_int8
-from noria.notices import Notice
 
 __all__ = ["choose"]
 

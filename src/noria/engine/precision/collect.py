@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noria._core.errors import EngineError
 from noria.engine.backends import DEFAULT_BACKEND, RunOptions, get_backend
 from noria.engine.precision.explicit import activation_names
 from noria.engine.precision.histogram import BINS, Histogram, Method, clip_at
 from noria.engine.precision.prepare import Proto, prepare
 from noria.engine.store import write_atomically
-from noria.errors import EngineError
 from noria.network.network import Network
 
 __all__ = ["ActivationRunner", "Collector"]

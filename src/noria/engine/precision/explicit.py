@@ -13,14 +13,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
+from noria._core.errors import EngineError
+from noria._core.notices import Notice
 from noria.engine.precision.half import HalfReport, Kind, to_half
 from noria.engine.precision.outputs import cast_outputs
 from noria.engine.precision.prepare import Proto, fold_batch_norms, prepare
 from noria.engine.precision.qdq import MIN_OPSET, Layout, QdqReport, to_qdq
 from noria.engine.store import write_atomically
-from noria.errors import EngineError
 from noria.network.network import Network
-from noria.notices import Notice
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
@@ -213,8 +213,8 @@ def export_of(
         EngineError: the config names no model; int8 without a usable `int8-calib-file`.
         ModelError: the model cannot be read or written.
     """
-    from noria.engine.model_source import model_source
     from noria.engine.precision.rules import rules_of
+    from noria.model.source import model_source
 
     source = model_source(cfg)
     if source is None:

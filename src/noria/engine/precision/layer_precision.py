@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from noria.errors import ConfigError
+from noria._core.errors import ConfigError
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig

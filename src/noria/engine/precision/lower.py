@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from noria._core.errors import EngineError, ModelError
+from noria._core.notices import Notice
 from noria.engine.plan_header import Precision
 from noria.engine.precision.capability import (
     fast_fp16,
@@ -14,9 +16,7 @@ from noria.engine.precision.capability import (
 )
 from noria.engine.precision.explicit import export, with_outputs
 from noria.engine.precision.rules import PrecisionRules
-from noria.errors import EngineError, ModelError
 from noria.network.network import Network
-from noria.notices import Notice
 
 __all__ = ["Lowered", "lower", "lower_or_fp32", "tuned_precisions"]
 

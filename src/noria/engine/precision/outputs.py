@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from noria._core.errors import ConfigError, EngineError
+from noria._core.notices import Notice
 from noria.engine.precision.prepare import Proto
-from noria.errors import ConfigError, EngineError
 from noria.network.fresh import fresh
-from noria.notices import Notice
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from noria.errors import ModelError
+from noria._core.errors import ModelError
 from noria.network.fresh import fresh
 
 __all__ = [

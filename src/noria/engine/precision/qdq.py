@@ -16,8 +16,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from noria._core.errors import EngineError
 from noria.engine.precision.prepare import Proto, sort_nodes
-from noria.errors import EngineError
 from noria.network.fresh import fresh
 
 __all__ = ["MIN_OPSET", "WEIGHTED", "Layout", "QdqReport", "to_qdq"]

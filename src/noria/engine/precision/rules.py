@@ -9,6 +9,7 @@ from hashlib import sha256
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
+from noria._core.notices import Notice
 from noria.config.enums import NetworkMode
 from noria.config.model_files import model_paths
 from noria.engine.plan_header import FileRecord, Precision, PrecisionRecord
@@ -17,7 +18,6 @@ from noria.engine.precision.capability import exact_int8, fast_fp16
 from noria.engine.precision.chain import choose
 from noria.engine.precision.layer_precision import dla_layers, layer_precisions
 from noria.engine.precision.outputs import as_text, output_types
-from noria.notices import Notice
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig

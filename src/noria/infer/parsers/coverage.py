@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from noria.errors import ParserError
+from noria._core.errors import ParserError
 from noria.infer.parsers.head import Arrays, Head, Layout, Out, layers_text
 from noria.infer.parsers.scan import to_float32
 from noria.meta.detections import Detections, FloatArray

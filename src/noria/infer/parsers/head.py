@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from noria.errors import ParserError
+from noria._core.errors import ParserError
 from noria.infer.parsers.scan import to_float32
 from noria.meta.detections import Detections
 from noria.meta.layers import (

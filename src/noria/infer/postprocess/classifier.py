@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from noria.errors import ParserError
+from noria._core.errors import ParserError
 from noria.infer.attach import Generation
 from noria.infer.classify import Attribute, BuiltinClassifier, complete_labels
 from noria.infer.items import Items, layers_of

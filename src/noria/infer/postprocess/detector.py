@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from noria.errors import ParserError
+from noria._core.errors import ParserError
 from noria.infer.attach import Attacher, Generation
 from noria.infer.cluster import Clusterer
 from noria.infer.items import Items, layers_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
-from noria.errors import ParserError
+from noria._core.errors import ParserError
 from noria.infer.attach import Generation
 from noria.infer.geometry import ScaleTransform
 from noria.infer.items import Items, layers_of

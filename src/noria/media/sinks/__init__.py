@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from noria.errors import MediaError
+from noria._core.errors import MediaError
 from noria.media.names import url_scheme
 from noria.media.sinks.base import Sink
 from noria.media.sinks.class_maps import ClassMapSink

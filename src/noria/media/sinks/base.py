@@ -9,10 +9,10 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Self
 
-from noria.errors import MediaError
+from noria._core.errors import MediaError
+from noria._core.notices import Level, Notice, note_once
 from noria.media.frame import Frame
 from noria.meta import FrameMeta
-from noria.notices import Level, Notice, note_once
 
 __all__ = ["Sink", "make_folder", "renamed_to", "write_error"]
 

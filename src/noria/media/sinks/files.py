@@ -8,7 +8,7 @@ import os
 import stat
 from pathlib import Path
 
-from noria.errors import MediaError
+from noria._core.errors import MediaError
 
 __all__ = ["create", "write_all", "write_file"]
 

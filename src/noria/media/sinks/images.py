@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from noria.errors import MediaError
+from noria._core.errors import MediaError
 from noria.media.frame import Frame, PixelFormat
 from noria.media.pixels import to_rgb
 from noria.media.sinks.base import Sink, make_folder, spare_source

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from noria.errors import MediaError
+from noria._core.errors import MediaError
 from noria.media.frame import Frame
 from noria.media.sinks.base import Sink, make_folder, write_error
 from noria.media.sinks.extras import object_extras, segmentation_dict, to_json

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from noria.errors import MediaError
+from noria._core.errors import MediaError
 from noria.media.frame import Frame
 from noria.media.names import url_scheme
 from noria.media.sources.images import IMAGE_SUFFIXES

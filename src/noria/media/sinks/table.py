@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from noria.errors import MediaError
+from noria._core.errors import MediaError
 from noria.media.frame import Frame
 from noria.media.sinks.base import Sink, make_folder, renamed_to, write_error
 from noria.media.sinks.files import create

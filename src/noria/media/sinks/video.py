@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from noria.errors import MediaError
+from noria._core.errors import MediaError
 from noria.media.frame import Frame, PixelFormat
 from noria.media.pixels import is_full, matrix_code, plane_array, to_av
 from noria.media.sinks.base import Sink, make_folder, renamed_to, write_error

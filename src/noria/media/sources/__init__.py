@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote, urlsplit
 
-from noria.errors import MediaError
+from noria._core.errors import MediaError
 from noria.media.names import nearest_file, url_name, url_scheme
 from noria.media.sources.arrays import ArraySource, as_frame
 from noria.media.sources.base import Source

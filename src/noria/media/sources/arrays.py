@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from noria.errors import MediaError
+from noria._core.errors import MediaError
 from noria.media.frame import Frame, PixelFormat
 from noria.media.sources.base import Source
 

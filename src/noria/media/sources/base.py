@@ -8,8 +8,8 @@ from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Self
 
+from noria._core.notices import Level, Notice, note_once
 from noria.media.frame import Frame
-from noria.notices import Level, Notice, note_once
 
 __all__ = ["Source"]
 

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterable
 from time import monotonic_ns
 from typing import Any
 
-from noria.errors import MediaError
+from noria._core.errors import MediaError
 from noria.media.frame import Frame
 from noria.media.pixels import FrameReader
 from noria.media.sources.base import Source

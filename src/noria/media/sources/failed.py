@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from noria.errors import NoriaError
+from noria._core.errors import NoriaError
+from noria._core.notices import Notice
 from noria.media.frame import Frame
 from noria.media.sources.base import Source
-from noria.notices import Notice
 
 __all__ = ["FailedSource"]
 

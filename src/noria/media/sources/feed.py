@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from time import monotonic
 from typing import Any
 
-from noria.errors import MediaError
+from noria._core.errors import MediaError
 from noria.media.sources.decoded import reason_of
 
 __all__ = ["Connect", "Feed", "Lost", "PipeFile"]

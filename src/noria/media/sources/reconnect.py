@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 from time import monotonic
 
-from noria.notices import Notice
+from noria._core.notices import Notice
 
 __all__ = ["AWAY", "Losses", "ReconnectPolicy"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from time import monotonic
 from typing import Any
 
-from noria.errors import MediaError
+from noria._core.errors import MediaError
 from noria.media.sources.decoded import DecodedSource, pick_stream
 from noria.media.sources.feed import Connect, Feed, Lost, PipeFile
 from noria.media.sources.reconnect import Losses, ReconnectPolicy

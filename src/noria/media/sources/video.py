@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
-from noria.errors import MediaError
+from noria._core.errors import MediaError
 from noria.media.names import sniff
 from noria.media.sources.decoded import DecodedSource, pick_stream, reason_of
 

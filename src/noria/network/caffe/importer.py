@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
-from noria.errors import ModelError
+from noria._core.errors import ModelError
 from noria.network.caffe.layers import INPUTS, LOWERINGS, TRAINING_ONLY
 from noria.network.caffe.lowering import Lowering
 from noria.network.caffe.net import Layer, Net, read_net

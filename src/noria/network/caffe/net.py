@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from noria.errors import ModelError
+from noria._core.errors import ModelError
 from noria.network.caffe.prototxt import Message, Scalar
 from noria.network.caffe.reading import Fields
 

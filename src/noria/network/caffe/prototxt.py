@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from noria.errors import ModelError
+from noria._core.errors import ModelError
 
 __all__ = ["Message", "Scalar", "read_prototxt"]
 

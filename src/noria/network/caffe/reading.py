@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from noria.errors import ModelError
+from noria._core.errors import ModelError
 from noria.network.caffe.prototxt import Message, Scalar
 
 __all__ = ["Fields"]

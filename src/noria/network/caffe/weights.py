@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noria.errors import ModelError
+from noria._core.errors import ModelError
 from noria.network.model_bytes import foreign
 from noria.network.wire import WireError, doubles, fields, floats, signed, text, varints
 

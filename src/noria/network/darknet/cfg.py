@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import dataclass, field
 
-from noria.errors import ModelError
+from noria._core.errors import ModelError
 
 __all__ = ["Section", "read_cfg"]
 

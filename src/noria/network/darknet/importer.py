@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
-from noria.errors import ModelError
+from noria._core.errors import ModelError
 from noria.network.darknet.cfg import Section, read_cfg
 from noria.network.darknet.layers import HEADS, LOWERINGS
 from noria.network.darknet.lowering import Lowering

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from noria.errors import ModelError
+from noria._core.errors import ModelError
 from noria.network.model_bytes import foreign
 from noria.network.sniff import HEAD_BYTES, looks_like
 

@@ -8,7 +8,7 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from noria.errors import ModelError
+from noria._core.errors import ModelError
 from noria.network.graph_builder import BATCH, Blob, GraphBuilder, shape_text
 from noria.network.model_bytes import read_model_file, sha256_of
 from noria.network.network import Network

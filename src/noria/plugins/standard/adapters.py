@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from noria.errors import ModelError
+from noria._core.errors import ModelError
 from noria.plugins.base import IPluginV2, IPluginV2DynamicExt, IPluginV2Ext, IPluginV2IOExt
 from noria.plugins.calls import none_in_scripts
 from noria.plugins.creators import IPluginCreator, IPluginCreatorV3One

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from noria.errors import ModelError
+from noria._core.errors import ModelError
 from noria.plugins.types import PluginField, PluginFieldCollection, PluginFieldType
 
 __all__ = ["REQUIRED", "Field", "Given", "floats", "integer", "integers", "number", "text"]

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from noria.errors import ModelError
+from noria._core.errors import ModelError
 from noria.plugins.expressions import Arithmetic, DimsExprs, IDimensionExpr, IExprBuilder
 from noria.plugins.standard.decompose import Decomposition
 from noria.plugins.standard.fields import Field, Given

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from noria.plugins.types import DataType
-from noria.trt.enums import ActivationType, ElementWiseOperation, ScaleMode, UnaryOperation
-from noria.trt.layer import ILayer, param, weights_param
+from noria.trt.api.enums import ActivationType, ElementWiseOperation, ScaleMode, UnaryOperation
+from noria.trt.layers.base import ILayer, param, weights_param
 
 
 class IActivationLayer(ILayer):

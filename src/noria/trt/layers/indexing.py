@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from noria.plugins.types import DataType
-from noria.trt.enums import BoundingBoxFormat, GatherMode, ScatterMode, TopKOperation
-from noria.trt.layer import ILayer, param
+from noria.trt.api.enums import BoundingBoxFormat, GatherMode, ScatterMode, TopKOperation
+from noria.trt.layers.base import ILayer, param
 
 
 class IGatherLayer(ILayer):

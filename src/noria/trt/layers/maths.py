@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from noria.plugins.types import DataType
-from noria.trt.enums import CumulativeOperation, MatrixOperation, ReduceOperation
-from noria.trt.layer import ILayer, param
+from noria.trt.api.enums import CumulativeOperation, MatrixOperation, ReduceOperation
+from noria.trt.layers.base import ILayer, param
 
 
 class IMatrixMultiplyLayer(ILayer):

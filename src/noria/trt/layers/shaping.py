@@ -7,8 +7,8 @@ from typing import Any
 
 from noria.plugins.dims import Dims
 from noria.plugins.types import DataType
-from noria.trt.dims import Permutation
-from noria.trt.enums import (
+from noria.trt.api.dims import Permutation
+from noria.trt.api.enums import (
     FillOperation,
     InterpolationMode,
     ResizeCoordinateTransformation,
@@ -16,7 +16,7 @@ from noria.trt.enums import (
     ResizeSelector,
     SampleMode,
 )
-from noria.trt.layer import ILayer, param, weights_param
+from noria.trt.layers.base import ILayer, param, weights_param
 
 
 def _dims(key: str, doc: str = "") -> Any:

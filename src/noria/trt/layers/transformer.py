@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from noria.plugins.dims import Dims
 from noria.plugins.types import DataType
-from noria.trt.compat import Span, versioned
-from noria.trt.enums import (
+from noria.trt.api.enums import (
     AttentionIOForm,
     AttentionNormalizationOp,
     CausalMaskKind,
@@ -16,12 +15,13 @@ from noria.trt.enums import (
     KVCacheMode,
     MoEActType,
 )
-from noria.trt.layer import ILayer, param
-from noria.trt.strict import Strict, kept
-from noria.trt.tensor import ITensor
+from noria.trt.api.strict import Strict, kept
+from noria.trt.api.tensor import ITensor
+from noria.trt.layers.base import ILayer, param
+from noria.trt.release import Span, versioned
 
 if TYPE_CHECKING:
-    from noria.trt.network import INetworkDefinition
+    from noria.trt.api.network import INetworkDefinition
 
 _11 = Span(since=(11, 0))
 _RANKS = Span(since=(10, 16))

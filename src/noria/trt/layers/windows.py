@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from noria.plugins.dims import Dims, DimsHW
-from noria.trt.compat import Span, versioned
-from noria.trt.enums import PaddingMode, PoolingType
-from noria.trt.layer import ILayer, param, weights_param
+from noria.trt.api.enums import PaddingMode, PoolingType
+from noria.trt.layers.base import ILayer, param, weights_param
+from noria.trt.release import Span, versioned
 
 _GONE = Span(removed=(10, 0), deprecated=(8, 0), instead="the name that ends in _nd")
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from noria.trt.layer import ILayer
+from noria.trt.layers.base import ILayer
 from noria.trt.lowering.convolution import _given
 from noria.trt.lowering.fragment import Fragment, LoweringError, lowers
 
@@ -149,6 +149,6 @@ def identity(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 
 @lowers("CAST")
 def cast(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
-    from noria.trt.types import elem_of
+    from noria.trt.api.types import elem_of
 
     return [f.op("Cast", _given(inputs, 0), to=elem_of(layer._params["to_type"]))]

@@ -1,10 +1,10 @@
-"""Loops and conditionals. What is inside a loop is put together by `noria.trt.loop_body`."""
+"""Loops and conditionals. `noria.trt.lowering.loop_body` makes the bodies of loops."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from noria.trt.layer import ILayer
+from noria.trt.layers.base import ILayer
 from noria.trt.lowering.convolution import _given
 from noria.trt.lowering.fragment import Fragment, LoweringError, lowers
 from noria.trt.shapes.info import TensorInfo

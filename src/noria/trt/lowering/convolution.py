@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from noria.trt.layer import ILayer
+from noria.trt.layers.base import ILayer
 from noria.trt.lowering.fragment import Fragment, LoweringError, lowers
 
 Inputs = list["str | None"]

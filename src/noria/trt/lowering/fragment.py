@@ -13,7 +13,7 @@ from noria.trt.shapes.infer import InferenceError, infer_node
 from noria.trt.shapes.info import MAX_VALUES, Axes, TensorInfo
 
 if TYPE_CHECKING:
-    from noria.trt.layer import ILayer
+    from noria.trt.layers.base import ILayer
 
 __all__ = ["Fragment", "LoweringError", "lowering_of", "lowers"]
 
@@ -51,7 +51,7 @@ def lowering_of(layer_type: str) -> Lowering:
     if "CONVOLUTION" not in _LOWERINGS:
         for family in _FAMILIES:
             importlib.import_module(f"noria.trt.lowering.{family}")
-        importlib.import_module("noria.trt.plugin_layers")
+        importlib.import_module("noria.trt.api.plugin_layers")
     if layer_type not in _LOWERINGS:
         raise LoweringError(f"layers of type {layer_type} have no meaning on the CPU")
     return _LOWERINGS[layer_type]

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from noria.trt.compat import generation
-from noria.trt.layer import ILayer
+from noria.trt.layers.base import ILayer
 from noria.trt.lowering.convolution import _given
 from noria.trt.lowering.fragment import Fragment, LoweringError, lowers
+from noria.trt.release import generation
 from noria.trt.shapes.info import Axes
 
 Inputs = list["str | None"]
@@ -137,7 +137,7 @@ def fill(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 
     Inputs: 0 shape, 1 alpha, 2 beta, instead of the attributes. Source: tensorrt-api spec 3.4.
     """
-    from noria.trt.types import elem_of
+    from noria.trt.api.types import elem_of
 
     kind = layer._params["to_type"]
     if inputs and inputs[0] is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from noria.trt.layer import ILayer
+from noria.trt.layers.base import ILayer
 from noria.trt.lowering.convolution import _given
 from noria.trt.lowering.fragment import Fragment, LoweringError, lowers
 

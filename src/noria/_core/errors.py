@@ -1,0 +1,129 @@
+"""What goes wrong, said so that it can be put right.
+
+Every error names what was found and where, what must be instead, and how to fix it.
+The exit codes are those of the command line (`docs/cli/index.md`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from noria._core.notices import Notice
+
+__all__ = [
+    "ConfigError",
+    "CustomLibraryError",
+    "EngineError",
+    "GeometryError",
+    "MediaError",
+    "MissingExtraError",
+    "ModelError",
+    "NoriaError",
+    "ParserError",
+    "PluginError",
+    "StrictError",
+]
+
+
+PUBLIC_MODULE = "noria.errors"
+
+
+class NoriaError(Exception):
+    """Base of all errors that noria raises on purpose.
+
+    Args:
+        found: one sentence, what is wrong, with the offending value in it.
+        where: `file:line`, key, layer, node or function it is about.
+        expected: what must be there instead.
+        fix: how to get there; one hint or several.
+
+    Attributes:
+        notices: what was decided before it; often why it came to this.
+    """
+
+    exit_code = 1
+
+    def __init_subclass__(cls) -> None:
+        if cls.__module__ == __name__:
+            cls.__module__ = PUBLIC_MODULE  # tracebacks and pickles name the public module
+
+    def __init__(
+        self,
+        found: str,
+        *,
+        where: str | None = None,
+        expected: str | None = None,
+        fix: str | Sequence[str] | None = None,
+    ) -> None:
+        self.found = found
+        self.where = where
+        self.expected = expected
+        self.fix = [fix] if isinstance(fix, str) else list(fix or ())
+        self.notices: list[Notice] = []
+        super().__init__(self._render())
+
+    def _render(self) -> str:
+        lines = [f"{self.where}: {self.found}" if self.where else self.found]
+        if self.expected:
+            lines.append(f"  expected {self.expected}")
+        lines += [f"  {hint}" for hint in self.fix]
+        return "\n".join(lines)
+
+
+NoriaError.__module__ = PUBLIC_MODULE
+
+
+class ConfigError(NoriaError):
+    """A configuration file cannot be read, or a value in it is refused."""
+
+    exit_code = 3
+
+
+class ModelError(NoriaError):
+    """A model file is missing, damaged, or of a kind that cannot be used."""
+
+    exit_code = 4
+
+
+class EngineError(NoriaError):
+    """A plan cannot be built, read or run."""
+
+    exit_code = 4
+
+
+class PluginError(EngineError):
+    """A plugin failed, returned what it may not, or is not there."""
+
+    exit_code = 5
+
+
+class CustomLibraryError(NoriaError):
+    """A user's library cannot be loaded, or lacks what the config names."""
+
+    exit_code = 5
+
+
+class ParserError(CustomLibraryError):
+    """A parser failed, or returned something that is not a detection result."""
+
+
+class MediaError(NoriaError):
+    """A source cannot be read, or a sink cannot be written."""
+
+    exit_code = 6
+
+
+class GeometryError(NoriaError):
+    """A picture or crop without area."""
+
+
+class StrictError(NoriaError):
+    """`--strict`: a fallback was needed and is not allowed."""
+
+    exit_code = 7
+
+
+class MissingExtraError(NoriaError, ModuleNotFoundError):
+    """An optional package is not installed; `fix` names the extra to install."""

@@ -1,0 +1,37 @@
+"""Whether the native core fits the Python code beside it, told once and clearly on import."""
+
+from __future__ import annotations
+
+import os
+
+from noria._native_api import NATIVE_API
+
+__all__ = ["check_native"]
+
+
+def check_native() -> None:
+    """Compare what the core was compiled as with what is expected: no file is read for it.
+
+    Raises:
+        ImportError: there is no core, it cannot be loaded, or it is of other sources.
+    """
+    try:
+        from noria import _native
+    except ImportError as error:
+        text = f"noria's native core cannot be loaded: {error}\n  {_advice()}"
+        raise ImportError(text, name="noria._native") from error
+    made = getattr(_native, "native_api", lambda: "none")()
+    if made != NATIVE_API:
+        raise ImportError(
+            "noria's native core was compiled from other sources than the Python code beside it "
+            f"(its functions are {made}, expected {NATIVE_API})\n  {_advice()}",
+            name="noria._native",
+            path=_native.__file__,
+        )
+
+
+def _advice() -> str:
+    checkout = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
+    if os.path.isfile(os.path.join(checkout, "CMakeLists.txt")):
+        return f"run `make build` in {checkout}"
+    return "install noria again: pip install --force-reinstall noria"

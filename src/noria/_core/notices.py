@@ -1,0 +1,101 @@
+"""Decisions worth telling: fallbacks, overrides, rebuilds, ignored keys.
+
+They are data on the result they belong to (`ModelConfig.notices`, `Plan.decisions`,
+`CustomLibrary.decisions`, `Inferencer.notices`, `Pipeline.notices`), or on the error that came
+instead (`NoriaError.notices`), printed once by the command line. `open_pipeline` passes the
+warnings among them to Python's `warnings`, as `NoriaWarning`. `--strict` turns warnings into
+errors.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from noria._core.errors import NoriaError, StrictError
+
+__all__ = [
+    "Level",
+    "NoriaWarning",
+    "Notice",
+    "note_once",
+    "refuse_warnings",
+    "told_by_errors",
+    "warn_of",
+]
+
+Level = Literal["info", "warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One decision that was taken on the user's behalf.
+
+    `level` is `info` (a choice, for the record) or `warning` (something asked for does not happen
+    as asked: a fallback, an ignored key, a dropped result).
+    """
+
+    level: Level
+    message: str
+    where: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.message}" if self.where else self.message
+
+
+class NoriaWarning(UserWarning):
+    """A notice of level `warning`, where Python's `warnings` show it."""
+
+
+def note_once(notices: list[Notice], level: Level, message: str, where: str | None = None) -> None:
+    """Append a notice unless the same one is already there."""
+    notice = Notice(level, message, where)
+    if notice not in notices:
+        notices.append(notice)
+
+
+def refuse_warnings(notices: Iterable[Notice]) -> None:
+    """Raise for the warnings among `notices` (`--strict`).
+
+    Raises:
+        StrictError: naming every warning, if there is one.
+    """
+    warnings = [str(n) for n in notices if n.level == "warning"]
+    if warnings:
+        raise StrictError(
+            f"--strict refuses {len(warnings)} warning(s)",
+            fix=[*warnings, "mend them, or run without --strict"],
+        )
+
+
+@contextmanager
+def told_by_errors(*notices: Iterable[Notice]) -> Iterator[None]:
+    """Put what is in `notices` when a `NoriaError` leaves the block before its own notices."""
+    try:
+        yield
+    except NoriaError as error:
+        before = (notice for some in notices for notice in some)
+        error.notices = list(dict.fromkeys([*before, *error.notices]))
+        raise
+
+
+def warn_of(notices: Iterable[Notice]) -> None:
+    """Show the warnings among `notices` as `NoriaWarning`, at the line that called noria.
+
+    Raises:
+        NoriaWarning: the filters of `warnings` make errors of them.
+    """
+    package = f"{Path(__file__).parents[1]}{os.sep}"
+    level, frame = 1, sys._getframe()
+    while frame is not None and frame.f_code.co_filename.startswith(package):
+        level += 1
+        frame = frame.f_back  # type: ignore[assignment]
+    for notice in notices:
+        if notice.level == "warning":
+            warnings.warn(str(notice), NoriaWarning, stacklevel=level)

@@ -1,0 +1,221 @@
+"""Which functions of a C++ library the host would call, and what their symbols tell.
+
+A function with C linkage has no parameters in its symbol: fixed names are certain, others are told
+by their name, which is a convention. Source: custom-library spec 2.2, 2.3.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from noria.binary.elf import ElfFile
+from noria.binary.symbol_names import demangled
+
+__all__ = [
+    "FIXED",
+    "KINDS",
+    "EntryPoint",
+    "Kind",
+    "entry_points",
+    "filled",
+    "returns_boxes",
+    "standing",
+    "without_c_linkage",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of entry point.
+
+    Attributes:
+        key: the key that names it, None for functions of fixed name.
+        signature: its type, without the function's name.
+        called: when, how often, and in which thread.
+    """
+
+    name: str
+    key: str | None
+    signature: str
+    called: str
+
+
+_LAYERS = "const std::vector<NvDsInferLayerInfo>&, const NvDsInferNetworkInfo&"
+_FRAME = "once per frame or object, in the thread that runs the model's outputs, one at a time"
+_BUILD = "once per build of an engine, in the thread that starts the model"
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Kind(
+            "detector",
+            "parse-bbox-func-name",
+            f"bool ({_LAYERS}, const NvDsInferParseDetectionParams&, "
+            "std::vector<NvDsInferObjectDetectionInfo>&)",
+            _FRAME,
+        ),
+        Kind(
+            "instance segmentation",
+            "parse-bbox-instance-mask-func-name",
+            f"bool ({_LAYERS}, const NvDsInferParseDetectionParams&, "
+            "std::vector<NvDsInferInstanceMaskInfo>&)",
+            _FRAME,
+        ),
+        Kind(
+            "classifier",
+            "parse-classifier-func-name",
+            f"bool ({_LAYERS}, float, std::vector<NvDsInferAttribute>&, std::string&)",
+            _FRAME,
+        ),
+        Kind(
+            "segmentation",
+            "parse-segmentation-func-name",
+            f"bool ({_LAYERS}, float, unsigned int, int*, float*&)",
+            _FRAME,
+        ),
+        Kind(
+            "engine creator",
+            "engine-create-func-name",
+            "bool (nvinfer1::IBuilder*, nvinfer1::IBuilderConfig*, "
+            "const NvDsInferContextInitParams*, nvinfer1::DataType, nvinfer1::ICudaEngine*&)",
+            _BUILD,
+        ),
+        Kind(
+            "input initialiser",
+            None,
+            f"bool ({_LAYERS}, unsigned int)",
+            "once per start, in the thread that starts the model, if it has more than one input",
+        ),
+        Kind(
+            "old engine creator",
+            None,
+            "bool (nvinfer1::IBuilder*, NvDsInferContextInitParams*, nvinfer1::DataType, "
+            "nvinfer1::ICudaEngine*&)",
+            _BUILD + ", if engine-create-func-name is not set",
+        ),
+        Kind(
+            "model parser",
+            None,
+            "IModelParser* (const NvDsInferContextInitParams*)",
+            _BUILD + ", if no engine creator is there",
+        ),
+        Kind(
+            "plugin factory",
+            None,
+            "bool (factory&, NvDsInferPluginFactoryType&) / void (factory&)",
+            "around the reading of a Caffe or UFF model, or of an engine",
+        ),
+    )
+}
+
+FIXED: dict[str, str] = {
+    "NvDsInferInitializeInputLayers": "input initialiser",
+    "NvDsInferCudaEngineGet": "old engine creator",
+    "NvDsInferCreateModelParser": "model parser",
+    "NvDsInferPluginFactoryCaffeGet": "plugin factory",
+    "NvDsInferPluginFactoryCaffeDestroy": "plugin factory",
+    "NvDsInferPluginFactoryUffGet": "plugin factory",
+    "NvDsInferPluginFactoryUffDestroy": "plugin factory",
+    "NvDsInferPluginFactoryRuntimeGet": "plugin factory",
+    "NvDsInferPluginFactoryRuntimeDestroy": "plugin factory",
+}
+
+# By convention of the public collections; the first that fits.
+_BY_NAME: tuple[tuple[str, str], ...] = (
+    (r"EngineGet|CreateEngine|EngineCreate", "engine creator"),
+    (r"Classif(i)?er|Softmax|NVPlate", "classifier"),
+    (r"SemSeg|Segformer|ChangeNet|Segmentation", "segmentation"),
+    (r"Mask|Mrcnn", "instance segmentation"),
+    (r"[Pp]arse", "detector"),
+)
+_DEVICE = re.compile(r"(_cuda|Cuda)$")
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPoint:
+    """A function that the host would call.
+
+    Attributes:
+        certain: its name is fixed; else its kind is a guess by its name.
+        device: by convention of its name, it takes pointers to GPU memory.
+    """
+
+    name: str
+    kind: str
+    certain: bool
+    device: bool = False
+
+    @property
+    def about(self) -> Kind:
+        return KINDS[self.kind]
+
+
+def entry_points(elf: ElfFile) -> list[EntryPoint]:
+    """The entry points among the exported functions: fixed names first, then by name."""
+    names = sorted(n for n in elf.functions() if not n.startswith("_"))
+    found = [EntryPoint(name, FIXED[name], True) for name in names if name in FIXED]
+    for name in names:
+        if name in FIXED or not _may_be(name):
+            continue
+        if kind := _kind_of(name):
+            found.append(EntryPoint(name, kind, False, device=bool(_DEVICE.search(name))))
+    return found
+
+
+# Types whose vectors a library instantiates: what its parsers fill.
+_FILLED = {
+    "NvDsInferObjectDetectionInfo": "detector",
+    "NvDsInferParseObjectInfo": "detector",
+    "NvDsInferInstanceMaskInfo": "instance segmentation",
+    "NvDsInferAttribute": "classifier",
+}
+
+
+def filled(elf: ElfFile) -> tuple[str, ...]:
+    """Kinds of parsers that its code must have, by the vectors that it instantiates."""
+    text = "\n".join(s.name for s in elf.symbols)
+    return tuple(
+        dict.fromkeys(
+            kind for type_, kind in _FILLED.items() if re.search(rf"vectorI\d+{type_}", text)
+        )
+    )
+
+
+def returns_boxes(elf: ElfFile) -> bool:
+    """Whether it seems to have a detector parser: by name, or by the vectors in its code."""
+    return "detector" in filled(elf) or any(p.kind == "detector" for p in entry_points(elf))
+
+
+def without_c_linkage(elf: ElfFile) -> list[str]:
+    """Names of functions that would be entry points, had they C linkage, sorted."""
+    found = set()
+    for symbol in elf.functions():
+        if symbol.startswith("_Z"):
+            name, mark, _ = demangled(symbol).partition("(")
+            if mark and name.isidentifier() and (name in FIXED or _may_be(name)):
+                found.add(name)
+    return sorted(found - set(elf.functions()))
+
+
+def standing(name: str, wanted: str) -> tuple[int, str]:
+    """How badly a function's name fits a kind, from 0, and what it is by its name instead; see
+    `missing_name_hints`."""
+    if _DEVICE.search(name):
+        return 3, "for GPU memory by its name"
+    kind = FIXED.get(name) or _kind_of(name)
+    if kind == wanted:
+        return 0, ""
+    # any parser may be called Parse…: that it is a detector's is a guess
+    if kind is None or (kind == "detector" and wanted != "engine creator"):
+        return 1, ""
+    key = KINDS[kind].key
+    what = f"by its name for {key}" if key else f"which is the {kind} without any key"
+    return 2, what
+
+
+def _kind_of(name: str) -> str | None:
+    return next((k for pattern, k in _BY_NAME if re.search(pattern, name)), None)
+
+
+def _may_be(name: str) -> bool:
+    return "parse" in name.lower() or bool(re.search(_BY_NAME[0][0], name))

@@ -1,0 +1,260 @@
+"""The whole of trtexec."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noria._core.errors import EngineError, NoriaError
+from noria.cli.trtexec.blocks import print_blocks
+from noria.cli.trtexec.engine import engine_for
+from noria.cli.trtexec.inference import input_values, run_timed
+from noria.cli.trtexec.log import Log
+from noria.cli.trtexec.options import BadCommandLine, Options, help_text, parse
+from noria.cli.trtexec.report import (
+    check_export,
+    export_json,
+    layer_info,
+    output_rows,
+    print_outputs,
+    print_performance,
+    print_profile,
+    profile_rows,
+    time_rows,
+)
+from noria.cli.trtexec.shapes import Profile
+from noria.engine.backends import RunOptions
+from noria.engine.plan import Plan
+
+__all__ = ["trtexec"]
+
+_PROFILE_RUNS = 50
+Array = npt.NDArray[Any]
+
+
+def trtexec(words: Sequence[str], load_plugins: Callable[[Path], object] | None = None) -> int:
+    """Do what trtexec does with the command line `words`; returns the exit status, 0 or 1.
+
+    Args:
+        load_plugins: makes the plugins of a library known; None refuses libraries.
+    """
+    log = Log(words)
+    log.running()
+    try:
+        options = parse(words)
+    except BadCommandLine as error:
+        log.error(str(error))
+        print(help_text())
+        return log.ended(False)
+    if not words or options.has("help") or options.has("h"):
+        print(help_text())
+        return log.ended(True)
+    log.verbose_too = options.has("verbose")
+    try:
+        if options.has("getPlanVersionOnly"):
+            _print_plan_version(options)
+            return log.ended(True)
+        _check_targets(options)
+        print_blocks(log, options)
+        for word, reason in options.without_effect.items():
+            log.warning(f"{word} has no effect: {reason}")
+        log.info('"GPU" in this report names the compute stage: here the CPU computes.')
+        _load_plugins(options, log, load_plugins)
+        try:
+            plan, profile = engine_for(options, log)
+        except NoriaError as error:
+            log.error(str(error))
+            log.error("Engine set up failed")
+            return log.ended(False)
+        _run(plan, profile, options, log)
+    except NoriaError as error:
+        log.error(str(error))
+        return log.ended(False)
+    except MemoryError:
+        log.error("out of memory")
+        return log.ended(False)
+    return log.ended(True)
+
+
+def _check_targets(options: Options) -> None:
+    """Refuse files that cannot be meant, before anything is built.
+
+    Raises:
+        EngineError: two options write one file, a folder is missing, or what stands there is of
+            another kind, see `check_export`. `Plan.save` looks again what --saveEngine replaces.
+    """
+    names = ("saveEngine", "exportTimes", "exportOutput", "exportProfile", "exportLayerInfo")
+    taken: dict[Path, str] = {}
+    for name in names:
+        path = options.path(name)
+        if path is None:
+            continue
+        if name != "saveEngine":
+            check_export(path)
+        elif not path.parent.is_dir():
+            raise EngineError("there is no such folder", where=str(path.parent), fix="make it")
+        real = path.resolve()
+        other = taken.setdefault(real, name)
+        if other != name and (path.is_file() or not path.exists()):  # a pipe may take them all
+            raise EngineError(
+                f"--{other} and --{name} write the same file",
+                where=str(path),
+                fix="give each a file of its own",
+            )
+
+
+def _load_plugins(
+    options: Options, log: Log, load_plugins: Callable[[Path], object] | None
+) -> None:
+    log.info("Loading standard plugins")
+    for library in options.libraries:
+        log.info(f"Loading supplied plugin library: {library}")
+        if load_plugins is None:
+            raise EngineError("plugin libraries cannot be loaded here", where=str(library))
+        load_plugins(library)
+
+
+def _print_plan_version(options: Options) -> None:
+    path = options.path("loadEngine")
+    if path is None:
+        raise EngineError("--getPlanVersionOnly needs --loadEngine=FILE")
+    try:
+        with open(path, "rb") as file:
+            head = file.read(28)
+    except OSError as error:
+        raise EngineError(f"cannot be read: {error.strerror}", where=str(path)) from error
+    if head[:4] == b"ftrt" and len(head) == 28:
+        version = ".".join(map(str, head[24:28]))
+        print(f"Plan was created with TensorRT version {version}")
+        return
+    header = Plan.load(path).header
+    runtime = header.runtime
+    print(f"Plan was created with noria version {header.noria}, {runtime.name} {runtime.version}")
+
+
+def _run(plan: Plan, profile: Profile, options: Options, log: Log) -> None:
+    layers = None
+    if options.has("dumpLayerInfo") or options.has("exportLayerInfo"):
+        from noria.engine.layers import layers_of
+
+        layers = layer_info(plan, layers_of(plan), options.text("profilingVerbosity"))
+    if layers is not None and options.has("dumpLayerInfo"):
+        log.info("Layer Information:")
+        for line in json.dumps(layers, indent=1).splitlines():
+            log.info(line)
+    if layers is not None and (path := options.path("exportLayerInfo")):
+        export_json(path, layers)
+    if options.skip_inference:
+        log.info("Skipped inference phase since --skipInference is added.")
+        return
+    started = perf_counter()
+    streams = options.streams if options.has("infStreams") or options.has("streams") else None
+    if streams is None and plan.run_options().streams > 1:
+        streams = 1  # tuned for several, measured with one, as trtexec does
+    spinning = options.has("useSpinWait")
+    with plan.open_session(
+        threads=options.threads, streams=streams, spinning=spinning or None
+    ) as session:
+        log.info(f"Engine deserialized in {perf_counter() - started:.6g} sec.")
+        runner = session.runner
+        feeds = _feeds(plan, profile, options, log)
+        for spec in runner.outputs:
+            known = [d if isinstance(d, int) else _batch(profile) if i == 0 else None
+                     for i, d in enumerate(spec.shape)]  # fmt: skip
+            if None in known:
+                log.info(
+                    f"Output binding for {spec.name} is dynamic and will be created during "
+                    "execution using OutputAllocator."
+                )
+            else:
+                text = "x".join(map(str, known))
+                log.info(f"Output binding for {spec.name} with dimensions {text} is created.")
+        log.info("Starting inference")
+        measured = run_timed(runner, feeds, options)
+        implicit = options.batch or 1 if options.has("deploy") or options.has("uff") else 1
+        print_performance(log, measured, options, implicit)
+        run_options = session.options
+    if options.has("dumpOutput"):
+        print_outputs(log, measured.outputs)
+    if path := options.path("exportOutput"):
+        export_json(path, output_rows(measured.outputs))
+    if path := options.path("exportTimes"):
+        export_json(path, time_rows(measured.queries))
+    if options.has("dumpProfile") or options.has("exportProfile"):
+        _profile(plan, run_options, feeds, len(measured.queries), options, log)
+
+
+def _profile(
+    plan: Plan,
+    run_options: RunOptions,
+    feeds: dict[str, Array],
+    runs: int,
+    options: Options,
+    log: Log,
+) -> None:
+    from noria.engine.layer_times import layer_times
+
+    runs = max(1, min(_PROFILE_RUNS, runs))
+    try:
+        times = layer_times(plan, run_options, feeds, runs)
+    except EngineError as error:  # everything else was measured
+        log.warning(f"no profile of the layers: {error.found}")
+        return
+    if options.has("dumpProfile"):
+        print_profile(log, times, runs)
+    if path := options.path("exportProfile"):
+        export_json(path, profile_rows(times, runs))
+
+
+def _batch(profile: Profile) -> int | None:
+    first = next(iter(profile.shapes.values()))
+    return first[0] if first else None
+
+
+def _feeds(plan: Plan, profile: Profile, options: Options, log: Log) -> dict[str, Array]:
+    """Values of the inputs: from files, else random.
+
+    Raises:
+        EngineError: a file is missing, of another size, or for no input.
+    """
+    rng = np.random.default_rng(0)
+    unknown = options.inputs.keys() - {spec.name for spec in plan.inputs}
+    if unknown:
+        raise EngineError(
+            f"--loadInputs: no input is called {', '.join(sorted(unknown))}",
+            expected=", ".join(spec.name for spec in plan.inputs),
+        )
+    feeds = {}
+    for spec in plan.inputs:
+        shape = profile.shapes[spec.name]
+        path = options.inputs.get(spec.name)
+        if path is None:
+            log.info(f"Using random values for input {spec.name}")
+            feeds[spec.name] = input_values(spec, shape, rng)
+        else:
+            log.info(f"Using values loaded from {path} for input {spec.name}")
+            feeds[spec.name] = _from_file(path, spec.dtype, shape)
+        text = "x".join(map(str, shape))
+        log.info(f"Input binding for {spec.name} with dimensions {text} is created.")
+    return feeds
+
+
+def _from_file(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+    expected = int(np.prod(shape)) * dtype.itemsize
+    try:
+        if path.stat().st_size != expected:
+            raise EngineError(
+                f"{path.stat().st_size} bytes",
+                where=str(path),
+                expected=f"{expected} bytes: raw {dtype.name} of {'x'.join(map(str, shape))}",
+            )
+        data = path.read_bytes()
+    except OSError as error:
+        raise EngineError(f"cannot be read: {error.strerror}", where=str(path)) from error
+    return np.frombuffer(data, dtype).reshape(shape).copy()

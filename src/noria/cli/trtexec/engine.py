@@ -1,0 +1,241 @@
+"""The engine that trtexec runs: built from a model, or loaded."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+
+from noria._core.errors import EngineError
+from noria.cli.trtexec.log import Log
+from noria.cli.trtexec.options import Options
+from noria.cli.trtexec.shapes import Profile, fix_shapes, run_shapes
+from noria.engine.backends import DEFAULT_BACKEND, installed_backends
+from noria.engine.builder import BuildOptions, build
+from noria.engine.plan import Plan
+from noria.engine.plan_header import Precision
+from noria.engine.precision.cache import CalibrationTable
+from noria.engine.precision.rules import PrecisionRules
+from noria.engine.store import write_atomically
+from noria.engine.tensorrt_files import is_tensorrt_file, plan_from_tensorrt
+from noria.engine.tuning.tune import TuneOptions
+from noria.network.network import Network
+
+__all__ = ["LEVEL_BUDGETS_S", "engine_for"]
+
+LEVEL_BUDGETS_S = (0, 5, 10, 20, 60, 180)
+"""Seconds of tuning by --builderOptimizationLevel; 3 is the level if there is a timing cache."""
+
+_CACHE_MARK = b"noria timing cache"
+
+
+def engine_for(options: Options, log: Log) -> tuple[Plan, Profile]:
+    """Build or load, and save if asked.
+
+    Raises:
+        ModelError, EngineError: as reading, building, loading, saving does.
+    """
+    loaded = options.path("loadEngine")
+    if loaded is not None:
+        started = perf_counter()
+        plan = plan_from_tensorrt(loaded) if is_tensorrt_file(loaded) else Plan.load(loaded)
+        log.info(f"Engine loaded in {perf_counter() - started:.6g} sec.")
+        log.info(f"Loaded engine with size: {_mib(plan):.6g} MiB")
+        _told(plan, log)
+        profile = run_shapes(plan.inputs, options, plan.header.max_batch)
+    else:
+        plan, profile = _built(options, log)
+    target = options.path("saveEngine")
+    if target is not None:
+        plan.save(target)
+    return plan, profile
+
+
+def _built(options: Options, log: Log) -> tuple[Plan, Profile]:
+    log.info("Start parsing network model.")
+    started = perf_counter()
+    network = _network(options)
+    log.info(f"Finished parsing network model. Parse time: {perf_counter() - started:.6g}")
+    started = perf_counter()
+    if options.has("onnx"):
+        profile = fix_shapes(network, options)
+        if options.batch or options.max_batch:
+            log.warning("--batch and --maxBatch are for Caffe and UFF models: use --shapes")
+    else:
+        largest = options.max_batch or options.batch or 1
+        profile = run_shapes(network.inputs, options, largest)
+    for warning in profile.warnings:
+        log.warning(warning)
+    with ExitStack() as opened:
+        tuning = _tuning(options, log, opened)
+        plan = build(
+            network,
+            BuildOptions(
+                max_batch=profile.max_batch,
+                batched=len(network.inputs[0].shape) > 1,
+                precision=_precision(options),
+                rules=_rules(options, network),
+                runtime=options.text("backend") or (None if tuning else DEFAULT_BACKEND),
+                threads=None if tuning else options.threads,
+                streams=None if tuning else options.streams,
+                tuning=tuning,
+                picture_range=(-1.0, 1.0),
+            ),
+        )
+    _told(plan, log)
+    log.info(f"Engine built in {perf_counter() - started:.6g} sec.")
+    log.info(f"Created engine with size: {_mib(plan):.6g} MiB")
+    return plan, profile
+
+
+def _network(options: Options) -> Network:
+    outputs = [name for name in options.text("output").split(",") if name]
+    if options.has("onnx"):
+        from noria.network.onnx_file import network_from_onnx
+
+        return network_from_onnx(options.text("onnx"))
+    if options.has("uff"):
+        from noria.network.uff import network_from_uff
+
+        name, dims = None, None
+        if options.has("uffInput"):
+            name, *numbers = options.text("uffInput").split(",")
+            plain = all(n.isascii() and n.isdigit() and len(n) < 10 for n in numbers)
+            if len(numbers) != 3 or not plain:
+                raise EngineError(f"--uffInput={options.text('uffInput')}", expected="NAME,C,H,W")
+            dims = [int(n) for n in numbers]
+        return network_from_uff(
+            options.text("uff"),
+            input_name=name,
+            input_dims=dims,
+            input_order="NHWC" if options.has("uffNHWC") else "NCHW",
+            outputs=outputs,
+        )
+    if options.has("deploy"):
+        from noria.network.caffe import network_from_caffe
+
+        if not options.has("model"):
+            raise EngineError("--model is missing", expected="the caffemodel with the weights")
+        return network_from_caffe(options.text("deploy"), options.text("model"), outputs=outputs)
+    raise EngineError("no model is given", expected="--onnx, --uff, --deploy or --loadEngine")
+
+
+def _precision(options: Options) -> Precision:
+    int8, fp16 = options.has("int8"), options.has("fp16")
+    if options.has("best") or (int8 and fp16):
+        return "best"
+    if int8:
+        return "int8"
+    return "fp16" if fp16 else "bf16" if options.has("bf16") else "fp32"
+
+
+def _rules(options: Options, network: Network) -> PrecisionRules:
+    path = options.path("calib")
+    rules = PrecisionRules(
+        pins=_pins(options), outputs=_output_types(options, [s.name for s in network.outputs])
+    )
+    if path is None:
+        return rules
+    return replace(rules, table=CalibrationTable.load(path), table_name=path.name)
+
+
+def _pins(options: Options) -> dict[str, str]:
+    if options.text("precisionConstraints") == "none":
+        return {}
+    pins = {}
+    for item in filter(None, options.text("layerPrecisions").split(",")):
+        name, _, precision = item.rpartition(":")
+        if not name or name == "*" or precision not in ("fp32", "fp16", "int8"):
+            raise EngineError(
+                f"--layerPrecisions has the item {item!r}",
+                expected="NAME:PRECISION, one of fp32, fp16, int8; * is the precision of the rest, "
+                "which --fp16 and the like say",
+            )
+        pins[name.strip("'")] = precision
+    return pins
+
+
+def _output_types(options: Options, names: Sequence[str]) -> dict[str, str]:
+    items = [item for item in options.text("outputIOFormats").split(",") if item]
+    if len(items) not in (0, 1, len(names)):
+        raise EngineError(
+            f"--outputIOFormats has {len(items)} items", expected=f"one, or {len(names)}"
+        )
+    types = {}
+    for name, item in zip(names, items * (1 if len(items) > 1 else len(names)), strict=False):
+        kind, _, layout = item.partition(":")
+        if kind not in ("fp32", "fp16", "int32", "int8") or layout not in ("", "chw"):
+            raise EngineError(
+                f"--outputIOFormats has the item {item!r}",
+                expected="TYPE:chw, the type one of fp32, fp16, int32, int8",
+            )
+        types[name] = kind
+    return types
+
+
+def _tuning(options: Options, log: Log, opened: ExitStack) -> TuneOptions | None:
+    """Whether to tune, and with which times; they go back into the file in the end."""
+    file = options.path("timingCacheFile")
+    level = options.level if options.level is not None else 3 if file else 0
+    budget = LEVEL_BUDGETS_S[level]
+    if not budget:
+        return None
+    folder = None
+    if file is not None:
+        folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="noria-timings-")))
+        if _unpack(file, folder, log):
+            opened.callback(_pack, folder, file, log)
+    asked = options.text("backend")
+    return TuneOptions(
+        budget_s=budget,
+        objective="latency" if options.streams == 1 else "throughput",
+        runtimes=[asked] if asked else installed_backends(),
+        cache=folder,
+        use_cache=not options.has("noBuilderCache"),
+    )
+
+
+def _unpack(file: Path, folder: Path, log: Log) -> bool:
+    """Take the times out of `file`; whether it may be written."""
+    if not file.exists():
+        return True
+    try:
+        with zipfile.ZipFile(file) as archive:
+            if archive.comment != _CACHE_MARK:
+                raise zipfile.BadZipFile
+            for info in archive.infolist():
+                if "/" not in info.filename and info.file_size < 1 << 20:
+                    (folder / info.filename).write_bytes(archive.read(info))
+    except (OSError, zipfile.BadZipFile, RuntimeError, ValueError):
+        log.warning(f"{file} is not a timing cache of noria: it is neither read nor written")
+        return False
+    return True
+
+
+def _pack(folder: Path, file: Path, log: Log) -> None:
+    temporary = folder / "all.zip"
+    try:
+        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.comment = _CACHE_MARK
+            for entry in sorted(folder.glob("*.json")):
+                archive.write(entry, entry.name)
+        write_atomically(file, [temporary.read_bytes()])
+    except OSError as error:
+        log.warning(f"{file}: the timing cache cannot be written: {error.strerror}")
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(exist_ok=True)
+
+
+def _told(plan: Plan, log: Log) -> None:
+    for notice in plan.decisions:
+        (log.warning if notice.level == "warning" else log.info)(str(notice))
+
+
+def _mib(plan: Plan) -> float:
+    return sum(record.size_bytes for record in plan.header.blobs) / 2**20

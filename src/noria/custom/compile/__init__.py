@@ -1,0 +1,1 @@
+"""Compile users' libraries from their sources."""

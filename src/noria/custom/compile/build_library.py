@@ -1,0 +1,241 @@
+"""Compiling a custom library from its sources, with a plain C++ compiler."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from noria._core.errors import CustomLibraryError
+from noria._core.notices import Notice
+from noria.custom.compile.cuda_sources import CudaMode, Unit, compile_units
+from noria.custom.compile.errors import compile_failed
+from noria.custom.compile.toolchain import (
+    GENERATIONS,
+    Generation,
+    find_compiler,
+    header_flags,
+    link_dir,
+)
+
+__all__ = ["CompileResult", "compile_library"]
+
+Sanitizer = Literal["address", "undefined"]
+SOURCE_SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".c++", ".C", ".cu")
+HEADER_SUFFIXES = (".h", ".hpp", ".hh", ".cuh")
+
+
+@dataclass(frozen=True)
+class CompileResult:
+    """A library that was compiled.
+
+    Attributes:
+        library: the shared library, absolute.
+        commands: what ran, in order; every word one argument.
+        notices: what was decided (host files for .cu sources, …) and warnings about the result.
+        seconds: how long it took.
+    """
+
+    library: Path
+    commands: tuple[tuple[str, ...], ...]
+    notices: tuple[Notice, ...] = ()
+    seconds: float = 0.0
+
+
+@dataclass
+class _Plan:
+    compiles: list[tuple[Path, list[str]]] = field(default_factory=list)  # source, command
+    link: list[str] = field(default_factory=list)
+
+
+_SYMBOLS = (
+    "-gdwarf-4"  # addr2line of binutils 2.40 names a wrong file for inlined code of version 5
+)
+
+
+def compile_library(
+    sources: Sequence[str | Path],
+    output: str | Path | None = None,
+    *,
+    generation: Generation = "9.x",
+    include: Sequence[str | Path] = (),
+    define: Sequence[str] = (),
+    flags: Sequence[str] = (),
+    links: Sequence[str] = (),
+    standard: str = "gnu++17",
+    debug: bool = False,
+    sanitize: Sequence[Sanitizer] = (),
+    cuda: CudaMode = "auto",
+    compiler: str | None = None,
+    dry_run: bool = False,
+) -> CompileResult:
+    """Compile the sources of a custom library against noria's headers.
+
+    Args:
+        sources: C++ files, unchanged; `.cu` files see `cuda`.
+        output: the library; None: `lib<first source>.so` in the working directory.
+        generation: view of the headers: `9.x` (28-byte boxes) or `6.x` (24-byte boxes, as programs
+            of 5.0 to 8.0 expect). Noria reads both.
+        include: further folders of headers, searched before noria's.
+        define: macros, `NAME` or `NAME=value`.
+        flags: further flags of the compiler, such as `-fpermissive`.
+        links: further arguments of the linker, such as `-lopencv_core`.
+        debug: with symbols and without optimisation.
+        sanitize: instrument with these sanitisers; run the program with the matching LD_PRELOAD.
+        cuda: what becomes of `.cu` files: `host` takes the C++ file `x_host.cpp` beside `x.cu`,
+            `nvcc` compiles for the GPU, `auto` does the latter where nvcc and a GPU are.
+        compiler: instead of `$CXX` or g++.
+        dry_run: only tell the commands.
+
+    Raises:
+        CustomLibraryError: no compiler, no sources, or the compiler or linker refuses them: with
+            its first messages, and what to do about them.
+    """
+    started = time.perf_counter()
+    if generation not in GENERATIONS:
+        raise CustomLibraryError(
+            f"generation={generation!r} is none", expected=" or ".join(GENERATIONS)
+        )
+    files = _checked_sources(sources)
+    target = Path(output) if output is not None else Path(f"lib{files[0].stem}.so")
+    target = target.absolute()
+    if not target.parent.is_dir():
+        raise CustomLibraryError(
+            "the folder of the library does not exist", where=str(target.parent)
+        )
+    _check_target(target)
+    program = find_compiler(compiler)
+    common = [f"-std={standard}", "-fPIC", "-Wall", *(["-O0", _SYMBOLS] if debug else ["-O2"])]
+    common += [f"-fsanitize={s}" for s in sanitize]
+    if sanitize:
+        common += ["-fno-omit-frame-pointer", _SYMBOLS]
+    common += [f"-D{macro}" for macro in define] + list(flags)
+    folders = [f"-I{folder}" for folder in include]
+    units, notices = compile_units(files, cuda)
+    if cuda == "host" or (
+        any(f.suffix == ".cu" for f in files) and not any(u.device for u in units)
+    ):
+        common.append("-DNORIA_CUDA_HOST")
+    with tempfile.TemporaryDirectory(prefix="noria-compile-") as scratch:
+        plan = _plan(
+            units, target, Path(scratch), program, common, folders, header_flags(generation), links
+        )
+        commands = [tuple(command) for _, command in plan.compiles] + [tuple(plan.link)]
+        if not dry_run:
+            _run_all(plan, files)
+    return CompileResult(
+        target, tuple(commands), tuple(notices), seconds=time.perf_counter() - started
+    )
+
+
+def _check_target(target: Path) -> None:
+    """A library replaces a library only: never a source, or another file."""
+    try:
+        with open(target, "rb") as file:
+            head = file.read(4)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise CustomLibraryError(
+            f"the library cannot be written: {error.strerror}", where=str(target)
+        ) from error
+    if head not in (b"\x7fELF", b""):
+        raise CustomLibraryError(
+            "is there already and is no library: it is not overwritten",
+            where=str(target),
+            fix="choose another name with -o",
+        )
+
+
+def _plan(
+    units: Sequence[Unit],
+    target: Path,
+    scratch: Path,
+    program: str,
+    common: list[str],
+    folders: list[str],
+    headers: list[str],
+    links: Sequence[str],
+) -> _Plan:
+    plan = _Plan()
+    objects = []
+    for i, unit in enumerate(units):
+        target_object = scratch / f"{i}_{unit.source.stem}.o"
+        objects.append(str(target_object))
+        plan.compiles.append(
+            (unit.source, unit.command(program, common, folders, headers, target_object))
+        )
+    sanitizers = [flag for flag in common if flag.startswith("-fsanitize=")]
+    plan.link = [program, "-shared", *sanitizers, *objects, "-o", str(target), "-Wl,--no-undefined"]
+    # some compilers link their C++ library statically: exported, it would mix with that of the
+    # process, whose templates' statics are found first
+    plan.link.append("-Wl,--exclude-libs,libstdc++.a")
+    plan.link += links
+    if any(unit.device for unit in units):  # before noria's link libraries, which add nothing
+        plan.link += next(unit.link_flags() for unit in units if unit.device)
+    plan.link.append(f"-L{link_dir()}")
+    if _has_filesystem_archive(program):
+        plan.link.append("-lstdc++fs")  # <experimental/filesystem>, which YOLO collections use
+    if sanitizers:  # the runtime comes with the program that loads the library
+        plan.link.remove("-Wl,--no-undefined")
+    return plan
+
+
+def _has_filesystem_archive(program: str) -> bool:
+    done = subprocess.run(
+        [program, "-print-file-name=libstdc++fs.a"], capture_output=True, text=True, check=False
+    )
+    return os.path.isabs(done.stdout.strip())
+
+
+def _run_all(plan: _Plan, sources: Sequence[Path]) -> None:
+    def run(command: list[str]) -> subprocess.CompletedProcess[str]:
+        english = {**os.environ, "LC_ALL": "C"}
+        return subprocess.run(command, capture_output=True, text=True, env=english, check=False)
+
+    with ThreadPoolExecutor(max(1, len(os.sched_getaffinity(0)))) as pool:
+        done = list(pool.map(run, [command for _, command in plan.compiles]))
+    for (source, command), result in zip(plan.compiles, done, strict=True):
+        if result.returncode:
+            raise compile_failed(result.stderr, source, shlex.join(command), sources)
+    result = run(plan.link)
+    if result.returncode:
+        raise compile_failed(result.stderr, None, shlex.join(plan.link), sources)
+
+
+def _checked_sources(sources: Sequence[str | Path]) -> list[Path]:
+    files = []
+    for source in map(Path, sources):
+        if source.is_dir():
+            inside = sorted(p.name for p in source.iterdir() if p.suffix in SOURCE_SUFFIXES)
+            raise CustomLibraryError(
+                "this is a folder",
+                where=str(source),
+                expected="the source files of one library",
+                fix=f"in it: {', '.join(inside[:12])}" if inside else None,
+            )
+        if not source.is_file():
+            raise CustomLibraryError("the source file does not exist", where=str(source))
+        if source.suffix in HEADER_SUFFIXES:
+            raise CustomLibraryError(
+                "this is a header: it is compiled by the sources that include it",
+                where=str(source),
+                fix=f"leave it out, and name its folder: -I {source.parent}",
+            )
+        if source.suffix not in (*SOURCE_SUFFIXES, ".o", ".a"):
+            raise CustomLibraryError(
+                f"{source.name} is no C++ source by its name",
+                where=str(source),
+                expected=f"one of {', '.join(SOURCE_SUFFIXES)}, or an object file (.o, .a)",
+            )
+        files.append(source)
+    if not files:
+        raise CustomLibraryError("there is no source file to compile")
+    return files

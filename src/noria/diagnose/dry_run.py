@@ -1,0 +1,149 @@
+"""What `Inferencer.from_config` would do and refuse, without building an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from noria._core.errors import NoriaError
+from noria._core.notices import Notice
+from noria.config import ModelConfig
+from noria.config.model_files import model_paths
+from noria.custom.plugin_hints import plugin_hints
+from noria.engine import network_dims
+from noria.engine.backends import DEFAULT_BACKEND
+from noria.engine.plugin_graph.plugin_files import load_custom_plugins
+from noria.infer.checks import label_notices, require_runnable, skipped_files
+from noria.infer.labels import load_labels
+from noria.infer.model import choose_parser
+from noria.infer.parser_choice import misfit_notices, require_grid_outputs
+from noria.infer.parsers import parse_coverage_bbox
+from noria.meta import NetworkInfo
+from noria.model.inspect_engine import EngineFunction, engine_function
+from noria.model.load_or_build import saved_engine, source_of
+from noria.model.preview import NotLooked, look_at_network, look_at_plugins
+from noria.model.source import MadeSource, ModelSource, model_source
+from noria.network import Network
+from noria.plugins.known import known_plugins
+from noria.plugins.library import PYTHON_SUFFIXES
+from noria.plugins.lookup import unknown_error, unknown_nodes
+from noria.plugins.registry import get_plugin_registry
+
+__all__ = ["DryRun", "dry_run"]
+
+
+@dataclass(slots=True)
+class DryRun:
+    """Everything that can be told about a config before it runs.
+
+    Attributes:
+        network: the model, if there is one that can be read or made.
+        maker: the function of the custom library that makes it, if one does.
+        not_made: why that function gave no network here; a problem, too, unless a run may do
+            better or needs none because a saved engine serves it.
+        parser: which parser decodes, if one was found.
+        notices: the config's and those of the choices that a run would make.
+        problems: why a run would be refused, in the order they would come up.
+    """
+
+    network: Network | None = None
+    maker: EngineFunction | None = None
+    not_made: NoriaError | None = None
+    parser: str | None = None
+    notices: list[Notice] = field(default_factory=list)
+    problems: list[NoriaError] = field(default_factory=list)
+
+
+def dry_run(cfg: ModelConfig) -> DryRun:
+    """Check a config as a run would: files, labels, model, plugins, input size, parser.
+
+    Loads the custom library, so its initialising code runs; no parser is called. A function of it
+    that makes the network is called in a process of its own, and so are creators of its plugins.
+    """
+    done = DryRun(notices=list(cfg.notices))
+    if cfg.gie_unique_id is None:
+        cfg = cfg.with_overrides(gie_unique_id=cfg.component_id)  # as `noria run` does
+
+    @contextmanager
+    def collected() -> Iterator[None]:
+        try:
+            yield
+        except NoriaError as error:
+            done.problems.append(error)
+
+    with collected():
+        require_runnable(cfg)
+    with collected():
+        cfg.check_files(skip=(*skipped_files(cfg), *model_paths(cfg)))
+    if cfg.labelfile_path and cfg.labelfile_path.is_file():
+        with collected():
+            labels = load_labels(cfg.labelfile_path)
+            done.notices += [*labels.notices, *label_notices(cfg, labels)]
+    source = None
+    with collected():
+        done.notices += load_custom_plugins(cfg.custom_lib_path)
+        source, _ = source_of(cfg, done.notices)
+    if source is None:
+        source = model_source(cfg)
+    done.maker = engine_function(cfg, source.function if isinstance(source, MadeSource) else None)
+    if isinstance(source, MadeSource):
+        try:
+            done.network = look_at_network(cfg, source.function)
+        except NoriaError as error:
+            done.not_made = error
+            with collected():
+                _need(error, cfg, source, done.notices)
+    elif source is not None:
+        with collected():
+            done.network = source.network()
+    if done.network is not None and not isinstance(source, MadeSource):
+        with collected():
+            where = str(done.network.path or cfg.path)
+            if told := unknown_error(done.network, DEFAULT_BACKEND, known_plugins(), where):
+                raise told.told_with(plugin_hints(cfg.custom_lib_path))
+            _try_creators(cfg, source, done)
+    size: NetworkInfo | None = None
+    if done.network is not None and done.network.inputs:
+        with collected():
+            if not cfg.input_tensor_from_meta:
+                channels, height, width = network_dims(done.network.inputs[0], cfg)
+                size = NetworkInfo(width, height, channels)
+    with collected():
+        choice = choose_parser(cfg)
+        if choice is not None:
+            done.parser = choice.source
+            done.notices += choice.notices
+            if choice.library is not None:
+                done.notices += choice.library.decisions
+            if choice.parser is parse_coverage_bbox and done.network is not None:
+                require_grid_outputs(cfg, done.network.outputs)
+            elif choice.parser is not None and done.network is not None:
+                outputs = done.network.outputs
+                done.notices += misfit_notices(cfg, choice.parser, outputs, size)
+    return done
+
+
+def _try_creators(cfg: ModelConfig, source: ModelSource | None, done: DryRun) -> None:
+    """Let creators of a compiled library make the plugins of the model, which may crash."""
+    path, network = cfg.custom_lib_path, done.network
+    if path is None or network is None or source is None:
+        return
+    if path.suffix.lower() in PYTHON_SUFFIXES or not get_plugin_registry().come_from(path):
+        return
+    from noria.network.ir import ir
+
+    nodes = unknown_nodes(network)
+    data = [ir.serde.serialize_node(node).SerializeToString() for node in nodes]
+    if not data:
+        return
+    try:
+        look_at_plugins(cfg, data, str(network.path or cfg.path))
+    except NoriaError as error:
+        _need(error, cfg, source, done.notices)
+
+
+def _need(error: NoriaError, cfg: ModelConfig, source: ModelSource, notes: list[Notice]) -> None:
+    """Raise `error`, of a step of building, if a run would come to it."""
+    if not isinstance(error, NotLooked) and saved_engine(cfg, source, notes) is None:
+        raise error

@@ -1,0 +1,283 @@
+"""A saved call once more, in a worker or in this very process: the same operations in both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noria._core.cuda import FAULT_HINT, why_lost
+from noria._core.errors import CustomLibraryError, NoriaError, ParserError
+from noria._core.notices import Notice
+from noria.custom.guard.call_args import (
+    BuildGiven,
+    InputsGiven,
+    LoadGiven,
+    NetworkGiven,
+    ParserGiven,
+    PluginGiven,
+)
+from noria.custom.guard.library import GuardedLibrary
+from noria.custom.guard.limit import limited
+from noria.custom.guard.messages import notices_from
+from noria.custom.guard.options import GuardOptions
+from noria.custom.guard.repro import Case
+from noria.meta import Layer
+
+if TYPE_CHECKING:
+    from noria.config.model_config import ModelConfig
+    from noria.custom.library import CustomLibrary
+    from noria.model.guarded_engines import GuardedEngines
+
+__all__ = ["repeat", "title"]
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+@dataclass(slots=True)
+class _How:
+    """Where a call is repeated, and for how long; 0 sets no limit."""
+
+    path: Path
+    guard: bool
+    limit: float
+    options: GuardOptions
+
+    def limited(self, what: str) -> Any:
+        return limited(0 if self.guard else self.limit, f"{self.path}: {what}")
+
+    def loading(self) -> Any:
+        """For the time before the call itself."""
+        seconds = 0 if self.guard or not self.limit else self.options.load_timeout_s
+        return limited(seconds, str(self.path))
+
+
+@dataclass(slots=True)
+class _Here:
+    """This process in a worker's place: see `Keeping`, and `GuardedEngines.ask`."""
+
+    kept: dict[int, Any] = field(default_factory=dict)
+    unprotected: list[str] = field(default_factory=list)
+
+    def ask(
+        self,
+        operation: str,
+        payload: Mapping[str, Any],
+        where: str,
+        arrays: Sequence[Any] = (),
+        **_: Any,
+    ) -> tuple[dict[str, Any], list[Any]]:
+        from noria.model import guarded_operations as engine_operations
+
+        function = getattr(engine_operations, operation)
+        try:
+            answer: tuple[dict[str, Any], list[Any]] = function(self, dict(payload), list(arrays))
+        except NoriaError:
+            raise
+        except Exception as error:  # as a worker tells it
+            raise CustomLibraryError(f"{type(error).__name__}: {error}", where=where) from error
+        return answer
+
+
+def title(case: Case) -> str:
+    """What is called, in words."""
+    given = case.given
+    if isinstance(given, PluginGiven):
+        assert given.record is not None
+        return f"plugin {case.name}, layer {given.record.node!r}"
+    if isinstance(given, BuildGiven):
+        return f"plugins of {given.request['where']}"
+    return case.name
+
+
+def repeat(
+    case: Case, arrays: Arrays, path: Path, *, guard: bool, timeout_s: float
+) -> tuple[str, list[Notice]]:
+    """Call it.
+
+    Args:
+        path: the library, or another build of it.
+        guard: in a worker process.
+        timeout_s: limit of the call; 0 sets none.
+
+    Returns:
+        What came of it, and what was told.
+
+    Raises:
+        NoriaError: what the call raised; LibraryDied and its like, if it ended its worker.
+    """
+    limit = timeout_s or 1e9
+    options = GuardOptions(
+        timeout_s=limit,
+        load_timeout_s=limit if case.kind in ("inputs", "load") else GuardOptions().load_timeout_s,
+        build_timeout_s=limit,
+        memory_mib=case.memory_mib,
+        restarts=0,
+        once=True,
+    )
+    how = _How(path, guard, timeout_s, options)
+    given = case.given
+    if isinstance(given, LoadGiven) and given.config is not None:
+        return _with_engines(case, given, given.config, list(arrays.values()), how)
+    return _with_library(case, arrays, how)
+
+
+def _with_library(case: Case, arrays: Arrays, how: _How) -> tuple[str, list[Notice]]:
+    given = case.given
+    if isinstance(given, LoadGiven):
+        with how.limited(case.name):
+            return "the library was loaded", _open(case, how).decisions
+    with how.loading():
+        library = _open(case, how)
+        if isinstance(given, ParserGiven):
+            parser: Any = getattr(library, f"{case.kind}_parser")(case.name)
+        else:
+            fill = library.input_initializer()
+    if isinstance(given, InputsGiven):
+        if fill is None:
+            raise CustomLibraryError(f"the library has no {case.name}", where=str(how.path))
+        filled = dict(arrays)
+        with how.limited(case.name):
+            fill(filled, given.network, given.max_batch)
+        return f"the function filled {_arrays(filled)}", library.decisions
+    layers = {name: Layer(name, _placed(data, library)) for name, data in arrays.items()}
+    with how.limited(case.name):
+        try:
+            found = parser(layers, given.network, given.params)
+        except ParserError as error:
+            if (lost := why_lost()) and not how.guard:
+                text = f"the function left the GPU unusable: {lost}"
+                raise ParserError(text, where=error.where, fix=FAULT_HINT) from error
+            raise
+    return f"the function returned {found!r}", [*library.decisions, *parser.notices]
+
+
+def _placed(data: npt.NDArray[Any], library: CustomLibrary) -> npt.NDArray[Any]:
+    """Where an engine would have made it: what lies behind it there is the same."""
+    if not isinstance(library, GuardedLibrary):
+        return data
+    place = library.output_memory.take(data.dtype, data.shape)
+    if place is None:
+        return data
+    np.copyto(place, data)
+    return place
+
+
+def _open(case: Case, how: _How) -> CustomLibrary:
+    from noria.custom.library import open_library
+
+    return open_library(
+        how.path,
+        abi=case.abi,
+        rotation=case.rotation,
+        guard="always" if how.guard else "never",
+        guard_options=how.options,
+    )
+
+
+def _with_engines(
+    case: Case,
+    given: LoadGiven,
+    config: ModelConfig,
+    arrays: list[npt.NDArray[Any]],
+    how: _How,
+) -> tuple[str, list[Notice]]:
+    cfg = config.with_overrides(custom_lib_path=how.path)
+    loading = how.loading() if type(given) is not LoadGiven else how.limited(case.name)
+    with loading:
+        asked, told = _engines(cfg, how)
+    if isinstance(given, PluginGiven):
+        return _plugin(given, arrays, asked, how), told
+    number = 0
+    text = "the library was loaded"
+    if isinstance(given, NetworkGiven) and given.function:
+        where = f"{how.path}: {given.function}"
+        with how.limited(given.function):
+            answer, made = asked.ask(
+                "make_network", {"function": given.function}, where, limit=how.options.timeout_s
+            )
+        number = int(answer["network"])
+        nodes = ", ".join(map(str, answer["plugins"]))
+        text = f"the function made a network of {made[0].nbytes:,} bytes"
+        text += f" with the plugins {nodes}" if nodes else ""
+        told += notices_from(answer["told"])
+    if isinstance(given, BuildGiven):
+        where = title(case)
+        with how.limited(where):
+            answer, _ = asked.ask(
+                "build_layers",
+                {**given.request, "network": number},
+                f"{how.path}: {where}",
+                arrays,
+                limit=how.options.timeout_s,
+            )
+        text = f"{len(answer.get('records', ()))} plugin layer(s) were built"
+        told += notices_from(answer.get("told", ()))
+    return text, told
+
+
+def _plugin(
+    given: PluginGiven, arrays: list[npt.NDArray[Any]], asked: GuardedEngines | _Here, how: _How
+) -> str:
+    record = given.record
+    assert record is not None
+    where = f"plugin {record.spec.name}, layer {record.node!r}"
+    blobs, called = arrays[: len(record.blobs)], arrays[len(record.blobs) :]
+
+    def ask(operation: str, payload: dict[str, Any], arrays: Sequence[Any] = ()) -> Any:
+        return asked.ask(
+            operation, payload, where, arrays, limit=how.options.timeout_s, plugin=True
+        )
+
+    with how.limited(where):
+        payload: dict[str, Any] = {"record": record.model_dump_json(), "where": given.place}
+        answer, _ = ask("load_layer", payload, blobs)
+        layer = answer["layer"]
+        answer, _ = ask("open_layer", {"layer": layer})
+        numbers = [answer["context"], layer]
+        outputs = []
+        if given.inputs is not None:
+            payload = {"context": numbers[0], "inputs": given.inputs, "fresh": None}
+            outputs = [np.array(a) for a in ask("call_layer", payload, called)[1]]
+        for number in numbers:
+            ask("close", {"number": number})
+    if given.inputs is None:
+        return "the plugin was loaded"
+    names = record.outputs if len(set(record.outputs)) == len(outputs) else map(str, range(64))
+    return f"the plugin gave {_arrays(dict(zip(names, outputs, strict=False)))}"
+
+
+def _engines(cfg: ModelConfig, how: _How) -> tuple[GuardedEngines | _Here, list[Notice]]:
+    from noria.binary.elf import ElfError, ElfFile
+    from noria.model.guarded_engines import GuardedEngines, pickled
+
+    try:
+        ElfFile.read(how.path)
+    except (ElfError, OSError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise CustomLibraryError(
+            f"the library cannot be loaded: {reason}",
+            where=str(how.path),
+            fix="--library names another build of it, or where it is now",
+        ) from error
+    if how.guard:
+        engines = GuardedEngines(cfg, how.path, how.options)
+        return engines, engines.decisions
+    here = _Here()
+    payload = {"config": pickled(cfg), "path": str(how.path)}
+    answer, _ = here.ask("open_engines", payload, str(how.path))
+    return here, notices_from(answer["told"])
+
+
+def _arrays(found: Arrays) -> str:
+    return ", ".join(
+        f"{name} {a.dtype.name} {a.shape}{_range(a)}" for name, a in list(found.items())[:16]
+    )
+
+
+def _range(array: npt.NDArray[Any]) -> str:
+    return f" from {float(array.min()):g} to {float(array.max()):g}" if array.size else ""

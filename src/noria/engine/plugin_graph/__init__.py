@@ -1,0 +1,1 @@
+"""Graphs with plugin nodes: operators of the runtime, or pieces between plugins."""

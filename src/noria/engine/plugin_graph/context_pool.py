@@ -1,0 +1,81 @@
+"""The plugins of an open graph and their execution contexts: one set per run at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+
+from noria._core.errors import EngineError, PluginError
+from noria.plugins.context import ContextPlugin
+from noria.plugins.layer import EnginePlugin
+
+__all__ = ["PluginLives"]
+
+
+class PluginLives:
+    """See module."""
+
+    def __init__(self, plugins: Sequence[EnginePlugin]) -> None:
+        self._plugins = list(plugins)
+        self._idle: deque[list[ContextPlugin]] = deque()
+        self._lock = threading.Lock()
+        self._running = 0
+        self._closed = False
+
+    def take(self) -> list[ContextPlugin]:
+        """A set of contexts; a new one if all are at work."""
+        with self._lock:
+            if self._closed:
+                raise EngineError("the session is closed")
+            self._running += 1
+            if self._idle:
+                return self._idle.pop()
+        made: list[ContextPlugin] = []
+        try:
+            for plugin in self._plugins:
+                made.append(plugin.context())
+        except BaseException:
+            for context in made:
+                context.close()
+            self._done()
+            raise
+        return made
+
+    def give_back(self, contexts: list[ContextPlugin]) -> None:
+        """The run is over."""
+        with self._lock:
+            if not self._closed:
+                self._idle.append(contexts)
+                self._running -= 1
+                return
+        for context in contexts:
+            context.close()
+        self._done()
+
+    def _done(self) -> None:
+        with self._lock:
+            self._running -= 1
+            last = self._closed and self._running == 0
+        if last:
+            self._end()
+
+    def close(self) -> None:
+        """End all that is idle now, and the rest when it is."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            idle, self._idle = list(self._idle), deque()
+            last = self._running == 0
+        for contexts in idle:
+            for context in contexts:
+                context.close()
+        if last:
+            self._end()
+
+    def _end(self) -> None:
+        for plugin in self._plugins:
+            with suppress(PluginError):
+                plugin.close()

@@ -1,0 +1,87 @@
+"""The runtime's share of a network with plugins as one model, so that tactics can be timed on it.
+
+Plugins take the same time whatever runs the rest, and need not exist in the process that measures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noria.engine.backends import DEFAULT_BACKEND, RunOptions, get_backend
+from noria.engine.plugin_graph.plugin_layers import PluginLayers
+from noria.engine.plugin_graph.split import without_plugins
+from noria.engine.plugin_graph.split_runner import CutRunner
+from noria.network.network import Network
+from noria.network.tensor_spec import TensorSpec
+
+__all__ = ["PluginTiming"]
+
+Bake = Callable[[Network], bytes]
+
+
+class PluginTiming:
+    """What tuning is told instead of the network itself.
+
+    Args:
+        network: with plugins.
+        bake: makes the ONNX message of a network.
+        layers: builds the plugins of such a message; None if there are none.
+        feeds: one batch for its inputs.
+
+    Attributes:
+        inputs, feeds: of the models that `bake` makes: the network's own, and what plugins give.
+
+    Raises:
+        EngineError: the network cannot be run once to find what the plugins give.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        bake: Bake,
+        layers: Callable[[bytes], PluginLayers | None],
+        feeds: Mapping[str, npt.NDArray[Any]],
+    ) -> None:
+        self._bake, self._layers = bake, layers
+        self._values = dict(feeds)
+        found = layers(bake(network))
+        if found is not None and found.records:
+            runner = found.open(
+                get_backend(DEFAULT_BACKEND), RunOptions(batched=False), whole=False
+            )
+            assert isinstance(runner, CutRunner)
+            try:
+                values = runner.run_all(feeds)
+                given = {name for r in found.records for name in r.outputs if name}
+                self._values |= {name: np.array(values[name]) for name in given}
+            finally:
+                runner.close()
+        elif found is not None:
+            found.close()
+        self.feeds: dict[str, npt.NDArray[Any]] = {}
+        self.inputs: Sequence[TensorSpec] = ()
+        self.bake(network)
+
+    def bake(self, network: Network) -> bytes:
+        """The ONNX message of the runtime's share of `network`, in whatever precision."""
+        import onnx
+
+        model = self._bake(network)
+        layers = self._layers(model)
+        names = list(self._values)
+        if layers is not None:
+            try:
+                model, names = without_plugins(
+                    onnx.ModelProto.FromString(layers.model),
+                    {r.node: (r.inputs + r.shape_inputs, r.outputs) for r in layers.records},
+                    self._values,
+                )
+            finally:
+                layers.close()
+        self.feeds = {name: self._values[name] for name in names}
+        self.inputs = [TensorSpec(n, a.dtype, a.shape) for n, a in self.feeds.items()]
+        return model

@@ -1,5 +1,0 @@
-"""What trtexec does, on Noria's engines: the same options, report lines and exported files."""
-
-from noria.engine.trtexec.command import trtexec
-
-__all__ = ["trtexec"]

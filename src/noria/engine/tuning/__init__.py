@@ -1,0 +1,1 @@
+"""Auto-tuning: measure the tactics of a model and keep the fastest."""

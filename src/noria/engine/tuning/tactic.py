@@ -1,0 +1,120 @@
+"""Tactics: the ways of running one model on one machine that differ in nothing but speed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal, get_args
+
+from noria._core.errors import EngineError
+from noria.engine.backends import BACKENDS, DEFAULT_BACKEND, Optimization, RunOptions
+
+__all__ = ["HALVES", "Objective", "Tactic", "candidates"]
+
+Objective = Literal["throughput", "latency"]
+"""What is to be best: items per second with as many runs at once as it takes, or the time of one
+run that is alone."""
+
+MAX_COUNT = 1024
+_RANGES = {
+    "threads": range(1, MAX_COUNT + 1),
+    "streams": range(1, MAX_COUNT + 1),
+    "spinning": range(2),
+}
+_MAX_STREAMS = 16
+HALVES: Mapping[str, Literal["fp16", "bf16"]] = MappingProxyType(
+    {"fp16": "fp16", "best": "fp16", "bf16": "bf16"}
+)
+"""Precision of a plan -> half precision in its graph."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tactic:
+    """One way of running a model. None leaves threads and streams to whoever runs it.
+
+    As text: the runtime, then what differs from its defaults, `onnxruntime:threads=1,streams=2`.
+    """
+
+    runtime: str = DEFAULT_BACKEND
+    threads: int | None = None
+    streams: int | None = None
+    optimization: Optimization = "all"
+    spinning: bool = False
+
+    def run_options(self, max_batch: int | None = None, precision: str = "fp32") -> RunOptions:
+        """What the runtime is opened with, for a graph of `precision`."""
+        return RunOptions(
+            threads=self.threads,
+            streams=self.streams or 1,
+            spinning=self.spinning,
+            optimization=self.optimization,
+            max_batch=max_batch,
+            half=HALVES.get(precision),
+        )
+
+    def __str__(self) -> str:
+        values = [f"{k}={v}" for k in ("threads", "streams") if (v := getattr(self, k)) is not None]
+        if self.optimization != "all":
+            values.append(f"optimization={self.optimization}")
+        if self.spinning:
+            values.append("spinning=1")
+        return f"{self.runtime}:{','.join(values)}" if values else self.runtime
+
+    @classmethod
+    def parse(cls, text: str) -> Tactic:
+        """The tactic that `str` wrote, or a user.
+
+        Raises:
+            EngineError: an unknown runtime or key, or a value out of range.
+        """
+        runtime, _, rest = text.strip().partition(":")
+        if runtime not in BACKENDS:
+            raise EngineError(
+                f"tactic {text!r}: no runtime is called {runtime!r}",
+                expected=f"one of {', '.join(sorted(BACKENDS))}",
+            )
+        counts: dict[str, int] = {}
+        optimization: Optimization = "all"
+        for part in filter(None, (p.strip() for p in rest.split(","))):
+            key, _, value = (p.strip() for p in part.partition("="))
+            if key == "optimization" and value in get_args(Optimization):
+                optimization = value  # type: ignore[assignment]
+            elif value.isdecimal() and int(value) in _RANGES.get(key, ()):
+                counts[key] = int(value)
+            else:
+                raise EngineError(
+                    f"tactic {text!r}: {part!r}",
+                    expected=f"threads=1…{MAX_COUNT}, streams=1…{MAX_COUNT}, "
+                    f"optimization={'|'.join(get_args(Optimization))}, spinning=0|1",
+                )
+        return cls(
+            runtime,
+            counts.get("threads"),
+            counts.get("streams"),
+            optimization,
+            bool(counts.get("spinning")),
+        )
+
+
+def candidates(runtimes: Sequence[str], cores: int, objective: Objective) -> list[Tactic]:
+    """What to try, the default first, then by promise.
+
+    ONNX Runtime's `all` chooses other memory layouts than `extended`: that pair is the choice of
+    layout. Idle threads that wait busily are tried for latency only: beside decoding they cost
+    more than they give.
+    """
+    if objective == "latency":
+        shares = sorted({(cores, 1), (max(1, cores // 2), 1), (1, 1)}, reverse=True)
+    else:
+        counts = {1 << n for n in range(cores.bit_length())} | {cores}
+        kept = sorted(n for n in counts if n <= min(cores, _MAX_STREAMS))
+        shares = [(cores // n, n) for n in reversed(kept)]
+    first = [Tactic(runtime, *share) for share in shares for runtime in runtimes]
+    more = []
+    if DEFAULT_BACKEND in runtimes:
+        more = [Tactic(DEFAULT_BACKEND, *share, optimization="extended") for share in shares]
+        if objective == "latency":
+            busy = [share for share in shares if share[0] > 1]
+            more += [Tactic(DEFAULT_BACKEND, *share, spinning=True) for share in busy]
+    return first + more

@@ -1,0 +1,162 @@
+"""The child process in which tactics are tried: what crashes here takes nothing else with it.
+
+Messages in both directions: a JSON object and arrays, see `send`. The first one brings the models
+and the inputs; each later one asks for one thing and is answered by one message.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import struct
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import accumulate
+from time import perf_counter
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noria.engine.tuning.measure import measure
+
+__all__ = ["SIZES", "main", "receive", "send"]
+
+SIZES = struct.Struct("<QQQ")
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+def send(
+    pipe: IO[bytes],
+    message: Mapping[str, Any],
+    arrays: Arrays | None = None,
+    raw: Sequence[bytes] = (),
+) -> None:
+    """Write one message: sizes, JSON, arrays, other bytes one after the other."""
+    text = json.dumps(message).encode()
+    packed = io.BytesIO()
+    if arrays:
+        # names may be anything, also what no archive would take
+        np.savez(packed, allow_pickle=False, **{f"a{i}": a for i, a in enumerate(arrays.values())})
+        text = json.dumps({**message, "names": list(arrays)}).encode()
+    data = packed.getbuffer()
+    pipe.write(SIZES.pack(len(text), len(data), sum(map(len, raw))))
+    pipe.write(text)
+    pipe.write(data)
+    for part in raw:
+        pipe.write(part)
+    pipe.flush()
+
+
+def receive(pipe: IO[bytes]) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], bytes]:
+    """Read one message.
+
+    Raises:
+        EOFError: the other side has closed.
+    """
+    head = pipe.read(SIZES.size)
+    if len(head) < SIZES.size:
+        raise EOFError
+    text, data, raw = SIZES.unpack(head)
+    message = json.loads(_read(pipe, text))
+    arrays = {}
+    if packed := _read(pipe, data):
+        with np.load(io.BytesIO(packed), allow_pickle=False) as file:
+            arrays = {name: file[f"a{i}"] for i, name in enumerate(message.pop("names"))}
+    return message, arrays, _read(pipe, raw)
+
+
+def _read(pipe: IO[bytes], size: int) -> bytes:
+    data = pipe.read(size)
+    if len(data) < size:
+        raise EOFError
+    return data
+
+
+class _Bench:
+    """Runners by tactic, over one model and one batch of inputs."""
+
+    def __init__(self, models: Sequence[bytes], feeds: Arrays, max_batch: int) -> None:
+        self._models, self._feeds, self._max_batch = models, feeds, max_batch
+        self._runners: dict[tuple[int, str], Any] = {}
+
+    def answer(self, asked: Mapping[str, Any]) -> tuple[dict[str, Any], Arrays]:
+        from noria.engine.backends import get_backend
+        from noria.engine.tuning.tactic import Tactic
+
+        key = (asked.get("model", 0), asked["tactic"])
+        if asked["do"] == "drop":
+            self._runners.pop(key).close()
+            return {}, {}
+        told: dict[str, Any] = {}
+        outputs: Arrays = {}
+        tactic = Tactic.parse(asked["tactic"])
+        if key not in self._runners:
+            backend = get_backend(tactic.runtime)
+            start = perf_counter()
+            self._runners[key] = backend.open(
+                self._models[key[0]],
+                tactic.run_options(self._max_batch, asked.get("precision", "fp32")),
+            )
+            told = {"load_s": perf_counter() - start}
+            if not asked.get("outputs"):
+                self._runners[key].run(self._feeds)  # the first run is never like the others
+        runner = self._runners[key]
+        if asked.get("outputs"):
+            arrays = runner.run(self._feeds)
+            outputs = {s.name: np.asarray(a) for s, a in zip(runner.outputs, arrays, strict=True)}
+        if asked.get("window_s") is not None:
+            times = measure(
+                lambda: runner.run(self._feeds),
+                streams=tactic.streams or 1,
+                window_s=asked["window_s"],
+                at_least=asked["at_least"],
+            )
+            told["latency_ms"] = float(np.median(np.concatenate(times))) * 1e3
+            told["runs_per_s"] = sum(len(mine) / sum(mine) for mine in times)
+        return told, outputs
+
+
+def main() -> None:
+    """Answer until the parent closes the pipe."""
+    _die_with_parent()
+    # what runtimes print to standard output must not get between the messages
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    requests = sys.stdin.buffer
+    first, feeds, raw = receive(requests)
+    ends = list(accumulate(first["models"]))
+    models = [raw[end - size : end] for size, end in zip(first["models"], ends, strict=True)]
+    del raw
+    sys.path[:] = first["path"]
+    from noria._core.errors import NoriaError
+    from noria.engine.backends import BACKENDS
+
+    BACKENDS.update(first["backends"])
+    bench = _Bench(models, feeds, first["max_batch"])
+    with suppress(EOFError, BrokenPipeError):
+        while True:
+            asked, _, _ = receive(requests)
+            try:
+                told, outputs = bench.answer(asked)
+            except NoriaError as error:
+                send(answers, {"error": error.found, "where": error.where})
+            except (MemoryError, RuntimeError, ValueError, TypeError) as error:
+                send(answers, {"error": f"{type(error).__name__}: {error}", "where": None})
+            else:
+                send(answers, told, outputs)
+
+
+def _die_with_parent() -> None:
+    """Ask the kernel to end this process when the parent is killed: it may hang in a runtime."""
+    import ctypes
+    import signal
+
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+"""Functions of the headers that belong to no object, and calls whose Python form differs."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from noria.plugins.registry import PluginRegistry
+from noria.plugins.registry import get_plugin_registry as _registry
+
+_resources: dict[str, list[int]] = {}
+"""Key -> [address of the C++ resource, how often it is held]."""
+
+
+def _trt() -> Any:
+    return import_module("noria.trt")
+
+
+def get_plugin_registry() -> PluginRegistry:
+    """getPluginRegistry(): the process's. The standard plugins come into it when it is searched."""
+    return _registry()
+
+
+def count_creators(registry: PluginRegistry, every: bool) -> int:
+    """IPluginRegistry::getPluginCreatorList and getAllCreators: how many there are."""
+    return len(_creators(registry, every))
+
+
+def creator_at(registry: PluginRegistry, every: bool, index: int, caller: int) -> Any:
+    """One of them, for C++ code at the address `caller`."""
+    from noria.host.creators import find
+
+    return find(_creators(registry, every)[index], caller)
+
+
+def _creators(registry: PluginRegistry, every: bool) -> list[Any]:
+    from noria.plugins.known import known_plugins
+
+    known_plugins()
+    return list(registry.all_creators if every else registry.plugin_creator_list)
+
+
+def init_libnvinfer_plugins(namespace: str = "") -> bool:
+    """initLibNvInferPlugins()."""
+    return bool(_trt().init_libnvinfer_plugins(None, namespace))
+
+
+def create_infer_builder(logger: Any) -> Any:
+    """createInferBuilder()."""
+    return _trt().Builder(logger)
+
+
+def create_infer_runtime(logger: Any) -> Any:
+    """createInferRuntime()."""
+    return _trt().Runtime(logger)
+
+
+def create_network(builder: Any, flags: int) -> Any:
+    """IBuilder::createNetworkV2: without flag 0 (explicit batch), the batch is implicit."""
+    trt = _trt()
+    return trt.INetworkDefinition(builder, builder.logger, flags, implicit=not flags & 1)
+
+
+def create_onnx_parser(network: Any, logger: Any) -> Any:
+    """nvonnxparser::createParser()."""
+    return _trt().OnnxParser(network, logger)
+
+
+def create_caffe_parser() -> Any:
+    """nvcaffeparser1::createCaffeParser()."""
+    return _trt().CaffeParser()
+
+
+def create_uff_parser() -> Any:
+    """nvuffparser::createUffParser()."""
+    return _trt().UffParser()
+
+
+def build_engine(builder: Any, network: Any, config: Any = None) -> Any:
+    """IBuilder::buildEngineWithConfig, and buildCudaEngine of the generations before."""
+    trt = _trt()
+    if config is None:
+        config = _config_of(builder)
+    plan = builder.build_serialized_network(network, config)
+    if plan is None:
+        return None
+    return trt.Runtime(builder.logger).deserialize_cuda_engine(plan)
+
+
+def deserialize_with_factory(runtime: Any, engine: bytes, factory: Any) -> Any:
+    """IRuntime::deserializeCudaEngine with a factory: for layers from before IPluginV2."""
+    from noria.model.plugin_factories import GIVEN, register_given
+    from noria.plugins.deserialising import deserialising
+
+    register_given()
+    with deserialising({GIVEN: factory.native}):
+        return runtime.deserialize_cuda_engine(engine)
+
+
+def builder_setting(builder: Any, name: str, value: Any) -> bool:
+    """Settings that a builder had before there were configs: kept for `build_engine`."""
+    settings = _settings.setdefault(id(builder), (builder, {}))[1]
+    settings[name] = value
+    return True
+
+
+_settings: dict[int, tuple[Any, dict[str, Any]]] = {}
+
+
+def _config_of(builder: Any) -> Any:
+    trt = _trt()
+    config = builder.create_builder_config()
+    _, settings = _settings.pop(id(builder), (builder, {}))
+    for name, value in settings.items():
+        if name == "max_workspace_size":
+            config.max_workspace_size = value
+        elif value:
+            config.set_flag(getattr(trt.BuilderFlag, name))
+    return config
+
+
+def profile_set_dimensions(profile: Any, name: str, which: int, dims: Any) -> bool:
+    """IOptimizationProfile::setDimensions: one of the three shapes at a time."""
+    shapes = _shapes(profile).setdefault(name, [None, None, None])
+    shapes[which] = tuple(dims)
+    if None not in shapes:
+        profile.set_shape(name, *shapes)
+    return True
+
+
+def profile_get_dimensions(profile: Any, name: str, which: int) -> Any:
+    """IOptimizationProfile::getDimensions."""
+    return _shapes(profile).get(name, [None] * 3)[which]
+
+
+def profile_set_values(profile: Any, name: str, which: int, values: list[int]) -> bool:
+    """IOptimizationProfile::setShapeValues."""
+    shapes = _shapes(profile).setdefault(f"values of {name}", [None, None, None])
+    shapes[which] = tuple(values)
+    if None not in shapes:
+        profile.set_shape_input(name, *shapes)
+    return True
+
+
+_profiles: dict[int, tuple[Any, dict[str, list[Any]]]] = {}
+
+
+def _shapes(profile: Any) -> dict[str, list[Any]]:
+    return _profiles.setdefault(id(profile), (profile, {}))[1]
+
+
+def forget_partial() -> None:
+    """Nothing is being built any more."""
+    _profiles.clear()
+    _settings.clear()
+
+
+def uff_register_input(parser: Any, name: str, dims: Any, order: int) -> bool:
+    """IUffParser::registerInput."""
+    return bool(parser.register_input(name, tuple(dims), _trt().UffInputOrder(order)))
+
+
+def resource_acquire(key: str) -> Any:
+    """IPluginRegistry::acquirePluginResource: the address of what is kept under `key`, or None."""
+    held = _resources.get(key)
+    if held is None:
+        return None
+    held[1] += 1
+    return _Address(held[0])
+
+
+def resource_keep(key: str, address: int) -> bool:
+    """The first one to acquire a key gives what is kept."""
+    _resources[key] = [address, 1]
+    return True
+
+
+def resource_release(key: str) -> Any:
+    """Address of what nobody holds any more; True while somebody does; None for a wrong key."""
+    held = _resources.get(key)
+    if held is None:
+        return None
+    held[1] -= 1
+    if held[1]:
+        return True
+    del _resources[key]
+    return _Address(held[0])
+
+
+class _Address:
+    """An address on its way to C++."""
+
+    def __init__(self, value: int) -> None:
+        self.__noria_address__ = value

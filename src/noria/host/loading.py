@@ -1,0 +1,123 @@
+"""Opening a shared library so that it finds the host."""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import threading
+from pathlib import Path
+from typing import Any
+
+from noria import _native
+from noria._core.notices import Notice
+from noria.binary.elf import ElfError, ElfFile
+from noria.binary.gpu_code import note_pointers
+from noria.binary.header_markers import CREATORS, REVISION, uses_host
+from noria.host import creators, functions
+from noria.host.callback_errors import told
+from noria.plugins.registry import (
+    LIBRARY_OPENERS,
+    PluginRegistry,
+    get_plugin_registry,
+    loading,
+)
+
+__all__ = ["open_plugins", "open_shared_object", "set_up", "uses_host"]
+
+EXPORTING = 2
+"""The revision of the headers since which objects say themselves how they are called."""
+
+_lock = threading.Lock()
+_ready = False
+
+
+def set_up() -> None:
+    """Make the host known to libraries that are opened from now on."""
+    global _ready
+    with _lock:
+        if not _ready:
+            from noria.host.world import World
+
+            _native.host_set_world(World())
+            atexit.register(_close)
+            _ready = True
+
+
+def open_plugins(path: Path, registry: PluginRegistry) -> list[Any] | None:
+    """For `registry.load_library`: a C++ library registers its creators while it is loaded.
+
+    None for a file that has none of ours.
+
+    Raises:
+        CustomLibraryError: as `noria.custom.open_library`.
+    """
+    try:
+        if not uses_host(ElfFile.read(path)):
+            return None
+    except (ElfError, OSError):
+        return None
+    from noria.custom.library import open_library
+
+    before = {id(c) for c in get_plugin_registry().all_creators}
+    open_library(path)
+    made = [c for c in get_plugin_registry().all_creators if id(c) not in before]
+    return [] if registry is get_plugin_registry() else made
+
+
+LIBRARY_OPENERS.append(open_plugins)
+
+
+def _close() -> None:
+    """Let libraries go while there is still an interpreter for their last calls."""
+    creators.forget_all(get_plugin_registry())
+    functions.forget_partial()
+    gc.collect()
+    _native.host_forget(0)
+    _native.host_set_world(None)
+
+
+def open_shared_object(path: Path, elf: ElfFile, decisions: list[Notice]) -> Any:
+    """`_native.SharedObject` of a library; its static initialisers may register plugins.
+
+    What fails in them, such as a plugin whose name is taken, is added to `decisions`.
+
+    Raises:
+        RuntimeError: as `_native.SharedObject`.
+    """
+    if not uses_host(elf):
+        return _native.SharedObject(str(path))
+    set_up()
+    registry = get_plugin_registry()
+    collisions = len(registry.notices)
+    with loading(path), told() as messages:
+        opened = _native.SharedObject(str(path))
+        creators.restore(registry, path)
+        if CREATORS in elf.exported():
+            _register_exported(opened, registry, path, decisions)
+    if (image := creators.image_of(registry, path)) is not None:
+        note_pointers(image, path, decisions)
+    decisions += registry.notices[collisions:]
+    for text in dict.fromkeys(messages.failures):
+        decisions.append(Notice("warning", f"while it was loaded: {text}", str(path)))
+    return opened
+
+
+def _register_exported(
+    opened: Any, registry: PluginRegistry, path: Path, decisions: list[Notice]
+) -> None:
+    """What the library gives by `getPluginCreators`, but for what it has registered already."""
+    if _native.library_number(opened, REVISION) < EXPORTING:
+        text = f"{CREATORS} is not called: the library was compiled with headers of an older noria"
+        decisions.append(Notice("warning", text, str(path)))
+        return
+    try:
+        found = _native.exported_creators(opened)
+    except _native.CustomCodeError as error:
+        decisions.append(Notice("warning", f"{CREATORS}: it threw {error}", str(path)))
+        return
+    for native in found:
+        made = creators.creator(native)
+        namespace = made.plugin_namespace
+        there = registry.find(made.name, made.plugin_version, namespace)
+        if there is None or getattr(there, "library", None) != str(path):
+            registry.register_creator(made, namespace)

@@ -1,0 +1,126 @@
+"""The answers to what C++ libraries call: methods of `noria.trt` and `noria.plugins` objects.
+
+Every method is called by the native module with the interpreter lock held; what it raises is told
+(`told.py`) and the library's call fails as the original's would, by null or false.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from noria.host import creators, functions, listeners
+from noria.host.callback_errors import tell, tell_log
+from noria.host.fields import SharedFields, fields_from
+from noria.host.plugins_v2 import plugin_v2
+from noria.host.plugins_v3 import plugin_v3
+from noria.plugins import types
+from noria.plugins.field_data import PluginFieldCollection
+from noria.plugins.known import known_plugins
+from noria.plugins.registry import PluginRegistry
+
+__all__ = ["World"]
+
+LAYER_TYPES = [
+    "CONVOLUTION", "CAST", "ACTIVATION", "POOLING", "LRN", "SCALE", "SOFTMAX", "DECONVOLUTION",
+    "CONCATENATION", "ELEMENTWISE", "PLUGIN", "UNARY", "PADDING", "SHUFFLE", "REDUCE", "TOPK",
+    "GATHER", "MATRIX_MULTIPLY", "RAGGED_SOFTMAX", "CONSTANT", "IDENTITY", "PLUGIN_V2", "SLICE",
+    "SHAPE", "PARAMETRIC_RELU", "RESIZE", "TRIP_LIMIT", "RECURRENCE", "ITERATOR", "LOOP_OUTPUT",
+    "SELECT", "FILL", "QUANTIZE", "DEQUANTIZE", "CONDITION", "CONDITIONAL_INPUT",
+    "CONDITIONAL_OUTPUT", "SCATTER", "EINSUM", "ASSERTION", "ONE_HOT", "NON_ZERO",
+    "GRID_SAMPLE", "NMS", "REVERSE_SEQUENCE", "NORMALIZATION", "PLUGIN_V3", "FULLY_CONNECTED",
+]  # fmt: skip
+"""In the order of the headers' LayerType."""
+
+
+class World:
+    """One for the process; see `noria._native.host_set_world`."""
+
+    plugin_v2 = staticmethod(plugin_v2)
+    plugin_v3 = staticmethod(plugin_v3)
+    creator = staticmethod(creators.creator)
+    logger = staticmethod(listeners.logger)
+    calibrator = staticmethod(listeners.calibrator)
+    factory = staticmethod(listeners.factory)
+    fields = staticmethod(fields_from)
+
+    def call(self, target: Any, method: str, arguments: list[Any]) -> Any:
+        """A method of an object; of None: a function, or a call through a null pointer."""
+        if target is None:
+            function = getattr(functions, method, None)
+            if function is None:
+                raise ValueError("called through a null pointer")
+            return function(*arguments)
+        if isinstance(target, PluginRegistry):
+            return _registry(target, method, arguments)
+        if method == "__bytes__":
+            return bytes(target)
+        made = _result(getattr(target, method)(*arguments))
+        # C++ casts what it gets to the layer's own class, without saying so
+        return made._itself if method == "get_layer" and made is not None else made
+
+    def get(self, target: Any, name: str) -> Any:
+        """An attribute of an object."""
+        if name == "layer_type":
+            target, name = _there(target)._as_layer(), "type"
+        value = _result(getattr(_there(target), name))
+        if name == "logger":
+            return getattr(value, "native", value)
+        if name == "type" and type(value).__name__ == "LayerType":
+            return LAYER_TYPES.index(value.name) if value.name in LAYER_TYPES else -1
+        return value
+
+    def set(self, target: Any, name: str, value: Any) -> None:
+        """Set an attribute of an object."""
+        setattr(_there(target), name, value)
+
+    def enum(self, name: str, number: int, member: str | None) -> Any:
+        """A member of an enum, by its name where the headers know it."""
+        kind = getattr(types, name, None) or getattr(import_module("noria.trt"), name)
+        return kind(number) if member is None else getattr(kind, member)
+
+    def weights(self, code: int, address: int, count: int) -> Any:
+        """Weights at an address, copied: sources free them as they like."""
+        kind = types.DataType(code)
+        trt = import_module("noria.trt")
+        if count <= 0 or not address:
+            return trt.Weights(kind)
+        import ctypes
+
+        size = count * kind.numpy.itemsize
+        return trt.Weights(np.frombuffer(ctypes.string_at(address, size), kind.numpy))
+
+    def failed(self, what: str, error: BaseException | str) -> None:
+        """A call failed."""
+        tell(what, error)
+
+    def tell(self, severity: int, text: str) -> None:
+        """The headers have something to say."""
+        tell_log(severity, text)
+
+
+def _there(target: Any) -> Any:
+    if target is None:
+        raise ValueError("called through a null pointer")
+    return target
+
+
+def _result(value: Any) -> Any:
+    return SharedFields(value) if isinstance(value, PluginFieldCollection) else value
+
+
+def _registry(registry: PluginRegistry, method: str, arguments: list[Any]) -> Any:
+    if method == "register_creator":
+        return creators.register(registry, *arguments)
+    if method == "deregister_creator":
+        return creators.deregister(registry, *arguments)
+    if method in ("get_plugin_creator", "get_creator"):
+        name, version, namespace, caller = arguments
+        known_plugins()
+        found = getattr(registry, method)(name, version, namespace or "")
+        if found is None:
+            tell(method, f"no creator called {name}, version {version}, is registered")
+        return creators.find(found, caller)
+    return getattr(registry, method)(*arguments)

@@ -1,0 +1,17 @@
+"""From a `ModelConfig` to a `Plan`: find, check, build and save the engine of a config."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from noria._core.lazy import lazy
+
+if TYPE_CHECKING:
+    from noria.model.engine_files import engine_path
+    from noria.model.load_or_build import load_or_build
+else:
+    __getattr__, __dir__ = lazy(
+        __name__, {".engine_files": "engine_path", ".load_or_build": "load_or_build"}
+    )
+
+__all__ = ["engine_path", "load_or_build"]

@@ -1,0 +1,347 @@
+"""Networks and plugins of a C++ library, made and computed in a worker process.
+
+The application never loads the library. It has creators that stand for those in the worker: layers
+of their plugins are built, loaded and run there, and the plan that comes of it is the same.
+"""
+
+from __future__ import annotations
+
+import base64
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from noria._core.errors import CustomLibraryError, EngineError, ModelError, NoriaError, PluginError
+from noria._core.notices import Notice
+from noria.custom.guard.call_args import BuildGiven, LoadGiven, NetworkGiven
+from noria.custom.guard.errors import LibraryDied, PluginDied
+from noria.custom.guard.keeper import keeper
+from noria.custom.guard.messages import notices_from
+from noria.custom.guard.options import GuardOptions
+from noria.custom.guard.process import GuardedProcess
+from noria.custom.guard.repro import Call, CaseSaver
+from noria.custom.guard.trust import content_hash
+from noria.custom.guard.wire import Nonsense
+from noria.network.network import Network
+from noria.network.onnx_file import network_from_onnx_bytes
+from noria.plugins.creators import IPluginCreator, IPluginCreatorInterface, IPluginCreatorV3One
+from noria.plugins.layer import SavedPlugin
+from noria.plugins.registry import get_plugin_registry, loading
+from noria.plugins.types import PluginFieldCollection
+
+if TYPE_CHECKING:
+    from noria.config.model_config import ModelConfig
+    from noria.engine.plugin_graph.plugin_layers import PluginLayers, Profiles
+    from noria.model.guarded_plugin_layer import GuardedLayer
+    from noria.network.tensor_spec import TensorSpec
+
+__all__ = ["GuardedEngines"]
+
+HERE = "noria.model.guarded_operations"
+AHEAD = {
+    "open_engines": (
+        HERE,
+        "noria.config.model_config",
+        "noria.model.cpp_engines",
+        "noria.host.world",
+    ),
+    "make_network": (
+        "onnx",
+        "noria.engine.builder",
+        "noria.network.ir",
+        "noria.trt.api.build",
+        "noria.trt.api.engine",
+        "noria.trt.api.network",
+    ),
+    "build_layers": ("onnx", "noria.engine.plugin_graph.plugin_layers", "noria.plugins.standard"),
+    "load_layer": (
+        "noria.engine.plugin_graph.plugin_record",
+        "noria.plugins.drivers",
+        "noria.plugins.known",
+    ),
+}
+"""Operation -> what a worker imports for it, and later workers of the application have from their
+start. Runtimes are not here: they start threads.
+"""
+
+
+class GuardedEngines:
+    """The entry points for engines of one library: the twin of `CppEngines`.
+
+    Attributes:
+        path: the library.
+        config: of the model that it is for.
+        process: the worker.
+        decisions: what was told while it was loaded.
+    """
+
+    def __init__(self, cfg: ModelConfig, path: Path, options: GuardOptions) -> None:
+        self.path = path
+        self.config = cfg
+        self._config = pickled(cfg)
+        self._cases = CaseSaver(path, content_hash(path), cfg.custom_lib_abi, None)
+        self._made_by: dict[int, str] = {}  # number of a network in the worker -> function
+        self.options = options
+        self.decisions: list[Notice] = []
+        text = "its networks and plugins are made in a worker process of their own"
+        self.decisions.append(Notice("info", text, str(path)))
+        self._creators: list[Any] = []
+        self.process = GuardedProcess(str(path), options, setup=None)
+        with self.process.lock:
+            self._open()
+            self.generation = self.process.generation
+        with loading(path):
+            for kind, (name, version, namespace, _) in self._creators:
+                get_plugin_registry().register_creator(kind(self, name, version), namespace)
+
+    def make(self, function: str, notices: list[Notice]) -> Network:
+        """The network that a function makes.
+
+        Raises:
+            CustomLibraryError: it failed, or its process died.
+        """
+        where = f"{self.path}: {function}"
+        limit = self.options.build_timeout_s
+        answer, arrays = self.ask(
+            "make_network",
+            {"function": function},
+            where,
+            limit=limit,
+            call=lambda: Call("network", function, NetworkGiven(self.config, function), limit),
+        )
+        network, number, nodes = taken(answer, arrays, self.path, where, notices)
+        self._made_by[number] = function
+        if nodes:
+            network.plugins = PluginsThere(self, number, nodes)
+        return network
+
+    def build(
+        self,
+        number: int,
+        model: bytes,
+        inputs: Sequence[TensorSpec],
+        *,
+        max_batch: int,
+        batched: bool,
+        profiles: Profiles,
+        where: str,
+    ) -> PluginLayers | None:
+        """`noria.engine.plugin_graph.plugin_layers.build_plugins` in the worker.
+
+        Args:
+            number: of a network that was made there; 0: `model` is all of it.
+
+        Raises:
+            ModelError, PluginError: as there; or the worker died.
+        """
+        from pydantic import ValidationError
+
+        from noria.engine.plugin_graph.plugin_layers import PluginLayers
+        from noria.engine.plugin_graph.plugin_record import PluginRecord
+        from noria.model.guarded_plugin_layer import GuardedLayer
+
+        payload = {
+            "inputs": [[s.name, s.dtype.str, list(s.shape)] for s in inputs],
+            "max_batch": max_batch,
+            "batched": batched,
+            "profiles": [{n: list(map(list, p)) for n, p in x.items()} for x in profiles],
+            "where": where,
+        }
+        told = f"{self.path}: plugins of {where}"
+        limit = self.options.build_timeout_s
+        data = np.frombuffer(model, np.uint8)
+        given = BuildGiven(self.config, self._made_by.get(number, ""), payload)
+        answer, arrays = self.ask(
+            "build_layers",
+            {**payload, "network": number},
+            told,
+            [data],
+            limit=limit,
+            call=lambda: Call("build", "plugins", given, limit, {"network": data}),
+        )
+        if answer.get("none"):
+            return None
+        try:
+            graph, *blobs = (a.tobytes() for a in arrays)
+            records = tuple(PluginRecord.model_validate_json(r) for r in answer["records"])
+            named = dict(zip(map(str, answer["blobs"]), blobs, strict=True))
+            notices = notices_from(answer["told"])
+            registry = get_plugin_registry()
+            layers = PluginLayers(graph, records, named, notices, registry, where)
+            for record, layer in zip(records, answer["built"], strict=False):
+                layers.built.append(GuardedLayer(self, record, named, where, int(layer)))
+        except (ValidationError, KeyError, TypeError, ValueError, Nonsense) as error:
+            raise PluginError(f"its worker built no plugins: {error}", where=told) from error
+        return layers
+
+    def load(self, saved: SavedPlugin) -> GuardedLayer:
+        """A plugin layer of a plan.
+
+        Raises:
+            PluginError: it cannot be loaded; the worker died.
+        """
+        from noria.engine.plugin_graph.plugin_record import record_of
+        from noria.model.guarded_plugin_layer import GuardedLayer
+
+        spec = saved.spec
+        profile = spec.profiles[0]
+        names = (
+            tuple(f"in{i}" for i in range(len(profile.opt))),
+            tuple(f"shape{i}" for i in range(len(profile.values))),
+            tuple(f"out{i}" for i in range(len(spec.shapes))),
+        )
+        record, blobs = record_of(saved, names, 0)
+        return GuardedLayer(self, record, blobs, f"layer {spec.layer!r}")
+
+    def ask(
+        self,
+        operation: str,
+        payload: Mapping[str, Any],
+        where: str,
+        arrays: Sequence[Any] = (),
+        *,
+        limit: float | None = None,
+        plugin: bool = False,
+        starting: bool = False,
+        call: Callable[[], Call] | None = None,
+    ) -> tuple[dict[str, Any], list[Any]]:
+        """An operation of `engine_operations`; the arrays are valid until the next one.
+
+        Args:
+            plugin: it is about a plugin in an engine.
+            starting: without it nothing runs, nor is the worker started again.
+            call: what is saved if the worker dies of it.
+
+        Raises:
+            CustomLibraryError: the worker died; PluginDied, if it is about a plugin.
+            NoriaError: what the operation raised.
+        """
+        if operation in AHEAD:
+            keeper().import_ahead(AHEAD[operation])
+        with self.process.lock:
+            kind: type[NoriaError] = PluginDied if plugin else CustomLibraryError
+            try:
+                if self.process.pid is None:
+                    self._open()
+                return self.process.invoke(
+                    f"{HERE}:{operation}", dict(payload), list(arrays), what=where, timeout_s=limit
+                )
+            except LibraryDied as error:
+                hint = self._cases.hint(error, self.options, call) if call is not None else None
+                if hint is None and not self.options.once:
+                    hint = "custom-lib-guard=never repeats it in this process, for a debugger"
+                fix = [*error.fix, *filter(None, [hint])]
+                found = error.found
+                if (starting or not plugin) and error.death is not None:
+                    found = f"the function {error.death.found}"
+                raise kind(found, where=where, fix=fix) from None
+
+    def _open(self) -> None:
+        """Load the library in a new worker."""
+        payload = {"config": self._config, "path": str(self.path)}
+        keeper().import_ahead(AHEAD["open_engines"])
+        try:
+            answer, _ = self.process.invoke(f"{HERE}:open_engines", payload, what=str(self.path))
+        except LibraryDied as error:
+            if error.death is None:  # given up
+                raise
+            load = Call("load", "loading", LoadGiven(self.config), self.options.load_timeout_s)
+            error = self._cases.told(error, self.options, lambda: load)
+            found = error.found.replace("the function", "the library", 1).partition(";")[0]
+            raise CustomLibraryError(
+                f"{found} while it was loaded", where=str(self.path), fix=error.fix
+            ) from None
+        try:
+            self._creators = [
+                (_CreatorV3 if third else _Creator, (str(name), str(version), str(space), third))
+                for name, version, space, third in answer["creators"]
+            ]
+            told = notices_from(answer["told"])
+        except (KeyError, TypeError, ValueError, Nonsense) as error:
+            raise CustomLibraryError(
+                f"its worker cannot be understood: {error}", where=str(self.path)
+            ) from error
+        self.decisions += [n for n in told if n not in self.decisions]
+
+    def close(self) -> None:
+        """End the worker; it is started again if a plugin runs nevertheless."""
+        with suppress(OSError):
+            self.process.close()
+
+
+def pickled(cfg: ModelConfig) -> str:
+    """As `engine_operations.open_engines` takes it."""
+    return base64.b64encode(pickle.dumps(cfg)).decode()
+
+
+def taken(
+    answer: Mapping[str, Any],
+    arrays: Sequence[Any],
+    path: Path,
+    where: str,
+    notices: list[Notice],
+) -> tuple[Network, int, list[str]]:
+    """The network of a worker's answer, its number there, and its nodes that are plugins.
+
+    Raises:
+        CustomLibraryError: it is none.
+    """
+    from noria.engine.plan import Plan
+
+    try:
+        graph, *built = (a.tobytes() for a in arrays)
+        network = network_from_onnx_bytes(graph, path)
+        network.built = Plan.from_bytes(built[0]) if built else None
+        network.sha256, network.size_bytes = None, 0  # of no file
+        network.implicit_batch = bool(answer["implicit_batch"])
+        notices += notices_from(answer["told"])
+        return network, int(answer["network"]), [str(n) for n in answer["plugins"]]
+    except (EngineError, ModelError, KeyError, TypeError, ValueError, Nonsense) as error:
+        raise CustomLibraryError(f"its worker gave no network: {error}", where=where) from error
+
+
+class PluginsThere(dict[str, Any]):
+    """`Network.plugins` of a network whose plugin objects are in the worker."""
+
+    def __init__(self, host: GuardedEngines, number: int, nodes: Sequence[str]) -> None:
+        super().__init__(dict.fromkeys(nodes))
+        self.host = host
+        self.number = number
+
+
+class _Stand(IPluginCreatorInterface):
+    """Stands for a creator in the worker.
+
+    Attributes:
+        host: builds and loads what its plugins compute.
+        library: the file that they are in.
+    """
+
+    def __init__(self, host: GuardedEngines, name: str, version: str) -> None:
+        self.host = host
+        self.library = str(host.path)
+        self.name = name
+        self.plugin_version = version
+        self.field_names = PluginFieldCollection([])
+
+    def create_plugin(self, name: str, *_: Any) -> Any:
+        """Objects of its plugins are in the worker alone."""
+        raise PluginError(
+            f"plugin {self.name} is in a worker process, and cannot be created in this one",
+            where=f"layer {name!r}",
+            fix="custom-lib-guard=never loads its library here",
+        )
+
+
+class _Creator(_Stand, IPluginCreator):
+    def deserialize_plugin(self, name: str, serialized_plugin: bytes) -> Any:
+        """As `create_plugin`."""
+        return self.create_plugin(name)
+
+
+class _CreatorV3(_Stand, IPluginCreatorV3One):
+    pass

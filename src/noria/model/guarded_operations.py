@@ -1,0 +1,203 @@
+"""What the application asks of a worker that makes networks and computes plugins: `Operation`s.
+
+What the worker keeps for it (networks, plugin layers, contexts) is in `Keeping.kept`, by number.
+"""
+
+from __future__ import annotations
+
+import base64
+import pickle
+from itertools import count
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from noria._core.errors import CustomLibraryError
+from noria.custom.guard.messages import notices_json
+
+__all__ = ["Keeping", "build_layers", "call_layer", "close", "load_layer", "look_at_network",
+           "look_at_plugins", "make_network", "open_engines", "open_layer"]  # fmt: skip
+
+Arrays = list[npt.NDArray[Any]]
+Answer = tuple[dict[str, Any], Arrays]
+_numbers = count(1)
+
+
+class Keeping(Protocol):
+    """A `serve.Worker`, or whatever does an operation in its place."""
+
+    kept: dict[int, Any]
+    unprotected: list[str]
+
+
+def open_engines(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
+    """Load a library of networks and plugins; the creators that it registers."""
+    from noria.binary.elf import ElfFile
+    from noria.model.cpp_engines import CppEngines
+    from noria.plugins.creators import IPluginCreatorV3One
+    from noria.plugins.registry import get_plugin_registry
+
+    config = _config(payload)
+    path = Path(payload["path"])
+    registry = get_plugin_registry()
+    before = {id(c) for c in registry.all_creators}
+    engines = CppEngines(config, path, ElfFile.read(path))
+    worker.kept[0] = engines
+    made = [c for c in registry.all_creators if id(c) not in before]
+    return {
+        "creators": [
+            [c.name, c.plugin_version, c.plugin_namespace, isinstance(c, IPluginCreatorV3One)]
+            for c in made
+        ],
+        "told": notices_json(engines.decisions),
+        "unprotected": worker.unprotected,
+    }, []
+
+
+def make_network(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
+    """Call a function that makes a network: its number; the graph with all weights, and the plan if
+    it was built already.
+    """
+    told: list[Any] = []
+    network = worker.kept[0].make(payload["function"], told)
+    number = next(_numbers)
+    worker.kept[number] = network
+    return _made(network, number, told)
+
+
+def look_at_network(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
+    """`make_network` for whatever makes the network of a config, without an engine."""
+    from noria.model.engine_source import engine_source
+
+    told: list[Any] = []
+    source = engine_source(_config(payload), told)
+    if source is None:
+        raise CustomLibraryError("nothing of it makes a network", where=payload["where"])
+    network = source.network()
+    network.built = None
+    return _made(network, 0, told)
+
+
+def look_at_plugins(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
+    """Create the plugins that a library has for nodes, as a build of the model begins."""
+    import onnx
+
+    from noria.binary.elf import ElfFile
+    from noria.model.cpp_engines import CppEngines
+    from noria.network.ir import node_from_proto
+    from noria.plugins.calls import call_creator
+    from noria.plugins.creators import IPluginCreatorV3One
+    from noria.plugins.fields import fields_of
+    from noria.plugins.lookup import find_creator
+    from noria.plugins.registry import get_plugin_registry
+    from noria.plugins.types import TensorRTPhase
+
+    registry = get_plugin_registry()
+    before = {id(c) for c in registry.all_creators}
+    path = Path(payload["path"])
+    worker.kept[0] = CppEngines(_config(payload), path, ElfFile.read(path))
+    for data in arrays:
+        node = onnx.NodeProto.FromString(data.tobytes())
+        creator = find_creator(node, registry)
+        if creator is None or id(creator) in before:
+            continue
+        where = f"{payload['where']}, node {node.name!r}"
+        fields, _ = fields_of(node_from_proto(node), creator, where)
+        more = (TensorRTPhase.BUILD,) if isinstance(creator, IPluginCreatorV3One) else ()
+        call_creator(creator, "parse", node.name, "create_plugin", node.name, fields, *more)
+    return {}, []
+
+
+def _config(payload: dict[str, Any]) -> Any:
+    # from the application, which this process trusts; nothing goes the other way like that
+    return pickle.loads(base64.b64decode(payload["config"]))
+
+
+def _made(network: Any, number: int, told: list[Any]) -> Answer:
+    made = [network.to_proto().SerializeToString()]
+    if network.built is not None:
+        made.append(b"".join(network.built.to_chunks()))
+    return {
+        "network": number,
+        "plugins": list(network.plugins),
+        "implicit_batch": network.implicit_batch,
+        "told": notices_json(told),
+    }, [np.frombuffer(data, np.uint8) for data in made]
+
+
+def build_layers(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
+    """Run `build_plugins` in the worker: records, notices; the graph and the blobs."""
+    from noria.engine.plugin_graph.plugin_layers import build_plugins
+    from noria.network.onnx_file import network_from_onnx_bytes
+    from noria.network.tensor_spec import TensorSpec
+
+    model, where = arrays[0].tobytes(), payload["where"]
+    number = payload["network"]
+    network = worker.kept[number] if number else network_from_onnx_bytes(model, Path(where))
+    layers = build_plugins(
+        network,
+        model,
+        [TensorSpec(name, np.dtype(kind), tuple(shape)) for name, kind, shape in payload["inputs"]],
+        max_batch=payload["max_batch"],
+        batched=payload["batched"],
+        profiles=[
+            {name: (tuple(a), tuple(b), tuple(c)) for name, (a, b, c) in profile.items()}
+            for profile in payload["profiles"]
+        ],
+        where=where,
+    )
+    if layers is None:
+        return {"none": True}, []
+    built = []
+    for engine in layers.built:
+        built.append(next(_numbers))
+        worker.kept[built[-1]] = engine
+    return {
+        "records": [record.model_dump_json() for record in layers.records],
+        "blobs": list(layers.blobs),
+        "told": notices_json(layers.notices),
+        "built": built,
+    }, [np.frombuffer(data, np.uint8) for data in (layers.model, *layers.blobs.values())]
+
+
+def load_layer(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
+    """A plugin layer from what a plan kept, ready for contexts."""
+    from noria.engine.plugin_graph.plugin_record import PluginRecord, saved_of
+    from noria.plugins.drivers import load_engine_plugin
+    from noria.plugins.known import known_plugins
+
+    record = PluginRecord.model_validate_json(payload["record"])
+    blobs = dict(zip(record.blobs, (a.tobytes() for a in arrays), strict=True))
+    engine = load_engine_plugin(saved_of(record, blobs, payload["where"]), known_plugins())
+    try:
+        engine.finish()
+    except BaseException:
+        engine.close()
+        raise
+    number = next(_numbers)
+    worker.kept[number] = engine
+    return {"layer": number}, []
+
+
+def open_layer(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
+    """A new execution context of a layer."""
+    number = next(_numbers)
+    worker.kept[number] = worker.kept[payload["layer"]].context()
+    return {"context": number}, []
+
+
+def call_layer(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
+    """`ContextPlugin.run`."""
+    inputs, fresh = payload["inputs"], payload["fresh"]
+    context = worker.kept[payload["context"]]
+    return {}, context.run(arrays[:inputs], shape_inputs=arrays[inputs:], fresh=fresh)
+
+
+def close(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
+    """The end of a layer, or of a context."""
+    kept = worker.kept.pop(payload["number"], None)
+    if kept is not None:
+        kept.close()
+    return {}, []

@@ -1,0 +1,135 @@
+"""The configuration as C++ engine creators and model parsers read it.
+
+Source: custom-library spec 1.4.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from noria import _native
+from noria._core.errors import ConfigError
+from noria.config.model_files import darknet_cfg
+
+if TYPE_CHECKING:
+    from noria.config.model_config import ModelConfig
+
+__all__ = ["LISTS", "MODEL_FILES", "NUMBERS", "PATHS", "TEXTS", "init_params", "model_files"]
+
+PATHS = {
+    "protoFilePath": "proto_file",
+    "modelFilePath": "model_file",
+    "uffFilePath": "uff_file",
+    "onnxFilePath": "onnx_file",
+    "tltEncodedModelFilePath": "tlt_encoded_model",
+    "int8CalibrationFilePath": "int8_calib_file",
+    "modelEngineFilePath": "model_engine_file",
+    "labelsFilePath": "labelfile_path",
+    "meanImageFilePath": "mean_file",
+    "customLibPath": "custom_lib_path",
+}
+TEXTS = {
+    "tltModelKey": "tlt_model_key",
+    "uffInputBlobName": "uff_input_blob_name",
+    "customBBoxParseFuncName": "parse_bbox_func_name",
+    "customClassifierParseFuncName": "parse_classifier_func_name",
+    "customBBoxInstanceMaskParseFuncName": "parse_bbox_instance_mask_func_name",
+    "customSegmentationParseFuncName": "parse_segmentation_func_name",
+    "customEngineCreateFuncName": "engine_create_func_name",
+}
+NUMBERS = {
+    "uniqueID": "gie_unique_id",
+    "networkMode": "network_mode",
+    "uffInputOrder": "uff_input_order",
+    "netInputOrder": "network_input_order",
+    "maxBatchSize": "batch_size",
+    "networkScaleFactor": "net_scale_factor",
+    "networkInputFormat": "model_color_format",
+    "networkType": "network_type",
+    "numDetectedClasses": "num_detected_classes",
+    "classifierThreshold": "classifier_threshold",
+    "segmentationThreshold": "segmentation_threshold",
+    "gpuID": "gpu_id",
+    "useDLA": "enable_dla",
+    "dlaCore": "use_dla_core",
+    "outputBufferPoolSize": "output_buffer_pool_size",
+    "forceImplicitBatchDimension": "force_implicit_batch_dim",
+    "workspaceSize": "workspace_size",
+    "clusterMode": "cluster_mode",
+    "segmentationOutputOrder": "segmentation_output_order",
+    "disableOutputHostCopy": "disable_output_host_copy",
+    "autoIncMem": "auto_inc_mem",
+    "maxGPUMemPer": "max_gpu_mem_per",
+    "useStronglyTyped": "strongly_typed",
+    "warmupEngine": "warmup_engine",
+    "inputFromPreprocessedTensor": "input_tensor_from_meta",
+}
+LISTS = {
+    "outputLayerNames": "output_blob_names",
+    "outputIOFormats": "output_io_formats",
+    "layerDevicePrecisions": "layer_device_precision",
+}
+
+MODEL_FILES = ("onnx_file", "model_file", "proto_file", "uff_file", "tlt_encoded_model",
+               "int8_calib_file", "custom_network_config")  # fmt: skip
+"""The last one is a text to the config, and found by `darknet_cfg`."""
+
+
+def init_params(cfg: ModelConfig) -> Any:
+    """A `_native.InitParams` with the values of `cfg`.
+
+    Raises:
+        ConfigError: a path or name is longer than the original has room for.
+    """
+    params = _native.InitParams()
+    texts = {field: _path(getattr(cfg, key, None)) for field, key in PATHS.items()}
+    texts |= {field: getattr(cfg, key, None) for field, key in TEXTS.items()}
+    if cfg.custom_network_config:
+        texts["customNetworkConfigFilePath"] = _path(darknet_cfg(cfg))
+    for field, text in texts.items():
+        if text:
+            try:
+                params.set_text(field, str(text))
+            except ValueError as error:
+                raise ConfigError(str(error), where=str(cfg.path)) from error
+    for field, key in NUMBERS.items():
+        value = getattr(cfg, key, None)
+        if value is not None:
+            params.set_number(field, float(value))
+    for field, key in LISTS.items():
+        params.set_list(field, [str(item) for item in getattr(cfg, key, None) or ()])
+    params.set_offsets([float(v) for v in cfg.offsets or ()])
+    if cfg.infer_dims:
+        params.set_infer_dims(*cfg.infer_dims)
+    pairs = [item.partition("=") for item in (cfg.dynamic_properties or "").split(";") if item]
+    params.set_list("dynamicPropertyKeys", [name.strip() for name, _, _ in pairs])
+    params.set_list("dynamicPropertyValues", [value.strip() for _, _, value in pairs])
+    params.set_classes([_class(attrs) for attrs in cfg.per_class])
+    return params
+
+
+def model_files(cfg: ModelConfig) -> dict[str, Path]:
+    """Key -> file, of the files that an engine creator may read."""
+    found = {key.replace("_", "-"): getattr(cfg, key, None) for key in MODEL_FILES[:-1]}
+    if cfg.custom_network_config:
+        found["custom-network-config"] = darknet_cfg(cfg)
+    return {key: path for key, path in found.items() if path is not None and path.is_file()}
+
+
+def _path(path: Any) -> str | None:
+    return None if path is None else os.fspath(path)
+
+
+def _class(attrs: Any) -> list[float]:
+    return [
+        float(attrs.pre_cluster_threshold),
+        float(attrs.post_cluster_threshold),
+        float(attrs.eps),
+        float(attrs.min_boxes),
+        float(attrs.group_threshold),
+        float(attrs.dbscan_min_score),
+        float(attrs.nms_iou_threshold),
+        float(attrs.topk),
+    ]

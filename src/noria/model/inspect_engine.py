@@ -1,0 +1,114 @@
+"""The function of a custom library that makes a config's network: what shows of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from noria._core.errors import CustomLibraryError
+from noria.binary.elf import ElfError, ElfFile
+from noria.binary.entry_points import FIXED, KINDS
+from noria.binary.header_markers import OLD_SIGNATURE_BEFORE, made_for_tensorrt
+from noria.custom.inspect import inspect_library
+from noria.model.engine_source import function_of
+
+if TYPE_CHECKING:
+    from noria.config.model_config import ModelConfig
+
+__all__ = ["EngineFunction", "engine_function"]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineFunction:
+    """A function that makes a network.
+
+    Attributes:
+        there: whether the library has it.
+        kind: of `entry_points.KINDS`.
+        signature: how it is called.
+        reason: why it is taken for one of that signature.
+        evidence: what the library was built with, for what, and which sizes its code shows.
+        callable_here: whether noria can call it: False of one compiled against TensorRT's headers.
+    """
+
+    library: Path
+    function: str
+    there: bool
+    kind: str
+    signature: str
+    reason: str
+    evidence: tuple[str, ...] = ()
+    callable_here: bool = True
+
+
+def engine_function(cfg: ModelConfig, found: str | None) -> EngineFunction | None:
+    """The function that makes the network of `cfg`; None if a model file is all there is.
+
+    Looks at the library's file; runs nothing of it.
+
+    Args:
+        found: the function that was found to apply, if one was.
+    """
+    path = cfg.custom_lib_path
+    if path is None or not path.is_file():
+        return None
+    if path.suffix.lower() in (".py", ".pyw"):
+        return _of_python(cfg, path, found)
+    try:
+        elf = ElfFile.read(path)
+        report = inspect_library(path, load=False)
+    except (ElfError, OSError, CustomLibraryError):
+        return None  # told where it is opened
+    exported = elf.exported()
+    function = found or function_of(cfg, exported)
+    if function is None:
+        return None
+    kind = FIXED.get(function, "engine creator")
+    signature, reason = _signature(kind, elf)
+    evidence = [report.built]
+    version = made_for_tensorrt(elf)
+    if version is not None:
+        evidence.append(f"the headers stood for TensorRT {version}")
+    evidence += [f"linked against {x.name}" for x in report.linked if "nvinfer" in x.name]
+    evidence += [e.reason for e in report.evidence]
+    return EngineFunction(
+        path,
+        function,
+        function in exported,
+        kind,
+        signature,
+        reason,
+        tuple(evidence),
+        callable_here=report.headers != "nvidia",
+    )
+
+
+def _of_python(cfg: ModelConfig, path: Path, found: str | None) -> EngineFunction | None:
+    from noria.model.python_engines import engine_signature
+
+    function = found or cfg.engine_create_func_name
+    if function is None:
+        return None
+    kind = FIXED.get(function, "engine creator")
+    signature = engine_signature(function)
+    return EngineFunction(path, function, found is not None, kind, signature, "as all in Python")
+
+
+def _signature(kind: str, elf: ElfFile) -> tuple[str, str]:
+    """How a function is called, and why it is believed to be: C linkage tells no types."""
+    new = KINDS[kind].signature
+    if kind != "engine creator":
+        return new, "by its name, which is fixed"
+    old = new.replace("nvinfer1::IBuilderConfig*, ", "")
+    before = f"TensorRT {OLD_SIGNATURE_BEFORE} and later give it a config"
+    if (version := made_for_tensorrt(elf)) is not None:
+        is_old = version < OLD_SIGNATURE_BEFORE
+        told = "old" if is_old else "new"
+        return old if is_old else new, f"{told}: compiled for TensorRT {version}; {before}"
+    names = [n for n in elf.needed if n.startswith("libnvinfer.so.")]
+    if names and (number := names[0].removeprefix("libnvinfer.so.").partition(".")[0]).isdigit():
+        is_old = int(number) < OLD_SIGNATURE_BEFORE
+        told = "old" if is_old else "new"
+        return old if is_old else new, f"{told}, as far as it shows: linked against {names[0]}"
+    return new, f"its symbol does not tell; {before}, earlier ones do not"

@@ -1,0 +1,265 @@
+"""Plugin factories that a C++ library exports: `NvDsInferPluginFactory{Caffe,Uff,Runtime}Get`.
+
+Each is asked for when the original asks: those of parsers before a model is read, the runtime's
+before an engine is read from a file, once for each. What they give goes back to the library's
+Destroy function when the network is built, or the engine is gone. Source: custom-library spec 2.2,
+2.3 (9 to 11); tensorrt-plugins spec 4.3, 10.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noria import _native
+from noria._core.errors import CustomLibraryError
+from noria._core.notices import Notice
+from noria.binary.elf import ElfError, ElfFile
+from noria.binary.header_markers import REVISION, uses_host
+from noria.custom.library import open_library
+from noria.host.callback_errors import told
+from noria.host.fields import fields_to
+from noria.plugins.creators import IPluginCreator
+from noria.plugins.deserialising import for_this_engine
+from noria.plugins.fields import field_of_value
+from noria.plugins.registry import get_plugin_registry
+from noria.plugins.types import PluginFieldCollection
+
+if TYPE_CHECKING:
+    from noria.config.model_config import ModelConfig
+
+__all__ = ["GIVEN", "CppFactories", "LegacyCreator", "plugin_factories", "register_given"]
+
+KINDS = ("Caffe", "Uff", "Runtime")
+TYPE = "IPlugin"
+"""What C++ plugins from before IPluginV2 are called: they have no type of their own."""
+GIVEN = "the factory of deserializeCudaEngine"
+FLOAT = 0
+
+
+def _get(kind: str) -> str:
+    return f"NvDsInferPluginFactory{kind}Get"
+
+
+def plugin_factories(cfg: ModelConfig, notes: list[Notice]) -> CppFactories | None:
+    """The factories of the custom library; None if it has none that can be called.
+
+    Raises:
+        CustomLibraryError: the library cannot be loaded, or was compiled with older headers.
+    """
+    path = cfg.custom_lib_path
+    if path is None or not path.is_file() or path.suffix.lower() in (".py", ".pyw"):
+        return None
+    try:
+        elf = ElfFile.read(path)
+    except (ElfError, OSError):
+        return None  # told when it is opened for its parser
+    kinds = [kind for kind in KINDS if _get(kind) in elf.exported()]
+    if not kinds:
+        return None
+    if not uses_host(elf):
+        text = f"{_get(kinds[0])} is compiled against TensorRT's own headers: it is not called"
+        notes.append(Notice("info", text, str(path)))
+        return None
+    made = CppFactories(open_library(path, abi=cfg.custom_lib_abi), path, kinds)
+    notes += made.notices
+    return made
+
+
+class CppFactories:
+    """See `noria.model.source.Factories`.
+
+    Attributes:
+        notices: what is worth telling.
+    """
+
+    def __init__(self, library: Any, path: Path, kinds: Sequence[str]) -> None:
+        self._native = library.native
+        self._path = path
+        self._kinds = kinds
+        self.notices: list[Notice] = []
+        if not _native.library_number(self._native, REVISION):
+            raise CustomLibraryError(
+                f"{_get(kinds[0])} was compiled with headers of an older noria",
+                where=str(path),
+                fix=f"compile the library again: noria compile … -o {path.name}",
+            )
+        exported = set(library.symbols()) | set(ElfFile.read(path).exported())
+        for kind in kinds:
+            destroy = f"NvDsInferPluginFactory{kind}Destroy"
+            if destroy not in exported:
+                text = f"{_get(kind)} without {destroy}: what it gives is never freed"
+                self.notices.append(Notice("warning", text, str(path)))
+        self._creator: LegacyCreator | None = None
+        if "Runtime" in kinds:
+            self._creator = LegacyCreator(path.name, self._runtime, str(path))
+            _register(self._creator)
+            register_given()
+
+    def layers(self, kind: str) -> _Layers | None:
+        """The factory for a parser; None if the library has none.
+
+        Raises:
+            CustomLibraryError: it said false, threw, or gave a type of factory that does not exist.
+        """
+        if kind not in self._kinds:
+            return None
+        native = self._given(kind)
+        return None if native is None else _Layers(native, self._path.name)
+
+    def engine(self) -> tuple[object, str | None]:
+        """Ask for the runtime's factory: an engine is about to be read from a file."""
+        if "Runtime" not in self._kinds:
+            return None, None
+        try:
+            native = self._given("Runtime")
+        except CustomLibraryError as error:
+            # what is built instead runs with the objects that it was built with
+            get_plugin_registry().deregister_creator(self._creator)
+            return None, f"{_get('Runtime')}: {error.found}"
+        if native is None:
+            return None, None
+        waiting = _Waiting(native)
+        _waiting[self._path.name] = waiting
+        return waiting, None
+
+    def _runtime(self) -> Any:
+        """The factory for the engine that is being loaded: the one got for its file, or another."""
+        waiting = _waiting.pop(self._path.name, None)
+        native = waiting.native if waiting is not None else self._given("Runtime")
+        if native is None:
+            raise ValueError(f"{_get('Runtime')} gave no factory")
+        return native
+
+    def _given(self, kind: str) -> Any:
+        name = _get(kind)
+        where = f"{self._path}: {name}"
+        with told() as messages:
+            try:
+                said, number, factory = _native.get_plugin_factory(self._native, kind)
+            except _native.CustomCodeError as error:
+                raise CustomLibraryError(f"it threw {error}", where=where) from error
+        if not said:
+            reason = f": {messages.reason}" if messages.reason else ""
+            raise CustomLibraryError(f"it returned false{reason}", where=where)
+        kinds = {"Caffe": 3, "Uff": 2, "Runtime": 1}[kind]
+        if not 0 <= number < kinds:
+            raise CustomLibraryError(
+                f"it gave a factory of type {number}",
+                where=where,
+                expected="PLUGIN_FACTORY (0), PLUGIN_FACTORY_EXT (1)"
+                + (" or PLUGIN_FACTORY_V2 (2)" if kind == "Caffe" else ""),
+            )
+        return factory
+
+
+class _Waiting:
+    """A factory that was got for an engine's file, until its layers are loaded."""
+
+    def __init__(self, native: Any) -> None:
+        self.native = native
+
+
+_waiting: weakref.WeakValueDictionary[str, _Waiting] = weakref.WeakValueDictionary()
+"""Name of the library -> the factory for the engine read last; the plan holds it."""
+
+
+class _Layers:
+    """A factory of a parser; see `noria.plugins.imported.LayerFactory`."""
+
+    def __init__(self, native: Any, library: str) -> None:
+        self.native = native
+        self._library = library
+
+    def takes(self, layer: str) -> bool:
+        with _failures(f"isPlugin({layer!r})", self._library):
+            return bool(self.native.is_plugin(layer))
+
+    def create(
+        self, layer: str, weights: Sequence[npt.NDArray[Any]], fields: Mapping[str, Any]
+    ) -> Any:
+        rows = [(FLOAT, np.asarray(w, np.float32).tobytes(), w.size) for w in weights]
+        values = [field_of_value(name, value) for name, value in fields.items()]
+        collection = PluginFieldCollection(v for v in values if v is not None)
+        with _failures(f"createPlugin({layer!r})", self._library):
+            made = self.native.create(layer, rows, fields_to(collection), "")
+        return _named(made, self._library)
+
+
+def _named(made: Any, namespace: str) -> Any:
+    """The plugin; one without a type of its own is found again by its library's name."""
+    if made is not None and getattr(made, "plugin_type", None) == TYPE:
+        made.plugin_namespace = namespace
+    return made
+
+
+class _failures:
+    """What a factory throws becomes an error that names it."""
+
+    def __init__(self, call: str, library: str) -> None:
+        self._where = f"{library}: {call}"
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if isinstance(error, _native.CustomCodeError):
+            raise CustomLibraryError(f"it threw {error}", where=self._where) from error
+
+
+class LegacyCreator(IPluginCreator):
+    """Stands in the registry for a runtime factory: plugins from before IPluginV2 have no creator.
+
+    Args:
+        namespace: of the plugins' records in engines: the library's name.
+        factory: gives the factory for the engine that is being loaded.
+        library: the file.
+    """
+
+    def __init__(self, namespace: str, factory: Any, library: str = "") -> None:
+        super().__init__()
+        self.name = TYPE
+        self.plugin_version = "1"
+        self.plugin_namespace = namespace
+        self.field_names = PluginFieldCollection([])
+        self.library = library
+        self.factory = factory
+
+    def create_plugin(self, name: str, field_collection: PluginFieldCollection) -> Any:
+        """There are no fields that would say which one."""
+        raise ValueError("plugins from before IPluginV2 are made by factories alone")
+
+    def deserialize_plugin(self, name: str, serialized_plugin: bytes) -> Any:
+        """As the factory makes the layer of that name from its bytes."""
+        native = for_this_engine(self.plugin_namespace or GIVEN, self.factory)
+        made = native.deserialize(name, bytes(serialized_plugin))
+        return _named(made, self.plugin_namespace)
+
+
+def register_given() -> None:
+    """For engines of networks by code, which C++ code loads with a factory of its own."""
+    _register(LegacyCreator("", _nothing_given))
+
+
+def _nothing_given() -> Any:
+    """Without one, the runtime's of a library may make them."""
+    for creator in reversed(get_plugin_registry().all_creators):
+        if isinstance(creator, LegacyCreator) and creator.library:
+            return creator.factory()
+    raise ValueError(
+        "the engine has layers from before IPluginV2: load it with their factory, or export "
+        "NvDsInferPluginFactoryRuntimeGet"
+    )
+
+
+def _register(creator: LegacyCreator) -> None:
+    registry = get_plugin_registry()
+    before = registry.find(creator.name, creator.plugin_version, creator.plugin_namespace)
+    if before is not None:
+        registry.deregister_creator(before)
+    registry.register_creator(creator, creator.plugin_namespace)

@@ -1,0 +1,229 @@
+"""Functions of a Python custom library that make the network, called as the original calls C++.
+
+They meet `noria.trt` objects where C++ code meets TensorRT's; the network that an engine was built
+from is built again by the engine builder, with the config's own batch, precision and runtime.
+Source: custom-library spec 2.2, 2.3, 3.1, 3.2.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from noria._core.errors import CustomLibraryError, NoriaError
+from noria._core.notices import Notice
+from noria.binary.symbol_names import missing_name_hints
+from noria.config.enums import NetworkMode
+from noria.config.model_files import darknet_cfg
+from noria.custom.missing import named_at
+from noria.custom.model_parser import IModelParser
+from noria.custom.python_library import PythonLibrary
+from noria.custom.user_code import describe
+from noria.model.engine_host import host_config, remembering_builder
+from noria.model.engine_source import CUDA_ENGINE_GET, MODEL_PARSER, base_of
+from noria.model.source import MadeSource
+from noria.network.network import Network
+
+if TYPE_CHECKING:
+    from noria.config.model_config import ModelConfig
+
+__all__ = ["init_params", "python_source"]
+
+_SIGNATURES = {
+    CUDA_ENGINE_GET: "def NvDsInferCudaEngineGet(builder, initParams, dataType) -> engine",
+    MODEL_PARSER: "def NvDsInferCreateModelParser(initParams) -> IModelParser",
+}
+
+
+def python_source(cfg: ModelConfig, library: PythonLibrary) -> MadeSource | None:
+    """The function of `library` that makes the network of `cfg`; None if it has none.
+
+    The order is the original's: what `engine-create-func-name` names, `NvDsInferCudaEngineGet`,
+    `NvDsInferCreateModelParser`.
+
+    Raises:
+        CustomLibraryError: the function that the config names is not there, or cannot be called
+            with what it is given.
+    """
+    named = cfg.engine_create_func_name
+    names = [named] if named else [CUDA_ENGINE_GET, MODEL_PARSER]
+    found = next((n for n in names if library.entry_point(n) is not None), None)
+    if found is None:
+        if named:
+            error = CustomLibraryError(
+                f"there is no function {named!r}",
+                where=str(library.path),
+                expected=engine_signature(named),
+                fix=missing_name_hints(named, library.functions(), kind="functions"),
+            )
+            raise named_at(error, cfg.origin("engine_create_func_name"))
+        return None
+    function: Any = library.entry_point(found)
+    _check(function, found, library.path)
+    files = import_module("noria.model.init_params").model_files(cfg)
+    notices: list[Notice] = []
+    base = base_of(cfg, found, files)
+    maker = _Maker(cfg, library, found, function, notices)
+    return MadeSource(
+        kind="onnx",
+        model=library.path,
+        companions=files,
+        function=found,
+        make=maker.make,
+        keys=(
+            f"batch-size={cfg.batch_size}",
+            f"network-mode={int(cfg.network_mode)}",
+            f"infer-dims={';'.join(map(str, cfg.infer_dims or ()))}",
+        ),
+        beside=base,
+        notices=notices,
+    )
+
+
+def init_params(cfg: ModelConfig) -> SimpleNamespace:
+    """The configuration under the names of C++'s `NvDsInferContextInitParams`.
+
+    Paths are text, empty where a key is not set. Source: custom-library spec 1.4.
+    """
+    cpp = import_module("noria.model.init_params")
+    values: dict[str, Any] = {}
+    for name, key in {**cpp.PATHS, **cpp.TEXTS}.items():
+        value = getattr(cfg, key, None)
+        values[name] = "" if value is None else os.fspath(value)
+    for name, key in cpp.NUMBERS.items():
+        value = getattr(cfg, key, None)
+        values[name] = value if isinstance(value, float) or value is None else int(value)
+    for name, key in cpp.LISTS.items():
+        values[name] = [str(item) for item in getattr(cfg, key, None) or ()]
+    path = darknet_cfg(cfg) if cfg.custom_network_config else ""
+    values["customNetworkConfigFilePath"] = os.fspath(path)
+    values["offsets"] = [float(v) for v in cfg.offsets or ()]
+    values["inferInputDims"] = tuple(cfg.infer_dims or ())
+    pairs = [item.partition("=") for item in (cfg.dynamic_properties or "").split(";") if item]
+    values["dynamicProperties"] = {k.strip(): v.strip() for k, _, v in pairs}
+    return SimpleNamespace(**values)
+
+
+class _Maker:
+    """Calls one function and takes the network."""
+
+    def __init__(
+        self, cfg: ModelConfig, library: PythonLibrary, name: str, function: Callable[..., Any],
+        notices: list[Notice],
+    ) -> None:  # fmt: skip
+        self._cfg = cfg
+        self._library = library
+        self._name = name
+        self._function = function
+        self._notices = notices
+        self._where = f"{library.path}: {name}"
+
+    def make(self) -> Network:
+        """The network.
+
+        Raises:
+            CustomLibraryError: the user's code raised, or made nothing usable.
+        """
+        trt: Any = import_module("noria.trt")
+        said: list[tuple[int, str]] = []
+        builder = remembering_builder(lambda severity, text: said.append((severity, text)))
+        builder._max_batch = self._cfg.batch_size
+        work = self._parse if self._name == MODEL_PARSER else self._create
+        try:
+            network = work(trt, builder)
+            made: Network = import_module("noria.trt.lowering.graph").from_network(network)
+        except CustomLibraryError as error:
+            reasons = [text for severity, text in said if severity <= 1][:5]
+            raise CustomLibraryError(
+                error.found, where=error.where, expected=error.expected,
+                fix=[*error.fix, *reasons],
+            ) from error  # fmt: skip
+        except NoriaError as error:
+            raise CustomLibraryError(
+                f"its network cannot be used: {error.found}", where=self._where, fix=error.fix
+            ) from error
+        for severity, text in dict.fromkeys(said):
+            if severity <= 2:
+                self._notices.append(Notice("warning", text, self._where))
+        told = f"the network was made by {self._name}"
+        self._notices.append(Notice("info", told, str(self._library.path)))
+        return made
+
+    def _create(self, trt: Any, builder: Any) -> Any:
+        half = self._cfg.network_mode is NetworkMode.FP16
+        dtype = trt.DataType.HALF if half else trt.DataType.FLOAT
+        params = init_params(self._cfg)
+        arguments: list[Any] = [builder, params, dtype]
+        if self._name != CUDA_ENGINE_GET:
+            arguments.insert(1, host_config(builder, self._cfg))
+        engine = self._call(self._function, *arguments)
+        if isinstance(engine, trt.INetworkDefinition):
+            return engine
+        if engine is None or engine is False:
+            raise CustomLibraryError(f"it returned {engine}: no engine", where=self._where)
+        if builder.last is None:
+            raise CustomLibraryError(
+                f"it returned a {type(engine).__name__} that was not built by its `builder`",
+                where=self._where,
+                expected="an engine from builder.build_engine, the bytes from "
+                "builder.build_serialized_network, or the network itself",
+            )
+        return builder.last
+
+    def _parse(self, trt: Any, builder: Any) -> Any:
+        parser = self._call(self._function, init_params(self._cfg))
+        if parser is None or not hasattr(parser, "parseModel"):
+            raise CustomLibraryError(
+                f"it returned a {type(parser).__name__}",
+                where=self._where,
+                expected="an object of a class derived from noria.custom.IModelParser",
+            )
+        full = getattr(parser, "hasFullDimsSupported", IModelParser().hasFullDimsSupported)
+        explicit = bool(self._call(full)) and not self._cfg.force_implicit_batch_dim
+        network = trt.INetworkDefinition(
+            builder, builder.logger, int(explicit), implicit=not explicit
+        )
+        status = self._call(parser.parseModel, network)
+        if status not in (None, 0, True):
+            raise CustomLibraryError(f"parseModel returned status {status}", where=self._where)
+        if hasattr(parser, "getModelName"):
+            self._call(parser.getModelName)
+        return network
+
+    def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except NoriaError:
+            raise
+        except Exception as error:
+            found, line, trail = describe(error, self._library.path.parent)
+            raise CustomLibraryError(found, where=line or self._where, fix=trail) from error
+
+
+def engine_signature(name: str) -> str:
+    """How a function that makes a network is written in Python."""
+    return _SIGNATURES.get(name, f"def {name}(builder, config, initParams, dataType) -> engine")
+
+
+def _check(function: Any, name: str, path: Path) -> None:
+    where = f"{path}: {name}"
+    if not callable(function):
+        raise CustomLibraryError(
+            f"{name} is a {type(function).__name__}, not a function", where=where,
+            expected=engine_signature(name),
+        )  # fmt: skip
+    count = {CUDA_ENGINE_GET: 3, MODEL_PARSER: 1}.get(name, 4)
+    try:
+        inspect.signature(function).bind(*[None] * count)
+    except TypeError as error:
+        raise CustomLibraryError(
+            f"it cannot be called with {count} argument{'s' if count > 1 else ''}: {error}",
+            where=where, expected=engine_signature(name),
+        ) from error  # fmt: skip
+    except ValueError:
+        return  # compiled code without a signature: the call will tell

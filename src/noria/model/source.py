@@ -1,0 +1,212 @@
+"""The model that a config names, of whatever format, and how it becomes a network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from noria._core.notices import Notice
+from noria.config.model_files import ModelKind, model_kind, model_paths
+from noria.engine.image_input import Dims, complete_infer_dims
+from noria.network.network import Network
+
+if TYPE_CHECKING:
+    from noria.config.model_config import ModelConfig
+    from noria.plugins.imported import ImportedPlugins, LayerFactory
+
+__all__ = ["Factories", "MadeSource", "ModelSource", "model_source"]
+
+
+class Factories(Protocol):
+    """Plugin factories of the user's library; see `noria.model.plugin_factories`."""
+
+    def layers(self, kind: str) -> LayerFactory | None:
+        """The factory for a parser of that kind, `Caffe` or `Uff`; None if there is none.
+
+        Raises:
+            CustomLibraryError: the library failed to give it.
+        """
+        ...
+
+    def engine(self) -> tuple[object, str | None]:
+        """(what an engine read from a file has to hold, why it cannot be loaded or None)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSource:
+    """Files of a model and what its importer is told.
+
+    Attributes:
+        kind: the format.
+        model: the file that engines are named after.
+        companions: further files, by the key that names them.
+        recipe: what the importer is told, a line each: plans remember it.
+        factories: of the custom library, for layers that Caffe and UFF do not know.
+    """
+
+    kind: ModelKind
+    model: Path
+    companions: Mapping[str, Path] = field(default_factory=dict)
+    outputs: tuple[str, ...] = ()
+    dims: Dims | None = None
+    uff_input: str | None = None
+    uff_order: int = 0
+    factories: Factories | None = field(default=None, compare=False)
+
+    @property
+    def base(self) -> Path:
+        """The path that names of engines begin with."""
+        return self.model
+
+    @property
+    def told(self) -> list[Notice]:
+        """What was decided while the network was made."""
+        return []
+
+    @property
+    def recipe(self) -> str:
+        parts = []
+        if self.kind == "uff":
+            parts.append(f"uff-input-blob-name={self.uff_input or ''}")
+            parts.append(f"uff-input-order={self.uff_order}")
+        if self.kind in ("caffe", "uff"):
+            parts.append(f"output-blob-names={';'.join(self.outputs)}")
+        if self.kind != "onnx":
+            dims = ";".join(map(str, self.dims)) if self.dims else ""
+            parts.append(f"infer-dims={dims}")
+        return "\n".join(parts)[:4096]
+
+    def told_otherwise(self, recipe: str) -> str | None:
+        """What another recipe says that this one does not; None if they are the same."""
+        if recipe == self.recipe:
+            return None
+        there, here = recipe.split("\n"), self.recipe.split("\n")
+        differ = [(a, b) for a, b in zip(there, here, strict=False) if a != b]
+        return "; ".join(f"{a} ≠ {b.partition('=')[2]}" for a, b in differ) or "other keys"
+
+    def network(self) -> Network:
+        """Read the files.
+
+        Raises:
+            ModelError: as the importer of the format.
+        """
+        network = self._network()
+        network.recipe = self.recipe
+        return network
+
+    def _network(self) -> Network:
+        if self.kind == "caffe":
+            from noria.network.caffe import network_from_caffe
+
+            network = network_from_caffe(
+                self.companions["proto-file"],
+                self.model,
+                outputs=self.outputs,
+                input_dims=self.dims,
+                plugins=self._plugins("Caffe"),
+            )
+            network.made_from = dict(self.companions)
+            return network
+        if self.kind == "uff":
+            from noria.network.uff import network_from_uff
+
+            network = network_from_uff(
+                self.model,
+                input_name=self.uff_input,
+                input_dims=self.dims,
+                input_order=("NCHW", "NHWC", "NC")[self.uff_order],
+                outputs=self.outputs,
+                plugins=self._plugins("Uff"),
+            )
+            network.made_from = dict(self.companions)
+            return network
+        if self.kind == "darknet":
+            from noria.network.darknet import network_from_darknet
+
+            cfg = self.companions["custom-network-config"]
+            return network_from_darknet(cfg, self.model, input_dims=self.dims)
+        from noria.network.onnx_file import network_from_onnx
+
+        return network_from_onnx(self.model)
+
+    def _plugins(self, kind: str) -> ImportedPlugins:
+        from noria.plugins.imported import ImportedPlugins
+        from noria.plugins.known import known_plugins
+
+        factory = self.factories.layers(kind) if self.factories is not None else None
+        return ImportedPlugins(known_plugins(), factory)
+
+
+@dataclass(frozen=True, slots=True)
+class MadeSource(ModelSource):
+    """A network that a function of the user's library makes.
+
+    Attributes:
+        model: the library.
+        function: the entry point.
+        make: gives the network; raises what `noria.engine.load_or_build` may raise.
+        keys: what of the config the function was told, a line each.
+        beside: see `base`.
+        notices: grows while `make` runs.
+    """
+
+    function: str = ""
+    make: Callable[[], Network] | None = None
+    keys: tuple[str, ...] = ()
+    beside: Path = Path("model")
+    notices: list[Notice] = field(default_factory=list)
+
+    @property
+    def base(self) -> Path:
+        return self.beside
+
+    @property
+    def told(self) -> list[Notice]:
+        return self.notices
+
+    @property
+    def recipe(self) -> str:
+        return "\n".join([f"made by={self.function}", *self.keys])[:4096]
+
+    def network(self) -> Network:
+        """Call the function.
+
+        Raises:
+            ModelError, EngineError, CustomLibraryError: it failed, or made nothing usable.
+        """
+        assert self.make is not None
+        network = self.make()
+        network.path = self.model
+        network.made_from = dict(self.companions)
+        network.recipe = self.recipe
+        return network
+
+
+def model_source(cfg: ModelConfig, factories: Factories | None = None) -> ModelSource | None:
+    """The model that `cfg` names; None if it names none that can be read.
+
+    Args:
+        factories: see `ModelSource`; engines depend on the library then.
+
+    Source: config facts 5.1, see `noria.config.model_files.model_kind`.
+    """
+    kind = model_kind(cfg)
+    if kind is None:
+        return None
+    model, *others = model_paths(cfg).items()
+    companions = dict(others)
+    if factories is not None and kind in ("caffe", "uff") and cfg.custom_lib_path is not None:
+        companions["custom-lib-path"] = cfg.custom_lib_path
+    return ModelSource(
+        kind=kind,
+        model=model[1],
+        companions=companions,
+        outputs=cfg.output_blob_names if kind in ("caffe", "uff") else (),
+        dims=complete_infer_dims(cfg.infer_dims),
+        uff_input=cfg.uff_input_blob_name,
+        uff_order=int(cfg.uff_input_order),
+        factories=factories,
+    )

@@ -1,0 +1,235 @@
+"""From a network and a config to a plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from noria._core.errors import EngineError
+from noria.engine.builder import BuildOptions, build
+from noria.engine.plan import Plan
+from noria.engine.plan_header import Precision
+from noria.engine.precision.rules import PrecisionRules
+from noria.trt.api.profile import IOptimizationProfile, Range
+from noria.trt.api.progress import Progress
+from noria.trt.api.record import LayerRecord, ProfileRecord, TrtRecord, attach
+from noria.trt.api.reporting import Severity, report
+from noria.trt.api.shape_tensors import shape_tensors
+from noria.trt.api.types import elem_of
+from noria.trt.lowering.graph import Lowered, lower
+
+if TYPE_CHECKING:
+    from noria.trt.api.config import IBuilderConfig
+    from noria.trt.api.network import INetworkDefinition
+
+__all__ = ["build_plan"]
+
+MAX_BATCH = 1024
+
+
+def build_plan(
+    network: INetworkDefinition, config: IBuilderConfig, logger: Any, *, max_batch: int = 1
+) -> Plan:
+    """Lower, calibrate, build.
+
+    Raises:
+        EngineError, ModelError: why there can be no engine.
+    """
+    progress = Progress(config._plain.get("progress_monitor"))
+    with progress.phase("Building Engine", None, 3):
+        if config._device_problem:
+            raise EngineError(config._device_problem)
+        lowered = lower(network)
+        profiles = _profiles(network, config, max_batch)
+        progress.step()
+        precision, rules = _precision(network, config, lowered, profiles, logger, progress)
+        progress.step()
+        batched, most = _batch(network, profiles, max_batch)
+        shapes = [_full(network, p, max_batch) for p in profiles]
+        plan = build(
+            lowered.network,
+            BuildOptions(
+                batched=batched, max_batch=most, precision=precision, rules=rules,
+                profiles=() if batched else shapes,
+            ),
+        )  # fmt: skip
+        progress.step()
+    for notice in plan.decisions:
+        severity = Severity.WARNING if notice.level == "warning" else Severity.INFO
+        report(logger, severity, notice.message)
+    if config.get_timing_cache() is None and "DISABLE_TIMING_CACHE" not in config._flags:
+        config.set_timing_cache(config.create_timing_cache(b""), False)
+    return attach(plan, _record(network, config, lowered, profiles, max_batch))
+
+
+def _profiles(
+    network: INetworkDefinition, config: IBuilderConfig, max_batch: int
+) -> list[ProfileRecord]:
+    """The profiles, complete and checked against the network; at least one."""
+    given = list(config._profiles)
+    free = [t for t in network._inputs if t._info is not None and -1 in tuple(t.shape)]
+    if free and not given and not network._implicit:
+        names = ", ".join(f"{t._name} {tuple(t.shape)}" for t in free)
+        raise EngineError(
+            f"axes of the inputs are free ({names}) and there is no optimisation profile",
+            fix="make one (create_optimization_profile, createOptimizationProfile), set the shapes "
+            "of these inputs (set_shape, setDimensions), and add it to the config "
+            "(add_optimization_profile, addOptimizationProfile)",
+        )
+    decided = set() if network._implicit else shape_tensors(network._needed())
+    deciding = [t for t in network._inputs if t._uid in decided]
+    made = []
+    for number, profile in enumerate(given or [IOptimizationProfile()]):
+        shapes = {}
+        for tensor in network._inputs:
+            axes = tuple(tensor.shape)
+            found = profile._shapes.get(tensor._name)
+            if found is None:
+                if -1 in axes and not network._implicit:
+                    raise EngineError(
+                        f"profile {number} has no shapes of input {tensor._name!r} {axes}"
+                    )
+                found = Range(axes, axes, axes)
+            _check(found, axes, tensor._name, number)
+            shapes[tensor._name] = (found.min, found.opt, found.max)
+        values = {n: (r.min, r.opt, r.max) for n, r in profile._values.items()}
+        for tensor in deciding:
+            count = int(np.prod(tensor.shape))
+            have = len(values[tensor._name][0]) if tensor._name in values else 0
+            if tensor._name not in values or (count >= 0 and have != count):
+                told = f"has {have} values" if tensor._name in values else "has no values"
+                raise EngineError(
+                    f"profile {number} {told} of input {tensor._name!r}, which decides shapes",
+                    expected=f"{max(count, 1)} of them: min, opt and max",
+                    fix="set them in the profile: set_shape_input, in C++ setShapeValues",
+                )
+        made.append(ProfileRecord(shapes=shapes, values=values))
+    return made
+
+
+def _check(found: Range, axes: tuple[int, ...], name: str, number: int) -> None:
+    for which, shape in (("min", found.min), ("opt", found.opt), ("max", found.max)):
+        fits = len(shape) == len(axes) and all(
+            want in (-1, have) for want, have in zip(axes, shape, strict=True)
+        )
+        if not fits:
+            raise EngineError(
+                f"profile {number} gives input {name!r} the {which} shape {shape}",
+                expected=f"{axes} with numbers for -1",
+            )
+
+
+def _full(network: INetworkDefinition, profile: ProfileRecord, most: int) -> dict[str, Any]:
+    """Shapes of a profile with the implicit batch in front."""
+    if not network._implicit:
+        return dict(profile.shapes)
+    return {n: ((1, *r[0]), (most, *r[1]), (most, *r[2])) for n, r in profile.shapes.items()}
+
+
+def _batch(
+    network: INetworkDefinition, profiles: list[ProfileRecord], max_batch: int
+) -> tuple[bool, int]:
+    """Whether axis 0 is a batch everywhere, as nvinfer wants it, and the largest one."""
+    shapes = [t._info.shape for t in (*network._inputs, *network._outputs) if t._info is not None]
+    firsts = {s[0] if s else None for s in shapes if s is not None}
+    if len(shapes) < 2 or None in shapes or len(firsts) != 1 or None in firsts:
+        return False, 1
+    picture, first = shapes[0], firsts.pop()
+    free = any(-1 in s[1:] for s in shapes[: len(network._inputs)] if s is not None)
+    if free or picture is None or len(picture) != 4 or first is None:
+        return False, 1
+    most = first
+    if first < 0 and not network._implicit:
+        most = max(p.shapes[network._inputs[0]._name][2][0] for p in profiles)
+    if network._implicit:
+        most = max_batch
+    return (True, most) if 1 <= most <= MAX_BATCH else (False, 1)
+
+
+def _precision(
+    network: INetworkDefinition,
+    config: IBuilderConfig,
+    lowered: Lowered,
+    profiles: list[ProfileRecord],
+    logger: Any,
+    progress: Progress,
+) -> tuple[Precision, PrecisionRules]:
+    """What may be computed in, and the scales for it."""
+    asked = config._precisions()
+    floats = [name for name in asked if name != "INT8"]
+    precision: Precision = "fp16" if floats else "fp32"
+    if "INT8" not in asked:
+        return precision, PrecisionRules()
+    from noria.trt.api.calibrate import table_of
+
+    table = table_of(network, config, lowered, profiles, logger, progress)
+    if table is None:
+        report(
+            logger, Severity.WARNING,
+            "INT8 is asked for, but there is neither a calibrator nor a dynamic range: no layer "
+            "computes in INT8",
+        )  # fmt: skip
+        return precision, PrecisionRules()
+    pins = {
+        node: "fp32"
+        for layer in network._layers
+        if layer._precision is not None and layer._precision.name != "INT8"
+        for node in lowered.layers.get(layer._name, ())
+    }
+    return ("best" if floats else "int8"), PrecisionRules(table=table, pins=pins)
+
+
+def _record(
+    network: INetworkDefinition,
+    config: IBuilderConfig,
+    lowered: Lowered,
+    profiles: list[ProfileRecord],
+    max_batch: int,
+) -> TrtRecord:
+    layers = [
+        LayerRecord(
+            name=layer._name,
+            kind=layer._kind,
+            precision=layer.get_output(0).dtype.name if layer._outputs else "FLOAT",  # type: ignore[union-attr]
+            inputs=tuple(t._name for t in layer._inputs if t is not None),
+            outputs=tuple(t._name for t in layer._outputs),
+            nodes=tuple(lowered.layers[layer._name]),
+            weights={
+                role: name for (of, role), name in lowered.weights.items() if of == layer._name
+            },
+            metadata=layer._metadata,
+        )
+        for layer in network._needed()
+    ]
+    types = {}
+    for tensor in (*network._inputs, *network._outputs):
+        shown = tensor.dtype
+        if tensor._info is not None and elem_of(shown) != tensor._info.elem:
+            types[tensor._name] = shown.name
+    by_uid = {layer._uid: layer._name for layer in network._layers}
+    names = {
+        name: lowered.weights[by_uid[uid], role]
+        for (uid, role), name in network._weight_names.items()
+        if uid in by_uid and (by_uid[uid], role) in lowered.weights
+    }
+    there = lowered.network.model.graph.initializers
+    names |= {name: name for name in network._initializers if name in there}
+    plain = {k: str(v) for k, v in config._plain.items() if isinstance(v, int | float | str)}
+    return TrtRecord(
+        name=network.name,
+        flags=tuple(sorted(config._flags)),
+        profiles=tuple(profiles),
+        layers=tuple(layers),
+        types=types,
+        shapes={
+            t._name: t._info.shape
+            for t in network._outputs
+            if t._info is not None and t._info.shape is not None
+        },
+        names=names,
+        implicit=network._implicit,
+        max_batch=max_batch,
+        verbosity=config.profiling_verbosity.name,
+        options=plain,
+    )

@@ -1,0 +1,194 @@
+"""`Builder`: makes networks, configs, profiles and engines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from noria._core.errors import NoriaError
+from noria.plugins.registry import PluginRegistry, get_plugin_registry
+from noria.trt.api.config import IBuilderConfig
+from noria.trt.api.enums import ErrorCodeTRT
+from noria.trt.api.host_memory import IHostMemory
+from noria.trt.api.network import INetworkDefinition
+from noria.trt.api.profile import IOptimizationProfile
+from noria.trt.api.reporting import Severity, report
+from noria.trt.api.strict import Closable, always, kept, setting
+from noria.trt.api.versioned_enums import names_in
+from noria.trt.release import Span, current, generation, versioned
+
+if TYPE_CHECKING:
+    from noria.engine.plan import Plan
+    from noria.trt.api.engine import ICudaEngine
+
+__all__ = ["Builder"]
+
+_OLD = Span(removed=(8, 0))
+
+
+@versioned(
+    {
+        "max_batch_size": Span(removed=(10, 0), deprecated=(8, 4)),
+        "build_engine": Span(
+            removed=(10, 0), deprecated=(8, 0), instead="build_serialized_network"
+        ),
+        "build_cuda_engine": _OLD,
+        "max_workspace_size": _OLD,
+        "fp16_mode": _OLD,
+        "int8_mode": _OLD,
+        "strict_type_constraints": _OLD,
+        "int8_calibrator": _OLD,
+        "build_engine_with_config": Span(since=(10, 0)),
+        "build_serialized_network_to_stream": Span(since=(10, 13)),
+        "platform_has_fast_fp16": Span(removed=(11, 0), deprecated=(10, 5)),
+        "platform_has_fast_int8": Span(removed=(11, 0), deprecated=(10, 5)),
+        "platform_has_tf32": Span(removed=(11, 0), deprecated=(10, 5)),
+        "get_plugin_registry": Span(since=(8, 6)),
+    }
+)
+class Builder(Closable):
+    """Source: tensorrt-api spec 3.1. What cannot be built gives None; why, the logger says."""
+
+    def __init__(self, logger: Any) -> None:
+        self._logger = logger
+        self._recorder: Any = None
+        self._allocator: Any = None
+        self._max_batch = 1
+        self._max_threads = 1
+        self._plain: dict[str, Any] = {}
+        self._registry: PluginRegistry | None = None
+
+    logger = kept("_logger", "Where it says what is wrong.", read_only=True)
+    error_recorder = kept("_recorder", "An `IErrorRecorder`, or None.")
+    gpu_allocator = kept("_allocator", "Kept; memory is the host's.")
+    max_batch_size = kept(
+        "_max_batch", "Largest batch of networks with an implicit one.", convert=int
+    )
+    max_threads = kept("_max_threads", "Recorded.", convert=int)
+
+    max_workspace_size = setting(
+        "max_workspace_size", 0, "As `IBuilderConfig.max_workspace_size`, for `build_cuda_engine`.",
+        convert=int,
+    )  # fmt: skip
+    fp16_mode = setting("fp16_mode", False, "The FP16 flag, for `build_cuda_engine`.", convert=bool)
+    int8_mode = setting("int8_mode", False, "The INT8 flag, for `build_cuda_engine`.", convert=bool)
+    strict_type_constraints = setting(
+        "strict_type_constraints", False, "The STRICT_TYPES flag, for `build_cuda_engine`.",
+        convert=bool,
+    )  # fmt: skip
+    int8_calibrator = setting(
+        "int8_calibrator", None, "As `IBuilderConfig.int8_calibrator`, for `build_cuda_engine`."
+    )
+
+    platform_has_fast_fp16 = always(
+        True, "True: scripts refuse half precision otherwise. It is computed in FP32."
+    )
+    platform_has_fast_int8 = always(True, "True: with scales, INT8 is computed.")
+    platform_has_tf32 = always(False, "FP32 is computed in full.")
+    num_DLA_cores = always(0, "None here.")
+    max_DLA_batch_size = always(0, "None here.")
+
+    def create_network(self, flags: int = 0) -> INetworkDefinition:
+        """An empty network.
+
+        Args:
+            flags: mask of `NetworkDefinitionCreationFlag`s. Looking like 8.6 or 9, one without
+                EXPLICIT_BATCH has an implicit batch; otherwise every batch is explicit.
+        """
+        names = names_in("NetworkDefinitionCreationFlag", int(flags))
+        implicit = (
+            current().number is not None and generation() < 10 and "EXPLICIT_BATCH" not in names
+        )
+        return INetworkDefinition(self, self._logger, int(flags), implicit=implicit)
+
+    def create_builder_config(self) -> IBuilderConfig:
+        """Settings of a build."""
+        return IBuilderConfig(self._logger)
+
+    def create_optimization_profile(self) -> IOptimizationProfile:
+        """An empty profile."""
+        return IOptimizationProfile(self._logger)
+
+    def get_plugin_registry(self) -> PluginRegistry:
+        """A registry of this builder; what is not in it is looked for in the global one."""
+        if self._registry is None:
+            self._registry = PluginRegistry(get_plugin_registry())
+        return self._registry
+
+    def is_network_supported(self, network: INetworkDefinition, config: IBuilderConfig) -> bool:
+        """Whether an engine could be built, as far as layers tell."""
+        errors = network._errors()
+        for error in errors:
+            self._tell(error)
+        return not errors and bool(network._outputs)
+
+    def reset(self) -> None:
+        """As it was made."""
+        self._max_batch, self._max_threads, self._plain = 1, 1, {}
+
+    def build_serialized_network(
+        self, network: INetworkDefinition, config: IBuilderConfig
+    ) -> IHostMemory | None:
+        """The bytes of an engine; None if there can be none."""
+        plan = self._plan(network, config)
+        return None if plan is None else IHostMemory(b"".join(plan.to_chunks()))
+
+    def build_serialized_network_to_stream(
+        self, network: INetworkDefinition, config: IBuilderConfig, stream_writer: Any
+    ) -> bool:
+        """Hand the bytes to `stream_writer.write`; whether all went through."""
+        made = self.build_serialized_network(network, config)
+        return made is not None and int(stream_writer.write(bytes(made))) == len(made)
+
+    def build_engine(
+        self, network: INetworkDefinition, config: IBuilderConfig
+    ) -> ICudaEngine | None:
+        """An engine; None if there can be none."""
+        return self._engine(self._plan(network, config))
+
+    def build_engine_with_config(
+        self, network: INetworkDefinition, config: IBuilderConfig
+    ) -> ICudaEngine | None:
+        """`build_engine` by its newer name."""
+        return self._engine(self._plan(network, config))
+
+    def build_cuda_engine(self, network: INetworkDefinition) -> ICudaEngine | None:
+        """`build_engine` with the settings of the builder itself."""
+        config = IBuilderConfig(self._logger)
+        wanted = {
+            "FP16": self.fp16_mode,
+            "INT8": self.int8_mode,
+            "STRICT_TYPES": self.strict_type_constraints,
+        }
+        config._flags |= {flag for flag, wants in wanted.items() if wants}
+        config.int8_calibrator = self.int8_calibrator
+        return self._engine(self._plan(network, config))
+
+    def _plan(self, network: INetworkDefinition, config: IBuilderConfig) -> Plan | None:
+        from noria.trt.api.build import build_plan
+
+        if not isinstance(network, INetworkDefinition):
+            raise TypeError(f"a network, not a {type(network).__name__}")
+        if not isinstance(config, IBuilderConfig):
+            raise TypeError(f"a builder config, not a {type(config).__name__}")
+        try:
+            return build_plan(network, config, self._logger, max_batch=self._max_batch)
+        except NoriaError as error:
+            self._tell(str(error), network)
+            return None
+
+    def _engine(self, plan: Plan | None) -> ICudaEngine | None:
+        from noria.trt.api.engine import open_engine
+
+        if plan is None:
+            return None
+        try:
+            return open_engine(plan, self._logger, self._recorder)
+        except NoriaError as error:
+            self._tell(str(error))
+            return None
+
+    def _tell(self, text: str, network: INetworkDefinition | None = None) -> None:
+        recorder = self._recorder or (network._recorder if network is not None else None)
+        report(
+            self._logger, Severity.ERROR, text, recorder=recorder, code=ErrorCodeTRT.INVALID_CONFIG
+        )

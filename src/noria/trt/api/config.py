@@ -1,0 +1,284 @@
+"""`IBuilderConfig`: how an engine is to be built."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from noria.trt.api.enums import (
+    DeviceType,
+    EngineCapability,
+    HardwareCompatibilityLevel,
+    MemoryPoolType,
+    ProfilingVerbosity,
+    RuntimePlatform,
+    TilingOptimizationLevel,
+)
+from noria.trt.api.profile import IOptimizationProfile
+from noria.trt.api.reporting import Severity, report
+from noria.trt.api.strict import Closable, setting
+from noria.trt.api.timing import ITimingCache
+from noria.trt.api.versioned_enums import from_mask, names_in
+from noria.trt.layers.base import ILayer
+from noria.trt.release import Span, generation, versioned
+
+__all__ = ["IBuilderConfig"]
+
+
+@versioned(
+    {
+        "max_workspace_size": Span(
+            removed=(10, 0), deprecated=(8, 4), instead="set_memory_pool_limit"
+        ),
+        "min_timing_iterations": Span(removed=(10, 0), deprecated=(8, 4)),
+        "int8_calibrator": Span(
+            removed=(11, 0), deprecated=(10, 1), instead="explicit quantisation"
+        ),
+        "set_calibration_profile": Span(removed=(11, 0), deprecated=(10, 1)),
+        "get_calibration_profile": Span(removed=(11, 0), deprecated=(10, 1)),
+        "algorithm_selector": Span(removed=(11, 0), deprecated=(10, 8)),
+        "quantization_flags": Span(removed=(11, 0), deprecated=(10, 0)),
+        "set_quantization_flag": Span(removed=(11, 0)),
+        "clear_quantization_flag": Span(removed=(11, 0)),
+        "get_quantization_flag": Span(removed=(11, 0)),
+        "set_memory_pool_limit": Span(since=(8, 4)),
+        "get_memory_pool_limit": Span(since=(8, 4)),
+        "builder_optimization_level": Span(since=(8, 6)),
+        "hardware_compatibility_level": Span(since=(8, 6)),
+        "max_aux_streams": Span(since=(8, 6)),
+        "plugins_to_serialize": Span(since=(8, 6)),
+        "progress_monitor": Span(since=(10, 0)),
+        "runtime_platform": Span(since=(10, 3)),
+        "tiling_optimization_level": Span(since=(10, 8)),
+        "l2_limit_for_tiling": Span(since=(10, 8)),
+        "max_num_tactics": Span(since=(10, 6)),
+        "remote_auto_tuning_config": Span(since=(10, 14)),
+        "build_route": Span(since=(11, 1)),
+    }
+)
+class IBuilderConfig(Closable):
+    """Made by `Builder.create_builder_config`. Source: tensorrt-api spec 3.2.
+
+    Precision flags are recorded in the engine. FP16 and BF16 are computed in FP32; INT8 is
+    computed where a calibrator or dynamic ranges give scales.
+    """
+
+    def __init__(self, logger: Any = None) -> None:
+        self._logger = logger
+        self._flags: frozenset[str] = frozenset({"TF32"})
+        self._quantization_flags: set[str] = set()
+        self._pools: dict[str, int] = {}
+        self._profiles: list[IOptimizationProfile] = []
+        self._calibration_profile: IOptimizationProfile | None = None
+        self._devices: dict[str, Any] = {}
+        self._previews: set[str] = set()
+        self._tactics: int | None = None
+        self._timing_cache: ITimingCache | None = None
+        self._plain: dict[str, Any] = {}
+
+    default_device_type = setting(
+        "default_device_type", DeviceType["GPU"], "GPU or DLA.", convert=DeviceType
+    )
+    DLA_core = setting("DLA_core", -1, "There are no DLA cores here.", convert=int)
+    profiling_verbosity = setting(
+        "profiling_verbosity",
+        ProfilingVerbosity["LAYER_NAMES_ONLY"],
+        "What the inspector tells.",
+        convert=ProfilingVerbosity,
+    )
+    engine_capability = setting(
+        "engine_capability", EngineCapability["STANDARD"], "Recorded.", convert=EngineCapability
+    )
+    hardware_compatibility_level = setting(
+        "hardware_compatibility_level",
+        HardwareCompatibilityLevel["NONE"],
+        "Recorded.",
+        convert=HardwareCompatibilityLevel,
+    )
+    runtime_platform = setting(
+        "runtime_platform", RuntimePlatform["SAME_AS_BUILD"], "Recorded.", convert=RuntimePlatform
+    )
+    tiling_optimization_level = setting(
+        "tiling_optimization_level",
+        TilingOptimizationLevel["NONE"],
+        "Recorded.",
+        convert=TilingOptimizationLevel,
+    )
+    builder_optimization_level = setting(
+        "builder_optimization_level", 3, "0 to 5; recorded.", convert=int
+    )
+    max_aux_streams = setting("max_aux_streams", -1, "Recorded.", convert=int)
+    avg_timing_iterations = setting("avg_timing_iterations", 1, "Recorded.", convert=int)
+    min_timing_iterations = setting("min_timing_iterations", 1, "Recorded.", convert=int)
+    l2_limit_for_tiling = setting("l2_limit_for_tiling", -1, "Recorded.", convert=int)
+    max_num_tactics = setting("max_num_tactics", -1, "Recorded.", convert=int)
+    remote_auto_tuning_config = setting("remote_auto_tuning_config", "", "Recorded.", convert=str)
+    build_route = setting("build_route", "", "Recorded.", convert=str)
+    plugins_to_serialize = setting("plugins_to_serialize", [], "Recorded.", convert=list)
+    profile_stream = setting("profile_stream", 0, "Recorded.", convert=int)
+    int8_calibrator = setting("int8_calibrator", None, "An `IInt8Calibrator`.")
+    algorithm_selector = setting("algorithm_selector", None, "Not asked.")
+    progress_monitor = setting("progress_monitor", None, "An `IProgressMonitor`.")
+
+    @property
+    def max_workspace_size(self) -> int:
+        """Bytes of the workspace pool."""
+        return self.get_memory_pool_limit(MemoryPoolType["WORKSPACE"])
+
+    @max_workspace_size.setter
+    def max_workspace_size(self, value: int) -> None:
+        self.set_memory_pool_limit(MemoryPoolType["WORKSPACE"], value)
+
+    @property
+    def flags(self) -> int:
+        """Mask of `BuilderFlag`s."""
+        return from_mask("BuilderFlag", self._flags)
+
+    @flags.setter
+    def flags(self, value: int) -> None:
+        self._flags = names_in("BuilderFlag", int(value))
+
+    def set_flag(self, flag: Any) -> None:
+        """Ask for something."""
+        self._flags |= {flag.name}
+
+    def clear_flag(self, flag: Any) -> None:
+        """Do not ask for it."""
+        self._flags -= {flag.name}
+
+    def get_flag(self, flag: Any) -> bool:
+        """Whether it is asked for."""
+        return flag.name in self._flags
+
+    def set_quantization_flag(self, flag: Any) -> None:
+        """Recorded."""
+        self._quantization_flags.add(flag.name)
+
+    def clear_quantization_flag(self, flag: Any) -> None:
+        """Undo `set_quantization_flag`."""
+        self._quantization_flags.discard(flag.name)
+
+    def get_quantization_flag(self, flag: Any) -> bool:
+        """Whether it was set."""
+        return flag.name in self._quantization_flags
+
+    @property
+    def quantization_flags(self) -> int:
+        """Mask."""
+        return 1 if self._quantization_flags else 0
+
+    @quantization_flags.setter
+    def quantization_flags(self, value: int) -> None:
+        self._quantization_flags = {"CALIBRATE_BEFORE_FUSION"} if value & 1 else set()
+
+    def set_memory_pool_limit(self, pool: Any, pool_size: int) -> None:
+        """Most bytes of a pool; recorded."""
+        if int(pool_size) < 0:
+            raise TypeError(f"pool_size={pool_size}: bytes, 0 or more")
+        self._pools[MemoryPoolType(pool).name] = int(pool_size)
+
+    def get_memory_pool_limit(self, pool: Any) -> int:
+        """Most bytes of a pool; the workspace may take all memory until it is limited."""
+        name = MemoryPoolType(pool).name
+        default = _memory_bytes() if name == "WORKSPACE" else 0
+        return self._pools.get(name, default)
+
+    def add_optimization_profile(self, profile: IOptimizationProfile) -> int:
+        """Index of the profile; -1 if no shape is in it."""
+        if not isinstance(profile, IOptimizationProfile):
+            raise TypeError(f"a profile, not a {type(profile).__name__}")
+        if profile._problem is not None:
+            report(self._logger, Severity.ERROR, profile._problem)
+            return -1
+        self._profiles.append(profile)
+        return len(self._profiles) - 1
+
+    @property
+    def num_optimization_profiles(self) -> int:
+        """Number of profiles."""
+        return len(self._profiles)
+
+    def set_calibration_profile(self, profile: IOptimizationProfile) -> bool:
+        """The shapes that the calibrator's batches have."""
+        self._calibration_profile = profile
+        return profile._problem is None
+
+    def get_calibration_profile(self) -> IOptimizationProfile | None:
+        """What `set_calibration_profile` set."""
+        return self._calibration_profile
+
+    def set_device_type(self, layer: ILayer, device_type: Any) -> None:
+        """Where a layer runs: here always on the CPU."""
+        self._devices[layer._uid] = DeviceType(device_type)
+
+    def get_device_type(self, layer: ILayer) -> Any:
+        """Where a layer was asked to run."""
+        return self._devices.get(layer._uid, self.default_device_type)
+
+    def is_device_type_set(self, layer: ILayer) -> bool:
+        """Whether `set_device_type` was called."""
+        return layer._uid in self._devices
+
+    def reset_device_type(self, layer: ILayer) -> None:
+        """Undo `set_device_type`."""
+        self._devices.pop(layer._uid, None)
+
+    def can_run_on_DLA(self, layer: ILayer) -> bool:
+        """There is no DLA."""
+        return False
+
+    def set_tactic_sources(self, tactic_sources: int) -> bool:
+        """Recorded."""
+        self._tactics = int(tactic_sources)
+        return True
+
+    def get_tactic_sources(self) -> int:
+        """What was set, else everything."""
+        return (0b11111 if generation() < 11 else 0b11) if self._tactics is None else self._tactics
+
+    def create_timing_cache(self, serialized_timing_cache: bytes) -> ITimingCache:
+        """A cache from the bytes of one, or of nothing."""
+        return ITimingCache(bytes(serialized_timing_cache))
+
+    def get_timing_cache(self) -> ITimingCache | None:
+        """What `set_timing_cache` set; after a build there is one."""
+        return self._timing_cache
+
+    def set_timing_cache(self, cache: ITimingCache, ignore_mismatch: bool) -> bool:
+        """Use a cache."""
+        if not isinstance(cache, ITimingCache):
+            raise TypeError(f"a timing cache, not a {type(cache).__name__}")
+        self._timing_cache = cache
+        return True
+
+    def set_preview_feature(self, feature: Any, enable: bool) -> None:
+        """Recorded."""
+        (self._previews.add if enable else self._previews.discard)(feature.name)
+
+    def get_preview_feature(self, feature: Any) -> bool:
+        """Whether it was asked for."""
+        return feature.name in self._previews
+
+    def reset(self) -> None:
+        """Everything as it was made."""
+        self.__init__(self._logger)  # type: ignore[misc]
+
+    @property
+    def _device_problem(self) -> str | None:
+        """A DLA that is asked for without allowing anything else."""
+        wanted = [self.default_device_type, *self._devices.values()]
+        dla = any(d.name == "DLA" for d in wanted)
+        if dla and "GPU_FALLBACK" not in self._flags:
+            return "there is no DLA here; allow another device with BuilderFlag.GPU_FALLBACK"
+        return None
+
+    def _precisions(self) -> Sequence[str]:
+        return [n for n in ("INT8", "FP16", "BF16", "FP8") if n in self._flags]
+
+
+def _memory_bytes() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError):
+        return 2**32

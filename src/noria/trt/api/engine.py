@@ -1,0 +1,362 @@
+"""`ICudaEngine`: a plan that is ready to make contexts."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from noria.engine.free_session import FreeSession
+from noria.engine.plan import MODEL_BLOB, Plan
+from noria.engine.plan_header import TensorRecord
+from noria.plugins.dims import Dims
+from noria.plugins.types import DataType, TensorFormat
+from noria.trt.api.engine_bindings import EngineBindings
+from noria.trt.api.enums import (
+    EngineCapability,
+    ExecutionContextAllocationStrategy,
+    HardwareCompatibilityLevel,
+    ProfilingVerbosity,
+    TensorIOMode,
+    TensorLocation,
+)
+from noria.trt.api.host_memory import IHostMemory
+from noria.trt.api.record import ProfileRecord, TrtRecord, record_of
+from noria.trt.api.reporting import Severity, report
+from noria.trt.api.strict import always, kept
+from noria.trt.release import Span, generation, versioned
+from noria.trt.shapes.info import Axes
+from noria.trt.shapes.model import ModelShapes
+
+__all__ = ["Binding", "ICudaEngine", "open_engine"]
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """An input or output.
+
+    Attributes:
+        dtype: as the user sees it; `graph` as the graph has it.
+        shape: -1 for free axes, the implicit batch among them.
+    """
+
+    name: str
+    dtype: DataType
+    graph: np.dtype[Any]
+    shape: Axes
+    is_input: bool
+
+
+@versioned(
+    {
+        "num_io_tensors": Span(since=(8, 5)),
+        "get_tensor_name": Span(since=(8, 5)),
+        "get_tensor_mode": Span(since=(8, 5)),
+        "get_tensor_shape": Span(since=(8, 5)),
+        "get_tensor_dtype": Span(since=(8, 5)),
+        "get_tensor_profile_values": Span(since=(10, 0)),
+        "get_aliased_input_tensor": Span(since=(10, 2)),
+        "device_memory_size": Span(removed=(11, 0), deprecated=(10, 1)),
+        "device_memory_size_v2": Span(since=(10, 1)),
+        "create_execution_context_without_device_memory": Span(removed=(11, 0)),
+        "has_implicit_batch_dimension": Span(removed=(11, 0), deprecated=(10, 0)),
+        "create_serialization_config": Span(since=(10, 0)),
+        "serialize_with_config": Span(since=(10, 0)),
+        "hardware_compatibility_level": Span(since=(8, 6)),
+        "num_aux_streams": Span(since=(8, 6)),
+    }
+)
+class ICudaEngine(EngineBindings):
+    """Source: tensorrt-api spec 4.2. Device pointers are addresses of host memory."""
+
+    def __init__(self, plan: Plan, logger: Any = None, recorder: Any = None) -> None:
+        self._plan = plan
+        self._logger = logger
+        self._recorder = recorder
+        self._record = record_of(plan) or _record_of_foreign(plan)
+        self._session = _free_session(plan)
+        self._shapes: ModelShapes | None = None
+        self._lock = threading.Lock()
+        self._bindings = [
+            *(_binding(r, self._record, is_input=True) for r in plan.header.inputs),
+            *(_binding(r, self._record, is_input=False) for r in plan.header.outputs),
+        ]
+        self._by_name = {b.name: b for b in self._bindings}
+
+    @property
+    def name(self) -> str:
+        """Name of the network."""
+        return self._record.name
+
+    error_recorder = kept("_recorder", "An `IErrorRecorder`, or None.")
+
+    @property
+    def num_io_tensors(self) -> int:
+        """Inputs and outputs."""
+        return len(self._bindings)
+
+    @property
+    def num_layers(self) -> int:
+        """Layers of the network."""
+        return len(self._record.layers)
+
+    @property
+    def num_optimization_profiles(self) -> int:
+        """Profiles."""
+        return len(self._record.profiles)
+
+    @property
+    def has_implicit_batch_dimension(self) -> bool:
+        """Whether shapes leave the batch out."""
+        return self._record.implicit
+
+    @property
+    def refittable(self) -> bool:
+        """Whether weights can be replaced."""
+        return bool({"REFIT", "REFIT_IDENTICAL", "REFIT_INDIVIDUAL"} & set(self._record.flags))
+
+    @property
+    def profiling_verbosity(self) -> Any:
+        """What the inspector tells."""
+        return ProfilingVerbosity[self._record.verbosity]
+
+    @property
+    def engine_capability(self) -> Any:
+        """Always STANDARD."""
+        return EngineCapability["STANDARD"]
+
+    @property
+    def hardware_compatibility_level(self) -> Any:
+        """Plans run on every machine."""
+        return HardwareCompatibilityLevel["NONE"]
+
+    tactic_sources = always(0, "Nothing of a GPU.")
+    num_aux_streams = always(0, "There are no streams.")
+    device_memory_size = always(0, "Bytes of device memory: none.")
+    device_memory_size_v2 = always(0, "Bytes of device memory: none.")
+    streamable_weights_size = always(0, "Weights are not streamed.")
+
+    @property
+    def weight_streaming_budget_v2(self) -> int:
+        """Weights are not streamed."""
+        return 0
+
+    @weight_streaming_budget_v2.setter
+    def weight_streaming_budget_v2(self, value: int) -> None:
+        """Accepted."""
+
+    def get_tensor_name(self, index: int) -> str:
+        """Name of an input or output."""
+        return self._bindings[index].name
+
+    def get_tensor_mode(self, name: str) -> Any:
+        """INPUT, OUTPUT, or NONE if nothing is called so."""
+        found = self._find(name)
+        if found is None:
+            return TensorIOMode["NONE"]
+        return TensorIOMode["INPUT" if found.is_input else "OUTPUT"]
+
+    def get_tensor_shape(self, name: str) -> Dims:
+        """Extents; -1 for free axes."""
+        found = self._find(name)
+        return Dims(()) if found is None else Dims(found.shape[self._offset :])
+
+    def get_tensor_dtype(self, name: str) -> DataType:
+        """Element type."""
+        found = self._find(name)
+        return DataType.FLOAT if found is None else found.dtype
+
+    def get_tensor_location(self, name: str) -> Any:
+        """HOST for inputs that decide shapes."""
+        host = self.is_shape_inference_io(name)
+        return TensorLocation["HOST" if host else "DEVICE"]
+
+    def is_shape_inference_io(self, name: str) -> bool:
+        """Whether its values decide shapes."""
+        return any(name in p.values for p in self._record.profiles)
+
+    def get_tensor_format(self, name: str, profile_index: int = 0) -> TensorFormat:
+        """Always LINEAR."""
+        return TensorFormat.LINEAR
+
+    def get_tensor_format_desc(self, name: str, profile_index: int = 0) -> str:
+        """The format in words."""
+        found = self._find(name)
+        kind = "FP32" if found is None else {"FLOAT": "FP32", "HALF": "FP16"}.get(
+            found.dtype.name, found.dtype.name
+        )  # fmt: skip
+        return f"Row major linear {kind} format (kLINEAR)"
+
+    def get_tensor_bytes_per_component(self, name: str, profile_index: int = 0) -> int:
+        """Bytes of an element."""
+        found = self._find(name)
+        return -1 if found is None else int(found.dtype.itemsize)
+
+    def get_tensor_components_per_element(self, name: str, profile_index: int = 0) -> int:
+        """-1: the format is not vectorised."""
+        return -1
+
+    def get_tensor_vectorized_dim(self, name: str, profile_index: int = 0) -> int:
+        """-1: the format is not vectorised."""
+        return -1
+
+    def get_aliased_input_tensor(self, name: str) -> str | None:
+        """No output shares an input's memory."""
+        return None
+
+    def get_tensor_profile_shape(self, name: str, profile_index: int) -> list[Dims]:
+        """[min, opt, max] of an input."""
+        profile = self._profile(profile_index)
+        found = profile.shapes.get(name)
+        if found is not None:
+            return [Dims(s) for s in found]
+        binding = self._find(name)
+        if binding is None:
+            return []
+        made = []
+        for which in range(3):  # of an output: what the inputs' shapes make of it
+            shapes = {n: (*((1,) * self._offset), *r[which]) for n, r in profile.shapes.items()}
+            shape = self._output_shapes(shapes).get(name) or binding.shape
+            made.append(Dims(shape[self._offset :]))
+        return made
+
+    def get_tensor_profile_values(self, profile_index: int, name: str) -> list[list[int]]:
+        """[min, opt, max] of the values of an input that decides shapes."""
+        found = self._profile(profile_index).values.get(name)
+        return [] if found is None else [list(v) for v in found]
+
+    def create_execution_context(self, strategy: Any = None, runtime_config: Any = None) -> Any:
+        """A context; any number of them may be in use."""
+        from noria.trt.api.context import IExecutionContext
+
+        if strategy is not None and not hasattr(strategy, "name"):
+            strategy = None
+        return IExecutionContext(self, strategy or ExecutionContextAllocationStrategy["STATIC"])
+
+    def create_execution_context_without_device_memory(self) -> Any:
+        """As `create_execution_context`: there is no device memory."""
+        return self.create_execution_context()
+
+    def create_runtime_config(self) -> Any:
+        """Settings of contexts."""
+        from noria.trt.api.misc import IRuntimeConfig
+
+        return IRuntimeConfig()
+
+    def create_engine_inspector(self) -> Any:
+        """Tells about layers."""
+        from noria.trt.api.inspector import EngineInspector
+
+        return EngineInspector(self)
+
+    def create_serialization_config(self) -> Any:
+        """Settings of `serialize_with_config`."""
+        from noria.trt.api.misc import ISerializationConfig
+
+        return ISerializationConfig()
+
+    def serialize(self) -> IHostMemory:
+        """The bytes of the engine."""
+        return IHostMemory(b"".join(self._plan.to_chunks()))
+
+    def serialize_with_config(self, config: Any) -> IHostMemory:
+        """`serialize`; weights are always in it."""
+        return self.serialize()
+
+    @property
+    def _offset(self) -> int:
+        return int(self._record.implicit)
+
+    def _find(self, name: str) -> Binding | None:
+        found = self._by_name.get(name)
+        if found is None:
+            self._report(f"the engine has no input or output called {name!r}")
+        return found
+
+    def _profile(self, index: int) -> ProfileRecord:
+        if not 0 <= index < len(self._record.profiles):
+            raise IndexError(f"profile {index} of {len(self._record.profiles)}")
+        return self._record.profiles[index]
+
+    def _report(self, text: str, severity: Any = Severity.ERROR, recorder: Any = None) -> None:
+        report(self._logger, severity, text, recorder=recorder or self._recorder)
+
+    def _output_shapes(
+        self, inputs: dict[str, Axes], values: dict[str, Any] | None = None
+    ) -> dict[str, Axes | None]:
+        with self._lock:
+            if self._shapes is None:
+                self._shapes = ModelShapes(self._plan.blobs[MODEL_BLOB], self._plugin_shapes)
+            return self._shapes.outputs(inputs, values)
+
+    def _plugin_shapes(self, node: Any, infos: Any) -> Any:
+        from noria.trt.api.plugin_layers import node_infos
+
+        return node_infos(self._plan, node, infos)
+
+    def _refitted(self, plan: Plan) -> None:
+        """Go on with other weights; contexts that there are use them at their next run."""
+        session = _free_session(plan)
+        with self._lock:
+            self._plan, before, self._session = plan, self._session, session
+            self._shapes = None
+        before.close()
+
+    def __repr__(self) -> str:
+        names = ", ".join(b.name for b in self._bindings)
+        return f"ICudaEngine({self.name!r}: {names})"
+
+
+def open_engine(plan: Plan, logger: Any, recorder: Any = None) -> ICudaEngine:
+    """An engine from a plan.
+
+    Raises:
+        EngineError: the runtime is missing or refuses the model; a damaged record.
+    """
+    return ICudaEngine(plan, logger, recorder)
+
+
+def _free_session(plan: Plan) -> FreeSession:
+    session = plan.open_session()
+    if isinstance(session, FreeSession):
+        return session
+    # batches are padded and cut for nvinfer; here every shape is the caller's
+    return FreeSession(
+        session._open_runner(), plan.header, where=plan.header.model.name, options=session.options
+    )
+
+
+def _binding(record: TensorRecord, meta: TrtRecord, *, is_input: bool) -> Binding:
+    shown = meta.types.get(record.name)
+    dtype = np.dtype(record.dtype)
+    if shown is not None:
+        kind = DataType[shown]
+    elif dtype == np.float64:
+        kind = DataType.FLOAT
+    elif dtype == np.int64 and generation() < 10:
+        kind = DataType.INT32
+    else:
+        kind = DataType.of(dtype)
+    axes = tuple(d if isinstance(d, int) else -1 for d in record.shape)
+    known = meta.shapes.get(record.name)
+    if known is not None and (not axes or len(known) == len(axes)):
+        axes = known
+    return Binding(record.name, kind, dtype, axes, is_input)
+
+
+def _record_of_foreign(plan: Plan) -> TrtRecord:
+    """The record of a plan that `noria build` made: one profile, batches up to its largest."""
+    header = plan.header
+    shapes = {}
+    for spec in header.inputs:
+        axes = [d if isinstance(d, int) else -1 for d in spec.shape]
+        low = [1 if d < 0 else d for d in axes]
+        high = [header.max_batch if d < 0 else d for d in axes]
+        shapes[spec.name] = (tuple(low), tuple(high), tuple(high))
+    return TrtRecord(
+        name=header.model.name,
+        profiles=(ProfileRecord(shapes=shapes),),
+        max_batch=max(1, header.max_batch),
+    )

@@ -1,0 +1,201 @@
+"""Parsers of Caffe and UFF models, up to 9.x.
+
+Both make networks with an implicit batch, unless the network was made with an explicit one.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from noria._core.errors import NoriaError
+from noria.network.network import Network
+from noria.plugins.dims import Dims
+from noria.plugins.fields import field_of_value
+from noria.plugins.types import PluginFieldCollection
+from noria.trt.api.enums import UffInputOrder
+from noria.trt.api.network import INetworkDefinition
+from noria.trt.api.onnx_parser import OnnxParser
+from noria.trt.api.reporting import Severity, report
+from noria.trt.api.strict import Closable, Strict, always, kept, setting
+from noria.trt.api.tensor import ITensor
+from noria.trt.api.weights import Weights
+
+__all__ = ["CaffeParser", "IBlobNameToTensor", "UffParser"]
+
+_ORDERS: dict[str, Literal["NCHW", "NHWC", "NC"]] = {"NCHW": "NCHW", "NHWC": "NHWC", "NC": "NC"}
+
+
+def _add(network: INetworkDefinition, read: Network, logger: Any) -> dict[str, ITensor] | None:
+    """Append the layers of a model; its outputs by name, which are not marked."""
+    if "EXPLICIT_BATCH" not in network._flags and not network._layers:
+        network._implicit = True
+    before = len(network._outputs)
+    if not OnnxParser(network, logger)._add(read):
+        return None
+    made = {t._name: t for t in network._outputs[before:]}
+    del network._outputs[before:]
+    return made
+
+
+class _Factory:
+    """A factory of the user, as importers ask it; see `noria.plugins.imported.LayerFactory`."""
+
+    def __init__(self, *factories: Any, namespace: str) -> None:
+        self._factories = [f for f in factories if f is not None]
+        self._namespace = namespace
+        self._taken: Any = None
+
+    def takes(self, layer: str) -> bool:
+        self._taken = next((f for f in self._factories if f.is_plugin_v2(layer)), None)
+        return self._taken is not None
+
+    def create(self, layer: str, weights: Sequence[Any], fields: Mapping[str, Any]) -> Any:
+        given = [Weights(w) for w in weights]
+        if not fields:
+            return self._taken.create_plugin(layer, given, self._namespace)
+        values = [field_of_value(name, value) for name, value in fields.items()]
+        told = PluginFieldCollection(v for v in values if v is not None)
+        return self._taken.create_plugin(layer, given, self._namespace, told)
+
+
+def _plugins(*factories: Any, namespace: str) -> Any:
+    from noria.plugins.imported import ImportedPlugins
+    from noria.plugins.known import known_plugins
+
+    return ImportedPlugins(known_plugins(), _Factory(*factories, namespace=namespace))
+
+
+def _every_top(deploy: Path) -> list[str]:
+    """Blobs of the layers that are not for training only, in their order."""
+    from noria.network.caffe.layers import TRAINING_ONLY
+    from noria.network.caffe.net import read_net
+    from noria.network.caffe.prototxt import read_prototxt
+
+    net = read_net(read_prototxt(deploy.read_text(errors="replace"), str(deploy)), str(deploy))
+    layers = [layer for layer in net.layers if layer.type not in TRAINING_ONLY]
+    return list(dict.fromkeys(top for layer in layers for top in layer.tops))
+
+
+class IBlobNameToTensor(Strict):
+    """Finds the tensors of a parsed Caffe model."""
+
+    def __init__(self, tensors: dict[str, ITensor]) -> None:
+        self._tensors = tensors
+
+    def find(self, name: str) -> ITensor | None:
+        """The tensor of a blob; None if there is no such blob."""
+        return self._tensors.get(name)
+
+
+class CaffeParser(Closable):
+    """Reads a prototxt and a caffemodel."""
+
+    def __init__(self) -> None:
+        self._plain: dict[str, Any] = {}
+        self._logger: Any = None
+        self._plugin_factory: Any = None  # of C++ sources, from before IPluginV2
+
+    plugin_factory_v2 = setting(
+        "plugin_factory_v2", None,
+        "Makes the layers for which `is_plugin_v2(layer_name)` says so, by "
+        "`create_plugin(layer_name, weights, namespace)`; they stay the factory's.",
+    )  # fmt: skip
+    plugin_namespace = setting("plugin_namespace", "", "What the factory is told.", convert=str)
+    protobuf_buffer_size = setting("protobuf_buffer_size", 2**30, "Recorded.", convert=int)
+
+    def parse(
+        self, deploy: str, model: str, network: INetworkDefinition, dtype: Any
+    ) -> IBlobNameToTensor | None:
+        """Add the layers; None if they cannot be read, and the logger says why.
+
+        Args:
+            dtype: of the weights; they are kept as they are.
+        """
+        from noria.network.caffe import network_from_caffe
+
+        plugins = _plugins(
+            self._plugin_factory, self.plugin_factory_v2, namespace=self.plugin_namespace
+        )
+        try:
+            tops = _every_top(Path(deploy))
+            read = network_from_caffe(Path(deploy), Path(model), outputs=tops, plugins=plugins)
+        except OSError as error:
+            report(network._logger, Severity.ERROR, f"{deploy}: {error.strerror or error}")
+            return None
+        except NoriaError as error:
+            report(network._logger, Severity.ERROR, str(error))
+            return None
+        tensors = _add(network, read, network._logger)
+        if tensors is None:
+            return None
+        tensors |= {t._name: t for t in network._inputs if t._name not in tensors}
+        return IBlobNameToTensor(tensors)
+
+    def parse_buffer(
+        self, deploy_buffer: bytes, model_buffer: bytes, network: INetworkDefinition, dtype: Any
+    ) -> IBlobNameToTensor | None:
+        """`parse` for bytes."""
+        with tempfile.TemporaryDirectory() as folder:
+            deploy, model = Path(folder, "deploy.prototxt"), Path(folder, "model.caffemodel")
+            deploy.write_bytes(bytes(deploy_buffer))
+            model.write_bytes(bytes(model_buffer))
+            return self.parse(str(deploy), str(model), network, dtype)
+
+
+class UffParser(Closable):
+    """Reads a UFF model; inputs and outputs are told before."""
+
+    def __init__(self) -> None:
+        self._input: tuple[str, tuple[int, ...], str] | None = None
+        self._outputs: list[str] = []
+        self._namespace = ""
+        self._plugin_factory: Any = None  # of C++ sources, from before IPluginV2
+
+    plugin_namespace = kept("_namespace", "What a factory is told.", convert=str)
+
+    uff_required_version_major = always(0, "Version of the format.")
+    uff_required_version_minor = always(6, "Version of the format.")
+
+    def register_input(self, name: str, shape: Sequence[int], order: Any = None) -> bool:
+        """The input, its shape without the batch, and the order of its axes. There is one."""
+        kind = "NCHW" if order is None else UffInputOrder(order).name
+        self._input = (str(name), tuple(Dims(shape)), kind)
+        return True
+
+    def register_output(self, name: str) -> bool:
+        """An output."""
+        self._outputs.append(str(name))
+        return True
+
+    def parse(self, file: str, network: INetworkDefinition, weights_type: Any = None) -> bool:
+        """Add the layers and mark the outputs; False if they cannot be, and the logger says why."""
+        from noria.network.uff import network_from_uff
+
+        name, shape, order = self._input or (None, None, "NCHW")
+        try:
+            read = network_from_uff(
+                Path(file), input_name=name, input_dims=cast(Any, shape),
+                input_order=_ORDERS[order], outputs=tuple(self._outputs),
+                plugins=_plugins(self._plugin_factory, namespace=self._namespace),
+            )  # fmt: skip
+        except NoriaError as error:
+            report(network._logger, Severity.ERROR, str(error))
+            return False
+        made = _add(network, read, network._logger)
+        if made is None:
+            return False
+        for tensor in made.values():
+            network.mark_output(tensor)
+        return True
+
+    def parse_buffer(
+        self, buffer: bytes, network: INetworkDefinition, weights_type: Any = None
+    ) -> bool:
+        """`parse` for bytes."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "model.uff")
+            path.write_bytes(bytes(buffer))
+            return self.parse(str(path), network, weights_type)

@@ -1,0 +1,217 @@
+"""`INetworkDefinition`: a list of layers that can be inspected and changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from noria.plugins.dims import Dims
+from noria.plugins.types import DataType
+from noria.trt.api.adding_transformer import AddsTransformer
+from noria.trt.api.strict import kept
+from noria.trt.api.tensor import ITensor
+from noria.trt.api.types import elem_of
+from noria.trt.api.versioned_enums import from_mask, names_in
+from noria.trt.api.weights import as_array
+from noria.trt.layers.base import ILayer
+from noria.trt.release import Span, generation, versioned
+from noria.trt.shapes.info import TensorInfo
+
+if TYPE_CHECKING:
+    from noria.trt.api.builder import Builder
+
+__all__ = ["INetworkDefinition"]
+
+
+@versioned(
+    {
+        "has_implicit_batch_dimension": Span(removed=(11, 0), deprecated=(10, 0)),
+        "has_explicit_precision": Span(removed=(10, 0)),
+        "get_flag": Span(since=(10, 0)),
+        "flags": Span(since=(8, 6)),
+        "is_debug_tensor": Span(since=(10, 0)),
+        "mark_debug": Span(since=(10, 0)),
+        "unmark_debug": Span(since=(10, 0)),
+    }
+)
+class INetworkDefinition(AddsTransformer):
+    """A network by code; made by `Builder.create_network`.
+
+    Every `add_*` gives the new layer; an argument of a wrong type raises a TypeError, and numbers
+    that do not fit together are told when a shape is asked for or the engine is built.
+    Source: tensorrt-api spec 3.4.
+    """
+
+    def __init__(self, builder: Builder | None, logger: Any, flags: int, *, implicit: bool) -> None:
+        super().__init__(logger, implicit=implicit)
+        self._builder = builder
+        self._flags = names_in("NetworkDefinitionCreationFlag", flags)
+        self._strong = "STRONGLY_TYPED" in self._flags or generation() >= 11
+        self._name = "Unnamed Network 0"
+        self._weight_names: dict[tuple[str, str], str] = {}
+        self._shape_outputs: list[ITensor] = []
+        self._debugged: set[str] = set()
+        self._keepalive: list[Any] = []
+
+    name = kept("_name", "Name of the network, which the engine gets.", convert=str)
+
+    @property
+    def builder(self) -> Builder | None:
+        """What made it."""
+        return self._builder
+
+    logger = kept("_logger", "Where it says what is wrong.", read_only=True)
+    error_recorder = kept("_recorder", "An `IErrorRecorder`, or None.")
+
+    @property
+    def flags(self) -> int:
+        """Mask of `NetworkDefinitionCreationFlag`s."""
+        return from_mask("NetworkDefinitionCreationFlag", self._flags)
+
+    def get_flag(self, flag: Any) -> bool:
+        """Whether it was made with a flag."""
+        return flag.name in self._flags
+
+    @property
+    def has_implicit_batch_dimension(self) -> bool:
+        """Whether shapes leave the batch out."""
+        return self._implicit
+
+    @property
+    def has_explicit_precision(self) -> bool:
+        """Whether every type is the network's own."""
+        return "EXPLICIT_PRECISION" in self._flags
+
+    @property
+    def num_layers(self) -> int:
+        """Number of layers."""
+        return len(self._layers)
+
+    @property
+    def num_inputs(self) -> int:
+        """Number of network inputs."""
+        return len(self._inputs)
+
+    @property
+    def num_outputs(self) -> int:
+        """Number of marked outputs."""
+        return len(self._outputs)
+
+    def get_input(self, index: int) -> ITensor | None:
+        """A network input; None if there is none."""
+        return self._inputs[index] if 0 <= index < len(self._inputs) else None
+
+    def get_output(self, index: int) -> ITensor | None:
+        """A network output; None if there is none."""
+        return self._outputs[index] if 0 <= index < len(self._outputs) else None
+
+    def get_layer(self, index: int) -> ILayer | None:
+        """A layer as an `ILayer`, whose `type` is the `LayerType`; None if there is none.
+
+        `layer.__class__ = trt.IConvolutionLayer` makes what only that class has accessible.
+        """
+        return self._layers[index]._as_layer() if 0 <= index < len(self._layers) else None
+
+    def __len__(self) -> int:
+        return len(self._layers)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __getitem__(self, index: int) -> ILayer:
+        return self._layers[index]._as_layer()
+
+    def __iter__(self) -> Iterator[ILayer]:
+        return iter([layer._as_layer() for layer in self._layers])
+
+    def add_input(self, name: str, dtype: DataType, shape: Sequence[int]) -> ITensor | None:
+        """A new input.
+
+        Args:
+            name: must be new among the inputs.
+            shape: -1 for axes that are known only at run time; without an implicit batch.
+        """
+        axes = tuple(Dims(shape))
+        kind = DataType(dtype)
+        if not isinstance(name, str):
+            raise TypeError(f"a name is text, not a {type(name).__name__}")
+        if any(t._name == name for t in self._inputs):
+            self._report(f"an input is called {name!r} already")
+            return None
+        if any(d < -1 for d in axes):
+            self._report(f"input {name!r}: {axes} has an axis below -1")
+            return None
+        lead = (-1,) * self._offset
+        tensor = ITensor(self, name, info=TensorInfo(elem_of(kind), (*lead, *axes)))
+        self._inputs.append(tensor)
+        return tensor
+
+    def mark_output(self, tensor: ITensor) -> None:
+        """Make a tensor an output; outputs come in the order of marking."""
+        if not isinstance(tensor, ITensor):
+            raise TypeError(f"an output is an ITensor, not a {type(tensor).__name__}")
+        if tensor._network is not self:
+            self._report(f"{tensor._name}: is a tensor of another network")
+        elif not tensor.is_network_output:
+            self._outputs.append(tensor)
+
+    def unmark_output(self, tensor: ITensor) -> None:
+        """The tensor is no output any more."""
+        self._outputs = [t for t in self._outputs if t is not tensor]
+
+    def mark_output_for_shapes(self, tensor: ITensor) -> bool:
+        """The values of the tensor are wanted on the host: here, an output like others."""
+        if any(t is tensor for t in self._shape_outputs):
+            return False
+        self._shape_outputs.append(tensor)
+        self.mark_output(tensor)
+        return True
+
+    def unmark_output_for_shapes(self, tensor: ITensor) -> bool:
+        """Undo `mark_output_for_shapes`."""
+        there = any(t is tensor for t in self._shape_outputs)
+        self._shape_outputs = [t for t in self._shape_outputs if t is not tensor]
+        if there:
+            self.unmark_output(tensor)
+        return there
+
+    def remove_tensor(self, tensor: ITensor) -> None:
+        """Take an input or output away."""
+        self._inputs = [t for t in self._inputs if t is not tensor]
+        self.unmark_output(tensor)
+
+    def set_weights_name(self, weights: Any, name: str) -> bool:
+        """Name weights, for a refitter. The object must be the one that a layer was given."""
+        array = as_array(weights)
+        for layer in self._layers:
+            for role, own in layer._weights.items():
+                same = own is not None and array is not None and _same_memory(own, array)
+                if same and (layer._uid, role) not in self._weight_names:
+                    self._weight_names[layer._uid, role] = str(name)
+                    return True
+        self._report(f"no layer has the weights that shall be called {name!r}")
+        return False
+
+    def mark_debug(self, tensor: ITensor) -> bool:
+        """Watch a tensor; debug listeners are told its values."""
+        self._debugged.add(tensor._uid)
+        return True
+
+    def unmark_debug(self, tensor: ITensor) -> bool:
+        """Undo `mark_debug`."""
+        self._debugged.discard(tensor._uid)
+        return True
+
+    def is_debug_tensor(self, tensor: ITensor) -> bool:
+        """Whether it is watched."""
+        return tensor._uid in self._debugged
+
+    def __repr__(self) -> str:
+        return (
+            f"INetworkDefinition({self._name!r}: {self.num_layers} layers, {self.num_inputs} "
+            f"inputs, {self.num_outputs} outputs)"
+        )
+
+
+def _same_memory(a: Any, b: Any) -> bool:
+    return bool(a.ctypes.data == b.ctypes.data and a.size == b.size and a.dtype == b.dtype)

@@ -1,0 +1,249 @@
+"""`OnnxParser`: the nodes of a model as layers of a network.
+
+Every node stays what it is: it becomes one layer of the kind that fits it best, so that layers can
+be counted, read and pinned, and is lowered to itself again. Source: tensorrt-api spec 3.5.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from noria._core.errors import NoriaError
+from noria.network.network import Network
+from noria.network.onnx_file import network_from_onnx, network_from_onnx_bytes
+from noria.trt.api.enums import ErrorCode, OnnxParserFlag
+from noria.trt.api.network import INetworkDefinition
+from noria.trt.api.onnx_layers import add_node
+from noria.trt.api.parser_errors import CollectsErrors, ParserError
+from noria.trt.api.reporting import Severity, report
+from noria.trt.api.strict import Closable
+from noria.trt.api.tensor import ITensor
+from noria.trt.release import Span, versioned
+from noria.trt.shapes.info import TensorInfo
+
+__all__ = ["OnnxParser", "get_nv_onnx_parser_version"]
+
+
+def get_nv_onnx_parser_version() -> int:
+    """The version as one number."""
+    from noria.trt.release import current
+
+    major, minor, patch = (int(n) for n in (*current().version.split("."), "0", "0")[:3])
+    return major * 10000 + minor * 100 + patch
+
+
+@versioned(
+    {
+        "supports_model": Span(removed=(11, 0), deprecated=(10, 1), instead="supports_model_v2"),
+        "supports_model_v2": Span(since=(10, 1)),
+        "is_subgraph_supported": Span(since=(10, 1)),
+        "num_subgraphs": Span(since=(10, 1)),
+        "get_subgraph_nodes": Span(since=(10, 1)),
+        "parse_with_weight_descriptors": Span(removed=(11, 0)),
+        "get_layer_output_tensor": Span(since=(10, 0)),
+        "get_used_vc_plugin_libraries": Span(since=(8, 6)),
+    }
+)
+class OnnxParser(CollectsErrors, Closable):
+    """Reads models into `network`. What is wrong is collected, and told the logger."""
+
+    def __init__(self, network: INetworkDefinition, logger: Any) -> None:
+        if not isinstance(network, INetworkDefinition):
+            raise TypeError(f"a network, not a {type(network).__name__}")
+        self._network = network
+        self._logger = logger
+        self._errors: list[ParserError] = []
+        self._flags = {"NATIVE_INSTANCENORM"}
+        self._subgraphs: list[tuple[list[int], bool]] = []
+
+    @property
+    def flags(self) -> int:
+        """Mask of `OnnxParserFlag`s."""
+        return sum(1 << int(f) for f in OnnxParserFlag if f.name in self._flags)
+
+    @flags.setter
+    def flags(self, value: int) -> None:
+        self._flags = {f.name for f in OnnxParserFlag if int(value) >> int(f) & 1}
+
+    def set_flag(self, flag: Any) -> None:
+        """Ask for something."""
+        self._flags.add(flag.name)
+
+    def clear_flag(self, flag: Any) -> None:
+        """Do not ask for it."""
+        self._flags.discard(flag.name)
+
+    def get_flag(self, flag: Any) -> bool:
+        """Whether it is asked for."""
+        return flag.name in self._flags
+
+    def supports_operator(self, op_name: str) -> bool:
+        """Whether ONNX defines the operator, or a registered plugin has its name."""
+        import onnx
+
+        from noria.plugins.registry import get_plugin_registry
+
+        known = onnx.defs.has(op_name)
+        return bool(known or get_plugin_registry().versions(op_name))
+
+    def parse(self, model: Any, path: str | None = None) -> bool:
+        """Add the layers of a model.
+
+        Args:
+            model: bytes of an ONNX message.
+            path: its file, beside which external data is looked for.
+
+        Returns:
+            False if nothing could be added; see `get_error`.
+        """
+        data = bytes(memoryview(model)) if not isinstance(model, bytes) else model
+        where = Path(path) if path else Path("model.onnx")
+        try:
+            read = network_from_onnx_bytes(data, where)
+        except NoriaError as error:
+            return self._fail("MODEL_DESERIALIZE_FAILED", str(error))
+        return self._add(read)
+
+    def parse_from_file(self, model: str) -> bool:
+        """`parse` for a file."""
+        try:
+            read = network_from_onnx(model)
+        except NoriaError as error:
+            missing = not Path(model).is_file()
+            return self._fail(
+                "INVALID_VALUE" if missing else "MODEL_DESERIALIZE_FAILED", str(error)
+            )
+        return self._add(read)
+
+    def parse_with_weight_descriptors(self, model: Any) -> bool:
+        """As `parse`."""
+        return self.parse(model)
+
+    def supports_model(self, model: Any, path: str | None = None) -> tuple[bool, list[Any]]:
+        """Whether every node could be parsed; and ([nodes], whether they could) in runs."""
+        supported = self.supports_model_v2(model, path)
+        return supported, list(self._subgraphs)
+
+    def supports_model_v2(self, model: Any, path: str | None = None) -> bool:
+        """Whether every node could be parsed; the runs of nodes are kept."""
+        from noria.trt.api.onnx_layers import Checker
+
+        try:
+            read = network_from_onnx_bytes(bytes(model), Path(path or "model.onnx"))
+            proto = read.to_proto()
+        except NoriaError as error:
+            return self._fail("MODEL_DESERIALIZE_FAILED", str(error))
+        checker = Checker(proto, self._network)
+        self._subgraphs = []
+        for i, node in enumerate(proto.graph.node):
+            good = checker.problem(i, node) is None
+            if self._subgraphs and self._subgraphs[-1][1] == good:
+                self._subgraphs[-1][0].append(i)
+            else:
+                self._subgraphs.append(([i], good))
+        return all(good for _, good in self._subgraphs)
+
+    @property
+    def num_subgraphs(self) -> int:
+        """Runs of nodes that `supports_model_v2` found."""
+        return len(self._subgraphs)
+
+    def is_subgraph_supported(self, index: int) -> bool:
+        """Whether the nodes of a run could be parsed."""
+        return self._subgraphs[index][1]
+
+    def get_subgraph_nodes(self, index: int) -> list[int]:
+        """Indices of the nodes of a run."""
+        return self._subgraphs[index][0]
+
+    def get_used_vc_plugin_libraries(self) -> list[str]:
+        """Plugins come from the registry, not from libraries of their own."""
+        return []
+
+    def get_layer_output_tensor(self, name: str, i: int) -> ITensor | None:
+        """An output of the layer that a node became."""
+        for layer in self._network._layers:
+            if layer._name == name:
+                return layer.get_output(i)
+        return None
+
+    def _add(self, read: Network) -> bool:
+        from noria.trt.api.onnx_layers import Checker
+
+        network = self._network
+        try:
+            proto = read.to_proto()
+        except NoriaError as error:
+            return self._fail("MODEL_DESERIALIZE_FAILED", str(error))
+        opset = next((o.version for o in proto.opset_import if o.domain in ("", "ai.onnx")), 1)
+        if network._layers and network._opset != opset:
+            return self._fail(
+                "UNSUPPORTED_GRAPH",
+                f"the network has layers of opset {network._opset}, the model has {opset}; parse "
+                "into an empty network",
+            )
+        checker = Checker(proto, network)
+        live = read.plugins
+        found = [
+            checker.problem(i, node)
+            for i, node in enumerate(proto.graph.node)
+            if node.name not in live
+        ]
+        problems = [problem for problem in found if problem is not None]
+        for problem in problems:
+            self._keep(problem)
+        if problems:
+            return False
+        network._opset = opset
+        network._domains = {o.domain: o.version for o in proto.opset_import if o.domain}
+        network._functions = {(f.domain, f.name): f for f in proto.functions}
+        network._typed_by_inputs = False
+        network._dirty = 0
+        tensors = self._inputs(proto)
+        self._initializers(proto)
+        for index, node in enumerate(proto.graph.node):
+            made = live.get(node.name)
+            creator = None if made is not None else checker.creator(node)
+            add_node(network, node, index, tensors, creator, self._logger, made)
+        for value in proto.graph.output:
+            tensor = tensors.get(value.name)
+            if tensor is None and value.name in network._initializers:
+                tensor = network._constant_tensor(value.name)
+            if tensor is None:
+                return self._fail("INVALID_GRAPH", f"nothing makes the output {value.name!r}")
+            network.mark_output(tensor)
+        return True
+
+    def _inputs(self, proto: Any) -> dict[str, ITensor]:
+        tensors: dict[str, ITensor] = {}
+        for value in proto.graph.input:
+            kind = value.type.tensor_type
+            axes = tuple(
+                d.dim_value if d.HasField("dim_value") and d.dim_value > 0 else -1
+                for d in kind.shape.dim
+            )
+            tensor = ITensor(self._network, value.name, info=TensorInfo(kind.elem_type, axes))
+            for i, d in enumerate(kind.shape.dim):
+                if d.dim_param:
+                    tensor._axis_names[i] = d.dim_param
+            self._network._inputs.append(tensor)
+            tensors[value.name] = tensor
+        return tensors
+
+    def _initializers(self, proto: Any) -> None:
+        from onnx import numpy_helper
+
+        for initializer in proto.graph.initializer:
+            array = np.asarray(numpy_helper.to_array(initializer))
+            self._network._initializers[initializer.name] = array
+
+    def _fail(self, code: str, text: str) -> bool:
+        self._keep(ParserError(ErrorCode[code], text))
+        return False
+
+    def _keep(self, error: ParserError) -> None:
+        self._errors.append(error)
+        report(self._logger, Severity.ERROR, str(error), recorder=self._network._recorder)

@@ -1,0 +1,95 @@
+"""What a plan keeps for `noria.trt`: a blob of JSON beside the model."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from noria._core.errors import EngineError
+from noria.engine.plan import Plan, blob_record
+
+__all__ = ["BLOB", "LayerRecord", "ProfileRecord", "TrtRecord", "attach", "record_of"]
+
+BLOB = "trt"
+_Name = Annotated[str, Field(max_length=4096)]
+_Axes = Annotated[tuple[int, ...], Field(max_length=64)]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ProfileRecord(_Record):
+    """Shapes and values of inputs: name -> (min, opt, max)."""
+
+    shapes: dict[_Name, tuple[_Axes, _Axes, _Axes]] = {}
+    values: dict[_Name, tuple[_Axes, _Axes, _Axes]] = {}
+
+
+class LayerRecord(_Record):
+    """A layer, for the inspector and for refitting.
+
+    Attributes:
+        nodes: what it became in the graph.
+        weights: role -> initialiser.
+    """
+
+    name: _Name
+    kind: _Name
+    precision: _Name = "FLOAT"
+    inputs: tuple[_Name, ...] = ()
+    outputs: tuple[_Name, ...] = ()
+    nodes: tuple[_Name, ...] = ()
+    weights: dict[_Name, _Name] = {}
+    metadata: str = ""
+
+
+class TrtRecord(_Record):
+    """What an engine knows beside the graph.
+
+    Attributes:
+        flags: names of `BuilderFlag`s it was built with.
+        types: name of a binding -> `DataType` it has for the user, where that is not the graph's.
+        shapes: extents of outputs as the network knows them.
+        names: named weights -> initialiser.
+        options: settings of the config that are recorded only.
+    """
+
+    name: _Name = ""
+    flags: tuple[_Name, ...] = ()
+    profiles: tuple[ProfileRecord, ...] = ()
+    layers: tuple[LayerRecord, ...] = ()
+    types: dict[_Name, _Name] = {}
+    shapes: dict[_Name, _Axes] = {}
+    names: dict[_Name, _Name] = {}
+    implicit: bool = False
+    max_batch: Annotated[int, Field(ge=1, le=65536)] = 1
+    verbosity: _Name = "LAYER_NAMES_ONLY"
+    options: dict[_Name, Any] = {}
+
+
+def attach(plan: Plan, record: TrtRecord) -> Plan:
+    """The plan with the record in it."""
+    data = record.model_dump_json().encode()
+    plan.blobs[BLOB] = data
+    blobs = tuple(b for b in plan.header.blobs if b.name != BLOB)
+    plan.header = plan.header.model_copy(update={"blobs": (*blobs, blob_record(BLOB, data))})
+    return plan
+
+
+def record_of(plan: Plan) -> TrtRecord | None:
+    """The record in a plan; None if it was not built by `noria.trt`.
+
+    Raises:
+        EngineError: it is there, but is not one.
+    """
+    data = plan.blobs.get(BLOB)
+    if data is None:
+        return None
+    try:
+        return TrtRecord.model_validate(json.loads(data))
+    except (ValidationError, ValueError) as error:
+        first = str(error).splitlines()[0]
+        raise EngineError(f"the plan's record of bindings is damaged: {first}") from error

@@ -1,0 +1,108 @@
+"""`Runtime`: engines from bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from noria._core.errors import EngineError, NoriaError
+from noria.engine.plan import Plan
+from noria.plugins.registry import PluginRegistry, get_plugin_registry
+from noria.trt.api.engine import ICudaEngine, open_engine
+from noria.trt.api.enums import ErrorCodeTRT
+from noria.trt.api.reporting import Severity, report
+from noria.trt.api.strict import Closable, always, kept, setting
+from noria.trt.release import Span, versioned
+
+__all__ = ["Runtime"]
+
+_TENSORRT = (b"ftrt", b"ptrt", b"vtrt")
+
+
+@versioned(
+    {
+        "get_plugin_registry": Span(since=(8, 6)),
+        "load_runtime": Span(since=(8, 6)),
+        "engine_host_code_allowed": Span(since=(8, 6)),
+        "temporary_directory": Span(since=(8, 6)),
+        "tempfile_control_flags": Span(since=(8, 6)),
+    }
+)
+class Runtime(Closable):
+    """Source: tensorrt-api spec 4.1."""
+
+    def __init__(self, logger: Any) -> None:
+        self._logger = logger
+        self._recorder: Any = None
+        self._plain: dict[str, Any] = {}
+        self._registry: PluginRegistry | None = None
+
+    gpu_allocator = setting("gpu_allocator", None, "Kept; memory is the host's.")
+    max_threads = setting("max_threads", 1, "Recorded.")
+    DLA_core = setting("DLA_core", -1, "There is none.")
+    engine_host_code_allowed = setting("engine_host_code_allowed", False, "Plans hold no code.")
+    temporary_directory = setting("temporary_directory", "", "Not needed.")
+    tempfile_control_flags = setting("tempfile_control_flags", 3, "Recorded.")
+
+    logger = kept("_logger", "Where it says what is wrong.", read_only=True)
+    error_recorder = kept("_recorder", "An `IErrorRecorder`, or None.")
+
+    num_DLA_cores = always(0, "None here.")
+
+    def deserialize_cuda_engine(self, serialized_engine: Any) -> ICudaEngine | None:
+        """An engine from its bytes, or from a reader with `read(size) -> bytes`.
+
+        Returns:
+            None if there can be none: damaged, of another program, a plugin is not registered. The
+            logger says why.
+        """
+        try:
+            data = _bytes_of(serialized_engine)
+            _refuse_tensorrt(data)
+            return open_engine(Plan.from_bytes(data), self._logger, self._recorder)
+        except NoriaError as error:
+            report(
+                self._logger, Severity.ERROR, str(error), recorder=self._recorder,
+                code=ErrorCodeTRT.INVALID_ARGUMENT,
+            )  # fmt: skip
+            return None
+
+    def load_runtime(self, path: str) -> Runtime | None:
+        """Lean runtimes are not loaded: this one reads every plan of noria."""
+        return self
+
+    def get_plugin_registry(self) -> PluginRegistry:
+        """A registry of this runtime; what is not in it is looked for in the global one."""
+        if self._registry is None:
+            self._registry = PluginRegistry(get_plugin_registry())
+        return self._registry
+
+
+def _bytes_of(source: Any) -> bytes:
+    read = getattr(source, "read", None)
+    if read is None:
+        try:
+            return bytes(memoryview(source))
+        except TypeError:
+            raise TypeError(
+                f"an engine is bytes or a stream reader, not a {type(source).__name__}"
+            ) from None
+    parts = []
+    while part := bytes(read(2**20)):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _refuse_tensorrt(data: bytes) -> None:
+    """Engines of TensorRT itself: say which release wrote them.
+
+    Source: tensorrt-api spec 5.
+    """
+    if data[:4] not in _TENSORRT:
+        return
+    version = ".".join(str(b) for b in data[24:28]) if data[:4] != b"ptrt" else "8.5 or older"
+    raise EngineError(
+        f"this is an engine of TensorRT {version}: code for one GPU model and one release",
+        expected="an engine that noria built",
+        fix="build it again from its ONNX model: noria trtexec --onnx=… --saveEngine=…, or the "
+        "script that made it under noria exec",
+    )

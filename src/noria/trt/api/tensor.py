@@ -1,0 +1,185 @@
+"""Tensors of a network that is being defined."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from noria.plugins.dims import Dims
+from noria.plugins.types import DataType
+from noria.trt.api.enums import TensorLocation
+from noria.trt.api.strict import Strict, always, kept
+from noria.trt.api.types import datatype_of_elem, elem_of
+from noria.trt.release import Span, versioned
+from noria.trt.shapes.info import TensorInfo
+
+if TYPE_CHECKING:
+    from noria.trt.api.network import INetworkDefinition
+    from noria.trt.layers.base import ILayer
+
+__all__ = ["ITensor"]
+
+ALL_FORMATS = (1 << 13) - 1
+
+
+@versioned(
+    {
+        "dynamic_range": Span(removed=(11, 0)),
+        "set_dynamic_range": Span(removed=(11, 0)),
+        "reset_dynamic_range": Span(removed=(11, 0)),
+        "broadcast_across_batch": Span(removed=(11, 0)),
+    }
+)
+class ITensor(Strict):
+    """A tensor of an `INetworkDefinition`. Made by layers and `add_input`.
+
+    Shapes leave out the batch where the network has an implicit one; -1 is an axis that is known
+    only at run time. Source: tensorrt-api spec 3.4.
+    """
+
+    def __init__(
+        self,
+        network: INetworkDefinition,
+        name: str,
+        *,
+        producer: ILayer | None = None,
+        index: int = 0,
+        info: TensorInfo | None = None,
+    ) -> None:
+        self._network = network
+        self._uid = network._fresh_uid("t")
+        self._name = name
+        self._producer = producer
+        self._index = index
+        self._info = info
+        self._declared: DataType | None = None
+        self._axis_names: dict[int, str] = {}
+        self._range: tuple[float, float] | None = None
+        self._formats = ALL_FORMATS
+        self._location = TensorLocation.DEVICE
+
+    @property
+    def name(self) -> str:
+        """The name; outputs are bound by it."""
+        return self._name
+
+    @name.setter
+    def name(self, value: str) -> None:
+        if not isinstance(value, str):
+            raise TypeError(f"a name is text, not a {type(value).__name__}")
+        self._name = value
+
+    @property
+    def shape(self) -> Dims:
+        """Extents; none of what a layer gives that cannot be. Of a network input it can be set;
+        everything behind it follows."""
+        info = self._known()
+        if info is None and self._producer is not None:
+            self._network._tell(self._producer)
+        if info is None or info.shape is None:
+            return Dims(())
+        return Dims(info.shape[self._network._offset :])
+
+    @shape.setter
+    def shape(self, value: Sequence[int]) -> None:
+        axes = tuple(Dims(value))
+        if self._producer is not None or self._info is None:
+            self._network._report(f"{self._name}: only the shape of a network input can be set")
+            return
+        lead = (-1,) * self._network._offset
+        self._info = TensorInfo(self._info.elem, (*lead, *axes))
+        self._axis_names = {i: n for i, n in self._axis_names.items() if i < len(axes)}
+        self._network._changed()
+
+    @property
+    def dtype(self) -> DataType:
+        """Element type; of network inputs and outputs it can be set, values are then converted."""
+        if self._declared is not None:
+            return self._declared
+        info = self._known()
+        found = None if info is None else datatype_of_elem(info.elem)
+        return DataType.FLOAT if found is None else found
+
+    @dtype.setter
+    def dtype(self, value: DataType) -> None:
+        kind = DataType(value)
+        if self.is_network_input and self._info is not None and self._network._typed_by_inputs:
+            self._info = TensorInfo(elem_of(kind), self._info.shape)
+            self._network._changed()
+        self._declared = kind
+
+    @property
+    def is_network_input(self) -> bool:
+        """Whether it is fed."""
+        return self._producer is None
+
+    @property
+    def is_network_output(self) -> bool:
+        """Whether it comes out."""
+        return any(t is self for t in self._network._outputs)
+
+    @property
+    def is_shape_tensor(self) -> bool:
+        """Whether its values decide shapes, as far as that is known while building."""
+        from noria.trt.api.shape_tensors import shape_tensors
+
+        info = self._known()
+        if info is None or info.elem not in (6, 7, 9):
+            return False
+        return info.value is not None or self._uid in shape_tensors(self._network._layers)
+
+    is_execution_tensor = always(True, "Whether it is computed.")
+
+    location = kept(
+        "_location",
+        "Where it lives; here both are the host's memory.",
+        convert=TensorLocation,
+    )
+    allowed_formats = kept(
+        "_formats", "Mask of `TensorFormat`s; here every tensor is linear.", convert=int
+    )
+
+    @property
+    def dynamic_range(self) -> tuple[float, float] | None:
+        """Least and greatest value for INT8, if set."""
+        return self._range
+
+    @dynamic_range.setter
+    def dynamic_range(self, value: Sequence[float]) -> None:
+        low, high = value
+        self._range = (float(low), float(high))
+
+    def set_dynamic_range(self, min: float, max: float) -> bool:
+        """Set `dynamic_range`; it is used with the INT8 flag."""
+        self._range = (float(min), float(max))
+        return True
+
+    def reset_dynamic_range(self) -> None:
+        """Forget it."""
+        self._range = None
+
+    @property
+    def broadcast_across_batch(self) -> bool:
+        """Whether one value serves a whole implicit batch."""
+        return False
+
+    @broadcast_across_batch.setter
+    def broadcast_across_batch(self, value: bool) -> None:
+        if value:
+            self._network._report(f"{self._name}: broadcasting across the batch is not done")
+
+    def get_dimension_name(self, index: int) -> str:
+        """Name of a free axis, empty if it has none."""
+        return self._axis_names.get(index, "")
+
+    def set_dimension_name(self, index: int, name: str) -> None:
+        """Name a free axis of an input."""
+        self._axis_names[index] = name
+
+    def _known(self) -> TensorInfo | None:
+        if self._producer is not None:
+            self._network._refresh()
+        return self._info
+
+    def __repr__(self) -> str:
+        return f"ITensor({self._name!r}, {self.dtype.name}, {self.shape!r})"

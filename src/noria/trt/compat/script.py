@@ -1,0 +1,130 @@
+"""Running a script that was written for TensorRT, unchanged, in a process of its own.
+
+`import tensorrt` (and its lean, dispatch and RTX flavours) gives `noria.trt`; `pycuda`, `cuda` and
+`cupy` give small shims whose device memory is the host's. Nothing outside the process changes.
+Source: tensorrt-api spec 2, 4.5.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import runpy
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from noria._core.errors import NoriaError
+from noria.plugins.calls import announce
+from noria.trt.compat.script_libraries import load_libraries
+
+__all__ = ["ALIASES", "install", "run_script"]
+
+_TRT = "noria.trt"
+_SHIMS = "noria.trt.compat.shims"
+ALIASES = {
+    "tensorrt": _TRT,
+    "tensorrt_lean": _TRT,
+    "tensorrt_dispatch": _TRT,
+    "tensorrt_rtx": _TRT,
+    "tensorrt.plugin": f"{_TRT}.plugin",
+    "tensorrt_rtx.plugin": f"{_TRT}.plugin",
+    "pycuda": f"{_SHIMS}.pycuda",
+    "pycuda.autoinit": f"{_SHIMS}.pycuda_autoinit",
+    "pycuda.autoprimaryctx": f"{_SHIMS}.pycuda_autoinit",
+    "pycuda.driver": f"{_SHIMS}.pycuda_driver",
+    "cuda": f"{_SHIMS}.cuda",
+    "cuda.cuda": f"{_SHIMS}.cuda_driver",
+    "cuda.cudart": f"{_SHIMS}.cuda_runtime",
+    "cuda.nvrtc": f"{_SHIMS}.cuda_nvrtc",
+    "cuda.bindings": f"{_SHIMS}.cuda_bindings",
+    "cuda.bindings.driver": f"{_SHIMS}.cuda_driver",
+    "cuda.bindings.runtime": f"{_SHIMS}.cuda_runtime",
+    "cuda.bindings.nvrtc": f"{_SHIMS}.cuda_nvrtc",
+    "cupy": f"{_SHIMS}.cupy",
+    "cupy.cuda": f"{_SHIMS}.cupy_cuda",
+}
+"""Name that a script imports -> module that it gets."""
+
+
+_KERNELS = "it compiles kernels for a GPU, which there is none of here"
+_ABSENT = {
+    "pycuda.compiler": _KERNELS,
+    "pycuda.elementwise": _KERNELS,
+    "pycuda.reduction": _KERNELS,
+    "pycuda.gpuarray": "it computes with kernels on a GPU; NumPy arrays and pycuda.driver do here",
+}
+"""Module that scripts may ask for -> why there is no stand-in."""
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Gives scripts our modules under the names they ask for."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
+        if fullname in _ABSENT:
+            raise ModuleNotFoundError(
+                f"no module named {fullname!r} under noria exec: {_ABSENT[fullname]}", name=fullname
+            )
+        if fullname not in ALIASES:
+            return None
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+
+    def create_module(self, spec: Any) -> ModuleType:
+        return importlib.import_module(ALIASES[spec.name])
+
+    def exec_module(self, module: ModuleType) -> None:
+        """It ran when it was imported."""
+
+
+def install() -> None:
+    """From now on the aliased names mean our modules in this process."""
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+    for name, target in ALIASES.items():
+        found = sys.modules.get(name)
+        if found is not None and found.__name__ != target:
+            del sys.modules[name]
+        if name not in sys.modules:
+            try:
+                sys.modules[name] = importlib.import_module(target)
+            except ModuleNotFoundError:
+                continue
+            parent, _, child = name.rpartition(".")
+            if parent in sys.modules:
+                vars(sys.modules[parent]).setdefault(child, sys.modules[name])
+
+
+def run_script(script: Path, arguments: Sequence[str], plugins: Sequence[str] = ()) -> None:
+    """Run a script as `python script arguments…` would, with the aliases.
+
+    Args:
+        plugins: see `noria.trt.compat.script_libraries.load_libraries`.
+
+    Raises:
+        NoriaError: there is no such file.
+        SystemExit: the script's own; 1 after an exception, which is printed as Python prints it.
+    """
+    if not script.is_file():
+        raise NoriaError("there is no such script", where=str(script))
+    install()
+    load_libraries(plugins)
+    announce()
+    sys.argv = [str(script), *arguments]
+    sys.path[0:0] = [str(script.resolve().parent)]
+    try:
+        runpy.run_path(str(script), run_name="__main__")
+    except Exception as error:
+        _tell(error, str(script))
+        raise SystemExit(1) from None
+
+
+def _tell(error: Exception, script: str) -> None:
+    """What Python says of an exception that a script does not catch: from the script's own first
+    line on, without what stands before it here."""
+    trail = error.__traceback__
+    while trail is not None and trail.tb_frame.f_code.co_filename != script:
+        trail = trail.tb_next
+    sys.excepthook(type(error), error.with_traceback(trail), trail)

@@ -1,0 +1,232 @@
+"""What all layers share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noria.plugins.types import DataType
+from noria.trt.api.strict import Strict
+from noria.trt.api.tensor import ITensor
+from noria.trt.api.versioned_enums import enum_class
+from noria.trt.release import Span, versioned
+
+if TYPE_CHECKING:
+    from noria.trt.api.network import INetworkDefinition
+
+__all__ = ["ILayer", "param", "weights_param"]
+
+
+@versioned(
+    {
+        "precision": Span(removed=(11, 0)),
+        "precision_is_set": Span(removed=(11, 0)),
+        "reset_precision": Span(removed=(11, 0)),
+        "set_output_type": Span(removed=(11, 0)),
+        "output_type_is_set": Span(removed=(11, 0)),
+        "reset_output_type": Span(removed=(11, 0)),
+        "metadata": Span(since=(8, 6)),
+    }
+)
+class ILayer(Strict):
+    """A layer of an `INetworkDefinition`; made by its `add_*` methods or a parser.
+
+    Whatever is set later changes what is computed, and the shapes behind the layer with it.
+    Source: tensorrt-api spec 3.4.
+    """
+
+    def __init__(
+        self,
+        network: INetworkDefinition,
+        kind: str,
+        inputs: Sequence[ITensor | None],
+        *,
+        params: Mapping[str, Any] | None = None,
+        weights: Mapping[str, npt.NDArray[Any] | None] | None = None,
+        outputs: int = 1,
+        name: str | None = None,
+        node: Any = None,
+    ) -> None:
+        self._network = network
+        self._itself = self
+        self._seen: ILayer | None = None
+        self._uid = network._fresh_uid("l")
+        self._kind = kind
+        self._params = dict(params or {})
+        self._weights = dict(weights or {})
+        self._inputs = list(inputs)
+        self._node = node
+        self._slots: list[tuple[str, Any]] = []  # of a parsed node: what each input is
+        self._version = 0
+        self._error: str | None = None
+        self._precision: DataType | None = None
+        self._output_types: dict[int, DataType] = {}
+        self._metadata = ""
+        words = self._class_word()
+        self._name = name or f"(Unnamed Layer* {len(network._layers)}) [{words}]"
+        self._outputs = [
+            ITensor(network, self._output_name(i), producer=self, index=i) for i in range(outputs)
+        ]
+
+    def _as_layer(self) -> ILayer:
+        """The same layer as networks give it: an `ILayer`, whose `__class__` may be set to the
+        layer's own one. The same object again until that is done."""
+        if self._seen is None or type(self._seen) is not ILayer:
+            seen = ILayer.__new__(ILayer)
+            object.__setattr__(seen, "__dict__", self.__dict__)
+            self._seen = seen
+        return self._seen
+
+    def _class_word(self) -> str:
+        return type(self).__name__.removeprefix("I").removesuffix("Layer") or "Layer"
+
+    def _output_name(self, index: int) -> str:
+        return f"{self._name}_output" if index == 0 else f"{self._name}_output ({index})"
+
+    @property
+    def name(self) -> str:
+        """The name, in messages and the inspector."""
+        return self._name
+
+    @name.setter
+    def name(self, value: str) -> None:
+        if not isinstance(value, str):
+            raise TypeError(f"a name is text, not a {type(value).__name__}")
+        before = {self._output_name(i): t for i, t in enumerate(self._outputs)}
+        old, self._name = f"layer {self._name!r}", value
+        if self._error is not None:  # found when it had the other name
+            new = f"layer {value!r}"
+            told, self._error = self._error, self._error.replace(old, new)
+            if self._params.get("_told") == told:
+                self._params["_told"] = self._error
+        for i, tensor in enumerate(self._outputs):
+            if before.get(tensor._name) is tensor:  # it has no name of its own
+                tensor._name = self._output_name(i)
+
+    @property
+    def type(self) -> Any:
+        """The `LayerType`."""
+        enum = enum_class("LayerType")
+        return enum.__members__.get(self._kind, enum.__members__["PLUGIN_V2"])
+
+    @property
+    def num_inputs(self) -> int:
+        """Number of inputs, missing ones in between counted."""
+        return len(self._inputs)
+
+    @property
+    def num_outputs(self) -> int:
+        """Number of outputs."""
+        return len(self._outputs)
+
+    def get_input(self, index: int) -> ITensor | None:
+        """An input; None if there is none."""
+        return self._inputs[index] if 0 <= index < len(self._inputs) else None
+
+    def get_output(self, index: int) -> ITensor | None:
+        """An output; None if there is none."""
+        return self._outputs[index] if 0 <= index < len(self._outputs) else None
+
+    def set_input(self, index: int, tensor: ITensor) -> None:
+        """Feed an input from elsewhere, or an optional one."""
+        if not isinstance(tensor, ITensor):
+            raise TypeError(f"an input is an ITensor, not a {type(tensor).__name__}")
+        if index < 0:
+            raise IndexError(f"input {index}")
+        while len(self._inputs) <= index:
+            self._inputs.append(None)
+        self._inputs[index] = tensor
+        self._network._reordered()
+        self._changed()
+
+    @property
+    def metadata(self) -> str:
+        """Free text; parsers put the name of the node in it."""
+        return self._metadata
+
+    @metadata.setter
+    def metadata(self, value: str) -> None:
+        self._metadata = value
+
+    @property
+    def precision(self) -> DataType:
+        """What the layer shall compute in; here it is recorded, and FP32 is computed."""
+        return self._precision or DataType.FLOAT
+
+    @precision.setter
+    def precision(self, value: DataType) -> None:
+        self._precision = DataType(value)
+
+    @property
+    def precision_is_set(self) -> bool:
+        """Whether `precision` was set."""
+        return self._precision is not None
+
+    def reset_precision(self) -> None:
+        """Forget it."""
+        self._precision = None
+
+    def set_output_type(self, index: int, dtype: DataType) -> None:
+        """Type of an output; of an integer kind it converts, of a float kind it is a hint."""
+        self._output_types[index] = DataType(dtype)
+        self._changed()
+
+    def get_output_type(self, index: int) -> DataType:
+        """Type of an output."""
+        return self._output_types.get(index) or self._outputs[index].dtype
+
+    def output_type_is_set(self, index: int) -> bool:
+        """Whether `set_output_type` was called."""
+        return index in self._output_types
+
+    def reset_output_type(self, index: int) -> None:
+        """Forget it."""
+        self._output_types.pop(index, None)
+        self._changed()
+
+    def _changed(self) -> None:
+        self._version += 1
+        self._network._changed(self._itself)
+
+    def _set_param(self, key: str, value: Any) -> None:
+        if self._node is not None and key in self._params:
+            # read from a node that is kept as it is, until someone changes what it says
+            self._node = None
+        self._params[key] = value
+        self._changed()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._name!r})"
+
+
+def param(
+    key: str, convert: Callable[[Any], Any] | None = None, doc: str = "", default: Any = None
+) -> Any:
+    """A property over `_params[key]`; setting it changes the layer."""
+
+    def get(self: ILayer) -> Any:
+        return self._params.get(key, default)
+
+    def put(self: ILayer, value: Any) -> None:
+        self._set_param(key, value if convert is None else convert(value))
+
+    return property(get, put, doc=doc)
+
+
+def weights_param(role: str, doc: str = "") -> Any:
+    """A property over `_weights[role]`."""
+    from noria.trt.api.weights import as_array
+
+    def get(self: ILayer) -> Any:
+        array = self._weights.get(role)
+        return np.empty(0, np.float32) if array is None else array
+
+    def put(self: ILayer, value: Any) -> None:
+        self._weights[role] = as_array(value)
+        self._node = None if self._node is not None and role in self._weights else self._node
+        self._changed()
+
+    return property(get, put, doc=doc)

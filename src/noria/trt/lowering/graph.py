@@ -1,0 +1,300 @@
+"""From a list of layers to a graph that engines are built from."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy.typing as npt
+
+from noria._core.errors import ModelError
+from noria.network.fresh import fresh
+from noria.network.network import Network
+from noria.trt.api.types import elem_of
+from noria.trt.lowering.loop_body import LoopPlan, loop_nodes, plan_loops
+from noria.trt.shapes.info import TensorInfo
+
+if TYPE_CHECKING:
+    from noria.trt.api.network import INetworkDefinition
+    from noria.trt.api.tensor import ITensor
+    from noria.trt.layers.base import ILayer
+
+__all__ = ["Lowered", "from_network", "lower"]
+
+_IR_VERSIONS = ((21, 10), (18, 9))
+
+
+@dataclass(slots=True)
+class Lowered:
+    """A network's graph and where its layers went.
+
+    Attributes:
+        network: the graph.
+        layers: name of a layer -> names of its nodes.
+        weights: (name of a layer, role) -> name of the initialiser.
+        plugins: name of a node -> plugin object.
+    """
+
+    network: Network
+    layers: dict[str, list[str]] = field(default_factory=dict)
+    weights: dict[tuple[str, str], str] = field(default_factory=dict)
+    plugins: dict[str, Any] = field(default_factory=dict)
+
+
+def from_network(network: INetworkDefinition) -> Network:
+    """The graph of a network by code, for `noria.engine.build` and everything behind it.
+
+    Raises:
+        ModelError: no inputs or outputs; layers that do not fit together, all of them named.
+    """
+    return lower(network).network
+
+
+def lower(network: INetworkDefinition) -> Lowered:
+    """`from_network`, and what became of each layer.
+
+    Raises:
+        ModelError: as `from_network`.
+    """
+    return _Lowering(network).run()
+
+
+def _forget(network: INetworkDefinition) -> None:
+    """The graph is gone."""
+
+
+class _Lowering:
+    def __init__(self, network: INetworkDefinition) -> None:
+        self._network = network
+        self._where = f"network {network._name!r}"
+        self._names: dict[str, str] = {}  # name inside the network -> name in the graph
+        self._taken: set[str] = set()
+        self._nodes: list[Any] = []
+        self._constants: dict[str, npt.NDArray[Any]] = {}
+        self._done: Lowered | None = None
+
+    def run(self) -> Lowered:
+        network = self._network
+        if not network._inputs or not network._outputs:
+            what = "inputs" if not network._inputs else "outputs"
+            raise ModelError(
+                f"the network has no {what}",
+                where=self._where,
+                fix=f"network.{'add_input' if what == 'inputs' else 'mark_output'}(…)",
+            )
+        errors = network._errors()
+        if errors:
+            raise ModelError(errors[0], where=self._where, fix=errors[1:6])
+        layers = network._needed()
+        layer_nodes: dict[str, list[str]] = {}
+        weights: dict[tuple[str, str], str] = {}
+        plugins: dict[str, Any] = {}
+        inputs = [self._input(t) for t in network._inputs]
+        for tensor in network._outputs:
+            if tensor._producer is not None and tensor._declared is None:
+                self._claim(tensor._uid, tensor._name)
+        declared = {t._uid for t in network._outputs if t._declared is not None}
+        for layer in layers:
+            for tensor in layer._outputs:
+                if tensor._uid not in self._names:
+                    own = f"{tensor._name}_inner" if tensor._uid in declared else tensor._name
+                    self._claim(tensor._uid, own)
+        for item in plan_loops(layers):
+            if isinstance(item, LoopPlan):
+                self._loop(item, layer_nodes, weights, plugins)
+            else:
+                layer_nodes[item._name] = self._layer(item, weights, plugins)
+        outputs = [self._output(t) for t in network._outputs]
+        model = self._model(inputs, outputs)
+        made = Network(model)
+        made.plugins = plugins
+        if plugins:  # they end with the definition, which therefore lives as long as the graph
+            weakref.finalize(made, _forget, network)
+        made.implicit_batch = network._implicit
+        return Lowered(made, layer_nodes, weights, plugins)
+
+    def _loop(
+        self,
+        plan: LoopPlan,
+        layer_nodes: dict[str, list[str]],
+        weights: dict[tuple[str, str], str],
+        plugins: dict[str, Any],
+    ) -> None:
+        outside, self._nodes = self._nodes, []
+        for item in plan.inside:
+            if isinstance(item, LoopPlan):
+                self._loop(item, layer_nodes, weights, plugins)
+            else:
+                layer_nodes[item._name] = self._layer(item, weights, plugins)
+        inside, self._nodes = self._nodes, outside
+        ends: list[Any] = []
+        for layer in plan.outputs:  # their placeholders get names
+            before, self._nodes = self._nodes, ends
+            layer_nodes[layer._name] = self._layer(layer, weights, plugins)
+            self._nodes = before
+
+        def claimed(hint: str) -> str:
+            return self._claim(f"{plan.loop._name}#{len(self._taken)}", f"{plan.loop._name}/{hint}")
+
+        for node in loop_nodes(plan, inside, claimed):
+            node.input[:] = [self._names.get(n, n) for n in node.input]
+            node.output[:] = [self._names.get(n, n) for n in node.output]
+            _rename_captured(node, self._names)
+            if not node.name:
+                node.name = claimed(node.op_type)
+            self._nodes.append(node)
+        self._nodes += ends
+
+    def _claim(self, uid: str, wanted: str) -> str:
+        self._names[uid] = name = fresh(wanted or uid.lstrip("%"), self._taken)
+        return name
+
+    def _input(self, tensor: ITensor) -> Any:
+        from onnx import helper
+
+        info = tensor._info
+        assert info is not None
+        name = tensor._name
+        if name in self._taken:
+            raise ModelError(f"two inputs are called {name!r}", where=self._where)
+        self._taken.add(name)
+        self._names[tensor._uid] = name
+        shown = tensor._declared
+        elem = info.elem if shown is None else elem_of(shown)
+        if elem != info.elem:  # fed in one type, used in another
+            inner = self._claim(tensor._uid, f"{name}_cast")
+            self._nodes.append(helper.make_node("Cast", [name], [inner], name=inner, to=info.elem))
+        return helper.make_tensor_value_info(name, elem, _axes(tensor, info))
+
+    def _output(self, tensor: ITensor) -> Any:
+        from onnx import helper
+
+        info = tensor._info or TensorInfo(1, None)
+        name, shown = tensor._name, tensor._declared
+        elem = info.elem if shown is None else elem_of(shown)
+        inner = self._names[tensor._uid]
+        if inner != name or tensor._producer is None or elem != info.elem:
+            if name in self._taken:
+                raise ModelError(
+                    f"the output {name!r} has the name of another tensor", where=self._where,
+                    fix="give it a name of its own: tensor.name = …",
+                )  # fmt: skip
+            self._taken.add(name)
+            if elem != info.elem:
+                node = helper.make_node("Cast", [inner], [name], name=f"{name}_out", to=elem)
+            else:
+                node = helper.make_node("Identity", [inner], [name], name=f"{name}_out")
+            self._nodes.append(node)
+        return helper.make_tensor_value_info(name, elem, _axes(tensor, info))
+
+    def _layer(
+        self, layer: ILayer, weights: dict[tuple[str, str], str], plugins: dict[str, Any]
+    ) -> list[str]:
+        import onnx
+
+        fragment = self._network._fragments[layer._uid]
+        roles = {name: role for role, name in fragment.roles.items()}
+        for name, array in fragment.constants.items():
+            if name not in self._names:
+                role = roles.get(name)
+                wanted = self._network._weight_names.get((layer._uid, role or ""))
+                if name.startswith("%w:"):
+                    wanted = name[3:]
+                self._claim(name, wanted or f"{layer._name}/{role or name.rpartition(':')[2]}")
+            self._constants[self._names[name]] = array
+            if name in roles:
+                weights[layer._name, roles[name]] = self._names[name]
+        for name in fragment.placeholders:
+            if name not in self._names:
+                self._claim(name, f"{layer._name}/{name.rpartition(':')[2]}")
+        made = []
+        for i, original in enumerate(fragment.nodes):
+            node = onnx.NodeProto()
+            node.CopyFrom(original)
+            whole = layer._node is not None or "_plugin" in layer._params
+            suffix = "" if whole else f"/{original.op_type}"
+            node.name = self._claim(f"{layer._uid}#{i}", f"{layer._name}{suffix}")
+            for name in original.output:
+                if name and name not in self._names:
+                    self._claim(name, f"{node.name}:{name.rpartition(':')[2]}")
+            node.input[:] = [self._names.get(n, n) for n in original.input]
+            node.output[:] = [self._names.get(n, n) for n in original.output]
+            _rename_captured(node, self._names)
+            self._nodes.append(node)
+            made.append(node.name)
+        plugin = layer._params.get("_plugin")
+        if plugin is not None:
+            plugins[made[-1]] = plugin
+        return made
+
+    def _model(self, inputs: list[Any], outputs: list[Any]) -> Any:
+        import onnx
+        from onnx import helper
+
+        from noria.network.ir import ir
+
+        network = self._network
+        imports = [helper.make_opsetid("", network._opset)]
+        imports += [helper.make_opsetid(d, v) for d, v in network._domains.items() if d]
+        own = {n.domain for n in self._nodes} - {i.domain for i in imports} - {"ai.onnx"}
+        imports += [helper.make_opsetid(d, 1) for d in sorted(own)]  # shape inference needs them
+        graph = helper.make_graph(self._nodes, network._name or "network", inputs, outputs)
+        opset = network._opset
+        proto = helper.make_model(
+            graph, opset_imports=imports, producer_name="noria.trt",
+            functions=list(network._functions.values()),
+            ir_version=next((v for least, v in _IR_VERSIONS if opset >= least), 8),
+        )  # fmt: skip
+        used = {name for node in proto.graph.node for name in _uses(node)}
+        used |= {value.name for value in proto.graph.output}
+        constants = {n: a for n, a in self._constants.items() if n in used}
+        for name, array in constants.items():  # a placeholder; the array follows uncopied
+            value = helper.make_tensor_value_info(name, _elem(array), array.shape)
+            proto.graph.input.append(value)
+        assert isinstance(proto, onnx.ModelProto)
+        model = ir.from_proto(proto)
+        values = {v.name: v for v in model.graph.inputs}
+        model.graph.inputs[:] = [v for v in model.graph.inputs if v.name not in constants]
+        for name, array in constants.items():
+            made = values[name]
+            made.const_value = ir.tensor(array, name=name)
+            model.graph.register_initializer(made)
+        return model
+
+
+def _elem(array: npt.NDArray[Any]) -> int:
+    from onnx import helper
+
+    return int(helper.np_dtype_to_tensor_dtype(array.dtype))
+
+
+def _axes(tensor: ITensor, info: TensorInfo) -> list[int | str | None] | None:
+    if info.shape is None:
+        return None
+    names = tensor._axis_names
+    lead = tensor._network._offset
+    return [d if d >= 0 else names.get(i - lead) or None for i, d in enumerate(info.shape)]
+
+
+def _uses(node: Any) -> list[str]:
+    names = list(node.input)
+    for attribute in node.attribute:
+        for graph in (attribute.g, *attribute.graphs):
+            names += [v.name for v in graph.output]
+            for inner in graph.node:
+                names += _uses(inner)
+    return names
+
+
+def _rename_captured(node: Any, names: Mapping[str, str]) -> None:
+    """Tensors that graphs inside a node take from around them, by their names in the graph."""
+    for attribute in node.attribute:
+        for graph in (attribute.g, *attribute.graphs):
+            for value in (*graph.input, *graph.output):
+                value.name = names.get(value.name, value.name)
+            for inner in graph.node:
+                inner.input[:] = [names.get(n, n) for n in inner.input]
+                inner.output[:] = [names.get(n, n) for n in inner.output]
+                _rename_captured(inner, names)

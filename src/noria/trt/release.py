@@ -1,0 +1,180 @@
+"""Which TensorRT `noria.trt` looks like.
+
+By default it is the union of 8.6, 10 and 11: every name is there, and `__version__` says 8.6.1.
+`set_version("10")`, the environment variable `NORIA_TRT_VERSION` or `noria exec --trt-version`
+choose one release: names it lacks are hidden, and enums get its numbers.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from noria._core.errors import ConfigError
+
+__all__ = ["Release", "Span", "by_index", "current", "generation", "set_version", "versioned"]
+
+ENVIRONMENT = "NORIA_TRT_VERSION"
+
+Version = tuple[int, int]
+"""Major and minor number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A release to look like.
+
+    Attributes:
+        name: `union` or the number that was asked for.
+        version: what `__version__` says.
+        number: major and minor; None for the union, which hides nothing.
+    """
+
+    name: str
+    version: str
+    number: Version | None
+
+
+_RELEASES = {
+    "union": Release("union", "8.6.1", None),
+    "8.6": Release("8.6", "8.6.1", (8, 6)),
+    "10": Release("10", "10.16.0", (10, 16)),
+    "11": Release("11", "11.1.0", (11, 1)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Releases that have a name.
+
+    Attributes:
+        since: the first one.
+        removed: the first one without it.
+        deprecated: the first one that warns.
+        instead: what the warning recommends.
+    """
+
+    since: Version | None = None
+    removed: Version | None = None
+    deprecated: Version | None = None
+    instead: str = ""
+
+    def has(self, number: Version | None) -> bool:
+        """Whether a release has it; the union has everything."""
+        if number is None:
+            return True
+        return (self.since is None or number >= self.since) and (
+            self.removed is None or number < self.removed
+        )
+
+
+def by_index(instead: str) -> Span:
+    """The span of what finds tensors by the number of their binding; `instead` goes by names."""
+    return Span(removed=(10, 0), deprecated=(8, 5), instead=instead)
+
+
+class _State:
+    release = _RELEASES["union"]
+
+
+def release_of(name: str) -> Release:
+    """The release meant by `8.6`, `10.x`, `11.1`, `union` …
+
+    Raises:
+        ConfigError: a release that is not known.
+    """
+    text = name.strip().lower().removesuffix(".x")
+    if text in _RELEASES:
+        return _RELEASES[text]
+    parts = text.split(".")
+    if all(p.isdigit() and len(p) <= 3 for p in parts) and 1 <= len(parts) <= 4:
+        major, minor = int(parts[0]), int(parts[1]) if len(parts) > 1 else 0
+        if major in (8, 9, 10, 11):
+            full = ".".join([*parts, "0", "0"][: max(3, len(parts))])
+            return Release(text, full, (major, minor))
+    raise ConfigError(
+        f"{name!r} is no TensorRT release that noria.trt can look like",
+        expected="union, 8.6, 10.x, 11.x, or one of their minor numbers such as 10.3",
+    )
+
+
+def set_version(name: str) -> None:
+    """Look like that release from now on, in the whole process.
+
+    Raises:
+        ConfigError: a release that is not known.
+    """
+    _State.release = release_of(name)
+
+
+def current() -> Release:
+    """The release that is looked like."""
+    return _State.release
+
+
+def generation() -> int:
+    """8, 10 or 11: whose numbers enums have and whose rules hold where releases differ."""
+    number = _State.release.number
+    if number is None or number[0] < 10:
+        return 8
+    return min(number[0], 11)
+
+
+Class = TypeVar("Class", bound=type)
+
+
+def versioned(spans: Mapping[str, Span]) -> Callable[[Class], Class]:
+    """Class decorator: hide the named methods and properties in releases that lack them."""
+
+    def apply(cls: Class) -> Class:
+        for name, span in spans.items():
+            setattr(cls, name, _Versioned(cls.__dict__[name], name, span))
+        return cls
+
+    return apply
+
+
+class _Versioned:
+    """A method or property that some releases lack; `hasattr` tells as it does there."""
+
+    def __init__(self, inner: Any, name: str, span: Span) -> None:
+        self._inner = inner
+        self._name = name
+        self._span = span
+        self.__doc__ = getattr(inner, "__doc__", None)
+
+    def _check(self, owner: type) -> None:
+        number = _State.release.number
+        if not self._span.has(number):
+            raise AttributeError(
+                f"{owner.__name__!r} object has no attribute {self._name!r} in TensorRT "
+                f"{_State.release.version}"
+            )
+        warns = self._span.deprecated
+        if warns is not None and number is not None and number >= warns:
+            instead = f"; use {self._span.instead}" if self._span.instead else ""
+            warnings.warn(
+                f"{owner.__name__}.{self._name} is deprecated since TensorRT "
+                f"{warns[0]}.{warns[1]}{instead}",
+                DeprecationWarning,
+                stacklevel=3,
+            )
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        self._check(owner)
+        bind = getattr(type(self._inner), "__get__", None)
+        return self._inner if bind is None else bind(self._inner, instance, owner)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        self._check(type(instance))
+        setter = getattr(type(self._inner), "__set__", None)
+        if setter is None:
+            raise AttributeError(f"{self._name!r} cannot be set")
+        setter(self._inner, instance, value)
+
+
+if _asked := os.environ.get(ENVIRONMENT):
+    set_version(_asked)
