@@ -1,5 +1,3 @@
 """What functions of the native core this Python code is written for: `make stubs`."""
 
-__all__ = ["NATIVE_API"]
-
 NATIVE_API = "10fd8154dc26"

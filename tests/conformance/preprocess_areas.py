@@ -10,12 +10,12 @@ import numpy as np
 
 from noria.config import ColorFormat
 from noria.engine import network_dims
-from noria.engine.session import TensorSpec
 from noria.errors import ConfigError, GeometryError, NoriaError
 from noria.infer.geometry import Rect, even_rect, fit
 from noria.infer.mean_file import load_mean
 from noria.infer.preprocess import Preprocessor
 from noria.media.frame import Frame, PixelFormat
+from noria.network.tensor_spec import TensorSpec
 from tests.conformance import build
 from tests.conformance.cases import Case, Given, Judge, starts
 

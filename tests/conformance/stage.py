@@ -19,13 +19,14 @@ from typing import Any
 import numpy as np
 
 from noria.config import ModelConfig
-from noria.engine.session import TensorSpec
 from noria.infer.batch import Batch
-from noria.infer.inferencer import Inferencer, Pending, RawOutput
+from noria.infer.inferencer import Inferencer
 from noria.infer.model import LoadOptions, Model
+from noria.infer.pending import Pending, RawOutput
 from noria.infer.record import Record
 from noria.media import Frame, PixelFormat
 from noria.meta import UNTRACKED_OBJECT_ID, Detections, FrameMeta, InputTensor, Roi, Space
+from noria.network.tensor_spec import TensorSpec
 from tests.conformance import build, scripted
 from tests.conformance.cases import UnknownShape
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from noria.binary.symbol_names import missing_name_hints, near_names
 from noria.config import ModelConfig
 from noria.custom import open_library
-from noria.engine.session import TensorSpec
 from noria.errors import CustomLibraryError, ParserError
 from noria.infer.parser_choice import choose_bbox_parser, require_grid_outputs
 from noria.model.engine_source import engine_source
+from noria.network.tensor_spec import TensorSpec
 from tests.custom.conftest import Compile
 
 PARSERS = {

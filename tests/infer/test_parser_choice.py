@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from noria.config import ModelConfig
-from noria.engine.session import TensorSpec
 from noria.errors import ConfigError, CustomLibraryError
 from noria.infer import parser_choice
 from noria.infer.parser_choice import (
@@ -29,6 +28,7 @@ from noria.infer.parsers import (
 )
 from noria.infer.segment import Segmenter
 from noria.meta import NetworkInfo
+from noria.network.tensor_spec import TensorSpec
 
 PARSER = """
 def my_parser(layers, network, params):

@@ -14,7 +14,7 @@ import numpy as np
 
 from noria.errors import MediaError
 from noria.infer.batch import Batch
-from noria.infer.inferencer import StageTimes
+from noria.infer.record import StageTimes
 from noria.media import Frame, PixelFormat
 from noria.meta import Detections, FrameMeta, Space
 

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 import noria.trt as trt
-from noria.trt import release as compat
 from tests.trt.harness import Messages, engine_of, execute, network
 
 
 @pytest.fixture
 def release():
-    yield compat.set_version
-    compat.set_version("union")
+    yield trt.release.set_version
+    trt.release.set_version("union")
 
 
 def small(net=None, name="y"):

@@ -10,7 +10,6 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import noria.trt as trt
-from noria.trt import release as compat
 from tests.network.caffe import models as caffe
 from tests.network.uff import models as uff
 from tests.plugins.samples import PLUGINS, Watched, creator_for
@@ -20,8 +19,8 @@ from tests.trt.harness import Messages, engine_of, execute, network
 
 @pytest.fixture
 def release():
-    yield compat.set_version
-    compat.set_version("union")
+    yield trt.release.set_version
+    trt.release.set_version("union")
 
 
 def conv_model(path, opset=13):

@@ -401,18 +401,18 @@ def test_rounding_to_fp4_is_refused():
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_releases_have_what_they_have():
-    from noria.trt import release as compat
+    from noria.trt import release
 
     net = network()
-    before = compat.current().name
+    before = release.current().name
     try:
         has = {}
         for release in ("8.6", "10.14", "10.16", "11"):
-            compat.set_version(release)
+            release.set_version(release)
             has[release] = [n for n in ("add_attention", "add_attention_v2", "add_moe") if
                             hasattr(net, n)]  # fmt: skip
     finally:
-        compat.set_version(before)
+        release.set_version(before)
     assert has == {
         "8.6": [], "10.14": ["add_attention"], "10.16": ["add_attention", "add_moe"],
         "11": ["add_attention", "add_attention_v2", "add_moe"],

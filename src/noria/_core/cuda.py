@@ -37,19 +37,6 @@ import numpy.typing as npt
 from noria import _native
 from noria._core.errors import EngineError
 
-__all__ = [
-    "FAULT_HINT",
-    "AnyMemory",
-    "CudaTensor",
-    "Imported",
-    "Memory",
-    "Stream",
-    "driver",
-    "entered",
-    "why_lost",
-    "why_no_gpu",
-]
-
 _LIBRARY = "libcuda.so.1"
 _MEMORY_TYPE, _IS_MANAGED, _DEVICE = 2, 8, 2  # CU_POINTER_ATTRIBUTE_…, CU_MEMORYTYPE_DEVICE
 _NOT_OURS = (1, 3)  # what no allocation of CUDA's has; CUDA is not in use

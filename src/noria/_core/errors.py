@@ -12,21 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from noria._core.notices import Notice
 
-__all__ = [
-    "ConfigError",
-    "CustomLibraryError",
-    "EngineError",
-    "GeometryError",
-    "MediaError",
-    "MissingExtraError",
-    "ModelError",
-    "NoriaError",
-    "ParserError",
-    "PluginError",
-    "StrictError",
-]
-
-
 PUBLIC_MODULE = "noria.errors"
 
 

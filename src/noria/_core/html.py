@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from noria._core.notices import Notice
 
-__all__ = ["facts", "notice_list", "paragraph", "safe", "table"]
-
 _MAX_TEXT = 300
 _MAX_NOTICES = 12
 

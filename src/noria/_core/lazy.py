@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-__all__ = ["lazy"]
-
 
 def lazy(
     package: str, names: Mapping[str, str], modules: Iterable[str] = ()

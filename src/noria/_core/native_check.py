@@ -6,8 +6,6 @@ import os
 
 from noria._native_api import NATIVE_API
 
-__all__ = ["check_native"]
-
 
 def check_native() -> None:
     """Compare what the core was compiled as with what is expected: no file is read for it.

@@ -20,16 +20,6 @@ from typing import Literal
 
 from noria._core.errors import NoriaError, StrictError
 
-__all__ = [
-    "Level",
-    "NoriaWarning",
-    "Notice",
-    "note_once",
-    "refuse_warnings",
-    "told_by_errors",
-    "warn_of",
-]
-
 Level = Literal["info", "warning"]
 
 

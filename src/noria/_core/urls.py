@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["url_name", "url_scheme"]
-
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+)://")
 _SECRET = re.compile(
     r"(?i)\b((?:user(?:name)?|login|pass(?:word|wd)?|pwd|token|auth|secret|api[_-]?key|key|sig\w*)"

@@ -17,8 +17,6 @@ from types import ModuleType, TracebackType
 
 from noria._core.errors import CustomLibraryError
 
-__all__ = ["describe", "import_file", "user_frames"]
-
 _importing = threading.RLock()  # sys.path and sys.modules are everybody's
 SHOWN = 4
 _OWN_CODE = Path(__file__).parents[1]

@@ -13,16 +13,6 @@ import numpy.typing as npt
 
 from noria.binary.elf import ElfFile
 
-__all__ = [
-    "BoxLayout",
-    "Evidence",
-    "StaticEvidence",
-    "all_evidence",
-    "candidates",
-    "plausibility",
-    "static_evidence",
-]
-
 BoxLayout = Literal[24, 28]
 MARKERS: dict[BoxLayout, str] = {
     24: "noria_abi_box_bytes_24",

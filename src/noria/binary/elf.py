@@ -11,8 +11,6 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["MACHINES", "DynamicSymbol", "ElfError", "ElfFile"]
-
 MACHINES = {
     3: "x86 (32 bit)",
     8: "MIPS",

@@ -12,18 +12,6 @@ from dataclasses import dataclass
 from noria.binary.elf import ElfFile
 from noria.binary.symbol_names import demangled
 
-__all__ = [
-    "FIXED",
-    "KINDS",
-    "EntryPoint",
-    "Kind",
-    "entry_points",
-    "filled",
-    "returns_boxes",
-    "standing",
-    "without_c_linkage",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Kind:

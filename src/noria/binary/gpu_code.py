@@ -21,8 +21,6 @@ from noria.binary.header_markers import ON_HOST
 from noria.binary.regular_files import open_regular
 from noria.binary.resolve import find_elsewhere, find_library
 
-__all__ = ["ON_DEVICE", "forget", "gpu_evidence", "look_at", "note_pointers", "works_on_device"]
-
 ON_DEVICE = "its plugins are given the GPU's memory"
 FAT_BINARY = bytes.fromhex("50ed55ba 0100 1000")
 """How code for a GPU begins: magic number, version 1, a header of 16 bytes. Source: CUDA's

@@ -5,17 +5,6 @@ from __future__ import annotations
 from noria.binary.elf import ElfFile
 from noria.binary.entry_points import entry_points, without_c_linkage
 
-__all__ = [
-    "CREATORS",
-    "GIVERS",
-    "OLD_SIGNATURE_BEFORE",
-    "ON_HOST",
-    "REVISION",
-    "export_hints",
-    "made_for_tensorrt",
-    "uses_host",
-]
-
 SYMBOL = "noria_host_api_1"
 MARKER = "noria_headers_tensorrt"
 REVISION = "noria_headers_revision"

@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
 
-__all__ = ["open_regular"]
-
 
 @contextmanager
 def open_regular(file: Path | str, limit: int | None = None) -> Iterator[BufferedReader]:

@@ -12,8 +12,6 @@ from pathlib import Path
 from noria.binary.elf import ElfFile
 from noria.binary.regular_files import open_regular
 
-__all__ = ["find_elsewhere", "find_library"]
-
 
 def find_library(name: str, elf: ElfFile) -> Path | None:
     """The file that the loader would take for a DT_NEEDED entry of `elf`; None if none."""

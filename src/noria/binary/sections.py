@@ -6,8 +6,6 @@ import struct
 
 from noria.binary.elf import ElfFile
 
-__all__ = ["build_notes", "section"]
-
 
 def section(elf: ElfFile, name: str) -> bytes | None:
     """The bytes of a section; None if there is none, as in stripped or damaged files."""

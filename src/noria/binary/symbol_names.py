@@ -9,9 +9,6 @@ from heapq import nlargest
 
 from noria import _native
 
-__all__ = ["alternatives", "demangled", "missing_name_hints", "near_names", "parser_like",
-           "shown"]  # fmt: skip
-
 SHOWN = 12
 SUGGESTED = 3
 LONGEST = 256  # letters of a name that is compared, or shown whole

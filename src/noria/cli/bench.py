@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from noria.engine.bench import BenchResult
     from noria.engine.plan_session import PlanSession
 
-__all__ = ["bench"]
-
 EPILOG = """\b
 Examples:
   noria bench config_infer_primary.txt

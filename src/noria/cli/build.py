@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from noria.config import ModelConfig
     from noria.engine.plan_header import Precision
 
-__all__ = ["build"]
-
 EPILOG = """\b
 Examples:
   noria build config_infer_primary.txt

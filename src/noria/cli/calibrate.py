@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from noria.engine.precision.cache import CalibrationTable
     from noria.infer.calibration import CalibrationReport
 
-__all__ = ["calibrate"]
-
 _SHOWN = 20
 
 EPILOG = """\b

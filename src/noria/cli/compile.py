@@ -10,8 +10,6 @@ import click
 
 from noria.cli.output import print_json, print_notices
 
-__all__ = ["compile"]
-
 EPILOG = """\b
 Examples:
   noria compile my_parser.cpp -o libmy_parser.so

@@ -18,8 +18,6 @@ from noria.cli.output import print_json
 if TYPE_CHECKING:
     from noria.config import PipelineSpec
 
-__all__ = ["demo", "scene_dir"]
-
 EPILOG = """\b
 Examples:
   noria demo

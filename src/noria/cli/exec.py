@@ -6,8 +6,6 @@ from pathlib import Path
 
 import click
 
-__all__ = ["exec"]
-
 EPILOG = """\b
 Examples:
   noria exec build_engine.py --onnx model.onnx --engine model.engine
@@ -40,9 +38,9 @@ def exec(
     Engines are built and run on the CPU; device pointers are addresses of host memory. pycuda,
     cuda-python and cupy are small stand-ins, in this process only.
     """
-    from noria.trt import release as compat
+    from noria.trt import release
     from noria.trt.compat.script import run_script
 
     if trt_version is not None:
-        compat.set_version(trt_version)
+        release.set_version(trt_version)
     run_script(script, arguments, plugins)

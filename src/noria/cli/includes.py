@@ -7,8 +7,6 @@ from typing import Any, cast
 
 import click
 
-__all__ = ["includes"]
-
 EPILOG = """\b
 Examples:
   g++ -shared -fPIC $(noria includes) my_parser.cpp -o libmy_parser.so

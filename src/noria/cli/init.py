@@ -11,8 +11,6 @@ from noria._core.errors import ModelError, NoriaError
 from noria._core.notices import Notice
 from noria.cli.output import print_notices
 
-__all__ = ["init"]
-
 EPILOG = """\b
 Examples:
   noria init --plugin MyLayer_TRT

@@ -13,8 +13,6 @@ from noria.cli.output import print_json, printable
 if TYPE_CHECKING:
     from noria.custom.inspect import LibraryReport
 
-__all__ = ["inspect"]
-
 EPILOG = """\b
 Examples:
   noria inspect libnvdsinfer_custom_impl_Yolo.so

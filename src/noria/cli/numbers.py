@@ -7,8 +7,6 @@ from typing import Any
 
 import click
 
-__all__ = ["FiniteRange"]
-
 
 class FiniteRange(click.FloatRange):
     """A number in a range. `nan` is in none, though no comparison finds it outside."""

@@ -16,8 +16,6 @@ from noria._core.notices import Notice
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["console", "print_json", "print_notices", "printable", "stdout_is_for_results"]
-
 
 def console(*, stderr: bool = False) -> Console:
     """A rich console that keeps long lines whole when its output is not a terminal."""

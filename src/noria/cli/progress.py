@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["RunProgress"]
-
 _MIN_STEP_S = 0.1  # redraw at most ten times a second: the pipeline has better things to do
 _TERMINAL_ALL_THE_SAME = ("FORCE_COLOR", "TTY_COMPATIBLE")  # to rich
 

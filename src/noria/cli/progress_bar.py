@@ -15,8 +15,6 @@ from rich.progress import (
 )
 from rich.text import Text
 
-__all__ = ["bar"]
-
 
 class _FramesColumn(ProgressColumn):
     def __init__(self, unit: str) -> None:

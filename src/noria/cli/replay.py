@@ -12,8 +12,6 @@ import click
 if TYPE_CHECKING:
     from noria.custom.guard.repro import Case
 
-__all__ = ["replay"]
-
 EPILOG = """\b
 Examples:
   noria replay ~/.local/state/noria/crashes/20260301-101500.000000-libparser-ParseBoxes

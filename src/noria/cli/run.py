@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from noria.pipeline import Pipeline, RunReport
     from noria.pipeline.assembly import RunOptions
 
-__all__ = ["execute", "print_report", "run", "spec_of"]
-
 _LEAVE_S = 1.0  # how long the second Ctrl-C waits for threads that are in calls
 _LOOK_S = 0.5  # how often a run looks for streams that went away
 CONFIG_SUFFIXES = (".txt", ".yml", ".yaml", ".ini", ".cfg", ".conf")

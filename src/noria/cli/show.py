@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from noria.diagnose.dry_run import DryRun
     from noria.network import Network
 
-__all__ = ["show"]
-
 EPILOG = """\b
 Examples:
   noria show config_infer_primary.txt

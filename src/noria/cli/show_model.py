@@ -13,16 +13,6 @@ import click
 from noria._core.errors import ModelError
 from noria.cli.output import console, printable
 
-__all__ = [
-    "counted_layers",
-    "is_model",
-    "print_engine_or_model",
-    "print_layers",
-    "read_model",
-    "show_engine",
-    "show_model",
-]
-
 _WEIGHTS = (".caffemodel", ".uff", ".weights", ".prototxt", ".onnx")
 _TEXTS = {".caffemodel": ".prototxt", ".weights": ".cfg"}
 
@@ -266,7 +256,7 @@ def _print_tactics(tactics: Sequence[dict[str, Any]], tuning: dict[str, Any]) ->
 
 def _plain(value: Any) -> Any:
     """Dataclasses, paths and specs as JSON data."""
-    from noria.engine.session import TensorSpec
+    from noria.network.tensor_spec import TensorSpec
 
     if isinstance(value, TensorSpec):
         return str(value)

@@ -12,8 +12,6 @@ from typing import IO, Any
 
 from noria.plugins.trace import PluginCall
 
-__all__ = ["Journal", "Lost"]
-
 
 class Lost(Exception):
     """The process that called the plugins is gone.

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from noria.engine.plan import Plan
     from noria.plugins.trace import Tracer
 
-__all__ = ["trace_plugins"]
-
 EPILOG = """\b
 Examples:
   noria trace-plugins config_infer_primary.txt

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import click
 
-__all__ = ["trust"]
-
 EPILOG = """\b
 Examples:
   noria trust

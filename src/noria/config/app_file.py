@@ -23,8 +23,6 @@ from noria.config.pipeline_yaml import Item, Parts
 from noria.config.uris import is_stream
 from noria.config.yamlfile import read_yaml
 
-__all__ = ["parse_app"]
-
 _TRACKER_LIBRARY = re.compile(
     r"libnvds_(nvmultiobjecttracker|nvdcf|mot_klt|mot_iou|tracker)\w*\.so"
 )

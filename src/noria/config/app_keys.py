@@ -16,8 +16,6 @@ from noria.config.key import Key
 from noria.config.pipeline_keys import OVERRIDES
 from noria.config.values import Kind
 
-__all__ = ["APP_GROUPS", "SECRET_KEYS", "AppGroup", "Reason", "group_of"]
-
 SECRET_KEYS = frozenset(("uri", "list", "msg-broker-conn-str", "conn-str"))
 
 

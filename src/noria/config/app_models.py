@@ -13,8 +13,6 @@ from noria.config.origin import Origin
 from noria.config.pipeline_keys import OVERRIDES
 from noria.config.pipeline_yaml import Item
 
-__all__ = ["order_models", "read_model"]
-
 _COLOR = re.compile(r"bbox-(border|bg)-color([0-9]*)")
 
 

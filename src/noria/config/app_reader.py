@@ -15,8 +15,6 @@ from noria.config.origin import Origin
 from noria.config.paths import resolve
 from noria.config.values import BadValue, Kind, parse_ini, parse_yaml
 
-__all__ = ["AppReader", "Found"]
-
 _MAX_SUGGESTIONS = 50
 _OFF = ("0", "")
 

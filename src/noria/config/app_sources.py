@@ -17,8 +17,6 @@ from noria.config.reading import read_bytes
 from noria.config.uris import absolute_uri, is_camera, is_stream, uri_trouble
 from noria.config.values import BadValue
 
-__all__ = ["AppSources"]
-
 _TYPES = {1: "a V4L2 camera", 2: "a URI", 3: "several URIs", 4: "RTSP"}
 _OTHER_TYPES = {
     5: "CSI cameras of Jetson boards cannot be opened",

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from noria.config.model_config import ModelConfig
 
-__all__ = ["check_classes", "check_field", "from_validation"]
-
 _BY_FIELD = {key.field: key for key in PROPERTY_KEYS.values() if key.field}
 _CLASS_BY_FIELD = {key.field: key for key in CLASS_KEYS.values() if key.field}
 

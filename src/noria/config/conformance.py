@@ -15,8 +15,6 @@ from noria.config.conformance_table import APPROXIMATE, BEHAVIOURS, PROOFS, REMA
 from noria.config.key import Key
 from noria.config.key_table import CLASS_ROWS, PROPERTY_ROWS
 
-__all__ = ["level_of", "page"]
-
 _INTRO = """\
 # Conformance
 

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-__all__ = ["APPROXIMATE", "BEHAVIOURS", "PROOFS", "REMARKS", "Behaviour", "Level"]
-
 Level = Literal["exact", "approximate", "deviates", "not applicable", "not yet"]
 
 # What a key does somewhat differently here.

@@ -11,8 +11,6 @@ from noria._core.errors import ConfigError
 from noria._core.notices import Notice
 from noria._core.text import quoted
 
-__all__ = ["ConfigProblems", "Document", "Entry", "Group", "report"]
-
 _SHOWN_PROBLEMS = 20
 
 

@@ -17,8 +17,6 @@ from noria.config.values import Kind
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
 
-__all__ = ["dump", "effective", "value_text", "yaml_text"]
-
 Form = Literal["ini", "yaml"]
 
 

@@ -8,19 +8,6 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-__all__ = [
-    "ClusterMode",
-    "ColorFormat",
-    "NamedValue",
-    "NetworkMode",
-    "NetworkType",
-    "ProcessMode",
-    "ScalingComputeHw",
-    "ScalingFilter",
-    "TensorOrder",
-    "UffInputOrder",
-]
-
 
 class NamedValue(IntEnum):
     """A numbered choice with a name for people."""

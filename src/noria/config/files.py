@@ -17,8 +17,6 @@ from noria.config.paths import missing_hints
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
 
-__all__ = ["library_makes_networks", "missing_file", "missing_files"]
-
 _MOST_OF_A_LIBRARY = 2**28
 _PARTS = {
     "tlt-encoded-model": "is encrypted, only NVIDIA's library reads it: export the model to ONNX",

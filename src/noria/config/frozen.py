@@ -12,8 +12,6 @@ from noria._core.errors import ConfigError
 from noria.config.document import report
 from noria.config.origin import DEFAULT, Origin
 
-__all__ = ["Frozen"]
-
 
 class Frozen(BaseModel):
     """Fields of checked values that know where they came from, and never change."""

@@ -11,8 +11,6 @@ from typing import Any
 from noria.config.enums import NamedValue
 from noria.config.values import INT_MAX, INT_MIN, Kind
 
-__all__ = ["Key"]
-
 _FLOAT_MAX = 3.4028234663852886e38
 
 

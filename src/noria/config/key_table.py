@@ -21,8 +21,6 @@ from noria.config.enums import (
 from noria.config.key import Key
 from noria.config.values import INT_MAX, Kind
 
-__all__ = ["CLASS_ROWS", "MAX_CLASSES", "PROPERTY_ROWS"]
-
 # The original takes any number and allocates; a table of more classes than any known model has is
 # refused so that a typo costs an error message and not the memory.
 MAX_CLASSES = 65536

@@ -13,8 +13,6 @@ from noria._core.errors import ConfigError
 from noria._core.text import quoted
 from noria.config.document import Document, Entry, Group
 
-__all__ = ["read_keyfile"]
-
 # GLib's ASCII blanks: unlike str.strip() neither vertical tab nor Unicode spaces.
 _BLANKS = " \t\n\f\r"
 _MAX_PROBLEMS = 1000

@@ -15,16 +15,6 @@ from noria.config.key import Key
 from noria.config.key_table import CLASS_ROWS, PROPERTY_ROWS
 from noria.config.pages import between, bring_up_to_date
 
-__all__ = [
-    "CLASS_KEYS",
-    "KEYS",
-    "PROPERTY_KEYS",
-    "markdown_table",
-    "nearest",
-    "rewritten",
-    "suggestion",
-]
-
 PROPERTY_KEYS: dict[str, Key] = {key.name: key for key in PROPERTY_ROWS}
 CLASS_KEYS: dict[str, Key] = {key.name: key for key in CLASS_ROWS}
 KEYS: tuple[Key, ...] = (*PROPERTY_ROWS, *CLASS_ROWS)

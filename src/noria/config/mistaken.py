@@ -11,8 +11,6 @@ from pathlib import Path
 from noria._core.errors import ConfigError
 from noria._core.text import quoted
 
-__all__ = ["ENCODED_MODEL", "refuse_model"]
-
 ENCODED_MODEL = (
     "an encoded TLT or TAO model (.etlt, .tlt) is encrypted and read by NVIDIA's library alone: "
     "export it to ONNX with TAO (5.0 and later do), or decode it with TAO's tools"

@@ -10,8 +10,6 @@ from noria.config.class_attrs import ClassAttrs, Rgba
 from noria.config.model_config import ModelConfig
 from noria.config.origin import Origin
 
-__all__ = ["colored"]
-
 
 def colored(
     cfg: ModelConfig, field: str, colors: Mapping[int, Rgba], origin: Origin

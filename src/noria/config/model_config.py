@@ -40,8 +40,6 @@ from noria.config.origin import DEFAULT, OVERRIDE, EffectiveValue, Origin
 from noria.config.reading import read_config
 from noria.config.rules import rule_notices
 
-__all__ = ["EffectiveCluster", "ModelConfig"]
-
 
 class EffectiveCluster(NamedTuple):
     """The clustering that really runs, see `ModelConfig.effective_cluster`.

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
 
-__all__ = ["ModelKind", "darknet_cfg", "model_kind", "model_paths", "unused_model_keys"]
-
 ModelKind = Literal["onnx", "darknet", "caffe", "uff"]
 
 _FILES: dict[ModelKind, tuple[str, ...]] = {

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
 
-__all__ = ["config_html"]
-
 
 def config_html(cfg: ModelConfig) -> str:
     """Every value that is not a default, with its origin, and the notices."""

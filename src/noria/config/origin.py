@@ -8,8 +8,6 @@ from typing import Literal, NamedTuple
 
 from noria._core.text import quoted
 
-__all__ = ["DEFAULT", "OVERRIDE", "EffectiveValue", "Origin"]
-
 
 @dataclass(frozen=True, slots=True)
 class Origin:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["between", "bring_up_to_date"]
-
 
 def between(page: str, begin: str, end: str, text: str) -> str:
     """The page with `text` between its marks.

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from noria.config.values import BadValue
 
-__all__ = ["missing_hints", "resolve"]
-
 _LISTED_NAMES = 5000
 _PATH_MAX = 4096
 

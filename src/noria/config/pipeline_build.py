@@ -17,8 +17,6 @@ from noria.config.pipeline_spec import (
 )
 from noria.config.pipeline_yaml import Parts
 
-__all__ = ["build_spec"]
-
 _TYPES: dict[str, Any] = {
     "sources": SourceSpec,
     "models": ModelSpec,

@@ -18,8 +18,6 @@ from noria.config.values import BadValue, Kind
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
-__all__ = ["check_spec_field", "color_trouble", "setting_trouble", "spec_problems", "text_trouble"]
-
 _SECTION_OF = {
     "SourceSpec": "sources",
     "ModelSpec": "models",

@@ -13,8 +13,6 @@ from noria.config.pipeline_keys import COLORS, SECTIONS, TOP_KEYS, Section
 if TYPE_CHECKING:
     from noria.config.pipeline_spec import PipelineSpec
 
-__all__ = ["dump_pipeline"]
-
 
 def dump_pipeline(spec: PipelineSpec) -> str:
     """The file's text: what differs from the defaults; paths are absolute."""

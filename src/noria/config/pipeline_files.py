@@ -17,8 +17,6 @@ from noria.config.yamltree import top_level_keys
 if TYPE_CHECKING:
     from noria.config.pipeline_spec import PipelineSpec
 
-__all__ = ["FileKind", "file_kind", "is_pipeline_file", "load_pipeline"]
-
 FileKind = Literal["pipeline", "app", "model"]
 
 _OURS = frozenset(("sources", "models", "sinks"))

@@ -15,17 +15,6 @@ from noria.config.key import Key
 from noria.config.key_table import PROPERTY_ROWS
 from noria.config.values import INT_MAX, Kind
 
-__all__ = [
-    "COLORS",
-    "MAX_ITEMS",
-    "OVERRIDES",
-    "PIPELINE_SECTIONS",
-    "SECTIONS",
-    "SINK_KINDS",
-    "TOP_KEYS",
-    "Section",
-]
-
 MAX_ITEMS = 1024  # sources, models or sinks of one pipeline; the muxer's largest batch
 SINK_KINDS: dict[str, str] = {
     "video": "video file",

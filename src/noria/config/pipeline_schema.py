@@ -17,8 +17,6 @@ from noria.config.pages import between, bring_up_to_date
 from noria.config.pipeline_keys import COLORS, MAX_ITEMS, SECTIONS, TOP_KEYS, Section
 from noria.config.values import Kind
 
-__all__ = ["SCHEMA_FILE", "markdown_tables", "pipeline_schema", "rewritten", "schema_text"]
-
 SCHEMA_FILE = Path(__file__).with_name("pipeline.schema.json")
 
 _BEGIN = "<!-- keys: written by make schema -->"

@@ -32,16 +32,6 @@ from noria.config.pipeline_dump import dump_pipeline
 from noria.config.pipeline_keys import MAX_ITEMS, OVERRIDES
 from noria.config.uris import is_stream, safe_uri
 
-__all__ = [
-    "ModelSpec",
-    "OsdSpec",
-    "PipelineSpec",
-    "SinkSpec",
-    "SourceSpec",
-    "TilerSpec",
-    "TrackerSpec",
-]
-
 _RGBA = Rgba
 
 

@@ -32,8 +32,6 @@ from noria.config.uris import absolute_uri, is_url, uri_trouble
 from noria.config.values import BadValue, Kind, parse_yaml
 from noria.config.yamltree import MapNode, Node, Scalar, SeqNode, read_tree
 
-__all__ = ["Item", "Parts", "parse_pipeline", "sink_text", "tracker_text"]
-
 Values: TypeAlias = dict[str, Any]
 Item: TypeAlias = tuple[Values, dict[str, Origin]]
 

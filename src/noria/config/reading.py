@@ -29,8 +29,6 @@ from noria.config.remarks import remark_text
 from noria.config.values import BadValue, Kind, parse_ini, parse_yaml
 from noria.config.yamlfile import read_yaml
 
-__all__ = ["MAX_BYTES", "Reading", "read_bytes", "read_config"]
-
 MAX_BYTES = 1 << 20
 _PIPE_TIMEOUT_S = 10.0
 _MAX_SUGGESTIONS = 50  # looking for the nearest key costs a millisecond

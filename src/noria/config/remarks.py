@@ -9,8 +9,6 @@ from noria.config.document import Document, Entry
 from noria.config.key import Key
 from noria.config.values import Kind
 
-__all__ = ["remark_text"]
-
 _COMMENT = re.compile(r"\s(#|;|//)")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _QUOTED = re.compile(r"\s*([\"']).*\1\s*", re.DOTALL)

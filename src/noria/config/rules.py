@@ -19,8 +19,6 @@ from noria.config.model_files import model_kind
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
 
-__all__ = ["rule_notices"]
-
 _BY_FIELD = {key.field: key for key in PROPERTY_KEYS.values() if key.field}
 _FUNCTIONS = {
     "parse_bbox_func_name": NetworkType.DETECTOR,

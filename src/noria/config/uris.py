@@ -15,8 +15,6 @@ from noria._core.urls import url_name, url_scheme
 from noria.config.paths import resolve
 from noria.config.values import BadValue
 
-__all__ = ["absolute_uri", "is_camera", "is_stream", "is_url", "safe_uri", "uri_trouble"]
-
 _CAMERA = re.compile(r"camera:\d+|/dev/video\d+")
 _LONGEST = 8192
 _FILE = re.compile(r"file://(localhost(?=/))?", re.IGNORECASE)

@@ -11,8 +11,6 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
-__all__ = ["BadValue", "Kind", "parse_ini", "parse_yaml"]
-
 INT_MIN, INT_MAX = -(2**31), 2**31 - 1
 
 _BLANK = " \t\n\f\r"  # what GLib calls blank

@@ -15,8 +15,6 @@ import yaml
 from noria._core.text import quoted
 from noria.config.document import Document
 
-__all__ = ["MAX_DEPTH", "NULLS", "Malformed", "line_of", "parse_events", "refusing"]
-
 MAX_DEPTH = 50  # a config is two deep; the scanner of PyYAML is slow on thousands
 NULLS = ("", "~", "null", "Null", "NULL")
 

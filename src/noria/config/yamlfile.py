@@ -17,8 +17,6 @@ from noria._core.text import quoted
 from noria.config.document import Document, Entry, Group
 from noria.config.yaml_events import MAX_DEPTH, NULLS, Malformed, line_of, parse_events, refusing
 
-__all__ = ["read_yaml"]
-
 
 def read_yaml(data: bytes, path: Path) -> Document:
     """Read the YAML form.

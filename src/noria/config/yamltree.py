@@ -15,8 +15,6 @@ from noria._core.text import quoted
 from noria.config.document import Document
 from noria.config.yaml_events import MAX_DEPTH, NULLS, Malformed, line_of, parse_events, refusing
 
-__all__ = ["MapNode", "Node", "Scalar", "SeqNode", "read_tree", "top_level_keys"]
-
 
 @dataclass(frozen=True, slots=True)
 class Scalar:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
 from noria._core.lazy import lazy
@@ -40,7 +39,3 @@ __all__ = [
     "include_dir",
     "open_library",
 ]
-
-# A module has the name of a function, too. It is loaded now, so that no later import puts it here.
-importlib.import_module("noria.custom.user_calls")
-del globals()["checked"]

@@ -13,8 +13,6 @@ from noria.binary.abi import BoxLayout, StaticEvidence, candidates, plausibility
 from noria.binary.elf import ElfFile
 from noria.meta import DetectionParams, NetworkInfo
 
-__all__ = ["LayoutDecision"]
-
 _LAYOUTS: dict[str, BoxLayout] = {"24": 24, "28": 28}
 _GENERATION = {24: "generation 8.0 and older", 28: "generation 9.0 and newer"}
 

@@ -23,8 +23,6 @@ from noria.custom.validate import (
 )
 from noria.meta import DetectionParams, Detections, Layer, NetworkInfo
 
-__all__ = ["CheckedCppInstances", "CheckedCppParser", "CppBoxParser", "CppInstanceParser"]
-
 
 class _WithThresholds(CppFunction):
     """A function that is given classes and thresholds; its vectors outlive the call."""

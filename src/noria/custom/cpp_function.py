@@ -13,8 +13,6 @@ from noria._core.errors import ParserError
 from noria.binary.symbol_names import demangled
 from noria.meta import Layer, NetworkInfo
 
-__all__ = ["FAILURES", "CppFunction", "ParserReturnedFalse", "missing_function", "nested"]
-
 DATA_TYPES: dict[np.dtype[Any], int] = {
     np.dtype(np.float32): 0,
     np.dtype(np.float16): 1,

@@ -23,8 +23,6 @@ from noria.meta import (
 )
 from noria.meta.detections import FloatArray
 
-__all__ = ["CppClassifierParser", "CppSegmentationParser", "cpp_initializer"]
-
 
 class CppClassifierParser(CppFunction):
     """One classifier parser of a C++ library, its values not yet checked.

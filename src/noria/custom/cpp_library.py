@@ -19,7 +19,7 @@ from noria.custom.cpp_boxes import (
     CppBoxParser,
     CppInstanceParser,
 )
-from noria.custom.cpp_function import CppFunction, ParserReturnedFalse
+from noria.custom.cpp_function import CppFunction
 from noria.custom.cpp_items import CppClassifierParser, CppSegmentationParser, cpp_initializer
 from noria.custom.crash_note import note_loading
 from noria.custom.inputs import INPUT_INITIALIZER, InputInitializer, checked_initializer
@@ -30,8 +30,6 @@ from noria.custom.missing import no_such_function
 from noria.custom.validate import CheckedParser
 from noria.custom.validate_maps import CheckedClassifier, CheckedSegmentation
 from noria.host.loading import open_shared_object
-
-__all__ = ["CppLibrary", "ParserReturnedFalse"]
 
 # Parsers of the public collections that set rotation_angle; all others leave it to chance.
 SETS_ROTATION = frozenset({"NvDsInferParseCustomYoloV11OBB"})

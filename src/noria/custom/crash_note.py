@@ -9,8 +9,6 @@ from pathlib import Path
 from noria import _native
 from noria._core.errors import CustomLibraryError
 
-__all__ = ["crashes_are_noted", "note_loading"]
-
 _noting = False
 _loaded: dict[Path, str] = {}  # -> why it is in this process
 

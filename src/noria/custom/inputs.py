@@ -10,10 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from noria._core.errors import CustomLibraryError
-from noria.custom.user_code import describe
+from noria._core.user_module import describe
 from noria.meta import NetworkInfo
-
-__all__ = ["INPUT_INITIALIZER", "InputInitializer", "checked_initializer"]
 
 INPUT_INITIALIZER = "NvDsInferInitializeInputLayers"
 """The name it has in C++ and in Python."""

@@ -21,8 +21,6 @@ from noria.custom.library import compile_command
 from noria.custom.load_errors import HOST_MACHINES, check_header, missing_versions
 from noria.custom.stand_ins import Demand, demands, is_nvidia, supported, undefined_names
 
-__all__ = ["LibraryReport", "LinkedLibrary", "inspect_library"]
-
 
 @dataclass(frozen=True)
 class LinkedLibrary:

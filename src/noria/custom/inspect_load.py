@@ -15,8 +15,6 @@ from typing import IO
 from noria.custom.guard.crash import describe, read_report
 from noria.custom.guard.keeper_main import HANG_SIGNAL
 
-__all__ = ["Creator", "LoadResult", "load_in_child"]
-
 MARK = "noria-inspect:"
 _REPORT_BYTES = 1 << 24
 

@@ -8,13 +8,10 @@ from typing import Literal, Protocol
 
 from noria._core.errors import CustomLibraryError
 from noria._core.notices import Notice
-from noria.custom.compile.toolchain import include_dir
 from noria.custom.guard.options import GuardMode, GuardOptions
 from noria.custom.inputs import InputInitializer
 from noria.custom.validate import CheckedParser
 from noria.custom.validate_maps import CheckedClassifier, CheckedSegmentation
-
-__all__ = ["CustomLibrary", "include_dir", "open_library"]
 
 PYTHON_SUFFIXES = (".py", ".pyw")
 CPP_SOURCE_SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".c++", ".cu", ".h", ".hpp")

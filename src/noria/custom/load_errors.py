@@ -11,8 +11,6 @@ from noria.binary.elf import MACHINES, ElfError, ElfFile, version_key
 from noria.binary.resolve import find_library
 from noria.custom.stand_ins import is_nvidia, supported
 
-__all__ = ["HOST_MACHINES", "check_header", "load_failed", "missing_versions"]
-
 HOST_MACHINES = {"x86_64": 62, "aarch64": 183, "riscv64": 243, "ppc64le": 21, "s390x": 22}
 _SHOWN = 8
 

@@ -10,8 +10,6 @@ from noria.binary.resolve import find_elsewhere
 from noria.custom.compile.toolchain import gpu_present
 from noria.custom.stand_ins import demands, drain_calls, supported, take_place
 
-__all__ = ["note_calls", "provide_stand_ins"]
-
 _SHOWN = 6
 
 

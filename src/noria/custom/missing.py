@@ -14,8 +14,6 @@ from noria.binary.symbol_names import missing_name_hints, parser_like
 if TYPE_CHECKING:
     from noria.config.origin import Origin
 
-__all__ = ["missing_hints", "named_at", "no_such_function"]
-
 
 def no_such_function(elf: ElfFile, name: str, kind: str, check_macro: str) -> CustomLibraryError:
     """The error for a function that is not there; if it has C++ linkage, that is told.

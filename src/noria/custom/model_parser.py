@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["IModelParser"]
-
 
 class IModelParser:
     """Makes a network from a model of one's own format.

@@ -10,8 +10,6 @@ from noria.binary.header_markers import CREATORS, uses_host
 from noria.custom.stand_ins import is_nvidia
 from noria.plugins.registry import get_plugin_registry
 
-__all__ = ["plugin_hints"]
-
 MOST_TOLD = 5
 
 

@@ -21,8 +21,6 @@ from noria.custom.inputs import (
 from noria.custom.validate import CheckedParser
 from noria.custom.validate_maps import CheckedClassifier, CheckedSegmentation
 
-__all__ = ["PythonLibrary"]
-
 _RESULTS = ("Detections", "Classification", "Segmentation")
 
 

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar
 from noria import _native
 from noria._core.errors import NoriaError, ParserError
 from noria._core.notices import Notice
-from noria.custom.user_code import describe
+from noria._core.user_module import describe
 
 if TYPE_CHECKING:
     from noria.meta import Layer, NetworkInfo
-
-__all__ = ["Checked", "failed"]
 
 P = TypeVar("P")  # what the parser is given as its third argument
 R = TypeVar("R")  # what it returns

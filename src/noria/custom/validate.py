@@ -12,8 +12,6 @@ from noria._core.errors import ParserError
 from noria.custom.user_calls import Checked
 from noria.meta import BoxParser, DetectionParams, Detections, Space
 
-__all__ = ["MAX_MASK_PIXELS", "MAX_OBJECTS", "CheckedParser", "checked", "too_many"]
-
 MAX_OBJECTS = 1_000_000
 """More boxes than this in one frame are refused: no head has as many candidates, but a parser that
 reads past a tensor, or boxes decoded with the wrong stride, easily return more."""

@@ -11,8 +11,6 @@ import numpy.typing as npt
 from noria.custom.user_calls import Checked
 from noria.meta import Classification, ClassifierParams, Segmentation, SegmentationParams
 
-__all__ = ["MAX_ATTRIBUTES", "MAX_MAP_PIXELS", "CheckedClassifier", "CheckedSegmentation"]
-
 MAX_ATTRIBUTES = 10_000
 """More attributes than this of one item are refused."""
 

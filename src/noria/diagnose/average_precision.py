@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["IOU_THRESHOLDS", "Scored", "Truth", "agreement", "average_precision", "overlaps"]
-
 Array = npt.NDArray[np.float64]
 
 IOU_THRESHOLDS: Array = 0.5 + 0.05 * np.arange(10, dtype=np.float64)

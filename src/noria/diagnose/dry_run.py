@@ -30,8 +30,6 @@ from noria.plugins.library import PYTHON_SUFFIXES
 from noria.plugins.lookup import unknown_error, unknown_nodes
 from noria.plugins.registry import get_plugin_registry
 
-__all__ = ["DryRun", "dry_run"]
-
 
 @dataclass(slots=True)
 class DryRun:

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from noria.custom.library import CustomLibrary
     from noria.model.guarded_engines import GuardedEngines
 
-__all__ = ["repeat", "title"]
-
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 

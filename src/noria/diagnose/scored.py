@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from noria.config import ModelConfig
     from noria.engine.session import Session
 
-__all__ = ["scored"]
-
 
 def scored(
     cfg: ModelConfig, session: Session, frames: Iterable[Frame], *, threads: int | None = None

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from noria.engine.session import Session
     from noria.network.network import Network
 
-__all__ = ["LayerNoise", "SensitivityReport", "Step", "sensitivity"]
-
 DEFAULT_LOSS = {True: 1.0, False: 5.0}
 """Points of mAP50-95 with truths; points of agreement without."""
 

@@ -16,8 +16,6 @@ from noria.infer.calibration import Selected
 if TYPE_CHECKING:
     from noria.config import ModelConfig
 
-__all__ = ["read_truth"]
-
 _MAX_BYTES = 2**30
 
 

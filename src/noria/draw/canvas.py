@@ -17,8 +17,6 @@ from noria.draw.text import TextBox
 from noria.media.frame import ColorSpace, Frame, PixelFormat, Plane
 from noria.meta.detections import FloatArray, IntArray
 
-__all__ = ["Canvas", "PackedCanvas", "PlanarCanvas", "canvas_for"]
-
 Box = tuple[int, int, int, int]
 """left, top, right, bottom in whole pixels of the frame; right and bottom are outside."""
 

@@ -10,8 +10,6 @@ import numpy as np
 from noria.media.frame import ColorSpace
 from noria.meta.detections import FloatArray
 
-__all__ = ["Rgb", "class_color", "component_color", "readable_on", "to_yuv", "yuv_matrix"]
-
 Rgb = tuple[int, int, int]
 
 # Neighbouring ids are far apart in hue and all are light or strong enough to stand on a street.

@@ -14,8 +14,6 @@ from noria.media.frame import Frame
 from noria.media.pixels import to_rgb
 from noria.media.sinks.base import make_folder
 
-__all__ = ["contact_sheet"]
-
 _GAP, _BACKGROUND, _INK = 8, (24, 26, 30), (214, 218, 224)
 
 

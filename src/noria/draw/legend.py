@@ -8,8 +8,6 @@ from noria.draw.overlays import Overlay, is_background
 from noria.draw.text import render_text
 from noria.meta.results import SegmentationMeta
 
-__all__ = ["Legend"]
-
 _INK, _PAPER = (255, 255, 255, 1.0), (16, 18, 22)
 _MAX_ROWS = 8
 

@@ -14,8 +14,6 @@ from noria.draw.text import TextBox, render_text
 from noria.meta import UNTRACKED_OBJECT_ID, ClassStyle, Objects, mask_border_colors
 from noria.meta.objects import Rgba
 
-__all__ = ["WHOLE_FRAME", "Look", "Looks"]
-
 WHOLE_FRAME = -1
 """Class of a primary classifier's object. Source: spec C.3."""
 PX_PER_PT = 96 / 72

@@ -11,8 +11,6 @@ import numpy.typing as npt
 from noria.meta import FrameMeta, Objects, SegmentationMeta
 from noria.meta.objects import NO_MASK
 
-__all__ = ["Tile", "merge_metas"]
-
 _MAP_STEP = 2  # pixels of the tiled picture for each value of the merged class map
 
 

@@ -14,8 +14,6 @@ from noria.meta.detections import IntArray
 from noria.meta.masks import BoolArray, PlacedMask
 from noria.meta.results import SegmentationMeta
 
-__all__ = ["Overlay", "class_map_overlay", "is_background", "mask_overlay", "polygon_overlay"]
-
 # Names of classes that are "nothing" and would only dull the picture.
 _BACKGROUND = frozenset(
     ("background", "bg", "ignore", "ignored", "none", "unlabeled", "unlabelled", "void")

@@ -21,8 +21,6 @@ from noria.meta.objects import Rgba
 if TYPE_CHECKING:
     from noria.config import OsdSpec
 
-__all__ = ["Painter"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Label:

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["TextBox", "render_text"]
-
 Pixels = npt.NDArray[np.uint8]
 Rgba = tuple[int, int, int, float]
 

@@ -18,8 +18,6 @@ from noria.media.frame import ColorSpace, Frame, PixelFormat, Plane, plane_shape
 from noria.media.pixels import is_full, matrix_code, plane_array, to_av
 from noria.meta import FrameMeta
 
-__all__ = ["Tiler"]
-
 _MAX_SIZE = 16384
 _DARK = (16, 18, 22)
 _INK, _PAPER = (255, 255, 255, 1.0), (0, 0, 0, 0.55)

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from noria.engine.image_input import network_dims
     from noria.engine.plan import Plan, PlanSummary
     from noria.engine.plan_header import PlanHeader
-    from noria.engine.session import Session, TensorSpec
+    from noria.engine.session import Session
+    from noria.network.tensor_spec import TensorSpec
 else:
     __getattr__, __dir__ = lazy(
         __name__,

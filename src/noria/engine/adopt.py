@@ -18,8 +18,6 @@ from noria.network.network import Network
 if TYPE_CHECKING:
     from noria.engine.builder import BuildOptions
 
-__all__ = ["adopted"]
-
 
 def adopted(network: Network, options: BuildOptions) -> Plan | None:
     """The plan that the network was built into already; None if another one is asked for.

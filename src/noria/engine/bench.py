@@ -14,8 +14,6 @@ from noria.engine.plan_session import PlanSession
 from noria.engine.sample_inputs import sample_inputs
 from noria.engine.tuning.measure import measure
 
-__all__ = ["PERCENTILES", "BenchResult", "bench"]
-
 PERCENTILES = (50, 90, 95, 99)
 _WINDOW_S = 0.3
 _AT_LEAST = 3

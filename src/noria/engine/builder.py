@@ -44,8 +44,6 @@ from noria.plugins.nodes import has_plugins
 from noria.plugins.registry import PluginRegistry
 from noria.plugins.types import DataType
 
-__all__ = ["BuildOptions", "build"]
-
 
 @dataclass(frozen=True, slots=True)
 class BuildOptions:

@@ -17,8 +17,6 @@ from noria.network.free_batch import free_batch
 from noria.network.network import Network
 from noria.network.tensor_spec import TensorSpec
 
-__all__ = ["NOT_FREE", "with_free_batch"]
-
 NOT_FREE = "the batch stays fixed at 1"
 """How the notice begins that says why not."""
 

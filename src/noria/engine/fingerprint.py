@@ -13,8 +13,6 @@ from noria._core.errors import ModelError
 from noria.engine.plan_header import FileRecord, ModelRecord
 from noria.network.external_data import locate
 
-__all__ = ["fingerprint_files", "what_changed"]
-
 
 def fingerprint_files(
     model: Path,

@@ -19,7 +19,6 @@ from noria.engine.plan_header import (
     DecisionRecord,
     ModelRecord,
     PlanHeader,
-    PluginRecord,
     Precision,
     PrecisionRecord,
     RuntimeRecord,
@@ -28,14 +27,13 @@ from noria.engine.plan_header import (
     TuningRecord,
 )
 from noria.engine.plan_session import PlanSession
+from noria.engine.plugin_graph.plugin_record import PluginRecord
 from noria.engine.tuning.tactic import Tactic
 from noria.network.network import Network
 from noria.network.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
     from noria.engine.builder import BuildOptions
-
-__all__ = ["Built", "finish", "session_options"]
 
 
 @dataclass(slots=True)

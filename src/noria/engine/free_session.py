@@ -12,8 +12,6 @@ from noria.engine.plan_session import PlanSession
 from noria.engine.tensors import Tensor
 from noria.network.tensor_spec import TensorSpec
 
-__all__ = ["FreeSession"]
-
 
 class FreeSession(PlanSession):
     """`PlanSession` for plans built with `batched=False`: networks made by code, parts of models.

@@ -11,8 +11,6 @@ from noria.network.tensor_spec import TensorSpec
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
 
-__all__ = ["Dims", "complete_infer_dims", "network_dims", "resolve_shape"]
-
 Dims = tuple[int, int, int]
 """Channels, height, width; also for NHWC models."""
 

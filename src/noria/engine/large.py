@@ -19,8 +19,6 @@ from noria.network.tensor_spec import TensorSpec
 if TYPE_CHECKING:
     from noria.engine.builder import BuildOptions
 
-__all__ = ["build_large"]
-
 
 def build_large(
     network: Network,

@@ -13,8 +13,6 @@ from noria._core.errors import EngineError
 from noria.engine.backends import Backend, RunOptions, get_backend
 from noria.engine.plan import MODEL_BLOB, WEIGHTS_BLOB, Plan
 
-__all__ = ["LayerTime", "ProfilingBackend", "layer_times"]
-
 
 @runtime_checkable
 class ProfilingBackend(Backend, Protocol):

@@ -11,8 +11,6 @@ from noria.engine.plan import MODEL_BLOB
 if TYPE_CHECKING:
     from noria.engine.plan import Plan
 
-__all__ = ["LayerInfo", "layers_of", "layers_of_model"]
-
 _QUANTIZED = ("QLinear", "ConvInteger", "MatMulInteger", "QAttention", "QGemm")
 _FLOATS = {1: "fp32", 10: "fp16", 16: "bf16", 11: "fp64"}
 _OTHERS = {2: "uint8", 3: "int8", 6: "int32", 7: "int64", 9: "bool", 5: "int16", 4: "uint16"}

@@ -6,8 +6,6 @@ import os
 import platform
 from dataclasses import dataclass
 
-__all__ = ["Machine", "cpu_flags", "this_machine", "usable_cores"]
-
 # fmt: off
 _SPEED_FLAGS = frozenset((
     "avx", "avx2", "fma", "f16c", "avx512f", "avx512_vnni", "avx_vnni", "avx512_bf16", "amx_int8",

@@ -9,8 +9,6 @@ from noria._core.notices import Notice
 from noria.network.network import Network
 from noria.network.versions import stamp_older
 
-__all__ = ["fix_axes", "model_bytes", "serialized"]
-
 
 def model_bytes(
     network: Network, *, shape: tuple[int | None, ...], where: str, decisions: list[Notice]

@@ -46,18 +46,6 @@ if TYPE_CHECKING:
     from noria.engine.plan_session import PlanSession
     from noria.plugins.registry import PluginRegistry
 
-__all__ = [
-    "COMPILED_BLOB",
-    "FORMAT_VERSION",
-    "MODEL_BLOB",
-    "WEIGHTS_BLOB",
-    "NewerPlan",
-    "Plan",
-    "PlanSummary",
-    "is_plan_file",
-    "read_header",
-]
-
 FORMAT_VERSION = 1
 MODEL_BLOB = "model"
 WEIGHTS_BLOB = "weights"

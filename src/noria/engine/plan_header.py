@@ -12,21 +12,6 @@ from noria.engine.plugin_graph.plugin_record import PluginRecord
 from noria.engine.tuning.tactic import Tactic
 from noria.network.tensor_spec import TensorSpec
 
-__all__ = [
-    "BlobRecord",
-    "DecisionRecord",
-    "FileRecord",
-    "ModelRecord",
-    "PlanHeader",
-    "PluginRecord",
-    "Precision",
-    "PrecisionRecord",
-    "RuntimeRecord",
-    "TacticRecord",
-    "TensorRecord",
-    "TuningRecord",
-]
-
 _BY_CODE = "built by code"
 MAX_BATCH = 1024  # Source: config facts 2.1, batch-size
 

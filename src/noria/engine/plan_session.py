@@ -17,8 +17,6 @@ from noria.engine.session import OutputMemory
 from noria.engine.tensors import Tensor, device_of
 from noria.network.tensor_spec import TensorSpec
 
-__all__ = ["PlanSession"]
-
 Array = npt.NDArray[Any]
 
 

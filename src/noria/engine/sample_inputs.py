@@ -13,8 +13,6 @@ from noria.network.tensor_spec import TensorSpec
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
 
-__all__ = ["picture_range", "sample_inputs"]
-
 
 def sample_inputs(
     inputs: Sequence[TensorSpec],

@@ -13,8 +13,6 @@ from noria.engine.backends import RunOptions
 from noria.engine.tensors import Tensor
 from noria.network.tensor_spec import TensorSpec
 
-__all__ = ["OutputMemory", "Session", "TensorSpec"]
-
 
 class OutputMemory(Protocol):
     """Gives the memory that outputs are written into, for somebody who wants them there."""

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["LOCK_TIMEOUT_S", "lock_path", "locked", "write_atomically"]
-
 LOCK_TIMEOUT_S = 600.0
 
 # Neither a link nor a pipe in the place of the lock is followed or waited for.

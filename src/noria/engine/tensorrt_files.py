@@ -21,8 +21,6 @@ from noria.engine.plan_header import (
 )
 from noria.network.sniff import HEAD_BYTES, is_tensorrt_engine
 
-__all__ = ["built_by", "is_tensorrt_file", "plan_from_tensorrt", "without_wrapper"]
-
 _TAGS = (b"ftrt", b"ptrt", b"vtrt")
 _MAX_BATCH = 1024
 

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 
 from noria._core.errors import NoriaError
 
-__all__ = ["Told", "tell", "told"]
-
 MOST = 100
 log = logging.getLogger("noria.host")
 

@@ -13,10 +13,9 @@ from noria.binary.gpu_code import forget, look_at
 from noria.host.fields import fields_from, fields_to
 from noria.host.forwarding import Forwarding
 from noria.plugins.creators import IPluginCreator, IPluginCreatorV3One
+from noria.plugins.field_data import PluginFieldCollection
 from noria.plugins.registry import PluginRegistry
-from noria.plugins.types import APILanguage, PluginFieldCollection, TensorRTPhase
-
-__all__ = ["creator", "deregister", "find", "forget_all", "register", "restore"]
+from noria.plugins.types import APILanguage, TensorRTPhase
 
 
 class _Cpp(Forwarding):

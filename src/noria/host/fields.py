@@ -7,8 +7,6 @@ from typing import Any
 
 from noria.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
 
-__all__ = ["SharedFields", "fields_from", "fields_to"]
-
 Row = tuple[str, int, int, bytes | None]
 
 

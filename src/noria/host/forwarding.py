@@ -10,8 +10,6 @@ from typing import Any, Self
 
 from noria.binary.gpu_code import works_on_device
 
-__all__ = ["Forwarding", "ForwardingPlugin"]
-
 _classes: dict[tuple[str, type], Any] = {}
 
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from noria.host.fields import fields_to
 
-__all__ = ["calibrator", "factory", "logger"]
-
 _ALGORITHMS = {
     0: "IInt8LegacyCalibrator",
     1: "IInt8EntropyCalibrator",

@@ -22,8 +22,6 @@ from noria.plugins.registry import (
     loading,
 )
 
-__all__ = ["open_plugins", "open_shared_object", "set_up", "uses_host"]
-
 EXPORTING = 2
 """The revision of the headers since which objects say themselves how they are called."""
 

@@ -19,8 +19,6 @@ from noria.plugins.types import (
     TensorFormat,
 )
 
-__all__ = ["plugin_v2"]
-
 
 class _Second(ForwardingPlugin):
     """What all of the V2 line forward."""

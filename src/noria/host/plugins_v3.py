@@ -11,12 +11,12 @@ from typing import Any
 from noria.host.fields import fields_from
 from noria.host.forwarding import ForwardingPlugin
 from noria.plugins.expressions import DimsExprs, IExprBuilder
+from noria.plugins.field_data import PluginFieldCollection
 from noria.plugins.types import (
     APILanguage,
     DataType,
     DynamicPluginTensorDesc,
     PluginCapabilityType,
-    PluginFieldCollection,
     PluginTensorDesc,
 )
 from noria.plugins.v3 import (
@@ -27,8 +27,6 @@ from noria.plugins.v3 import (
     IPluginV3OneCore,
     IPluginV3OneRuntime,
 )
-
-__all__ = ["plugin_v3"]
 
 
 class _CppV3(  # type: ignore[override]

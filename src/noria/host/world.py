@@ -21,8 +21,6 @@ from noria.plugins.field_data import PluginFieldCollection
 from noria.plugins.known import known_plugins
 from noria.plugins.registry import PluginRegistry
 
-__all__ = ["World"]
-
 LAYER_TYPES = [
     "CONVOLUTION", "CAST", "ACTIVATION", "POOLING", "LRN", "SCALE", "SOFTMAX", "DECONVOLUTION",
     "CONCATENATION", "ELEMENTWISE", "PLUGIN", "UNARY", "PADDING", "SHUFFLE", "REDUCE", "TOPK",

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from noria.config import ClassAttrs, ModelConfig
     from noria.infer.geometry import Rect, ScaleTransform
 
-__all__ = ["AttachParams", "AttachResult", "Attacher", "DropReason", "Generation"]
-
 Generation = Literal["6.2", "9.1"]
 
 GENERATIONS = ("6.2", "9.1")

@@ -9,8 +9,6 @@ from typing import Any
 from noria.media.frame import Frame
 from noria.meta import FrameMeta, InputTensor
 
-__all__ = ["Batch", "frame_meta"]
-
 
 def frame_meta(frame: Frame) -> FrameMeta:
     """Metadata of a frame about which nothing is known yet."""

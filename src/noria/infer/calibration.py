@@ -29,15 +29,6 @@ if TYPE_CHECKING:
     from noria.config import ModelConfig
     from noria.network.network import Network
 
-__all__ = [
-    "CalibrationReport",
-    "Selected",
-    "calibrate",
-    "calibration_path",
-    "select_frames",
-    "selected_frames",
-]
-
 DEFAULT_FRAMES = 200
 _MOST_IN_A_BATCH = 8
 _SAVE_EVERY_S = 10.0

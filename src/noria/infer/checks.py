@@ -12,8 +12,6 @@ from noria.infer.labels import Labels
 if TYPE_CHECKING:
     from noria.config import ModelConfig
 
-__all__ = ["label_notices", "require_runnable", "skipped_files"]
-
 _PARSER_KEYS = {
     NetworkType.DETECTOR: "parse_bbox_func_name",
     NetworkType.CLASSIFIER: "parse_classifier_func_name",

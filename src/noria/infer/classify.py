@@ -12,11 +12,9 @@ import numpy.typing as npt
 
 from noria._core.errors import ParserError
 from noria._core.notices import Notice
-from noria.engine.session import TensorSpec
 from noria.infer.parsers.scan import to_float32
 from noria.meta import Classification, ClassifierMeta, ClassifierParams, LabelInfo
-
-__all__ = ["Attribute", "BuiltinClassifier", "classify", "complete_labels", "narrow_outputs"]
+from noria.network.tensor_spec import TensorSpec
 
 Attribute = tuple[int, int, float, str | None]
 

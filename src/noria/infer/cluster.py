@@ -28,15 +28,6 @@ from noria.meta.detections import Detections, FloatArray, IntArray
 if TYPE_CHECKING:
     from noria.config import ClassAttrs, ModelConfig
 
-__all__ = [
-    "ClusterParams",
-    "ClusterResult",
-    "ClusterTrace",
-    "Clusterer",
-    "Reason",
-    "cluster",
-]
-
 
 class Reason(IntEnum):
     """What became of an input row; the numbers are those of `native/src/cluster.h`."""

@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from noria.media.frame import ColorSpace
 
-__all__ = ["ColorMatrix", "color_matrix"]
-
 
 class ColorMatrix(NamedTuple):
     """R = Y + red_v·V, G = Y + green_u·U + green_v·V, B = Y + blue_u·U, all in levels 0 to 255.

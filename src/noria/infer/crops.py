@@ -12,8 +12,6 @@ from noria._core.errors import GeometryError
 from noria.infer.geometry import Rect, ScaleTransform
 from noria.meta.detections import IntArray
 
-__all__ = ["Crops", "croppable", "fit_crops"]
-
 BoolArray = npt.NDArray[np.bool_]
 DoubleArray = npt.NDArray[np.float64]
 

@@ -18,8 +18,6 @@ from noria.meta import NetworkInfo
 if TYPE_CHECKING:
     from noria.config import ModelConfig
 
-__all__ = ["TensorFiles", "raw_file_name"]
-
 INPUT_DUMP = "ip_tensor_dump.bin"
 _MAX_NAME = 255
 

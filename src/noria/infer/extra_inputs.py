@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from noria.custom import CustomLibrary
     from noria.engine.session import Session
 
-__all__ = ["INITIALIZER", "initialize_extra_inputs"]
-
 INITIALIZER = "NvDsInferInitializeInputLayers"
 
 

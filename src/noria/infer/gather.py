@@ -13,8 +13,6 @@ from noria.media.frame import Frame
 from noria.meta import FrameMeta
 from noria.meta.detections import FloatArray
 
-__all__ = ["frame_runs", "object_runs"]
-
 
 def frame_runs(batch: Batch, turns: Sequence[bool], size: int) -> Iterator[Items]:
     """Whole frames whose turn it is, in order, at most `size` in a run."""

@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from noria._core.errors import GeometryError
 
-__all__ = ["Rect", "ScaleTransform", "even_rect", "fit"]
-
 # The original keeps rectangles in 32-bit integers; beyond that there is no picture.
 _LIMIT = 2**31 - 2
 

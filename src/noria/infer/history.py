@@ -9,8 +9,6 @@ import numpy.typing as npt
 
 from noria.meta import ClassifierMeta
 
-__all__ = ["Entry", "History"]
-
 GROWTH = 1.2  # an area more than this times the last one is looked at again
 SHELF_LIFE = 150  # frames an entry is kept without its object being seen
 _FIRST = 64

@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from noria.engine.session import Session
     from noria.infer.update import ModelUpdater
 
-__all__ = ["Inferencer", "Pending", "RawOutput", "StageTimes"]
-
 _ASYNC_BATCHES = 3  # images waiting for an asynchronous classifier. Source: spec E.3
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from noria.infer.selection import Selection
     from noria.media.frame import Frame
 
-__all__ = ["Items", "layers_of", "roi_transform"]
-
 
 @dataclass(slots=True)
 class Items:

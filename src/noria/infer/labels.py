@@ -8,8 +8,6 @@ from pathlib import Path
 from noria._core.errors import ConfigError
 from noria._core.notices import Notice
 
-__all__ = ["Labels", "load_labels"]
-
 
 @dataclass(frozen=True, slots=True)
 class Labels:

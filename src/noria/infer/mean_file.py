@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from noria._core.errors import ConfigError
 
-__all__ = ["load_mean"]
-
 # Magic, width, height and the maximum value, then exactly one separator byte before the pixels.
 _HEADER = re.compile(rb"\s*(\S+)\s+(\S+)\s+(\S+)\s+(\S+)\s")
 _EXPORT = "write it with Pillow: Image.save(path, format='PPM')"

@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from noria.engine.plan import Plan
     from noria.engine.session import Session
 
-__all__ = ["LoadOptions", "Model", "choose_parser"]
-
 MAX_STREAMS = 4  # each holds the engine's memory for one batch
 
 

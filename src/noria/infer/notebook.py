@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from noria.infer.inferencer import Inferencer
 
-__all__ = ["inferencer_html"]
-
 _MAX_LABELS = 12
 
 

@@ -28,21 +28,7 @@ if TYPE_CHECKING:
     from noria.config import ModelConfig
     from noria.custom import CustomLibrary
     from noria.custom.guard import GuardMode
-    from noria.engine.session import TensorSpec
-
-__all__ = [
-    "Choice",
-    "ClassifierChoice",
-    "ParserChoice",
-    "SegmentationChoice",
-    "choose_bbox_parser",
-    "choose_classifier_parser",
-    "choose_instance_parser",
-    "choose_segmentation_parser",
-    "custom_library",
-    "misfit_notices",
-    "require_grid_outputs",
-]
+    from noria.network.tensor_spec import TensorSpec
 
 P = TypeVar("P")
 

@@ -18,17 +18,6 @@ from noria.infer.record import Record
 from noria.infer.selection import Selection
 from noria.meta import FrameMeta, NetworkInfo, TensorOutput
 
-__all__ = [
-    "Arrays",
-    "Pending",
-    "RawOutput",
-    "Run",
-    "abandon",
-    "attach_tensors",
-    "failed",
-    "lost_batch",
-]
-
 Arrays = dict[str, npt.NDArray[Any]]
 
 

@@ -43,8 +43,6 @@ from noria.meta.detections import FloatArray, IntArray
 if TYPE_CHECKING:
     from noria.config import ModelConfig
 
-__all__ = ["Preprocessor"]
-
 Where = Callable[[str], str | None]
 _Enum = TypeVar("_Enum", bound=IntEnum)
 

@@ -10,8 +10,6 @@ from noria._core.errors import ParserError
 from noria._core.notices import Notice, note_once
 from noria.meta import FrameMeta
 
-__all__ = ["Record", "StageTimes"]
-
 _MAX_PARSE_ERRORS = 5  # different ones that are told; a message may hold a value of each frame
 
 

@@ -12,8 +12,6 @@ from noria.infer.preprocess import Preprocessor
 from noria.infer.record import Record
 from noria.meta.detections import FloatArray
 
-__all__ = ["scale"]
-
 
 def scale(items: Items, model: Model, record: Record) -> FloatArray:
     """The network input of N frames or crops; fills in where each lies in it.

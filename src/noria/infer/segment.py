@@ -14,8 +14,6 @@ from noria.infer.parsers.scan import to_float32
 from noria.meta import Layer, NetworkInfo, Segmentation, SegmentationParams
 from noria.meta.detections import FloatArray, IntArray
 
-__all__ = ["Segmenter", "class_map", "segment"]
-
 WHERE = "built-in segmentation parser"
 
 

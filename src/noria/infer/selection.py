@@ -39,8 +39,6 @@ from noria.meta.detections import FloatArray, IntArray
 if TYPE_CHECKING:
     from noria.config import ModelConfig
 
-__all__ = ["Selection", "Selector"]
-
 BoolArray = npt.NDArray[np.bool_]
 
 DEFAULT_INTERVAL = 2147483647

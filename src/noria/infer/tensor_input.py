@@ -15,8 +15,6 @@ from noria.infer.record import Record
 from noria.meta import InputTensor
 from noria.network.tensor_spec import TensorSpec
 
-__all__ = ["TensorChunk", "tensor_chunks"]
-
 
 @dataclass(slots=True)
 class TensorChunk:

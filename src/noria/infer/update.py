@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from noria.config import ModelConfig
     from noria.infer.inferencer import Inferencer
 
-__all__ = ["ModelUpdater", "acceptable", "updated_config"]
-
 SUFFIXES = (".txt", ".yml", ".yaml")
 
 # What the running model keeps, whatever the new file says.

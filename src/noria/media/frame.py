@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from noria._core.errors import MediaError
 
-__all__ = ["ColorSpace", "Frame", "PixelFormat", "Plane"]
-
 Plane = npt.NDArray[np.uint8]
 
 

@@ -5,10 +5,6 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
-from noria._core.urls import url_name, url_scheme
-
-__all__ = ["nearest_file", "sniff", "url_name", "url_scheme"]
-
 
 def nearest_file(path: Path) -> str | None:
     """The file or folder beside a missing `path` whose name is most like it."""

@@ -8,8 +8,6 @@ import numpy as np
 
 from noria.media.frame import ColorSpace, Frame, PixelFormat, Plane
 
-__all__ = ["color_space", "frame_from_av", "to_av", "to_png", "to_rgb"]
-
 # AVColorSpace codes of the matrices that can be told apart here; everything else is BT.601.
 _BT709, _BT2020 = (1,), (9, 10)
 _FULL_RANGE = 2  # AVCOL_RANGE_JPEG

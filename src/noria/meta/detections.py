@@ -12,8 +12,6 @@ import numpy.typing as npt
 from noria._core.errors import ParserError
 from noria.meta.extras import import_extra
 
-__all__ = ["Detections", "FloatArray", "IntArray", "Space"]
-
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int32]
 

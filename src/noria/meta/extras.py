@@ -7,8 +7,6 @@ from typing import Any
 
 from noria._core.errors import MissingExtraError
 
-__all__ = ["import_extra"]
-
 
 def import_extra(module: str, extra: str) -> Any:
     """The module of an optional package.

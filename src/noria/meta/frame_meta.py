@@ -13,8 +13,6 @@ from noria.meta.extras import import_extra
 from noria.meta.objects import ObjectMeta, Objects
 from noria.meta.results import SegmentationMeta, TensorOutput
 
-__all__ = ["FrameMeta"]
-
 
 @dataclass(slots=True, repr=False)
 class FrameMeta:

@@ -11,19 +11,6 @@ import numpy.typing as npt
 
 from noria.meta.detections import Detections, FloatArray, IntArray
 
-__all__ = [
-    "BoxParser",
-    "Classification",
-    "ClassifierParams",
-    "ClassifierParser",
-    "DetectionParams",
-    "Layer",
-    "NetworkInfo",
-    "Segmentation",
-    "SegmentationParams",
-    "SegmentationParser",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Layer:

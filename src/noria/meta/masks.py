@@ -18,18 +18,6 @@ import numpy.typing as npt
 from noria.meta.detections import FloatArray
 from noria.meta.objects import Objects
 
-__all__ = [
-    "BoolArray",
-    "PlacedMask",
-    "object_mask",
-    "place_mask",
-    "resize_mask",
-    "rle_area",
-    "rle_decode",
-    "rle_encode",
-    "threshold_mask",
-]
-
 BoolArray = npt.NDArray[np.bool_]
 _FAR = np.float32(1e30)
 _BAND = 1 << 15  # values

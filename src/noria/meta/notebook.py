@@ -14,8 +14,6 @@ from noria.meta.results import SegmentationMeta
 if TYPE_CHECKING:
     from noria.meta.frame_meta import FrameMeta
 
-__all__ = ["frame_html", "frame_line", "objects_line"]
-
 _MAX_CLASSES = 4
 _MAX_ROWS = 30
 _COLUMNS = ("", "text", "id", "confidence", "left", "top", "width", "height", "parent", "has")

@@ -12,14 +12,6 @@ import numpy.typing as npt
 from noria.meta.detections import Detections, FloatArray, IntArray, Space
 from noria.meta.results import ClassifierMeta, SegmentationMeta, TensorOutput
 
-__all__ = [
-    "UNTRACKED_OBJECT_ID",
-    "ClassStyle",
-    "ObjectMeta",
-    "Objects",
-    "mask_border_colors",
-]
-
 UNTRACKED_OBJECT_ID = 0xFFFFFFFFFFFFFFFF
 MAX_LABEL_BYTES = 127  # obj_label is a 128-byte field in the original
 MAX_PIXEL = 2**31

@@ -12,8 +12,6 @@ import numpy.typing as npt
 from noria.meta.detections import FloatArray, IntArray
 from noria.meta.layers import Layer, NetworkInfo
 
-__all__ = ["ClassifierMeta", "InputTensor", "LabelInfo", "Roi", "SegmentationMeta", "TensorOutput"]
-
 
 class LabelInfo(NamedTuple):
     """One attribute that a classifier found.

@@ -39,8 +39,6 @@ from noria.meta.extras import import_extra
 from noria.meta.frame_meta import FrameMeta
 from noria.meta.objects import UNTRACKED_OBJECT_ID, Objects
 
-__all__ = ["COLUMNS", "arrow_schema", "to_arrow", "to_pandas", "to_rows", "write_parquet"]
-
 COLUMNS: dict[str, str] = {
     "source": "string",
     "source_id": "int32",

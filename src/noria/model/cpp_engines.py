@@ -30,8 +30,6 @@ from noria.network.onnx_file import network_from_onnx_bytes
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
 
-__all__ = ["CppEngines"]
-
 log = logging.getLogger("noria.host")
 FLOAT, HALF = 0, 1
 

@@ -26,8 +26,6 @@ from noria.engine.plan import is_plan_file, read_header
 from noria.engine.plan_header import PlanHeader
 from noria.model.requirement import content_of
 
-__all__ = ["engine_path", "exchange", "keyed", "set_aside", "siblings"]
-
 _KEYED = re.compile(r"_[0-9a-f]{8}$")
 
 

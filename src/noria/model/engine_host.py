@@ -12,8 +12,6 @@ from noria.config.enums import NetworkMode
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
 
-__all__ = ["host_config", "remembering_builder"]
-
 _FLAGS = {
     NetworkMode.FP16: ("FP16",),
     NetworkMode.INT8: ("INT8",),

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from noria.model.cpp_engines import CppEngines
     from noria.model.guarded_engines import GuardedEngines
 
-__all__ = ["CUDA_ENGINE_GET", "MODEL_PARSER", "engine_source", "function_of"]
-
 CUDA_ENGINE_GET = "NvDsInferCudaEngineGet"
 MODEL_PARSER = "NvDsInferCreateModelParser"
 _FACTORY = "NvDsInferPluginFactory(Caffe|Uff|Runtime)Get"
@@ -70,7 +68,7 @@ def engine_source(cfg: ModelConfig, notes: list[Notice]) -> MadeSource | None:
         error = no_such_function(elf, named, "engine creator", macro)
         raise named_at(error, cfg.origin("engine_create_func_name"))
     function = function_of(cfg, exported)
-    from noria.host.loading import uses_host
+    from noria.binary.header_markers import uses_host
 
     ours = uses_host(elf) or (function is not None and made_for_tensorrt(elf) is not None)
     if not ours:

@@ -29,17 +29,15 @@ from noria.custom.guard.wire import Nonsense
 from noria.network.network import Network
 from noria.network.onnx_file import network_from_onnx_bytes
 from noria.plugins.creators import IPluginCreator, IPluginCreatorInterface, IPluginCreatorV3One
+from noria.plugins.field_data import PluginFieldCollection
 from noria.plugins.layer import SavedPlugin
 from noria.plugins.registry import get_plugin_registry, loading
-from noria.plugins.types import PluginFieldCollection
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
     from noria.engine.plugin_graph.plugin_layers import PluginLayers, Profiles
     from noria.model.guarded_plugin_layer import GuardedLayer
     from noria.network.tensor_spec import TensorSpec
-
-__all__ = ["GuardedEngines"]
 
 HERE = "noria.model.guarded_operations"
 AHEAD = {

@@ -17,9 +17,6 @@ import numpy.typing as npt
 from noria._core.errors import CustomLibraryError
 from noria.custom.guard.messages import notices_json
 
-__all__ = ["Keeping", "build_layers", "call_layer", "close", "load_layer", "look_at_network",
-           "look_at_plugins", "make_network", "open_engines", "open_layer"]  # fmt: skip
-
 Arrays = list[npt.NDArray[Any]]
 Answer = tuple[dict[str, Any], Arrays]
 _numbers = count(1)

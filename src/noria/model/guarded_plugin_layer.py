@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from noria.engine.plugin_graph.plugin_record import PluginRecord
     from noria.model.guarded_engines import GuardedEngines
 
-__all__ = ["GuardedContext", "GuardedLayer"]
-
 
 class GuardedLayer(EnginePlugin):
     """A layer in an engine. A worker that is started again loads it again."""

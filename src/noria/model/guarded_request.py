@@ -6,8 +6,6 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["BuildRequest"]
-
 Text = Annotated[str, Field(max_length=4096)]
 Axis = Annotated[int, Field(ge=-(2**40), lt=2**40)]
 Axes = Annotated[tuple[Axis, ...], Field(max_length=64)]

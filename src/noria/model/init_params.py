@@ -16,8 +16,6 @@ from noria.config.model_files import darknet_cfg
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
 
-__all__ = ["LISTS", "MODEL_FILES", "NUMBERS", "PATHS", "TEXTS", "init_params", "model_files"]
-
 PATHS = {
     "protoFilePath": "proto_file",
     "modelFilePath": "model_file",

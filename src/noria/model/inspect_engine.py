@@ -16,8 +16,6 @@ from noria.model.engine_source import function_of
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
 
-__all__ = ["EngineFunction", "engine_function"]
-
 
 @dataclass(frozen=True, slots=True)
 class EngineFunction:

@@ -39,8 +39,6 @@ from noria.plugins.registry import get_plugin_registry
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
 
-__all__ = ["load_or_build", "no_model", "saved_engine", "source_of"]
-
 _log = logging.getLogger("noria.engine")
 
 _NAMES: dict[ModelKind, str] = {

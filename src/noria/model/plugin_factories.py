@@ -26,14 +26,12 @@ from noria.host.callback_errors import told
 from noria.host.fields import fields_to
 from noria.plugins.creators import IPluginCreator
 from noria.plugins.deserialising import for_this_engine
+from noria.plugins.field_data import PluginFieldCollection
 from noria.plugins.fields import field_of_value
 from noria.plugins.registry import get_plugin_registry
-from noria.plugins.types import PluginFieldCollection
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
-
-__all__ = ["GIVEN", "CppFactories", "LegacyCreator", "plugin_factories", "register_given"]
 
 KINDS = ("Caffe", "Uff", "Runtime")
 TYPE = "IPlugin"

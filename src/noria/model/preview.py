@@ -19,8 +19,6 @@ from noria.network.network import Network
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
 
-__all__ = ["NotLooked", "look_at_network", "look_at_plugins"]
-
 LIMIT_S = 120.0
 """How long it may take; a run waits longer."""
 

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from noria._core.errors import CustomLibraryError, NoriaError
 from noria._core.notices import Notice
+from noria._core.user_module import describe
 from noria.binary.symbol_names import missing_name_hints
 from noria.config.enums import NetworkMode
 from noria.config.model_files import darknet_cfg
 from noria.custom.missing import named_at
 from noria.custom.model_parser import IModelParser
 from noria.custom.python_library import PythonLibrary
-from noria.custom.user_code import describe
 from noria.model.engine_host import host_config, remembering_builder
 from noria.model.engine_source import CUDA_ENGINE_GET, MODEL_PARSER, base_of
 from noria.model.source import MadeSource
@@ -31,8 +31,6 @@ from noria.network.network import Network
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
-
-__all__ = ["init_params", "python_source"]
 
 _SIGNATURES = {
     CUDA_ENGINE_GET: "def NvDsInferCudaEngineGet(builder, initParams, dataType) -> engine",

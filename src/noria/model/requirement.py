@@ -21,9 +21,6 @@ from noria.engine.tuning.tactic import Tactic
 from noria.engine.tuning.tune import TuneOptions
 from noria.model.source import Factories, ModelSource
 
-__all__ = ["Wanted", "WhyNot", "content_of"]
-
-
 # how a reason begins that another config has another value of the key
 _KEYS = ("layer-device-precision=", "output-io-formats=", "int8-calib-file=")
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
     from noria.plugins.imported import ImportedPlugins, LayerFactory
 
-__all__ = ["Factories", "MadeSource", "ModelSource", "model_source"]
-
 
 class Factories(Protocol):
     """Plugin factories of the user's library; see `noria.model.plugin_factories`."""

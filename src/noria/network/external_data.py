@@ -17,8 +17,6 @@ from typing import Any
 
 from noria._core.errors import ModelError
 
-__all__ = ["ExternalRange", "check_tensors", "fold", "locate", "tensors_of"]
-
 INITIALIZER = "initializer"
 
 

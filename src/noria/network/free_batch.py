@@ -14,8 +14,6 @@ import numpy as np
 from noria._core.errors import ModelError
 from noria.network.network import Network
 
-__all__ = ["free_batch"]
-
 _BATCH = "batch"
 
 

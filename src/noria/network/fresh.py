@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["fresh"]
-
 
 def fresh(name: str, taken: set[str]) -> str:
     """`name`, or with a number behind it if it is taken; the result is taken from now on."""

@@ -19,18 +19,6 @@ from noria._core.errors import ModelError
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = [
-    "BATCH",
-    "MAX_ELEMENTS",
-    "OPSET",
-    "PLUGIN_DOMAIN",
-    "Blob",
-    "GraphBuilder",
-    "Shape",
-    "shape_text",
-    "size",
-]
-
 OPSET = 17  # everything used here is in it, and every runtime takes it
 PLUGIN_DOMAIN = "trt.plugins"
 """Domain of nodes that plugins compute; TensorRT's parser looks at the type alone."""

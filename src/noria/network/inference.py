@@ -12,8 +12,6 @@ import numpy.typing as npt
 
 from noria._core.errors import ModelError
 
-__all__ = ["Known", "ShapeView", "read_value", "small_constants"]
-
 SMALL = 1024
 """Initialisers of at most so many elements may be shapes, and are kept for inference."""
 Axis = int | str | None

@@ -11,8 +11,6 @@ import numpy.typing as npt
 from noria._core.errors import ModelError
 from noria.network.graph_builder import Blob, GraphBuilder, Shape
 
-__all__ = ["LayerNodes"]
-
 
 class LayerNodes:
     """A layer on its way into a graph.

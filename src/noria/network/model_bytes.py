@@ -9,8 +9,6 @@ from pathlib import Path
 from noria._core.errors import ModelError
 from noria.network.sniff import HEAD_BYTES, looks_like
 
-__all__ = ["MAX_FILE_BYTES", "foreign", "read_model_file", "sha256_of"]
-
 MAX_FILE_BYTES = 2**31
 """A protobuf message ends at 2 GiB; no weights file of the older formats is longer either."""
 

@@ -19,8 +19,6 @@ from noria.network.tensor_spec import TensorSpec
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["Network", "NetworkSummary", "UnknownOperator"]
-
 MAX_MODEL_BYTES = 2**31 - 2**20  # a protobuf message ends at 2 GiB; room for the graph itself
 RUNTIME_DOMAINS = frozenset({"com.microsoft", "com.microsoft.nchwc", "com.ms.internal.nhwc"})
 

@@ -12,8 +12,6 @@ from noria.network.external_data import check_tensors
 from noria.network.network import Network
 from noria.network.sniff import HEAD_BYTES, looks_like
 
-__all__ = ["network_from_onnx", "network_from_onnx_bytes"]
-
 _FIELDS = {  # of ModelProto: number -> wire type, name
     1: (0, "ir_version"),
     2: (2, "producer_name"),

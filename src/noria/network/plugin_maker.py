@@ -9,8 +9,6 @@ import numpy.typing as npt
 
 from noria.network.network import Network
 
-__all__ = ["PluginMaker", "handed_over"]
-
 Shape = tuple[int, ...]
 
 

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["cell_ratios", "cell_sizes", "prior_boxes"]
-
 
 def cell_ratios(aspect_ratios: Sequence[float], *, flip: bool) -> list[float]:
     """1, then each new ratio, with `flip` followed by its inverse."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import struct
 
-__all__ = ["HEAD_BYTES", "PLAN_MAGIC", "is_tensorrt_engine", "looks_like"]
-
 PLAN_MAGIC = b"NORIAPLN"
 """First bytes of a plan that noria wrote; foreign files are told apart by it."""
 

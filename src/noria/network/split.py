@@ -12,8 +12,6 @@ from noria.network.external_data import ExternalRange, check_tensors, tensors_of
 if TYPE_CHECKING:
     from noria.network.network import Network
 
-__all__ = ["WEIGHTS_FILE", "split_proto"]
-
 WEIGHTS_FILE = "weights"
 """The location that the graph names."""
 

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["TensorSpec"]
-
 
 @dataclass(frozen=True, slots=True)
 class TensorSpec:

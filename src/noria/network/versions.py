@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["stamp_older"]
-
 # What every runtime released since the middle of 2024 takes (onnx 1.16).
 SURE_IR = 10
 SURE_OPSET = 21

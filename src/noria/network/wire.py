@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["WireError", "doubles", "fields", "floats", "number", "signed", "text", "varints"]
-
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 _MASK64 = 2**64 - 1
 

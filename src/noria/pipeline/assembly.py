@@ -41,8 +41,6 @@ from noria.track import Tracker, open_tracker
 if TYPE_CHECKING:
     from noria.custom.guard import GuardMode
 
-__all__ = ["Assembly", "RunOptions", "assemble", "without_results"]
-
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:

@@ -17,8 +17,6 @@ from noria.media import Frame, Source
 from noria.pipeline.channel import Closed
 from noria.pipeline.report import SourceReport
 
-__all__ = ["Muxer"]
-
 _MIN_GROUP = 16  # frames handed on together when most of them are skipped by `interval`
 _MIN_ROOM = 2  # frames that wait for each source: one to take, one being decoded meanwhile
 _POLL_S = 0.2  # how soon a stop is seen while sources give nothing

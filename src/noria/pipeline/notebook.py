@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from noria.pipeline.pipeline import Pipeline
     from noria.pipeline.report import RunReport
 
-__all__ = ["pipeline_html", "pipeline_line", "report_html"]
-
 
 def _name(stage: Any) -> str:
     if is_stage(stage) or is_tracker(stage):

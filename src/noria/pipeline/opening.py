@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from noria.pipeline.stage import Probe
     from noria.track import Tracker
 
-__all__ = ["open_pipeline", "pipeline_spec"]
-
 _WHERE = "open_pipeline"
 
 

@@ -10,8 +10,6 @@ from noria.config import ModelConfig
 from noria.config.enums import NetworkType, ProcessMode
 from noria.pipeline.stage import is_stage, is_tracker
 
-__all__ = ["idle_models"]
-
 _FINDS_OBJECTS = (NetworkType.DETECTOR, NetworkType.INSTANCE_SEGMENTATION)
 
 

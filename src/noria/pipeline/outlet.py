@@ -14,8 +14,6 @@ from noria.infer.batch import Batch
 from noria.media import Frame, Sink
 from noria.meta import FrameMeta
 
-__all__ = ["Composes", "Outlet", "Route", "routes_of"]
-
 
 class Composes(Protocol):
     """Makes one picture of several."""

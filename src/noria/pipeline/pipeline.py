@@ -34,8 +34,6 @@ from noria.pipeline.tally import Meter, count_objects, fill_report
 if TYPE_CHECKING:
     from noria.track import Tracker
 
-__all__ = ["Pipeline", "SupportsClose"]
-
 
 class SupportsClose(Protocol):
     """Something to be closed."""

@@ -8,8 +8,6 @@ from typing import Any, Literal
 
 from noria._core.notices import Notice
 
-__all__ = ["ModelReport", "RunReport", "SourceReport", "SourceState"]
-
 SourceState = Literal["ended", "failed", "stopped"]
 
 

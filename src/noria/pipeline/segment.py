@@ -11,8 +11,6 @@ from noria.infer.batch import Batch
 from noria.pipeline.channel import Channel, Closed
 from noria.pipeline.stage import Stage, Step, is_stage, step_of
 
-__all__ = ["Segment", "received", "segments_of"]
-
 
 @dataclass(slots=True)
 class _Running:

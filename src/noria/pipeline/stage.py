@@ -12,10 +12,8 @@ from noria._core.notices import Notice
 from noria.infer.batch import Batch
 
 if TYPE_CHECKING:
-    from noria.infer.inferencer import StageTimes
+    from noria.infer.record import StageTimes
     from noria.track import Tracker
-
-__all__ = ["Probe", "Stage", "Step", "is_stage", "is_tracker", "step_of"]
 
 Probe = Callable[[Batch], None]
 

@@ -16,8 +16,6 @@ from noria.pipeline.outlet import Outlet
 from noria.pipeline.report import ModelReport, RunReport
 from noria.pipeline.stage import Stage, Step
 
-__all__ = ["Meter", "count_objects", "fill_report"]
-
 # Kinds of work that every report has, in the order frames meet them; others come in between.
 _FIRST = ("decode", "select", "preprocess", "infer", "parse", "cluster", "attach")
 _LAST = ("draw", "write")

@@ -2,19 +2,17 @@
 
 from noria.plugins.base import IPluginV2, IPluginV2DynamicExt, IPluginV2Ext, IPluginV2IOExt
 from noria.plugins.creators import IPluginCreator, IPluginCreatorInterface, IPluginCreatorV3One
+from noria.plugins.dims import Dims
 from noria.plugins.expressions import DimsExprs, IDimensionExpr, IExprBuilder
+from noria.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
 from noria.plugins.memory import address_of, array_at
 from noria.plugins.registry import PluginRegistry, get_plugin_registry
 from noria.plugins.trace import Tracer
 from noria.plugins.types import (
     DataType,
     DimensionOperation,
-    Dims,
     DynamicPluginTensorDesc,
     PluginCapabilityType,
-    PluginField,
-    PluginFieldCollection,
-    PluginFieldType,
     PluginTensorDesc,
     TensorFormat,
     TensorRTPhase,

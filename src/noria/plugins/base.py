@@ -26,8 +26,6 @@ from noria.plugins.types import (
     TensorFormat,
 )
 
-__all__ = ["IPluginV2", "IPluginV2DynamicExt", "IPluginV2Ext", "IPluginV2IOExt", "missing"]
-
 TENSORRT_VERSION = 8601
 
 

@@ -22,8 +22,6 @@ from noria.plugins.body_checks import (
     goes_on,
 )
 
-__all__ = ["bodies_of", "raise_bodies"]
-
 MOST_TURNS = 64
 """A loop of more turns is not written out; for loops inside loops, all turns together."""
 MOST_WRITTEN = 4096

@@ -10,8 +10,6 @@ import numpy as np
 
 from noria._core.errors import ModelError
 
-__all__ = ["check_node", "check_scan_axes", "checked_scalar", "constant_value", "goes_on"]
-
 MOST_ELEMENTS = 1024
 """Larger tensors are not computed to learn a number of turns."""
 _NAMES = """Abs Add And ArgMax ArgMin BitShift Cast CastLike Ceil Clip Concat Constant

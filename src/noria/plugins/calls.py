@@ -20,8 +20,6 @@ from noria._core.user_module import describe
 from noria.plugins import trace
 from noria.plugins.trace import Phase
 
-__all__ = ["Instance", "announce", "call_creator", "none_in_scripts", "print_failure", "wrong"]
-
 _asked: ContextVar[bool] = ContextVar("asked", default=False)
 """Whether a creator is called from here, not by a script."""
 

@@ -14,25 +14,9 @@ from noria._core.errors import PluginError
 from noria.plugins.calls import Instance, wrong
 from noria.plugins.dims import MAX_DIMS
 from noria.plugins.expressions import DimsExprs, IDimensionExpr
+from noria.plugins.field_data import PluginField, PluginFieldCollection
 from noria.plugins.trace import Phase
-from noria.plugins.types import DataType, PluginField, PluginFieldCollection
-
-__all__ = [
-    "as_all_exprs",
-    "as_blob",
-    "as_bool",
-    "as_count",
-    "as_dims",
-    "as_exprs",
-    "as_fields",
-    "as_size",
-    "as_status",
-    "as_tactics",
-    "as_text",
-    "as_type",
-    "as_types",
-    "status_of",
-]
+from noria.plugins.types import DataType
 
 MAX_OUTPUTS = 1024
 MAX_SIZE = 2**40

@@ -18,8 +18,6 @@ from noria.plugins.layer import Array, EngineSpec, Shape, refuse
 from noria.plugins.memory import Block, lent
 from noria.plugins.types import DataType, PluginTensorDesc, TensorFormat
 
-__all__ = ["ContextPlugin", "Prepared"]
-
 
 @dataclass(slots=True)
 class Prepared:

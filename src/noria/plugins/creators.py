@@ -8,14 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from noria.plugins.base import missing
-from noria.plugins.types import (
-    APILanguage,
-    PluginFieldCollection,
-    TensorRTPhase,
-)
+from noria.plugins.field_data import PluginFieldCollection
+from noria.plugins.types import APILanguage, TensorRTPhase
 from noria.plugins.v3 import InterfaceInfo
-
-__all__ = ["IPluginCreator", "IPluginCreatorInterface", "IPluginCreatorV3One"]
 
 
 class IPluginCreatorInterface:

@@ -10,13 +10,8 @@ from noria.plugins.creators import IPluginCreatorV3One
 from noria.plugins.decorator_attributes import field_of, value_of
 from noria.plugins.decorator_tensors import SizeTensorDesc, Tensor, TensorDesc, _Size
 from noria.plugins.expressions import DimsExprs, IDimensionExpr, IExprBuilder
-from noria.plugins.types import (
-    DataType,
-    PluginField,
-    PluginFieldCollection,
-    PluginFieldType,
-    TensorFormat,
-)
+from noria.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
+from noria.plugins.types import DataType, TensorFormat
 from noria.plugins.v3 import (
     InterfaceInfo,
     IPluginV3,
@@ -27,8 +22,6 @@ from noria.plugins.v3 import (
 
 if TYPE_CHECKING:
     from noria.plugins.decorators import QuickDefinition
-
-__all__ = ["QuickCreator", "QuickPlugin"]
 
 _NAMES = {"FP32": "FLOAT", "FP16": "HALF"}
 GUESSED_RANK = 4

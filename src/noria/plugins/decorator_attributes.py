@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 
 from noria.plugins.decorator_tensors import TensorDesc
-from noria.plugins.types import PluginField, PluginFieldType
-
-__all__ = ["Signature", "field_of", "signature_of", "value_of"]
+from noria.plugins.field_data import PluginField, PluginFieldType
 
 FORBIDDEN = ("outputs", "stream", "tactic")
 _PLAIN = (int, float, str, bool, bytes)

@@ -16,19 +16,6 @@ from noria.plugins.expressions import Arithmetic, DimsExprs, IDimensionExpr, IEx
 from noria.plugins.memory import array_at
 from noria.plugins.types import DataType, DimensionOperation, TensorFormat
 
-__all__ = [
-    "ShapeExpr",
-    "ShapeExprs",
-    "SizeTensorDesc",
-    "Tensor",
-    "TensorDesc",
-    "cdiv",
-    "from_shape_expr",
-    "max",
-    "min",
-    "size_tensor",
-]
-
 _make = IExprBuilder()
 
 

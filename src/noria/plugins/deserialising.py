@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
-__all__ = ["deserialising", "for_this_engine"]
-
 T = TypeVar("T")
 _open: ContextVar[dict[str, Any] | None] = ContextVar("noria_deserialising", default=None)
 

@@ -14,8 +14,6 @@ from noria._core.cuda import FAULT_HINT, Memory, Stream, entered, why_lost
 from noria._core.errors import EngineError, PluginError
 from noria.plugins.calls import Instance
 
-__all__ = ["DeviceStage", "stage_for"]
-
 ALIGNMENT = 256
 """Bytes that device addresses are a multiple of, as those of `cudaMalloc`."""
 Addresses = list[int]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, overload
 
-__all__ = ["MAX_DIMS", "Dims", "Dims2", "Dims3", "Dims4", "DimsHW"]
-
 MAX_DIMS = 8
 
 

@@ -34,8 +34,6 @@ from noria.plugins.types import (
     TensorFormat,
 )
 
-__all__ = ["DynamicContext", "DynamicEngine", "DynamicLayer", "described"]
-
 TYPES = "get_output_datatype"
 
 

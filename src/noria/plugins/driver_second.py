@@ -20,8 +20,6 @@ from noria.plugins.rollback import Owned
 from noria.plugins.trace import Phase
 from noria.plugins.types import DataType
 
-__all__ = ["SecondContext", "SecondEngine", "read_names", "told_types"]
-
 
 class SecondContext(ContextPlugin):
     """See `ContextPlugin`."""

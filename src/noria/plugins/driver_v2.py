@@ -38,8 +38,6 @@ from noria.plugins.types import (
     TensorFormat,
 )
 
-__all__ = ["BatchedContext", "BatchedEngine", "BatchedLayer"]
-
 LINEAR = TensorFormat.LINEAR
 TYPES = "get_output_data_type"
 

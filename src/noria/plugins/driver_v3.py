@@ -45,8 +45,6 @@ from noria.plugins.types import (
 )
 from noria.plugins.v3 import IPluginResourceContext
 
-__all__ = ["V3Context", "V3Engine", "V3Layer"]
-
 CORE, BUILD, RUNTIME = PluginCapabilityType
 TIMING_RUNS = 3
 Tensors = tuple[list[DynamicPluginTensorDesc], list[DynamicPluginTensorDesc]]

@@ -20,8 +20,6 @@ from noria.plugins.trace import record
 from noria.plugins.types import DataType, TensorRTPhase
 from noria.plugins.v3 import IPluginV3
 
-__all__ = ["add_layer", "load_engine_plugin", "missing_creators"]
-
 
 def add_layer(
     plugin: Any,

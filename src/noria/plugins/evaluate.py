@@ -22,8 +22,6 @@ from noria.plugins.expressions import (
 )
 from noria.plugins.types import DimensionOperation
 
-__all__ = ["Shaped", "evaluate", "from_text", "symbols", "to_text"]
-
 Shape = tuple[int, ...]
 MAX_AXIS = 2**40
 MAX_TEXT = 16_384

@@ -12,16 +12,6 @@ from typing import Any, Self
 from noria.plugins.dims import MAX_DIMS
 from noria.plugins.types import DimensionOperation
 
-__all__ = [
-    "Arithmetic",
-    "Axis",
-    "DimsExprs",
-    "IDimensionExpr",
-    "IExprBuilder",
-    "ShapeError",
-    "SizeTensor",
-]
-
 Resolve = Callable[["IDimensionExpr"], int]
 NOT_CONSTANT = -(2**31)
 

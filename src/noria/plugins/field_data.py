@@ -11,8 +11,6 @@ import numpy.typing as npt
 from noria.plugins.field_values import raw_bytes, values_of
 from noria.plugins.named_enum import NamedIntEnum
 
-__all__ = ["PluginField", "PluginFieldCollection", "PluginFieldType"]
-
 
 class PluginFieldType(NamedIntEnum):
     """Element type of a field. Source: tensorrt-plugins spec 8.1."""

@@ -14,8 +14,6 @@ import numpy.typing as npt
 
 from noria._core.errors import PluginError
 
-__all__ = ["raw_bytes", "values_of"]
-
 _RAW_FORMATS = frozenset({"B", "b", "c", "<B", "<b", "@B", "@b"})
 _SHOWN = 5
 

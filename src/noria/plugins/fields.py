@@ -12,19 +12,10 @@ import numpy as np
 
 from noria._core.errors import ModelError
 from noria._core.notices import Notice
-from noria.plugins.types import PluginField, PluginFieldCollection, PluginFieldType
+from noria.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
 
 if TYPE_CHECKING:
     import onnx_ir as ir
-
-__all__ = [
-    "NODE_ATTRIBUTES",
-    "attribute_names",
-    "field_of_value",
-    "fields_of",
-    "integer_limits",
-    "plain_fields_of",
-]
 
 NODE_ATTRIBUTES = frozenset(
     {"plugin_version", "plugin_namespace", "tensorrt_plugin_shape_input_indices"}

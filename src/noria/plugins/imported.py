@@ -24,8 +24,6 @@ from noria.plugins.negotiate import closest, network_types
 from noria.plugins.registry import PluginRegistry
 from noria.plugins.types import TensorRTPhase
 
-__all__ = ["ImportedPlugins", "LayerFactory"]
-
 Shape = tuple[int, ...]
 Tensors = Sequence[tuple[Shape, Any]]
 Made = list[tuple[Shape, np.dtype[Any]]]

@@ -10,8 +10,6 @@ from noria._core.notices import Notice
 from noria.plugins.library import creators_of
 from noria.plugins.registry import PluginRegistry, get_plugin_registry
 
-__all__ = ["ENTRY_POINTS", "known_plugins"]
-
 ENTRY_POINTS = "noria.plugins"
 """Group of entry points. Each names a module of plugins, a creator class, or a function that is
 called with the registry."""

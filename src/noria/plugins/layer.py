@@ -20,23 +20,11 @@ from noria._core.errors import PluginError
 from noria._core.text import quoted
 from noria.plugins.calls import Instance
 from noria.plugins.expressions import DimsExprs, SizeTensor
-from noria.plugins.types import DataType, PluginFieldCollection
+from noria.plugins.field_data import PluginFieldCollection
+from noria.plugins.types import DataType
 
 if TYPE_CHECKING:
     from noria.plugins.context import ContextPlugin
-
-__all__ = [
-    "Array",
-    "EnginePlugin",
-    "EngineSpec",
-    "Generation",
-    "LayerPlugin",
-    "Ranges",
-    "SavedPlugin",
-    "ShapeInput",
-    "TensorInfo",
-    "refuse",
-]
 
 Array = npt.NDArray[Any]
 Shape = tuple[int, ...]

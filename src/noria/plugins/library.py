@@ -13,9 +13,6 @@ from noria._core.user_module import describe, import_file
 from noria.plugins.creators import IPluginCreatorInterface
 from noria.plugins.registry import LIBRARY_OPENERS, PluginRegistry
 
-__all__ = ["TWINS", "creators_of", "load_given", "load_once", "open_plugin_file",
-           "register_module", "without_creators"]  # fmt: skip
-
 PYTHON_SUFFIXES = (".py", ".pyw")
 FUNCTIONS = ("get_plugin_creators", "getPluginCreators")
 

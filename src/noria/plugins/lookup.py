@@ -14,17 +14,6 @@ from noria.plugins.fields import attribute_names
 from noria.plugins.library import without_creators
 from noria.plugins.registry import PluginRegistry, get_plugin_registry
 
-__all__ = [
-    "IN_CPP",
-    "UnknownOperators",
-    "find_creator",
-    "is_builtin",
-    "is_unknown",
-    "text_of",
-    "unknown_error",
-    "unknown_nodes",
-]
-
 IN_CPP = (
     "or write it in C++: REGISTER_TENSORRT_PLUGIN(<its creator>), compiled by noria compile, and "
     "custom-lib-path loads the .so; noria inspect shows what a library registers"

@@ -19,8 +19,6 @@ from noria._core.cuda import AnyMemory
 from noria._native import memory_view
 from noria.plugins.types import DataType
 
-__all__ = ["address_of", "array_at", "lent", "may_write", "read_at", "write_at"]
-
 Array = npt.NDArray[Any]
 Block = tuple[int, int, bool, str]
 """First address, first address behind it, whether it may be written to, what it is."""

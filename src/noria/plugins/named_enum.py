@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-__all__ = ["NamedIntEnum"]
-
 
 class NamedIntEnum(IntEnum):
     """Prints as `Class.NAME`; everywhere else it is its number."""

@@ -21,8 +21,6 @@ from noria.plugins.types import (
     TensorFormat,
 )
 
-__all__ = ["TAKEN", "candidates", "canonical", "closest", "negotiate", "network_types", "takes"]
-
 _FALLBACK = (DataType.FLOAT, DataType.HALF)
 _OTHERS: dict[str, tuple[DataType, ...]] = {
     "float64": (DataType.FLOAT,),

@@ -33,8 +33,6 @@ from noria.plugins.registry import PluginRegistry
 from noria.plugins.steady import decided_by_values
 from noria.plugins.types import TensorRTPhase
 
-__all__ = ["Measure", "PluginNode", "Resolved", "Views", "has_plugins", "resolve"]
-
 Shape = tuple[int | str | None, ...]
 SHAPE_INPUTS = "tensorrt_plugin_shape_input_indices"
 Measure = Callable[[Any, Sequence[str], Mapping[str, Shape], Mapping[str, npt.NDArray[Any]]],

@@ -19,8 +19,6 @@ from noria._core.notices import Notice
 from noria._core.text import quoted
 from noria.plugins.creators import IPluginCreator, IPluginCreatorInterface
 
-__all__ = ["LIBRARY_OPENERS", "LoadedLibrary", "PluginRegistry", "get_plugin_registry"]
-
 Key = tuple[str, str, str]
 MAX_STRING = 1024
 log = logging.getLogger("noria.plugins")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from noria.plugins.calls import Instance
 
-__all__ = ["Owned"]
-
 
 class Owned:
     """Destroys what was added when the block is left without `keep`; detaches what was attached."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-__all__ = ["decided_by_values"]
-
 _COUNTS = frozenset({  # the extents of what these give are found out by computing it
     "NonZero", "Unique", "Compress", "NonMaxSuppression", "If", "Loop", "Scan", "SequenceMap",
     "StringSplit",

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from noria._core.errors import NoriaError
 
-__all__ = ["TemplateField", "plugin_template", "template_test"]
-
 _TYPES = {
     "FLOAT": ("FLOAT32", "1.0"),
     "FLOATS": ("FLOAT32", "(1.0,)"),

@@ -16,8 +16,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = ["Phase", "PluginCall", "Tracer", "active", "begin", "label", "record"]
-
 Phase = Literal["register", "parse", "build", "save", "load", "run", "destroy"]
 MAX_TEXT = 80
 

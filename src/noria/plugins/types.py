@@ -11,28 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from noria.plugins.dims import Dims, Dims2, Dims3, Dims4, DimsHW
-from noria.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
+from noria.plugins.dims import Dims
 from noria.plugins.named_enum import NamedIntEnum
-
-__all__ = [
-    "APILanguage",
-    "DataType",
-    "DimensionOperation",
-    "Dims",
-    "Dims2",
-    "Dims3",
-    "Dims4",
-    "DimsHW",
-    "DynamicPluginTensorDesc",
-    "PluginCapabilityType",
-    "PluginField",
-    "PluginFieldCollection",
-    "PluginFieldType",
-    "PluginTensorDesc",
-    "TensorFormat",
-    "TensorRTPhase",
-]
 
 
 class DataType(NamedIntEnum):

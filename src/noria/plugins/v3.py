@@ -23,26 +23,14 @@ from typing import Any
 
 from noria.plugins.base import missing
 from noria.plugins.expressions import DimsExprs, IExprBuilder
+from noria.plugins.field_data import PluginFieldCollection
 from noria.plugins.types import (
     APILanguage,
     DataType,
     DynamicPluginTensorDesc,
     PluginCapabilityType,
-    PluginFieldCollection,
     PluginTensorDesc,
 )
-
-__all__ = [
-    "IPluginCapability",
-    "IPluginResource",
-    "IPluginResourceContext",
-    "IPluginV3",
-    "IPluginV3OneBuild",
-    "IPluginV3OneBuildV2",
-    "IPluginV3OneCore",
-    "IPluginV3OneRuntime",
-    "InterfaceInfo",
-]
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,6 @@ from noria.track.motion import inside, predict
 from noria.track.selection import Corners, Found, Index, Selection
 from noria.track.tracker import Ids
 
-__all__ = ["Followed", "Follower", "ObjectTracker"]
-
 FloatArray = npt.NDArray[np.float32]
 
 

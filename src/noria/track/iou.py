@@ -18,8 +18,6 @@ from noria.track.motion import predict
 from noria.track.selection import Corners, Found
 from noria.track.tracker import Ids, TrackIds
 
-__all__ = ["IouFollower", "IouSettings"]
-
 
 def _setting(default: Any, help: str, low: float = 0, high: float = 1e9) -> Any:
     return field(default=default, metadata={"help": help, "low": low, "high": high})

@@ -15,8 +15,6 @@ from noria.track.selection import Corners, Found
 from noria.track.settings import Setting
 from noria.track.tracker import TrackIds
 
-__all__ = ["LIBRARY_TRACKERS", "LibraryFollower", "library_settings", "library_tracker"]
-
 LIBRARY_TRACKERS: Mapping[str, str] = {
     "sort": "SORTTracker",
     "bytetrack": "ByteTrackTracker",

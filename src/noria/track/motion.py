@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["inside", "predict"]
-
 Corners = npt.NDArray[np.float64]
 
 

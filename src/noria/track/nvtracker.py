@@ -13,8 +13,6 @@ from noria._core.errors import ConfigError
 from noria._core.notices import Notice
 from noria.track.yamlfile import Entry
 
-__all__ = ["KEYS_ACTED_ON", "settings_from"]
-
 Read = Callable[[float], dict[str, Any]]
 
 _ACTS: Mapping[str, Read] = {

@@ -23,8 +23,6 @@ from noria.track.settings import Setting, check_settings, settings_of
 from noria.track.tracker import Tracker, TrackIds
 from noria.track.yamlfile import read_entries
 
-__all__ = ["TRACKERS", "open_tracker", "tracker_settings"]
-
 TRACKERS: Mapping[str, str] = {
     "iou": "overlap and constant velocity; built in, the fastest",
     "sort": "Kalman filter and best total overlap (SORT)",

@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from noria.meta import Objects
 
-__all__ = ["Found", "Selection"]
-
 Index = npt.NDArray[np.intp]
 Corners = npt.NDArray[np.float64]
 

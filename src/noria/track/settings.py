@@ -11,8 +11,6 @@ from typing import Any
 from noria._core.errors import ConfigError
 from noria.config.keys import nearest
 
-__all__ = ["Setting", "check_settings", "settings_of"]
-
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
 

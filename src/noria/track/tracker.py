@@ -12,8 +12,6 @@ from noria._core.notices import Notice
 from noria.media.frame import Frame
 from noria.meta import FrameMeta
 
-__all__ = ["TrackIds", "Tracker"]
-
 Ids = npt.NDArray[np.int64]
 
 

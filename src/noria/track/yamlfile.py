@@ -9,8 +9,6 @@ import yaml
 
 from noria._core.errors import ConfigError
 
-__all__ = ["Entry", "read_entries"]
-
 _LARGEST_BYTES = 1 << 20
 _DEEPEST = 20  # the composer of PyYAML needs stack for each level
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

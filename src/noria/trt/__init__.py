@@ -14,7 +14,7 @@ from typing import Any
 
 from noria.plugins.memory import address_of as address_of
 from noria.plugins.memory import array_at as array_at
-from noria.trt import release as compat
+from noria.trt import release
 from noria.trt.exports import MODULES, SPANS
 
 _WHERE = {name: module for module, names in MODULES.items() for name in names.split()}
@@ -27,21 +27,21 @@ _OLD_NAMES = {"PluginFormat": "TensorFormat", "ResizeMode": "InterpolationMode",
 
 
 def _shown() -> list[str]:
-    number = compat.current().number
+    number = release.current().number
     names = [*_WHERE, *_ENUMS, *_ALIASES, *_OLD_NAMES]
     names += ["init_libnvinfer_plugins", "get_builder_plugin_registry"]
-    return sorted(n for n in names if SPANS.get(n, compat.Span()).has(number))
+    return sorted(n for n in names if SPANS.get(n, release.Span()).has(number))
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        return compat.current().version
+        return release.current().version
     if name == "__all__":
         return _shown()
     span = SPANS.get(name)
-    if span is not None and not span.has(compat.current().number):
+    if span is not None and not span.has(release.current().number):
         raise AttributeError(
-            f"module 'tensorrt' has no attribute {name!r} in TensorRT {compat.current().version}"
+            f"module 'tensorrt' has no attribute {name!r} in TensorRT {release.current().version}"
         )
     if name in _ENUMS:
         from noria.trt.api.versioned_enums import enum_class
@@ -59,7 +59,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*_shown(), "__version__", "address_of", "array_at", "compat"]
+    return [*_shown(), "__version__", "address_of", "array_at", "release"]
 
 
 def init_libnvinfer_plugins(logger: Any = None, namespace: str = "") -> Any:

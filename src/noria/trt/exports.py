@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from noria.trt.release import Span
 
-__all__ = ["MODULES", "SPANS"]
-
 _10 = Span(since=(10, 0))
 _OLD = Span(removed=(10, 0))
 _UNTIL_11 = Span(removed=(11, 0))

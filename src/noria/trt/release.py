@@ -15,8 +15,6 @@ from typing import Any, TypeVar
 
 from noria._core.errors import ConfigError
 
-__all__ = ["Release", "Span", "by_index", "current", "generation", "set_version", "versioned"]
-
 ENVIRONMENT = "NORIA_TRT_VERSION"
 
 Version = tuple[int, int]

@@ -8,7 +8,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from noria.cli.trtexec import trtexec
+from noria.cli.trtexec.command import trtexec
 from noria.engine import Plan
 from tests.network.onnx_models import picture_model, save
 

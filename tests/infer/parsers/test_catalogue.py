@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from noria.engine.session import TensorSpec
 from noria.errors import ParserError
 from noria.infer.parsers import WELL_KNOWN, builtin_parser, suggest
 from noria.infer.parsers.catalogue import HEADS
 from noria.meta import Layer, NetworkInfo
+from noria.network.tensor_spec import TensorSpec
 
 CATALOGUE = [
     "NvDsInferParseCustomResnet",

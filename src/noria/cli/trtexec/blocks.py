@@ -8,8 +8,6 @@ from noria.cli.trtexec.options import Options, Shapes
 from noria.engine.backends import get_backend, installed_backends
 from noria.engine.machine import this_machine
 
-__all__ = ["print_blocks"]
-
 
 def print_blocks(log: Log, options: Options) -> None:
     """What was asked for, block by block. Source: TensorRT facts 6.2."""

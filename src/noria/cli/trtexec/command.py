@@ -32,8 +32,6 @@ from noria.cli.trtexec.shapes import Profile
 from noria.engine.backends import RunOptions
 from noria.engine.plan import Plan
 
-__all__ = ["trtexec"]
-
 _PROFILE_RUNS = 50
 Array = npt.NDArray[Any]
 

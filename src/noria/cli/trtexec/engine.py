@@ -26,8 +26,6 @@ from noria.engine.tensorrt_files import is_tensorrt_file, plan_from_tensorrt
 from noria.engine.tuning.tune import TuneOptions
 from noria.network.network import Network
 
-__all__ = ["LEVEL_BUDGETS_S", "engine_for"]
-
 LEVEL_BUDGETS_S = (0, 5, 10, 20, 60, 180)
 """Seconds of tuning by --builderOptimizationLevel; 3 is the level if there is a timing cache."""
 

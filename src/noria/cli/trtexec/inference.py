@@ -18,8 +18,6 @@ from noria.cli.trtexec.statistics import Query
 from noria.engine.backends import Runner
 from noria.network.tensor_spec import TensorSpec
 
-__all__ = ["Measured", "input_values", "run_timed"]
-
 Array = npt.NDArray[Any]
 
 

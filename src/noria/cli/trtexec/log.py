@@ -6,8 +6,6 @@ import sys
 import time
 from collections.abc import Sequence
 
-__all__ = ["TENSORRT_VERSION", "Log"]
-
 TENSORRT_VERSION = "8.6.1"
 """The version whose report is printed: scripts ask for one."""
 

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from noria.cli.trtexec.table import OPTIONS
 
-__all__ = ["BadCommandLine", "Options", "help_text", "parse", "parse_shapes"]
-
 Shapes = dict[str, tuple[int, ...]]
 
 _CHOICES = {

@@ -22,9 +22,6 @@ from noria.engine.layers import LayerInfo
 from noria.engine.plan import Plan
 from noria.engine.store import write_atomically
 
-__all__ = ["check_export", "export_json", "layer_info", "output_rows", "print_outputs",
-           "print_performance", "print_profile", "profile_rows", "time_rows"]  # fmt: skip
-
 
 def print_performance(log: Log, measured: Measured, options: Options, batch: int) -> None:
     """Trace and summary. `batch`: the implicit one, 1 if it is explicit."""

@@ -10,8 +10,6 @@ from noria.cli.trtexec.options import Options, Shapes
 from noria.network.network import Network
 from noria.network.tensor_spec import TensorSpec
 
-__all__ = ["Profile", "fix_shapes", "run_shapes"]
-
 
 @dataclass(frozen=True, slots=True)
 class Profile:

@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-__all__ = ["Query", "averages", "percentile", "summary", "throughput", "walltime_ms"]
-
 
 @dataclass(frozen=True, slots=True)
 class Query:

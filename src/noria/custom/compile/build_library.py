@@ -25,8 +25,6 @@ from noria.custom.compile.toolchain import (
     link_dir,
 )
 
-__all__ = ["CompileResult", "compile_library"]
-
 Sanitizer = Literal["address", "undefined"]
 SOURCE_SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".c++", ".C", ".cu")
 HEADER_SUFFIXES = (".h", ".hpp", ".hh", ".cuh")

@@ -11,8 +11,6 @@ from noria._core.errors import CustomLibraryError
 from noria._core.notices import Notice
 from noria.custom.compile.toolchain import cuda_home, find_nvcc, gpu_present
 
-__all__ = ["CudaMode", "Unit", "compile_units", "host_file"]
-
 CudaMode = Literal["auto", "host", "nvcc"]
 
 HOST_SUFFIXES = (".cpp", ".cc", ".cxx")

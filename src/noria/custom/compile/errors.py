@@ -9,8 +9,6 @@ from pathlib import Path
 from noria._core.errors import CustomLibraryError
 from noria.custom.compile.toolchain import include_dir
 
-__all__ = ["compile_failed"]
-
 SHOWN = 5
 
 _BOX_HINT = (

@@ -9,20 +9,6 @@ from typing import Literal, get_args
 
 from noria._core.errors import CustomLibraryError
 
-__all__ = [
-    "GENERATIONS",
-    "Generation",
-    "cuda_home",
-    "find_compiler",
-    "find_nvcc",
-    "gpu_present",
-    "header_flags",
-    "include_dir",
-    "include_folders",
-    "link_dir",
-    "make_variables",
-]
-
 Generation = Literal["6.x", "9.x"]
 """The view of the headers: 6.x (24-byte boxes, Caffe and UFF members) or 9.x (28-byte boxes)."""
 

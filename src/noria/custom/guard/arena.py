@@ -15,8 +15,6 @@ import numpy.typing as npt
 from noria import _native
 from noria.custom.guard import wire
 
-__all__ = ["MAX_BYTES", "OutputArena"]
-
 MAX_BYTES = 1 << 28
 """Beyond this, outputs are made elsewhere and copied for the worker: somebody keeps them."""
 

@@ -31,19 +31,6 @@ if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
     from noria.engine.plugin_graph.plugin_record import PluginRecord
 
-__all__ = [
-    "BuildGiven",
-    "CaseKind",
-    "Given",
-    "InputsGiven",
-    "LoadGiven",
-    "NetworkGiven",
-    "ParserGiven",
-    "PluginGiven",
-    "given_from",
-    "plain_text",
-]
-
 CaseKind = ParserKind | Literal["inputs", "load", "network", "build", "plugin"]
 CONFIG = "config.txt"
 MAX_CONFIG = 4 << 20

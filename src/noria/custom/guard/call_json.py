@@ -8,8 +8,6 @@ import numpy as np
 
 from noria.meta import ClassifierParams, DetectionParams, NetworkInfo, SegmentationParams
 
-__all__ = ["Params", "ParserKind", "network_from", "network_json", "params_from", "params_json"]
-
 ParserKind = Literal["bbox", "instance", "classifier", "segmentation"]
 Params = DetectionParams | ClassifierParams | SegmentationParams
 

@@ -12,8 +12,6 @@ from noria.custom.guard.options import GuardMode, GuardOptions
 if TYPE_CHECKING:
     from noria.custom.guard.library import GuardedLibrary
 
-__all__ = ["guarded_library", "is_guarded"]
-
 
 def guarded_library(
     path: Path,

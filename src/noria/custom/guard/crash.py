@@ -9,8 +9,6 @@ from typing import Literal
 from noria._core.cuda import FAULT_HINT
 from noria.custom.guard.symbols import Mapping, trace
 
-__all__ = ["Report", "describe", "read_report"]
-
 Ending = Literal["died", "late", "nonsense"]
 _SLACK = 1 << 26  # how far past the end of known memory a fault still is its doing
 _PYTHON_LINES = 12

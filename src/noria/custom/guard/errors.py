@@ -11,8 +11,6 @@ from noria._core.errors import ParserError, PluginError
 if TYPE_CHECKING:
     from noria.custom.guard.crash import Report
 
-__all__ = ["Death", "LibraryDied", "PluginDied"]
-
 
 @dataclass(slots=True)
 class Death:

@@ -16,8 +16,6 @@ from typing import Any
 
 from noria._core.errors import CustomLibraryError
 
-__all__ = ["Keeper", "can_guard", "keeper"]
-
 _BOOT_S = 60.0
 _REAP_S = 10.0
 _LARGEST = 1 << 16

@@ -18,8 +18,6 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["HANG_SIGNAL", "main"]
-
 HANG_SIGNAL = signal.SIGRTMAX - 3
 """Asks a worker to report where it is."""
 

@@ -32,8 +32,6 @@ from noria.custom.validate import CheckedParser
 from noria.custom.validate_maps import CheckedClassifier, CheckedSegmentation
 from noria.meta import DetectionParams, Detections, Layer, NetworkInfo
 
-__all__ = ["GuardedLibrary"]
-
 _HERE = "noria.custom.guard.operations"
 
 Tensors = dict[str, npt.NDArray[Any]]

@@ -12,8 +12,6 @@ from pathlib import Path
 
 from noria._core.errors import CustomLibraryError
 
-__all__ = ["debugged", "limited"]
-
 _GRACE_S = 2.0  # for the message; code that holds the interpreter's lock lets nobody write one
 
 

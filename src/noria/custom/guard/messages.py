@@ -24,8 +24,6 @@ from noria._core.errors import (
 from noria._core.notices import Notice
 from noria.custom.guard.wire import Nonsense, Region, Writer
 
-__all__ = ["arrays_in", "error_from", "error_json", "notices_from", "notices_json", "put_arrays"]
-
 Arrays = list[npt.NDArray[Any]]
 
 

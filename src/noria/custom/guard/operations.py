@@ -11,8 +11,6 @@ from noria._core.errors import CustomLibraryError
 from noria.custom.guard.call_json import network_from
 from noria.custom.guard.serve import GuardedMap, Worker
 
-__all__ = ["initialize", "open_library", "open_parser", "prepare"]
-
 Arrays = list[npt.NDArray[Any]]
 Answer = tuple[dict[str, Any], Arrays]
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-__all__ = ["GuardMode", "GuardOptions", "crash_folder", "state_folder"]
-
 GuardMode = Literal["auto", "always", "never"]
 """`auto` guards C++ libraries that are not trusted yet, `always` guards Python modules, too."""
 

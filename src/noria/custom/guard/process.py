@@ -29,8 +29,6 @@ from noria.custom.guard.wire import Nonsense, Region, Writer, control_words, new
 from noria.custom.validate import MAX_OBJECTS
 from noria.meta import Layer, NetworkInfo
 
-__all__ = ["FORGIVEN_AFTER", "GuardedProcess"]
-
 FORGIVEN_AFTER = 100
 """Calls without a fault after which earlier faults are no longer counted."""
 

@@ -26,8 +26,6 @@ from noria.custom.guard.call_json import ParserKind
 from noria.custom.guard.errors import LibraryDied
 from noria.custom.guard.options import GuardOptions, crash_folder
 
-__all__ = ["Call", "Case", "CaseSaver", "load_case", "save_case"]
-
 KEPT = 20  # folders
 MAX_CASES = 3  # saved by one library
 MAX_BYTES = 1 << 29

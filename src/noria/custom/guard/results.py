@@ -20,8 +20,6 @@ from noria.custom.validate import MAX_MASK_PIXELS, MAX_MASKS_PIXELS, MAX_OBJECTS
 from noria.custom.validate_maps import MAX_ATTRIBUTES, MAX_MAP_PIXELS, MAX_TEXT
 from noria.meta import Classification, Detections, Segmentation
 
-__all__ = ["READERS", "WRITERS"]
-
 _F32, _I32, _U8 = np.dtype(np.float32), np.dtype(np.int32), np.dtype(np.uint8)
 _MAX_LETTERS = 4 * (MAX_TEXT + MAX_ATTRIBUTES * 4096)
 

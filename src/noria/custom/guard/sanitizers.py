@@ -6,8 +6,6 @@ from pathlib import Path
 
 from noria.binary.elf import ElfError, ElfFile
 
-__all__ = ["sanitizer_of"]
-
 _NAMES = {
     "__asan_": "AddressSanitizer",
     "__tsan_": "ThreadSanitizer",

@@ -29,8 +29,6 @@ from noria.meta import Layer
 if TYPE_CHECKING:
     from noria.custom.library import CustomLibrary
 
-__all__ = ["Operation", "Worker"]
-
 
 class Worker:
     """Serves one application until that is gone.

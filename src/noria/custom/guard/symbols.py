@@ -16,8 +16,6 @@ from pathlib import Path
 from noria import _native
 from noria.binary.regular_files import open_regular
 
-__all__ = ["Mapping", "trace"]
-
 SHOWN = 12
 _ADDR2LINE_S = 10.0
 _PT_LOAD = 1

@@ -14,8 +14,6 @@ from noria import _native
 from noria.custom.guard import wire
 from noria.meta import Layer
 
-__all__ = ["MAP_REGION", "CannotShare", "Tensors"]
-
 MAP_REGION = 159
 """Number of the region (`guard_set_region`) of class maps; those before are tensors."""
 

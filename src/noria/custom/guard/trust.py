@@ -15,8 +15,6 @@ from pathlib import Path
 from noria._core.errors import CustomLibraryError
 from noria.custom.guard.options import state_folder
 
-__all__ = ["TrustStore", "Trusted", "content_hash"]
-
 
 @dataclass(frozen=True, slots=True)
 class Trusted:

@@ -21,20 +21,6 @@ import numpy.typing as npt
 
 from noria import _native
 
-__all__ = [
-    "CALL",
-    "CONTROL_BYTES",
-    "INPUT_BYTES",
-    "MAX_RESULT_BYTES",
-    "MESSAGE",
-    "Nonsense",
-    "OutOfRoom",
-    "Region",
-    "control_words",
-    "new_memory",
-    "page_ceil",
-]
-
 CONTROL_BYTES = 4096
 PAGE = mmap.PAGESIZE
 GAP = _native.GUARD_GAP

@@ -11,8 +11,6 @@ from pathlib import Path
 from noria.binary.elf import ElfError, ElfFile
 from noria.binary.resolve import find_library
 
-__all__ = ["Demand", "demands", "is_nvidia", "undefined_names"]
-
 # Families of NVIDIA's libraries, and the names of their functions: unversioned symbols do not say
 # where they are expected. Source: custom-library spec 5.2, 5.3, 5.5.
 _FAMILIES: tuple[tuple[str, str], ...] = (

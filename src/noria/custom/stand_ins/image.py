@@ -11,8 +11,6 @@ import ctypes
 import struct
 from typing import NamedTuple
 
-__all__ = ["ANCHOR", "CAPACITY", "Area", "build", "elf_hash"]
-
 ANCHOR = "noria_stand_in"
 """The one symbol that it exports from the start: the beginning of its writable memory."""
 

@@ -17,8 +17,6 @@ from noria._core.errors import CustomLibraryError
 from noria.custom.stand_ins.demand import Demand
 from noria.custom.stand_ins.image import ANCHOR, Loaded, build
 
-__all__ = ["drain_calls", "supported", "take_place"]
-
 _DATA = re.compile(r"_ZT[VIST]")  # vtables, type infos, their names, tables of virtual bases
 _VIRTUAL_FUNCTIONS = 96
 

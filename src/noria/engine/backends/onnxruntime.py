@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from noria._native import OrtOperators
     from noria.engine.plugin_graph.plugins_in_runtime import PluginCalls, WholeGraph
 
-__all__ = ["SILENT", "backend", "session_options", "spec", "worded"]
-
 _TYPES = {
     "tensor(float)": np.float32,
     "tensor(float16)": np.float16,

@@ -17,8 +17,6 @@ from noria._core.errors import EngineError
 from noria.engine.backends import RunOptions
 from noria.engine.backends.onnxruntime import SILENT, session_options, spec, worded
 
-__all__ = ["backend"]
-
 _PROVIDER = "CUDAExecutionProvider"
 _DEVICE = ("cuda", 0)
 

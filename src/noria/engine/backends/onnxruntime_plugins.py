@@ -8,8 +8,6 @@ from noria._core.errors import EngineError
 from noria._native import OrtCall, OrtOperators
 from noria.engine.plugin_graph.plugins_in_runtime import DOMAIN, PluginCalls, WholeGraph
 
-__all__ = ["operators_for"]
-
 _TYPES = {
     getattr(TensorProto, name)
     for name in ("FLOAT", "FLOAT16", "DOUBLE", "BOOL", "INT8", "INT16", "INT32", "INT64",

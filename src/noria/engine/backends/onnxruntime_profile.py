@@ -13,8 +13,6 @@ import onnxruntime as ort
 from noria.engine.backends import RunOptions
 from noria.engine.backends.onnxruntime import session_options, worded
 
-__all__ = ["profile_nodes"]
-
 _SUFFIX = "_kernel_time"
 
 

@@ -27,8 +27,6 @@ from noria.network.tensor_spec import TensorSpec
 if TYPE_CHECKING:
     from noria.engine.plugin_graph.plugins_in_runtime import PluginCalls, WholeGraph
 
-__all__ = ["backend"]
-
 _NODE = (
     re.compile(r"ONNX node '<Node\((?P<op>\w+)\): (?P<node>[^>]*)>'"),
     re.compile(r"\[CPU\] (?P<op>\w+) node with name '(?P<node>[^']*)'"),

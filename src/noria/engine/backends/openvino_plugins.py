@@ -23,8 +23,6 @@ from noria.engine.plugin_graph.plugins_in_runtime import (
 )
 from noria.plugins.evaluate import evaluate
 
-__all__ = ["Operators", "grafted", "without_nodes"]
-
 _FLOAT, _INT32 = 1, 6  # others are converted by OpenVINO as it likes
 _END = "noria.end"
 

@@ -26,8 +26,6 @@ try:
 except ImportError:
     import tensorrt_rtx as trt
 
-__all__ = ["backend"]
-
 _MODULE = str(trt.__name__).split(".")[0]
 
 

@@ -11,8 +11,6 @@ from noria._core.errors import EngineError, PluginError
 from noria.plugins.context import ContextPlugin
 from noria.plugins.layer import EnginePlugin
 
-__all__ = ["PluginLives"]
-
 
 class PluginLives:
     """See module."""

@@ -14,8 +14,6 @@ from noria.plugins.library import load_once
 if TYPE_CHECKING:
     from noria.engine.plugin_graph.plugin_record import PluginRecord
 
-__all__ = ["changed_plugins", "code_of", "load_custom_plugins"]
-
 _OWN_CODE = Path(__file__).parents[2]
 
 

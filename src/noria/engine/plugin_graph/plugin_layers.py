@@ -25,8 +25,6 @@ from noria.plugins.layer import EnginePlugin
 from noria.plugins.nodes import Resolved, Shape, Views, has_plugins, resolve
 from noria.plugins.registry import PluginRegistry
 
-__all__ = ["BATCH", "PluginLayers", "Profiles", "build_plugins"]
-
 BATCH = "noria_batch"
 """Name of a free batch axis that the model leaves unnamed."""
 Profiles = Sequence[Mapping[str, tuple[Shape, Shape, Shape]]]

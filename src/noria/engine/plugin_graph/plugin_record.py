@@ -15,15 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from noria._core.errors import EngineError
 from noria.plugins.evaluate import checked_leaves, from_text, to_text
+from noria.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
 from noria.plugins.layer import EngineSpec, Ranges, SavedPlugin
-from noria.plugins.types import (
-    DataType,
-    PluginField,
-    PluginFieldCollection,
-    PluginFieldType,
-)
-
-__all__ = ["PluginRecord", "ProfileRecord", "record_of", "saved_of"]
+from noria.plugins.types import DataType
 
 Text = Annotated[str, Field(max_length=4096)]
 Name = Annotated[str, Field(min_length=1, max_length=4096)]

@@ -18,8 +18,6 @@ from noria.engine.plugin_graph.split_runner import CutRunner
 from noria.network.network import Network
 from noria.network.tensor_spec import TensorSpec
 
-__all__ = ["PluginTiming"]
-
 Bake = Callable[[Network], bytes]
 
 

@@ -26,17 +26,6 @@ from noria.plugins.context import ContextPlugin
 from noria.plugins.layer import EnginePlugin, EngineSpec
 from noria.plugins.memory import array_at
 
-__all__ = [
-    "DOMAIN",
-    "RUN",
-    "Lent",
-    "PluginCalls",
-    "PluginNode",
-    "WholeGraph",
-    "WholeRunner",
-    "whole_graph",
-]
-
 Array = npt.NDArray[Any]
 Shape = tuple[int, ...]
 Lent = tuple[int, Shape]

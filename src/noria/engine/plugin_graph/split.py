@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from noria._core.errors import EngineError
 
-__all__ = ["Cut", "Piece", "Stage", "cut", "upstream", "without_plugins"]
-
 _RANDOM = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial",
            "Bernoulli", "Dropout"}  # fmt: skip
 

@@ -36,8 +36,6 @@ from noria.plugins.drivers import load_engine_plugin, missing_creators
 from noria.plugins.layer import EnginePlugin
 from noria.plugins.registry import PluginRegistry
 
-__all__ = ["CutRunner", "compile_pieces", "load_plugins", "open_cut"]
-
 Array = npt.NDArray[Any]
 _OMITTED = np.empty(0, np.float32)
 

@@ -25,8 +25,6 @@ from types import MappingProxyType
 from noria._core.errors import EngineError
 from noria.engine.store import write_atomically
 
-__all__ = ["DEFAULT_HEADER", "MAX_TABLE_BYTES", "CalibrationTable", "table_header"]
-
 MAX_TABLE_BYTES = 64 * 2**20
 DEFAULT_HEADER = "TRT-100300-EntropyCalibration2"
 """What nvinfer and trtexec ask for: their calibrators are entropy-2, however scales were found."""

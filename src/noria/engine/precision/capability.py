@@ -14,8 +14,6 @@ from noria._core.errors import EngineError
 from noria.engine.backends import get_backend
 from noria.engine.machine import cpu_flags
 
-__all__ = ["exact_int8", "fast_fp16", "slow_int8", "unsigned_int8", "weight_bits"]
-
 _GPU = frozenset({"onnxruntime-cuda", "tensorrt"})
 # Instructions that add products of bytes in 32 bits. Without them sums are kept in 16 bits.
 _BYTE_PRODUCTS = frozenset({"avx512_vnni", "avx_vnni", "amx_int8", "asimddp", "i8mm"})

@@ -14,8 +14,6 @@ from noria._core.notices import Notice
 from noria.engine.plan_header import Precision
 from noria.engine.precision.capability import fast_fp16, slow_int8
 
-__all__ = ["choose"]
-
 _NAMES = {"fp32": "FP32", "fp16": "FP16", "bf16": "BF16", "int8": "INT8", "best": "INT8 and FP16"}
 
 

@@ -21,8 +21,6 @@ from noria.engine.precision.prepare import Proto, prepare
 from noria.engine.store import write_atomically
 from noria.network.network import Network
 
-__all__ = ["ActivationRunner", "Collector"]
-
 _STATE_VERSION = 1
 _MAX_STATE_BYTES = 2**31
 

@@ -25,18 +25,6 @@ from noria.network.network import Network
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
 
-__all__ = [
-    "ExportPrecision",
-    "Exported",
-    "activation_names",
-    "as_network",
-    "export",
-    "export_of",
-    "export_onnx",
-    "with_outputs",
-    "write_onnx",
-]
-
 ExportPrecision = Literal["fp32", "fp16", "bf16", "int8", "best"]
 
 # Convolutions know BF16 from opset 22 on, Q/DQ pairs FP16 from 19 on.

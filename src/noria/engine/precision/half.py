@@ -16,8 +16,6 @@ import numpy as np
 from noria.engine.precision.prepare import Proto, captured_names
 from noria.network.fresh import fresh
 
-__all__ = ["LARGEST_FP16", "HalfReport", "Kind", "to_half"]
-
 Kind = Literal["fp16", "bf16"]
 LARGEST_FP16 = 65504.0
 _SMALLEST_FP16 = 2.0**-25  # what is smaller becomes 0

@@ -9,8 +9,6 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BINS", "METHODS", "Histogram", "Method", "clip_at"]
-
 BINS = 4096
 LEVELS = 128  # of a symmetric byte: 0 to 127
 METHODS = ("entropy", "minmax", "percentile")

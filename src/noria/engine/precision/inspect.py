@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from noria.network.network import Network
 
-__all__ = ["LayerPrecision", "graph_precision", "layer_table"]
-
 _PAIRS = ("QuantizeLinear", "DequantizeLinear")
 # Operators that compute on whole numbers by themselves.
 _INTEGER = ("QLinearConv", "QLinearMatMul", "ConvInteger", "MatMulInteger")

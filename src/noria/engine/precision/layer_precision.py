@@ -9,8 +9,6 @@ from noria._core.errors import ConfigError
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
 
-__all__ = ["dla_layers", "fp32_line", "layer_precisions"]
-
 _PRECISIONS = ("fp32", "fp16", "int8")
 _DEVICES = ("gpu", "dla")
 

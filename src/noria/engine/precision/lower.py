@@ -18,8 +18,6 @@ from noria.engine.precision.explicit import export, with_outputs
 from noria.engine.precision.rules import PrecisionRules
 from noria.network.network import Network
 
-__all__ = ["Lowered", "lower", "lower_or_fp32", "tuned_precisions"]
-
 
 @dataclass(frozen=True, slots=True)
 class Lowered:

@@ -13,8 +13,6 @@ from noria.network.fresh import fresh
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
 
-__all__ = ["as_text", "cast_outputs", "output_types"]
-
 _TYPES = ("fp32", "fp16", "int32", "int8")
 _FORMATS = ("chw", "chw2", "chw4", "hwc8", "chw16", "chw32")
 

@@ -11,15 +11,6 @@ import numpy as np
 from noria._core.errors import ModelError
 from noria.network.fresh import fresh
 
-__all__ = [
-    "Proto",
-    "captured_names",
-    "fold_batch_norms",
-    "opset_of",
-    "prepare",
-    "sort_nodes",
-]
-
 Proto = Any  # onnx.ModelProto, which has no types
 
 

@@ -20,8 +20,6 @@ from noria._core.errors import EngineError
 from noria.engine.precision.prepare import Proto, sort_nodes
 from noria.network.fresh import fresh
 
-__all__ = ["MIN_OPSET", "WEIGHTED", "Layout", "QdqReport", "to_qdq"]
-
 MIN_OPSET = 13  # scales per channel
 WEIGHTED = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 _WEIGHT_INPUT = 1

@@ -22,17 +22,6 @@ from noria.engine.precision.outputs import as_text, output_types
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
 
-__all__ = [
-    "MODES",
-    "Decided",
-    "PrecisionRules",
-    "decide",
-    "for_export",
-    "rules_of",
-    "why_no_table",
-    "why_wrong_here",
-]
-
 MODES: Mapping[NetworkMode, Precision] = {
     NetworkMode.FP32: "fp32",
     NetworkMode.INT8: "int8",

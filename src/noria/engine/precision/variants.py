@@ -10,8 +10,6 @@ from noria.engine.precision.prepare import captured_names, fold_batch_norms, pre
 from noria.engine.precision.qdq import MIN_OPSET, to_qdq
 from noria.network.network import Network
 
-__all__ = ["Variants"]
-
 
 class Variants:
     """Quantises once; a variant takes the FP32 inputs of layers that are kept.

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["NOISE_DB", "difference", "noise_db", "too_noisy"]
-
 NOISE_DB = {"fp16": 30.0, "bf16": 15.0, "int8": 12.0, "best": 12.0}
 """Least signal to noise of a runtime that computes the same graph as the reference: what rounding
 in FP16, or to other INT8 values now and then, explains."""

@@ -6,8 +6,6 @@ import threading
 from collections.abc import Callable
 from time import perf_counter
 
-__all__ = ["measure"]
-
 
 def measure(
     run: Callable[[], object], *, streams: int, window_s: float, at_least: int

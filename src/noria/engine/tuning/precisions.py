@@ -20,8 +20,6 @@ from noria.engine.tuning.tune import Progress, TuneOptions, Version, tune
 from noria.network.network import Network
 from noria.network.tensor_spec import TensorSpec
 
-__all__ = ["TunedPrecision", "tune_precisions"]
-
 
 @dataclass(slots=True)
 class TunedPrecision:

@@ -18,8 +18,6 @@ import numpy.typing as npt
 
 from noria.engine.tuning.worker import SIZES, receive, send
 
-__all__ = ["Crashed", "Hung", "Refused", "Worker"]
-
 Arrays = dict[str, npt.NDArray[Any]]
 
 

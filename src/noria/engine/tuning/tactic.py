@@ -10,8 +10,6 @@ from typing import Literal, get_args
 from noria._core.errors import EngineError
 from noria.engine.backends import BACKENDS, DEFAULT_BACKEND, Optimization, RunOptions
 
-__all__ = ["HALVES", "Objective", "Tactic", "candidates"]
-
 Objective = Literal["throughput", "latency"]
 """What is to be best: items per second with as many runs at once as it takes, or the time of one
 run that is alone."""

@@ -21,8 +21,6 @@ from noria.engine.plan_header import TacticRecord
 from noria.engine.store import write_atomically
 from noria.network.tensor_spec import TensorSpec
 
-__all__ = ["TimingCache", "TimingEntry", "default_folder", "question"]
-
 _VERSION = 1  # of what is measured, and how: raised when old times do not compare any more
 _MAX_BYTES = 1 << 20
 

@@ -30,8 +30,6 @@ from noria.engine.tuning.tactic import Objective, Tactic, candidates
 from noria.engine.tuning.timing_cache import TimingCache, TimingEntry, question
 from noria.network.tensor_spec import TensorSpec
 
-__all__ = ["DEFAULT_BUDGET_S", "Progress", "TuneOptions", "Tuning", "Version", "tune"]
-
 DEFAULT_BUDGET_S = 60.0
 
 Progress = Callable[[int, int, str], None]

@@ -22,8 +22,6 @@ import numpy.typing as npt
 
 from noria.engine.tuning.measure import measure
 
-__all__ = ["SIZES", "main", "receive", "send"]
-
 SIZES = struct.Struct("<QQQ")
 Arrays = Mapping[str, npt.NDArray[Any]]
 

@@ -15,8 +15,6 @@ from noria.infer.parsers.scan import best_class
 from noria.meta.detections import Detections, FloatArray, IntArray
 from noria.meta.layers import DetectionParams, NetworkInfo
 
-__all__ = ["HEADS"]
-
 
 def _anchors(text: str) -> FloatArray:
     """(A, 2) float32 widths and heights from a list as in a Darknet cfg."""

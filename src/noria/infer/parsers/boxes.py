@@ -10,18 +10,6 @@ import numpy.typing as npt
 from noria.meta.detections import Detections, FloatArray, IntArray
 from noria.meta.layers import DetectionParams
 
-__all__ = [
-    "NOT_EMPTY",
-    "box_planes",
-    "class_numbers",
-    "clipped_corners",
-    "column_thresholds",
-    "first_threshold",
-    "pack",
-    "sigmoid",
-]
-
-
 NOT_EMPTY = float(np.finfo(np.float32).smallest_subnormal)
 """`smallest` that drops boxes without area and nothing else."""
 

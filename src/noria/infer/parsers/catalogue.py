@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from noria.engine.session import TensorSpec
 from noria.infer.parsers import (
     anchors,
     classifiers,
@@ -26,21 +25,7 @@ from noria.meta.layers import (
     NetworkInfo,
     SegmentationParser,
 )
-
-__all__ = [
-    "HEADS",
-    "INSTANCE_HEADS",
-    "SEGMENTATION_HEADS",
-    "WELL_KNOWN",
-    "WELL_KNOWN_CLASSIFIERS",
-    "WELL_KNOWN_INSTANCES",
-    "WELL_KNOWN_SEGMENTATIONS",
-    "advice",
-    "better_than",
-    "builtin_parser",
-    "renaming",
-    "suggest",
-]
+from noria.network.tensor_spec import TensorSpec
 
 HEADS: tuple[Head, ...] = (
     *yolo.HEADS,

@@ -20,8 +20,6 @@ from noria.meta.layers import (
     NetworkInfo,
 )
 
-__all__ = ["PARSERS", "SUMMARIES"]
-
 Layers = Mapping[str, Layer]
 
 _VEHICLES = ("coupe1", "largevehicle1", "sedan1", "suv1", "truck1", "van1")

@@ -12,8 +12,6 @@ from noria.infer.parsers.scan import to_float32
 from noria.meta.detections import Detections, FloatArray
 from noria.meta.layers import DetectionParams, Layer, NetworkInfo
 
-__all__ = ["RESNET", "parse_coverage_bbox"]
-
 _NORM = np.float32(35.0)
 
 

@@ -13,8 +13,6 @@ from noria.infer.parsers.scan import best_class
 from noria.meta.detections import Detections, FloatArray
 from noria.meta.layers import DetectionParams, NetworkInfo
 
-__all__ = ["HEADS"]
-
 _DDETR_LIMIT = 200
 _RTDETR_LIMIT = 100
 

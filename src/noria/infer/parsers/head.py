@@ -25,20 +25,6 @@ from noria.meta.layers import (
     SegmentationParams,
 )
 
-__all__ = [
-    "AnyHead",
-    "Decode",
-    "Dims",
-    "Head",
-    "InstanceHead",
-    "LayerLike",
-    "Layout",
-    "Out",
-    "SegmentationHead",
-    "Unfit",
-    "layers_text",
-]
-
 Dims = Mapping[str, int]
 Arrays = Sequence[npt.NDArray[Any]]
 HeadParams = DetectionParams | SegmentationParams

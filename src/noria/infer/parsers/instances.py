@@ -21,8 +21,6 @@ from noria.infer.parsers.suppress import suppressed
 from noria.meta.detections import Detections, FloatArray
 from noria.meta.layers import DetectionParams, NetworkInfo
 
-__all__ = ["HEADS"]
-
 _RAW_IOU = 0.45
 _RAW_LIMIT = 300
 

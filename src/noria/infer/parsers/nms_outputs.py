@@ -20,8 +20,6 @@ from noria.infer.parsers.head import Arrays, Head, Layout, Out, Unfit
 from noria.meta.detections import Detections, FloatArray, IntArray
 from noria.meta.layers import DetectionParams, NetworkInfo
 
-__all__ = ["HEADS"]
-
 _BATCHED_NMS_LIMIT = 201
 _SSD_TLT_ROWS = 200
 

@@ -19,8 +19,6 @@ from noria.infer.parsers.suppress import suppressed
 from noria.meta.detections import Detections, FloatArray
 from noria.meta.layers import DetectionParams, NetworkInfo
 
-__all__ = ["HEADS"]
-
 _FRCNN_SCALE = np.array([10, 10, 5, 5], np.float32)
 _ORIGINAL_IOU = 0.5
 _ORIGINAL_LIMIT = 200

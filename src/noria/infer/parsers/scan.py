@@ -10,8 +10,6 @@ import numpy.typing as npt
 from noria import _native
 from noria.meta.detections import FloatArray, IntArray
 
-__all__ = ["best_class", "to_float32"]
-
 _NO_OBJECTNESS = np.empty(0, np.float32)
 
 

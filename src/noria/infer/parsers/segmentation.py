@@ -10,8 +10,6 @@ from noria.infer.segment import class_map
 from noria.meta.detections import IntArray
 from noria.meta.layers import NetworkInfo, Segmentation, SegmentationParams
 
-__all__ = ["HEADS"]
-
 
 def _classes(values: npt.NDArray[np.generic], params: SegmentationParams) -> IntArray:
     """Class numbers as int32, -1 where there is no such class."""

@@ -12,8 +12,6 @@ from noria.infer.parsers.scan import best_class
 from noria.meta.detections import Detections
 from noria.meta.layers import DetectionParams, NetworkInfo
 
-__all__ = ["HEADS"]
-
 
 def _boxes_scores(
     arrays: Arrays,

@@ -9,8 +9,6 @@ import numpy.typing as npt
 
 from noria.meta.detections import Detections
 
-__all__ = ["suppressed"]
-
 
 def suppressed(found: Detections, iou: float) -> npt.NDArray[Any]:
     """Indices that survive, best first: a box goes when a kept one of its class overlaps > `iou`.

@@ -12,8 +12,6 @@ from noria.infer.parsers.scan import best_class
 from noria.meta.detections import Detections, FloatArray, IntArray
 from noria.meta.layers import DetectionParams, NetworkInfo
 
-__all__ = ["HEADS", "yolox_candidates"]
-
 _HALF = np.float32(0.5)
 
 

@@ -32,8 +32,6 @@ from noria.meta import (
 if TYPE_CHECKING:
     from noria.config import ModelConfig
 
-__all__ = ["ClassifierPostprocessor", "attach_cached"]
-
 FULL_FRAME_CLASS = -1
 _FULL_FRAME_STYLES = {FULL_FRAME_CLASS: ClassStyle(border_width=6)}
 

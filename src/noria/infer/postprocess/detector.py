@@ -19,8 +19,6 @@ from noria.meta import BoxParser, DetectionParams, Detections, FrameMeta, Layer,
 if TYPE_CHECKING:
     from noria.config import ModelConfig
 
-__all__ = ["DetectorPostprocessor"]
-
 
 class DetectorPostprocessor:
     """Turns outputs into objects of their frames.

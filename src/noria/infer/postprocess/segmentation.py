@@ -19,8 +19,6 @@ from noria.meta.layers import SegmentationParser
 if TYPE_CHECKING:
     from noria.config import ModelConfig
 
-__all__ = ["SegmentationPostprocessor"]
-
 
 class SegmentationPostprocessor:
     """Turns outputs into class maps of frames, objects or regions."""

@@ -14,8 +14,6 @@ from noria._core.notices import Level, Notice, note_once
 from noria.media.frame import Frame
 from noria.meta import FrameMeta
 
-__all__ = ["Sink", "make_folder", "renamed_to", "write_error"]
-
 
 class Sink(ABC):
     """Takes frames in order, from one thread.

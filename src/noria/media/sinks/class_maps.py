@@ -17,8 +17,6 @@ from noria.media.sinks.files import write_file
 from noria.media.sinks.naming import FrameNames
 from noria.meta import FrameMeta, SegmentationMeta
 
-__all__ = ["ClassMapSink", "frame_class_map", "palette"]
-
 NONE_8, NONE_16 = 255, 65535
 _NONE_COLOR = (224, 224, 192)
 

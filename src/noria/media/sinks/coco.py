@@ -19,8 +19,6 @@ from noria.media.sources.images import IMAGE_SUFFIXES
 from noria.meta import UNTRACKED_OBJECT_ID, ClassifierMeta, FrameMeta
 from noria.meta.masks import object_mask, rle_encode
 
-__all__ = ["CocoSink"]
-
 _HEAD = b'{"info":{"description":"Detections by Noria"},"licenses":[],\n"annotations":[\n'
 _ANNOTATION = (
     '{"id":%d,"image_id":%d,"category_id":%d,"bbox":[%.3f,%.3f,%.3f,%.3f],'

@@ -23,16 +23,6 @@ from noria.meta import (
 )
 from noria.meta.masks import object_mask, rle_encode
 
-__all__ = [
-    "classifier_dicts",
-    "is_plain",
-    "object_extras",
-    "places_of",
-    "segmentation_dict",
-    "text_beyond_label",
-    "to_json",
-]
-
 _ALL_ONES = b"\xff"  # of -1 and of UNTRACKED_OBJECT_ID, whatever the width
 
 

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from noria._core.errors import MediaError
 
-__all__ = ["create", "write_all", "write_file"]
-
 
 def create(path: Path, name: str) -> int:
     """Open `path` for writing, empty; returns the descriptor.

@@ -15,8 +15,6 @@ from noria.media.sinks.files import write_file
 from noria.media.sinks.naming import FrameNames
 from noria.meta import FrameMeta
 
-__all__ = ["PICTURE_SUFFIXES", "ImageSink", "encode_image"]
-
 PICTURE_SUFFIXES = {".jpg": "JPEG", ".jpeg": "JPEG", ".png": "PNG"}
 _NUMBER = re.compile(r"%0?\d*d")
 JPEG_QUALITY = 92

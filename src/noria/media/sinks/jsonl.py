@@ -19,8 +19,6 @@ from noria.media.sinks.files import create, write_all
 from noria.media.sinks.objects import Components, Rows, finite_rows, label_of
 from noria.meta import FrameMeta
 
-__all__ = ["JsonLinesSink", "LineWriter", "standard_output_is"]
-
 # Thousandths of a pixel, millionths of confidence: finer than any detector, and short lines.
 _NUMBERS = '%.6f,"left":%.3f,"top":%.3f,"width":%.3f,"height":%.3f'
 

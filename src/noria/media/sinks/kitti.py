@@ -15,8 +15,6 @@ from noria.media.sinks.naming import FrameNames
 from noria.media.sinks.objects import Rows, finite_rows, label_of
 from noria.meta import UNTRACKED_OBJECT_ID, FrameMeta
 
-__all__ = ["KittiSink", "KittiTrackSink", "kitti_text", "kitti_track_text"]
-
 # What a picture cannot tell is zero: truncation, occlusion, angle, 3-D size, place and rotation.
 _BOX = "%.2f %.2f %.2f %.2f 0.00 0.00 0.00 0.00 0.00 0.00 0.00 %.6f\n"
 _LINE = f"%s 0.00 0 0.00 {_BOX}"

@@ -8,18 +8,9 @@ from pathlib import Path
 from typing import Protocol
 
 from noria._core.errors import MediaError
+from noria._core.urls import url_scheme
 from noria.media.frame import Frame
-from noria.media.names import url_scheme
 from noria.media.sources.images import IMAGE_SUFFIXES
-
-__all__ = [
-    "FrameNames",
-    "HasName",
-    "check_placeholders",
-    "expand_sink_path",
-    "has_placeholder",
-    "source_labels",
-]
 
 MAX_LABEL = 60  # a file name may have 255 bytes, and more is added to it
 _PLACEHOLDER = re.compile(r"\{(source|id)\}")

@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from noria.meta import FrameMeta
 
-__all__ = ["Components", "Rows", "finite_rows", "label_of"]
-
 
 @dataclass(slots=True)
 class Rows:

@@ -17,8 +17,6 @@ from noria.media.sinks.files import create
 from noria.meta import FrameMeta
 from noria.meta.table import arrow_schema, to_arrow
 
-__all__ = ["ArrowSink", "ParquetSink"]
-
 MAX_FRAMES, MAX_ROWS = 1024, 16384  # held before they are written: a few MB
 
 

@@ -14,8 +14,6 @@ from noria.media.sinks.base import Sink, make_folder, renamed_to, write_error
 from noria.media.sinks.files import create
 from noria.meta import FrameMeta
 
-__all__ = ["VIDEO_FORMATS", "VideoSink"]
-
 VIDEO_FORMATS = {".mp4": "mp4", ".m4v": "mp4", ".mov": "mov", ".mkv": "matroska"}
 _ENCODERS = ("libx264", "libopenh264", "h264")
 _TIME_BASE = Fraction(1, 90_000)  # fine enough for any frame rate, exact for the usual ones

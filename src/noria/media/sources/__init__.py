@@ -11,7 +11,8 @@ from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 from noria._core.errors import MediaError
-from noria.media.names import nearest_file, url_name, url_scheme
+from noria._core.urls import url_name, url_scheme
+from noria.media.names import nearest_file
 from noria.media.sources.arrays import ArraySource, as_frame
 from noria.media.sources.base import Source
 from noria.media.sources.images import IMAGE_SUFFIXES, ImageSource, natural_key

@@ -13,8 +13,6 @@ from noria._core.errors import MediaError
 from noria.media.frame import Frame, PixelFormat
 from noria.media.sources.base import Source
 
-__all__ = ["ArraySource", "as_frame"]
-
 _STEP_FPS = 25.0
 _FORMATS = (PixelFormat.BGR, PixelFormat.RGB, PixelFormat.GRAY)
 

@@ -11,8 +11,6 @@ from typing import Self
 from noria._core.notices import Level, Notice, note_once
 from noria.media.frame import Frame
 
-__all__ = ["Source"]
-
 
 class Source(ABC):
     """A sequence of frames, read once from start to end.

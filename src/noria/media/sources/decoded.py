@@ -12,8 +12,6 @@ from noria.media.frame import Frame
 from noria.media.pixels import FrameReader
 from noria.media.sources.base import Source
 
-__all__ = ["DecodedSource", "Timeline", "pick_stream", "reason_of"]
-
 DEFAULT_FPS = 25.0
 MAX_ERRORS_IN_A_ROW = 250  # a stream that gives nothing but errors is not worth waiting for
 

@@ -9,8 +9,6 @@ from noria._core.notices import Notice
 from noria.media.frame import Frame
 from noria.media.sources.base import Source
 
-__all__ = ["FailedSource"]
-
 
 class FailedSource(Source):
     """Fails with `error` as soon as it is read, so that it is reported like any that breaks off.

@@ -13,8 +13,6 @@ from typing import Any
 from noria._core.errors import MediaError
 from noria.media.sources.decoded import reason_of
 
-__all__ = ["Connect", "Feed", "Lost", "PipeFile"]
-
 MAX_WAITING = 8  # packets; a slow reader holds the peer back, as without a thread
 GRACE_S = 0.5  # FFmpeg's own time-outs come first: they say more
 

@@ -15,8 +15,6 @@ from noria.media.frame import Frame, PixelFormat, Plane
 from noria.media.names import sniff
 from noria.media.sources.base import Source
 
-__all__ = ["IMAGE_SUFFIXES", "ImageSource", "natural_key", "read_image"]
-
 IMAGE_SUFFIXES = frozenset(
     f".{name}"
     for name in (

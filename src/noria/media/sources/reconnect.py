@@ -8,8 +8,6 @@ from time import monotonic
 
 from noria._core.notices import Notice
 
-__all__ = ["AWAY", "Losses", "ReconnectPolicy"]
-
 MAX_TOLD = 20  # losses with a notice of their own
 AWAY = "is not back yet"  # in the notice of a loss for as long as it lasts
 

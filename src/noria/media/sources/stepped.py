@@ -8,8 +8,6 @@ from dataclasses import replace
 from noria.media.frame import Frame
 from noria.media.sources.base import Source
 
-__all__ = ["SteppedSource"]
-
 
 class SteppedSource(Source):
     """Frames of another source: one of every `step`, without end if it loops.

@@ -11,8 +11,6 @@ from noria.media.sources.decoded import DecodedSource, pick_stream
 from noria.media.sources.feed import Connect, Feed, Lost, PipeFile
 from noria.media.sources.reconnect import Losses, ReconnectPolicy
 
-__all__ = ["StreamSource", "pipe_opener", "url_opener"]
-
 OpenContainer = Callable[[Feed], Any]
 
 

@@ -10,8 +10,6 @@ from noria._core.errors import MediaError
 from noria.media.names import sniff
 from noria.media.sources.decoded import DecodedSource, pick_stream, reason_of
 
-__all__ = ["VideoSource"]
-
 _WHOLE = 0.9  # of the frames that a length promises: rates vary, and sound may be longer
 
 

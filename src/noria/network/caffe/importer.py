@@ -18,8 +18,6 @@ from noria.network.model_bytes import foreign, read_model_file, sha256_of
 from noria.network.network import Network
 from noria.network.plugin_maker import PluginMaker, handed_over
 
-__all__ = ["network_from_caffe", "network_from_caffe_bytes"]
-
 _TEXT = "a Caffe network text (prototxt)"
 _MAX_TEXT_BYTES = 64 * 2**20
 _MAX_SIDE = 2**16

@@ -13,8 +13,6 @@ from noria.network.caffe.weights import WeightBlob
 from noria.network.graph_builder import Blob, GraphBuilder, Shape, shape_text
 from noria.network.layer_nodes import LayerNodes
 
-__all__ = ["Lower", "Lowering"]
-
 
 class Lowering(LayerNodes):
     """One layer on its way into the graph.

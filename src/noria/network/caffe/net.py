@@ -8,8 +8,6 @@ from noria._core.errors import ModelError
 from noria.network.caffe.prototxt import Message, Scalar
 from noria.network.caffe.reading import Fields
 
-__all__ = ["Layer", "Net", "read_net"]
-
 _V1_TYPES = {
     "ABSVAL": "AbsVal",
     "ARGMAX": "ArgMax",

@@ -17,8 +17,6 @@ from noria.network.caffe.reading import Fields
 from noria.network.graph_builder import BATCH, PLUGIN_DOMAIN, Blob, GraphBuilder
 from noria.network.plugin_maker import PluginMaker
 
-__all__ = ["by_picture", "factory_layer", "registered_layer"]
-
 _AXES = 3
 _SUFFIXES = ("", "_TRT")
 """A layer of type Normalize is computed by the plugin Normalize_TRT."""

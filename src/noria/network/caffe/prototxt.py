@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 
 from noria._core.errors import ModelError
 
-__all__ = ["Message", "Scalar", "read_prototxt"]
-
 MAX_DEPTH = 50
 _TOKEN = re.compile(
     r"""(?P<blank>[ \t\r\f\v]+|\#[^\n]*)

@@ -8,9 +8,6 @@ from collections.abc import Iterable
 from noria._core.errors import ModelError
 from noria.network.caffe.prototxt import Message, Scalar
 
-__all__ = ["Fields"]
-
-
 # They say how to train, or which library computes: nothing about the result.
 _NO_EFFECT = frozenset(
     [

@@ -14,8 +14,6 @@ from noria._core.errors import ModelError
 from noria.network.model_bytes import foreign
 from noria.network.wire import WireError, doubles, fields, floats, signed, text, varints
 
-__all__ = ["WeightBlob", "read_caffemodel"]
-
 WHAT = "a Caffe model (caffemodel)"
 # Field numbers of NetParameter, LayerParameter, V1LayerParameter, BlobProto.
 _NET_V1_LAYERS, _NET_LAYER = 2, 100

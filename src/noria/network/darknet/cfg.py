@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 
 from noria._core.errors import ModelError
 
-__all__ = ["Section", "read_cfg"]
-
 MAX_SECTIONS = 10_000
 
 

@@ -15,8 +15,6 @@ from noria.network.graph_builder import BATCH, Blob, GraphBuilder
 from noria.network.model_bytes import foreign, read_model_file, sha256_of
 from noria.network.network import Network
 
-__all__ = ["network_from_darknet", "network_from_darknet_bytes"]
-
 _TEXT = "a Darknet network text (.cfg)"
 _MAX_TEXT_BYTES = 16 * 2**20
 _MAX_SIDE = 2**16

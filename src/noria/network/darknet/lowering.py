@@ -12,8 +12,6 @@ from noria.network.darknet.weights import Weights
 from noria.network.graph_builder import Blob, GraphBuilder
 from noria.network.layer_nodes import LayerNodes
 
-__all__ = ["Lower", "Lowering", "activate"]
-
 
 class Lowering(LayerNodes):
     """One layer on its way into the graph.

@@ -12,8 +12,6 @@ from noria._core.errors import ModelError
 from noria.network.model_bytes import foreign
 from noria.network.sniff import HEAD_BYTES, looks_like
 
-__all__ = ["WHAT", "Weights"]
-
 WHAT = "Darknet weights"
 _FIX = "are the .cfg and the .weights of one model?"
 

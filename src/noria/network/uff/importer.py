@@ -20,8 +20,6 @@ from noria.network.uff.proto import WHAT, Node, Uff, read_uff
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["PluginMaker", "network_from_uff", "network_from_uff_bytes"]
-
 InputOrder = Literal["NCHW", "NHWC", "NC"]
 _MAX_SIDE = 2**16
 

@@ -17,8 +17,6 @@ from noria.network.graph_builder import BATCH, Blob, GraphBuilder, Shape, shape_
 from noria.network.layer_nodes import LayerNodes
 from noria.network.uff.proto import Node
 
-__all__ = ["Lower", "Lowering", "Turns", "permutation"]
-
 _INCREMENT = 2**31 - 1  # "and the axes after it, rising": stands for the spatial ones
 _MAX_FOLD = 2**20  # elements of constants that are computed here rather than by the runtime
 

@@ -16,8 +16,6 @@ import numpy.typing as npt
 from noria.network.model_bytes import foreign
 from noria.network.wire import VARINT, WireError, doubles, fields, number, signed, text, varints
 
-__all__ = ["DTYPES", "Node", "Uff", "read_uff"]
-
 WHAT = "a UFF model"
 _GRAPHS, _REFERENCED = 4, 5
 _GRAPH_NODES = 2

@@ -20,7 +20,7 @@ _FAMILIES = (
     "batched_nms",
     "priors",
     "elementwise",
-    "moves",
+    "data_movement",
     "roi",
     "proposals",
     "mask_rcnn",

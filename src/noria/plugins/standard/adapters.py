@@ -14,17 +14,16 @@ from noria._core.errors import ModelError
 from noria.plugins.base import IPluginV2, IPluginV2DynamicExt, IPluginV2Ext, IPluginV2IOExt
 from noria.plugins.calls import none_in_scripts
 from noria.plugins.creators import IPluginCreator, IPluginCreatorV3One
+from noria.plugins.dims import Dims
 from noria.plugins.expressions import DimsExprs, IExprBuilder
+from noria.plugins.field_data import PluginField, PluginFieldCollection
 from noria.plugins.memory import array_at
 from noria.plugins.standard.decompose import Decomposition
 from noria.plugins.standard.fields import Given
 from noria.plugins.standard.layer import Layer, Shape, expressions, extents
 from noria.plugins.types import (
     DataType,
-    Dims,
     DynamicPluginTensorDesc,
-    PluginField,
-    PluginFieldCollection,
     PluginTensorDesc,
     TensorFormat,
     TensorRTPhase,
@@ -35,8 +34,6 @@ from noria.plugins.v3 import (
     IPluginV3OneCore,
     IPluginV3OneRuntime,
 )
-
-__all__ = ["StandardPlugin", "creator_of"]
 
 Tensor = tuple[tuple[int, ...], DataType]
 """Shape without the batch, and type."""

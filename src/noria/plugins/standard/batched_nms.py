@@ -12,8 +12,6 @@ from noria.plugins.standard.layer import Array, Extent, Interface, Layer, Scalar
 from noria.plugins.standard.maths.nms import Kept, PlusOne, batched_nms
 from noria.plugins.standard.maths.ssd import CODES, decode
 
-__all__ = ["LAYERS"]
-
 _MAX_TOP = 4096
 
 

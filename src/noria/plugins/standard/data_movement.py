@@ -15,8 +15,6 @@ from noria.plugins.standard.decompose import Decomposition
 from noria.plugins.standard.fields import integer, integers, number, text
 from noria.plugins.standard.layer import Array, Extent, Interface, Layer, Shape
 
-__all__ = ["LAYERS"]
-
 
 class ResizeNearest(Layer):
     """out(y, x) = in(floor(y / scale), floor(x / scale))."""

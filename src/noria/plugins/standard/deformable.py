@@ -14,8 +14,6 @@ from noria import _native
 from noria.plugins.standard.fields import integer, integers
 from noria.plugins.standard.layer import Array, Extent, Interface, Layer, Shape
 
-__all__ = ["LAYERS"]
-
 
 class MultiscaleDeformableAttention(Layer):
     """Weighted sums of bilinear samples of several maps, 0 outside, for each query and head."""

@@ -19,8 +19,6 @@ from noria.plugins.standard.layer import (
 )
 from noria.plugins.standard.maths.nms import Kept, efficient_nms
 
-__all__ = ["LAYERS"]
-
 _FIX = "boxes are [batch, boxes, 1, 4] or [batch, boxes, classes, 4], or without the 1"
 
 

@@ -16,8 +16,6 @@ from noria.plugins.standard.decompose import Decomposition
 from noria.plugins.standard.fields import floats, integer, number
 from noria.plugins.standard.layer import Array, Interface, Layer, Shape
 
-__all__ = ["LAYERS"]
-
 
 class LReLU(Layer):
     """x below 0 times `negSlope`."""

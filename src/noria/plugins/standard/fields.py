@@ -15,9 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from noria._core.errors import ModelError
-from noria.plugins.types import PluginField, PluginFieldCollection, PluginFieldType
-
-__all__ = ["REQUIRED", "Field", "Given", "floats", "integer", "integers", "number", "text"]
+from noria.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
 
 Kind = Literal["number", "integer", "numbers", "integers", "text"]
 

@@ -20,18 +20,6 @@ from noria.plugins.standard.decompose import Decomposition
 from noria.plugins.standard.fields import Field, Given
 from noria.plugins.types import DataType, DimensionOperation
 
-__all__ = [
-    "Array",
-    "Extent",
-    "Interface",
-    "Layer",
-    "ScalarCount",
-    "Shape",
-    "Symbol",
-    "extents",
-    "smaller",
-]
-
 Array = npt.NDArray[Any]
 Interface = Literal["V2", "V2Ext", "IOExt", "Dyn", "V3"]
 

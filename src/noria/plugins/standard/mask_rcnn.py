@@ -17,8 +17,6 @@ from noria.plugins.standard.maths.boxes import decode_pixels, decode_unit, desce
 from noria.plugins.standard.maths.nms import greedy_nms
 from noria.plugins.standard.proposals import MIN_SCORE
 
-__all__ = ["LAYERS"]
-
 
 class _Detections(Layer):
     """The best class of each region, suppressed class by class: y1, x1, y2, x2, class, score. Class

@@ -14,8 +14,6 @@ from pathlib import Path
 from noria.plugins.standard import standard_layers
 from noria.plugins.standard.layer import Layer
 
-__all__ = ["page"]
-
 _CLASSES = {
     "V2": "IPluginV2",
     "V2Ext": "IPluginV2Ext",

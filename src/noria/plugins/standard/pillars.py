@@ -14,8 +14,6 @@ import numpy as np
 from noria.plugins.standard.fields import floats, integer, integers, number
 from noria.plugins.standard.layer import Array, Layer, Shape
 
-__all__ = ["LAYERS"]
-
 _CHANNELS = 64
 
 

@@ -16,8 +16,6 @@ from noria.plugins.standard.decompose import Decomposition
 from noria.plugins.standard.fields import floats, integer, integers, number
 from noria.plugins.standard.layer import Array, Interface, Layer, Shape
 
-__all__ = ["LAYERS"]
-
 _MAX_BOXES = 2**22  # of one layer; SSD 512 has 24,564 in all
 
 

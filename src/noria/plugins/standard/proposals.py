@@ -22,8 +22,6 @@ from noria.plugins.standard.maths.boxes import (
 from noria.plugins.standard.maths.nms import PlusOne, greedy_nms
 from noria.plugins.standard.maths.sampling import max_pool_regions
 
-__all__ = ["LAYERS", "MIN_SCORE"]
-
 MIN_SCORE = np.float32(0.01)
 """Below this the Mask R-CNN plugins take a row for empty, whatever the threshold says."""
 

@@ -20,8 +20,6 @@ from noria.plugins.standard.maths.sampling import (
     sample_regions,
 )
 
-__all__ = ["LAYERS"]
-
 
 class ROIAlign(Layer):
     """ONNX's RoiAlign: bins of regions, the mean or the largest of bilinear samples."""

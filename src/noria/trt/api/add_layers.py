@@ -35,8 +35,6 @@ from noria.trt.api.weights import as_array
 from noria.trt.layers.base import ILayer
 from noria.trt.release import Span, versioned
 
-__all__ = ["AddsLayers"]
-
 Layer = TypeVar("Layer", bound=ILayer)
 
 _OLD = Span(removed=(10, 0), deprecated=(8, 0), instead="the method that ends in _nd")

@@ -21,8 +21,6 @@ from noria.trt.api.enums import (
 from noria.trt.api.tensor import ITensor
 from noria.trt.release import Span, versioned
 
-__all__ = ["AddsTransformer"]
-
 
 @versioned(
     {

@@ -8,8 +8,6 @@ import numpy as np
 
 from noria._core.errors import EngineError
 
-__all__ = ["AddressError", "address_of"]
-
 
 class AddressError(EngineError, TypeError):
     """Something was given in an address's place; TensorRT raises a TypeError for it."""

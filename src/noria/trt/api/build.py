@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from noria.trt.api.config import IBuilderConfig
     from noria.trt.api.network import INetworkDefinition
 
-__all__ = ["build_plan"]
-
 MAX_BATCH = 1024
 
 

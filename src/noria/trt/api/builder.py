@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from noria.engine.plan import Plan
     from noria.trt.api.engine import ICudaEngine
 
-__all__ = ["Builder"]
-
 _OLD = Span(removed=(8, 0))
 
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from noria.trt.api.record import ProfileRecord
     from noria.trt.lowering.graph import Lowered
 
-__all__ = ["table_of"]
-
 _ALGORITHMS: dict[str, tuple[str, Method]] = {
     "LEGACY_CALIBRATION": ("LegacyCalibration", "percentile"),
     "ENTROPY_CALIBRATION": ("EntropyCalibration", "entropy"),

@@ -9,14 +9,6 @@ from typing import Any
 
 from noria.trt.api.enums import CalibrationAlgoType
 
-__all__ = [
-    "IInt8Calibrator",
-    "IInt8EntropyCalibrator",
-    "IInt8EntropyCalibrator2",
-    "IInt8LegacyCalibrator",
-    "IInt8MinMaxCalibrator",
-]
-
 
 class IInt8Calibrator:
     """Base of all; subclasses call its `__init__`."""

@@ -23,8 +23,6 @@ from noria.trt.api.versioned_enums import from_mask, names_in
 from noria.trt.layers.base import ILayer
 from noria.trt.release import Span, generation, versioned
 
-__all__ = ["IBuilderConfig"]
-
 
 @versioned(
     {

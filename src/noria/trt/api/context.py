@@ -22,8 +22,6 @@ from noria.trt.api.strict import kept, setting
 from noria.trt.release import Span, versioned
 from noria.trt.shapes.info import Axes
 
-__all__ = ["IExecutionContext"]
-
 ALIGNMENT = 256
 
 

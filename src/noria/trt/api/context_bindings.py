@@ -15,8 +15,6 @@ from noria.trt.release import by_index, versioned
 if TYPE_CHECKING:
     from noria.trt.api.engine import ICudaEngine
 
-__all__ = ["ContextBindings"]
-
 
 @versioned(
     {

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from noria.trt.api.plugin_layers import IPluginV2Layer, IPluginV3Layer
     from noria.trt.layers.loops import IIfConditional, ILoop
 
-__all__ = ["AddsControl"]
-
 
 @versioned({"add_plugin_v3": Span(since=(10, 0)), "add_plugin": Span(since=(10, 6))})
 class AddsControl(LayerGraph):

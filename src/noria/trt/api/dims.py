@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-__all__ = ["Permutation"]
-
 _LENGTH = 8
 
 

@@ -30,8 +30,6 @@ from noria.trt.release import Span, generation, versioned
 from noria.trt.shapes.info import Axes
 from noria.trt.shapes.model import ModelShapes
 
-__all__ = ["Binding", "ICudaEngine", "open_engine"]
-
 
 @dataclass(frozen=True, slots=True)
 class Binding:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from noria.trt.api.engine import Binding
     from noria.trt.api.record import TrtRecord
 
-__all__ = ["EngineBindings"]
-
 
 @versioned(
     {

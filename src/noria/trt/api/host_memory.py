@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from noria.plugins.types import DataType
 
-__all__ = ["IHostMemory"]
-
 
 class IHostMemory(bytes):
     """Read-only bytes: `bytes(m)`, `len(m)`, slices, `file.write(m)` and any buffer consumer.

@@ -12,8 +12,6 @@ from noria.trt.api.strict import Strict, kept
 if TYPE_CHECKING:
     from noria.trt.api.engine import ICudaEngine
 
-__all__ = ["EngineInspector"]
-
 
 class EngineInspector(Strict):
     """Made by `ICudaEngine.create_engine_inspector`. With detailed verbosity layers are told with

@@ -16,8 +16,6 @@ from noria.trt.lowering.fragment import Fragment, LoweringError, lowering_of
 from noria.trt.shapes.infer import InferenceError, infer_node
 from noria.trt.shapes.info import TensorInfo
 
-__all__ = ["LayerGraph"]
-
 DEFAULT_OPSET = 17
 
 

@@ -13,8 +13,8 @@ from typing import Any, Literal, cast
 from noria._core.errors import NoriaError
 from noria.network.network import Network
 from noria.plugins.dims import Dims
+from noria.plugins.field_data import PluginFieldCollection
 from noria.plugins.fields import field_of_value
-from noria.plugins.types import PluginFieldCollection
 from noria.trt.api.enums import UffInputOrder
 from noria.trt.api.network import INetworkDefinition
 from noria.trt.api.onnx_parser import OnnxParser
@@ -22,8 +22,6 @@ from noria.trt.api.reporting import Severity, report
 from noria.trt.api.strict import Closable, Strict, always, kept, setting
 from noria.trt.api.tensor import ITensor
 from noria.trt.api.weights import Weights
-
-__all__ = ["CaffeParser", "IBlobNameToTensor", "UffParser"]
 
 _ORDERS: dict[str, Literal["NCHW", "NHWC", "NC"]] = {"NCHW": "NCHW", "NHWC": "NHWC", "NC": "NC"}
 

@@ -7,18 +7,6 @@ from typing import Any
 from noria.trt.api.enums import ExecutionContextAllocationStrategy
 from noria.trt.api.strict import Strict
 
-__all__ = [
-    "IDebugListener",
-    "IGpuAllocator",
-    "IGpuAsyncAllocator",
-    "IOutputAllocator",
-    "IRuntimeConfig",
-    "ISerializationConfig",
-    "IStreamReader",
-    "IStreamReaderV2",
-    "IStreamWriter",
-]
-
 
 class IOutputAllocator:
     """Gives memory for outputs whose size is known only after the run.

@@ -20,8 +20,6 @@ from noria.trt.shapes.info import TensorInfo
 if TYPE_CHECKING:
     from noria.trt.api.builder import Builder
 
-__all__ = ["INetworkDefinition"]
-
 
 @versioned(
     {

@@ -25,8 +25,6 @@ from noria.trt.shapes.infer import attributes_of
 if TYPE_CHECKING:
     from noria.trt.api.network import INetworkDefinition
 
-__all__ = ["Checker", "add_node"]
-
 _UNARY = {
     "Exp": "EXP", "Log": "LOG", "Sqrt": "SQRT", "Reciprocal": "RECIP", "Abs": "ABS", "Neg": "NEG",
     "Sin": "SIN", "Cos": "COS", "Tan": "TAN", "Sinh": "SINH", "Cosh": "COSH", "Asin": "ASIN",

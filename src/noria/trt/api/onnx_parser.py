@@ -24,8 +24,6 @@ from noria.trt.api.tensor import ITensor
 from noria.trt.release import Span, versioned
 from noria.trt.shapes.info import TensorInfo
 
-__all__ = ["OnnxParser", "get_nv_onnx_parser_version"]
-
 
 def get_nv_onnx_parser_version() -> int:
     """The version as one number."""

@@ -7,8 +7,6 @@ from typing import Any
 
 from noria.trt.release import Span, generation, versioned
 
-__all__ = ["CollectsErrors", "ParserError"]
-
 
 @versioned(
     {

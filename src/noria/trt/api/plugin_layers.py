@@ -23,15 +23,6 @@ if TYPE_CHECKING:
     from noria.engine.plan import Plan
     from noria.trt.api.network import INetworkDefinition
 
-__all__ = [
-    "IPluginV2Layer",
-    "IPluginV3Layer",
-    "add_live",
-    "add_parsed",
-    "add_plugin",
-    "node_infos",
-]
-
 SHAPE_INPUTS = "tensorrt_plugin_shape_input_indices"
 
 

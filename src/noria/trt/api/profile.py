@@ -10,8 +10,6 @@ from noria.plugins.dims import Dims
 from noria.trt.api.reporting import Severity, report
 from noria.trt.api.strict import Strict
 
-__all__ = ["IOptimizationProfile", "Range"]
-
 
 @dataclass(frozen=True, slots=True)
 class Range:

@@ -9,8 +9,6 @@ from typing import Any
 
 from noria._core.errors import EngineError
 
-__all__ = ["IProfiler", "IProgressMonitor", "Profiler", "Progress"]
-
 
 class IProgressMonitor:
     """Told how a build goes. Source: tensorrt-api spec 3.2."""

@@ -10,8 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from noria._core.errors import EngineError
 from noria.engine.plan import Plan, blob_record
 
-__all__ = ["BLOB", "LayerRecord", "ProfileRecord", "TrtRecord", "attach", "record_of"]
-
 BLOB = "trt"
 _Name = Annotated[str, Field(max_length=4096)]
 _Axes = Annotated[tuple[int, ...], Field(max_length=64)]

@@ -19,8 +19,6 @@ from noria.trt.release import Span, versioned
 if TYPE_CHECKING:
     from noria.trt.api.engine import ICudaEngine
 
-__all__ = ["OnnxParserRefitter", "Refitter"]
-
 
 @versioned(
     {

@@ -8,8 +8,6 @@ from typing import Any
 
 from noria.trt.api.enums import ErrorCodeTRT, numbered
 
-__all__ = ["IErrorRecorder", "ILogger", "Logger", "Severity", "report"]
-
 Severity = numbered(
     "Severity",
     [("INTERNAL_ERROR", 0), ("ERROR", 1), ("WARNING", 2), ("INFO", 3), ("VERBOSE", 4)],

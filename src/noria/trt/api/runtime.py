@@ -13,8 +13,6 @@ from noria.trt.api.reporting import Severity, report
 from noria.trt.api.strict import Closable, always, kept, setting
 from noria.trt.release import Span, versioned
 
-__all__ = ["Runtime"]
-
 _TENSORRT = (b"ftrt", b"ptrt", b"vtrt")
 
 

@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from noria.trt.api.tensor import ITensor
     from noria.trt.layers.base import ILayer
 
-__all__ = ["shape_tensors"]
-
 _LAYERS = {
     "SHUFFLE": (1,), "SLICE": (1, 2, 3), "RESIZE": (1,), "FILL": (0,), "TOPK": (1,),
     "ONE_HOT": (2,), "SQUEEZE": (1,), "UNSQUEEZE": (1,), "TRIP_LIMIT": (0,), "NMS": (2,),

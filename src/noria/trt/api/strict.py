@@ -8,8 +8,6 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, Self
 
-__all__ = ["Closable", "Strict", "always", "kept", "setting"]
-
 
 def always(value: Any, doc: str) -> Any:
     """A property that cannot be set and is the same for every object."""

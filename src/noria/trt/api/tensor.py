@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from noria.trt.api.network import INetworkDefinition
     from noria.trt.layers.base import ILayer
 
-__all__ = ["ITensor"]
-
 ALL_FORMATS = (1 << 13) - 1
 
 

@@ -7,8 +7,6 @@ from typing import Any
 from noria.trt.api.host_memory import IHostMemory
 from noria.trt.api.strict import Closable
 
-__all__ = ["ITimingCache"]
-
 _MAGIC = b"NORIATTC"
 
 

@@ -11,8 +11,6 @@ import numpy as np
 from noria.plugins.types import DataType
 from noria.trt.release import generation
 
-__all__ = ["DATA_TYPES", "datatype_of_elem", "elem_of", "nptype", "volume"]
-
 # ONNX's numbers, TensorProto.DataType
 _ELEMS = {
     DataType.FLOAT: 1, DataType.UINT8: 2, DataType.INT8: 3, DataType.INT32: 6, DataType.INT64: 7,

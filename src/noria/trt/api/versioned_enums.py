@@ -11,8 +11,6 @@ from typing import Any
 from noria.trt.api.enums import numbered
 from noria.trt.release import current, generation
 
-__all__ = ["VERSIONED_ENUMS", "bit", "enum_class", "from_mask", "names_in"]
-
 _LAYERS_8 = [
     "CONVOLUTION",
     "FULLY_CONNECTED",

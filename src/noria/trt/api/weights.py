@@ -10,8 +10,6 @@ import numpy.typing as npt
 from noria.plugins.types import DataType
 from noria.trt.api.enums import WeightsRole
 
-__all__ = ["Weights", "as_array"]
-
 
 class Weights:
     """A C-contiguous array; `Weights(dtype)` is empty.

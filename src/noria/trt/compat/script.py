@@ -21,8 +21,6 @@ from noria._core.errors import NoriaError
 from noria.plugins.calls import announce
 from noria.trt.compat.script_libraries import load_libraries
 
-__all__ = ["ALIASES", "install", "run_script"]
-
 _TRT = "noria.trt"
 _SHIMS = "noria.trt.compat.shims"
 ALIASES = {

@@ -19,8 +19,6 @@ from noria.plugins.library import TWINS, load_given, load_once
 from noria.plugins.registry import get_plugin_registry
 from noria.trt.compat.shims.cudart_library import FUNCTIONS
 
-__all__ = ["load_libraries"]
-
 _CUDA = re.compile(r"libcudart\.so(\.\d+)*")
 
 
@@ -74,7 +72,7 @@ def _watch() -> None:
 
 def _is_ours(path: Path) -> bool:
     from noria.binary.elf import ElfError, ElfFile
-    from noria.host.loading import uses_host  # which opens them for load_library, too
+    from noria.binary.header_markers import uses_host
 
     try:
         return uses_host(ElfFile.read(path))

@@ -17,8 +17,6 @@ from noria.trt.release import Span, versioned
 if TYPE_CHECKING:
     from noria.trt.api.network import INetworkDefinition
 
-__all__ = ["ILayer", "param", "weights_param"]
-
 
 @versioned(
     {

@@ -12,20 +12,6 @@ from noria.trt.layers.base import ILayer, param
 if TYPE_CHECKING:
     from noria.trt.api.network import INetworkDefinition
 
-__all__ = [
-    "IConditionLayer",
-    "IIfConditional",
-    "IIfConditionalBoundaryLayer",
-    "IIfConditionalInputLayer",
-    "IIfConditionalOutputLayer",
-    "IIteratorLayer",
-    "ILoop",
-    "ILoopBoundaryLayer",
-    "ILoopOutputLayer",
-    "IRecurrenceLayer",
-    "ITripLimitLayer",
-]
-
 
 class ILoopBoundaryLayer(ILayer):
     """A layer at the border of a loop."""

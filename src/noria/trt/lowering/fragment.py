@@ -15,8 +15,6 @@ from noria.trt.shapes.info import MAX_VALUES, Axes, TensorInfo
 if TYPE_CHECKING:
     from noria.trt.layers.base import ILayer
 
-__all__ = ["Fragment", "LoweringError", "lowering_of", "lowers"]
-
 Array = npt.NDArray[Any]
 Lowering = Callable[["Fragment", "ILayer", list["str | None"]], "list[str]"]
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from noria.trt.api.tensor import ITensor
     from noria.trt.layers.base import ILayer
 
-__all__ = ["Lowered", "from_network", "lower"]
-
 _IR_VERSIONS = ((21, 10), (18, 9))
 
 

@@ -14,8 +14,6 @@ from noria.trt.shapes.info import type_proto
 if TYPE_CHECKING:
     from noria.trt.layers.loops import ILoop
 
-__all__ = ["LoopPlan", "loop_nodes", "plan_loops"]
-
 
 @dataclass(slots=True)
 class LoopPlan:

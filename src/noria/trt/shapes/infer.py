@@ -13,8 +13,6 @@ import numpy.typing as npt
 from noria.trt.shapes.info import MAX_VALUES, Axes, TensorInfo, type_proto
 from noria.trt.shapes.values import compute
 
-__all__ = ["InferenceError", "attributes_of", "infer_node"]
-
 _INT64 = 7
 _CASTS = frozenset({"Cast", "CastLike"})
 

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["MAX_VALUES", "Axes", "TensorInfo", "type_proto"]
-
 MAX_VALUES = 4096
 """Most elements of a tensor whose values are followed: shapes, indices, scales."""
 

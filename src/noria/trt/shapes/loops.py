@@ -10,8 +10,6 @@ import numpy as np
 
 from noria.trt.shapes.info import MAX_VALUES, Axes, TensorInfo
 
-__all__ = ["constant_info", "loop_infos"]
-
 _BOOL, _INT64 = 9, 7
 
 Walk = Callable[[Any, dict[str, TensorInfo]], None]

@@ -9,8 +9,6 @@ from noria.trt.shapes.infer import InferenceError, infer_node
 from noria.trt.shapes.info import Axes, TensorInfo
 from noria.trt.shapes.loops import constant_info, loop_infos
 
-__all__ = ["ModelShapes"]
-
 
 class ModelShapes:
     """Works out the outputs' shapes again and again for other inputs.

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["compute"]
-
 Value = npt.NDArray[Any]
 Attributes = Mapping[str, Any]
 _Operation = Callable[[Sequence[Value | None], Attributes], Value]

@@ -9,8 +9,6 @@ import numpy as np
 from noria.network.caffe.lowering import Lower, Lowering
 from noria.network.graph_builder import Blob
 
-__all__ = ["LOWERINGS"]
-
 
 def _relu(ctx: Lowering) -> list[Blob]:
     slope = ctx.fields("relu_param").number("negative_slope")

@@ -7,8 +7,6 @@ import numpy as np
 from noria.network.caffe.lowering import Lower, Lowering
 from noria.network.graph_builder import BATCH, Blob, shape_text, size
 
-__all__ = ["LOWERINGS"]
-
 
 def _eltwise(ctx: Lowering) -> list[Blob]:
     ctx.inputs(2, 2**16)

@@ -9,8 +9,6 @@ from noria.network.caffe.lowering import Lower, Lowering
 from noria.network.caffe.reading import Fields
 from noria.network.graph_builder import Blob
 
-__all__ = ["LOWERINGS", "per_axis"]
-
 _MAX_SIDE = 2**16
 
 

@@ -8,8 +8,6 @@ from noria.network.caffe.layers.pooling import average
 from noria.network.caffe.lowering import Lower, Lowering
 from noria.network.graph_builder import Blob
 
-__all__ = ["LOWERINGS"]
-
 
 def _batch_norm(ctx: Lowering) -> list[Blob]:
     """Means and variances are stored as sums beside the number that they are divided by."""

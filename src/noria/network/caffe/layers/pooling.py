@@ -7,8 +7,6 @@ from noria.network.caffe.lowering import Lower, Lowering
 from noria.network.caffe.reading import Fields
 from noria.network.graph_builder import Blob
 
-__all__ = ["LOWERINGS", "average"]
-
 
 def _pooled_side(length: int, kernel: int, stride: int, pad: int, *, ceil: bool, clip: bool) -> int:
     """Length of an axis after pooling. Source: Caffe's rule: with padding on either axis, a window

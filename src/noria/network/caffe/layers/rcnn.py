@@ -7,8 +7,6 @@ from typing import Any
 from noria.network.caffe.lowering import Lower, Lowering
 from noria.network.graph_builder import BATCH, PLUGIN_DOMAIN, Blob, size
 
-__all__ = ["LOWERINGS"]
-
 
 def _rproi(ctx: Lowering) -> list[Blob]:
     """Regions, 1 x nms_max_out x 4 for each picture, and their pooled features: nms_max_out items

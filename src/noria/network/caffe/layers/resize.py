@@ -7,8 +7,6 @@ import numpy as np
 from noria.network.caffe.lowering import Lower, Lowering
 from noria.network.graph_builder import Blob
 
-__all__ = ["LOWERINGS"]
-
 _MAX_SIDE = 2**16
 
 

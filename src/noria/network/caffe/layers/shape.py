@@ -10,8 +10,6 @@ import numpy as np
 from noria.network.caffe.lowering import Lower, Lowering
 from noria.network.graph_builder import BATCH, Blob, Shape, shape_text, size
 
-__all__ = ["LOWERINGS"]
-
 _MAX_RANK = 32  # Caffe's own limit
 
 

@@ -10,8 +10,6 @@ from noria.network.caffe.reading import Fields
 from noria.network.graph_builder import Blob
 from noria.network.prior_boxes import cell_ratios, cell_sizes, prior_boxes
 
-__all__ = ["LOWERINGS"]
-
 _MAX_PRIORS = 2**22  # boxes of one layer; SSD 512 has 24 564 in all
 
 

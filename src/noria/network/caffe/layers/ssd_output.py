@@ -10,8 +10,6 @@ from __future__ import annotations
 from noria.network.caffe.lowering import Lowering
 from noria.network.graph_builder import BATCH, PLUGIN_DOMAIN, Blob, size
 
-__all__ = ["detection_output"]
-
 _CODES = ["CORNER", "CENTER_SIZE", "CORNER_SIZE"]  # in the order of the plugin's codeType
 _BELOW_ALL = -3.0e38  # stands for "no threshold", as in the original
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from noria.network.darknet.lowering import Lower, Lowering, activate
 from noria.network.graph_builder import Blob
 
-__all__ = ["LOWERINGS"]
-
 
 def _route(ctx: Lowering) -> Blob:
     """Outputs of layers joined along the channels, or one group of the channels of each."""

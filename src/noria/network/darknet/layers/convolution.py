@@ -8,8 +8,6 @@ import numpy.typing as npt
 from noria.network.darknet.lowering import Lower, Lowering, activate
 from noria.network.graph_builder import Blob, size
 
-__all__ = ["LOWERINGS"]
-
 _EPSILON = 1e-5  # what Darknet adds to variances
 _MAX_SIDE = 2**12
 _REFUSED = ("antialiasing", "assisted_excitation", "binary", "deform", "flipped", "reverse",

@@ -13,8 +13,6 @@ import numpy as np
 from noria.network.darknet.lowering import Lower, Lowering
 from noria.network.graph_builder import BATCH, Blob
 
-__all__ = ["HEADS"]
-
 _MAX_ANCHORS = 1000
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from noria.network.darknet.lowering import Lower, Lowering, activate
 from noria.network.graph_builder import Blob, size
 
-__all__ = ["LOWERINGS"]
-
 _MAX_SIDE = 2**12
 
 

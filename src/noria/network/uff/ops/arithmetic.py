@@ -10,8 +10,6 @@ import numpy as np
 from noria.network.graph_builder import Blob
 from noria.network.uff.lowering import Lower, Lowering
 
-__all__ = ["LOWERINGS"]
-
 _BINARY: dict[str, tuple[str, Callable[..., Any]]] = {
     "add": ("Add", np.add),
     "div": ("Div", np.divide),

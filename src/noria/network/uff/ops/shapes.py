@@ -10,8 +10,6 @@ from noria.network.graph_builder import BATCH, Blob, Shape, shape_text, size
 from noria.network.uff.lowering import Lower, Lowering
 from noria.network.uff.proto import DTYPES
 
-__all__ = ["LOWERINGS"]
-
 
 def _const(ctx: Lowering) -> Blob:
     """Integers become int64, floats float32: one type of each is enough."""

@@ -9,8 +9,6 @@ import numpy as np
 from noria.network.graph_builder import Blob, Shape, size
 from noria.network.uff.lowering import Lower, Lowering
 
-__all__ = ["LOWERINGS"]
-
 
 def _same_padding(length: int, kernel: int, stride: int) -> tuple[int, int]:
     """Zeros before and after an axis, so that there are ceil(length / stride) windows."""

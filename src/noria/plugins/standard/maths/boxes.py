@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LIMIT", "centred_anchors", "decode_pixels", "decode_unit", "descending"]
-
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float32]
 

@@ -16,8 +16,6 @@ import numpy.typing as npt
 
 from noria import _native
 
-__all__ = ["MAX_CANDIDATES", "Kept", "PlusOne", "batched_nms", "efficient_nms", "greedy_nms"]
-
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int32]

@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from noria import _native
 
-__all__ = ["Outside", "adaptive_counts", "crop_and_resize", "max_pool_regions", "sample_regions"]
-
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float32]
 

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["CODES", "decode"]
-
 Array = npt.NDArray[Any]
 
 CODES = ("CORNER", "CENTER_SIZE", "CORNER_SIZE", "TF_CENTER")
