@@ -75,8 +75,8 @@ bench: build $(VENV)/.dev     ## benchmarks: ratios measured side by side
 operators: build $(VENV)/.dev ## run ONNX's own operator tests on each runtime and write the table of the docs
 	$(BIN)/python -m tests.operators.table docs/operators.md
 
-schema: build    ## bring the schema and tables of pipeline files up to date
-	$(BIN)/python -m noria.config.pipeline_schema docs/pipeline-files.md
+schema: build    ## bring the generated pages and the schema of pipeline files up to date
+	$(BIN)/python -m docs._ext
 
 fuzz: build $(VENV)/.dev      ## fuzz the readers of configs, pipelines, plans and calibration tables, FUZZ_S seconds each
 	$(BIN)/python -m pip --disable-pip-version-check install --quiet atheris

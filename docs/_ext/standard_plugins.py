@@ -1,17 +1,13 @@
-"""The page of the standard plugins.
-
-`python -m noria.plugins.standard.page docs/standard-plugins.md` writes it; a test compares both.
-"""
+"""docs/standard-plugins.md: the plugins that come with TensorRT, with their fields."""
 
 # ruff: noqa: E501 (prose of the page, one width with the other pages)
 
 from __future__ import annotations
 
-import sys
 from itertools import groupby
-from pathlib import Path
 
 from noria.plugins.standard import standard_layers
+from noria.plugins.standard.fields import Field
 from noria.plugins.standard.layer import Layer
 
 _CLASSES = {
@@ -25,7 +21,7 @@ _CLASSES = {
 _TEXT = """\
 # Standard plugins
 
-<!-- written by python -m noria.plugins.standard.page docs/standard-plugins.md -->
+<!-- written by make schema -->
 
 The plugins that come with TensorRT (`libnvinfer_plugin`) run here on the CPU, under the names, versions, fields and
 shapes of the original; those that newer releases dropped are kept. A model that has such nodes needs nothing: a node of
@@ -67,7 +63,7 @@ computed in FP32.
 
 
 def page() -> str:
-    """The page as it must be."""
+    """Return the whole page as Markdown."""
     rows = []
     for _, group in groupby(standard_layers(), key=lambda layer: layer.name):
         rows += [_row(layer, first=i == 0) for i, layer in enumerate(group)]
@@ -86,10 +82,7 @@ def _runs(layer: type[Layer]) -> str:
     return f"graph, else {own}" if layer.decompose is not Layer.decompose else own
 
 
-def _field(field: object) -> str:
-    from noria.plugins.standard.fields import Field
-
-    assert isinstance(field, Field)
+def _field(field: Field) -> str:
     if field.required:
         default = ""
     elif isinstance(field.default, tuple):
@@ -98,7 +91,3 @@ def _field(field: object) -> str:
         text = field.default if isinstance(field.default, str) else f"{field.default:g}"
         default = f" = {text}"
     return f"`{field.name}` {field.describe()}{default}"
-
-
-if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(page(), encoding="utf-8")
