@@ -37,7 +37,7 @@ MODULES = [
     "noria.cli.show_model",
     "noria.custom.guard",
     "noria.engine.builder",
-    "noria.model.load_or_build",
+    "noria.model.planning",
     "noria.engine.plan_session",
     "noria.network.ir",
     "noria.network.onnx_file",

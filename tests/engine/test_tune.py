@@ -338,7 +338,7 @@ def test_an_untuned_plan_is_tuned_when_asked(config):
 
 def test_a_plan_tuned_on_other_cores_shares_as_it_likes(config, monkeypatch):
     from noria.engine import plan as module
-    from noria.model import load_or_build as locate
+    from noria.model import planning as locate
 
     cfg = config()
     load_or_build(cfg, tuning=TuneOptions(budget_s=10, tactics=[Tactic("quick", 1, 2)]))
