@@ -18,6 +18,7 @@ from noria.config import load_pipeline
 from noria.config import pipeline_spec as types
 from noria.config.pipeline_keys import COLORS, SECTIONS, TOP_KEYS
 from noria.errors import ConfigError
+from tests.profiles import examples
 
 SCHEMA = pipeline_schema()
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
@@ -117,7 +118,7 @@ ONLY_THE_READER = (
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(made_from(SCHEMA))
 def test_what_the_schema_accepts_is_read(
     tmp_path_factory: pytest.TempPathFactory, document: dict[str, Any]
