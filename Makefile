@@ -54,9 +54,10 @@ sanitize: build $(VENV)/.dev  ## custom libraries under AddressSanitizer, UBSan 
 	"$$(scripts/python_headers.sh $(PYTHON) $(abspath $(VENV))/headers)" \
 	-k "not leave_no_memory_behind" $(SANITIZED)
 
-lint: build $(VENV)/.dev      ## ruff
+lint: build $(VENV)/.dev      ## ruff, and which folder imports which
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
 
 types: build $(VENV)/.dev     ## mypy, strict
 	$(BIN)/mypy
