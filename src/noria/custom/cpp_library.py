@@ -13,12 +13,7 @@ from noria._core.notices import Notice
 from noria.binary.entry_points import returns_boxes, standing
 from noria.binary.symbol_names import demangled, missing_name_hints, parser_like
 from noria.custom.box_layout import LayoutDecision
-from noria.custom.cpp_boxes import (
-    CheckedCppInstances,
-    CheckedCppParser,
-    CppBoxParser,
-    CppInstanceParser,
-)
+from noria.custom.cpp_boxes import CppBoxParser, CppInstanceParser
 from noria.custom.cpp_function import CppFunction
 from noria.custom.cpp_items import CppClassifierParser, CppSegmentationParser, cpp_initializer
 from noria.custom.crash_note import note_loading
@@ -100,9 +95,8 @@ class CppLibrary:
         rotation = name in SETS_ROTATION if self._rotation is None else self._rotation
         self.layout.tell()
         native = _native.DetectorParser(self._object, name)
-        return CheckedCppParser(
-            CppBoxParser(native, where, self.layout, self.decisions, rotation=rotation)
-        )
+        parser = CppBoxParser(native, where, self.layout, self.decisions, rotation=rotation)
+        return CheckedParser(parser, where)
 
     def instance_parser(self, name: str) -> CheckedParser:
         """The instance parser that the library exports as `name`; see `bbox_parser`.
@@ -112,7 +106,7 @@ class CppLibrary:
         """
         where = self._require(name, CppInstanceParser)
         native = _native.InstanceParser(self._object, name)
-        return CheckedCppInstances(CppInstanceParser(native, where, self.decisions))
+        return CheckedParser(CppInstanceParser(native, where, self.decisions), where)
 
     def classifier_parser(self, name: str) -> CheckedClassifier:
         """The classifier parser that the library exports as `name`; see `bbox_parser`.
