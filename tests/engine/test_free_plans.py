@@ -120,7 +120,7 @@ def test_tuning_needs_fixed_shapes() -> None:
 
 def test_a_plan_without_a_batch_serves_no_config(tmp_path) -> None:
     from noria.config import ModelConfig
-    from noria.model.load_or_build import load_or_build
+    from noria.model.planning import load_or_build
 
     plan = build(matmul(), BuildOptions(batched=False))
     plan.save(tmp_path / "m.engine")

@@ -11,7 +11,6 @@ import pytest
 
 from noria.config import ModelConfig
 from noria.errors import ConfigError, CustomLibraryError
-from noria.infer import parser_choice
 from noria.infer.parser_choice import (
     Choice,
     choose_bbox_parser,
@@ -185,10 +184,6 @@ def test_the_generation_of_segmentation(load: Load) -> None:
     choice = choose_segmentation_parser(load("segmentation"), generation="6.2")
     assert isinstance(choice.parser, Segmenter)
     assert choice.parser.generation == "6.2"
-
-
-def test_everything_public_is_listed() -> None:
-    assert all(hasattr(parser_choice, name) for name in parser_choice.__all__)
 
 
 @pytest.mark.parametrize(

@@ -407,9 +407,9 @@ def test_releases_have_what_they_have():
     before = release.current().name
     try:
         has = {}
-        for release in ("8.6", "10.14", "10.16", "11"):
-            release.set_version(release)
-            has[release] = [n for n in ("add_attention", "add_attention_v2", "add_moe") if
+        for number in ("8.6", "10.14", "10.16", "11"):
+            release.set_version(number)
+            has[number] = [n for n in ("add_attention", "add_attention_v2", "add_moe") if
                             hasattr(net, n)]  # fmt: skip
     finally:
         release.set_version(before)

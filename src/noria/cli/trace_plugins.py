@@ -146,7 +146,7 @@ def _of_config(file: Path, backend: str | None) -> Any:
     from noria.engine.builder import BuildOptions
     from noria.engine.image_input import complete_infer_dims
     from noria.engine.plugin_graph.plugin_files import load_custom_plugins
-    from noria.model.load_or_build import no_model, source_of
+    from noria.model.planning import no_model, source_of
 
     # calls are seen in this process only
     cfg = ModelConfig.load(file).with_overrides(custom_lib_guard="never")

@@ -21,7 +21,7 @@ from noria.infer.parser_choice import misfit_notices, require_grid_outputs
 from noria.infer.parsers import parse_coverage_bbox
 from noria.meta import NetworkInfo
 from noria.model.inspect_engine import EngineFunction, engine_function
-from noria.model.load_or_build import saved_engine, source_of
+from noria.model.planning import saved_engine, source_of
 from noria.model.preview import NotLooked, look_at_network, look_at_plugins
 from noria.model.source import MadeSource, ModelSource, model_source
 from noria.network import Network

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from noria.custom import CustomLibrary
-from noria.host import callback_errors as told
+from noria.host.callback_errors import told
 from noria.plugins import (
     DataType,
     PluginField,

@@ -71,6 +71,7 @@ def _watch() -> None:
 
 
 def _is_ours(path: Path) -> bool:
+    import noria.host.loading  # noqa: F401 - registers the opener of compiled libraries
     from noria.binary.elf import ElfError, ElfFile
     from noria.binary.header_markers import uses_host
 
