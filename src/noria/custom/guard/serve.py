@@ -24,7 +24,7 @@ from noria.custom.user_calls import Checked
 from noria.meta import Layer
 
 if TYPE_CHECKING:
-    from noria.custom.library import CustomLibrary
+    from noria.custom.opening import CustomLibrary
 
 
 class Worker:
