@@ -19,7 +19,8 @@ from noria.config import ColorFormat, ModelConfig, ScalingFilter, TensorOrder
 from noria.errors import ConfigError, GeometryError
 from noria.infer.geometry import Rect
 from noria.infer.preprocess import Preprocessor
-from noria.media.frame import ColorSpace, Frame, PixelFormat, plane_shapes
+from noria.media.frame import Frame
+from noria.media.pixel_format import ColorSpace, PixelFormat, plane_shapes
 
 _spec = importlib.util.spec_from_file_location(
     "oracle_preprocess", Path(__file__).with_name("oracle_preprocess.py")
