@@ -1,7 +1,7 @@
 """What a plugin in the middle of a graph costs, and whether plugins leak.
 
 The table compares YOLOX-nano with an identity plugin in its middle to the same without, on one
-thread: as sessions run it (the runtime calls the plugin), and cut in two at the plugin.
+thread: as sessions run it (ONNX Runtime calls the plugin), and split in two at the plugin.
 `python -m benchmarks.cut 10000` lives that many whole lives of a small engine (build, save, load,
 run, destroy) and prints the memory of the process on the way.
 """
@@ -23,7 +23,7 @@ from benchmarks.common import Row, data_dir, in_turns
 from noria.engine import Plan
 from noria.engine.backends import get_backend, installed_backends
 from noria.engine.builder import BuildOptions, build
-from noria.engine.plugin_graph.split_runner import load_plugins, open_cut
+from noria.engine.plugin_graph.opening import load_plugins, open_plugin_graph
 from noria.network import network_from_onnx
 from noria.plugins import (
     DataType,
@@ -129,7 +129,7 @@ def _cut_in_two(plan: Plan, runtime: str) -> Any:
     assert plan.registry is not None
     plugins = load_plugins(records, plan.blobs, plan.registry, "the model")
     model, options = plan.blobs["model"], plan.run_options(threads=1)
-    return open_cut(get_backend(runtime), model, options, records, plugins, whole=False)
+    return open_plugin_graph(get_backend(runtime), model, options, records, plugins, pieces=True)
 
 
 def _with_identity(model: Any) -> Any:

@@ -55,7 +55,7 @@ struct Operator : ort::Operator {
     std::string text;
     std::vector<int> inputs, outputs;
     std::size_t index;
-    bool hands_on;  // gives its first input as its first output
+    bool passes_run_id;  // gives its first input as its first output
     Set *set;
 };
 
@@ -96,14 +96,14 @@ class Call {
         const void *value = input(0);
         void *data = nullptr;
         check(table_, call(table_, ort::kTensorData, const_cast<void *>(value), &data));
-        number_ = *static_cast<const std::int32_t *>(data);
-        if (op.hands_on) {
+        run_id_ = *static_cast<const std::int32_t *>(data);
+        if (op.passes_run_id) {
             const std::int64_t one = 1;
-            *static_cast<std::int32_t *>(output_data(0, &one, 1)) = number_;
+            *static_cast<std::int32_t *>(output_data(0, &one, 1)) = run_id_;
         }
     }
     void end() { context_ = nullptr; }
-    std::int32_t number() const { return number_; }
+    std::int32_t run_id() const { return run_id_; }
 
     nb::list inputs() const {
         alive();
@@ -163,7 +163,7 @@ class Call {
     const void *const *table_;
     void *context_;
     std::size_t count_;
-    std::int32_t number_ = 0;
+    std::int32_t run_id_ = 0;
 };
 
 const Operator &own(const ort::Operator *op) { return *static_cast<const Operator *>(op); }
@@ -189,14 +189,14 @@ void *compute(void *kernel, void *context) {
     }
 }
 
-Operator described(std::string name, std::vector<int> inputs, std::vector<int> outputs, bool hands_on,
+Operator described(std::string name, std::vector<int> inputs, std::vector<int> outputs, bool passes_run_id,
                    std::size_t index) {
     Operator made{};
     made.text = std::move(name);
     made.inputs = std::move(inputs);
     made.outputs = std::move(outputs);
     made.index = index;
-    made.hands_on = hands_on;
+    made.passes_run_id = passes_run_id;
     made.version = ort::kVersion;
     made.name = [](const ort::Operator *op) { return own(op).text.c_str(); };
     made.provider = [](const ort::Operator *) -> const char * { return nullptr; };  // the CPU
@@ -229,8 +229,8 @@ class Operators {
         : set_(std::make_shared<Set>()) {
         set_->compute = std::move(compute);
         set_->domain_name = std::move(domain);
-        for (const auto &[name, inputs, outputs, hands_on] : operators) {
-            set_->operators.push_back(described(name, inputs, outputs, hands_on, set_->operators.size()));
+        for (const auto &[name, inputs, outputs, passes_run_id] : operators) {
+            set_->operators.push_back(described(name, inputs, outputs, passes_run_id, set_->operators.size()));
             set_->operators.back().set = set_.get();
         }
     }
@@ -275,7 +275,7 @@ extern "C" __attribute__((visibility("default"))) void *RegisterCustomOps(void *
 
 void bind_ort_operators(nb::module_ &m) {
     nb::class_<Call>(m, "OrtCall", "One computation of an operator; only valid while it lasts.")
-        .def_prop_ro("number", &Call::number, "The operator's first input: which run it belongs to.")
+        .def_prop_ro("run_id", &Call::run_id, "The operator's first input: the id of the run it belongs to.")
         .def("inputs", &Call::inputs, nb::sig("def inputs(self) -> list[tuple[int, tuple[int, ...]]]"),
              "Address and shape of each further input.")
         .def("output", &Call::output, nb::arg("index"), nb::arg("shape"),

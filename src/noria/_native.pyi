@@ -634,8 +634,8 @@ class OrtCall:
     """One computation of an operator; only valid while it lasts."""
 
     @property
-    def number(self) -> int:
-        """The operator's first input: which run it belongs to."""
+    def run_id(self) -> int:
+        """The operator's first input: the id of the run it belongs to."""
 
     def inputs(self) -> list[tuple[int, tuple[int, ...]]]:
         """Address and shape of each further input."""

@@ -1,3 +1,5 @@
 """What functions of the native core this Python code is written for: `make stubs`."""
 
-NATIVE_API = "10fd8154dc26"
+__all__ = ["NATIVE_API"]
+
+NATIVE_API = "68e5e6a8ff94"

@@ -80,14 +80,14 @@ def test_with_one_that_is_not_known_it_is_cut(runtime: owning.Owning, tmp_path: 
     runtime.has = {("P", "2", ""), ("P", "1", "other"), ("Q", "1", "")}
     plan = plan_of(tmp_path)
     assert runtime.compiled == [["Neg"], ["Relu"]]
-    assert "info: owning has no plugins P: the graph is cut" in said(plan)
+    assert "info: owning has no plugins P: the graph is split" in said(plan)
     np.testing.assert_allclose(run(plan), COPIED)
 
 
 def test_a_refusal_is_told_and_it_is_cut(runtime: owning.Owning, tmp_path: Path) -> None:
     runtime.refuses = True
     plan = plan_of(tmp_path)
-    assert "warning: owning has P version 1, but the graph is cut" in said(plan)
+    assert "warning: owning has P version 1, but the graph is split" in said(plan)
     assert "P takes other fields here" in said(plan)
     np.testing.assert_allclose(run(plan), COPIED)
 

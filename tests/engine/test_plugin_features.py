@@ -523,16 +523,15 @@ def test_nodes_that_save_a_crossing_run_behind_the_cut(tmp_path: Path) -> None:
     ]
     shape = ["N", 3, 4, 4]
     made = model(nodes, [info("x", FLOAT, shape)], [info("y", FLOAT, shape)])
-    from noria.engine.plugin_graph.split import cut
+    from noria.engine.plugin_graph.split import split_graph
 
-    parts = cut(_described(made, tmp_path), {"P_p": (("r",), ("p",))})
-    first, second = parts.stages
+    split = split_graph(_described(made, tmp_path), {"P_p": (("r",), ("p",))})
+    first, second = split.sections
     assert first.piece is not None
     assert second.piece is not None
     assert first.piece.outputs == ("r",)
-    assert [n.op_type for n in onnx.ModelProto.FromString(second.piece.model).graph.node] == [
-        "Neg", "Add", "Add",
-    ]  # fmt: skip
+    behind = onnx.ModelProto.FromString(split.model(second.piece)).graph
+    assert [n.op_type for n in behind.node] == ["Neg", "Add", "Add"]
     assert (first.piece.batched, second.piece.batched) == (True, True)
     np.testing.assert_array_equal(
         run(built(Base, made, tmp_path, max_batch=2), X), np.maximum(X, 0)

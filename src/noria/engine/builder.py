@@ -25,6 +25,7 @@ from noria.engine.image_input import Dims, resolve_shape
 from noria.engine.message import model_bytes
 from noria.engine.plan import COMPILED_BLOB, MODEL_BLOB, Plan
 from noria.engine.plan_header import MAX_BATCH, Precision, TacticRecord, TuningRecord
+from noria.engine.plugin_graph.opening import split_at
 from noria.engine.plugin_graph.plugin_layers import PluginLayers, Profiles, build_plugins
 from noria.engine.plugin_graph.plugin_timing import PluginTiming
 from noria.engine.plugin_graph.split_runner import compile_pieces
@@ -379,7 +380,8 @@ def _open(
             whole = _taken_whole(backend, options, network, layers)
             if whole is None:
                 if isinstance(backend, CompilingBackend):
-                    blobs |= compile_pieces(backend, layers.model, options, layers.records)
+                    split = split_at(layers.model, layers.records)
+                    blobs |= compile_pieces(backend, split, options)
                 if backend.why_not():
                     return None, blobs
                 return layers.open(backend, options, compiled=blobs), blobs
@@ -410,7 +412,7 @@ def _open(
 def _taken_whole(
     backend: Backend, options: RunOptions, network: Network, layers: PluginLayers
 ) -> bytes | None:
-    """What a runtime that has all the plugins itself makes of the network; None if it is cut."""
+    """Compile the network with the plugins of the runtime; None if it must be split at them."""
     if not isinstance(backend, PluginBackend) or network.plugins:  # objects, no nodes' fields
         return None
     keys = sorted({(r.type, r.version, r.namespace) for r in layers.records})
@@ -418,13 +420,13 @@ def _taken_whole(
     lacking = backend.lacks(keys)
     if lacking:
         text = ", ".join(quoted(kind) for kind, _, _ in lacking)
-        text = f"{backend.name} has no plugins {text}: the graph is cut at its plugins"
+        text = f"{backend.name} has no plugins {text}: the graph is split at its plugins"
         layers.notices.append(Notice("info", text, layers.where))
         return None
     try:
         whole = backend.compile(layers.model, options)
     except EngineError as error:
-        text = f"{backend.name} has {named}, but the graph is cut at its plugins: {error.found}"
+        text = f"{backend.name} has {named}, but the graph is split at its plugins: {error.found}"
         layers.notices.append(Notice("warning", text, error.where or layers.where))
         return None
     text = f"{backend.name} computes {named} itself: the network is built whole"

@@ -182,14 +182,14 @@ class Plan:
         return kind(runner, self.header, where=where, options=options)
 
     def _open_with_plugins(self, backend: Backend, options: RunOptions) -> Runner:
-        from noria.engine.plugin_graph.split_runner import load_plugins, open_cut
+        from noria.engine.plugin_graph.opening import load_plugins, open_plugin_graph
         from noria.plugins.known import known_plugins
 
         where = str(self.path or self.header.model.name)
         records = self.header.plugins
         plugins = load_plugins(records, self.blobs, self.registry or known_plugins(), where)
         compiled = self.blobs if backend.name == self.header.runtime.name else None
-        return open_cut(
+        return open_plugin_graph(
             backend, self.blobs[MODEL_BLOB], options, records, plugins, compiled=compiled
         )
 

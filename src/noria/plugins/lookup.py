@@ -5,10 +5,10 @@ Source: tensorrt-plugins spec 11 (dispatch and fallback importer).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from noria._core.errors import EngineError
+from noria._core.errors import EngineError, ModelError
 from noria.network.network import RUNTIME_DOMAINS, Network
 from noria.plugins.fields import attribute_names
 from noria.plugins.library import without_creators
@@ -81,6 +81,38 @@ def _find(
     if creator is None and domain and not namespace:
         creator = registry.find(kind, version, domain)
     return creator
+
+
+def check_control_flow(graph: Any, is_plugin: Callable[[Any], bool], where: str) -> None:
+    """Refuse plugins inside the bodies of If, Loop and Scan, at any depth.
+
+    Args:
+        graph: the `GraphProto`.
+        is_plugin: True for the `NodeProto` of a plugin.
+        where: the model, for messages.
+
+    Raises:
+        ModelError: a plugin is in a body; node, body and plugin are named.
+    """
+    for node in graph.node:
+        for attribute in node.attribute:
+            bodies = [attribute.g] if attribute.HasField("g") else attribute.graphs
+            for body in bodies:
+                plugin = next(filter(is_plugin, body.node), None)
+                if plugin is not None:
+                    raise ModelError(
+                        f"plugin {plugin.op_type} (node {_name(plugin)!r}) is in the "
+                        f"{attribute.name} of {node.op_type} (node {_name(node)!r})",
+                        where=where,
+                        expected="plugins in the graph itself, not inside If, Loop or Scan",
+                        fix="export the model without control flow: one branch of an If, the turns "
+                        "of a Loop or Scan written out",
+                    )
+                check_control_flow(body, is_plugin, where)
+
+
+def _name(node: Any) -> str:
+    return node.name or f"{node.op_type}_{''.join(node.output[:1])}"
 
 
 def unknown_nodes(network: Network) -> Iterator[Any]:

@@ -19,7 +19,6 @@ from noria._core.errors import ModelError, PluginError
 from noria._core.notices import Notice
 from noria.network.inference import Known, ShapeView, small_constants
 from noria.network.network import Network
-from noria.plugins.bodies import bodies_of, raise_bodies
 from noria.plugins.calls import Instance, call_creator
 from noria.plugins.creators import IPluginCreatorV3One
 from noria.plugins.drivers import add_layer
@@ -27,10 +26,10 @@ from noria.plugins.evaluate import evaluate
 from noria.plugins.expressions import Axis, DimsExprs
 from noria.plugins.fields import fields_of
 from noria.plugins.layer import LayerPlugin, Ranges, ShapeInput, TensorInfo
-from noria.plugins.lookup import find_creator, is_builtin, is_unknown
+from noria.plugins.lookup import check_control_flow, find_creator, is_builtin, is_unknown
 from noria.plugins.negotiate import TAKEN, closest, network_types, takes
 from noria.plugins.registry import PluginRegistry
-from noria.plugins.steady import decided_by_values
+from noria.plugins.static_shapes import decided_by_values
 from noria.plugins.types import TensorRTPhase
 
 Shape = tuple[int | str | None, ...]
@@ -85,7 +84,7 @@ class Resolved:
         proto: the `ModelProto`; decomposed plugins are gone from it.
         nodes: the plugin nodes in order.
         view: types and shapes of all values.
-        notices: what is worth telling.
+        notices: what the caller should read.
         changed: `proto` is another graph than it was.
     """
 
@@ -159,36 +158,10 @@ class _Resolver:
         self.notices: list[Notice] = []
         self.changed = False
         self.views = views
-        for node in list(self.proto.graph.node):
-            if bodies_of(node):
-                self._decompose_bodies(node)
-        raised, self.origins = raise_bodies(self.proto, self._is_plugin, self._extents, where)
-        self.notices += raised
-        self.changed |= bool(raised)
+        check_control_flow(self.proto.graph, self._is_plugin, where)
         self._see()
         self.constants = small_constants(self.proto)
         self.stand_ins: dict[str, list[npt.NDArray[Any]]] = {}
-
-    def _copied(self, node: Any) -> LayerPlugin | None:
-        """The layer of a node out of a body that a plugin object computes: with a clone of it."""
-        live = self.network.plugins.get(self.origins.get(node.name, ""))
-        if live is None:
-            return None
-        plain, shape_inputs = _split_inputs(node, f"{self.where}, node {node.name!r}")
-        layer = add_layer(
-            live.instance.plugin,
-            layer=node.name,
-            input_types=[closest(self._dtype(name, node)) for name in plain],
-            num_shape_inputs=len(shape_inputs),
-            implicit_batch=self.network.implicit_batch,
-        )
-        layer.namespace = live.namespace
-        return layer
-
-    def _extents(self, name: str) -> Shape | None:
-        """What is known of a shape before any plugin is."""
-        known = ShapeView(self.proto, self.views.free).known([name])[0]
-        return None if known is None else known.shape
 
     def _is_plugin(self, node: Any) -> bool:
         if node.name in self.network.plugins:
@@ -215,9 +188,7 @@ class _Resolver:
             live = self.network.plugins.get(node.name)
             if live is None and not is_unknown(node, self.opsets, self.functions):
                 continue
-            if live is None and (copied := self._copied(node)) is not None:
-                self._add(node, copied, created=True)
-            elif live is None:
+            if live is None:
                 creator = find_creator(node, self.registry)
                 if creator is None:
                     self._native(node)
@@ -288,29 +259,6 @@ class _Resolver:
         made = call_creator(creator, "parse", node.name, "create_plugin", node.name, fields, *more)
         name = f"{creator.name} version {creator.plugin_version}"
         return ir_node, Instance(made, node.name, name)
-
-    def _decompose_bodies(self, node: Any) -> None:
-        """Plugins in the bodies of a node that can be ONNX nodes become them there."""
-        for graph in bodies_of(node):
-            nodes: list[Any] = []
-            for inner in graph.node:
-                replaced = None
-                if not self._is_plugin(inner):
-                    self._decompose_bodies(inner)
-                elif inner.name not in self.network.plugins:
-                    creator = find_creator(inner, self.registry)
-                    told = len(self.notices)
-                    ir_node, user = self._made(inner, creator, [None] * len(inner.input))
-                    try:
-                        replaced = self._onnx_nodes(ir_node, user)
-                    finally:
-                        user.destroy("parse")
-                    if replaced is None:  # it is made again where it will run
-                        del self.notices[told:]
-                self.changed |= replaced is not None
-                nodes += [inner] if replaced is None else replaced
-            del graph.node[:]
-            graph.node.extend(nodes)
 
     def _decomposed(self, at: int, ir_node: Any, user: Instance) -> int | None:
         """How many ONNX nodes the plugin gave to stand in its place; None if it gave none."""

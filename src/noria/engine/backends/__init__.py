@@ -15,7 +15,7 @@ from noria.engine.tensors import Tensor
 from noria.network.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
-    from noria.engine.plugin_graph.plugins_in_runtime import PluginCalls, WholeGraph
+    from noria.engine.plugin_graph.plugins_in_runtime import CallbackGraph, PluginCallbacks
 
 __all__ = [
     "BACKENDS",
@@ -179,18 +179,28 @@ class PluginBackend(CompilingBackend, Protocol):
 
 @runtime_checkable
 class CallingBackend(Backend, Protocol):
-    """A runtime that calls plugins back as operators of the graph, so that it need not be cut."""
+    """A runtime that calls plugins back as operators of the graph, so that it need not be split."""
 
-    def open_whole(self, graph: WholeGraph, options: RunOptions, calls: PluginCalls) -> Runner:
+    def callback_types(self) -> frozenset[int]:
+        """ONNX element types that its operators can take and give."""
+        ...
+
+    def why_no_callbacks(self) -> str | None:
+        """Why the installed runtime takes no operators; None if it does."""
+        ...
+
+    def open_with_callbacks(
+        self, graph: CallbackGraph, options: RunOptions, calls: PluginCallbacks
+    ) -> Runner:
         """Load a model whose plugin nodes `calls` computes.
 
         Args:
-            graph: the model, with the number of the run as its last input.
+            graph: the model, with the run id as its last input.
             options: as for `open`.
             calls: may be called from any thread.
 
         Raises:
-            EngineError: the runtime cannot do it, or not for this graph. It is cut then.
+            EngineError: the runtime refuses the model.
         """
         ...
 

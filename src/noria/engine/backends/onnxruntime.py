@@ -2,53 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import numpy.typing as npt
 import onnxruntime as ort
 
 from noria._core.errors import EngineError
 from noria.engine.backends import RunOptions
-from noria.engine.machine import usable_cores
+from noria.engine.backends.onnxruntime_common import SILENT, session_options, spec, worded
 from noria.network.split import WEIGHTS_FILE
-from noria.network.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
-    from noria._native import OrtOperators
-    from noria.engine.plugin_graph.plugins_in_runtime import PluginCalls, WholeGraph
-
-_TYPES = {
-    "tensor(float)": np.float32,
-    "tensor(float16)": np.float16,
-    "tensor(double)": np.float64,
-    "tensor(int8)": np.int8,
-    "tensor(int16)": np.int16,
-    "tensor(int32)": np.int32,
-    "tensor(int64)": np.int64,
-    "tensor(uint8)": np.uint8,
-    "tensor(uint16)": np.uint16,
-    "tensor(uint32)": np.uint32,
-    "tensor(uint64)": np.uint64,
-    "tensor(bool)": np.bool_,
-}
-_OPTIMIZATIONS = {
-    "none": ort.GraphOptimizationLevel.ORT_DISABLE_ALL,
-    "basic": ort.GraphOptimizationLevel.ORT_ENABLE_BASIC,
-    "extended": ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED,
-    "all": ort.GraphOptimizationLevel.ORT_ENABLE_ALL,
-}
-SILENT = 4  # fatal only: what matters arrives as an exception, which noria words
-# Where ONNX Runtime's messages name the node: while running, while loading, no kernel, no schema.
-_NODE = (
-    re.compile(r"running (?P<op>\w+) node\. Name:'(?P<node>[^']*)'"),
-    re.compile(r"Node ?\((?P<node>[^)]*)\) Op \((?P<op>\w+)\)"),
-    re.compile(r"implementation for (?P<op>\w+)\(\d+\) node with name '(?P<node>[^']*)'"),
-    re.compile(r"Node:(?P<node>\S*) Output"),
-)
-_UNREGISTERED = re.compile(r"(\S+\(-?\d+\)) is not a registered function/op")
+    from noria.engine.plugin_graph.plugins_in_runtime import CallbackGraph, PluginCallbacks
 
 
 class OnnxRuntimeRunner:
@@ -61,17 +27,12 @@ class OnnxRuntimeRunner:
         model: bytes,
         options: RunOptions,
         weights: memoryview | None = None,
-        operators: OrtOperators | None = None,
+        register: Callable[[Any], None] | None = None,
     ) -> None:
         settings = session_options(options)
         try:
-            if operators is not None:
-                from noria import _native
-
-                # the library is noria itself; the runtime says nothing of which session it asks for
-                operators.register_with(
-                    lambda: settings.register_custom_ops_library(_native.__file__)
-                )
+            if register is not None:
+                register(settings)
             if weights is not None:
                 settings.add_external_initializers_from_files_in_memory(
                     [WEIGHTS_FILE], [weights], [len(weights)]
@@ -129,53 +90,6 @@ class OnnxRuntimeRunner:
         self._session = None
 
 
-def session_options(options: RunOptions) -> Any:
-    """ONNX Runtime's settings for `options`."""
-    settings = ort.SessionOptions()
-    settings.log_severity_level = SILENT
-    shared = usable_cores() // options.streams if options.streams > 1 else 0
-    settings.intra_op_num_threads = options.threads or shared
-    settings.graph_optimization_level = _OPTIMIZATIONS[options.optimization]
-    settings.inter_op_num_threads = 1
-    settings.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
-    # INT8 on x86 without VNNI: sums of products are cut off otherwise
-    settings.add_session_config_entry("session.x64quantprecision", "1")
-    spin = "1" if options.spinning else "0"
-    settings.add_session_config_entry("session.intra_op.allow_spinning", spin)
-    return settings
-
-
-def spec(arg: Any) -> TensorSpec:
-    """An input or output as ONNX Runtime describes it."""
-    if arg.type not in _TYPES:
-        raise EngineError(
-            f"{arg.name!r} is a {arg.type}",
-            expected=f"one of {', '.join(sorted(_TYPES))}",
-            fix="export the model with float inputs and outputs",
-        )
-    return TensorSpec(arg.name, np.dtype(_TYPES[arg.type]), tuple(arg.shape))
-
-
-def worded(error: Exception, what: str) -> EngineError:
-    """What ONNX Runtime said, with the node it is about and without its own source's names."""
-    text = " ".join(str(error).split())
-    text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : (\w+) : ", "", text)
-    where = None
-    for pattern in _NODE:
-        if match := pattern.search(text):
-            found = match.groupdict()
-            op = found.get("op")
-            where = f"node {found['node']!r}" + (f" ({op})" if op else "")
-            break
-    fix = []
-    if match := _UNREGISTERED.search(text):
-        fix.append(f"the model uses {match[1]}, which is a plugin or newer than this runtime")
-    text = text.rsplit("Status Message: ", 1)[-1]
-    # paths and function names of the runtime's own source help nobody
-    text = re.sub(r"\S*/onnxruntime/\S+ ", "", text)
-    return EngineError(f"onnxruntime {what}: {text[:500]}", where=where, fix=fix)
-
-
 class OnnxRuntimeBackend:
     """See module."""
 
@@ -196,14 +110,33 @@ class OnnxRuntimeBackend:
         """See `SplitBackend`."""
         return OnnxRuntimeRunner(graph, options, weights)
 
-    def open_whole(
-        self, graph: WholeGraph, options: RunOptions, calls: PluginCalls
+    def callback_types(self) -> frozenset[int]:
+        """See `CallingBackend`."""
+        from noria.engine.backends.onnxruntime_plugins import TYPES  # plugins are rare
+
+        return TYPES
+
+    def why_no_callbacks(self) -> str | None:
+        """See `CallingBackend`."""
+        from noria.engine.backends.onnxruntime_plugins import try_register
+
+        try:
+            try_register()
+        except Exception as error:  # the binding's exception types share no base of their own
+            return worded(error, "takes no operators").found
+        return None
+
+    def open_with_callbacks(
+        self, graph: CallbackGraph, options: RunOptions, calls: PluginCallbacks
     ) -> OnnxRuntimeRunner:
         """See `CallingBackend`."""
-        from noria.engine.backends.onnxruntime_plugins import operators_for
+        from noria.engine.backends.onnxruntime_plugins import operators_for, register
 
         operators = operators_for(graph, calls)
-        return OnnxRuntimeRunner(graph.model.SerializeToString(), options, operators=operators)
+        model = graph.model.SerializeToString()
+        return OnnxRuntimeRunner(
+            model, options, register=lambda settings: register(operators, settings)
+        )
 
     def profile(
         self, model: bytes, options: RunOptions, feeds: Mapping[str, Any], runs: int

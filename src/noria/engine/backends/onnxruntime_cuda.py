@@ -15,7 +15,7 @@ import onnxruntime as ort
 from noria._core.cuda import why_no_gpu
 from noria._core.errors import EngineError
 from noria.engine.backends import RunOptions
-from noria.engine.backends.onnxruntime import SILENT, session_options, spec, worded
+from noria.engine.backends.onnxruntime_common import SILENT, session_options, spec, worded
 
 _PROVIDER = "CUDAExecutionProvider"
 _DEVICE = ("cuda", 0)

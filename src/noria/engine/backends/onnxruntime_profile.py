@@ -11,7 +11,7 @@ from typing import Any
 import onnxruntime as ort
 
 from noria.engine.backends import RunOptions
-from noria.engine.backends.onnxruntime import session_options, worded
+from noria.engine.backends.onnxruntime_common import session_options, worded
 
 _SUFFIX = "_kernel_time"
 

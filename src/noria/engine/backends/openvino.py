@@ -6,10 +6,10 @@ import re
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,9 +23,6 @@ from noria.engine.machine import usable_cores
 from noria.network import wire
 from noria.network.split import WEIGHTS_FILE
 from noria.network.tensor_spec import TensorSpec
-
-if TYPE_CHECKING:
-    from noria.engine.plugin_graph.plugins_in_runtime import PluginCalls, WholeGraph
 
 _NODE = (
     re.compile(r"ONNX node '<Node\((?P<op>\w+)\): (?P<node>[^>]*)>'"),
@@ -105,13 +102,7 @@ class OpenVinoRunner:
 
     device = "cpu"
 
-    def __init__(
-        self,
-        model: bytes,
-        options: RunOptions,
-        file: Path | None = None,
-        graft: Callable[[Any], Any] | None = None,
-    ) -> None:
+    def __init__(self, model: bytes, options: RunOptions, file: Path | None = None) -> None:
         threads = options.threads or max(1, usable_cores() // options.streams)
         self._settings = {
             props.inference_num_threads(): threads * options.streams,
@@ -129,10 +120,6 @@ class OpenVinoRunner:
         try:
             read = _core().read_model(model if file is None else str(file))
             names = _input_names(read, model)
-            if graft is not None:
-                self._operators = graft(read)  # kept as long as runs may be under way
-                # what plugins give is no input any more; the run's number has become one
-                names = [*names[: len(read.inputs) - 1], *read.inputs[-1].get_names()]
             self.inputs = tuple(map(_spec, read.inputs, names))
             self.outputs = tuple(_spec(port) for port in read.outputs)
             self._free_batch = options.batched and _has_free_batch(read.inputs[0])
@@ -360,15 +347,6 @@ class OpenVinoBackend:
                 f"{error.strerror}",
                 where=str(error.filename),
             ) from error
-
-    def open_whole(
-        self, graph: WholeGraph, options: RunOptions, calls: PluginCalls
-    ) -> OpenVinoRunner:
-        """See `CallingBackend`."""
-        from noria.engine.backends.openvino_plugins import grafted, without_nodes
-
-        model = without_nodes(graph)
-        return OpenVinoRunner(model, options, graft=lambda read: grafted(read, graph, calls))
 
     def open(self, model: bytes, options: RunOptions) -> OpenVinoRunner:
         return OpenVinoRunner(model, options)

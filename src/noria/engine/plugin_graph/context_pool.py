@@ -1,4 +1,4 @@
-"""The plugins of an open graph and their execution contexts: one set per run at a time."""
+"""Keep execution contexts of the plugins of an open graph: one set per run at a time."""
 
 from __future__ import annotations
 
@@ -12,8 +12,12 @@ from noria.plugins.context import ContextPlugin
 from noria.plugins.layer import EnginePlugin
 
 
-class PluginLives:
-    """See module."""
+class ContextPool:
+    """See module. It owns the plugins: they end when it is closed and the last run is over.
+
+    Args:
+        plugins: the layers, in the order of the plan.
+    """
 
     def __init__(self, plugins: Sequence[EnginePlugin]) -> None:
         self._plugins = list(plugins)
@@ -23,7 +27,12 @@ class PluginLives:
         self._closed = False
 
     def take(self) -> list[ContextPlugin]:
-        """A set of contexts; a new one if all are at work."""
+        """Lend a set of contexts to a run; a new one if all are lent.
+
+        Raises:
+            EngineError: the session is closed.
+            PluginError: a context cannot be made.
+        """
         with self._lock:
             if self._closed:
                 raise EngineError("the session is closed")
@@ -42,7 +51,7 @@ class PluginLives:
         return made
 
     def give_back(self, contexts: list[ContextPlugin]) -> None:
-        """The run is over."""
+        """Take the contexts of a run back."""
         with self._lock:
             if not self._closed:
                 self._idle.append(contexts)
@@ -60,7 +69,7 @@ class PluginLives:
             self._end()
 
     def close(self) -> None:
-        """End all that is idle now, and the rest when it is."""
+        """End the idle contexts now, the lent ones when their runs are over, then the plugins."""
         with self._lock:
             if self._closed:
                 return

@@ -12,10 +12,10 @@ from noria._core.errors import PluginError
 from noria._core.notices import Notice
 from noria._core.text import quoted
 from noria.engine.backends import DEFAULT_BACKEND, Backend, Runner, RunOptions, get_backend
+from noria.engine.plugin_graph.opening import load_plugins, open_plugin_graph
 from noria.engine.plugin_graph.plugin_files import code_of
 from noria.engine.plugin_graph.plugin_record import PluginRecord, record_of
-from noria.engine.plugin_graph.split import upstream
-from noria.engine.plugin_graph.split_runner import load_plugins, open_cut
+from noria.engine.plugin_graph.subgraphs import upstream
 from noria.engine.sample_inputs import sample_inputs
 from noria.network.network import Network
 from noria.network.tensor_spec import TensorSpec
@@ -54,15 +54,16 @@ class PluginLayers:
         backend: Backend,
         options: RunOptions,
         *,
-        whole: bool = True,
+        pieces: bool = False,
         compiled: Mapping[str, bytes] | None = None,
     ) -> Runner:
-        """Ready to run, as from the saved plan; without creators once, with what was built.
+        """Open the network as the saved plan does. The first time no creators are needed.
 
         Args:
-            backend, options: what runs the graph, and how.
-            whole: it need not be cut.
-            compiled: what `compile_pieces` gave.
+            backend: the runtime.
+            options: how it runs the graph.
+            pieces: True splits the graph in any case.
+            compiled: blobs of `compile_pieces`.
 
         Raises:
             EngineError: the runtime refuses a piece, or a plugin failed.
@@ -72,8 +73,8 @@ class PluginLayers:
         built, self.built = self.built, []
         if not built:
             built = load_plugins(self.records, self.blobs, self.registry, self.where)
-        return open_cut(
-            backend, self.model, options, self.records, built, self.notices, whole=whole,
+        return open_plugin_graph(
+            backend, self.model, options, self.records, built, self.notices, pieces=pieces,
             compiled=compiled,
         )  # fmt: skip
 

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from noria.engine.backends import DEFAULT_BACKEND, RunOptions, get_backend
 from noria.engine.plugin_graph.plugin_layers import PluginLayers
-from noria.engine.plugin_graph.split import without_plugins
-from noria.engine.plugin_graph.split_runner import CutRunner
+from noria.engine.plugin_graph.split_runner import SplitRunner
+from noria.engine.plugin_graph.subgraphs import without_plugins
 from noria.network.network import Network
 from noria.network.tensor_spec import TensorSpec
 
@@ -49,9 +49,9 @@ class PluginTiming:
         found = layers(bake(network))
         if found is not None and found.records:
             runner = found.open(
-                get_backend(DEFAULT_BACKEND), RunOptions(batched=False), whole=False
+                get_backend(DEFAULT_BACKEND), RunOptions(batched=False), pieces=True
             )
-            assert isinstance(runner, CutRunner)
+            assert isinstance(runner, SplitRunner)
             try:
                 values = runner.run_all(feeds)
                 given = {name for r in found.records for name in r.outputs if name}

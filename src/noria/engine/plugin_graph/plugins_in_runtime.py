@@ -1,9 +1,9 @@
-"""A graph that stays whole: its plugin nodes are operators that the runtime calls back.
+"""Run a graph whose plugin nodes are operators that call back into Python.
 
-Tensors that pass by a plugin stay in the runtime then, in the memory layout it likes; a cut costs a
-copy and a change of layout for each of them. The runtime is given the graph with nodes of a domain
-of our own. They hand a number from one to the next: it says which run they belong to, whatever
-thread computes them, and keeps them in the order in which a cut graph would run them.
+Tensors that pass by a plugin stay in the runtime then, in the memory layout it likes; a split costs
+a copy and a change of layout for each of them. The runtime loads the graph with nodes of noria's
+own domain. Each node passes a run id to the next one: it identifies the run, whatever thread
+computes the node, and keeps the plugins in the order in which a split graph runs them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from noria._core.errors import EngineError
 from noria.engine.backends import Runner
-from noria.engine.plugin_graph.context_pool import PluginLives
+from noria.engine.plugin_graph.context_pool import ContextPool
 from noria.engine.plugin_graph.plugin_record import PluginRecord
 from noria.plugins.context import ContextPlugin
 from noria.plugins.layer import EnginePlugin, EngineSpec
@@ -31,50 +31,50 @@ Shape = tuple[int, ...]
 Lent = tuple[int, Shape]
 """Address and shape of a tensor that is the runtime's."""
 DOMAIN = "noria.plugins"
-RUN = "noria.run"
-"""Name of the further input: the number of the run, int32 of shape (1,)."""
+RUN_ID = "noria.run"
+"""Name of the added input: the run id, int32 of shape (1,)."""
 _OMITTED = np.empty(0, np.float32)
 
 
 @cache
 def numpy_type(kind: int) -> np.dtype[Any]:
-    """NumPy's twin of an ONNX element type."""
+    """Translate an ONNX element type to NumPy's."""
     from onnx import helper
 
     return np.dtype(helper.tensor_dtype_to_np_dtype(kind))
 
 
 @dataclass(frozen=True, slots=True)
-class PluginNode:
-    """A plugin node as the runtime sees it: the run's number first, then all that is not left out.
+class CallbackNode:
+    """A plugin node as the runtime sees it: the run id first, then all values not left out.
 
     Attributes:
         op: type of the node, in `DOMAIN`; no other node has it.
         plugin: the layer.
-        number: of the layer among those of the plan.
-        inputs, outputs: names of the values, the number's included.
+        index: of the layer in the plan.
+        inputs, outputs: names of the values, those of the run id included.
         input_types, output_types: of the elements, as ONNX numbers them.
-        hands_on: the number is its first output; it is not for the last node.
+        passes_run_id: True if output 0 forwards the run id; False for the last plugin node.
         given, taken: which of the record's inputs, shape inputs and outputs are not left out.
         shape_inputs: how many inputs at the end are numbers that decide shapes.
-        plain: nothing needs to be converted, see `ContextPlugin.run_at`.
+        plain: True if no value needs to be converted, see `ContextPlugin.run_at`.
     """
 
     op: str
     plugin: EnginePlugin
-    number: int
+    index: int
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     input_types: tuple[int, ...]
     output_types: tuple[int, ...]
-    hands_on: bool
+    passes_run_id: bool
     given: tuple[bool, ...]
     taken: tuple[bool, ...]
     shape_inputs: int
     plain: bool
 
     def arguments(self, lent: Sequence[Lent]) -> tuple[list[Array], list[Array]]:
-        """Inputs and shape inputs of the plugin, from those of the node behind the number."""
+        """Convert the node's inputs behind the run id to inputs and shape inputs of the plugin."""
         types = self.input_types[1:]
         left = iter([array_at(*at, numpy_type(t)) for at, t in zip(lent, types, strict=True)])
         every = [next(left) if there else _OMITTED for there in self.given]
@@ -82,83 +82,83 @@ class PluginNode:
         return every[:end], every[end:]
 
     def place(self, output: int) -> int | None:
-        """Position of output number n of the plugin among the node's outputs."""
-        return self.hands_on + sum(self.taken[:output]) if self.taken[output] else None
+        """Position of output `output` of the plugin among the node's outputs; None if left out."""
+        return self.passes_run_id + sum(self.taken[:output]) if self.taken[output] else None
 
 
 @dataclass(frozen=True, slots=True)
-class WholeGraph:
-    """What a runtime is given.
+class CallbackGraph:
+    """A model whose plugin nodes are operators of `DOMAIN`.
 
     Attributes:
-        model: the `ModelProto`; `RUN` is its last input.
+        model: the `ModelProto`; `RUN_ID` is its last input.
         nodes: its plugin nodes, in the order in which they run.
     """
 
     model: Any
-    nodes: tuple[PluginNode, ...]
+    nodes: tuple[CallbackNode, ...]
 
 
-def whole_graph(
+def element_types(proto: Any) -> dict[str, int]:
+    """Collect the ONNX element types of the values of a graph; 0 where it does not declare one."""
+    graph = proto.graph
+    types = {v.name: v.type.tensor_type.elem_type
+             for v in (*graph.value_info, *graph.input, *graph.output)}  # fmt: skip
+    types |= {t.name: t.data_type for t in graph.initializer}
+    types |= {o: a.t.data_type for n in graph.node if n.op_type == "Constant"
+              for a in n.attribute if a.name == "value" for o in n.output}  # fmt: skip
+    return types
+
+
+def callback_graph(
     proto: Any,
+    types: Mapping[str, int],
     records: Sequence[PluginRecord],
     plugins: Sequence[EnginePlugin],
     order: Sequence[str],
-) -> WholeGraph:
-    """Make plugin nodes operators of `DOMAIN`.
+) -> CallbackGraph:
+    """Make the plugin nodes of a graph operators of `DOMAIN`. `must_split` must have allowed it.
 
     Args:
-        proto: the `ModelProto`; its `value_info` tells the types of what plugins take and give.
+        proto: the `ModelProto`.
+        types: its `element_types`; those at plugins are known.
         records: of the plugin nodes.
         plugins: their layers.
-        order: names of their nodes, as they are to run.
-
-    Raises:
-        EngineError: the type of a value is not known; one has a name that is needed here.
+        order: names of their nodes, in the order they run.
     """
     import onnx
 
     model = onnx.ModelProto()
     model.CopyFrom(proto)
     graph = model.graph
-    types = {v.name: v.type.tensor_type.elem_type
-             for v in (*graph.value_info, *graph.input, *graph.output)}  # fmt: skip
-    types |= {t.name: t.data_type for t in graph.initializer}
-    types |= {o: a.t.data_type for n in graph.node if n.op_type == "Constant"
-              for a in n.attribute if a.name == "value" for o in n.output}  # fmt: skip
-    names = {*types, *(name for n in graph.node for name in n.output)}
-    if taken := [name for name in names if name == RUN or name.startswith(f"{RUN}.")]:
-        raise EngineError(f"a value of the graph is called {min(taken)!r}")
     numbers = {r.node: i for i, r in enumerate(records)}
     of_name = {n.name: n for n in graph.node}
     nodes = []
-    before = RUN
+    before = RUN_ID
     last = len(order) - 1
     for index, name in enumerate(order):
         record, plugin = records[numbers[name]], plugins[numbers[name]]
-        following = f"{RUN}.{index}"
+        following = f"{RUN_ID}.{index}"
         reads = (*record.inputs, *record.shape_inputs)
         inputs = (before, *(r for r in reads if r))
-        handed_on = (following,) if index < last else ()
-        outputs = (*handed_on, *(o for o in record.outputs if o))
-        known = [types.get(v, 0) for v in (*inputs[1:], *outputs[len(handed_on) :])]
-        if not all(known):
-            raise EngineError(f"a value at plugin {name!r} is of unknown type")
+        passed = (following,) if index < last else ()
+        outputs = (*passed, *(o for o in record.outputs if o))
+        known = [types[v] for v in (*inputs[1:], *outputs[len(passed) :])]
         node = of_name[name]
         node.CopyFrom(
             onnx.helper.make_node(f"Plugin{index}", inputs, outputs, name=name, domain=DOMAIN)
         )
         integer = onnx.TensorProto.INT32
         nodes.append(
-            PluginNode(
+            CallbackNode(
                 op=node.op_type,
                 plugin=plugin,
-                number=numbers[name],
+                index=numbers[name],
                 inputs=inputs,
                 outputs=outputs,
                 input_types=(integer, *known[: len(inputs) - 1]),
-                output_types=(*(integer for _ in handed_on), *known[len(inputs) - 1 :]),
-                hands_on=bool(handed_on),
+                output_types=(*(integer for _ in passed), *known[len(inputs) - 1 :]),
+                passes_run_id=bool(passed),
                 given=tuple(bool(r) for r in reads),
                 taken=tuple(bool(o) for o in record.outputs),
                 shape_inputs=len(record.shape_inputs),
@@ -167,10 +167,10 @@ def whole_graph(
         )
         before = following
     graph.input.append(
-        onnx.helper.make_tensor_value_info(RUN, onnx.TensorProto.INT32, [1])
+        onnx.helper.make_tensor_value_info(RUN_ID, onnx.TensorProto.INT32, [1])
     )  # fmt: skip
     model.opset_import.append(onnx.helper.make_opsetid(DOMAIN, 1))
-    return WholeGraph(model, tuple(nodes))
+    return CallbackGraph(model, tuple(nodes))
 
 
 def _is_plain(spec: EngineSpec, reads: Sequence[str], types: Sequence[int]) -> bool:
@@ -185,45 +185,38 @@ class _Run:
     error: BaseException | None = None
 
 
-class PluginCalls:
-    """What the runtime calls. Knows the runs under way by their numbers.
+class PluginCallbacks:
+    """Compute plugin nodes for the runtime. Knows the runs under way by their ids.
 
     Args:
         nodes: of the graph.
-        lives: its plugins, in the order of the plan.
+        pool: contexts of its plugins, in the order of the plan.
     """
 
-    def __init__(self, nodes: Sequence[PluginNode], lives: PluginLives) -> None:
-        self._nodes, self._lives = list(nodes), lives
+    def __init__(self, nodes: Sequence[CallbackNode], pool: ContextPool) -> None:
+        self._nodes, self._pool = list(nodes), pool
         self._runs: dict[int, _Run] = {}
-        self._astray = False
-        self._numbers = itertools.count()
+        self._ids = itertools.count()
 
     def begin(self) -> tuple[int, _Run]:
-        """A run begins.
+        """Begin a run; its id and state.
 
         Raises:
             EngineError: the session is closed; a context cannot be made.
         """
-        run = _Run(self._lives.take())
-        number = next(self._numbers) % 2**31
-        self._runs[number] = run
-        return number, run
+        run = _Run(self._pool.take())
+        run_id = next(self._ids) % 2**31
+        self._runs[run_id] = run
+        return run_id, run
 
-    def only(self) -> int | None:
-        """The number of the run that a call is of, if there is but one under way."""
-        runs = list(self._runs)
-        return None if self._astray or len(runs) != 1 else runs[0]
-
-    def end(self, number: int, *, astray: bool = False) -> None:
-        """It is over; `astray`: nobody waited for the runtime, which may still call."""
-        self._astray |= astray
-        self._lives.give_back(self._runs.pop(number).contexts)
+    def end(self, run_id: int) -> None:
+        """End a run."""
+        self._pool.give_back(self._runs.pop(run_id).contexts)
 
     def call(
         self,
         index: int,
-        number: int,
+        run_id: int,
         inputs: Sequence[Lent],
         output: Callable[[int, Shape], int],
     ) -> bool:
@@ -231,27 +224,27 @@ class PluginCalls:
 
         Args:
             index: of the node.
-            number: of the run.
-            inputs: of the node, without the number. They are not changed.
+            run_id: of the run.
+            inputs: of the node, without the run id. They are not changed.
             output: gives the address of an output of the node, once its shape is known.
 
         Returns:
-            Whether it went well; what was raised is kept for the end of the run, which computes
-            no further node.
+            True if it went well. Otherwise the error is kept for the end of the run, and later
+            nodes of the run are not computed.
 
         Raises:
             EngineError: there is no such run.
         """
-        run = self._runs.get(number)
+        run = self._runs.get(run_id)
         if run is None:
-            raise EngineError(f"no run has the number {number}")
+            raise EngineError(f"no run has the id {run_id}")
         if run.error is not None:
             return False
         node = self._nodes[index]
-        context = run.contexts[node.number]
+        context = run.contexts[node.index]
         try:
             if node.plain:
-                first = node.hands_on
+                first = node.passes_run_id
                 if all(node.taken):
                     context.run_at(inputs, lambda n, shape: output(n + first, shape))
                 else:
@@ -268,9 +261,9 @@ class PluginCalls:
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Memory of the outputs of a plugin."""
+    """Find memory for the outputs of a plugin."""
 
-    node: PluginNode
+    node: CallbackNode
     output: Callable[[int, Shape], int]
 
     def address(self, number: int, shape: Shape) -> int | None:
@@ -285,8 +278,8 @@ class _Places:
         return array_at(self.output(place, shape), shape, kind, writable=True)
 
 
-class WholeRunner:
-    """A runner of a `WholeGraph` as one of the graph itself.
+class CallbackRunner:
+    """Run a `CallbackGraph` as the graph itself: the run id is not among its inputs.
 
     Attributes:
         inputs, outputs: bindings in the model's order.
@@ -295,26 +288,25 @@ class WholeRunner:
 
     device = "cpu"
 
-    def __init__(self, runner: Runner, calls: PluginCalls, lives: PluginLives) -> None:
-        self._runner, self._calls, self._lives = runner, calls, lives
-        self.inputs = tuple(s for s in runner.inputs if s.name != RUN)
+    def __init__(self, runner: Runner, calls: PluginCallbacks, pool: ContextPool) -> None:
+        self._runner, self._calls, self._pool = runner, calls, pool
+        self.inputs = tuple(s for s in runner.inputs if s.name != RUN_ID)
         self.outputs = runner.outputs
         # plugins end with the runner even if nobody closes it
-        self._finalizer = weakref.finalize(self, lives.close)
+        self._finalizer = weakref.finalize(self, pool.close)
 
     def run(self, feeds: Mapping[str, Any], *, to_host: bool = True) -> Sequence[Any]:
         """See `Runner.run`."""
-        number, run = self._calls.begin()
-        failure, astray = None, True
+        run_id, run = self._calls.begin()
+        failure = None
         outputs: Sequence[Any] = ()
         try:
-            outputs = self._runner.run({**feeds, RUN: np.array([number], np.int32)})
-            astray = False
+            outputs = self._runner.run({**feeds, RUN_ID: np.array([run_id], np.int32)})
         except EngineError as error:
-            failure, astray = error, False
+            failure = error
         finally:
-            self._calls.end(number, astray=astray)
-        if run.error is not None:  # what the runtime says of it is less
+            self._calls.end(run_id)
+        if run.error is not None:  # the plugin's own error says more than the runtime's
             raise run.error
         if failure is not None:
             raise failure
@@ -323,5 +315,5 @@ class WholeRunner:
     def close(self) -> None:
         """Release the graph; plugins end when the runs under way have finished."""
         self._finalizer.detach()
-        self._lives.close()
+        self._pool.close()
         self._runner.close()

@@ -1,4 +1,4 @@
-"""A graph cut at its plugin nodes: pieces that go to a runtime whole, plugins between them."""
+"""Split a graph at its plugin nodes: pieces that a runtime runs, plugins between them."""
 
 from __future__ import annotations
 
@@ -17,88 +17,161 @@ _RANDOM = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLi
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of the graph without plugins.
+    """A part of the graph without plugins; `SplitGraph.model` makes its ONNX message.
 
     Attributes:
-        model: the ONNX message.
+        number: of its section.
+        nodes: indices of its nodes in the graph.
+        weights: names of its initializers.
         inputs, outputs: names of the values that go in and come out.
-        batched: only the batch is free, and it is the first axis of every input that has it.
+        batched: True if only the batch is free, as the first axis of every input that has it.
     """
 
-    model: bytes
+    number: int
+    nodes: tuple[int, ...]
+    weights: tuple[str, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     batched: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """A piece, if there is one, then plugins that need nothing later."""
+class Section:
+    """A piece, if there is one, then plugins that need nothing from later sections."""
 
     piece: Piece | None
     plugins: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """The stages in the order they run.
+class SplitGraph:
+    """Where a graph is split at its plugin nodes. Nothing is copied until `model` is called.
+
+    Made by `split_graph`.
 
     Attributes:
-        constants: values that plugins read as they are.
-        inputs, outputs: of the whole graph.
+        proto: the `ModelProto`.
+        sections: in the order they run.
+        plugins: names of the plugin nodes in the order they run.
+        inputs, outputs: names of those of the whole graph.
     """
 
-    stages: tuple[Stage, ...]
-    constants: Mapping[str, npt.NDArray[Any]]
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
+    def __init__(
+        self, proto: Any, sections: tuple[Section, ...], constants: frozenset[str]
+    ) -> None:
+        graph = proto.graph
+        self.proto, self._constants = proto, constants
+        self._weights = {t.name: t for t in graph.initializer}
+        self.sections = sections
+        self.plugins = tuple(name for section in sections for name in section.plugins)
+        self.inputs = tuple(v.name for v in graph.input if v.name not in self._weights)
+        self.outputs = tuple(v.name for v in graph.output)
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """The pieces of all sections."""
+        return tuple(s.piece for s in self.sections if s.piece is not None)
+
+    def constants(self) -> dict[str, npt.NDArray[Any]]:
+        """Read the weights and constants that plugins or the caller take as they are."""
+        from onnx import numpy_helper
+
+        tensors = {name: t for name, t in self._weights.items() if name in self._constants}
+        for node in self.proto.graph.node:
+            if node.op_type == "Constant" and node.output[0] in self._constants:
+                tensors[node.output[0]] = _value(node)
+        return {
+            name: np.asarray(numpy_helper.to_array(tensors[name]), order="C")
+            for name in sorted(tensors)
+        }
+
+    def model(self, piece: Piece) -> bytes:
+        """Write the ONNX message of a piece.
+
+        Args:
+            piece: one of `pieces`.
+
+        Raises:
+            EngineError: the type of a value that goes in is not known.
+        """
+        import onnx
+
+        proto, source = self.proto, self.proto.graph
+        infos = _infos(source)
+        model = onnx.ModelProto()
+        model.ir_version = max(proto.ir_version, 4)
+        model.opset_import.extend(proto.opset_import)
+        model.functions.extend(proto.functions)
+        graph = model.graph
+        graph.name = f"{source.name or 'graph'}_{piece.number}"
+        graph.node.extend(source.node[i] for i in piece.nodes)
+        graph.initializer.extend(self._weights[name] for name in piece.weights)
+        graph.sparse_initializer.extend(source.sparse_initializer)
+        for name in piece.inputs:
+            info = infos.get(name)
+            if info is None or not info.type.tensor_type.elem_type:
+                raise EngineError(
+                    f"the type of {name!r}, which a plugin stands before, is not known",
+                    fix="export the model with shapes and types of its inner values",
+                )
+            graph.input.append(info)
+        for name in piece.outputs:
+            graph.output.append(infos.get(name) or onnx.ValueInfoProto(name=name))
+        return bytes(model.SerializeToString(deterministic=True))
 
 
-def cut(proto: Any, plugins: Mapping[str, tuple[Sequence[str], Sequence[str]]]) -> Cut:
-    """Cut a graph.
+def split_graph(
+    proto: Any, plugins: Mapping[str, tuple[Sequence[str], Sequence[str]]]
+) -> SplitGraph:
+    """Find where a graph is split at its plugin nodes.
 
-    A node runs as early as it can, so branches that no plugin feeds stay in one piece. What
-    depends on no input is repeated in every piece that needs it, so that the runtime can fold it.
+    A node runs as early as it can, so branches that no plugin feeds stay in one piece. Nodes that
+    depend on no input are repeated in every piece that needs them, so that the runtime folds them.
 
     Args:
-        proto: the `ModelProto`; `value_info` must tell types of the values at the cuts.
+        proto: the `ModelProto`; `value_info` has the types of the values at the splits.
         plugins: node name -> names of the inputs and of the outputs of the plugin.
-
-    Raises:
-        EngineError: a value at a cut of unknown type.
     """
-    return _Cutter(proto, plugins).run()
+    return _Splitter(proto, plugins).run()
 
 
-class _Cutter:
+def _infos(graph: Any) -> dict[str, Any]:
+    return {v.name: v for v in (*graph.value_info, *graph.input, *graph.output)}
+
+
+def _value(node: Any) -> Any | None:
+    """The tensor of a Constant node, if it has one."""
+    return next((a.t for a in node.attribute if a.name == "value" and a.HasField("t")), None)
+
+
+class _Splitter:
     def __init__(
         self, proto: Any, plugins: Mapping[str, tuple[Sequence[str], Sequence[str]]]
     ) -> None:
         self.proto, self.graph, self.plugins = proto, proto.graph, plugins
         self.initializers = {t.name: t for t in self.graph.initializer}
-        self.infos = {v.name: v for v in (*self.graph.value_info, *self.graph.input,
-                                          *self.graph.output)}  # fmt: skip
+        self.infos = _infos(self.graph)
         self.inputs = [v.name for v in self.graph.input if v.name not in self.initializers]
         self.outputs = [v.name for v in self.graph.output]
-        self.reads = [_reads(n) for n in self.graph.node]
+        self.reads = [names_read(n) for n in self.graph.node]
         self.level: dict[str, int] = dict.fromkeys(self.inputs, 0)
         self.constant: dict[str, int] = {}  # value -> node that makes it
-        self.stage_of: list[int] = []
+        self.section_of: list[int] = []
 
-    def run(self) -> Cut:
+    def run(self) -> SplitGraph:
         self._levels()
         self._sink()
-        last = max(self.stage_of, default=0)
+        last = max(self.section_of, default=0)
         wanted = self._wanted()
-        stages = []
+        constants = self._constants()
+        sections = []
         for number in range(last + 1):
-            members = [i for i, s in enumerate(self.stage_of) if s == number]
+            members = [i for i, s in enumerate(self.section_of) if s == number]
             names = tuple(self.graph.node[i].name for i in members if self._is_plugin(i))
             plain = [i for i in members if not self._is_plugin(i) and not self._is_constant(i)]
-            piece = self._piece(plain, wanted, number)
+            piece = self._piece(plain, wanted, number, constants)
             if piece is not None or names:
-                stages.append(Stage(piece, names))
-        return Cut(tuple(stages), self._constants(), tuple(self.inputs), tuple(self.outputs))
+                sections.append(Section(piece, names))
+        return SplitGraph(self.proto, tuple(sections), constants)
 
     def _is_plugin(self, index: int) -> bool:
         return self.graph.node[index].name in self.plugins
@@ -113,58 +186,59 @@ class _Cutter:
             fixed = all(r in self.constant for r in reads)
             plugin = self._is_plugin(index)
             if fixed and not plugin and node.op_type not in _RANDOM:
-                self.stage_of.append(-1)
+                self.section_of.append(-1)
                 for name in node.output:
                     self.constant[name] = index
                 continue
-            stage = max((self.level.get(r, 0) for r in reads), default=0)
-            self.stage_of.append(stage)
+            section = max((self.level.get(r, 0) for r in reads), default=0)
+            self.section_of.append(section)
             for name in node.output:
-                self.level[name] = stage + plugin
+                self.level[name] = section + plugin
 
     def _sink(self) -> None:
-        """Let nodes run later whose inputs pass the cut anyway: then their outputs need not."""
+        """Move nodes behind a split that their inputs pass anyway: their outputs need not then."""
         readers: dict[str, list[int]] = {}
         for index, reads in enumerate(self.reads):
             for name in reads:
                 readers.setdefault(name, []).append(index)
         ends = set(self.outputs)
-        for index in reversed(range(len(self.stage_of))):
-            node, stage = self.graph.node[index], self.stage_of[index]
-            if stage < 0 or self._is_plugin(index) or node.op_type in _RANDOM:
+        for index in reversed(range(len(self.section_of))):
+            node, section = self.graph.node[index], self.section_of[index]
+            if section < 0 or self._is_plugin(index) or node.op_type in _RANDOM:
                 continue
             after = [r for o in node.output if o for r in readers.get(o, ())]
             if not after or any(o in ends for o in node.output):
                 continue
-            if any(self._is_plugin(r) or self.stage_of[r] < 0 for r in after):
+            if any(self._is_plugin(r) or self.section_of[r] < 0 for r in after):
                 continue
-            later = min(self.stage_of[r] for r in after)
+            later = min(self.section_of[r] for r in after)
             inputs = [r for r in self.reads[index] if r in self.level]
             passing = all(
-                any(r != index and not self._is_plugin(r) and self.stage_of[r] >= later
+                any(r != index and not self._is_plugin(r) and self.section_of[r] >= later
                     for r in readers[name])
                 for name in inputs
             )  # fmt: skip
-            if later > stage and inputs and passing:
-                self.stage_of[index] = later
+            if later > section and inputs and passing:
+                self.section_of[index] = later
 
     def _wanted(self) -> set[tuple[str, int]]:
-        """(value, stage that reads it); stage -1 is the end, a plugin reads in its own stage."""
+        """(value, section that reads it); -1 is the end of the run, -2 a plugin."""
         found = {(name, -1) for name in self.outputs}
         for index, reads in enumerate(self.reads):
             if self._is_plugin(index):
                 found |= {(r, -2) for r in reads if r}
             elif not self._is_constant(index):
-                found |= {(r, self.stage_of[index]) for r in reads if r}
+                found |= {(r, self.section_of[index]) for r in reads if r}
         return found
 
-    def _piece(self, members: list[int], wanted: set[tuple[str, int]], number: int) -> Piece | None:
+    def _piece(
+        self, members: list[int], wanted: set[tuple[str, int]], number: int, kept: frozenset[str]
+    ) -> Piece | None:
         made = {name for i in members for name in self.graph.node[i].output if name}
         # constants that a plugin or the caller reads come out of the first piece
         loose = set()
         if number == 0:
-            loose = {v for v, s in wanted if s < 0 and v in self.constant}
-            loose -= set(self._constants())
+            loose = {v for v, s in wanted if s < 0 and v in self.constant} - kept
         outputs = [
             name
             for i in members
@@ -174,15 +248,12 @@ class _Cutter:
         if not outputs:
             return None
         needed = self._closure(members, loose)
-        nodes = [self.graph.node[i] for i in sorted({*members, *needed})]
+        nodes = tuple(sorted({*members, *needed}))
         inside = made | {n for i in needed for n in self.graph.node[i].output}
-        reads = list(dict.fromkeys(
-            r for i in sorted({*members, *needed}) for r in self.reads[i] if r
-        ))  # fmt: skip
-        inputs = [r for r in reads if r not in inside and r not in self.initializers]
-        weights = [self.initializers[r] for r in reads if r in self.initializers]
-        model = self._model(nodes, inputs, outputs, weights, number)
-        return Piece(model, tuple(inputs), tuple(outputs), self._batched(inputs))
+        reads = list(dict.fromkeys(r for i in nodes for r in self.reads[i] if r))
+        inputs = tuple(r for r in reads if r not in inside and r not in self.initializers)
+        weights = tuple(r for r in reads if r in self.initializers)
+        return Piece(number, nodes, weights, inputs, tuple(outputs), self._batched(inputs))
 
     def _batch(self) -> str:
         """Name of the first axis of the first input, if it is free."""
@@ -192,11 +263,11 @@ class _Cutter:
         return str(dims[0].dim_param) if len(dims) else ""
 
     def _others(self, number: int) -> list[int]:
-        stages = {-1, -2, *(s for s in self.stage_of if s > number)}
-        return sorted(stages)
+        sections = {-1, -2, *(s for s in self.section_of if s > number)}
+        return sorted(sections)
 
     def _closure(self, members: list[int], loose: set[str]) -> set[int]:
-        """Constant nodes that these nodes need."""
+        """Indices of the constant nodes that these nodes need."""
         needed: set[int] = set()
         stack = [r for i in members for r in self.reads[i] if r in self.constant]
         stack += [name for name in loose if name in self.constant]
@@ -207,9 +278,11 @@ class _Cutter:
                 stack += [r for r in self.reads[index] if r in self.constant]
         return needed
 
-    def _batched(self, inputs: list[str]) -> bool:
+    def _batched(self, inputs: Sequence[str]) -> bool:
         batch = self._batch()
         for name in inputs:
+            if name not in self.infos:
+                return False
             tensor = self.infos[name].type.tensor_type
             if not tensor.HasField("shape"):
                 return False
@@ -218,52 +291,23 @@ class _Cutter:
                     return False
         return bool(inputs) and bool(batch)
 
-    def _model(
-        self, nodes: Any, inputs: list[str], outputs: list[str], weights: Any, number: int
-    ) -> bytes:
-        import onnx
-
-        model = onnx.ModelProto()
-        model.ir_version = max(self.proto.ir_version, 4)
-        model.opset_import.extend(self.proto.opset_import)
-        model.functions.extend(self.proto.functions)
-        graph = model.graph
-        graph.name = f"{self.graph.name or 'graph'}_{number}"
-        graph.node.extend(nodes)
-        graph.initializer.extend(weights)
-        graph.sparse_initializer.extend(self.graph.sparse_initializer)
-        for name in inputs:
-            info = self.infos.get(name)
-            if info is None or not info.type.tensor_type.elem_type:
-                raise EngineError(
-                    f"the type of {name!r}, which a plugin stands before, is not known",
-                    fix="export the model with shapes and types of its inner values",
-                )
-            graph.input.append(info)
-        for name in outputs:
-            graph.output.append(self.infos.get(name) or onnx.ValueInfoProto(name=name))
-        return bytes(model.SerializeToString(deterministic=True))
-
-    def _constants(self) -> dict[str, npt.NDArray[Any]]:
-        """Weights and constants that plugins or the caller read as they are."""
-        from onnx import numpy_helper
-
+    def _constants(self) -> frozenset[str]:
+        """Names of the weights and constants that plugins or the caller read as they are."""
         wanted = {r for i, reads in enumerate(self.reads) if self._is_plugin(i) for r in reads}
         wanted |= set(self.outputs)
-        found = {}
-        for name in sorted(wanted):
-            if name in self.initializers:
-                found[name] = np.ascontiguousarray(numpy_helper.to_array(self.initializers[name]))
-            elif name in self.constant:
-                node = self.graph.node[self.constant[name]]
-                values = [a for a in node.attribute if a.name == "value" and a.HasField("t")]
-                if node.op_type == "Constant" and values:
-                    found[name] = np.array(numpy_helper.to_array(values[0].t), order="C")
-        return found
+        return frozenset(
+            name for name in wanted
+            if name in self.initializers
+            or (
+                name in self.constant
+                and (node := self.graph.node[self.constant[name]]).op_type == "Constant"
+                and _value(node) is not None
+            )
+        )  # fmt: skip
 
 
-def _reads(node: Any) -> list[str]:
-    """Names a node reads, those that the bodies of If, Loop and Scan capture included."""
+def names_read(node: Any) -> list[str]:
+    """List the values a node reads, with those that its If, Loop or Scan bodies capture."""
     names = list(node.input)
     for attribute in node.attribute:
         graphs = [*attribute.graphs]
@@ -272,99 +316,7 @@ def _reads(node: Any) -> list[str]:
         for graph in graphs:
             inner = {v.name for v in graph.input} | {t.name for t in graph.initializer}
             for child in graph.node:
-                names += [r for r in _reads(child) if r not in inner]
+                names += [r for r in names_read(child) if r not in inner]
                 inner |= set(child.output)
             names += [v.name for v in graph.output if v.name not in inner]
     return names
-
-
-def without_plugins(
-    proto: Any,
-    plugins: Mapping[str, tuple[Sequence[str], Sequence[str]]],
-    feeds: Mapping[str, npt.NDArray[Any]],
-) -> tuple[bytes, list[str]]:
-    """The graph with its plugin nodes taken out: what they gave goes in, what they took comes out.
-    All the runtime's work in one model, to be timed.
-
-    Args:
-        proto: the `ModelProto`.
-        plugins: see `cut`.
-        feeds: arrays for the graph's inputs and all that plugins give; their shapes are fixed.
-
-    Returns:
-        The ONNX message, and the names of its inputs.
-    """
-    import onnx
-
-    model = onnx.ModelProto()
-    model.CopyFrom(proto)
-    graph = model.graph
-    infos = {v.name: v for v in (*graph.value_info, *graph.output)}
-    kept = [n for n in graph.node if n.name not in plugins]
-    made = {name for n in kept for name in n.output}
-    used = {r for n in kept for r in _reads(n)}
-    given = {o for _, outs in plugins.values() for o in outs if o}
-    inputs = [v.name for v in graph.input if v.name in feeds and v.name in used]
-    inputs += sorted(given & used)
-    ends = [v.name for v in graph.output if v.name not in given]
-    copies = [onnx.ValueInfoProto.FromString(infos[n].SerializeToString()) for n in ends]
-    for value in copies:
-        value.type.tensor_type.ClearField("shape")
-    for name, (reads, _) in plugins.items():
-        for index, read in enumerate(reads):
-            if read in made:  # under a name that no rewriting of the graph changes
-                end = f"{name}:{index}"
-                kept.append(onnx.helper.make_node("Identity", [read], [end], name=f"{end}/end"))
-                copies.append(onnx.ValueInfoProto(name=end))
-    for part in (graph.node, graph.output, graph.input, graph.value_info):
-        del part[:]
-    graph.node.extend(kept)
-    graph.output.extend(copies)
-    for name in inputs:
-        kind = onnx.helper.np_dtype_to_tensor_dtype(feeds[name].dtype)
-        shape = list(feeds[name].shape)
-        graph.input.append(onnx.helper.make_tensor_value_info(name, kind, shape))
-    return bytes(model.SerializeToString(deterministic=True)), inputs
-
-
-def upstream(
-    proto: Any, names: Sequence[str], feeds: Mapping[str, npt.NDArray[Any]]
-) -> tuple[bytes, list[str]]:
-    """The part of a graph that makes `names`, beginning at the values that `feeds` has.
-
-    Returns:
-        The ONNX message, and the names of the values that go in.
-    """
-    import onnx
-
-    nodes = list(proto.graph.node)
-    producer = {o: i for i, n in enumerate(nodes) for o in n.output if o}
-    initializers = {t.name: t for t in proto.graph.initializer}
-    needed: set[int] = set()
-    inputs: dict[str, None] = {}
-    weights: dict[str, None] = {}
-    stack = list(names)
-    while stack:
-        name = stack.pop()
-        if name in initializers:
-            weights[name] = None
-        elif name in feeds:
-            inputs[name] = None
-        elif name in producer and producer[name] not in needed:
-            needed.add(producer[name])
-            stack += [r for r in _reads(nodes[producer[name]]) if r]
-    model = onnx.ModelProto()
-    model.ir_version = max(proto.ir_version, 4)
-    model.opset_import.extend(proto.opset_import)
-    model.functions.extend(proto.functions)
-    graph = model.graph
-    graph.name = "upstream"
-    graph.node.extend(nodes[i] for i in sorted(needed))
-    graph.initializer.extend(initializers[n] for n in weights)
-    for name in inputs:
-        kind = onnx.helper.np_dtype_to_tensor_dtype(feeds[name].dtype)
-        shape = list(feeds[name].shape)
-        graph.input.append(onnx.helper.make_tensor_value_info(name, kind, shape))
-    for name in names:
-        graph.output.add().name = name
-    return bytes(model.SerializeToString()), list(inputs)

@@ -1,4 +1,4 @@
-"""Graphs whose plugins the runtime calls itself: results, calls and errors are those of the cut."""
+"""Graphs with plugins, called back by the runtime or split: results, calls and errors are alike."""
 
 from __future__ import annotations
 
@@ -17,9 +17,18 @@ from onnx import TensorProto, helper
 from noria import _native
 from noria.engine.backends import RunOptions, get_backend
 from noria.engine.builder import BuildOptions, build
-from noria.engine.plugin_graph.context_pool import PluginLives
-from noria.engine.plugin_graph.plugins_in_runtime import PluginCalls, WholeRunner
-from noria.engine.plugin_graph.split_runner import CutRunner, load_plugins, open_cut
+from noria.engine.plugin_graph.opening import (
+    load_plugins,
+    must_split,
+    open_plugin_graph,
+    split_at,
+)
+from noria.engine.plugin_graph.plugins_in_runtime import (
+    CallbackRunner,
+    PluginCallbacks,
+    element_types,
+)
+from noria.engine.plugin_graph.split_runner import SplitRunner
 from noria.errors import EngineError, PluginError
 from noria.plugins import DataType, DimsExprs, Tracer, array_at
 from tests.engine.test_plugin_features import Base, InPlace, Nonzero, ToShape, built
@@ -27,30 +36,32 @@ from tests.plugins.models import FLOAT, conv_plugin_conv, model, network, regist
 from tests.plugins.samples import Fault, Watched
 
 pytestmark = pytest.mark.usefixtures("watched_anew")
-RUNTIMES = ["onnxruntime", "openvino"]
+CALLS_BACK = {"onnxruntime": True, "openvino": False}
+RUNTIMES = list(CALLS_BACK)
 RNG = np.random.default_rng(5)
 X = RNG.standard_normal((4, 3, 8, 8)).astype(np.float32)
 info, node = helper.make_tensor_value_info, helper.make_node
 
 
-def opened(plan: Any, runtime: str, *, whole: bool = True, **options: Any) -> Any:
-    """A runner of a plan, whole or cut."""
+def opened(plan: Any, runtime: str, *, pieces: bool = False, **options: Any) -> Any:
+    """A runner of a plan as the runtime has it, or split in any case."""
     records = plan.header.plugins
     plugins = load_plugins(records, plan.blobs, plan.registry, "here")
     options = {"threads": 1, "max_batch": 4, **options}
-    runner = open_cut(
+    runner = open_plugin_graph(
         get_backend(runtime), plan.blobs["model"], RunOptions(**options), records, plugins,
-        whole=whole,
+        pieces=pieces,
     )  # fmt: skip
-    assert isinstance(runner, WholeRunner if whole else CutRunner)
+    calls_back = CALLS_BACK[runtime] and not pieces
+    assert isinstance(runner, CallbackRunner if calls_back else SplitRunner)
     return runner
 
 
 def same(plan: Any, runtime: str, feeds: Any, **options: Any) -> list[Any]:
-    """Outputs of the whole graph, after they were found to be those of the pieces."""
+    """Outputs of a runtime, after they were found to be those of ONNX Runtime's pieces."""
     with (
         closing(opened(plan, runtime, **options)) as whole,
-        closing(opened(plan, runtime, whole=False, **options)) as pieces,
+        closing(opened(plan, "onnxruntime", pieces=True, **options)) as pieces,
     ):
         assert [s.name for s in whole.inputs] == [s.name for s in pieces.inputs]
         assert [s.name for s in whole.outputs] == [s.name for s in pieces.outputs]
@@ -120,9 +131,9 @@ def test_every_batch_gives_what_the_pieces_give(
 def test_plugins_are_called_as_the_cut_calls_them(tmp_path: Path, runtime: str) -> None:
     plan = plan_of(branches(), tmp_path, max_batch=4, runtime=runtime)
     seen = []
-    for whole in (True, False):
+    for pieces in (False, True):
         with Tracer() as tracer:
-            runner = opened(plan, runtime, whole=whole)
+            runner = opened(plan, runtime, pieces=pieces)
             for size in (4, 4, 2):
                 runner.run({"x": X[:size]})
             runner.close()
@@ -135,12 +146,13 @@ def test_plugins_are_called_as_the_cut_calls_them(tmp_path: Path, runtime: str) 
 def test_sessions_choose_it_where_a_cut_would_make_two_pieces(tmp_path: Path, runtime: str) -> None:
     middle = plan_of(conv_plugin_conv()[0], tmp_path, runtime=runtime)
     with middle.open_session() as session:
-        assert isinstance(session.runner, WholeRunner)
+        kind = CallbackRunner if CALLS_BACK[runtime] else SplitRunner
+        assert isinstance(session.runner, kind)
     shape = ["N", 3, 8, 8]
     last = [node("Relu", ["x"], ["a"]), node("ScaleV3", ["a"], ["y"])]
     made = model(last, [info("x", FLOAT, shape)], [info("y", FLOAT, shape)])
     with plan_of(made, tmp_path, runtime=runtime).open_session() as session:
-        assert isinstance(session.runner, CutRunner)
+        assert isinstance(session.runner, SplitRunner)
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
@@ -152,8 +164,8 @@ def test_what_a_plugin_raises_arrives_as_it_is(
 
     plan = plan_of(conv_plugin_conv()[0], tmp_path, runtime=runtime)
     found: list[BaseException] = []
-    for whole in (True, False):
-        runner = opened(plan, runtime, whole=whole)
+    for pieces in (False, True):
+        runner = opened(plan, runtime, pieces=pieces)
         good = runner.run({"x": X[:1]})[0]
         with monkeypatch.context() as patch:
             patch.setattr(ScaleDynamic, "enqueue", _raising(error))
@@ -255,19 +267,6 @@ def test_runs_at_once_do_not_mix(tmp_path: Path, runtime: str, threads: int) -> 
         with pytest.raises(EngineError, match="the session is closed"):
             runner.run(feeds[0])
     assert not Slow.mixed
-
-
-def test_a_run_is_known_without_its_number_only_if_there_is_one() -> None:
-    calls = PluginCalls([], PluginLives([]))
-    assert calls.only() is None
-    (first, _), (second, _) = calls.begin(), calls.begin()
-    assert calls.only() is None
-    calls.end(first)
-    assert calls.only() == second
-    calls.end(second, astray=True)  # the runtime may still compute it
-    third, _ = calls.begin()
-    assert calls.only() is None
-    calls.end(third)
 
 
 def test_closing_waits_for_runs_under_way(tmp_path: Path) -> None:
@@ -381,25 +380,50 @@ def test_onnxruntime_takes_all_types(tmp_path: Path, kind: int) -> None:
     same(plan, "onnxruntime", {"x": x})
 
 
-@pytest.mark.parametrize(
-    ("cls", "why"),
-    [
-        (Nonzero, "plugin 'P_p' decides shapes while it runs"),
-        (ToShape, "numbers decide shapes of plugin 'P_p'"),
-        (Base, "plugin 'P_p' takes or gives other than float32 and int32"),
-    ],
-)
-def test_what_openvino_cannot_call_is_cut_and_told(tmp_path: Path, cls: Any, why: str) -> None:
+@pytest.mark.parametrize("cls", [Nonzero, ToShape, Base])
+def test_openvino_gets_pieces_of_every_graph(tmp_path: Path, cls: Any) -> None:
     made, x = _decided(cls) if cls is not Base else (middle(TensorProto.FLOAT16), X[:1])
     kinds = {"types": (DataType.HALF,)} if cls is Base else {}
     plan = built(type(cls.__name__, (cls,), kinds), made, tmp_path, runtime="openvino")
-    told = [n for n in plan.decisions if "the graph is cut at its plugins" in n.message]
-    assert [(n.level, n.message) for n in told] == [
-        ("info", f"the graph is cut at its plugins: {why}")
-    ]
+    assert not any("split at its plugins" in n.message for n in plan.decisions)
     with plan.open_session() as session:
-        assert isinstance(session.runner, CutRunner)
+        assert isinstance(session.runner, SplitRunner)
         session.run({"x": np.ascontiguousarray(x)})
+
+
+class _Calls:
+    """A runtime that calls plugins back, of one type only."""
+
+    def open(self, *_: Any) -> Any:
+        raise AssertionError("the decision opens nothing")
+
+    name = version = why_not = open_with_callbacks = open
+
+    def callback_types(self) -> frozenset[int]:
+        return frozenset([FLOAT])
+
+    def why_no_callbacks(self) -> str | None:
+        return None
+
+
+@pytest.mark.parametrize(
+    ("change", "must", "reason"),
+    [
+        ({}, False, None),
+        ({"p": TensorProto.BFLOAT16}, True, "plugin 'P_p' takes or gives an unusual type"),
+        ({"n": 0}, True, "a value at plugin 'P_p' is of unknown type"),
+        ({"noria.run.3": FLOAT}, True, "a value of the graph is called 'noria.run.3'"),
+    ],
+)
+def test_one_decision_before_anything_is_split(
+    tmp_path: Path, change: dict[str, int], must: bool, reason: str | None
+) -> None:
+    plan = built(Base, middle(), tmp_path, max_batch=4)
+    records = plan.header.plugins
+    split = split_at(plan.blobs["model"], records)
+    types = element_types(split.proto) | change
+    backend: Any = _Calls()
+    assert must_split(backend, split, types, records, []) == (must, reason)
 
 
 def test_a_runtime_that_takes_no_operators_gets_pieces(tmp_path: Path, monkeypatch: Any) -> None:
@@ -411,20 +435,20 @@ def test_a_runtime_that_takes_no_operators_gets_pieces(tmp_path: Path, monkeypat
     plan = plan_of(conv_plugin_conv()[0], tmp_path)
     assert any("built without operators from outside" in n.message for n in plan.decisions)
     with plan.open_session() as session:
-        assert isinstance(session.runner, CutRunner)
+        assert isinstance(session.runner, SplitRunner)
         session.run({"x": X[:1]})
     assert Watched.made == Watched.destroyed
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
-def test_a_graph_that_has_the_name_of_the_runs_number_is_cut(tmp_path: Path, runtime: str) -> None:
+def test_a_graph_that_has_the_name_of_the_run_id_is_split(tmp_path: Path, runtime: str) -> None:
     made = middle()
     for each in made.graph.node:
         each.input[:] = ["noria.run" if name == "x" else name for name in each.input]
     made.graph.input[0].name = "noria.run"
     plan = built(Slow, made, tmp_path, max_batch=4, runtime=runtime)
     with plan.open_session(threads=1) as session:
-        assert isinstance(session.runner, CutRunner)
+        assert isinstance(session.runner, SplitRunner)
         got = session.run({"noria.run": X[:1]})["y"]
     np.testing.assert_allclose(got, -(1 - X[:1]) - X[:1], atol=1e-5)
 
@@ -458,17 +482,18 @@ def test_a_call_is_over_when_it_is_over() -> None:
     session = onnxruntime.InferenceSession(made.SerializeToString(), settings)
     (out,) = session.run(None, {"n": np.array([7], np.int32)})
     assert out.tolist() == [7]
-    assert kept[0].number == 7
+    assert kept[0].run_id == 7
     for late in (kept[0].inputs, lambda: kept[0].output(0, [1])):
         with pytest.raises(RuntimeError, match="computed already"):
             late()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_nothing_of_a_closed_session_is_left(tmp_path: Path, runtime: str) -> None:
     def alive() -> int:
         gc.collect()
-        return sum(isinstance(o, (PluginCalls, WholeRunner)) for o in gc.get_objects())
+        return sum(isinstance(o, (PluginCallbacks, CallbackRunner)) for o in gc.get_objects())
 
     plan = plan_of(branches(), tmp_path, max_batch=4, runtime=runtime)
     plan.open_session().close()
