@@ -15,11 +15,11 @@ from noria.binary.gpu_code import note_pointers
 from noria.binary.header_markers import CREATORS, REVISION, uses_host
 from noria.host import creators, functions
 from noria.host.callback_errors import told
+from noria.plugins.loading import loading
 from noria.plugins.registry import (
     LIBRARY_OPENERS,
     PluginRegistry,
     get_plugin_registry,
-    loading,
 )
 
 EXPORTING = 2

@@ -32,7 +32,7 @@ from noria.model import engine_files
 from noria.model.requirement import Wanted, WhyNot
 from noria.model.source import Factories, ModelSource, model_source
 from noria.network.tensor_spec import TensorSpec
-from noria.plugins.library import PYTHON_SUFFIXES
+from noria.plugins.loading import PYTHON_SUFFIXES
 from noria.plugins.lookup import UnknownOperators
 from noria.plugins.registry import get_plugin_registry
 
