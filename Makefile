@@ -5,9 +5,9 @@ FUZZ_S ?= 600
 BIN    := $(VENV)/bin
 NATIVE := $(wildcard native/src/*) $(wildcard native/tools/*) $(wildcard native/host/*) $(wildcard native/include/*) $(wildcard native/include/*/*) CMakeLists.txt src/noria/_native_api.py
 
-.PHONY: help build demo test sanitize lint types stubs docs schema operators bench fuzz clean
+.PHONY: help build demo test test-all sanitize lint types stubs docs schema operators bench fuzz clean
 help:            ## this list
-	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/'
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/'
 
 # A plain Debian python3 lacks ensurepip, so the system's pip fills the environment.
 $(VENV)/.ready: pyproject.toml
@@ -40,8 +40,11 @@ demo: build      ## run the pipeline on the demo scene and say where the results
 	$(BIN)/noria demo
 	@command -v noria >/dev/null || echo "(before that: . $(BIN)/activate)"
 
-test: build $(VENV)/.dev      ## the whole test suite
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal
+test: build $(VENV)/.dev      ## the tests of every push: no slow ones, a fifth of the examples of properties
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow"
+
+test-all: build $(VENV)/.dev  ## the whole test suite, as every night: slow tests and all examples too
+	NORIA_TEST_PROFILE=full $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 # Parsers, networks and plugins of tests are C++ that the core calls: memory of both sides is watched. Tests that count resident
 # memory see the sanitizers' own instead; leaks are what these find better.
@@ -76,8 +79,8 @@ bench: build $(VENV)/.dev     ## benchmarks: ratios measured side by side
 operators: build $(VENV)/.dev ## run ONNX's own operator tests on each runtime and write the table of the docs
 	$(BIN)/python -m tests.operators.table docs/operators.md
 
-schema: build    ## bring the schema and tables of pipeline files up to date
-	$(BIN)/python -m noria.config.pipeline_schema docs/pipeline-files.md
+schema: build    ## bring the generated pages and the schema of pipeline files up to date
+	$(BIN)/python -m docs._ext
 
 fuzz: build $(VENV)/.dev      ## fuzz the readers of configs, pipelines, plans and calibration tables, FUZZ_S seconds each
 	$(BIN)/python -m pip --disable-pip-version-check install --quiet atheris

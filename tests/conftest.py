@@ -11,14 +11,12 @@ from pathlib import Path
 
 import onnx
 import pytest
-from hypothesis import settings
 from onnx import TensorProto, helper
 
+from tests.profiles import load_profile
 from tests.session import session_folder
 
-# A slow machine is no error: how long an example takes is never what a test is about.
-settings.register_profile("noria", deadline=None)
-settings.load_profile("noria")
+load_profile()
 
 PARSER = '''
 import numpy as np

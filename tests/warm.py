@@ -2,7 +2,7 @@
 
 Each is a process of its own, with its arguments, folder, environment, output and exit code, and
 ends as any other. Only its start is not shown; commands started from nothing are those of
-tests/docs, tests/cli/test_demo.py and the tests of signals, encodings and closed outputs.
+tests/cli/test_demo.py and the tests of signals, encodings and closed outputs.
 """
 
 from __future__ import annotations

@@ -35,6 +35,7 @@ def noria(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
 Noria = Callable[..., subprocess.CompletedProcess[str]]
 
 
+@pytest.mark.slow
 def test_tuning_is_shown_and_known_the_next_time(mean_config: Config, noria: Noria) -> None:
     config = mean_config()
     done = noria("build", config, "--tune", "20")
@@ -90,6 +91,7 @@ def test_bench_of_a_config_tells_stages(mean_config: Config, noria: Noria) -> No
         assert word in done.stdout
 
 
+@pytest.mark.slow
 def test_bench_compares_engines_and_tactics(mean_config: Config, noria: Noria) -> None:
     config = mean_config(batch_size=2)
     engine = noria("build", config).stdout.strip()

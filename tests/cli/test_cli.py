@@ -16,13 +16,13 @@ import pytest
 from PIL import Image
 
 from tests.cli.processes import started
-from tests.warm import noria, started_anew
+from tests.warm import noria
 
 Config = Callable[..., Path]
 
 
 def test_help_shows_commands_examples_and_exit_codes() -> None:
-    done = started_anew("--help")
+    done = noria("--help")
     assert done.returncode == 0
     for word in (
         "run",
@@ -42,7 +42,7 @@ def test_help_shows_commands_examples_and_exit_codes() -> None:
     "command", ["run", "build", "calibrate", "bench", "show", "demo", "completion"]
 )
 def test_every_command_has_help_with_an_example(command: str) -> None:
-    done = started_anew(command, "--help")
+    done = noria(command, "--help")
     assert done.returncode == 0
     assert f"noria {command}" in done.stdout.split("Examples:")[1]
 
@@ -59,7 +59,7 @@ def test_every_command_has_help_with_an_example(command: str) -> None:
     ],
 )
 def test_wrong_usage_is_exit_2_with_a_hint(args: list[str], words: str) -> None:
-    done = started_anew(*args)
+    done = noria(*args)
     assert done.returncode == 2
     assert words in done.stderr
     assert "Traceback" not in done.stderr
@@ -68,7 +68,7 @@ def test_wrong_usage_is_exit_2_with_a_hint(args: list[str], words: str) -> None:
 def test_run_writes_what_was_found(mean_config: Config, photos: Path, tmp_path: Path) -> None:
     config = mean_config()
     out = tmp_path / "out"
-    done = started_anew(
+    done = noria(
         "run", config, photos, "-o", out / "o.jsonl", "-o", f"images:{out / 'drawn'}",
         "-o", f"coco:{out / 'o.json'}", "-o", f"kitti:{out / 'kitti'}",
     )  # fmt: skip
@@ -354,7 +354,7 @@ def test_show_of_nothing_is_an_error(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_script(shell: str) -> None:
-    done = started_anew("completion", shell)
+    done = noria("completion", shell)
     assert done.returncode == 0
     assert "_NORIA_COMPLETE" in done.stdout
 
@@ -527,6 +527,7 @@ def chatty(*args):
         assert words in done.stderr
 
 
+@pytest.mark.slow
 def test_a_second_interrupt_does_not_wait_for_a_library(mean_config: Config, photos: Path) -> None:
     config = mean_config()
     parser = config.with_name("mean_parser.py")

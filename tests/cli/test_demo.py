@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from noria.cli.demo import scene_dir
-from tests.warm import started_anew as noria
+from tests.warm import noria, started_anew
 
 
 def objects(lines: Path) -> list[object]:
@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def done(folder: Path) -> subprocess.CompletedProcess[str]:
-    return noria("demo", "--limit", 40, "--out", "here", cwd=folder)
+    return started_anew("demo", "--limit", 40, "--out", "here", cwd=folder)
 
 
 def test_it_reads_the_codes_of_the_parcels_it_follows(

@@ -145,6 +145,7 @@ def test_a_crash_its_replay_and_trust(
     assert run("replay", config.parent).returncode == 5
 
 
+@pytest.mark.slow
 def test_an_endless_replay_ends(
     config: Path, run: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:

@@ -40,6 +40,7 @@ def passing(test: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_template_passes_its_own_test(with_template: Path) -> None:
     assert "1 passed" in passing(with_template / "test_mylayer_trt_plugin.py")
 

@@ -17,6 +17,7 @@ from noria.config.keys import CLASS_KEYS, PROPERTY_KEYS
 from noria.config.values import INT_MAX, INT_MIN, Kind
 from noria.errors import ConfigError
 from tests.config.conftest import Load
+from tests.profiles import examples
 
 FORMS: list[Literal["ini", "yaml"]] = ["ini", "yaml"]
 TEXT = st.text(
@@ -79,7 +80,7 @@ def configs(draw: st.DrawFn) -> ModelConfig:
     return cfg.with_overrides(all_classes=common, classes={n: draw(CLASS_ATTRS) for n in numbers})
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), suppress_health_check=list(HealthCheck))
 @given(configs(), st.sampled_from(FORMS))
 def test_load_undoes_dump(cfg: ModelConfig, form: Literal["ini", "yaml"]) -> None:
     with tempfile.TemporaryDirectory() as folder:

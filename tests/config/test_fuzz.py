@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from noria.config.keys import KEYS
 from tests.fuzz.fuzz_config import SEEDS, check
+from tests.profiles import examples
 
 
 @pytest.mark.parametrize("seed", sorted(SEEDS.iterdir()), ids=lambda path: path.name)
@@ -18,7 +19,7 @@ def test_seeds(seed: Path) -> None:
     assert valid or "detector" not in seed.name
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(st.binary(max_size=200))
 def test_any_bytes(data: bytes) -> None:
     check(data)
@@ -46,7 +47,7 @@ GROUP = st.sampled_from(
 BODY = st.lists(st.tuples(NAME, VALUE), max_size=6)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(st.lists(st.tuples(GROUP, BODY), max_size=3), st.booleans())
 def test_anything_that_looks_like_a_config(
     groups: list[tuple[str, list[tuple[str, str]]]], yaml: bool

@@ -13,6 +13,7 @@ from noria.config.document import Document
 from noria.config.keyfile import read_keyfile
 from noria.config.values import BadValue, Kind, parse_ini
 from tests.config import glib_oracle
+from tests.profiles import examples
 
 PATH = Path("model.txt")
 needs_glib = pytest.mark.skipif(not glib_oracle.available(), reason="libglib-2.0 is not installed")
@@ -212,7 +213,6 @@ LINE = st.one_of(
 FILE = st.lists(LINE, max_size=8).map("\n".join)
 
 
-@settings(deadline=None)
 @given(FILE)
 def test_lines_against_a_slow_oracle(text: str) -> None:
     """A line is a comment, a group, a pair, or refused; told here character by character."""
@@ -244,7 +244,7 @@ def test_lines_against_a_slow_oracle(text: str) -> None:
 
 
 @needs_glib
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400))
 @given(FILE)
 @example("[g]\nEncoding=x")
 @example("[g]\nEncoding=utf-8\n[h]\nEncoding=x")
@@ -287,7 +287,7 @@ VALUE = st.one_of(
 
 
 @needs_glib
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=examples(800))
 @given(st.sampled_from(sorted(GLIB_KINDS, key=str)), VALUE)
 def test_same_values_as_glib(kind: Kind, text: str) -> None:
     text = text.lstrip(" \t\f\r")

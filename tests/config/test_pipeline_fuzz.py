@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from noria.config.app_keys import APP_GROUPS
 from noria.config.pipeline_keys import SECTIONS, TOP_KEYS
 from tests.fuzz.fuzz_pipeline import SEEDS, check
+from tests.profiles import examples
 
 FIRST = st.sampled_from([b"y", b"i", b"c"])
 
@@ -23,13 +24,13 @@ def test_seeds(seed: Path) -> None:
     assert valid or not seed.name.startswith(("app_", "noria_full", "sources"))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(FIRST, st.binary(max_size=200))
 def test_any_bytes(first: bytes, data: bytes) -> None:
     check(first + data)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(st.sampled_from(sorted(SEEDS.glob("[ans]*"))), st.data())
 def test_damaged_files(seed: Path, data: st.DataObject) -> None:
     lines = seed.read_bytes().split(b"\n")
@@ -67,7 +68,7 @@ BODY = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(st.lists(st.tuples(st.sampled_from(NAMES), BODY), max_size=4), st.booleans())
 def test_anything_like_an_app_config(
     groups: list[tuple[str, list[tuple[str, str]]]], yaml: bool
@@ -84,7 +85,7 @@ def test_anything_like_an_app_config(
 KEYS = sorted({key for section in SECTIONS.values() for key in section.keys})
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(
     st.lists(
         st.tuples(

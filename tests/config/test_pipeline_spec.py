@@ -371,6 +371,7 @@ def test_specs_made_by_programs_are_checked() -> None:
     assert source != SourceSpec(uri="a")
 
 
+@pytest.mark.slow
 def test_a_small_file_cannot_ask_for_more_than_fits(read: Read) -> None:
     many = ", ".join(f"{n}: [0, 0, 0, 1]" for n in range(2000))
     aliases = "\n".join("  - *m" for _ in range(1000))

@@ -41,6 +41,7 @@ def _spoil(value: Any) -> Any:
     return "something"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", load_cases(OWN_CASES), ids=lambda case: case.id)
 def test_every_expectation_can_fail(case: Case) -> None:
     for key, value in case.expect.items():

@@ -17,6 +17,7 @@ from noria.custom.compile import toolchain
 from noria.custom.compile.build_library import compile_library
 from noria.custom.compile.toolchain import find_nvcc, gpu_present, include_dir, make_variables
 from noria.errors import CustomLibraryError
+from tests import warm
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
 
@@ -280,9 +281,9 @@ def test_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def noria(*arguments: str) -> str:
-    return subprocess.run(
-        [sys.executable, "-m", "noria", *arguments], capture_output=True, text=True, check=True
-    ).stdout
+    done = warm.noria(*arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_compiling_loads_no_arrays() -> None:

@@ -17,6 +17,7 @@ from noria.errors import CustomLibraryError, ParserError
 from noria.meta import DetectionParams, Layer, NetworkInfo
 from tests.custom.conftest import Compile, rows_layer
 from tests.memory import resident
+from tests.profiles import examples
 
 ROWS = np.float32([[1, 10, 20, 30, 40, 0.9], [2, 5, 6, 7, 8, 0.5], [0, 1, 2, 3, 4, 0.25]])
 MASKS = np.random.default_rng(0).random((3, 5, 4)).astype(np.float32)
@@ -26,7 +27,7 @@ def with_masks(rows: np.ndarray = ROWS, masks: np.ndarray = MASKS) -> dict[str, 
     return {**rows_layer(rows), "masks": Layer("masks", np.ascontiguousarray(masks))}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(
     data=st.integers(0, 7).flatmap(
         lambda n: st.tuples(

@@ -18,6 +18,7 @@ from noria.infer.classify import classify
 from noria.meta import ClassifierParams, Layer, NetworkInfo, SegmentationParams
 from tests.custom.conftest import Compile
 from tests.memory import resident
+from tests.profiles import examples
 
 NET = NetworkInfo(4, 3, 3)
 PARAMS = ClassifierParams(0.25)
@@ -44,7 +45,7 @@ def test_attributes_labels_and_text(items: Path) -> None:
     )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 @given(
     data=hnp.arrays(np.float32, (3, 5), elements=st.floats(0, 1, width=32)),
     threshold=st.floats(0, 1, width=32),

@@ -19,6 +19,7 @@ from noria.errors import CustomLibraryError, ParserError
 from noria.meta import DetectionParams, Detections, Layer, NetworkInfo
 from tests.custom.conftest import Compile, rows_layer
 from tests.memory import resident
+from tests.profiles import examples
 from tests.together import together
 
 GROWERS = ("ParseByGrowth", "ParseByAssignment", "ParseByResize")
@@ -51,7 +52,7 @@ def test_boxes_of_both_layouts_are_what_the_parser_wrote(
     assert any("marker" in d.message for d in library.decisions)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50))
 @given(rows=st.lists(st.tuples(st.integers(0, 2), *[st.floats(-1e4, 1e4, width=32)] * 5)))
 def test_both_layouts_of_one_source_agree(
     zoo24: Path, zoo28: Path, rows: list[tuple[float, ...]]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from noria import _native
 from noria.binary.elf import ElfError, ElfFile, version_key
 from tests.custom.conftest import Compile
+from tests.profiles import examples
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +57,7 @@ def test_versions_compare_by_number() -> None:
     assert version_key("GLIBC_2.4") < version_key("GLIBC_2.34") < version_key("GLIBC_2.34.1")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(data=st.data())
 def test_damaged_files_raise_nothing_but_elf_errors(tiny: bytes, data: st.DataObject) -> None:
     damaged = bytearray(tiny)

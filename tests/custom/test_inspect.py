@@ -16,6 +16,7 @@ from noria.custom.inspect_load import Creator
 from noria.errors import CustomLibraryError
 from tests.custom.conftest import Compile
 from tests.custom.test_stand_ins import linked, sdk
+from tests.warm import noria
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
 __all__ = ["linked", "sdk"]  # fixtures
@@ -95,7 +96,7 @@ def test_a_prebuilt_library(linked: Path) -> None:
             "#include <cstdlib>\nint x = (exit(3), 1);",
             "it ended its process by exit(3) while it was loaded",
         ),
-        ("#include <unistd.h>\nint x = (pause(), 1);", "did not end within 3 s"),
+        ("#include <unistd.h>\nint x = (pause(), 1);", "did not end within 1 s"),
         (
             "#include <cstdlib>\nstruct S { ~S() { abort(); } } s;",
             "it aborted (SIGABRT) when its process ended",
@@ -104,7 +105,7 @@ def test_a_prebuilt_library(linked: Path) -> None:
     ],
 )
 def test_how_loading_fails(tmp_path: Path, code: str, words: str) -> None:
-    report = inspect_library(build(tmp_path, code, "-g"), timeout_s=3 if "pause" in code else 60)
+    report = inspect_library(build(tmp_path, code, "-g"), timeout_s=1 if "pause" in code else 60)
     assert report.load is not None
     assert not report.load.ok
     assert words in (report.load.error or "")
@@ -136,9 +137,9 @@ def test_boxes_are_spoken_of_where_a_parser_returns_them(tmp_path: Path, name: s
     opened = open_library(library, guard="never")
     opened.bbox_parser(name)  # whoever names it takes it for a parser
     assert ["boxes have 24 bytes" in d.message for d in opened.decisions] == [True]
-    command = [sys.executable, "-m", "noria", "inspect", "--no-load", str(library)]
-    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert ("\nboxes " in shown) == parses
+    shown = noria("inspect", "--no-load", library)
+    assert shown.returncode == 0, shown.stderr
+    assert ("\nboxes " in shown.stdout) == parses
 
 
 @pytest.mark.parametrize(
@@ -191,16 +192,12 @@ def test_no_library(tmp_path: Path) -> None:
 
 
 def test_the_command(linked: Path, tmp_path: Path) -> None:
-    def noria(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "noria", "inspect", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
-
-    shown = noria(str(linked), "--signatures")
+    shown = noria("inspect", linked, "--signatures")
     assert shown.returncode == 0
     assert "registers     plugin YoloLayer_TRT version 1 in 'mine'" in shown.stdout
     assert "const NvDsInferParseDetectionParams&" in shown.stdout
-    told = json.loads(noria(str(linked), "--json").stdout)
+    told = json.loads(noria("inspect", linked, "--json").stdout)
     assert told["load"]["creators"][0]["name"] == "YoloLayer_TRT"
     assert told["entry_points"][0]["key"] == "parse-bbox-func-name"
     broken = build(tmp_path, "int f(); int g() { return f(); }")
-    assert noria(str(broken), "--no-load").returncode == 5
+    assert noria("inspect", broken, "--no-load").returncode == 5

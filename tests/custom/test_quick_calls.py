@@ -166,6 +166,7 @@ def test_threads_that_share_a_parser_get_their_own_boxes(parse: CheckedParser) -
     together(work, 4)
 
 
+@pytest.mark.slow
 def test_parsers_are_collected(library: CustomLibrary) -> None:
     layers = tensor(RETURNED, 1, 8)
 

@@ -127,6 +127,7 @@ def test_a_handler_may_open_a_parser_or_is_refused(library: CustomLibrary, parse
     assert lefts(library.bbox_parser("ParseCommand"), RETURNED, 1, 6) == [6]
 
 
+@pytest.mark.slow
 def test_forked_processes_call_while_threads_of_their_parent_do(parse: Any) -> None:
     stop = threading.Event()
     seen: list[list[float]] = []
@@ -175,6 +176,7 @@ time.sleep(0.2)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guard", ["never", "always"])
 @pytest.mark.parametrize("kind", [RETURNED, SLOW])
 def test_a_program_may_end_while_its_daemons_call(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -115,7 +115,6 @@ def test_masks_assigned_after_construction_are_checked_again(check: Call) -> Non
             check(result)
 
 
-@settings(deadline=None)
 @given(
     values=hnp.arrays(
         np.float32,

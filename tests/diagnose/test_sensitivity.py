@@ -57,6 +57,7 @@ def test_a_variant_is_the_export_that_keeps_the_same_layers():
     assert not {"QuantizeLinear", "DequantizeLinear"} & {n.op_type for n in everything.graph.node}
 
 
+@pytest.mark.slow
 def test_int8_costs_the_demo_at_most_one_point(scene):
     cfg = ModelConfig.load(scene / "config_infer_primary.txt")
     table = CalibrationTable.load(scene / "detector.onnx.calib")
@@ -182,6 +183,7 @@ class TestTruth:
             read_truth(self.coco(tmp_path, **changes), [], cfg, 10)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_int8_yolox_finds_what_fp32_finds(data_dir, tmp_path):
     """With its depthwise convolutions in FP32, on every CPU runtime, from the config."""

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.warm import noria, started_anew
+from tests.warm import noria
 
 ROOT = Path(__file__).parents[2]
 SCENE = ROOT / "examples" / "conveyor"
 PAGES = sorted((ROOT / "docs" / "cli").glob("*.md"))
+TUNING = {"bench", "build", "calibrate", "trtexec"}  # their examples measure for seconds
 
 
 def _examples() -> dict[str, list[str]]:
@@ -52,13 +53,14 @@ def test_every_command_has_a_page_with_an_example() -> None:
     assert set(_examples()) == set(_COMMANDS)
 
 
-@pytest.mark.parametrize("page", _examples())
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(p, marks=[pytest.mark.slow] * (p in TUNING)) for p in _examples()],
+)
 def test_examples_of_a_page_run_one_after_the_other(page: str, scene: Path) -> None:
-    # Each command is started by itself once.
-    for number, line in enumerate(_examples()[page]):
+    for line in _examples()[page]:
         words = shlex.split(line)
         assert words[0] == "noria"
-        run = noria if number else started_anew
-        done = run(*words[1:], cwd=scene)
+        done = noria(*words[1:], cwd=scene)
         assert done.returncode == 0, f"{line}\n{done.stderr}"
         assert done.stdout or "-q" in words, line

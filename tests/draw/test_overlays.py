@@ -26,6 +26,7 @@ from noria.meta import (
     mask_border_colors,
 )
 from noria.meta.masks import PlacedMask
+from tests.profiles import examples
 
 BARE: dict[str, Any] = {"labels": False, "legend": False}
 
@@ -251,7 +252,7 @@ def test_rotated_boxes(palette: Any) -> None:
     assert rows[columns > 120].mean() > 105 > 95 > rows[columns < 80].mean()
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=examples(80))
 @given(
     box=st.tuples(*[st.floats(-100, 100, width=32) | st.floats(width=32)] * 4),
     angle=st.floats(width=32),
@@ -273,7 +274,7 @@ def test_anything_can_be_drawn(
     assert (drawn.width, drawn.height) == size
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=examples(80))
 @given(data=st.data(), channels=st.sampled_from([PixelFormat.RGB, PixelFormat.I420]))
 def test_blending_law(data: Any, channels: PixelFormat) -> None:
     """value + (colour - value) * opacity, and nothing where the slot is see-through."""

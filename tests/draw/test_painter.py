@@ -16,6 +16,7 @@ from noria.media import ColorSpace, Frame, PixelFormat
 from noria.media.frame import plane_shapes
 from noria.media.pixels import to_rgb
 from noria.meta import ClassStyle, Detections, FrameMeta, Space
+from tests.profiles import examples
 
 
 def frame_of(format: PixelFormat, width: int = 64, height: int = 48, value: int = 100) -> Frame:
@@ -156,7 +157,7 @@ def test_any_label_can_be_drawn(label: str, format: PixelFormat) -> None:
         Painter(palette=palette).draw(frame, meta_of(frame, (5, 5, 50, 50, 1, 0), labels=[label]))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     box=st.tuples(*[st.floats(-100, 100, width=32) | st.floats(width=32)] * 4),
     format=st.sampled_from(list(PixelFormat)),

@@ -15,6 +15,7 @@ from noria.media import ColorSpace, Frame, PixelFormat
 from noria.media.frame import plane_shapes
 from noria.media.pixels import to_rgb
 from noria.meta import ClassifierMeta, Detections, FrameMeta, SegmentationMeta, Space
+from tests.profiles import examples
 
 
 def pair(
@@ -87,7 +88,7 @@ def test_shape_is_kept_or_stretched() -> None:
     assert (stretched.planes[0] == 200).all()
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     count=st.integers(1, 7),
     size=st.tuples(st.integers(1, 300), st.integers(1, 300)),

@@ -115,6 +115,7 @@ print((peak() - before) * 1024)
 """
 
 
+@pytest.mark.slow
 def test_a_build_takes_at_most_four_times_the_model(tmp_path):
     path = dense(tmp_path / "m.onnx", 2048, 5)
     small = dense(tmp_path / "small.onnx", 16, 1)

@@ -92,6 +92,7 @@ def test_padded_and_split_batches_and_unknown_shapes(backend, tmp_path) -> None:
             session.run({"x": ones})
 
 
+@pytest.mark.slow
 @each_backend
 def test_arrays_are_given_back(backend, tmp_path) -> None:
     from noria.custom.guard.arena import OutputArena

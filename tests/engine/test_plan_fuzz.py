@@ -14,6 +14,7 @@ from tests.engine.plan_bytes import PREFIX, build_header, reseal, split
 from tests.fuzz import fuzz_plan
 from tests.fuzz.edits import EDITS, edited, places, values
 from tests.network.onnx_models import picture_model, save
+from tests.profiles import examples
 
 FUZZ = Path(__file__).parents[1] / "fuzz"
 SEEDS = sorted((FUZZ / "seeds" / "plan").glob("*"))
@@ -50,7 +51,7 @@ def damaged(data, changes):
     return data
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(changes=changes)
 def test_a_mutated_plan_is_refused_or_the_same(valid, changes):
     data = damaged(valid, changes)
@@ -61,7 +62,7 @@ def test_a_mutated_plan_is_refused_or_the_same(valid, changes):
     assert b"".join(plan.to_chunks()) == valid
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(changes=changes)
 def test_a_mutated_header_behind_a_hash_that_fits(valid, changes):
     _, header, blobs = split(valid)
@@ -75,7 +76,7 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(data=st.data(), value=values)
 def test_any_value_anywhere_in_the_header(valid, data, value):
     header = build_header(valid)

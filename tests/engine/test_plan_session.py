@@ -8,6 +8,7 @@ from noria.engine import BuildOptions, build
 from noria.errors import EngineError
 from noria.network import network_from_onnx
 from tests.network.onnx_models import FLOAT, model_of, picture_model, save
+from tests.profiles import examples
 from tests.together import together
 
 
@@ -68,7 +69,7 @@ def test_strided_and_read_only_inputs_run(session):
     assert np.array_equal(session.run({"x": x})["doubled"], x * 2)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(fixed=st.integers(1, 6), wanted=st.integers(1, 8), data=st.data())
 def test_a_fixed_batch_gives_what_a_free_one_gives(tmp_path_factory, fixed, wanted, data):
     items = data.draw(st.integers(1, wanted))

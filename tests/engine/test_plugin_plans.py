@@ -254,6 +254,7 @@ def test_the_domain_of_a_built_in_operator_is_not_looked_at(tmp_path: Path) -> N
     run(plan, X[:1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_tuning_works_with_plugins(tmp_path: Path, runtime: str) -> None:
     from noria.engine.tuning.tactic import Tactic

@@ -488,6 +488,7 @@ def test_a_call_is_over_when_it_is_over() -> None:
             late()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_nothing_of_a_closed_session_is_left(tmp_path: Path, runtime: str) -> None:
     def alive() -> int:

@@ -170,6 +170,7 @@ print(deaths)
 """
 
 
+@pytest.mark.slow
 def test_a_build_killed_anywhere_leaves_a_usable_state(tmp_path):
     path = save(picture_model(("n", 3, "h", "w")), tmp_path / "m.onnx")
     assert int(finish(start(KILLED, path))) >= 8

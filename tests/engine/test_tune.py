@@ -86,6 +86,7 @@ def test_the_quickest_right_one_wins(network):
         assert (session.run({"x": x})["doubled"] == 2).all()
 
 
+@pytest.mark.slow
 def test_single_lucky_runs_do_not_win(network):
     for order in (("lucky", "quick"), ("quick", "lucky")):
         assert tuned(network, *order, use_cache=False).header.runtime.name == "quick"
@@ -102,6 +103,7 @@ def test_what_crashes_or_fails_is_reported_and_skipped(network):
     assert any("crash:threads=1,streams=1 skipped, crashed: killed by SIGSEGV" in s for s in said)
 
 
+@pytest.mark.slow
 def test_what_hangs_does_not_take_the_budget(network, impatient):
     start = time.monotonic()
     plan = tuned(network, "quick", "hang", "slow", budget_s=15.0)
@@ -130,6 +132,7 @@ def test_if_nothing_is_right_the_default_is_used_and_said(network):
     assert "not tuned" in plan.decisions[0].message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget_s", [0.001, 3.0])
 def test_the_budget_is_kept(network, budget_s):
     start = time.monotonic()
@@ -141,6 +144,7 @@ def test_the_budget_is_kept(network, budget_s):
         assert plan.header.runtime.name in ("slow", "quick", "noisy")
 
 
+@pytest.mark.slow
 def test_what_there_was_no_time_for_is_said(network):
     plan = tuned(network, "quick", "hang", "slow", budget_s=2.5)
     assert outcomes(plan)["slow"] == "untried"
@@ -243,6 +247,7 @@ def test_no_cache_folder_is_no_error(network, tmp_path):
     assert plan.header.runtime.name == "quick"
 
 
+@pytest.mark.slow
 def test_an_answer_for_lack_of_time_serves_no_larger_budget(network, impatient):
     short = tuned(network, "quick", "hang", "slow", budget_s=2.0)
     assert outcomes(short)["slow"] == "untried"
@@ -250,6 +255,7 @@ def test_an_answer_for_lack_of_time_serves_no_larger_budget(network, impatient):
     assert not tuned(network, "quick", "hang", "slow", budget_s=15).header.tuning.cached
 
 
+@pytest.mark.slow
 def test_two_processes_tune_once(model_path, tmp_path):
     code = textwrap.dedent(f"""
         import sys; sys.path.insert(0, {str(ROOT)!r})
@@ -272,6 +278,7 @@ def test_two_processes_tune_once(model_path, tmp_path):
     assert said == [["quick", "False"], ["quick", "True"]]
 
 
+@pytest.mark.slow
 def test_a_killed_tuner_leaves_no_process_and_no_lock(model_path, tmp_path):
     code = textwrap.dedent(f"""
         import sys; sys.path.insert(0, {str(ROOT)!r})
@@ -365,6 +372,7 @@ def test_a_pinned_tactic_is_kept(config):
         load_or_build(cfg, tactic=tactic, tuning=TuneOptions())
 
 
+@pytest.mark.slow
 def test_all_real_runtimes_take_part(network):
     real = [n for n in installed_backends() if n not in FAKES]
     plan = build(network, BuildOptions(tuning=TuneOptions(budget_s=60, runtimes=real)))

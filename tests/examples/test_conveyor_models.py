@@ -96,6 +96,7 @@ def _average_precision(
     return dict(evaluation.stats_as_dict)
 
 
+@pytest.mark.slow
 def test_detector_finds_parcels_of_unseen_seeds(seen: list[Seen]) -> None:
     truths: list[dict[str, object]] = []
     for image, item in enumerate(seen):
@@ -209,6 +210,7 @@ def test_configs_load_and_name_files_that_exist() -> None:
     assert (FOLDER / "labels.txt").read_text().split() == list(CLASSES)
 
 
+@pytest.mark.slow
 def test_clip_is_ten_seconds_of_h264_and_shows_its_truth() -> None:
     clip = FOLDER / "conveyor.mp4"
     assert clip.stat().st_size < 1_200_000

@@ -148,6 +148,7 @@ def note(
         film.readouts[obj.object_id]["".join(shown[i] for i in range(CODE_LENGTH))] += 1
 
 
+@pytest.mark.slow
 def test_codes_of_unseen_seeds_are_read(films: list[Film]) -> None:
     counted = [(film.read(p), p.code) for film in films for p in film.counted]
     right = sum(read == code for read, code in counted)

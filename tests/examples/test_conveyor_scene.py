@@ -30,6 +30,7 @@ def test_equal_seeds_give_equal_frames_and_truths_in_any_order() -> None:
         assert truths == truths_again
 
 
+@pytest.mark.slow
 def test_different_seeds_give_different_films() -> None:
     a, b = (Scene(seed).frame(50)[0].astype(int) for seed in (1, 2))
     assert np.abs(a - b).mean() > 5

@@ -26,6 +26,7 @@ from read_picture import lines, orientation, read, text
 
 from noria import FrameMeta, Inferencer, Layer, NetworkInfo, ObjectMeta, open_source
 from noria.meta import ClassifierParams, DetectionParams
+from tests.profiles import examples
 
 PAPER, INK = (250, 248, 240), (20, 20, 40)
 PAGE = {  # text: (size, left, top, stands on its head)
@@ -178,7 +179,7 @@ def test_a_missing_package_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 # The parsers by themselves.
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(0, 2**32 - 1), st.floats(0.2, 0.8))
 def test_regions_are_those_of_a_flood_fill(
     height: int, width: int, seed: int, share: float

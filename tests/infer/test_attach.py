@@ -17,6 +17,7 @@ from noria.infer.geometry import Rect, ScaleTransform, fit
 from noria.infer.labels import Labels
 from noria.meta import UNTRACKED_OBJECT_ID, Detections, FrameMeta, Space
 from tests.infer import oracle_cluster as oracle
+from tests.profiles import examples
 
 
 def config(*classes: ClassAttrs, **values: Any) -> ModelConfig:
@@ -53,7 +54,7 @@ NUMBER = st.sampled_from([-10.0, -0.5, 0.0, 5.0, 16.0, 32.0, 99.9, 100.0, 300.0]
 RECT = st.none() | st.tuples(*[st.floats(0, 300, width=32, allow_subnormal=False)] * 4)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(
     data=st.lists(st.tuples(st.integers(0, 2), *[NUMBER] * 4), max_size=8),
     classes=st.tuples(ATTRS, ATTRS, ATTRS),

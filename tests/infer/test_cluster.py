@@ -17,6 +17,7 @@ from noria.errors import ConfigError
 from noria.infer.cluster import Clusterer, ClusterParams, Reason, cluster
 from noria.meta import Detections
 from tests.infer import oracle_cluster as oracle
+from tests.profiles import examples
 
 
 def detections(rows: list[tuple[Any, ...]], **kwargs: Any) -> Detections:
@@ -94,7 +95,7 @@ def rows(coordinates: Any, scores: Any, most: int) -> Any:
 
 
 @pytest.mark.parametrize("mode", range(5))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(data=rows(PLAIN, SCORES, 24), per_class=st.lists(ATTRS, max_size=3))
 def test_same_as_the_oracle_with_ties(
     mode: int, data: list[tuple[Any, ...]], per_class: list[ClassAttrs]
@@ -103,7 +104,7 @@ def test_same_as_the_oracle_with_ties(
 
 
 @pytest.mark.parametrize("mode", range(5))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(data=rows(PLAIN | ODD, SCORES | ODD_SCORES, 16), attrs=ATTRS)
 def test_same_as_the_oracle_on_degenerate_numbers(
     mode: int, data: list[tuple[Any, ...]], attrs: ClassAttrs

@@ -16,6 +16,7 @@ from noria.infer.crops import croppable, fit_crops
 from noria.infer.geometry import Rect, fit
 from noria.infer.preprocess import Preprocessor
 from noria.media.frame import ColorSpace, Frame, PixelFormat, plane_shapes
+from tests.profiles import examples
 
 HUGE = [2.0**31, -(2.0**31), 2147483520.0, 1e30, float("inf"), float("-inf"), float("nan")]
 
@@ -67,7 +68,7 @@ plain = st.tuples(*[st.floats(0, 40, width=32)] * 2, *[st.floats(2, 30, width=32
 rectangle = st.one_of(plain, st.tuples(*[coordinate] * 4))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(
     st.sampled_from(list(PixelFormat)), st.tuples(st.integers(1, 48), st.integers(1, 48)),
     st.tuples(st.integers(1, 20), st.integers(1, 20)), st.lists(rectangle, max_size=8),
@@ -87,7 +88,7 @@ def test_the_same_bits_as_one_by_one(
     check(pre, make_frame(format, *size, seed), np.array(rects, np.float32).reshape(-1, 4))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400))
 @given(
     rectangle, st.integers(1, 4000), st.integers(1, 4000), st.integers(1, 900),
     st.integers(1, 900), st.booleans(), st.booleans(),

@@ -20,6 +20,7 @@ from noria.errors import ConfigError, GeometryError
 from noria.infer.geometry import Rect
 from noria.infer.preprocess import Preprocessor
 from noria.media.frame import ColorSpace, Frame, PixelFormat, plane_shapes
+from tests.profiles import examples
 
 _spec = importlib.util.spec_from_file_location(
     "oracle_preprocess", Path(__file__).with_name("oracle_preprocess.py")
@@ -65,7 +66,7 @@ colors = st.sampled_from(list(ColorSpace))
 small = st.integers(2, 24)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120))
 @given(
     formats, colors, st.sampled_from(list(MODELS)), st.integers(0, 4), st.tuples(small, small),
     st.tuples(st.integers(1, 20), st.integers(1, 20)), st.booleans(), st.booleans(),
@@ -166,7 +167,7 @@ def test_a_grey_picture_is_the_same_grey_for_every_model(color):
     np.testing.assert_array_equal(from_rgb[0], luma)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(
     st.floats(2**-13, 5, width=32), st.lists(st.floats(0, 255, width=32), min_size=3, max_size=3),
     st.sampled_from([None, "offsets", "mean"]), st.sampled_from(list(MODELS)), st.booleans(),
@@ -192,7 +193,7 @@ def test_normalisation_is_exact(scale, offsets, kind, model, nhwc, filter, seed)
     np.testing.assert_array_equal(ours, oracle.normalise(plain, scale, mean))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(
     formats, st.sampled_from(list(MODELS)), st.integers(0, 4), st.integers(0, 9),
     st.tuples(st.integers(2, 200), st.integers(2, 60)),

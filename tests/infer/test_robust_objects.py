@@ -128,6 +128,7 @@ def test_absurd_boxes_go_through_every_model_and_sink(
     json.loads((tmp_path / "o.json").read_text(), parse_constant=refuse)
 
 
+@pytest.mark.slow
 def test_five_thousand_objects_through_a_chain_keep_their_parents(
     chain: list[Inferencer],
 ) -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from noria.config import ModelConfig
 from noria.infer.selection import Selector
 from noria.meta import ClassifierMeta, Detections, FrameMeta, LabelInfo, Space
+from tests.profiles import examples
 
 _spec = importlib.util.spec_from_file_location(
     "oracle_selection", Path(__file__).with_name("oracle_selection.py")
@@ -415,6 +416,7 @@ def test_objects_under_inference_are_not_forgotten():
     assert selector.cached(0, 1).text == "late "
 
 
+@pytest.mark.slow
 def test_memory_is_bounded():
     selector = Selector(config())
     for number in range(5500):
@@ -458,7 +460,7 @@ configs = st.builds(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(configs, steps, st.sampled_from(["9.1", "6.2"]))
 def test_agrees_with_one_object_at_a_time(cfg, steps, generation):
     selector = Selector(cfg, generation=generation)

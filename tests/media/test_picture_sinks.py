@@ -20,6 +20,7 @@ from noria.media.pixels import to_rgb
 from noria.meta import FrameMeta
 from tests.media.conftest import MakeMeta, gray_frame, luma_of
 from tests.media.test_text_sinks import file_size_limit
+from tests.profiles import examples
 
 
 def write_noise(sink: Sink, make_meta: MakeMeta, count: int) -> None:
@@ -63,7 +64,7 @@ def test_video(tmp_path: Path, make_meta: MakeMeta, suffix: str) -> None:
     assert [abs(f.planes[0].mean() - luma_of(i)) < 2 for i, f in enumerate(frames)] == [True] * 5
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(10))
 @given(steps=st.lists(st.integers(1, 10**9), min_size=1, max_size=8))
 def test_times_survive(tmp_path_factory: pytest.TempPathFactory, steps: list[int]) -> None:
     path = tmp_path_factory.mktemp("v") / "x.mp4"

@@ -31,6 +31,7 @@ from noria.meta import (
 from noria.meta.masks import object_mask
 from tests.media.conftest import MakeMeta, gray_frame
 from tests.media.test_text_sinks import file_size_limit, write_many
+from tests.profiles import examples
 
 PLAIN = ["class_id", "label", "confidence", "left", "top", "width", "height"]
 
@@ -368,7 +369,7 @@ def test_palette_is_that_of_pascal_voc() -> None:
     assert len({tuple(c) for c in colors}) == 256
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(
     st.integers(1, 9), st.integers(1, 9), st.integers(1, 40), st.integers(1, 40), st.integers(0, 9)
 )

@@ -247,6 +247,7 @@ def test_http_stream(clip: Path) -> None:
         server.stdout and server.stdout.close()
 
 
+@pytest.mark.slow
 def test_memory_stays_flat(tmp_path: Path) -> None:
     path = write_clip(tmp_path / "long.mp4", 2000, options={"preset": "ultrafast"})
 

@@ -23,6 +23,7 @@ from noria.meta.masks import (
     rle_encode,
     threshold_mask,
 )
+from tests.profiles import examples
 
 bool_masks = hnp.arrays(np.bool_, hnp.array_shapes(min_dims=2, max_dims=2, max_side=24))
 
@@ -79,7 +80,7 @@ def test_nothing_to_place(rect: tuple[float, ...]) -> None:
     assert place_mask(np.empty((0, 0), np.float32), (0, 0, 9, 9), 64, 48) is None
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     rect=st.tuples(*[st.floats(-50, 50)] * 2, *[st.floats(0.01, 200)] * 2),
     frame=st.tuples(st.integers(1, 60), st.integers(1, 40)),
@@ -113,7 +114,7 @@ def test_the_mask_belongs_to_the_detectors_box_and_threshold() -> None:
     assert object_mask(objects, 1, 64, 48) is None
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=examples(300))
 @given(bool_masks)
 def test_run_lengths_are_those_of_coco(mask: Any) -> None:
     counts = rle_encode(mask)
@@ -123,7 +124,7 @@ def test_run_lengths_are_those_of_coco(mask: Any) -> None:
     assert rle_area(counts) == mask.sum()
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=examples(200))
 @given(mask=bool_masks, pad=st.tuples(*[st.integers(0, 70)] * 4))
 def test_a_mask_within_a_picture(mask: Any, pad: Any) -> None:
     left, top, right, bottom = pad
@@ -148,7 +149,7 @@ def test_a_mask_outside_its_picture_is_refused() -> None:
         rle_encode(np.ones((3, 3), bool), left=8, size=(10, 10))
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.text(max_size=40) | st.text("0123456789:;<=>?@ABCDEFGHIJKLMNO_`o", max_size=40))
 def test_any_text_is_decoded_or_refused(text: str) -> None:
     try:

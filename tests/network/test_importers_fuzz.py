@@ -13,6 +13,7 @@ from noria.network.darknet import network_from_darknet_bytes
 from noria.network.uff import network_from_uff_bytes
 from tests.fuzz import fuzz_importers as fuzz
 from tests.fuzz.edits import EDITS, edited, places, values
+from tests.profiles import examples
 
 FUZZ = Path(__file__).parents[1] / "fuzz"
 SEEDS = sorted((FUZZ / "seeds" / "importers").glob("*"))
@@ -82,7 +83,7 @@ def changed(data, edits):
     return data
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(seed=st.sampled_from(SEEDS), edits=changes)
 def test_changed_seeds(seed, edits):
     data = seed.read_bytes()
@@ -119,6 +120,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_kilobyte_stays_small(name, tmp_path):
     """In a process that may use 1 GB more than it starts with, and may write no file."""

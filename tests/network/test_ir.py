@@ -31,6 +31,7 @@ def test_a_model_is_built_without_sympy(mean_config, tmp_path):
     assert said(code + LOADED, tmp_path) == "[]"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "first", ["from noria.network.ir import ir", "import onnx_ir as ir", "import sympy"]
 )

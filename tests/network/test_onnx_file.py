@@ -12,6 +12,7 @@ from noria.errors import ModelError
 from noria.network import Network, network_from_onnx
 from noria.network.onnx_file import network_from_onnx_bytes
 from tests.network.onnx_models import FLOAT, model_of, picture_model, save
+from tests.profiles import examples
 
 
 def refused(path, *words):
@@ -248,7 +249,7 @@ def test_any_bytes_are_a_network_or_refused(tmp_path_factory, data):
     check_bytes(data, tmp_path_factory.getbasetemp())
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     st.lists(st.tuples(st.integers(0, len(MODEL_BYTES) - 1), st.integers(0, 255)), max_size=6),
     st.integers(0, len(MODEL_BYTES)),

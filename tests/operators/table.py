@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -20,10 +21,13 @@ KINDS = {
     "values": "the runtime computes other values, with noria and without",
     "ours": "the runtime alone passes: a fault of noria",
 }
+ABOUT = (
+    "Which of ONNX's own operator tests pass through Noria's plans and sessions, on each runtime "
+    "for CPUs. Made by `make operators`; measured with onnx {onnx}, {runtimes}."
+)
 HEAD = """# Operators
 
-Which of ONNX's own operator tests pass through noria's plans and sessions, on each runtime for
-CPUs. Made by `make operators`; measured with onnx {onnx}, {runtimes}.
+{about}
 
 | | {names} |
 |---|{rule}|
@@ -33,8 +37,7 @@ CPUs. Made by `make operators`; measured with onnx {onnx}, {runtimes}.
 def page(outcomes: dict[str, list[Outcome]]) -> str:
     versions = ", ".join(f"{name} {get_backend(name).version()}" for name in outcomes)
     text = HEAD.format(
-        onnx=onnx.__version__,
-        runtimes=versions,
+        about=_wrapped(ABOUT.format(onnx=onnx.__version__, runtimes=versions)),
         names=" | ".join(outcomes),
         rule="---:|" * (len(outcomes) - 1) + "---:",
     )
@@ -59,7 +62,7 @@ def _operators(found: list[Outcome]) -> str:
     whole = sorted(
         name for name, list_ in by_operator.items() if all(o.kind == "pass" for o in list_)
     )
-    text = f"Every test passes of {len(whole)} operators: {', '.join(whole)}.\n\n"
+    text = _wrapped(f"Every test passes of {len(whole)} operators: {', '.join(whole)}.") + "\n\n"
     text += "| operator | pass | of | why the others do not |\n|---|---:|---:|---|\n"
     for name in sorted(set(by_operator) - set(whole)):
         list_ = by_operator[name]
@@ -70,6 +73,10 @@ def _operators(found: list[Outcome]) -> str:
         passed = sum(o.kind == "pass" for o in list_)
         text += f"| {name} | {passed} | {len(list_)} | {'; '.join(shown)} |\n"
     return text
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, 100, break_long_words=False, break_on_hyphens=False)
 
 
 def _plain(text: str) -> str:

@@ -11,6 +11,7 @@ from tests.operators.harness import RUNTIMES, cases, judge
 EVERY = {"onnxruntime": 19, "openvino": 53}  # compiles ten times longer
 
 
+@pytest.mark.slow  # making the cases takes ONNX some seconds
 @pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.filterwarnings("ignore")
 def test_what_the_runtime_can_do_noria_can(runtime: str) -> None:

@@ -15,13 +15,14 @@ from noria.errors import MediaError
 from noria.media import open_sink, open_source
 from noria.pipeline import Pipeline, RunReport
 from tests.pipeline.fakes import FakeModel, FakeSink, FakeSource, FakeTracker, sources
+from tests.profiles import examples
 
 
 def run(given: Any, stages: Any, *sinks: Any, **options: Any) -> RunReport:
     return Pipeline(given, stages, sinks, **options).run()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(
     counts=st.lists(st.integers(0, 15), min_size=1, max_size=6),
     batch_size=st.integers(1, 8),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from noria.infer.batch import Batch
 from noria.pipeline.mux import Muxer
 from tests.pipeline.fakes import FakeSource, sources
+from tests.profiles import examples
 
 
 def mux(given: Any, **options: Any) -> list[Batch]:
@@ -49,7 +50,7 @@ def oracle(counts: list[int], size: int) -> list[list[tuple[int, int]]]:
     return result
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(
     counts=st.lists(st.integers(0, 12), min_size=1, max_size=6),
     size=st.integers(1, 7),

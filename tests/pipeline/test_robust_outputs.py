@@ -98,6 +98,7 @@ def test_a_full_disk_ends_the_run_and_keeps_the_other_outputs(
     assert all(line.endswith(b"}\n") for line in lines)
 
 
+@pytest.mark.slow
 def test_twenty_runs_leave_no_thread_and_no_file_open(mean_config: Config, tmp_path: Path) -> None:
     config = str(mean_config(batch_size=4))
     clips = [str(write_clip(tmp_path / f"{i}.mp4", 3)) for i in range(2)]

@@ -20,6 +20,7 @@ LIVES, WARM = 300, 100
 KIB = 1024
 
 
+@pytest.mark.slow
 def test_engines_with_plugins_keep_memory_flat(tmp_path: Path) -> None:
     Watched.reset()
     known = registry()
@@ -45,6 +46,7 @@ def test_engines_with_plugins_keep_memory_flat(tmp_path: Path) -> None:
     assert resident() - before < 6 * KIB * KIB  # a leak of one 32 KiB object a life is seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", list(PLUGINS))
 def test_no_object_of_a_plugin_survives_its_life(kind: str) -> None:
     def alive() -> int:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from noria.meta import UNTRACKED_OBJECT_ID, FrameMeta
 from noria.track import open_tracker
+from tests.profiles import examples
 from tests.track.scenes import ALL, PICTURE, meta
 
 # few places and sizes: objects come back, overlap by equal amounts, and stand on each other
@@ -51,7 +52,7 @@ def named(m: FrameMeta) -> list[tuple[float, ...]]:
 
 
 @pytest.mark.parametrize("spec", [*ALL, "iou:max_tracks=4", "iou:max_new_iou=1"])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(frames=FRAMES, seed=st.integers(0, 2**16))
 def test_the_order_of_objects_does_not_matter(
     spec: str, frames: list[list[tuple[float, ...]] | None], seed: int
@@ -68,7 +69,7 @@ def test_the_order_of_objects_does_not_matter(
 
 
 @pytest.mark.parametrize("spec", ALL)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(frames=FRAMES, ends=st.sets(st.integers(0, 11)))
 def test_an_id_is_one_object_of_one_source_and_never_comes_again(
     spec: str, frames: list[list[tuple[float, ...]] | None], ends: set[int]

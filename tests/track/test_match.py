@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noria import _native
+from tests.profiles import examples
 from tests.track.scenes import iou
 
 
@@ -38,7 +39,7 @@ def overlaps(
     return np.where(a_groups[:, None] == b_groups[None], iou(*sizes), 0.0)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(crowd(), crowd(), st.sampled_from([0.0, 0.1, 0.3, 1.0]), st.integers(0, 2**12 - 1))
 def test_pairs_are_taken_by_rank_then_overlap_then_order(
     tracks: tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]],
@@ -57,7 +58,7 @@ def test_pairs_are_taken_by_rank_then_overlap_then_order(
     assert got.tolist() == expected
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(crowd(), crowd())
 def test_best_overlap_is_the_greatest(
     found: tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]],

@@ -21,7 +21,7 @@ from noria.config.origin import Origin
 from noria.config.pipeline_keys import MAX_ITEMS, OSD
 from noria.config.pipeline_yaml import Item, Parts
 from noria.config.uris import is_stream
-from noria.config.yamlfile import read_yaml
+from noria.config.yaml_groups import read_yaml
 
 _TRACKER_LIBRARY = re.compile(
     r"libnvds_(nvmultiobjecttracker|nvdcf|mot_klt|mot_iou|tracker)\w*\.so"

@@ -1,26 +1,16 @@
-"""Finding keys: by name, the one that was meant, and all of them as a table for people.
-
-The rows are in `key_table.py`. `python -m noria.config.keys docs/configuration.md` brings the
-tables of the documentation up to date; without a file it prints them.
-"""
+"""Find keys by name, and the key that a wrong name probably means."""
 
 from __future__ import annotations
 
 import difflib
-import sys
 from collections.abc import Sequence
 
-from noria.config.enums import NetworkType
 from noria.config.key import Key
 from noria.config.key_table import CLASS_ROWS, PROPERTY_ROWS
-from noria.config.pages import between, bring_up_to_date
 
 PROPERTY_KEYS: dict[str, Key] = {key.name: key for key in PROPERTY_ROWS}
 CLASS_KEYS: dict[str, Key] = {key.name: key for key in CLASS_ROWS}
 KEYS: tuple[Key, ...] = (*PROPERTY_ROWS, *CLASS_ROWS)
-
-_BEGIN = "<!-- keys: written by python -m noria.config.keys docs/configuration.md -->"
-_END = "<!-- keys end -->"
 
 # Names people write for something else; seen in samples and in users' files.
 _MEANT = {
@@ -92,67 +82,3 @@ def suggestion(name: str, group: str) -> str:
         return ""
     place = "" if meant in here else f" in {other}"
     return f"{kind}did you mean {meant}{place}?"
-
-
-def markdown_table(group: str) -> str:
-    """The keys of one group as a Markdown table."""
-    lines = [
-        "| Key | Type | Default | Values | Since | Used by | Noria | Meaning |",
-        "|---" * 8 + "|",
-    ]
-    for key in PROPERTY_ROWS if group == "property" else CLASS_ROWS:
-        since = "Noria" if key.extension else "all" if key.since == "4.0.1" else key.since
-        since += f", until {key.until}" if key.until else ""
-        since += "" if key.in_yaml else ", INI only"
-        used = ", ".join(NetworkType(t).name.lower().replace("_", " ") for t in key.types) or "all"
-        used += f", {key.mode}" if key.mode else ""
-        if key.legacy:
-            does = "converted" if key.acts else "reported"
-        else:
-            does = "acts" if key.acts else "not applicable" if key.reason else "not yet"
-        if key.acts_for:
-            does = f"acts on {', '.join(map(str, key.acts_for))}"
-        values = key.expected().removeprefix("one of ")
-        kind = "choice" if key.enum or key.choices else key.kind.value
-        cells = [f"`{key.name}`", kind, _default_text(key), values, since, used, does]
-        lines.append("| " + " | ".join([*cells, key.meaning]).replace("\n", " ") + " |")
-    return "\n".join(lines)
-
-
-def _default_text(key: Key) -> str:
-    if key.default is None or key.default == ():
-        return ""
-    if isinstance(key.default, tuple):
-        return ";".join(f"{item:g}" for item in key.default)
-    if isinstance(key.default, float):
-        return f"{key.default:g}"
-    return str(int(key.default)) if isinstance(key.default, int) else str(key.default)
-
-
-def generated() -> str:
-    """Both tables as they stand between the marks of docs/configuration.md."""
-    sections = (
-        ("`[property]`", "property"),
-        ("`[class-attrs-all]`, `[class-attrs-<n>]`", "class-attrs"),
-    )
-    return "\n\n".join(f"### {title}\n\n{markdown_table(group)}" for title, group in sections)
-
-
-def rewritten(page: str) -> str:
-    """A documentation page with the tables between its marks brought up to date.
-
-    Raises:
-        ValueError: the page has no marks.
-    """
-    return between(page, _BEGIN, _END, generated())
-
-
-def main(arguments: Sequence[str]) -> None:
-    """Print the tables, or bring them up to date in the page that is named."""
-    if not arguments:
-        print(generated())
-    bring_up_to_date(arguments, _BEGIN, _END, generated())
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

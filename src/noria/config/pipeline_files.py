@@ -12,7 +12,7 @@ from noria._core.errors import ConfigError
 from noria._core.text import quoted
 from noria.config.document import Document, report
 from noria.config.reading import MAX_BYTES, read_bytes
-from noria.config.yamltree import top_level_keys
+from noria.config.yaml_nodes import top_level_keys
 
 if TYPE_CHECKING:
     from noria.config.pipeline_spec import PipelineSpec

@@ -30,7 +30,7 @@ from noria.config.pipeline_keys import (
 )
 from noria.config.uris import absolute_uri, is_url, uri_trouble
 from noria.config.values import BadValue, Kind, parse_yaml
-from noria.config.yamltree import MapNode, Node, Scalar, SeqNode, read_tree
+from noria.config.yaml_nodes import MapNode, Node, Scalar, SeqNode, read_tree
 
 Values: TypeAlias = dict[str, Any]
 Item: TypeAlias = tuple[Values, dict[str, Origin]]

@@ -27,7 +27,7 @@ from noria.config.origin import Origin
 from noria.config.paths import missing_hints, resolve
 from noria.config.remarks import remark_text
 from noria.config.values import BadValue, Kind, parse_ini, parse_yaml
-from noria.config.yamlfile import read_yaml
+from noria.config.yaml_groups import read_yaml
 
 MAX_BYTES = 1 << 20
 _PIPE_TIMEOUT_S = 10.0

@@ -11,7 +11,7 @@ from typing import Any
 
 from noria._core.errors import ConfigError
 from noria._core.notices import Notice
-from noria.track.yamlfile import Entry
+from noria.track.settings_file import Entry
 
 Read = Callable[[float], dict[str, Any]]
 

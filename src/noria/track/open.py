@@ -20,8 +20,8 @@ from noria.track.library import (
 from noria.track.nvtracker import settings_from
 from noria.track.selection import Selection
 from noria.track.settings import Setting, check_settings, settings_of
+from noria.track.settings_file import read_entries
 from noria.track.tracker import Tracker, TrackIds
-from noria.track.yamlfile import read_entries
 
 TRACKERS: Mapping[str, str] = {
     "iou": "overlap and constant velocity; built in, the fastest",

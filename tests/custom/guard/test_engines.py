@@ -74,6 +74,7 @@ def library(compile_host: Compile) -> Path:
 CREATE = "engine-create-func-name="
 
 
+@pytest.mark.slow
 def test_later_workers_have_what_networks_need_from_their_start(
     library: Path, model: Model
 ) -> None:

@@ -92,6 +92,7 @@ def test_without_a_worker_the_parser_says_false(gpu: Gpu, tmp_path: Path) -> Non
     assert "returned false" in after
 
 
+@pytest.mark.slow
 def test_an_endless_kernel_is_ended(gpu: Gpu, tmp_path: Path) -> None:
     good, late, after = gpu.run(CALLS, "always", 4096, 3, 667, 5, cwd=tmp_path)
     assert good is True

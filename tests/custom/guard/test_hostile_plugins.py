@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import onnx
@@ -15,6 +13,7 @@ from PIL import Image
 from noria.custom.guard import keeper
 from tests.custom.host import conftest
 from tests.custom.host.conftest import Compile
+from tests.warm import noria
 
 compile_host = conftest.compile_host
 GUARDS = ["never"] + ["always"] * (keeper.can_guard() is None)
@@ -49,11 +48,7 @@ def write_model(folder: Path, library: Path, guard: str) -> Path:
 def _run(folder: Path, library: Path, guard: str, how: str) -> subprocess.CompletedProcess[str]:
     write_model(folder, library, guard)
     Image.new("RGB", (16, 16)).save(folder / "p.png")
-    return subprocess.run(
-        [sys.executable, "-m", "noria", "run", "c.txt", "p.png", "-o", "o.jsonl"],
-        cwd=folder, capture_output=True, text=True, timeout=120, check=False,
-        env={**os.environ, "HOSTILE": how},
-    )  # fmt: skip
+    return noria("run", "c.txt", "p.png", "-o", "o.jsonl", cwd=folder, HOSTILE=how)
 
 
 CASES = [

@@ -24,6 +24,7 @@ from noria.meta import (
     SegmentationParams,
 )
 from tests.custom.conftest import Compile
+from tests.profiles import examples
 
 pytestmark = pytest.mark.skipif(
     keeper.can_guard() is not None, reason=f"no workers here: {keeper.can_guard()}"
@@ -199,7 +200,7 @@ def test_inputs_are_filled_in_the_worker(compile_parser: Compile) -> None:
     assert open_library(path, guard="always").input_initializer() is not None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(words=st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 300), min_size=16, max_size=16))
 def test_no_answer_of_a_broken_worker_is_believed(words: list[int]) -> None:
     """Whatever numbers stand there: a result within the region, or `Nonsense`."""

@@ -18,6 +18,7 @@ from noria.custom.validate import CheckedParser
 from noria.errors import NoriaError
 from noria.meta import BoxParser, DetectionParams, Layer, NetworkInfo
 from tests.custom.conftest import Compile
+from tests.profiles import examples
 
 pytestmark = pytest.mark.skipif(
     keeper.can_guard() is not None, reason=f"no workers here: {keeper.can_guard()}"
@@ -63,7 +64,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(steps=steps)
 def test_the_same_as_in_this_process(parsers: Parsers, steps: list[Step]) -> None:
     results: list[list[Any]] = [[], []]

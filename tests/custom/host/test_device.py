@@ -240,6 +240,7 @@ def test_a_fault_of_a_kernel_costs_a_worker_one_batch(gpu: Gpu, tmp_path: Path) 
     assert "noria replay" in bad
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(len(GUARDS) == 1, reason="no workers here")
 def test_an_endless_kernel_is_ended_with_its_worker(gpu: Gpu, tmp_path: Path) -> None:
     config = write_config(tmp_path, gpu.library, "always", "ScaleDynamic")

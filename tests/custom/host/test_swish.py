@@ -15,6 +15,7 @@ from PIL import Image
 
 from noria.custom.guard import keeper
 from tests.custom.host.conftest import Compile
+from tests.warm import noria, started_anew
 
 LIBRARY = "libmyswish.so"
 CONFIG = """[property]
@@ -26,13 +27,6 @@ custom-lib-path={library}
 custom-lib-guard={guard}
 """
 GUARDS = ["never"] + ["always"] * (keeper.can_guard() is None)
-
-
-def noria(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "noria", *arguments],
-        cwd=cwd, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
 
 
 @pytest.fixture
@@ -92,7 +86,7 @@ print(trt.OnnxParser(network, logger).parse_from_file("m.onnx"))
 def test_a_script_loads_it_with_ctypes(compile_host: Compile, folder: Path) -> None:
     put(compile_host("swish.cpp"), folder)
     (folder / "script.py").write_text(SCRIPT)
-    done = noria("exec", "script.py", cwd=folder)
+    done = started_anew("exec", "script.py", cwd=folder)
     assert done.stdout.split() == ["True"], done.stderr
 
 

@@ -316,6 +316,7 @@ class TestTuning:
         assert again.header.precision == plan.header.precision
         assert "loaded" in words(load_or_build(config(NetworkMode.BEST), tuning=self.options()))
 
+    @pytest.mark.slow
     def test_each_precision_is_compared_with_itself(self, monkeypatch):
         """A graph that claims to be INT8 and is not like FP32 at all is right all the same if it
         is computed as it stands; a runtime that saturates is wrong."""

@@ -271,6 +271,7 @@ def test_caffe_and_uff(run, data_dir):
     assert said.status == 0, said.errors
 
 
+@pytest.mark.slow
 def test_tuning_keeps_its_times_in_the_file(run, model_path, tmp_path, monkeypatch):
     monkeypatch.setattr("noria.cli.trtexec.engine.LEVEL_BUDGETS_S", (0, 5))
     cache = tmp_path / "times.cache"

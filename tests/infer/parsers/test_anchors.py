@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noria.errors import ParserError
+from tests.profiles import examples
 
 W, H = 96, 64
 V3 = [
@@ -75,7 +76,7 @@ def check(found, expected):
         ("NvDsInferParseCustomYoloV2Tiny", V2, [range(5)], (32,)),
     ],
 )
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(10))
 @given(seed=st.integers(0, 2**32))
 def test_activated_grids_equal_the_oracle(parse, name, anchors, masks, strides, seed):
     rng = np.random.default_rng(seed)
@@ -87,7 +88,7 @@ def test_activated_grids_equal_the_oracle(parse, name, anchors, masks, strides, 
 
 
 @pytest.mark.parametrize("layout", ["rows", "planes"])
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15))
 @given(seed=st.integers(0, 2**32))
 def test_raw_yolov5_equals_the_oracle(parse, layout, seed):
     rng = np.random.default_rng(seed)

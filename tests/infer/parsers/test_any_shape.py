@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from noria.errors import ParserError
 from noria.infer.parsers.catalogue import HEADS
 from noria.meta import DetectionParams, Layer, NetworkInfo
+from tests.profiles import examples
 
 VALUES = [0.0, 0.3, 0.9, 1.0, -1.0, 5.0, 90.0, 1e30, -1e30, np.nan, np.inf, -np.inf]
 
@@ -26,7 +27,7 @@ def length(term, lengths):
 
 
 @pytest.mark.parametrize("head", HEADS, ids=lambda h: h.name)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_detections_or_a_parser_error(head, data):
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from noria.errors import ParserError
 from noria.infer.parsers import builtin_parser, parse_coverage_bbox
 from noria.meta import DetectionParams, Layer, NetworkInfo
+from tests.profiles import examples
 
 F = np.float32
 
@@ -52,7 +53,7 @@ def oracle(cov, bbox, width, height, thresholds):
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(data=st.data())
 def test_equals_the_oracle_bit_for_bit(data):
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))

@@ -14,6 +14,7 @@ from noria.infer.parsers import WELL_KNOWN_INSTANCES, suggest
 from noria.infer.parsers.catalogue import INSTANCE_HEADS
 from noria.infer.parsers.instances import _box_mask
 from noria.meta import DetectionParams, Detections, Layer, NetworkInfo
+from tests.profiles import examples
 
 NET = NetworkInfo(64, 48, 3)
 KEY = "parse-bbox-instance-mask-func-name"
@@ -191,7 +192,7 @@ def test_raw_yolo_without_objects() -> None:
     assert found.masks == []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(
     left=st.floats(0, 15), top=st.floats(0, 11), width=st.floats(0.1, 16), height=st.floats(0.1, 12)
 )

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noria.errors import ParserError
+from tests.profiles import examples
 
 W, H = 100, 80
 
@@ -47,7 +48,7 @@ def batched(box, unit):
         ("NvDsInferParseCustomBatchedYoloV5NMSTLT", False),
     ],
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(data=st.data())
 def test_batched_nms_equals_the_oracle(parse, name, unit, data):
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noria.errors import ParserError
+from tests.profiles import examples
 
 W, H = 100, 80
 
@@ -23,7 +24,7 @@ def check(found, expected):
     np.testing.assert_allclose(got, np.array(expected).reshape(-1, 6), atol=2e-3)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(seed=st.integers(0, 2**32))
 def test_frcnn_tlt(parse, seed):
     rng = np.random.default_rng(seed)
@@ -50,7 +51,7 @@ def test_frcnn_tlt(parse, seed):
     check(parse("NvDsInferParseCustomFrcnnTLT", outputs, [0.6, 0.9, 0.9], (W, H)), expected)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(seed=st.integers(0, 2**32))
 def test_faster_rcnn_emits_every_class_above_its_threshold(parse, seed):
     rng = np.random.default_rng(seed)
@@ -89,7 +90,7 @@ def greedy(boxes, limit):
     return kept
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(seed=st.integers(0, 2**32))
 def test_yolo_original_suppresses_by_itself(parse, seed):
     rng = np.random.default_rng(seed)

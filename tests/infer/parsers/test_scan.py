@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from noria import _native
 from noria.infer.parsers.scan import best_class, to_float32
+from tests.profiles import examples
 
 
 def oracle(scores, thresholds, objectness):
@@ -24,7 +25,7 @@ def oracle(scores, thresholds, objectness):
     return found
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(data=st.data())
 def test_equals_the_oracle_on_every_path(data):
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noria.errors import ParserError
+from tests.profiles import examples
 
 W, H = 100, 80
 
@@ -80,7 +81,7 @@ def best_classes(logits, boxes, inside):
     return found
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 @given(data=st.data())
 def test_ddetr_leaves_class_0_out_and_sorts(parse, data):
     logits, boxes, outputs = queries(data)
@@ -91,7 +92,7 @@ def test_ddetr_leaves_class_0_out_and_sorts(parse, data):
     )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 @given(data=st.data())
 def test_rtdetr_takes_the_best_hundred_of_all_scores(parse, data):
     logits, boxes, outputs = queries(data, n=40)
@@ -104,7 +105,7 @@ def test_rtdetr_takes_the_best_hundred_of_all_scores(parse, data):
     check(parse("NvDsInferParseCustomRTDETRTAO", outputs, THRESHOLDS, (W, H)), expected)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 @given(data=st.data())
 def test_detr_with_sigmoid_keeps_every_class(parse, data):
     logits, boxes, outputs = queries(data)
@@ -112,7 +113,7 @@ def test_detr_with_sigmoid_keeps_every_class(parse, data):
     check(parse("NoriaParseDetr", outputs, THRESHOLDS, (W, H)), expected)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 @given(data=st.data())
 def test_detr_with_softmax_ignores_no_object(parse, data):
     logits, boxes, outputs = queries(data, classes=6)

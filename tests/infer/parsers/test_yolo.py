@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noria.errors import ParserError
+from tests.profiles import examples
 
 F = np.float32
 SIZE = (96, 64)  # 96/8 * 64/8 + 96/16 * 64/16 + 96/32 * 64/32 = 126 cells
@@ -95,7 +96,7 @@ ORACLES = {
 
 
 @pytest.mark.parametrize("name", ORACLES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(data=st.data())
 def test_equals_the_oracle(parse, name, data):
     oracle, head, transposed = ORACLES[name]

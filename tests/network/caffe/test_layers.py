@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from noria.errors import ModelError
 from tests.network.caffe import slow
 from tests.network.caffe.models import layer, run, run_layer, text_of
+from tests.profiles import examples
 
 X = np.random.default_rng(7).normal(size=(2, 4, 6, 7)).astype(np.float32)
 RNG = np.random.default_rng(8)
@@ -77,7 +78,7 @@ def test_inner_product_on_the_last_axis():
 sides = st.integers(1, 9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(
     size=st.tuples(sides, sides),
     kernel=st.tuples(st.integers(1, 4), st.integers(1, 4)),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from noria.errors import ModelError
 from tests.network.caffe import slow
 from tests.network.caffe.models import caffemodel, layer, network_of, run, text_of
+from tests.profiles import examples
 
 
 def prior_text(parameters, shape=(1, 3, 32, 48)):
@@ -135,7 +136,7 @@ def compare(found, wanted, picture):
     assert (empty[:, 2:] == 0).all()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(
     seed=st.integers(0, 10**6),
     classes=st.integers(2, 4),

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.network.darknet.models import Darknet, net, run
+from tests.profiles import examples
 
 X = np.random.default_rng(9).normal(size=(2, 3, 8, 12)).astype(np.float32)
 CONV = "[convolutional]\nfilters=8\nsize=3\npad=1\nactivation=leaky\n"
@@ -49,7 +50,7 @@ def test_convolution_defaults_to_logistic():
     assert compare(net("[convolutional]\nfilters=2\nsize=1\n")).min() > 0
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(
     size=st.integers(1, 5),
     stride=st.integers(1, 4),

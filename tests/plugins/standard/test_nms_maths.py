@@ -16,6 +16,7 @@ from hypothesis.extra.numpy import arrays
 
 from noria.plugins.standard.maths.nms import Kept, PlusOne, batched_nms, efficient_nms, greedy_nms
 from tests.plugins.standard import slow
+from tests.profiles import examples
 
 
 def same(kept: Kept, rows: list[list[Any]]) -> None:
@@ -174,7 +175,7 @@ def many_scores(kind: str, boxes: int, seed: int) -> Any:
 @pytest.mark.parametrize(
     "kind", ["any", "ties", "equal", "ascending", "few", "misled", "unseen", "odd"]
 )
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(
     boxes=st.sampled_from([300, 830, 1700]),
     places=st.sampled_from([4, 30, 700]),

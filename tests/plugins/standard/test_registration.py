@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from docs._ext.standard_plugins import page
 from noria.plugins import PluginRegistry
 from noria.plugins.standard import init_libnvinfer_plugins, register_standard, standard_layers
-from noria.plugins.standard.page import page
 
 DOCS = Path(__file__).parents[3] / "docs"
 
@@ -68,5 +68,5 @@ def test_init_registers_with_the_process_and_is_asked_twice() -> None:
 
 
 def test_the_page_is_what_the_code_says() -> None:
-    """python -m noria.plugins.standard.page docs/standard-plugins.md"""
+    """`make schema` writes it."""
     assert (DOCS / "standard-plugins.md").read_text(encoding="utf-8") == page()

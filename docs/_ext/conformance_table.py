@@ -1,8 +1,7 @@
 """How close Noria is to the original, and which conformance cases prove it.
 
 Ids are those of the conformance cases (`tests/conformance/cases.json`, which numbers its cases as the
-public case list does); what no case can show, a file of tests does. `python -m
-noria.config.conformance docs/conformance.md` writes the page; a test compares both.
+public case list does); what no case can show, a file of tests does.
 """
 
 # ruff: noqa: E501 (tables: one key or behaviour per line)

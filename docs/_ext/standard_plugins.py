@@ -1,17 +1,13 @@
-"""The page of the standard plugins.
+"""docs/standard-plugins.md: the plugins that come with TensorRT, with their fields."""
 
-`python -m noria.plugins.standard.page docs/standard-plugins.md` writes it; a test compares both.
-"""
-
-# ruff: noqa: E501 (prose of the page, one width with the other pages)
+# ruff: noqa: E501 (a table's rows are one line)
 
 from __future__ import annotations
 
-import sys
 from itertools import groupby
-from pathlib import Path
 
 from noria.plugins.standard import standard_layers
+from noria.plugins.standard.fields import Field
 from noria.plugins.standard.layer import Layer
 
 _CLASSES = {
@@ -25,11 +21,12 @@ _CLASSES = {
 _TEXT = """\
 # Standard plugins
 
-<!-- written by python -m noria.plugins.standard.page docs/standard-plugins.md -->
+<!-- written by make schema -->
 
-The plugins that come with TensorRT (`libnvinfer_plugin`) run here on the CPU, under the names, versions, fields and
-shapes of the original; those that newer releases dropped are kept. A model that has such nodes needs nothing: a node of
-a type that ONNX does not know is looked up among them. Their sources: ONNX nodes, networks made by code, UFF models.
+The plugins that come with TensorRT (`libnvinfer_plugin`) run here on the CPU, under the names,
+versions, fields and shapes of the original; those that newer releases dropped are kept. A model
+that has such nodes needs nothing: a node of a type that ONNX does not know is looked up among them.
+Their sources: ONNX nodes, networks made by code, UFF models.
 
     from noria.plugins.standard import init_libnvinfer_plugins
 
@@ -43,16 +40,17 @@ a type that ONNX does not know is looked up among them. Their sources: ONNX node
 | native | C++ called by the runtime or between the pieces of the graph, the interpreter's lock released |
 | NumPy | NumPy, called in the same way |
 
-A field without a default must be given; a wrong type, number or value is an error that names the layer and the field.
-An integer attribute of an ONNX node is an INT32 field, a float one FLOAT32. In ONNX models `IPluginV2Ext` and
-`IPluginV2IOExt` plugins take the first axis for the batch; their other axes must be fixed. FLOAT and HALF tensors are
-computed in FP32.
+A field without a default must be given; a wrong type, number or value is an error that names the
+layer and the field. An integer attribute of an ONNX node is an INT32 field, a float one FLOAT32. In
+ONNX models `IPluginV2Ext` and `IPluginV2IOExt` plugins take the first axis for the batch; their
+other axes must be fixed. FLOAT and HALF tensors are computed in FP32.
 
 ## What differs from a GPU
 
 - Of equal scores the lower box goes first, then the lower class; a GPU's order is not reproducible.
 - A box with a NaN neither suppresses nor is suppressed; a NaN score is no candidate.
-- `EfficientNMS_TRT` drops what is below its threshold, at any threshold; the original keeps some of it below 0.007.
+- `EfficientNMS_TRT` drops what is below its threshold, at any threshold; the original keeps some of
+  it below 0.007.
 - A field left out has its default; the original's `class_agnostic` may come from another node.
 - `scoreBits` (radix sort of FP16 scores) changes nothing: scores are sorted whole.
 - Proposals with a side at or below the least size are dropped; the original puts them last.
@@ -67,7 +65,7 @@ computed in FP32.
 
 
 def page() -> str:
-    """The page as it must be."""
+    """Return the whole page as Markdown."""
     rows = []
     for _, group in groupby(standard_layers(), key=lambda layer: layer.name):
         rows += [_row(layer, first=i == 0) for i, layer in enumerate(group)]
@@ -86,10 +84,7 @@ def _runs(layer: type[Layer]) -> str:
     return f"graph, else {own}" if layer.decompose is not Layer.decompose else own
 
 
-def _field(field: object) -> str:
-    from noria.plugins.standard.fields import Field
-
-    assert isinstance(field, Field)
+def _field(field: Field) -> str:
     if field.required:
         default = ""
     elif isinstance(field.default, tuple):
@@ -98,7 +93,3 @@ def _field(field: object) -> str:
         text = field.default if isinstance(field.default, str) else f"{field.default:g}"
         default = f" = {text}"
     return f"`{field.name}` {field.describe()}{default}"
-
-
-if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(page(), encoding="utf-8")

@@ -1,26 +1,21 @@
 """The JSON schema of Noria's pipeline file, for editors and other programs.
 
-Made from the same table that `load_pipeline` reads by. `make schema` brings `pipeline.schema.json`
-beside this module and the tables of `docs/pipeline-files.md` up to date.
+Made from the same table that `load_pipeline` reads by; the package has it as
+`noria/config/pipeline.schema.json`.
 """
 
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from noria import config
 from noria.config.key import Key
-from noria.config.pages import between, bring_up_to_date
 from noria.config.pipeline_keys import COLORS, MAX_ITEMS, SECTIONS, TOP_KEYS, Section
 from noria.config.values import Kind
 
-SCHEMA_FILE = Path(__file__).with_name("pipeline.schema.json")
-
-_BEGIN = "<!-- keys: written by make schema -->"
-_END = "<!-- keys end -->"
+SCHEMA_FILE = Path(config.__file__).with_name("pipeline.schema.json")
 
 Schema = dict[str, Any]
 
@@ -51,8 +46,11 @@ _SHORT: dict[str, Schema] = {
 
 
 def pipeline_schema() -> Schema:
-    """The schema (draft 2020-12). What it accepts, `load_pipeline` reads, apart from what only it
-    can see: paths that cannot be looked at, names given twice, sources that are not there."""
+    """Return the schema (draft 2020-12).
+
+    What it accepts, `load_pipeline` reads, apart from what only the reader can see: paths that
+    cannot be looked at, names given twice, sources that are not there.
+    """
     properties: Schema = {name: _section(section) for name, section in SECTIONS.items()}
     properties |= {name: _key(key) for name, key in TOP_KEYS.items()}
     return {
@@ -146,59 +144,5 @@ def _number(key: Key) -> Schema:
 
 
 def schema_text() -> str:
-    """The schema as the file beside this module holds it."""
+    """Return the schema as its file holds it."""
     return json.dumps(pipeline_schema(), indent=1, ensure_ascii=False) + "\n"
-
-
-def markdown_tables() -> str:
-    """All keys for the documentation."""
-    parts = []
-    for section in SECTIONS.values():
-        kind = "list" if section.many else "one"
-        lines = [f"### `{section.name}`", "", f"Short form: {section.short_says} ({kind}).", ""]
-        lines += ["| Key | Values | Default | Meaning |", "|---|---|---|---|"]
-        lines += [_row(key, required=key.name == section.required) for key in section.keys.values()]
-        parts.append("\n".join(lines))
-    lines = ["### Batches", "", "| Key | Values | Default | Meaning |", "|---|---|---|---|"]
-    parts.append("\n".join([*lines, *(_row(key) for key in TOP_KEYS.values())]))
-    return "\n\n".join(parts)
-
-
-def _row(key: Key, *, required: bool = False) -> str:
-    values = key.expected().removeprefix("one of ")
-    if key.name in COLORS or key.kind is Kind.FLOATS:
-        values = "r, g, b, a, each 0 to 1"
-    elif key.name == "settings":
-        values = "a mapping"
-    elif key.kind is Kind.FLAG:
-        values = "true or false"
-    elif key.enum is not None:
-        values = ", ".join(member.name.lower() for member in key.enum)
-    elif key.kind in (Kind.STRING, Kind.PATH) and not key.choices:
-        values = "a text" if key.kind is Kind.STRING else "a path"
-    elif key.kind is Kind.INTS:
-        values = "a list of integers"
-    default = "" if key.default is None or key.default == () else str(key.default).lower()
-    if key.group != "pipeline":
-        default = ""  # the model's own file has the default
-    default = "required" if required else default
-    return f"| `{key.name}` | {values} | {default} | {key.meaning} |".replace("\n", " ")
-
-
-def rewritten(page: str) -> str:
-    """A documentation page with the tables between its marks brought up to date.
-
-    Raises:
-        ValueError: the page has no marks.
-    """
-    return between(page, _BEGIN, _END, markdown_tables())
-
-
-def main(arguments: Sequence[str]) -> None:
-    """Bring the schema's file up to date, and the pages that are named."""
-    SCHEMA_FILE.write_text(schema_text(), encoding="utf-8")
-    bring_up_to_date(arguments, _BEGIN, _END, markdown_tables())
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -1,24 +1,18 @@
-"""The page that says how close Noria is to the original, key by key and rule by rule.
-
-`python -m noria.config.conformance docs/conformance.md` brings it up to date; without a file it
-prints it.
-"""
+"""docs/conformance.md: how close Noria is to the original, key by key and rule by rule."""
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
-from noria.config.conformance_table import APPROXIMATE, BEHAVIOURS, PROOFS, REMARKS, Level
+from docs._ext.conformance_table import APPROXIMATE, BEHAVIOURS, PROOFS, REMARKS, Level
 from noria.config.key import Key
 from noria.config.key_table import CLASS_ROWS, PROPERTY_ROWS
 
 _INTRO = """\
 # Conformance
 
-<!-- written by python -m noria.config.conformance docs/conformance.md -->
+<!-- written by make schema -->
 
 How Noria's results compare with those of the original element of generation 9.1, and what shows it.
 The proofs are conformance cases (`PRE-001`), run by `tests/conformance`, or files of tests where no
@@ -37,7 +31,7 @@ case can show it. Cases from elsewhere run too:
 
 
 def level_of(key: Key) -> tuple[Level, str]:
-    """How close a key is to the original, and what is to be said about that."""
+    """Return how close a key is to the original, and a remark about that."""
     if key.reason:
         return "not applicable", key.reason
     if key.legacy:
@@ -52,7 +46,7 @@ def level_of(key: Key) -> tuple[Level, str]:
 
 
 def page() -> str:
-    """The whole page as Markdown."""
+    """Return the whole page as Markdown."""
     parts = [_INTRO, "## Keys\n", _summary(level_of(k)[0] for k in (*PROPERTY_ROWS, *CLASS_ROWS))]
     for title, rows in (
         ("`[property]`", PROPERTY_ROWS),
@@ -84,15 +78,3 @@ def _summary(levels: Iterable[str]) -> str:
     counts = Counter(levels)
     order = ("exact", "approximate", "deviates", "not applicable", "not yet")
     return ", ".join(f"{counts[level]} {level}" for level in order if counts[level]) + ".\n"
-
-
-def main(arguments: Sequence[str]) -> None:
-    """Print the page, or write it to the file that is named."""
-    if not arguments:
-        print(page(), end="")
-    for name in arguments:
-        Path(name).write_text(page(), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

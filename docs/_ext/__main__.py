@@ -1,0 +1,29 @@
+"""Bring the generated pages and the JSON schema of pipeline files up to date: `make schema`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from docs._ext import conformance, key_tables, pipeline_schema, standard_plugins
+
+DOCS = Path(__file__).parents[1]
+
+
+def main() -> None:
+    """Write every generated text where it belongs."""
+    texts = {
+        pipeline_schema.SCHEMA_FILE: pipeline_schema.schema_text(),
+        DOCS / "conformance.md": conformance.page(),
+        DOCS / "standard-plugins.md": standard_plugins.page(),
+    }
+    for name, tables in (
+        ("configuration.md", key_tables.model_tables()),
+        ("pipeline-files.md", key_tables.pipeline_tables()),
+    ):
+        texts[DOCS / name] = key_tables.rewritten((DOCS / name).read_text("utf-8"), tables)
+    for path, text in texts.items():
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

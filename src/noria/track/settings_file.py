@@ -1,0 +1,96 @@
+"""YAML files that configure a tracker: scalars and lists, at most one group deep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from noria._core.errors import ConfigError
+from noria.config.yaml_nodes import MapNode, Node, Scalar, YamlTree
+
+_LARGEST_BYTES = 1 << 20
+_MAX_DEPTH = 20
+_Constructor: Any = yaml.SafeLoader  # its types of scalars: numbers, texts, flags
+
+
+class Entry(NamedTuple):
+    """A value and its line, from 1."""
+
+    value: Any
+    line: int
+
+
+def read_entries(path: Path) -> dict[str, Entry]:
+    """Read the keys of a file, as "key" or "group.key".
+
+    OpenCV's first line `%YAML:1.0`, which the original's samples have, is no YAML and is passed
+    over, and so is what is nested deeper.
+
+    Raises:
+        ConfigError: the file cannot be read, or is no YAML mapping.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(_LARGEST_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(
+            f"the file cannot be read: {error.strerror or error}", where=str(path)
+        ) from None
+    if len(data) > _LARGEST_BYTES:
+        raise ConfigError("the file is larger than 1 MiB", where=str(path))
+    if data.startswith(b"%YAML:"):
+        data = b"#" + data[1:]
+    tree = YamlTree(data, aliases="refused", max_depth=_MAX_DEPTH)
+    if tree.malformed is not None:
+        raise ConfigError(str(tree.malformed), where=f"{path}:{tree.malformed.line}")
+    if tree.second_document is not None:
+        where = f"{path}:{tree.second_document}"
+        raise ConfigError("malformed YAML: another document begins", where=where)
+    if not isinstance(tree.root, MapNode):
+        raise ConfigError(
+            "the file is not a mapping",
+            where=str(path),
+            expected="tracker: iou and settings, or groups of the original such as BaseConfig:",
+        )
+    entries: dict[str, Entry] = {}
+    for key, value in _pairs(tree.root, path):
+        if not isinstance(value, MapNode):
+            entries[key] = _entry(value, path)
+            continue
+        for inner, scalar in _pairs(value, path):
+            if not isinstance(scalar, MapNode):
+                entries[f"{key}.{inner}"] = _entry(scalar, path)
+    return entries
+
+
+def _pairs(node: MapNode, path: Path) -> list[tuple[str, Node]]:
+    if node.odd_keys:
+        raise ConfigError("a key is not a text", where=f"{path}:{node.odd_keys[0]}")
+    return [(key.text, value) for key, value in node.pairs]
+
+
+def _entry(node: Node, path: Path) -> Entry:
+    try:
+        return Entry(_value(node), node.line)
+    except (yaml.YAMLError, ValueError) as error:
+        reason = getattr(error, "problem", None) or str(error)[:200]
+        raise ConfigError(f"malformed YAML: {reason}", where=f"{path}:{node.line}") from None
+
+
+def _value(node: Node) -> Any:
+    """Return the number, text, flag or list that a node stands for.
+
+    Raises:
+        yaml.YAMLError, ValueError: its tag is not known, or its text is no such thing.
+    """
+    if isinstance(node, Scalar):
+        loader = _Constructor("")
+        tag = node.tag
+        if tag is None or tag == "!":
+            tag = loader.resolve(yaml.ScalarNode, node.text, (node.plain, not node.plain))
+        return loader.construct_object(yaml.ScalarNode(tag, node.text))
+    if isinstance(node, MapNode):
+        return {key.text: _value(value) for key, value in node.pairs}
+    return [_value(item) for item in node.items]

@@ -1,0 +1,47 @@
+"""Pages are wrapped alike, are in the navigation once, and name files that exist."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+FOLDERS = ((ROOT, "*.md"), (DOCS, "*.md"), (DOCS, "cli/*.md"), (ROOT, "examples/*/README.md"))
+PAGES = sorted(page for folder, pattern in FOLDERS for page in folder.glob(pattern))
+WIDTH = 100
+
+
+def prose(text: str) -> list[tuple[int, str]]:
+    """Return the numbered lines that are neither code, nor a table, nor one long link."""
+    lines, fence = [], ""
+    for number, line in enumerate(text.splitlines(), 1):
+        mark = re.match(r"\s*(`{3,}|:{3,})", line)
+        if fence:
+            fence = "" if mark and line.strip() == fence else fence
+        elif mark:
+            fence = mark[1]
+        elif not line.startswith(("|", "    ", "![", "<")):
+            lines.append((number, line))
+    return lines
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_prose_is_wrapped(page: Path) -> None:
+    long = [n for n, line in prose(page.read_text(encoding="utf-8")) if len(line) > WIDTH]
+    assert long == [], f"lines of more than {WIDTH} columns"
+
+
+def test_every_page_is_in_the_navigation_once() -> None:
+    listed: Counter[str] = Counter()
+    for page in (DOCS / "index.md", DOCS / "cli" / "index.md"):
+        folder = page.parent.relative_to(DOCS)
+        for block in re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(), re.S):
+            names = [line for line in block.splitlines() if line and not line.startswith(":")]
+            listed.update(str(folder / name) for name in names)
+    pages = {str(page.relative_to(DOCS).with_suffix("")) for page in PAGES if DOCS in page.parents}
+    assert set(listed) == pages - {"index"}
+    assert set(listed.values()) == {1}
