@@ -25,7 +25,8 @@ from noria.engine.plugin_graph.plugin_files import load_custom_plugins
 from noria.engine.precision.rules import MODES, Decided, decide
 from noria.engine.sample_inputs import picture_range
 from noria.engine.store import locked
-from noria.engine.tensorrt_files import is_tensorrt_file, plan_from_tensorrt
+from noria.engine.tensorrt_files import is_tensorrt_file
+from noria.engine.tensorrt_plan import plan_from_tensorrt
 from noria.engine.tuning.tactic import Tactic
 from noria.engine.tuning.tune import Progress, TuneOptions
 from noria.model import engine_files

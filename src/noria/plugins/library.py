@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from noria._core.errors import CustomLibraryError
 from noria._core.user_module import describe, import_file
 from noria.plugins.creators import IPluginCreatorInterface
-from noria.plugins.registry import LIBRARY_OPENERS, PluginRegistry
 
+if TYPE_CHECKING:
+    from noria.plugins.registry import PluginRegistry
+
+LIBRARY_OPENERS: list[Callable[[Path, PluginRegistry], list[Any] | None]] = []
+"""Openers of libraries that are no Python files. Each returns the creators in the library (those
+that loading alone does not register), or None if the file is not of its kind."""
 PYTHON_SUFFIXES = (".py", ".pyw")
 FUNCTIONS = ("get_plugin_creators", "getPluginCreators")
-
 
 TWINS: dict[str, Path] = {}
 """Name of a compiled library, without its folder -> file of plugins that stands for it."""

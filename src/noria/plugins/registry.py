@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -18,14 +18,11 @@ from noria._core.errors import CustomLibraryError
 from noria._core.notices import Notice
 from noria._core.text import quoted
 from noria.plugins.creators import IPluginCreator, IPluginCreatorInterface
+from noria.plugins.library import open_plugin_file
 
 Key = tuple[str, str, str]
 MAX_STRING = 1024
 log = logging.getLogger("noria.plugins")
-
-LIBRARY_OPENERS: list[Callable[[Path, PluginRegistry], list[Any] | None]] = []
-"""Openers of libraries that are no Python files; each gives the creators in it (those that are
-not registered by loading alone), or None if the file is not of its kind."""
 
 _loading: ContextVar[Path | None] = ContextVar("noria_loading", default=None)
 
@@ -183,8 +180,6 @@ class PluginRegistry:
             CustomLibraryError: there is no such file, it fails to load, or it cannot be loaded
                 here.
         """
-        from noria.plugins.library import open_plugin_file
-
         path = Path(plugin_path).absolute()
         before = {id(c) for c in self.all_creators}
         with loading(path):

@@ -265,7 +265,7 @@ def _check_target(cfg: ModelConfig, done: Exported, path: Path) -> None:
 
 def _fixed_bytes(cfg: ModelConfig, done: Exported) -> bytes:
     from noria.engine.image_input import complete_infer_dims, resolve_shape
-    from noria.engine.message import model_bytes
+    from noria.engine.onnx_message import model_bytes
 
     network = done.network
     dims, where = complete_infer_dims(cfg.infer_dims), str(network.path or cfg.path)
