@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from noria._core.errors import ConfigError, EngineError
 from noria._core.notices import Notice
 from noria.engine.precision.prepare import Proto
-from noria.network.fresh import fresh
+from noria.network.ir import fresh
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig

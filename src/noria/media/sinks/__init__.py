@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from noria._core.errors import MediaError
-from noria._core.urls import url_scheme
+from noria._core.text import url_scheme
 from noria.media.sinks.base import Sink
 from noria.media.sinks.class_maps import ClassMapSink
 from noria.media.sinks.coco import CocoSink
