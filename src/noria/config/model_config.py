@@ -221,6 +221,11 @@ class ModelConfig(Frozen):
         own = self._origins.get(f"classes.{class_id}.{name}")
         return own or self._origins.get(f"all_classes.{name}", DEFAULT)
 
+    def where(self, field: str) -> str:
+        """The file and line that set a field; the config's path where none did."""
+        origin = self.origin(field)
+        return str(origin) if origin.kind == "file" else str(self.path)
+
     @property
     def component_id(self) -> int:
         """The id stamped on results: `gie-unique-id`, or 1 when the file leaves it out."""

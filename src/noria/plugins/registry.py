@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -22,10 +22,6 @@ from noria.plugins.creators import IPluginCreator, IPluginCreatorInterface
 Key = tuple[str, str, str]
 MAX_STRING = 1024
 log = logging.getLogger("noria.plugins")
-
-LIBRARY_OPENERS: list[Callable[[Path, PluginRegistry], list[Any] | None]] = []
-"""Openers of libraries that are no Python files; each gives the creators in it (those that are
-not registered by loading alone), or None if the file is not of its kind."""
 
 _loading: ContextVar[Path | None] = ContextVar("noria_loading", default=None)
 
