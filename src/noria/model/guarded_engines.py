@@ -17,15 +17,16 @@ import numpy as np
 
 from noria._core.errors import CustomLibraryError, EngineError, ModelError, NoriaError, PluginError
 from noria._core.notices import Notice
-from noria.custom.guard.call_args import BuildGiven, LoadGiven, NetworkGiven
+from noria.custom.guard.call_args import LoadArgs
 from noria.custom.guard.errors import LibraryDied, PluginDied
 from noria.custom.guard.keeper import keeper
 from noria.custom.guard.messages import notices_from
 from noria.custom.guard.options import GuardOptions
 from noria.custom.guard.process import GuardedProcess
-from noria.custom.guard.repro import Call, CaseSaver
+from noria.custom.guard.repro import CaseSaver, FatalCall
 from noria.custom.guard.trust import content_hash
 from noria.custom.guard.wire import Nonsense
+from noria.model.guarded_cases import BuildArgs, NetworkArgs
 from noria.network.network import Network
 from noria.network.onnx_file import network_from_onnx_bytes
 from noria.plugins.creators import IPluginCreator, IPluginCreatorInterface, IPluginCreatorV3One
@@ -109,7 +110,7 @@ class GuardedEngines:
             {"function": function},
             where,
             limit=limit,
-            call=lambda: Call("network", function, NetworkGiven(self.config, function), limit),
+            call=lambda: FatalCall("network", function, NetworkArgs(self.config, function), limit),
         )
         network, number, nodes = taken(answer, arrays, self.path, where, notices)
         self._made_by[number] = function
@@ -152,14 +153,14 @@ class GuardedEngines:
         told = f"{self.path}: plugins of {where}"
         limit = self.options.build_timeout_s
         data = np.frombuffer(model, np.uint8)
-        given = BuildGiven(self.config, self._made_by.get(number, ""), payload)
+        args = BuildArgs(self.config, self._made_by.get(number, ""), payload)
         answer, arrays = self.ask(
             "build_layers",
             {**payload, "network": number},
             told,
             [data],
             limit=limit,
-            call=lambda: Call("build", "plugins", given, limit, {"network": data}),
+            call=lambda: FatalCall("build", "plugins", args, limit, {"network": data}),
         )
         if answer.get("none"):
             return None
@@ -205,7 +206,7 @@ class GuardedEngines:
         limit: float | None = None,
         plugin: bool = False,
         starting: bool = False,
-        call: Callable[[], Call] | None = None,
+        call: Callable[[], FatalCall] | None = None,
     ) -> tuple[dict[str, Any], list[Any]]:
         """An operation of `engine_operations`; the arrays are valid until the next one.
 
@@ -247,8 +248,8 @@ class GuardedEngines:
         except LibraryDied as error:
             if error.death is None:  # given up
                 raise
-            load = Call("load", "loading", LoadGiven(self.config), self.options.load_timeout_s)
-            error = self._cases.told(error, self.options, lambda: load)
+            load = FatalCall("load", "loading", LoadArgs(self.config), self.options.load_timeout_s)
+            error = self._cases.with_hint(error, self.options, lambda: load)
             found = error.found.replace("the function", "the library", 1).partition(";")[0]
             raise CustomLibraryError(
                 f"{found} while it was loaded", where=str(self.path), fix=error.fix

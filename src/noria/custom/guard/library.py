@@ -16,13 +16,20 @@ from noria._core.notices import Notice, note_once
 from noria.custom.cpp_function import called_in_call
 from noria.custom.guard import wire
 from noria.custom.guard.arena import OutputArena
-from noria.custom.guard.call_args import InputsGiven, LoadGiven, ParserGiven
-from noria.custom.guard.call_json import Params, ParserKind, network_json, params_json
+from noria.custom.guard.call_args import (
+    InputsArgs,
+    LoadArgs,
+    Params,
+    ParserArgs,
+    ParserKind,
+    network_json,
+    params_json,
+)
 from noria.custom.guard.errors import LibraryDied
 from noria.custom.guard.messages import notices_from
 from noria.custom.guard.options import GuardMode, GuardOptions
 from noria.custom.guard.process import GuardedProcess
-from noria.custom.guard.repro import Call, CaseSaver
+from noria.custom.guard.repro import CaseSaver, FatalCall
 from noria.custom.guard.results import READERS
 from noria.custom.guard.trust import TrustStore, content_hash
 from noria.custom.inputs import INPUT_INITIALIZER, InputInitializer
@@ -85,8 +92,8 @@ class GuardedLibrary:
             try:
                 self.process.running(str(path))
             except LibraryDied as error:
-                load = Call("load", "loading", LoadGiven(), options.load_timeout_s)
-                error = self.cases.told(error, options, lambda: load)
+                load = FatalCall("load", "loading", LoadArgs(), options.load_timeout_s)
+                error = self.cases.with_hint(error, options, lambda: load)
                 raise CustomLibraryError(
                     error.found.replace("the function", "the library", 1).partition(";")[0]
                     + " while it was loaded",
@@ -183,9 +190,9 @@ class GuardedLibrary:
                     what=f"{self.path}: {INPUT_INITIALIZER}",
                 )
             except LibraryDied as error:
-                given, limit = InputsGiven(network, max_batch), self.options.load_timeout_s
-                call = Call("inputs", INPUT_INITIALIZER, given, limit, layers)
-                raise self.cases.told(error, self.options, lambda: call) from None
+                args, limit = InputsArgs(network, max_batch), self.options.load_timeout_s
+                call = FatalCall("inputs", INPUT_INITIALIZER, args, limit, layers)
+                raise self.cases.with_hint(error, self.options, lambda: call) from None
             for array, values in zip(layers.values(), filled, strict=True):
                 np.copyto(array, values)
 
@@ -283,7 +290,7 @@ class GuardedParser:
                 # the library has taken signals for itself.
                 self._in_place = True
                 saved = partial(self._call_to_save, layers, network, params)
-                raise library.cases.told(error, library.options, saved) from None
+                raise library.cases.with_hint(error, library.options, saved) from None
             except ParserError as error:
                 raise library.with_limit(error) from None
             else:
@@ -313,11 +320,11 @@ class GuardedParser:
 
     def _call_to_save(
         self, layers: Mapping[str, Layer], network: NetworkInfo, params: Params
-    ) -> Call:
-        return Call(
+    ) -> FatalCall:
+        return FatalCall(
             self.kind,
             self.name,
-            ParserGiven(network, params),
+            ParserArgs(network, params),
             self._library.options.timeout_s,
             {name: layer.data for name, layer in layers.items()},
         )

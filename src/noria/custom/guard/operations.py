@@ -7,7 +7,7 @@ from typing import Any
 import numpy.typing as npt
 
 from noria._core.errors import CustomLibraryError
-from noria.custom.guard.call_json import network_from
+from noria.custom.guard.call_args import network_from
 from noria.custom.guard.serve import GuardedMap, Worker
 from noria.custom.opening import open_here
 

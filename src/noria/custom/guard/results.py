@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria import _native
-from noria.custom.guard.call_json import ParserKind
+from noria.custom.guard.call_args import ParserKind
 from noria.custom.guard.wire import HAS_ANGLES, HAS_MASKS, Nonsense, Region, Writer
 from noria.custom.validate import (
     MAX_MASK_PIXELS,

@@ -15,7 +15,7 @@ from noria._core.cuda import why_lost
 from noria._core.errors import ParserError
 from noria._core.notices import Notice
 from noria.custom.guard import wire
-from noria.custom.guard.call_json import ParserKind, network_from, params_from
+from noria.custom.guard.call_args import ParserKind, network_from, params_from
 from noria.custom.guard.messages import arrays_in, error_json, notices_json, put_arrays
 from noria.custom.guard.results import WRITERS
 from noria.custom.guard.tensors import MAP_REGION, CannotShare, Tensors
