@@ -28,7 +28,7 @@ class PythonLibrary:
     """The module that `custom-lib-path=my_parser.py` names.
 
     The file is run anew by every `PythonLibrary`. While it runs, its folder comes first on the
-    import path, so it may import its siblings; afterwards they are only known to it, so that two
+    import path, so it may import its siblings; afterwards only this module knows them, so that two
     parsers in two folders may each have a `utils.py`.
 
     Raises:
@@ -46,7 +46,7 @@ class PythonLibrary:
         return f"PythonLibrary({str(self.path)!r})"
 
     def symbols(self) -> list[str]:
-        """Public functions of the module that could be called as a parser, sorted."""
+        """List public functions of the module that may be parsers, sorted."""
         return sorted(
             name
             for name, value in vars(self._module).items()
@@ -54,7 +54,7 @@ class PythonLibrary:
         )
 
     def bbox_parser(self, name: str) -> CheckedParser:
-        """The function `name(layers, network, params) -> Detections`, its results checked.
+        """Get the function `name(layers, network, params) -> Detections`, its results checked.
 
         Raises:
             CustomLibraryError: there is no such function, or it does not take three arguments.
@@ -62,11 +62,11 @@ class PythonLibrary:
         return CheckedParser(*self._parser(name, "Detections"))
 
     def instance_parser(self, name: str) -> CheckedParser:
-        """The same function type as `bbox_parser`; its Detections have masks."""
+        """Get a function as `bbox_parser` does; its Detections have masks."""
         return self.bbox_parser(name)
 
     def classifier_parser(self, name: str) -> CheckedClassifier:
-        """The function `name(layers, network, params) -> Classification`, its results checked.
+        """Get the function `name(layers, network, params) -> Classification`, its results checked.
 
         Raises:
             CustomLibraryError: there is no such function, or it does not take three arguments.
@@ -74,7 +74,7 @@ class PythonLibrary:
         return CheckedClassifier(*self._parser(name, "Classification"))
 
     def segmentation_parser(self, name: str) -> CheckedSegmentation:
-        """The function `name(layers, network, params) -> Segmentation`, its results checked.
+        """Get the function `name(layers, network, params) -> Segmentation`, its results checked.
 
         Raises:
             CustomLibraryError: there is no such function, or it does not take three arguments.
@@ -82,7 +82,7 @@ class PythonLibrary:
         return CheckedSegmentation(*self._parser(name, "Segmentation"))
 
     def input_initializer(self) -> InputInitializer | None:
-        """The function `NvDsInferInitializeInputLayers(layers, network, max_batch)`, if any.
+        """Get the function `NvDsInferInitializeInputLayers(layers, network, max_batch)`, if any.
 
         Raises:
             CustomLibraryError: it does not take three arguments.
@@ -95,7 +95,7 @@ class PythonLibrary:
         return checked_initializer(function, where, self.path.parent)
 
     def functions(self) -> list[str]:
-        """Public functions that the module itself defines, sorted."""
+        """List public functions that the module itself defines, sorted."""
         return sorted(
             name
             for name, value in vars(self._module).items()
@@ -105,7 +105,7 @@ class PythonLibrary:
         )
 
     def entry_point(self, name: str) -> Any | None:
-        """Whatever the module has under this name; None if nothing."""
+        """Get the object of this name in the module; None if there is none."""
         return getattr(self._module, name, None) if name.isidentifier() else None
 
     def _parser(self, name: str, result: str) -> tuple[Callable[..., Any], str, Path]:
@@ -128,7 +128,7 @@ class PythonLibrary:
         return function, where, self.path.parent
 
     def _standing(self, name: str, result: str) -> tuple[int, str]:
-        """How badly a function fits one that returns `result`, as far as it is annotated."""
+        """Return how badly a function fits one that returns `result`, by its annotations."""
         returns = getattr(getattr(self._module, name), "__annotations__", {}).get("return", result)
         returned = str(getattr(returns, "__name__", returns)).rpartition(".")[2]
         if returned in _RESULTS and returned != result:
@@ -137,7 +137,7 @@ class PythonLibrary:
 
 
 def _with_plugins(path: Path) -> ModuleType:
-    """The module; the plugins in it are registered."""
+    """Import the module and register the plugins in it."""
     from noria.plugins.library import register_module
     from noria.plugins.registry import get_plugin_registry, loading
 
@@ -183,7 +183,7 @@ def _signature_error(function: Callable[..., Any]) -> str | None:
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
-        return None  # compiled code without a signature: the call will tell
+        return None  # compiled code without a signature: the call shows
     try:
         signature.bind(None, None, None)
     except TypeError as error:
@@ -193,7 +193,7 @@ def _signature_error(function: Callable[..., Any]) -> str | None:
 
 
 class IModelParser:
-    """Makes a network from a model of one's own format.
+    """Base class of model parsers in Python: makes a network from a model of one's own format.
 
     `NvDsInferCreateModelParser(initParams)` of the custom library gives one. Its methods are called
     in this order: `hasFullDimsSupported`, `parseModel`, `getModelName`.
@@ -201,7 +201,7 @@ class IModelParser:
     """
 
     def hasFullDimsSupported(self) -> bool:
-        """Whether the network's shapes include the batch; otherwise they leave it out."""
+        """Return whether the network's shapes include the batch."""
         return True
 
     def parseModel(self, network: Any) -> int | None:
@@ -213,5 +213,5 @@ class IModelParser:
         raise NotImplementedError("parseModel")
 
     def getModelName(self) -> str:
-        """Name of the model, for messages."""
+        """Return the name of the model, for messages."""
         return type(self).__name__

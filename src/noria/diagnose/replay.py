@@ -14,8 +14,8 @@ from noria._core.cuda import FAULT_HINT, why_lost
 from noria._core.errors import CustomLibraryError, NoriaError, ParserError
 from noria._core.notices import Notice
 from noria.custom.guard.call_args import InputsArgs, LoadArgs, ParserArgs
+from noria.custom.guard.ipc import notices_from
 from noria.custom.guard.library import GuardedLibrary
-from noria.custom.guard.messages import notices_from
 from noria.custom.guard.options import GuardOptions
 from noria.custom.guard.repro import Case
 from noria.custom.in_process import limited
@@ -100,7 +100,7 @@ def repeat(
         What came of it, and what was told.
 
     Raises:
-        NoriaError: what the call raised; LibraryDied and its like, if it ended its worker.
+        NoriaError: what the call raised; LibraryDiedError and its like, if it ended its worker.
     """
     limit = timeout_s or 1e9
     options = GuardOptions(

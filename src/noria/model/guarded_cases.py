@@ -89,7 +89,7 @@ class PluginArgs(LoadArgs):
 
 def load_case(folder: Path) -> tuple[repro.Case, dict[str, npt.NDArray[Any]], dict[str, Any]]:
     """Load a case of any kind: see `noria.custom.guard.repro.load_case`."""
-    return repro.load_case(folder, READERS)
+    return repro.load_case(folder, ARGS_READERS)
 
 
 def _plugin_args(entries: dict[str, Any], sizes: Sequence[int], folder: Path) -> CallArgs:
@@ -122,8 +122,8 @@ def _build_args(entries: dict[str, Any], sizes: Sequence[int], folder: Path) -> 
     return BuildArgs(network.config, network.function, request, notices=network.notices)
 
 
-READERS = {
-    **call_args.READERS,
+ARGS_READERS = {
+    **call_args.ARGS_READERS,
     "network": _network_args,
     "build": _build_args,
     "plugin": _plugin_args,

@@ -18,14 +18,13 @@ import numpy as np
 from noria._core.errors import CustomLibraryError, EngineError, ModelError, NoriaError, PluginError
 from noria._core.notices import Notice
 from noria.custom.guard.call_args import LoadArgs
-from noria.custom.guard.errors import LibraryDied, PluginDied
+from noria.custom.guard.errors import LibraryDiedError, PluginDiedError
+from noria.custom.guard.ipc import ProtocolError, notices_from
 from noria.custom.guard.keeper import keeper
-from noria.custom.guard.messages import notices_from
 from noria.custom.guard.options import GuardOptions
 from noria.custom.guard.process import GuardedProcess
 from noria.custom.guard.repro import CaseSaver, FatalCall
 from noria.custom.guard.trust import content_hash
-from noria.custom.guard.wire import Nonsense
 from noria.model.guarded_cases import BuildArgs, NetworkArgs
 from noria.network.network import Network
 from noria.network.onnx_file import network_from_onnx_bytes
@@ -173,7 +172,7 @@ class GuardedEngines:
             layers = PluginLayers(graph, records, named, notices, registry, where)
             for record, layer in zip(records, answer["built"], strict=False):
                 layers.built.append(GuardedLayer(self, record, named, where, int(layer)))
-        except (ValidationError, KeyError, TypeError, ValueError, Nonsense) as error:
+        except (ValidationError, KeyError, TypeError, ValueError, ProtocolError) as error:
             raise PluginError(f"its worker built no plugins: {error}", where=told) from error
         return layers
 
@@ -216,20 +215,20 @@ class GuardedEngines:
             call: what is saved if the worker dies of it.
 
         Raises:
-            CustomLibraryError: the worker died; PluginDied, if it is about a plugin.
+            CustomLibraryError: the worker died; PluginDiedError, if it is about a plugin.
             NoriaError: what the operation raised.
         """
         if operation in AHEAD:
             keeper().import_ahead(AHEAD[operation])
         with self.process.lock:
-            kind: type[NoriaError] = PluginDied if plugin else CustomLibraryError
+            kind: type[NoriaError] = PluginDiedError if plugin else CustomLibraryError
             try:
                 if self.process.pid is None:
                     self._open()
                 return self.process.invoke(
                     f"{HERE}:{operation}", dict(payload), list(arrays), what=where, timeout_s=limit
                 )
-            except LibraryDied as error:
+            except LibraryDiedError as error:
                 hint = self._cases.hint(error, self.options, call) if call is not None else None
                 if hint is None and not self.options.once:
                     hint = "custom-lib-guard=never repeats it in this process, for a debugger"
@@ -245,7 +244,7 @@ class GuardedEngines:
         keeper().import_ahead(AHEAD["open_engines"])
         try:
             answer, _ = self.process.invoke(f"{HERE}:open_engines", payload, what=str(self.path))
-        except LibraryDied as error:
+        except LibraryDiedError as error:
             if error.death is None:  # given up
                 raise
             load = FatalCall("load", "loading", LoadArgs(self.config), self.options.load_timeout_s)
@@ -260,7 +259,7 @@ class GuardedEngines:
                 for name, version, space, third in answer["creators"]
             ]
             told = notices_from(answer["told"])
-        except (KeyError, TypeError, ValueError, Nonsense) as error:
+        except (KeyError, TypeError, ValueError, ProtocolError) as error:
             raise CustomLibraryError(
                 f"its worker cannot be understood: {error}", where=str(self.path)
             ) from error
@@ -299,7 +298,7 @@ def taken(
         network.implicit_batch = bool(answer["implicit_batch"])
         notices += notices_from(answer["told"])
         return network, int(answer["network"]), [str(n) for n in answer["plugins"]]
-    except (EngineError, ModelError, KeyError, TypeError, ValueError, Nonsense) as error:
+    except (EngineError, ModelError, KeyError, TypeError, ValueError, ProtocolError) as error:
         raise CustomLibraryError(f"its worker gave no network: {error}", where=where) from error
 
 

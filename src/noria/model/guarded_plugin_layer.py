@@ -134,7 +134,7 @@ class GuardedContext(ContextPlugin):
         """See `ContextPlugin`. Outputs have memory of their own, or that of `into`.
 
         Raises:
-            PluginDied: the worker died.
+            PluginDiedError: the worker died.
         """
         layer, host = self._layer, self._layer.host
         with host.process.lock:

@@ -13,7 +13,7 @@ import pytest
 from noria import Inferencer
 from noria.config import ModelConfig
 from noria.custom import open_library
-from noria.custom.guard import GuardOptions, LibraryDied, keeper
+from noria.custom.guard import GuardOptions, LibraryDiedError, keeper
 from noria.custom.guard.repro import Case
 from noria.diagnose.replay import repeat, title
 from noria.errors import CustomLibraryError, NoriaError, PluginError
@@ -225,15 +225,15 @@ def test_the_filling_of_inputs(
     inputs = {"a": np.zeros((4, 2, 3), np.float32), "b": np.zeros((4, 5), np.float32)}
     monkeypatch.setenv("CRASH_IN_INPUTS", "1")
     library.close()  # type: ignore[attr-defined]  # the next worker has the variable
-    with pytest.raises(LibraryDied, match=f"NvDsInferInitializeInputLayers: the function {NULL}"
-                       ) as caught:  # fmt: skip
+    text = f"NvDsInferInitializeInputLayers: the function {NULL}"
+    with pytest.raises(LibraryDiedError, match=text) as caught:
         fill(inputs, NetworkInfo(4, 3, 3), 4)
     (folder,) = options.crash_dir.iterdir()
     assert f"noria replay '{folder}'" in str(caught.value)
     case, (a, b), _ = loaded(folder)
     assert case.kind == "inputs"
     assert (a.shape, b.shape) == ((4, 2, 3), (4, 5))
-    with pytest.raises(LibraryDied, match=NULL):
+    with pytest.raises(LibraryDiedError, match=NULL):
         again(folder)
     monkeypatch.delenv("CRASH_IN_INPUTS")
     for guard in (False, True):
@@ -260,7 +260,7 @@ def test_another_build_without_the_plugin(
 
 def test_a_config_reads_back(tmp_path: Path, compile_host: Compile) -> None:
     """What the library saw of its config comes back the same."""
-    from noria.model.guarded_cases import READERS, NetworkArgs
+    from noria.model.guarded_cases import ARGS_READERS, NetworkArgs
     from noria.model.init_params import LISTS, NUMBERS, PATHS, TEXTS
 
     (tmp_path / "net.cfg").write_text("[net]")
@@ -274,7 +274,7 @@ def test_a_config_reads_back(tmp_path: Path, compile_host: Compile) -> None:
     folder = tmp_path / "case"
     folder.mkdir()
     said = NetworkArgs(cfg, "Make").write(folder)
-    back = READERS["network"](said, [], folder)
+    back = ARGS_READERS["network"](said, [], folder)
     assert isinstance(back, NetworkArgs)
     assert (back.function, back.notices) == ("Make", ())
     for key in {*PATHS.values(), *TEXTS.values(), *NUMBERS.values(), *LISTS.values(),

@@ -12,7 +12,7 @@ import pytest
 
 from noria.config import ModelConfig
 from noria.custom.guard.call_args import LoadArgs, ParserArgs
-from noria.custom.guard.errors import LibraryDied
+from noria.custom.guard.errors import LibraryDiedError
 from noria.custom.guard.repro import Case, save_case
 from noria.engine.plugin_graph.plugin_record import PluginRecord
 from noria.errors import CustomLibraryError
@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
     args = ParserArgs(network, params)
     case = Case(Path("lib.so"), "0", "classifier", "Parse", "auto", None, args)
     data = np.arange(12, dtype=np.float32)
-    saved = save_case(case, {"y": data}, LibraryDied("it crashed"), tmp_path)
+    saved = save_case(case, {"y": data}, LibraryDiedError("it crashed"), tmp_path)
     assert isinstance(saved, Path)
     return saved
 
@@ -179,7 +179,7 @@ def config(tmp_path: Path) -> ModelConfig:
 def _saved(kind: str, args: LoadArgs, to: Path, arrays: int) -> Path:
     case = Case(Path("lib.so"), "0", kind, "It", "auto", None, args)
     data = {f"data {i}": np.zeros((1, 4), np.float32) for i in range(arrays)}
-    saved = save_case(case, data, LibraryDied("it crashed"), to)
+    saved = save_case(case, data, LibraryDiedError("it crashed"), to)
     assert isinstance(saved, Path)
     load_case(saved)
     return saved

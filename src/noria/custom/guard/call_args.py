@@ -1,8 +1,8 @@
 """Arguments of calls of user code, beside arrays: as a worker gets them, and as cases keep them.
 
 There is one class per kind of call. It writes itself as entries of `case.json` and files beside it;
-a function of `READERS` reads it from there. Kinds that need more of noria than parsers do are added
-by `noria.model.guarded_cases`.
+a function of `ARGS_READERS` reads it from there. Calls that make networks and plugins are in
+`noria.model.guarded_cases`.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class LoadArgs:
 
 
 ArgsReader = Callable[[dict[str, Any], Sequence[int], Path], CallArgs]
-"""(all of `case.json`, bytes of the case's arrays, its folder) -> what `write` made entries of.
+"""Reads back arguments: (all of `case.json`, bytes of the arrays, folder of the case) -> them.
 
 Raises ValueError, TypeError, KeyError, OSError or NoriaError if the case is damaged.
 """
@@ -154,7 +154,7 @@ def _load_args(entries: dict[str, Any], sizes: Sequence[int], folder: Path) -> C
     return LoadArgs(read_config(folder) if plain_flag(entries["config"]) else None)
 
 
-READERS: Mapping[str, ArgsReader] = {
+ARGS_READERS: Mapping[str, ArgsReader] = {
     **dict.fromkeys(get_args(ParserKind), _parser_args),
     "inputs": _inputs_args,
     "load": _load_args,

@@ -21,8 +21,8 @@ import numpy.typing as npt
 
 from noria._core.errors import CustomLibraryError, NoriaError
 from noria.binary.regular_files import open_regular
-from noria.custom.guard.call_args import READERS, ArgsReader, CallArgs, plain_text
-from noria.custom.guard.errors import LibraryDied
+from noria.custom.guard.call_args import ARGS_READERS, ArgsReader, CallArgs, plain_text
+from noria.custom.guard.errors import LibraryDiedError
 from noria.custom.guard.options import GuardOptions, crash_folder
 
 KEPT = 20  # folders
@@ -84,7 +84,7 @@ class CaseSaver:
         self._saved = 0
 
     def hint(
-        self, error: LibraryDied, options: GuardOptions, call: Callable[[], FatalCall]
+        self, error: LibraryDiedError, options: GuardOptions, call: Callable[[], FatalCall]
     ) -> str | None:
         """Save a call; return the line of an error about that, if there is one."""
         if error.death is None or options.once or self._saved >= MAX_CASES:
@@ -103,16 +103,20 @@ class CaseSaver:
         return f"its inputs cannot be saved: {saved}"
 
     def with_hint(
-        self, error: LibraryDied, options: GuardOptions, call: Callable[[], FatalCall]
-    ) -> LibraryDied:
+        self, error: LibraryDiedError, options: GuardOptions, call: Callable[[], FatalCall]
+    ) -> LibraryDiedError:
         """Return the error with `hint` in it."""
         hint = self.hint(error, options, call)
-        found = LibraryDied(error.found, where=error.where, fix=[*error.fix, *filter(None, [hint])])
+        found = LibraryDiedError(
+            error.found, where=error.where, fix=[*error.fix, *filter(None, [hint])]
+        )
         found.death = error.death
         return found
 
 
-def save_case(case: Case, arrays: Arrays, error: LibraryDied, folder: Path | None) -> Path | str:
+def save_case(
+    case: Case, arrays: Arrays, error: LibraryDiedError, folder: Path | None
+) -> Path | str:
     """Write `case.json`, `report.txt` and one `.npy` per array into a new folder.
 
     Returns:
@@ -170,7 +174,7 @@ def save_case(case: Case, arrays: Arrays, error: LibraryDied, folder: Path | Non
 
 
 def load_case(
-    folder: Path, readers: Mapping[str, ArgsReader] = READERS
+    folder: Path, readers: Mapping[str, ArgsReader] = ARGS_READERS
 ) -> tuple[Case, dict[str, npt.NDArray[Any]], dict[str, Any]]:
     """Load a call, its arrays by name, and all entries of `case.json`.
 
@@ -282,7 +286,7 @@ def _tensor(file: Path, limit: int) -> npt.NDArray[Any]:
         return cast(npt.NDArray[Any], np.load(opened, allow_pickle=False))
 
 
-def _found(error: LibraryDied) -> str:
+def _found(error: LibraryDiedError) -> str:
     """Describe the end without the fate of the worker."""
     return error.found if error.death is None else f"the function {error.death.found}"
 
@@ -297,7 +301,7 @@ def _write(target: Path, described: dict[str, Any]) -> None:
     (target / "case.json").write_text(json.dumps(described, indent=1))
 
 
-def _report(case: Case, error: LibraryDied) -> str:
+def _report(case: Case, error: LibraryDiedError) -> str:
     lines = [f"{case.library}: {case.name}: {_found(error)}", *error.fix]
     return "\n".join(lines) + "\n"
 
