@@ -10,8 +10,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from noria.binary.gpu_code import forget, look_at
-from noria.host.fields import fields_from, fields_to
-from noria.host.forwarding import Forwarding
+from noria.host.forwarding import Forwarding, fields_from, fields_to
 from noria.plugins.creators import IPluginCreator, IPluginCreatorV3One
 from noria.plugins.field_data import PluginFieldCollection
 from noria.plugins.registry import PluginRegistry

@@ -1,14 +1,19 @@
-"""Native plugins and creators as Python objects: what those of every generation forward.
+"""Native plugins, creators and fields as Python objects, of every generation alike.
 
-Each C++ class is shown as a Python class of the same name, so that traces and errors name what the
-user wrote.
+Each C++ class becomes a Python class of the same name, so that traces and errors name the user's
+class.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Self
 
 from noria.binary.gpu_code import works_on_device
+from noria.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
+
+Row = tuple[str, int, int, bytes | None]
+"""A field between C++ and Python: name, type, length, bytes or None."""
 
 _classes: dict[tuple[str, type], Any] = {}
 
@@ -59,3 +64,22 @@ class ForwardingPlugin(Forwarding):
 
     def _wrapped(self, made: Any) -> Any:
         return None if made is None else type(self)(made)
+
+
+def fields_from(rows: Iterable[Row]) -> PluginFieldCollection:
+    """The collection that a C++ library gave; values are copied."""
+    return PluginFieldCollection(
+        PluginField(name, data, PluginFieldType(kind)) for name, kind, _, data in rows
+    )
+
+
+def fields_to(fields: Any) -> list[Row]:
+    """A collection as C++ gets it."""
+    return [(f.name, int(f.type), f.size, None if f.data is None else f.raw) for f in fields or ()]
+
+
+class SharedFields:
+    """A collection on its way to C++, where it is read in place."""
+
+    def __init__(self, fields: Any) -> None:
+        self.__noria_fields__ = fields_to(fields)

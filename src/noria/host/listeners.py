@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from noria import trt
-from noria.host.fields import fields_to
+from noria.host.forwarding import fields_to
 
 _ALGORITHMS = {
     0: "IInt8LegacyCalibrator",

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from noria.host.fields import fields_from
-from noria.host.forwarding import ForwardingPlugin
+from noria.host.forwarding import ForwardingPlugin, fields_from
 from noria.plugins.expressions import DimsExprs, IExprBuilder
 from noria.plugins.field_data import PluginFieldCollection
 from noria.plugins.types import (

@@ -14,7 +14,7 @@ import numpy as np
 from noria import trt
 from noria.host import creators, functions, listeners
 from noria.host.callback_errors import tell, tell_log
-from noria.host.fields import SharedFields, fields_from
+from noria.host.forwarding import SharedFields, fields_from
 from noria.host.plugins_v2 import plugin_v2
 from noria.host.plugins_v3 import plugin_v3
 from noria.plugins import types

@@ -6,11 +6,10 @@ Source: custom-library spec 2.2, 2.3, 3.1, 3.2.
 from __future__ import annotations
 
 import logging
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from noria import _native
+from noria import _native, trt
 from noria._core.errors import CustomLibraryError, NoriaError
 from noria._core.notices import Notice
 from noria.binary.elf import ElfFile
@@ -21,9 +20,9 @@ from noria.custom.library import open_library
 from noria.engine.plan import MODEL_BLOB
 from noria.host import functions
 from noria.host.callback_errors import Told, tell_log, told
-from noria.model.engine_host import host_config, remembering_builder
-from noria.model.engine_source import CUDA_ENGINE_GET, MODEL_PARSER
 from noria.model.init_params import init_params
+from noria.model.source import CUDA_ENGINE_GET, MODEL_PARSER
+from noria.model.user_builder import host_config, remembering_builder
 from noria.network.network import Network
 from noria.network.onnx_file import network_from_onnx_bytes
 
@@ -93,8 +92,9 @@ class CppEngines:
         return _network(engine, builder)
 
     def _parse(self, function: str, where: str, messages: Told) -> Network:
-        trt: Any = import_module("noria.trt")
-        lower: Any = import_module("noria.trt.lowering.graph")
+        # a library of plugins alone does without it
+        from noria.trt.lowering.graph import from_network
+
         builder = _builder()
         parser: Any = _native.create_model_parser(self._library.native, init_params(self._cfg))
         if parser is None:
@@ -108,7 +108,7 @@ class CppEngines:
             if status:
                 raise _failed(where, f"parseModel returned status {status}", messages)
             try:
-                made: Network = lower.from_network(network)
+                made = from_network(network)
             except NoriaError as error:
                 raise _failed(where, f"its network cannot be used: {error.found}", messages,
                               error.fix) from error  # fmt: skip
@@ -134,11 +134,11 @@ def _network(engine: Any, builder: Any) -> Network:
     The network that it was built from here may be built another way, if a tactic or a precision is
     asked for; an engine that was only loaded is known by its graph.
     """
-    lower: Any = import_module("noria.trt.lowering.graph")
+    from noria.trt.lowering.graph import from_network  # as above
+
     plan = engine._plan
-    made: Network
     if builder.last is not None and _names(builder.last) == [s.name for s in plan.outputs]:
-        made = lower.from_network(builder.last)
+        made = from_network(builder.last)
     else:
         made = network_from_onnx_bytes(plan.blobs[MODEL_BLOB], Path("engine.onnx"))
         made.path = None

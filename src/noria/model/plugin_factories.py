@@ -23,7 +23,7 @@ from noria.binary.elf import ElfError, ElfFile
 from noria.binary.header_markers import REVISION, uses_host
 from noria.custom.library import open_library
 from noria.host.callback_errors import told
-from noria.host.fields import fields_to
+from noria.host.forwarding import fields_to
 from noria.host.legacy_plugins import LegacyCreator, register_given, register_legacy, with_namespace
 from noria.plugins.field_data import PluginFieldCollection
 from noria.plugins.fields import field_of_value
