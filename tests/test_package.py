@@ -70,7 +70,6 @@ DOUBLES = {
     "Layer": "",
     "Log": "",
     "Lost": "",
-    "Lowered": "",
     "Lowering": "",
     "PluginCall": "",
     "PluginNode": "",

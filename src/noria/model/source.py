@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from noria._core.notices import Notice
 from noria.config.model_files import ModelKind, model_kind, model_paths
-from noria.engine.image_input import Dims, complete_infer_dims
+from noria.engine.input_shapes import Dims, complete_infer_dims
 from noria.model.init_params import model_files
 from noria.network.network import Network
 

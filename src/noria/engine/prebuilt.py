@@ -1,4 +1,4 @@
-"""An engine that the user's own function built, taken as it is.
+"""The plan of an engine that the user's own function built, taken as it is.
 
 Source: custom-library spec 2.3 (6), 3.3: the engine that a creator returns is the one that runs.
 """
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import noria
 from noria._core.notices import Notice
-from noria.engine.finish import model_record
-from noria.engine.image_input import complete_infer_dims, resolve_shape
+from noria.engine.input_shapes import complete_infer_dims, resolve_shape
 from noria.engine.plan import MODEL_BLOB, Plan
+from noria.engine.plan_assembly import model_record
 from noria.engine.plan_header import DecisionRecord
 from noria.network.network import Network
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from noria.engine.builder import BuildOptions
 
 
-def adopted(network: Network, options: BuildOptions) -> Plan | None:
-    """The plan that the network was built into already; None if another one is asked for.
+def prebuilt_plan(network: Network, options: BuildOptions) -> Plan | None:
+    """Take the plan that a network was built into already; None if another one is asked for.
 
     Its precision is what the function chose; a notice says so where the config asks for another.
 
     Args:
         network: its `built` is the plan.
-        options: what is asked for: a batch that the engine does not take, a runtime, a tactic,
-            tuning, precisions of single layers, or types of outputs need a build of their own.
+        options: a batch that the engine does not take, a runtime, a tactic, tuning, precisions of
+            single layers, or types of outputs need a build of their own.
 
     Raises:
         EngineError: the picture's shape contradicts `infer_dims`.
@@ -43,8 +43,8 @@ def adopted(network: Network, options: BuildOptions) -> Plan | None:
         return None
     where = str(network.path or "engine")
     resolve_shape(plan.inputs[0], options.infer_dims, options.input_order, where=where)
-    told = (d.notice for d in header.decisions)
-    decisions = [Notice(n.level, n.message, n.where or where) for n in told]
+    notices = (d.notice for d in header.decisions)
+    decisions = [Notice(n.level, n.message, n.where or where) for n in notices]
     if header.precision != "fp32" and header.precision != options.precision:
         text = f"the function chose {header.precision}; {options.precision} is asked for"
         decisions.append(Notice("info", text, where))

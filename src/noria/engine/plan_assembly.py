@@ -1,4 +1,4 @@
-"""The last step of a build: the plan, with everything it says about itself."""
+"""The last step of a build: the plan, its header, and its session."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from noria._core.notices import Notice
 from noria.engine.backends import Backend, Runner, RunOptions
 from noria.engine.fingerprint import fingerprint_files
 from noria.engine.free_session import FreeSession
-from noria.engine.image_input import complete_infer_dims
+from noria.engine.input_shapes import complete_infer_dims
 from noria.engine.plan import MODEL_BLOB, Blob, Plan, blob_record
 from noria.engine.plan_header import (
     DecisionRecord,
@@ -37,17 +37,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Built:
-    """What a build has come to.
+class BuildResult:
+    """Parts of a plan that was built.
 
     Attributes:
-        backend, tactic: what it was built with, and how it is run.
-        precision: what is really in the graph.
+        backend, tactic: the runtime, and the way it is run.
+        precision: precision in the graph.
         runner: None if the runtime can build here but not run.
-        run_options: what the runner was opened with.
+        run_options: options of the runner.
         load_s: seconds to get ready.
-        blobs: what the plan keeps; `model` is the ONNX message.
+        blobs: contents of the plan; `model` is the ONNX message.
         outputs: in order.
+        rules: of the precision; None if there is nothing but FP32.
+        tuning: None if the plan is not tuned.
+        tries: tactics that tuning measured.
+        plugins: layers that are plugins.
     """
 
     backend: Backend
@@ -65,7 +69,7 @@ class Built:
 
 
 def session_options(tactic: Tactic, options: BuildOptions, precision: Precision) -> RunOptions:
-    """What the session that a build opens runs with."""
+    """Choose the options of the session that a build opens."""
     run_options = tactic.run_options(options.max_batch, precision)
     run_options = replace(run_options, batched=options.batched)
     if options.threads is None and options.streams is None:
@@ -75,8 +79,8 @@ def session_options(tactic: Tactic, options: BuildOptions, precision: Precision)
     )
 
 
-def finish(
-    built: Built,
+def assemble_plan(
+    built: BuildResult,
     network: Network,
     options: BuildOptions,
     *,
@@ -85,7 +89,7 @@ def finish(
     decisions: list[Notice],
     where: str,
 ) -> Plan:
-    """The plan, its session ready to be handed out.
+    """Assemble the plan, its session ready to be handed out.
 
     Raises:
         EngineError: the model has names or shapes that a plan cannot hold.
@@ -132,7 +136,7 @@ def finish(
 
 
 def model_record(network: Network, model: Blob) -> ModelRecord:
-    """What a plan keeps of the files that a network was made from."""
+    """Record the files that a network was made from, as a plan keeps them."""
     if network.path is None:
         digest = hashlib.sha256(model).hexdigest()
         return ModelRecord.of_code(len(model), digest)
