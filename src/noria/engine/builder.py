@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from noria._core.errors import EngineError, PluginError
 from noria._core.notices import Notice
 from noria._core.text import quoted
+from noria.engine.assemble_plan import BuildResult, assemble_plan, prebuilt_plan, session_options
 from noria.engine.backends import (
     DEFAULT_BACKEND,
     Backend,
@@ -22,15 +23,13 @@ from noria.engine.backends import (
 )
 from noria.engine.dynamic_batch import NOT_FREE, with_free_batch
 from noria.engine.input_shapes import AxisOrder, Dims, extra_inputs, resolve_shape
-from noria.engine.message import fix_axes, model_bytes, serialized
+from noria.engine.onnx_message import fix_axes, model_bytes, serialized
 from noria.engine.plan import COMPILED_BLOB, MODEL_BLOB, WEIGHTS_BLOB, Plan
-from noria.engine.plan_assembly import BuildResult, assemble_plan, session_options
 from noria.engine.plan_header import MAX_BATCH, Precision, TacticRecord, TuningRecord
 from noria.engine.plugin_graph.opening import split_at
 from noria.engine.plugin_graph.plugin_layers import PluginLayers, Profiles, build_plugins
 from noria.engine.plugin_graph.plugin_timing import PluginTiming
 from noria.engine.plugin_graph.split_runner import compile_pieces
-from noria.engine.prebuilt import prebuilt_plan
 from noria.engine.precision.chain import choose
 from noria.engine.precision.inspect import graph_precision
 from noria.engine.precision.lower import PrecisionGraph, in_fp32, lower_or_fp32

@@ -88,7 +88,7 @@ def _engines(
     cfg: ModelConfig, path: Path, elf: ElfFile, notices: list[Notice]
 ) -> CppEngines | GuardedEngines:
     """Open the library in this process or in a worker, as `custom-lib-guard` asks."""
-    from noria.custom.guard.choice import is_guarded
+    from noria.custom.library import is_guarded
 
     guarded, why_not = is_guarded(path, False, cfg.custom_lib_guard)
     notices += why_not

@@ -19,8 +19,7 @@ from noria._core.user_module import describe
 from noria.binary.symbol_names import missing_name_hints
 from noria.config.enums import NetworkMode
 from noria.custom.missing import named_at
-from noria.custom.model_parser import IModelParser
-from noria.custom.python_library import PythonLibrary
+from noria.custom.python_library import IModelParser, PythonLibrary
 from noria.model.init_params import python_init_params
 from noria.model.source import CUDA_ENGINE_GET, MODEL_PARSER, FunctionSource
 from noria.model.user_builder import host_config, remembering_builder
