@@ -22,7 +22,7 @@ class Forwarding:
     """A wrapper around a native object.
 
     Attributes:
-        native: what the native module gave.
+        native: the object of the native module.
     """
 
     def __init__(self, native: Any) -> None:
@@ -30,7 +30,7 @@ class Forwarding:
 
     @classmethod
     def of(cls, native: Any) -> Self:
-        """Wrapped in a subclass that is called as the C++ class is."""
+        """Wrap in a subclass with the name of the C++ class."""
         name = (native.class_name() or cls.__name__).partition("<")[0].rpartition("::")[2]
         made = _classes.get((name, cls))
         if made is None:
@@ -49,17 +49,20 @@ class ForwardingPlugin(Forwarding):
 
     @property
     def plugin_version(self) -> str:
+        """Version of the plugin; empty if it gives none."""
         return str(self.native.version() or "")
 
     @property
     def on_device(self) -> bool:
-        """Whether `enqueue` takes addresses of the GPU's memory."""
+        """True if `enqueue` takes addresses of the GPU's memory."""
         return works_on_device(self.native.image, self.library)
 
     def clone(self) -> Any:
+        """Wrap the plugin's own clone."""
         return self._wrapped(self.native.clone())
 
     def destroy(self) -> None:
+        """Call the plugin's `destroy`."""
         self.native.destroy()
 
     def _wrapped(self, made: Any) -> Any:
@@ -67,14 +70,14 @@ class ForwardingPlugin(Forwarding):
 
 
 def fields_from(rows: Iterable[Row]) -> PluginFieldCollection:
-    """The collection that a C++ library gave; values are copied."""
+    """Make a collection of the fields of a C++ library; values are copied."""
     return PluginFieldCollection(
         PluginField(name, data, PluginFieldType(kind)) for name, kind, _, data in rows
     )
 
 
 def fields_to(fields: Any) -> list[Row]:
-    """A collection as C++ gets it."""
+    """Make the rows that C++ gets of a collection."""
     return [(f.name, int(f.type), f.size, None if f.data is None else f.raw) for f in fields or ()]
 
 

@@ -137,7 +137,7 @@ class _CppV3Aliasing(_CppV3, IPluginV3OneBuildV2):  # type: ignore[override]
 
 
 def plugin_v3(native: Any) -> Any:
-    """A wrapper around a native plugin."""
+    """Wrap a native plugin."""
     aliases = native.has_build() and native.aliased_input(0) != -2
     return (_CppV3Aliasing if aliases else _CppV3).of(native)
 
