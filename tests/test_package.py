@@ -48,11 +48,9 @@ SMALL = {
     "meta/extras.py": "",
     "model/guarded_request.py": "",
     "network/fresh.py": "",
-    "network/tensor_spec.py": "",
     "plugins/named_enum.py": "",
     "plugins/rollback.py": "",
     "plugins/standard/maths/ssd.py": "",
-    "trt/api/host_memory.py": "",
 }
 
 # Public class names that stand more than once, and why.
@@ -60,7 +58,6 @@ DOUBLES = {
     "Builder": "TensorRT's",
     "Device": "CuPy's and PyCUDA's",
     "ParserError": "ours, and TensorRT's",
-    "ProfileRecord": "",
     "Stream": "CUDA's, CuPy's and PyCUDA's",
     "Weights": "TensorRT's",
     "Entry": "",
@@ -69,7 +66,6 @@ DOUBLES = {
     "Layer": "",
     "Log": "",
     "Lost": "",
-    "Lowered": "",
     "Lowering": "",
     "PluginCall": "",
     "PluginNode": "",
@@ -82,7 +78,6 @@ DOUBLES = {
     "Stage": "",
     "Step": "",
     "Tensor": "",
-    "TensorInfo": "",
     "Worker": "",
 }
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from noria._core.errors import NoriaError
+from noria.network.tensor_spec import TensorType
 from noria.plugins.evaluate import evaluate
 from noria.plugins.types import DataType
 from noria.trt.api.types import elem_of
-from noria.trt.shapes.info import TensorInfo
 
 if TYPE_CHECKING:
     from noria.engine.plan import Plan
@@ -34,7 +34,7 @@ def symbolic(
     return shapes
 
 
-def node_infos(plan: Plan, node: Any, infos: Any) -> list[TensorInfo | None] | None:
+def node_infos(plan: Plan, node: Any, infos: Any) -> list[TensorType | None] | None:
     """What is known of the outputs of a plugin's node in a plan, from those of its inputs."""
     record = next((r for r in plan.header.plugins if r.node == node.name), None)
     if record is None or any(infos.get(n) is None for n in record.inputs if n):
@@ -55,4 +55,4 @@ def node_infos(plan: Plan, node: Any, infos: Any) -> list[TensorInfo | None] | N
         return None
     kinds = [elem_of(DataType.of(d)) for d in spec.dtypes]
     made = dict(zip(record.outputs, zip(kinds, shapes, strict=True), strict=True))
-    return [TensorInfo(*made[n]) if n in made else None for n in node.output]
+    return [TensorType(*made[n]) if n in made else None for n in node.output]

@@ -13,7 +13,7 @@ from noria.engine.plan_header import Precision
 from noria.engine.precision.rules import PrecisionRules
 from noria.trt.api.profile import IOptimizationProfile, Range
 from noria.trt.api.progress import Progress
-from noria.trt.api.record import LayerRecord, ProfileRecord, TrtRecord, attach
+from noria.trt.api.record import LayerRecord, ShapeRanges, TrtRecord, attach
 from noria.trt.api.reporting import Severity, report
 from noria.trt.api.shape_tensors import shape_tensors
 from noria.trt.api.types import elem_of
@@ -63,7 +63,7 @@ def build_plan(
 
 def _profiles(
     network: INetworkDefinition, config: IBuilderConfig, max_batch: int
-) -> list[ProfileRecord]:
+) -> list[ShapeRanges]:
     """The profiles, complete and checked against the network; at least one."""
     given = list(config._profiles)
     free = [t for t in network._inputs if t._info is not None and -1 in tuple(t.shape)]
@@ -102,7 +102,7 @@ def _profiles(
                     expected=f"{max(count, 1)} of them: min, opt and max",
                     fix="set them in the profile: set_shape_input, in C++ setShapeValues",
                 )
-        made.append(ProfileRecord(shapes=shapes, values=values))
+        made.append(ShapeRanges(shapes=shapes, values=values))
     return made
 
 
@@ -118,7 +118,7 @@ def _check(found: Range, axes: tuple[int, ...], name: str, number: int) -> None:
             )
 
 
-def _full(network: INetworkDefinition, profile: ProfileRecord, most: int) -> dict[str, Any]:
+def _full(network: INetworkDefinition, profile: ShapeRanges, most: int) -> dict[str, Any]:
     """Shapes of a profile with the implicit batch in front."""
     if not network._implicit:
         return dict(profile.shapes)
@@ -126,7 +126,7 @@ def _full(network: INetworkDefinition, profile: ProfileRecord, most: int) -> dic
 
 
 def _batch(
-    network: INetworkDefinition, profiles: list[ProfileRecord], max_batch: int
+    network: INetworkDefinition, profiles: list[ShapeRanges], max_batch: int
 ) -> tuple[bool, int]:
     """Whether axis 0 is a batch everywhere, as nvinfer wants it, and the largest one."""
     shapes = [t._info.shape for t in (*network._inputs, *network._outputs) if t._info is not None]
@@ -149,7 +149,7 @@ def _precision(
     network: INetworkDefinition,
     config: IBuilderConfig,
     lowered: LoweredNetwork,
-    profiles: list[ProfileRecord],
+    profiles: list[ShapeRanges],
     logger: Any,
     progress: Progress,
 ) -> tuple[Precision, PrecisionRules]:
@@ -182,7 +182,7 @@ def _record(
     network: INetworkDefinition,
     config: IBuilderConfig,
     lowered: LoweredNetwork,
-    profiles: list[ProfileRecord],
+    profiles: list[ShapeRanges],
     max_batch: int,
 ) -> TrtRecord:
     layers = [

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria._core.errors import EngineError, NoriaError
+from noria.network.shapes.node_shapes import Shape
 from noria.plugins.dims import Dims
 from noria.plugins.memory import read_at, write_at
 from noria.trt.api.addresses import address_of
@@ -19,7 +20,6 @@ from noria.trt.api.enums import ErrorCodeTRT
 from noria.trt.api.reporting import Severity
 from noria.trt.api.strict import kept, setting
 from noria.trt.release import versioned
-from noria.trt.shapes.info import Axes
 
 if TYPE_CHECKING:
     from noria.trt.api.engine import Binding, ICudaEngine
@@ -45,7 +45,7 @@ class IExecutionContext(ContextBindings):
         self._engine = engine
         self._strategy = strategy
         self._profile = 0
-        self._shapes: dict[str, Axes] = {}
+        self._shapes: dict[str, Shape] = {}
         self._values: dict[str, npt.NDArray[Any]] = {}
         self._addresses: dict[str, int] = {}
         self._allocators: dict[str, Any] = {}
@@ -237,7 +237,7 @@ class IExecutionContext(ContextBindings):
         self._profiler.report_layer_time(self._engine.name or "network", self._last_ms)
         return True
 
-    def _shape_of(self, binding: Binding) -> Axes:
+    def _shape_of(self, binding: Binding) -> Shape:
         if binding.is_input:
             return self._shapes.get(binding.name, binding.shape)
         shapes = {
@@ -370,7 +370,7 @@ def _at(binding: Binding, address: int) -> Iterator[None]:
         ) from error
 
 
-def _aligned(found: Axes, declared: Axes) -> list[tuple[int, int]]:
+def _aligned(found: Shape, declared: Shape) -> list[tuple[int, int]]:
     if len(found) != len(declared):
         return [(d, -1) for d in found]
     return list(zip(found, declared, strict=True))

@@ -11,6 +11,8 @@ import numpy as np
 from noria.engine.free_session import FreeSession
 from noria.engine.plan import MODEL_BLOB, Plan
 from noria.engine.plan_header import TensorRecord
+from noria.network.shapes.model_shapes import ModelShapes
+from noria.network.shapes.node_shapes import Shape
 from noria.plugins.dims import Dims
 from noria.plugins.types import DataType, TensorFormat
 from noria.trt.api.context import IExecutionContext
@@ -25,14 +27,12 @@ from noria.trt.api.enums import (
 )
 from noria.trt.api.inspector import EngineInspector
 from noria.trt.api.interfaces import IRuntimeConfig, ISerializationConfig
-from noria.trt.api.record import ProfileRecord, TrtRecord, record_of
+from noria.trt.api.record import ShapeRanges, TrtRecord, record_of
 from noria.trt.api.reporting import Severity, report
 from noria.trt.api.strict import always, kept
 from noria.trt.api.values import IHostMemory
 from noria.trt.plugin_shapes import node_infos
 from noria.trt.release import generation, versioned
-from noria.trt.shapes.info import Axes
-from noria.trt.shapes.model import ModelShapes
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Binding:
     name: str
     dtype: DataType
     graph: np.dtype[Any]
-    shape: Axes
+    shape: Shape
     is_input: bool
 
 
@@ -264,7 +264,7 @@ class ICudaEngine(EngineBindings):
             self._report(f"the engine has no input or output called {name!r}")
         return found
 
-    def _profile(self, index: int) -> ProfileRecord:
+    def _profile(self, index: int) -> ShapeRanges:
         if not 0 <= index < len(self._record.profiles):
             raise IndexError(f"profile {index} of {len(self._record.profiles)}")
         return self._record.profiles[index]
@@ -273,8 +273,8 @@ class ICudaEngine(EngineBindings):
         report(self._logger, severity, text, recorder=recorder or self._recorder)
 
     def _output_shapes(
-        self, inputs: dict[str, Axes], values: dict[str, Any] | None = None
-    ) -> dict[str, Axes | None]:
+        self, inputs: dict[str, Shape], values: dict[str, Any] | None = None
+    ) -> dict[str, Shape | None]:
         with self._lock:
             if self._shapes is None:
                 self._shapes = ModelShapes(self._plan.blobs[MODEL_BLOB], self._plugin_shapes)
@@ -344,6 +344,6 @@ def _record_of_foreign(plan: Plan) -> TrtRecord:
         shapes[spec.name] = (tuple(low), tuple(high), tuple(high))
     return TrtRecord(
         name=header.model.name,
-        profiles=(ProfileRecord(shapes=shapes),),
+        profiles=(ShapeRanges(shapes=shapes),),
         max_batch=max(1, header.max_batch),
     )

@@ -8,14 +8,14 @@ from typing import Any
 import numpy.typing as npt
 
 from noria._core.errors import NoriaError
+from noria.network.shapes.node_shapes import InferenceError, infer_node
+from noria.network.tensor_spec import TensorType
 from noria.trt import lowering as lowering  # registers the functions of all families
 from noria.trt.api.reporting import Severity, report
 from noria.trt.api.strict import Closable
 from noria.trt.api.tensor import ITensor
 from noria.trt.layers.base import ILayer
 from noria.trt.lowering.fragment import Fragment, LoweringError, lowering_of
-from noria.trt.shapes.infer import InferenceError, infer_node
-from noria.trt.shapes.info import TensorInfo
 
 DEFAULT_OPSET = 17
 
@@ -122,7 +122,7 @@ class LayerGraph(Closable):
                 self._signatures[layer._uid] = signature
                 self._work_out(layer, {k: v for k, v in infos.items() if v is not None})
 
-    def _work_out(self, layer: ILayer, infos: dict[str, TensorInfo]) -> None:
+    def _work_out(self, layer: ILayer, infos: dict[str, TensorType]) -> None:
         """Nodes of a layer, and what is known of its outputs."""
         fragment = Fragment(
             layer._uid,
@@ -228,7 +228,7 @@ def _producers(layer: ILayer, *, around: bool = False) -> list[ILayer]:
     return found
 
 
-def _signature(info: TensorInfo | None) -> Any:
+def _signature(info: TensorType | None) -> Any:
     if info is None:
         return None
     value = None if info.value is None else (info.value.dtype.str, info.value.tobytes())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from noria.network.tensor_spec import TensorType
 from noria.plugins.dims import Dims
 from noria.plugins.types import DataType
 from noria.trt.api.add_layers import AddsLayers
@@ -16,7 +17,6 @@ from noria.trt.api.values import as_array
 from noria.trt.exports import refusal
 from noria.trt.layers.base import ILayer
 from noria.trt.release import generation, versioned
-from noria.trt.shapes.info import TensorInfo
 
 if TYPE_CHECKING:
     from noria.trt.api.builder import Builder
@@ -138,7 +138,7 @@ class INetworkDefinition(AddsLayers):
             self._report(f"input {name!r}: {axes} has an axis below -1")
             return None
         lead = (-1,) * self._offset
-        tensor = ITensor(self, name, info=TensorInfo(elem_of(kind), (*lead, *axes)))
+        tensor = ITensor(self, name, info=TensorType(elem_of(kind), (*lead, *axes)))
         self._inputs.append(tensor)
         return tensor
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from noria.network.shapes.node_shapes import attributes_of
 from noria.trt import layers as kinds
 from noria.trt.api.enums import (
     ActivationType,
@@ -20,7 +21,6 @@ from noria.trt.api.enums import (
 from noria.trt.api.parser_errors import ParserError
 from noria.trt.api.tensor import ITensor
 from noria.trt.layers.base import ILayer
-from noria.trt.shapes.infer import attributes_of
 
 if TYPE_CHECKING:
     from noria.trt.api.network import INetworkDefinition

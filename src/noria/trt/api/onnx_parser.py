@@ -14,6 +14,7 @@ import numpy as np
 from noria._core.errors import NoriaError
 from noria.network.network import Network
 from noria.network.onnx_file import network_from_onnx, network_from_onnx_bytes
+from noria.network.tensor_spec import TensorType
 from noria.trt.api.enums import ErrorCode, OnnxParserFlag
 from noria.trt.api.network import INetworkDefinition
 from noria.trt.api.onnx_layers import add_node
@@ -22,7 +23,6 @@ from noria.trt.api.reporting import Severity, report
 from noria.trt.api.strict import Closable
 from noria.trt.api.tensor import ITensor
 from noria.trt.release import versioned
-from noria.trt.shapes.info import TensorInfo
 
 
 def get_nv_onnx_parser_version() -> int:
@@ -220,7 +220,7 @@ class OnnxParser(CollectsErrors, Closable):
                 d.dim_value if d.HasField("dim_value") and d.dim_value > 0 else -1
                 for d in kind.shape.dim
             )
-            tensor = ITensor(self._network, value.name, info=TensorInfo(kind.elem_type, axes))
+            tensor = ITensor(self._network, value.name, info=TensorType(kind.elem_type, axes))
             for i, d in enumerate(kind.shape.dim):
                 if d.dim_param:
                     tensor._axis_names[i] = d.dim_param

@@ -19,7 +19,7 @@ class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class ProfileRecord(_Record):
+class ShapeRanges(_Record):
     """Shapes and values of inputs: name -> (min, opt, max)."""
 
     shapes: dict[_Name, tuple[_Axes, _Axes, _Axes]] = {}
@@ -57,7 +57,7 @@ class TrtRecord(_Record):
 
     name: _Name = ""
     flags: tuple[_Name, ...] = ()
-    profiles: tuple[ProfileRecord, ...] = ()
+    profiles: tuple[ShapeRanges, ...] = ()
     layers: tuple[LayerRecord, ...] = ()
     types: dict[_Name, _Name] = {}
     shapes: dict[_Name, _Axes] = {}

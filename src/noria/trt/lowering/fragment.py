@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from noria.trt.shapes.infer import InferenceError, infer_node
-from noria.trt.shapes.info import MAX_VALUES, Axes, TensorInfo
+from noria.network.shapes.node_shapes import InferenceError, Shape, infer_node
+from noria.network.shapes.protos import MAX_VALUES
+from noria.network.tensor_spec import TensorType
 
 if TYPE_CHECKING:
     from noria.trt.layers.base import ILayer
@@ -78,7 +79,7 @@ class Fragment:
         self,
         prefix: str,
         opset: int,
-        infos: Mapping[str, TensorInfo],
+        infos: Mapping[str, TensorType],
         *,
         implicit: bool = False,
         strong: bool = False,
@@ -114,12 +115,12 @@ class Fragment:
         name = self.fresh(role or "constant")
         self.constants[name] = data
         value = data if data.size <= MAX_VALUES else None
-        self.infos[name] = TensorInfo(_elem(data.dtype), data.shape, value)
+        self.infos[name] = TensorType(_elem(data.dtype), data.shape, value)
         if role is not None:
             self.roles[role] = name
         return name
 
-    def placeholder(self, hint: str, info: TensorInfo) -> str:
+    def placeholder(self, hint: str, info: TensorType) -> str:
         """A tensor that no node here makes: the loop around does."""
         name = self.fresh(hint)
         self.infos[name] = info
@@ -132,7 +133,7 @@ class Fragment:
         if inner not in self.constants:
             self.constants[inner] = array
             value = array if array.size <= MAX_VALUES else None
-            self.infos[inner] = TensorInfo(_elem(array.dtype), array.shape, value)
+            self.infos[inner] = TensorType(_elem(array.dtype), array.shape, value)
         return inner
 
     def op(self, op: str, *inputs: str | None, **attributes: Any) -> str:
@@ -166,7 +167,7 @@ class Fragment:
             if name and info is not None:
                 self.infos[name] = info
 
-    def shape(self, name: str) -> Axes:
+    def shape(self, name: str) -> Shape:
         """Extents of a tensor.
 
         Raises:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from noria._core.errors import ModelError
+from noria.network.shapes.protos import type_proto
 from noria.trt.api.tensor import ITensor
 from noria.trt.layers.base import ILayer
-from noria.trt.shapes.info import type_proto
 
 if TYPE_CHECKING:
     from noria.trt.layers.loops import ILoop

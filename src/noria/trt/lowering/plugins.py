@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from noria.network.tensor_spec import TensorType
 from noria.plugins.layer import LayerPlugin, ShapeInput
 from noria.plugins.nodes import SHAPE_INPUTS
 from noria.plugins.types import DataType
@@ -13,7 +14,6 @@ from noria.trt.api.types import elem_of
 from noria.trt.layers.base import ILayer
 from noria.trt.lowering.fragment import Fragment, Inputs, lowers
 from noria.trt.plugin_shapes import symbolic
-from noria.trt.shapes.info import TensorInfo
 
 
 @lowers("PLUGIN_V2", "PLUGIN_V3", "PLUGIN")
@@ -35,7 +35,7 @@ def plugin_layer(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
     node.domain = "noria.plugin"
     f.nodes.append(node)
     for name, kind, shape in zip(outputs, types, shapes, strict=True):
-        f.infos[name] = TensorInfo(elem_of(kind), shape)
+        f.infos[name] = TensorType(elem_of(kind), shape)
     return outputs
 
 

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
+from noria.network.shapes.node_shapes import Shape
 from noria.trt.layers.base import ILayer
 from noria.trt.lowering.fragment import Fragment, Inputs, LoweringError, lowers, required
 from noria.trt.release import generation
-from noria.trt.shapes.info import Axes
 
 
 @lowers("SHUFFLE")
@@ -34,7 +34,7 @@ def shuffle(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
     return [made]
 
 
-def _check_reshape(f: Fragment, have: Axes, wanted: list[int], keep_zero: bool) -> None:
+def _check_reshape(f: Fragment, have: Shape, wanted: list[int], keep_zero: bool) -> None:
     """A shape that cannot be is told now, where all numbers are known.
 
     Raises:
