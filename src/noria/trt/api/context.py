@@ -16,6 +16,7 @@ from noria.plugins.dims import Dims
 from noria.plugins.memory import read_at, write_at
 from noria.trt.api.addresses import address_of
 from noria.trt.api.context_bindings import ContextBindings
+from noria.trt.api.engine_bindings import by_binding
 from noria.trt.api.enums import ErrorCodeTRT
 from noria.trt.api.reporting import Severity
 from noria.trt.api.strict import kept, setting
@@ -29,6 +30,10 @@ ALIGNMENT = 256
 
 @versioned(
     {
+        "<10 deprecated>=8.5": (
+            "set_binding_shape -> set_input_shape, get_binding_shape -> get_tensor_shape, "
+            "get_strides -> get_tensor_strides"
+        ),
         ">=8.5": (
             "set_input_shape, get_tensor_shape, set_tensor_address, get_tensor_address, "
             "execute_async_v3, infer_shapes"
@@ -126,6 +131,10 @@ class IExecutionContext(ContextBindings):
     def get_tensor_strides(self, name: str) -> Dims:
         """Steps between elements along each axis, in elements."""
         return _strides(tuple(self.get_tensor_shape(name)))
+
+    set_binding_shape = by_binding(set_input_shape, "binding")
+    get_binding_shape = by_binding(get_tensor_shape, "binding")
+    get_strides = by_binding(get_tensor_strides, "binding")
 
     def set_tensor_address(self, name: str, memory: int) -> bool:
         """Where an input is, or an output goes. `0` takes it back.

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noria.plugins.dims import Dims
 from noria.trt.api.enums import ProfilingVerbosity
 from noria.trt.api.strict import Closable, setting
 from noria.trt.release import versioned
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
     {
         "<10 deprecated>=8.5": (
             "execute -> execute_v2, execute_async -> execute_async_v3, "
-            "execute_async_v2 -> execute_async_v3, set_binding_shape -> set_input_shape, "
-            "get_binding_shape -> get_tensor_shape, get_strides -> get_tensor_strides, "
+            "execute_async_v2 -> execute_async_v3, "
             "set_shape_input -> set_tensor_address, get_shape -> get_tensor_address"
         ),
     }
@@ -68,18 +66,6 @@ class ContextBindings(Closable):
     def get_debug_listener(self) -> Any:
         """What was set."""
         return self._plain.get("listener")
-
-    def set_binding_shape(self, binding: int | str, shape: Sequence[int]) -> bool:
-        """`set_input_shape` by index."""
-        return self.set_input_shape(self._engine._at(binding).name, shape)  # type: ignore[attr-defined, no-any-return]
-
-    def get_binding_shape(self, binding: int | str) -> Dims:
-        """`get_tensor_shape` by index."""
-        return self.get_tensor_shape(self._engine._at(binding).name)  # type: ignore[attr-defined, no-any-return]
-
-    def get_strides(self, binding: int) -> Dims:
-        """Steps along each axis, in elements."""
-        return self.get_tensor_strides(self._engine._at(binding).name)  # type: ignore[attr-defined, no-any-return]
 
     def set_shape_input(self, binding: int, shape: Sequence[int]) -> bool:
         """Values of an input that decides shapes; False if the profile does not have them."""

@@ -16,7 +16,7 @@ from noria.network.shapes.node_shapes import Shape
 from noria.plugins.dims import Dims
 from noria.plugins.types import DataType, TensorFormat
 from noria.trt.api.context import IExecutionContext
-from noria.trt.api.engine_bindings import EngineBindings
+from noria.trt.api.engine_bindings import EngineBindings, by_binding
 from noria.trt.api.enums import (
     EngineCapability,
     ExecutionContextAllocationStrategy,
@@ -53,6 +53,15 @@ class Binding:
 
 @versioned(
     {
+        "<10 deprecated>=8.5": (
+            "get_binding_shape -> get_tensor_shape, get_binding_dtype -> get_tensor_dtype, "
+            "get_binding_format -> get_tensor_format, "
+            "get_binding_format_desc -> get_tensor_format_desc, "
+            "get_binding_bytes_per_component -> get_tensor_bytes_per_component, "
+            "get_binding_components_per_element -> get_tensor_components_per_element, "
+            "get_binding_vectorized_dim -> get_tensor_vectorized_dim, "
+            "get_location -> get_tensor_location, is_shape_binding -> is_shape_inference_io"
+        ),
         ">=8.5": (
             "num_io_tensors, get_tensor_name, get_tensor_mode, get_tensor_shape, get_tensor_dtype"
         ),
@@ -198,6 +207,16 @@ class ICudaEngine(EngineBindings):
     def get_tensor_vectorized_dim(self, name: str, profile_index: int = 0) -> int:
         """-1: the format is not vectorised."""
         return -1
+
+    get_binding_shape = by_binding(get_tensor_shape)
+    get_binding_dtype = by_binding(get_tensor_dtype)
+    get_binding_format = by_binding(get_tensor_format)
+    get_binding_format_desc = by_binding(get_tensor_format_desc)
+    get_binding_bytes_per_component = by_binding(get_tensor_bytes_per_component)
+    get_binding_components_per_element = by_binding(get_tensor_components_per_element)
+    get_binding_vectorized_dim = by_binding(get_tensor_vectorized_dim)
+    get_location = by_binding(get_tensor_location)
+    is_shape_binding = by_binding(is_shape_inference_io, "binding")
 
     def get_aliased_input_tensor(self, name: str) -> str | None:
         """No output shares an input's memory."""
