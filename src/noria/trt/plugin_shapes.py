@@ -1,4 +1,4 @@
-"""Shapes of what plugins give, before the network runs. Source: tensorrt-plugins spec 4."""
+"""Shapes of the outputs of plugins, before the network runs. Source: tensorrt-plugins spec 4."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 def symbolic(
     exprs: Any, dims: Sequence[tuple[int, ...]], values: Sequence[tuple[int, ...]], where: str
 ) -> list[tuple[int, ...]]:
-    """Shapes with -1 for what depends on the data or on free axes: tried with two extents."""
+    """Evaluate shapes; -1 for axes that differ between two trial extents of the free axes."""
     made = []
     for stand_in in (7, 11):
         given = [tuple(stand_in if d < 0 else d for d in s) for s in dims]
-        told = [tuple(stand_in if v < 0 else v for v in s) for s in values]
-        made.append(evaluate(exprs, given, told, size="upper", where=where))
+        numbers = [tuple(stand_in if v < 0 else v for v in s) for s in values]
+        made.append(evaluate(exprs, given, numbers, size="upper", where=where))
     shapes = []
     for i, (one, two) in enumerate(zip(made[0].shapes, made[1].shapes, strict=True)):
         decided = {axis for axis, _ in made[0].sized[i]}
@@ -35,7 +35,7 @@ def symbolic(
 
 
 def node_infos(plan: Plan, node: Any, infos: Any) -> list[TensorType | None] | None:
-    """What is known of the outputs of a plugin's node in a plan, from those of its inputs."""
+    """Types of the outputs of a plugin's node in a plan; None if its inputs are unknown."""
     record = next((r for r in plan.header.plugins if r.node == node.name), None)
     if record is None or any(infos.get(n) is None for n in record.inputs if n):
         return None

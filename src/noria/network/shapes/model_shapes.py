@@ -16,7 +16,7 @@ class ModelShapes:
 
     Args:
         model: an `onnx.ModelProto`'s bytes.
-        unknown: told of nodes that ONNX does not define: (node, infos) -> infos of its outputs, or
+        unknown: infers nodes that ONNX does not define: (node, infos) -> types of its outputs, or
             None.
     """
 
@@ -90,5 +90,5 @@ class ModelShapes:
                         infos[name] = known
 
     def _free(self, name: str) -> TensorType | None:
-        """What the model itself says of a tensor."""
+        """The type that the model declares."""
         return self._declared.get(name)

@@ -27,11 +27,11 @@ class InferenceError(ValueError):
 def infer_node(
     node: Any, infos: Mapping[str, TensorType], opset: int, domains: Mapping[str, int] | None = None
 ) -> list[TensorType | None]:
-    """What is known of each output of `node`; None for one about which nothing is.
+    """Infer the type of each output of `node`; None for an output of which nothing is known.
 
     Args:
         node: an `onnx.NodeProto`.
-        infos: what is known of its inputs, by name.
+        infos: types of its inputs, by name.
         opset: version of ONNX's operators.
         domains: versions of further domains.
 
@@ -237,7 +237,7 @@ def _reshaped(shape: Shape | None, target: npt.NDArray[Any], allow_zero: bool) -
     if free == 0 and len(holes) == 1 and rest:
         axes[holes[0]] = fixed // rest
     elif inferred >= 0 and not unknown and free == copied and rest:
-        # what is free on both sides is the same axes, copied: it divides out
+        # the free axes of both sides are the same, copied: they divide out
         axes[inferred] = fixed // rest
     return tuple(axes)
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from noria.network.tensor_spec import TensorType
 
 MAX_VALUES = 4096
-"""Most elements of a tensor whose values are followed: shapes, indices, scales."""
+"""Most elements of a tensor that is followed by value: shapes, indices, scales."""
 
 
 def type_proto(info: TensorType) -> Any:

@@ -96,9 +96,9 @@ def _profiles(
             count = int(np.prod(tensor.shape))
             have = len(values[tensor._name][0]) if tensor._name in values else 0
             if tensor._name not in values or (count >= 0 and have != count):
-                told = f"has {have} values" if tensor._name in values else "has no values"
+                has = f"has {have} values" if tensor._name in values else "has no values"
                 raise EngineError(
-                    f"profile {number} {told} of input {tensor._name!r}, which decides shapes",
+                    f"profile {number} {has} of input {tensor._name!r}, which decides shapes",
                     expected=f"{max(count, 1)} of them: min, opt and max",
                     fix="set them in the profile: set_shape_input, in C++ setShapeValues",
                 )
@@ -153,7 +153,7 @@ def _precision(
     logger: Any,
     progress: Progress,
 ) -> tuple[Precision, PrecisionRules]:
-    """What may be computed in, and the scales for it."""
+    """The precisions that may be computed in, and their scales."""
     asked = config._precisions()
     floats = [name for name in asked if name != "INT8"]
     precision: Precision = "fp16" if floats else "fp32"

@@ -35,7 +35,10 @@ if TYPE_CHECKING:
     }
 )
 class Builder(Closable):
-    """Source: tensorrt-api spec 3.1. What cannot be built gives None; why, the logger says."""
+    """Builds engines; None, with a report to the logger, if it cannot.
+
+    Source: tensorrt-api spec 3.1.
+    """
 
     def __init__(self, logger: Any) -> None:
         self._logger = logger
@@ -46,7 +49,7 @@ class Builder(Closable):
         self._plain: dict[str, Any] = {}
         self._registry: PluginRegistry | None = None
 
-    logger = kept("_logger", "Where it says what is wrong.", read_only=True)
+    logger = kept("_logger", "Where errors are reported.", read_only=True)
     error_recorder = kept("_recorder", "An `IErrorRecorder`, or None.")
     gpu_allocator = kept("_allocator", "Kept; memory is the host's.")
     max_batch_size = kept(
@@ -98,7 +101,7 @@ class Builder(Closable):
         return IOptimizationProfile(self._logger)
 
     def get_plugin_registry(self) -> PluginRegistry:
-        """A registry of this builder; what is not in it is looked for in the global one."""
+        """A registry of this builder, in front of the global one."""
         if self._registry is None:
             self._registry = PluginRegistry(get_plugin_registry())
         return self._registry

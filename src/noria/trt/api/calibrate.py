@@ -195,7 +195,7 @@ def _all_tensors(network: INetworkDefinition) -> list[Any]:
 
 
 def _call(calibrator: Any, method: str, *arguments: Any) -> Any:
-    """Call the user's code; what it raises ends the build."""
+    """Call the user's code; an exception ends the build."""
     try:
         return getattr(calibrator, method)(*arguments)
     except NoriaError:

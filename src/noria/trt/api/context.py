@@ -42,8 +42,10 @@ ALIGNMENT = 256
     }
 )
 class IExecutionContext(ContextBindings):
-    """Source: tensorrt-api spec 4.3. Streams are numbers that are ignored: every run is done when
-    the call returns. A run that cannot be gives False; why, the logger says.
+    """Shapes, addresses and runs of an engine.
+
+    Streams are numbers that are ignored: every run is done when the call returns. A run that is
+    refused gives False, and the logger has the reason. Source: tensorrt-api spec 4.3.
     """
 
     def __init__(self, engine: ICudaEngine, strategy: Any) -> None:
@@ -75,12 +77,12 @@ class IExecutionContext(ContextBindings):
     name = setting("name", "", "A name of one's own.", convert=str)
     error_recorder = kept("_recorder", "An `IErrorRecorder`, or None.")
     profiler = kept(
-        "_profiler", "An `IProfiler`. The graph runs as a whole: one time is told, under its name."
+        "_profiler", "An `IProfiler`. The graph runs as a whole: it gets one time, under its name."
     )
 
     @property
     def active_optimization_profile(self) -> int:
-        """The profile whose shapes are taken."""
+        """Number of the profile that shapes must fit."""
         return self._profile
 
     @active_optimization_profile.setter
@@ -115,8 +117,8 @@ class IExecutionContext(ContextBindings):
             low <= d <= high for low, d, high in zip(limits[0], axes, limits[2], strict=True)
         )  # fmt: skip
         if not (fits and inside):
-            told = f"; profile {self._profile} has {limits[0]} to {limits[2]}" if limits else ""
-            self._report(f"input {name!r} cannot be {axes}: the engine has {want}{told}")
+            range_ = f"; profile {self._profile} has {limits[0]} to {limits[2]}" if limits else ""
+            self._report(f"input {name!r} cannot be {axes}: the engine has {want}{range_}")
             return False
         self._shapes[name] = (1, *axes) if lead else axes
         return True
@@ -146,11 +148,11 @@ class IExecutionContext(ContextBindings):
         if binding is None:
             return False
         self._addresses[name] = address_of(memory, f"set_tensor_address({name!r})")
-        self._values.pop(name, None)  # the memory goes before what `set_shape_input` said
+        self._values.pop(name, None)  # the memory goes before the values of `set_shape_input`
         return True
 
     def get_tensor_address(self, name: str) -> int:
-        """What `set_tensor_address` set; 0 if nothing."""
+        """The address set by `set_tensor_address`; 0 if none."""
         return self._addresses.get(name, 0)
 
     def set_output_allocator(self, name: str, output_allocator: Any) -> bool:
@@ -165,7 +167,7 @@ class IExecutionContext(ContextBindings):
         return True
 
     def get_output_allocator(self, name: str) -> Any:
-        """What `set_output_allocator` set, or None."""
+        """The allocator set by `set_output_allocator`, or None."""
         return self._allocators.get(name)
 
     def get_max_output_size(self, name: str) -> int:
@@ -182,7 +184,7 @@ class IExecutionContext(ContextBindings):
         return int(np.prod(found) * binding.dtype.itemsize)
 
     def infer_shapes(self) -> list[str]:
-        """Inputs whose shapes or addresses are still missing."""
+        """Inputs without a shape or an address."""
         missing = []
         for binding in self._engine._bindings:
             host = self._engine.is_shape_inference_io(binding.name)
@@ -258,7 +260,7 @@ class IExecutionContext(ContextBindings):
         return tuple(known if d < 0 <= known else d for d, known in _aligned(found, binding.shape))
 
     def _host_values(self) -> dict[str, npt.NDArray[Any]]:
-        """Values of inputs that decide shapes, as far as they are told."""
+        """Values of inputs that decide shapes, as far as they are set."""
         found = dict(self._values)
         for name in self._engine._by_name:
             address = self._addresses.get(name)
@@ -305,16 +307,16 @@ class IExecutionContext(ContextBindings):
                 )
                 return False
             address = addresses.get(binding.name, 0)
-            told = self._values.get(binding.name)
-            if told is None and not address and int(np.prod(shape)):
+            values = self._values.get(binding.name)
+            if values is None and not address and int(np.prod(shape)):
                 self._report(f"input {binding.name!r} has no address; set_tensor_address")
                 return False
-            if told is None:
+            if values is None:
                 with _at(binding, address):
                     array = read_at(address, shape, binding.dtype, stream=stream)
                 array = array.astype(binding.graph, copy=False)
             else:
-                array = told.reshape(shape)
+                array = values.reshape(shape)
             if self._engine.is_shape_inference_io(binding.name):
                 problem = self._values_problem(binding.name, array.reshape(-1).tolist())
                 if problem:

@@ -1,4 +1,4 @@
-"""The older half of `IExecutionContext`, and settings that mean nothing on a CPU."""
+"""The older half of `IExecutionContext`, and settings without effect on a CPU."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ class ContextBindings(Closable):
 
     debug_sync = setting("debug_sync", False, "Every run is synchronous.")
     enqueue_emits_profile = setting("enqueue_emits_profile", True, "Report each run by itself.")
-    device_memory = setting("device_memory", 0, "None is needed.")
+    device_memory = setting("device_memory", 0, "Recorded; a CPU needs no device memory.")
     persistent_cache_limit = setting("persistent_cache_limit", 0, "Recorded.")
     temporary_allocator = setting("temporary_allocator", None, "Kept.")
     nvtx_verbosity = setting("nvtx_verbosity", ProfilingVerbosity["LAYER_NAMES_ONLY"], "Recorded.")
 
     def set_device_memory(self, memory: int, size: int) -> None:
-        """None is needed."""
+        """Record the address; a CPU needs no device memory."""
         self._plain["device_memory"] = int(memory)
 
     def update_device_memory_size_for_shapes(self) -> int:
-        """None is needed."""
+        """Device memory required; always 0 on a CPU."""
         return 0
 
     def set_input_consumed_event(self, event: int) -> bool:
@@ -52,7 +52,7 @@ class ContextBindings(Closable):
         return True
 
     def get_input_consumed_event(self) -> int:
-        """What was set."""
+        """The event that was set."""
         return int(self._plain.get("event", 0))
 
     def set_aux_streams(self, aux_streams: Sequence[int]) -> None:
@@ -64,7 +64,7 @@ class ContextBindings(Closable):
         return True
 
     def get_debug_listener(self) -> Any:
-        """What was set."""
+        """The listener that was set."""
         return self._plain.get("listener")
 
     def set_shape_input(self, binding: int, shape: Sequence[int]) -> bool:
@@ -79,7 +79,7 @@ class ContextBindings(Closable):
         return True
 
     def get_shape(self, binding: int) -> list[int]:
-        """What `set_shape_input` set."""
+        """The values set by `set_shape_input`."""
         values = self._values.get(self._engine._at(binding).name)  # type: ignore[attr-defined]
         return [] if values is None else [int(v) for v in values.reshape(-1)]
 

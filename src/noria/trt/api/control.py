@@ -24,7 +24,7 @@ class AddsControl(LayerGraph):
     """Base of `INetworkDefinition`."""
 
     def add_loop(self) -> ILoop:
-        """A loop; its borders are added to it, what is between them to the network."""
+        """A loop; its borders are added to it, the layers between them to the network."""
         from noria.trt.layers.loops import ILoop
 
         return ILoop(cast(Any, self))
@@ -54,7 +54,7 @@ class AddsControl(LayerGraph):
         """A layer of a plugin that was written with decorators.
 
         Args:
-            tuple: what `noria.trt.plugin.op.ns.name(…)` gave.
+            tuple: the result of `noria.trt.plugin.op.ns.name(…)`.
             aot: True asks for code ahead of time, which is not run here.
         """
         from noria._core.errors import NoriaError

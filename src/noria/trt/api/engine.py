@@ -125,7 +125,7 @@ class ICudaEngine(EngineBindings):
 
     @property
     def profiling_verbosity(self) -> Any:
-        """What the inspector tells."""
+        """How much the inspector shows."""
         return ProfilingVerbosity[self._record.verbosity]
 
     @property
@@ -232,7 +232,7 @@ class ICudaEngine(EngineBindings):
         if binding is None:
             return []
         made = []
-        for which in range(3):  # of an output: what the inputs' shapes make of it
+        for which in range(3):  # of an output: from the inputs' shapes
             shapes = {n: (*((1,) * self._offset), *r[which]) for n, r in profile.shapes.items()}
             shape = self._output_shapes(shapes).get(name) or binding.shape
             made.append(Dims(shape[self._offset :]))
@@ -258,7 +258,7 @@ class ICudaEngine(EngineBindings):
         return IRuntimeConfig()
 
     def create_engine_inspector(self) -> Any:
-        """Tells about layers."""
+        """An inspector of the layers."""
         return EngineInspector(self)
 
     def create_serialization_config(self) -> Any:

@@ -1,4 +1,4 @@
-"""The layer list behind a network: what depends on what, and what is known of every tensor."""
+"""The layer list behind a network: dependencies of layers, and the type of every tensor."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ DEFAULT_OPSET = 17
 
 
 class LayerGraph(Closable):
-    """Layers, inputs and outputs. A change makes what lies behind it out of date; the next
-    question about a shape works it out again.
+    """Layers, inputs and outputs; base of `INetworkDefinition`.
 
-    Base of `INetworkDefinition`.
+    A change makes everything behind it out of date; the next question about a shape infers it
+    again.
     """
 
     def __init__(self, logger: Any, *, implicit: bool) -> None:
@@ -58,14 +58,14 @@ class LayerGraph(Closable):
         report(self._logger, severity, text, recorder=self._recorder)
 
     def _changed(self, layer: ILayer | None = None) -> None:
-        """Something that later layers depend on is another now."""
+        """Mark a layer, or all, as changed; later layers depend on it."""
         if layer is None or layer not in self._layers:
             self._dirty = 0
         else:
             self._dirty = min(self._dirty, self._layers.index(layer))
 
     def _reordered(self) -> None:
-        """A layer may take what a later one makes."""
+        """Note that a layer may take an output of a later one."""
         self._sorted = False
         self._dirty = 0
 
@@ -98,7 +98,7 @@ class LayerGraph(Closable):
         return list(done.values())
 
     def _refresh(self) -> None:
-        """Bring what is known of every tensor up to date."""
+        """Bring the types of all tensors up to date."""
         if self._dirty >= len(self._layers):
             return
         try:
@@ -123,7 +123,7 @@ class LayerGraph(Closable):
                 self._work_out(layer, {k: v for k, v in infos.items() if v is not None})
 
     def _work_out(self, layer: ILayer, infos: dict[str, TensorType]) -> None:
-        """Nodes of a layer, and what is known of its outputs."""
+        """Make the nodes of a layer and infer the types of its outputs."""
         fragment = Fragment(
             layer._uid,
             self._opset,
@@ -154,10 +154,13 @@ class LayerGraph(Closable):
             tensor._info = fragment.infos.get(tensor._uid)
 
     def _tell(self, layer: ILayer) -> None:
-        """Say why a plugin's layer has no shapes, once: it is asked for them as soon as it is
-        there, other layers are told of when the engine is built."""
+        """Report, once, why the layer of a plugin has no shapes.
+
+        It is asked for them as soon as it is there; faults of other layers are reported when the
+        engine is built.
+        """
         error = layer._error
-        if error and layer._kind.startswith("PLUGIN") and error != layer._params.get("_told"):
+        if error and layer._kind.startswith("PLUGIN") and error != layer._params.get("_reported"):
             self._report(_fault(layer))
 
     def _constant_tensor(self, name: str) -> ITensor:
@@ -174,7 +177,7 @@ class LayerGraph(Closable):
         return layer._outputs[0]
 
     def _errors(self) -> list[str]:
-        """What is wrong with layers that outputs need; not what follows from that behind them."""
+        """Faults of layers that outputs need, without those that only follow from them."""
         self._refresh()
         needed = {layer._uid for layer in self._needed()}
         behind: set[str] = set()
@@ -203,19 +206,20 @@ class LayerGraph(Closable):
 
 
 def _fault(layer: ILayer) -> str:
-    """What is wrong with a layer: in full the first time, then its first line."""
+    """The fault of a layer: in full the first time, then its first line."""
     error = str(layer._error)
-    told = layer._params.get("_told") == error
-    layer._params["_told"] = error
-    text = error.partition("\n")[0] if told else error
+    reported = layer._params.get("_reported") == error
+    layer._params["_reported"] = error
+    text = error.partition("\n")[0] if reported else error
     return text if f"layer {layer._name!r}: " in text else f"{layer._name}: {text}"
 
 
 def _producers(layer: ILayer, *, around: bool = False) -> list[ILayer]:
-    """Layers whose outputs a layer takes; the next value of a recurrence is made after it.
+    """Layers that make the inputs of a layer; the next value of a recurrence is made after it.
 
     Args:
-        around: for an output of a loop, also what the loop's other borders take.
+        layer: the one that takes them.
+        around: True adds the inputs of the loop's other borders to those of its output.
     """
     inputs = layer._inputs[:1] if layer._kind == "RECURRENCE" else layer._inputs
     found = [t._producer for t in inputs if t is not None and t._producer is not None]
@@ -292,7 +296,7 @@ def _rename_inside(node: Any, old: str, new: str) -> None:
 
 
 def _bind_outputs(fragment: Fragment, layer: ILayer, made: list[str]) -> None:
-    """Give what the lowering made the names of the layer's outputs."""
+    """Rename the outputs of a lowering to those of the layer."""
     if len(made) != len(layer._outputs):
         raise LoweringError(f"{len(made)} outputs instead of {len(layer._outputs)}")
     own = {name for node in fragment.nodes for name in node.output}

@@ -1,4 +1,4 @@
-"""Which layer a node of a model becomes, and what of it can be read there."""
+"""From the nodes of a model to layers, with the attributes that layers show."""
 
 from __future__ import annotations
 
@@ -159,14 +159,19 @@ def add_node(
     """Add the layer of a node; a node `Constant` becomes an initialiser.
 
     Args:
+        network: receives the layer.
+        node: the `NodeProto`.
+        index: its number in the model.
+        tensors: the tensors of the model so far, by name; the outputs are added.
         creator: of the plugin that computes it, if one does.
+        logger: of the parser.
         live: that plugin (`LayerPlugin`), where the parser of another format made it already.
     """
     if node.op_type == "Constant" and _lift(network, node):
         return
     kind, cls, params = _kind_of(node.op_type)
     inputs: list[ITensor | None] = []
-    slots: list[tuple[str, Any]] = []  # what each input of the node is
+    slots: list[tuple[str, Any]] = []  # the kind of each input of the node
     for name in node.input:
         if name in network._initializers:
             slots.append(("weights", name))
@@ -199,7 +204,7 @@ def add_node(
         if kind in ("CONVOLUTION", "DECONVOLUTION"):
             _read_weights(network, layer, node, kind)
         network._append(layer)
-    if layer is None:  # told already; what takes its outputs is refused
+    if layer is None:  # reported already; nodes that take its outputs are refused
         return
     layer._metadata = f"[ONNX Layer: {name}]"
     for output, tensor in zip(named, layer._outputs, strict=False):
@@ -239,7 +244,7 @@ def _captured(node: Any) -> list[str]:
 
 
 def _described(kind: str, node: Any, attributes: dict[str, Any]) -> dict[str, Any]:
-    """Settings of a layer, as far as the node says them."""
+    """Settings of a layer, as far as the node has them."""
     if kind in ("CONVOLUTION", "DECONVOLUTION", "POOLING"):
         shape = tuple(attributes.get("kernel_shape", ()))
         pads = list(attributes.get("pads", [0] * (2 * len(shape))))
@@ -281,7 +286,7 @@ def _described(kind: str, node: Any, attributes: dict[str, Any]) -> dict[str, An
 
 
 def _read_weights(network: INetworkDefinition, layer: ILayer, node: Any, kind: str) -> None:
-    """Kernel and bias of a convolution whose weights are initialisers."""
+    """Kernel and bias of a convolution if they are initialisers."""
     weights = [network._initializers.get(name) for name in node.input[1:]]
     if not weights or weights[0] is None:
         return

@@ -43,7 +43,7 @@ def get_nv_onnx_parser_version() -> int:
     }
 )
 class OnnxParser(CollectsErrors, Closable):
-    """Reads models into `network`. What is wrong is collected, and told the logger."""
+    """Reads models into `network`; errors are collected and reported to the logger."""
 
     def __init__(self, network: INetworkDefinition, logger: Any) -> None:
         if not isinstance(network, INetworkDefinition):

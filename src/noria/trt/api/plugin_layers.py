@@ -43,7 +43,7 @@ def add_plugin(
     name: str | None = None,
     kind: str = "PLUGIN_V2",
 ) -> Any:
-    """Add a layer with a clone of a plugin; None if the plugin refuses, and the logger says why."""
+    """Add a layer with a clone of a plugin; None, with a report to the logger, if it refuses."""
     tensors = [*inputs, *shape_inputs]
     for tensor in tensors:
         if not isinstance(tensor, ITensor):

@@ -1,4 +1,4 @@
-"""What a plan keeps for `noria.trt`: a blob of JSON beside the model."""
+"""The record of `noria.trt` in a plan: a blob of JSON beside the model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class LayerRecord(_Record):
     """A layer, for the inspector and for refitting.
 
     Attributes:
-        nodes: what it became in the graph.
+        nodes: its nodes in the graph.
         weights: role -> initialiser.
     """
 
@@ -45,7 +45,7 @@ class LayerRecord(_Record):
 
 
 class TrtRecord(_Record):
-    """What an engine knows beside the graph.
+    """Facts about an engine that the graph does not hold.
 
     Attributes:
         flags: names of `BuilderFlag`s it was built with.

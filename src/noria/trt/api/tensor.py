@@ -66,8 +66,10 @@ class ITensor(Strict):
 
     @property
     def shape(self) -> Dims:
-        """Extents; none of what a layer gives that cannot be. Of a network input it can be set;
-        everything behind it follows."""
+        """Extents; empty for an output of a layer that is wrong.
+
+        The shape of a network input can be set; everything behind it follows.
+        """
         info = self._known()
         if info is None and self._producer is not None:
             self._network._tell(self._producer)

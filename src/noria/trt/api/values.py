@@ -135,7 +135,7 @@ class Weights:
 def _known_type(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if array.dtype == np.float64:
         return array.astype(np.float32)
-    DataType.of(array.dtype)  # a type nobody knows is told here
+    DataType.of(array.dtype)  # raises for a type that TensorRT does not have
     return array
 
 

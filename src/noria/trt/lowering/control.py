@@ -11,16 +11,19 @@ from noria.trt.lowering.fragment import Fragment, Inputs, LoweringError, lowers,
 
 @lowers("CONDITION", "TRIP_LIMIT")
 def nothing(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """Make no node: the loop or conditional around reads the layer."""
     return []
 
 
 @lowers("CONDITIONAL_INPUT")
 def conditional_input(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """Pass the tensor into both branches."""
     return [f.op("Identity", required(inputs, 0))]
 
 
 @lowers("CONDITIONAL_OUTPUT")
 def conditional_output(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """Take the output of one branch; both are computed."""
     condition, yes, no = (required(inputs, i) for i in range(3))
     yes, no = f.same_type(yes, no)
     if f.rank(yes) != f.rank(no):
@@ -49,7 +52,7 @@ def iterator(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 
 @lowers("LOOP_OUTPUT")
 def loop_output(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
-    """What the loop gives, stacked along axis 0, is brought into place."""
+    """Bring outputs of the loop, stacked along axis 0, into place."""
     first = f.infos[required(inputs, 0)]
     kind, axis = layer._params["kind"].name, int(layer._params["axis"])
     shape = first.shape

@@ -1,4 +1,4 @@
-"""The nodes of one layer in the making, with what is known of every tensor."""
+"""The nodes of one layer in the making, with the type of every tensor."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LOWERINGS: dict[str, LayerLowering] = {}
 
 
 class LoweringError(ValueError):
-    """The layer cannot be what it says; the text goes to the logger."""
+    """A layer is impossible; the text goes to the logger."""
 
 
 def lowers(*types: str) -> Callable[[LayerLowering], LayerLowering]:
@@ -68,7 +68,7 @@ class Fragment:
         opset: version of ONNX's operators that the network uses.
         implicit: axis 0 is a batch that the layer's own numbers leave out.
         strong: types are never converted for the user.
-        infos: what is known of each tensor, by its name inside the network.
+        infos: the type of each tensor, by its name inside the network.
         nodes: `onnx.NodeProto`s in order.
         constants: name -> array.
         roles: `KERNEL`, `BIAS` … -> name of the constant that can be refitted.
@@ -157,7 +157,7 @@ class Fragment:
         return outputs
 
     def append(self, node: Any) -> None:
-        """A node as it is; what is known of its outputs is worked out."""
+        """Append a node as it is and infer the types of its outputs."""
         try:
             found = infer_node(node, self.infos, self.opset, self.domains)
         except InferenceError as error:
@@ -262,8 +262,11 @@ class Fragment:
         return [i + self.offset for i in range(rank - self.offset) if mask >> i & 1]
 
     def same_type(self, a: str, b: str) -> tuple[str, str]:
-        """Two integer tensors in the wider of their types, floating ones in FP32 unless the network
-        is strongly typed; others as they are."""
+        """Bring two tensors to one type.
+
+        Integers go to the wider type, floats to FP32 unless the network is strongly typed; others
+        stay as they are.
+        """
         left, right = self.dtype(a), self.dtype(b)
         if left != right and left.kind in "iu" and right.kind in "iu":
             wide = np.promote_types(left, right)

@@ -51,7 +51,7 @@ def from_network(network: INetworkDefinition) -> Network:
 
 
 def lower(network: INetworkDefinition) -> LoweredNetwork:
-    """`from_network`, and what became of each layer.
+    """`from_network`, with the nodes of each layer.
 
     Raises:
         ModelError: as `from_network`.

@@ -22,7 +22,7 @@ def plugin_layer(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
     from onnx import helper
 
     driver: LayerPlugin = layer._params["_plugin"]
-    driver.layer = layer._name  # what fails is told with it
+    driver.layer = layer._name  # errors name it
     plain = int(layer._params["_plain"])
     names = [name for name in inputs if name is not None]
     outputs = [f.fresh("plugin") for _ in layer._outputs]
