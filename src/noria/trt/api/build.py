@@ -11,6 +11,7 @@ from noria.engine.builder import BuildOptions, build
 from noria.engine.plan import Plan
 from noria.engine.plan_header import Precision
 from noria.engine.precision.rules import PrecisionRules
+from noria.trt.api.calibrate import table_of
 from noria.trt.api.profile import IOptimizationProfile, Range
 from noria.trt.api.progress import Progress
 from noria.trt.api.record import LayerRecord, ShapeRanges, TrtRecord, attach
@@ -159,8 +160,6 @@ def _precision(
     precision: Precision = "fp16" if floats else "fp32"
     if "INT8" not in asked:
         return precision, PrecisionRules()
-    from noria.trt.api.calibrate import table_of
-
     table = table_of(network, config, lowered, profiles, logger, progress)
     if table is None:
         report(

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from noria._core.errors import NoriaError
 from noria.plugins.registry import PluginRegistry, get_plugin_registry
+from noria.trt.api.build import build_plan
 from noria.trt.api.config import IBuilderConfig
+from noria.trt.api.engine import ICudaEngine, open_engine
 from noria.trt.api.enums import ErrorCodeTRT, names_in
 from noria.trt.api.network import INetworkDefinition
 from noria.trt.api.profile import IOptimizationProfile
@@ -17,7 +19,6 @@ from noria.trt.release import current, generation, versioned
 
 if TYPE_CHECKING:
     from noria.engine.plan import Plan
-    from noria.trt.api.engine import ICudaEngine
 
 
 @versioned(
@@ -156,8 +157,6 @@ class Builder(Closable):
         return self._engine(self._plan(network, config))
 
     def _plan(self, network: INetworkDefinition, config: IBuilderConfig) -> Plan | None:
-        from noria.trt.api.build import build_plan
-
         if not isinstance(network, INetworkDefinition):
             raise TypeError(f"a network, not a {type(network).__name__}")
         if not isinstance(config, IBuilderConfig):
@@ -169,8 +168,6 @@ class Builder(Closable):
             return None
 
     def _engine(self, plan: Plan | None) -> ICudaEngine | None:
-        from noria.trt.api.engine import open_engine
-
         if plan is None:
             return None
         try:

@@ -14,6 +14,8 @@ from noria.trt import lowering as lowering  # registers the functions of all fam
 from noria.trt.api.reporting import Severity, report
 from noria.trt.api.strict import Closable
 from noria.trt.api.tensor import ITensor
+from noria.trt.api.types import elem_of
+from noria.trt.layers import IConstantLayer
 from noria.trt.layers.base import ILayer
 from noria.trt.lowering.fragment import Fragment, LoweringError, lowering_of
 
@@ -165,8 +167,6 @@ class LayerGraph(Closable):
 
     def _constant_tensor(self, name: str) -> ITensor:
         """An initialiser of a parsed model as the output of a constant layer."""
-        from noria.trt.layers import IConstantLayer
-
         array = self._initializers[name]
         layer = IConstantLayer(
             self, "CONSTANT", [], params={"shape": array.shape}, weights={"CONSTANT": array},  # type: ignore[arg-type]
@@ -326,8 +326,6 @@ def _bind_outputs(fragment: Fragment, layer: ILayer, made: list[str]) -> None:
 
 def _converting(fragment: Fragment, name: str, dtype: Any) -> int | None:
     """The ONNX type to convert to: float kinds are hints, other kinds change values."""
-    from noria.trt.api.types import elem_of
-
     info = fragment.infos.get(name)
     elem = elem_of(dtype)
     floats = (1, 10, 16)

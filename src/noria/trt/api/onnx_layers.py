@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from noria.network.shapes.node_shapes import attributes_of
+from noria.plugins.lookup import find_creator, is_builtin, is_unknown
 from noria.trt import layers as kinds
 from noria.trt.api.enums import (
     ActivationType,
@@ -19,6 +20,7 @@ from noria.trt.api.enums import (
     UnaryOperation,
 )
 from noria.trt.api.parser_errors import ParserError
+from noria.trt.api.plugin_layers import add_live, add_parsed
 from noria.trt.api.tensor import ITensor
 from noria.trt.layers.base import ILayer
 
@@ -106,7 +108,6 @@ class Checker:
     def creator(self, node: Any) -> Any | None:
         """The creator of a node that ONNX does not define; None for other nodes."""
         from noria.plugins.known import known_plugins
-        from noria.plugins.lookup import find_creator, is_unknown
 
         if not is_unknown(node, self._opsets, self._functions):
             return None
@@ -114,8 +115,6 @@ class Checker:
 
     def problem(self, index: int, node: Any) -> ParserError | None:
         """Why a node cannot be parsed."""
-        from noria.plugins.lookup import is_builtin, is_unknown
-
         if not is_unknown(node, self._opsets, self._functions):
             return None
         if self.creator(node) is not None or is_builtin(node.op_type, self._opsets.get("", 1)):
@@ -188,12 +187,8 @@ def add_node(
     attributes = attributes_of(node)
     layer: ILayer | None
     if live is not None:
-        from noria.trt.api.plugin_layers import add_live
-
         layer = add_live(network, name, slots, inputs, live)
     elif creator is not None:
-        from noria.trt.api.plugin_layers import add_parsed
-
         layer = add_parsed(network, node, name, slots, inputs, creator, logger)
     else:
         layer = cls(

@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from noria._core.errors import NoriaError
 from noria.engine.plan import MODEL_BLOB, Plan, blob_record
-from noria.trt.api.enums import ErrorCodeTRT, WeightsRole
+from noria.network.onnx_file import network_from_onnx, network_from_onnx_bytes
+from noria.trt.api.enums import ErrorCode, ErrorCodeTRT, WeightsRole
 from noria.trt.api.parser_errors import CollectsErrors, ParserError
 from noria.trt.api.reporting import Severity, report
 from noria.trt.api.strict import Closable, kept
@@ -158,15 +159,11 @@ class OnnxParserRefitter(CollectsErrors):
 
     def refit_from_file(self, model: str) -> bool:
         """Take the weights of a file."""
-        from noria.network.onnx_file import network_from_onnx
-
         return self._refit(lambda: network_from_onnx(model))
 
     def refit_from_bytes(self, model: Any, path: str | None = None) -> bool:
         """Take the weights of a message."""
         from pathlib import Path
-
-        from noria.network.onnx_file import network_from_onnx_bytes
 
         where = Path(path or "model.onnx")
         return self._refit(lambda: network_from_onnx_bytes(bytes(model), where))
@@ -194,8 +191,6 @@ class OnnxParserRefitter(CollectsErrors):
         return True
 
     def _fail(self, problems: list[str]) -> bool:
-        from noria.trt.api.enums import ErrorCode
-
         for text in problems:
             self._errors.append(ParserError(ErrorCode["REFIT_FAILED"], text))
             report(self._logger, Severity.ERROR, text)

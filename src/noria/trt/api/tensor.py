@@ -9,6 +9,7 @@ from noria.network.tensor_spec import TensorType
 from noria.plugins.dims import Dims
 from noria.plugins.types import DataType
 from noria.trt.api.enums import TensorLocation
+from noria.trt.api.shape_tensors import shape_tensors
 from noria.trt.api.strict import Strict, always, kept
 from noria.trt.api.types import datatype_of_elem, elem_of
 from noria.trt.release import versioned
@@ -118,8 +119,6 @@ class ITensor(Strict):
     @property
     def is_shape_tensor(self) -> bool:
         """Whether its values decide shapes, as far as that is known while building."""
-        from noria.trt.api.shape_tensors import shape_tensors
-
         info = self._known()
         if info is None or info.elem not in (6, 7, 9):
             return False

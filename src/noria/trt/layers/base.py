@@ -12,6 +12,7 @@ from noria.plugins.types import DataType
 from noria.trt.api.enums import enum_class
 from noria.trt.api.strict import Strict
 from noria.trt.api.tensor import ITensor
+from noria.trt.api.values import as_array
 from noria.trt.release import versioned
 
 if TYPE_CHECKING:
@@ -216,7 +217,6 @@ def param(
 
 def weights_param(role: str, doc: str = "") -> Any:
     """A property over `_weights[role]`."""
-    from noria.trt.api.values import as_array
 
     def get(self: ILayer) -> Any:
         array = self._weights.get(role)

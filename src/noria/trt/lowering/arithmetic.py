@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from noria.trt.api.types import elem_of
 from noria.trt.layers.base import ILayer
 from noria.trt.lowering.fragment import Fragment, Inputs, LoweringError, lowers, required
 
@@ -154,6 +155,4 @@ def identity(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 @lowers("CAST")
 def cast(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
     """Convert the elements."""
-    from noria.trt.api.types import elem_of
-
     return [f.op("Cast", required(inputs, 0), to=elem_of(layer._params["to_type"]))]

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from noria.network.shapes.node_shapes import Shape
+from noria.trt.api.types import elem_of
 from noria.trt.layers.base import ILayer
 from noria.trt.lowering.fragment import Fragment, Inputs, LoweringError, lowers, required
 from noria.trt.release import generation
@@ -139,8 +140,6 @@ def fill(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 
     Inputs: 0 shape, 1 alpha, 2 beta, instead of the attributes. Source: tensorrt-api spec 3.4.
     """
-    from noria.trt.api.types import elem_of
-
     kind = layer._params["to_type"]
     if inputs and inputs[0] is not None:
         target = f.cast(inputs[0], np.int64)
