@@ -43,11 +43,9 @@ SMALL = {
     "media/sources/failed.py": "",
     "meta/extras.py": "",
     "model/guarded_request.py": "",
-    "network/tensor_spec.py": "",
     "plugins/named_enum.py": "",
     "plugins/rollback.py": "",
     "plugins/standard/maths/ssd.py": "",
-    "trt/api/host_memory.py": "",
 }
 
 # Public class names that stand more than once, and why.
@@ -55,7 +53,6 @@ DOUBLES = {
     "Builder": "TensorRT's",
     "Device": "CuPy's and PyCUDA's",
     "ParserError": "ours, and TensorRT's",
-    "ProfileRecord": "",
     "Stream": "CUDA's, CuPy's and PyCUDA's",
     "Weights": "TensorRT's",
     "Entry": "",
@@ -76,12 +73,11 @@ DOUBLES = {
     "Stage": "",
     "Step": "",
     "Tensor": "",
-    "TensorInfo": "",
     "Worker": "",
 }
 
 # Rooms in which every summary line keeps the rule; the others have such lines still.
-CLEAN = {"__init__", "__main__"}
+CLEAN = {"__init__", "__main__", "trt"}
 VAGUE = re.compile(r"\b(what|whose|told|said|says|tells|nobody|somebody|anybody)\b", re.IGNORECASE)
 
 
