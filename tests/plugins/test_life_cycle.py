@@ -18,7 +18,7 @@ from noria.plugins import (
     calls,
 )
 from noria.plugins.standard import register_standard
-from tests.plugins.lives import BATCHED, DYNAMIC_TWO_PROFILES, V3_ONE_PROFILE, X, live, steps
+from tests.plugins.life_cycles import BATCHED, DYNAMIC_TWO_PROFILES, V3_ONE_PROFILE, X, live, steps
 from tests.plugins.samples import PLUGINS, Fault, ScaleV3, Watched
 
 pytestmark = pytest.mark.usefixtures("watched_anew")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from noria._core.errors import EngineError
 from noria._core.notices import Notice
 from noria.engine.assemble_plan import Built, assemble_plan, session_options
-from noria.engine.backends import DEFAULT_BACKEND, SplitBackend, get_backend
+from noria.engine.backends import DEFAULT_BACKEND, ExternalWeightsBackend, get_backend
 from noria.engine.onnx_message import fix_axes, serialized
 from noria.engine.plan import MODEL_BLOB, WEIGHTS_BLOB, Plan
 from noria.engine.tuning.tactic import Tactic
@@ -37,7 +37,7 @@ def build_large(
     """
     tactic = options.tactic or Tactic(options.runtime or DEFAULT_BACKEND)
     backend = get_backend(tactic.runtime)
-    if not isinstance(backend, SplitBackend):
+    if not isinstance(backend, ExternalWeightsBackend):
         raise EngineError(
             f"{backend.name} takes no models over 2 GiB",
             where=where,
@@ -56,7 +56,7 @@ def build_large(
     del proto
     run_options = session_options(tactic, options, "fp32")
     try:
-        runner = backend.open_split(graph, weights, run_options)
+        runner = backend.open_with_weights(graph, weights, run_options)
     except EngineError as error:
         raise EngineError(
             f"{error.where}: {error.found}" if error.where else error.found,

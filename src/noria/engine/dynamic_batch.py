@@ -12,7 +12,7 @@ from noria._core.errors import EngineError, ModelError
 from noria._core.notices import Notice
 from noria.engine.backends import DEFAULT_BACKEND, RunOptions, get_backend
 from noria.engine.sample_inputs import sample_inputs
-from noria.engine.tuning.agreement import difference
+from noria.engine.tuning.output_difference import difference
 from noria.network.free_batch import free_batch
 from noria.network.network import Network
 from noria.network.tensor_spec import TensorSpec

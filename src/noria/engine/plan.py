@@ -30,9 +30,9 @@ from noria._core.notices import Notice
 from noria.engine.backends import (
     Backend,
     CompilingBackend,
+    ExternalWeightsBackend,
     Runner,
     RunOptions,
-    SplitBackend,
     get_backend,
 )
 from noria.engine.machine import usable_cores
@@ -170,9 +170,9 @@ class Plan:
         elif self.header.plugins:
             runner = self._open_with_plugins(backend, options)
         elif WEIGHTS_BLOB in self.blobs:
-            if not isinstance(backend, SplitBackend):
+            if not isinstance(backend, ExternalWeightsBackend):
                 raise EngineError(f"{backend.name} takes no models over 2 GiB")
-            runner = backend.open_split(
+            runner = backend.open_with_weights(
                 self.blobs[MODEL_BLOB], memoryview(self.blobs[WEIGHTS_BLOB]), options
             )
         else:

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from noria._core.errors import EngineError
 from noria.engine.backends import PlacingRunner, Runner, RunOptions
+from noria.engine.backends.protocol import DLPackTensor, device_of
 from noria.engine.plan_header import PlanHeader
 from noria.engine.session import OutputMemory
-from noria.engine.tensors import Tensor, device_of
 from noria.network.tensor_spec import TensorSpec
 
 Array = npt.NDArray[Any]
@@ -72,7 +72,7 @@ class PlanSession:
         """
         return self._open_runner()
 
-    def run(self, inputs: Mapping[str, Tensor], *, to_host: bool = True) -> dict[str, Any]:
+    def run(self, inputs: Mapping[str, DLPackTensor], *, to_host: bool = True) -> dict[str, Any]:
         """Run one batch of 1 to `max_batch` items.
 
         Args:
@@ -155,7 +155,7 @@ class PlanSession:
             return outputs
 
     def submit(
-        self, inputs: Mapping[str, Tensor], *, to_host: bool = True
+        self, inputs: Mapping[str, DLPackTensor], *, to_host: bool = True
     ) -> Future[dict[str, Any]]:
         """`run` in a thread of the session, one after the other in the order of submission.
 
@@ -278,7 +278,7 @@ class FreeSession(PlanSession):
     Nothing is padded, split, converted or reshaped; scalars stay scalars.
     """
 
-    def run(self, inputs: Mapping[str, Tensor], *, to_host: bool = True) -> dict[str, Any]:
+    def run(self, inputs: Mapping[str, DLPackTensor], *, to_host: bool = True) -> dict[str, Any]:
         """Run once.
 
         Args:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria.engine.backends import RunOptions
-from noria.engine.tensors import Tensor
+from noria.engine.backends.protocol import DLPackTensor
 from noria.network.tensor_spec import TensorSpec
 
 
@@ -44,7 +44,7 @@ class Session(Protocol):
     options: RunOptions
     output_memory: OutputMemory | None
 
-    def run(self, inputs: Mapping[str, Tensor], *, to_host: bool = True) -> dict[str, Any]:
+    def run(self, inputs: Mapping[str, DLPackTensor], *, to_host: bool = True) -> dict[str, Any]:
         """Run one batch, axis 0 of every tensor being the batch; outputs in binding order.
 
         They are arrays, or with `to_host=False` tensors on `device`.
@@ -55,7 +55,7 @@ class Session(Protocol):
         ...
 
     def submit(
-        self, inputs: Mapping[str, Tensor], *, to_host: bool = True
+        self, inputs: Mapping[str, DLPackTensor], *, to_host: bool = True
     ) -> Future[dict[str, Any]]:
         """`run`, without waiting."""
         ...

@@ -104,9 +104,9 @@ class Instance:
         Raises:
             PluginError: `clone` failed, or gave something else, or the plugin itself.
         """
-        return self.adopt(self.call(phase, "clone"), "clone")
+        return self.checked_copy(self.call(phase, "clone"), "clone")
 
-    def adopt(self, made: Any, method: str) -> Instance:
+    def checked_copy(self, made: Any, method: str) -> Instance:
         """What `method` made of the plugin, for the same layer.
 
         Raises:
@@ -135,6 +135,37 @@ class Instance:
 
     def __repr__(self) -> str:
         return f"Instance({self.where})"
+
+
+class Rollback:
+    """Destroys what was added when the block is left without `keep`; detaches what was attached."""
+
+    def __init__(self) -> None:
+        self._instances: list[Instance] = []
+        self._attached: list[Instance] = []
+
+    def add(self, instance: Instance) -> Instance:
+        """Look after `instance`."""
+        self._instances.append(instance)
+        return instance
+
+    def detach(self, instance: Instance) -> None:
+        """`instance` was attached to a context: detach it before it is destroyed."""
+        self._attached.append(instance)
+
+    def keep(self) -> None:
+        """All went well: somebody else looks after them from now on."""
+        self._instances.clear()
+        self._attached.clear()
+
+    def __enter__(self) -> Rollback:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for instance in self._instances:
+            if instance in self._attached:
+                instance.quietly("destroy", "detach_from_context")
+            instance.destroy()
 
 
 def call_creator(creator: Any, phase: Phase, layer: str, method: str, *arguments: Any) -> Any:

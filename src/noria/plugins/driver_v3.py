@@ -15,7 +15,7 @@ import numpy as np
 
 from noria._core.text import quoted
 from noria.plugins import checks
-from noria.plugins.calls import Instance, wrong
+from noria.plugins.calls import Instance, Rollback, wrong
 from noria.plugins.context import ContextPlugin, Prepared
 from noria.plugins.device import stage_for
 from noria.plugins.driver_dynamic import described
@@ -34,7 +34,6 @@ from noria.plugins.layer import (
 )
 from noria.plugins.memory import address_of
 from noria.plugins.negotiate import candidates, negotiate
-from noria.plugins.rollback import Owned
 from noria.plugins.trace import Phase
 from noria.plugins.types import (
     DataType,
@@ -93,19 +92,19 @@ class V3Instance(Instance):
         """A capability that was asked for already."""
         return self._faces[kind]
 
-    def adopt(self, made: Any, method: str) -> V3Instance:
-        """See `Instance.adopt`."""
-        plain = super().adopt(made, method)
+    def checked_copy(self, made: Any, method: str) -> V3Instance:
+        """See `Instance.checked_copy`."""
+        plain = super().checked_copy(made, method)
         return V3Instance(plain.plugin, plain.layer, plain.name)
 
     def clone(self, phase: Phase) -> V3Instance:
         """See `Instance.clone`."""
-        return self.adopt(self.call(phase, "clone"), "clone")
+        return self.checked_copy(self.call(phase, "clone"), "clone")
 
     def attached(self, phase: Phase) -> V3Instance:
         """What `attach_to_context` gives: a new plugin."""
         made = self.ask(phase, RUNTIME, "attach_to_context", IPluginResourceContext())
-        return self.adopt(made, "attach_to_context")
+        return self.checked_copy(made, "attach_to_context")
 
 
 class V3Layer(LayerPlugin):
@@ -132,10 +131,10 @@ class V3Layer(LayerPlugin):
             plugin.read("parse", BUILD, "num_outputs")
         layer = cls(plugin.clone("parse"), count, num_inputs)
         layer.num_shape_inputs = num_shape_inputs
-        with Owned() as owned:
-            owned.add(layer.instance)
+        with Rollback() as rollback:
+            rollback.add(layer.instance)
             layer._read_names(plugin)
-            owned.keep()
+            rollback.keep()
         return layer
 
     def _read_names(self, user: V3Instance) -> None:
@@ -191,13 +190,13 @@ class V3Layer(LayerPlugin):
         profiles: Sequence[Ranges],
         shape_inputs: Sequence[ShapeInput] = (),
     ) -> V3Engine:
-        with Owned() as owned:
-            base = owned.add(self.instance.clone("build"))
+        with Rollback() as rollback:
+            base = rollback.add(self.instance.clone("build"))
             assert isinstance(base, V3Instance)
             dims = [t.dims for t in inputs]
             for _ in range(2):
                 shapes = self._shapes(base, dims, shape_inputs, "build")
-            work = _Building(self, base, owned, inputs, outputs, shapes)
+            work = _Building(self, base, rollback, inputs, outputs, shapes)
             parts = [work.profile(ranges) for ranges in profiles]
             first = parts[0]
             spec = self.spec(
@@ -206,7 +205,7 @@ class V3Layer(LayerPlugin):
             )  # fmt: skip
             base.destroy("build")
             made = V3Engine(spec, [p.engine for p in parts])
-            owned.keep()
+            rollback.keep()
         return made
 
 
@@ -228,12 +227,12 @@ class _Building:
         self,
         layer: V3Layer,
         base: V3Instance,
-        owned: Owned,
+        rollback: Rollback,
         inputs: Sequence[TensorInfo],
         outputs: Sequence[np.dtype[Any]],
         shapes: Sequence[DimsExprs],
     ) -> None:
-        self.layer, self.base, self.owned = layer, base, owned
+        self.layer, self.base, self.rollback = layer, base, rollback
         self.inputs, self.outputs, self.shapes = inputs, outputs, shapes
         self.choices = [candidates(t.dtype) for t in inputs] + [candidates(d) for d in outputs]
 
@@ -272,7 +271,7 @@ class _Building:
         return found
 
     def _own(self, instance: V3Instance) -> V3Instance:
-        self.owned.add(instance)
+        self.rollback.add(instance)
         return instance
 
     def _search(self, probe: V3Instance, free: Tensors) -> list[DataType]:
@@ -374,16 +373,16 @@ class V3Engine(EnginePlugin):
         return SavedPlugin(self.spec, tuple(data))
 
     def context(self) -> V3Context:
-        with Owned() as owned:
+        with Rollback() as rollback:
             attached = []
             for instance in self.instances:
                 assert isinstance(instance, V3Instance)
                 clone = instance.attached("run")
-                owned.add(clone)
+                rollback.add(clone)
                 clone.face("run", RUNTIME)
                 attached.append(clone)
             made = V3Context(self.spec, attached)
-            owned.keep()
+            rollback.keep()
         return made
 
     def _free(self) -> None:

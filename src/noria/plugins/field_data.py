@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria.plugins.field_values import raw_bytes, values_of
-from noria.plugins.named_enum import NamedIntEnum
+from noria.plugins.types import NamedIntEnum
 
 
 class PluginFieldType(NamedIntEnum):

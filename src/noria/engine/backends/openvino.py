@@ -333,8 +333,10 @@ class OpenVinoBackend:
             raise _worded(error, "failed") from error
         return [(name, ms) for name, ms in times.items() if len(ms) == runs]
 
-    def open_split(self, graph: bytes, weights: memoryview, options: RunOptions) -> OpenVinoRunner:
-        """See `SplitBackend`. OpenVINO reads files only: they are written, and gone afterwards."""
+    def open_with_weights(
+        self, graph: bytes, weights: memoryview, options: RunOptions
+    ) -> OpenVinoRunner:
+        """See `ExternalWeightsBackend`. OpenVINO reads files only: temporary ones are written."""
         try:
             with tempfile.TemporaryDirectory(prefix="noria-model-") as folder:
                 (Path(folder) / WEIGHTS_FILE).write_bytes(weights)

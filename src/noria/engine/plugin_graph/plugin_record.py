@@ -35,7 +35,7 @@ class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class ProfileRecord(_Record):
+class PluginProfileRecord(_Record):
     """Shapes of a plugin's inputs in one optimisation profile, and values of its shape inputs."""
 
     min: tuple[Axes, ...]
@@ -81,7 +81,7 @@ class PluginRecord(_Record):
     output_types: tuple[Kind, ...]
     dtypes: tuple[Numpy, ...]
     shapes: tuple[Annotated[str, Field(max_length=16_384)], ...]
-    profiles: Annotated[tuple[ProfileRecord, ...], Field(min_length=1, max_length=64)]
+    profiles: Annotated[tuple[PluginProfileRecord, ...], Field(min_length=1, max_length=64)]
     workspaces: tuple[Size, ...]
     tactics: tuple[Annotated[int, Field(ge=0, lt=2**31)], ...]
     blobs: tuple[Name, ...]
@@ -176,7 +176,7 @@ def record_of(
             dtypes=tuple(d.name for d in spec.dtypes),  # type: ignore[misc]
             shapes=tuple(to_text(s) for s in spec.shapes),
             profiles=tuple(
-                ProfileRecord(min=p.min, opt=p.opt, max=p.max, values=p.values)
+                PluginProfileRecord(min=p.min, opt=p.opt, max=p.max, values=p.values)
                 for p in spec.profiles
             ),
             workspaces=spec.workspaces,

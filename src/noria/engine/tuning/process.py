@@ -33,7 +33,7 @@ class Refused(Exception):
     """The runtime raised an error; says which."""
 
 
-class Worker:
+class TuningWorker:
     """Starts the process when it is needed, and anew after it died."""
 
     def __init__(
@@ -149,7 +149,7 @@ class Worker:
                 with suppress(OSError):
                     pipe.close()
 
-    def __enter__(self) -> Worker:
+    def __enter__(self) -> TuningWorker:
         return self
 
     def __exit__(self, *_: object) -> None:

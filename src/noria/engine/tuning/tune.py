@@ -24,8 +24,8 @@ from noria.engine.backends import DEFAULT_BACKEND, get_backend, installed_backen
 from noria.engine.machine import Machine, this_machine
 from noria.engine.plan_header import Outcome, Precision, TacticRecord, TuningRecord
 from noria.engine.store import locked
-from noria.engine.tuning.agreement import NOISE_DB, difference, too_noisy
-from noria.engine.tuning.process import Crashed, Hung, Refused, Worker
+from noria.engine.tuning.output_difference import NOISE_DB, difference, too_noisy
+from noria.engine.tuning.process import Crashed, Hung, Refused, TuningWorker
 from noria.engine.tuning.tactic import Objective, Tactic, candidates
 from noria.engine.tuning.timing_cache import TimingCache, TimingEntry, question
 from noria.network.tensor_spec import TensorSpec
@@ -252,7 +252,7 @@ def tune(
             for number, graph in zip(numbers, graphs, strict=True)
             if graph.runtimes is None or tactic.runtime in graph.runtimes
         ]
-        with Worker(models, feeds, items) as worker:
+        with TuningWorker(models, feeds, items) as worker:
             work = _Contest(worker, tries, items, options, progress, large=sum(map(len, models)))
             why = work.run()
             best = work.best()
@@ -298,7 +298,7 @@ class _Contest:
 
     def __init__(
         self,
-        worker: Worker,
+        worker: TuningWorker,
         tries: Sequence[_Try],
         items: int,
         options: TuneOptions,

@@ -12,13 +12,13 @@ from typing import ClassVar
 import numpy as np
 
 from noria.plugins.standard.fields import Field, integer, integers, number
-from noria.plugins.standard.layer import Array, Extent, Layer, Shape
+from noria.plugins.standard.layer import Array, Extent, Shape, StandardLayer
 from noria.plugins.standard.maths.boxes import decode_pixels, decode_unit, descending
 from noria.plugins.standard.maths.nms import greedy_nms
 from noria.plugins.standard.proposals import MIN_SCORE
 
 
-class _Detections(Layer):
+class _Detections(StandardLayer):
     """The best class of each region, suppressed class by class: y1, x1, y2, x2, class, score. Class
     -1 and zeros fill the rows that are left."""
 
@@ -104,4 +104,4 @@ class DetectionLayer(_Detections):
         return decode_unit(rois, deltas)
 
 
-LAYERS: tuple[type[Layer], ...] = (GenerateDetection, DetectionLayer)
+LAYERS: tuple[type[StandardLayer], ...] = (GenerateDetection, DetectionLayer)
