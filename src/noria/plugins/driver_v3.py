@@ -221,7 +221,23 @@ class _Profile:
 
 
 class _Building:
-    """One layer being built."""
+    """Build one layer in TensorRT's order of calls (spec 4.2), once per optimisation profile.
+
+    Three objects take part; a plugin may rely on each call coming after those named here:
+
+    1. `probe`, a clone of the layer's plugin, negotiates types: `_search`, then
+       `format_combination_limit`, `_cache_id` and `_search` again. TensorRT repeats the search once
+       it has collected the combinations; the driver repeats it for plugins that count on the calls,
+       and keeps the types of the first.
+    2. `trial`, attached to a context by `probe`, is configured for the types (`_configure`, which
+       must come before all of the following), lists its tactics, and runs in `_fastest`. In between
+       `_cache_id` is read again, as TensorRT does when the tactics are known: this answer is the
+       key of the timing cache, the first one has no use.
+    3. `engine`, attached by `probe` too, is configured, gets the tactic (`set_tactic`), and only
+       then reports its workspace, metadata and aliases. It becomes part of the plan.
+
+    `trial` and `probe` are destroyed at the end; after an error `rollback` destroys all three.
+    """
 
     def __init__(
         self,
@@ -237,31 +253,19 @@ class _Building:
         self.choices = [candidates(t.dtype) for t in inputs] + [candidates(d) for d in outputs]
 
     def profile(self, ranges: Ranges) -> _Profile:
+        """Build the layer for one profile."""
         found = _Profile()
-        probe = self._own(self.base.clone("build"))
-        free = described(self.inputs, ranges, self.shapes, [None] * len(self.outputs))
-        found.types = self._search(probe, free)
-        limit = probe.read("build", BUILD, "format_combination_limit")
-        if checks.as_size(probe, "format_combination_limit", limit) < 1:
-            raise refuse(probe, f"format_combination_limit is {limit}", expected="1 or more")
-        cache_id = self._cache_id(probe)
-        self._search(probe, free)
+        probe = self._tracked(self.base.clone("build"))
+        found.types = self._negotiated(probe, ranges)
         tensors = described(self.inputs, ranges, self.shapes, found.types)
-        trial = self._own(probe.attached("build"))
-        self._configure(trial, tensors)
-        tactics = checks.as_tactics(
-            trial, "get_valid_tactics", trial.ask("build", BUILD, "get_valid_tactics")
-        )
-        cache_id = self._cache_id(probe)
-        found.tactic = tactics[0] if tactics else 0
-        if len(tactics) > 1:
-            found.tactic = self._fastest(trial, tensors, tactics, cache_id, found.types)
-        engine = self._own(probe.attached("build"))
+        trial = self._tracked(probe.attached("build"))
+        found.tactic = self._chosen_tactic(probe, trial, tensors, found.types)
+        engine = self._tracked(probe.attached("build"))
         self._configure(engine, tensors)
         engine.must("build", RUNTIME, "set_tactic", found.tactic)
         found.workspace = max(self._workspace(engine, tensors) for _ in range(4))
-        for attribute, kind in (("plugin_name", CORE), ("plugin_version", CORE)):
-            engine.read("build", kind, attribute)
+        for attribute in ("plugin_name", "plugin_version"):
+            engine.read("build", CORE, attribute)
         text = engine.read("build", BUILD, "metadata_string") or ""
         found.metadata = checks.as_text(engine, "metadata_string", text, empty=True)
         found.aliases = self._aliases(engine)
@@ -270,16 +274,42 @@ class _Building:
         found.engine = engine
         return found
 
-    def _own(self, instance: V3Instance) -> V3Instance:
+    def _tracked(self, instance: V3Instance) -> V3Instance:
         self.rollback.add(instance)
         return instance
 
+    def _negotiated(self, probe: V3Instance, ranges: Ranges) -> list[DataType]:
+        """Find the types of all tensors, with the calls that TensorRT makes around the search."""
+        free = described(self.inputs, ranges, self.shapes, [None] * len(self.outputs))
+        types = self._search(probe, free)
+        limit = probe.read("build", BUILD, "format_combination_limit")
+        if checks.as_size(probe, "format_combination_limit", limit) < 1:
+            raise refuse(probe, f"format_combination_limit is {limit}", expected="1 or more")
+        self._cache_id(probe)
+        self._search(probe, free)
+        return types
+
     def _search(self, probe: V3Instance, free: Tensors) -> list[DataType]:
+        """Ask `supports_format_combination` until every tensor has a type."""
+
         def ask(pos: int, descs: Sequence[Any], count: int) -> Any:
             method = "supports_format_combination"
             return probe.ask("build", BUILD, method, pos, list(descs), count)
 
         return negotiate(probe, ask, *free, self.choices, dynamic=True)
+
+    def _chosen_tactic(
+        self, probe: V3Instance, trial: V3Instance, tensors: Tensors, types: Sequence[DataType]
+    ) -> int:
+        """Configure `trial` and choose its tactic: the fastest if there are several, 0 if none."""
+        self._configure(trial, tensors)
+        tactics = checks.as_tactics(
+            trial, "get_valid_tactics", trial.ask("build", BUILD, "get_valid_tactics")
+        )
+        cache_id = self._cache_id(probe)
+        if len(tactics) > 1:
+            return self._fastest(trial, tensors, tactics, cache_id, types)
+        return tactics[0] if tactics else 0
 
     def _configure(self, instance: V3Instance, tensors: Tensors) -> None:
         instance.must("build", BUILD, "configure_plugin", *tensors)
@@ -318,7 +348,7 @@ class _Building:
         cache_id: str | None,
         types: Sequence[DataType],
     ) -> int:
-        """Run each tactic on empty tensors of the usual shapes; the fastest."""
+        """Run each tactic on zeros of the usual shapes and return the fastest."""
         question = (
             self.layer.type, self.layer.version, cache_id, tuple(types),
             tuple(tuple(d.opt) for part in tensors for d in part), tuple(tactics),

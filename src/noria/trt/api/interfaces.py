@@ -1,0 +1,171 @@
+"""Objects that scripts pass: allocators, readers and writers, listeners, settings, caches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from noria.trt.api.enums import ExecutionContextAllocationStrategy, SerializationFlag
+from noria.trt.api.strict import Closable, Strict
+from noria.trt.api.values import IHostMemory
+
+_CACHE_MAGIC = b"NORIATTC"
+
+
+class IOutputAllocator:
+    """Gives memory for outputs whose size is known only after the run.
+
+    Source: tensorrt-api spec 4.3.
+    """
+
+    def __init__(self) -> None:
+        """Subclasses call it first."""
+
+    def reallocate_output(self, tensor_name: str, memory: int, size: int, alignment: int) -> int:
+        """An address with `size` bytes; `memory` is the one given before, or 0."""
+        raise NotImplementedError("reallocate_output")
+
+    def reallocate_output_async(
+        self, tensor_name: str, memory: int, size: int, alignment: int, stream: int
+    ) -> int:
+        """`reallocate_output` with the stream of the run."""
+        return self.reallocate_output(tensor_name, memory, size, alignment)
+
+    def notify_shape(self, tensor_name: str, shape: Any) -> None:
+        """The shape of what was written."""
+
+
+class IGpuAllocator:
+    """Kept by objects that take one; noria's own memory is the host's."""
+
+    def __init__(self) -> None:
+        """Subclasses call it first."""
+
+    def allocate(self, size: int, alignment: int, flags: int) -> int:
+        """An address."""
+        raise NotImplementedError("allocate")
+
+    def reallocate(self, address: int, alignment: int, new_size: int) -> int:
+        """A larger one."""
+        raise NotImplementedError("reallocate")
+
+    def deallocate(self, memory: int) -> bool:
+        """Give it back."""
+        raise NotImplementedError("deallocate")
+
+
+class IGpuAsyncAllocator(IGpuAllocator):
+    """With streams."""
+
+
+class IStreamReader:
+    """Gives the bytes of an engine."""
+
+    def __init__(self) -> None:
+        """Subclasses call it first."""
+
+    def read(self, size: int) -> bytes:
+        """At most `size` further bytes; none at the end."""
+        raise NotImplementedError("read")
+
+
+class IStreamReaderV2(IStreamReader):
+    """That can also be positioned."""
+
+    def seek(self, offset: int, where: Any) -> bool:
+        """Go to a place."""
+        raise NotImplementedError("seek")
+
+
+class IStreamWriter:
+    """Takes the bytes of an engine."""
+
+    def __init__(self) -> None:
+        """Subclasses call it first."""
+
+    def write(self, data: bytes) -> int:
+        """How many bytes were taken."""
+        raise NotImplementedError("write")
+
+
+class IDebugListener:
+    """Told the values of tensors that are watched."""
+
+    def __init__(self) -> None:
+        """Subclasses call it first."""
+
+    def process_debug_tensor(
+        self, addr: int, location: Any, type: Any, shape: Any, name: str, stream: int
+    ) -> bool:
+        """One tensor."""
+        raise NotImplementedError("process_debug_tensor")
+
+
+class IRuntimeConfig(Strict):
+    """Settings of contexts."""
+
+    def __init__(self) -> None:
+        self._strategy = ExecutionContextAllocationStrategy["STATIC"]
+
+    def set_execution_context_allocation_strategy(self, strategy: Any) -> None:
+        """Recorded."""
+        self._strategy = ExecutionContextAllocationStrategy(strategy)
+
+    def get_execution_context_allocation_strategy(self) -> Any:
+        """What was set."""
+        return self._strategy
+
+
+class ISerializationConfig(Strict):
+    """Settings of saving; weights are always saved."""
+
+    def __init__(self) -> None:
+        self._flags: set[str] = set()
+
+    @property
+    def flags(self) -> int:
+        """Mask."""
+        return sum(1 << int(f) for f in SerializationFlag if f.name in self._flags)
+
+    def set_flag(self, flag: Any) -> bool:
+        """Recorded."""
+        self._flags.add(flag.name)
+        return True
+
+    def clear_flag(self, flag: Any) -> bool:
+        """Undo `set_flag`."""
+        self._flags.discard(flag.name)
+        return True
+
+    def get_flag(self, flag: Any) -> bool:
+        """Whether it was set."""
+        return flag.name in self._flags
+
+
+class ITimingCache(Closable):
+    """Noria keeps measured times elsewhere, see `noria build --timing-cache`; this one carries
+    whatever bytes it was given, so that scripts that save and load it work.
+    """
+
+    def __init__(self, data: bytes = b"") -> None:
+        self._data = bytes(data) or _CACHE_MAGIC
+
+    def serialize(self) -> IHostMemory:
+        """The bytes to save."""
+        return IHostMemory(self._data)
+
+    def combine(self, input_cache: ITimingCache, ignore_mismatch: bool) -> bool:
+        """Take another cache in."""
+        if not isinstance(input_cache, ITimingCache):
+            raise TypeError(f"a timing cache, not a {type(input_cache).__name__}")
+        if len(input_cache._data) > len(self._data):
+            self._data = input_cache._data
+        return True
+
+    def reset(self) -> bool:
+        """Forget everything."""
+        self._data = _CACHE_MAGIC
+        return True
+
+    def query_keys(self) -> list[Any]:
+        """Keys of an editable cache; there are none."""
+        return []

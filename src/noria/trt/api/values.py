@@ -1,0 +1,157 @@
+"""Values that scripts pass: weights, bytes of an engine, orders of axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noria.plugins.types import DataType
+from noria.trt.api.enums import WeightsRole
+
+_MAX_AXES = 8
+
+
+class Permutation(Sequence[int]):
+    """An order of up to 8 axes; always eight numbers, unused ones are 0.
+
+    Raises:
+        ValueError: more than 8 numbers.
+    Source: tensorrt-api spec 7, idiom 16.
+    """
+
+    def __init__(self, order: Iterable[int] = range(_MAX_AXES)) -> None:
+        numbers = [int(i) for i in order]
+        if len(numbers) > _MAX_AXES:
+            raise ValueError(f"{len(numbers)} axes; a permutation has at most {_MAX_AXES}")
+        self._order = numbers + [0] * (_MAX_AXES - len(numbers))
+
+    def __getitem__(self, index: Any) -> Any:
+        return tuple(self._order)[index]
+
+    def __setitem__(self, index: int, value: int) -> None:
+        self._order[index] = int(value)
+
+    def __len__(self) -> int:
+        return _MAX_AXES
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._order)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Permutation | tuple | list):
+            return self._order == list(other)
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(tuple(self._order))
+
+
+class IHostMemory(bytes):
+    """Read-only bytes: `bytes(m)`, `len(m)`, slices, `file.write(m)` and any buffer consumer.
+
+    Source: tensorrt-api spec 4.4.
+    """
+
+    @property
+    def nbytes(self) -> int:
+        """Length."""
+        return len(self)
+
+    @property
+    def dtype(self) -> DataType:
+        """Type of the elements: bytes."""
+        return DataType.INT8
+
+    def __enter__(self) -> IHostMemory:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def __repr__(self) -> str:
+        return f"IHostMemory({len(self)} bytes)"
+
+    def __str__(self) -> str:
+        return repr(self)
+
+
+class Weights:
+    """A C-contiguous array; `Weights(dtype)` is empty.
+
+    Args:
+        a: the array, which is not copied, or a `DataType`; or a type, a pointer and a count, as
+            in C++.
+
+    Raises:
+        ValueError: the array is not C-contiguous.
+    Source: tensorrt-api spec 2.
+    """
+
+    def __init__(self, a: Any = DataType.FLOAT, ptr: int = 0, count: int | None = None) -> None:
+        if count is not None:
+            from noria.plugins.memory import array_at
+
+            self._array = array_at(int(ptr), (int(count),), DataType(a).numpy)
+        elif isinstance(a, (DataType, WeightsRole)):
+            self._array = np.empty(0, DataType(a).numpy)
+        else:
+            array = np.asarray(a)
+            if not array.flags.c_contiguous:
+                raise ValueError("Weights need a C-contiguous array; see numpy.ascontiguousarray")
+            self._array = _known_type(array)
+        self._array_type = DataType.of(self._array.dtype)
+
+    @property
+    def dtype(self) -> DataType:
+        """Element type."""
+        return self._array_type
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return int(self._array.size)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return int(self._array.nbytes)
+
+    def numpy(self) -> npt.NDArray[Any]:
+        """The elements, as one axis."""
+        return self._array.reshape(-1)
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __repr__(self) -> str:
+        return f"Weights({self.dtype.name}, {self.size})"
+
+
+def _known_type(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if array.dtype == np.float64:
+        return array.astype(np.float32)
+    DataType.of(array.dtype)  # a type nobody knows is told here
+    return array
+
+
+def as_array(weights: Any) -> npt.NDArray[Any] | None:
+    """The elements of `Weights`, an array or None; None if there are none.
+
+    Raises:
+        TypeError: something else, or of a type that TensorRT does not have.
+    """
+    if weights is None:
+        return None
+    if isinstance(weights, Weights):
+        return weights.numpy() if weights.size else None
+    if not isinstance(weights, np.ndarray | np.generic):
+        raise TypeError(f"weights are an array or trt.Weights, not a {type(weights).__name__}")
+    array = _known_type(np.asarray(weights))
+    if not array.flags.c_contiguous:
+        raise ValueError("weights need a C-contiguous array; see numpy.ascontiguousarray")
+    return array if array.size else None
