@@ -1,4 +1,4 @@
-"""Assemble plans: of what a build made, or of an engine that the user's own function built.
+"""Assemble plans: from the results of a build, or from an engine that a user's function built.
 
 Source: custom-library spec 2.3 (6), 3.3: the engine that a creator returns is the one that runs.
 """
@@ -40,15 +40,15 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Built:
-    """What a build has come to.
+    """The result of a build.
 
     Attributes:
         backend, tactic: what it was built with, and how it is run.
-        precision: what is really in the graph.
+        precision: of the graph, as it turned out.
         runner: None if the runtime can build here but not run.
         run_options: what the runner was opened with.
         load_s: seconds to get ready.
-        blobs: what the plan keeps; `model` is the ONNX message.
+        blobs: of the plan; `model` is the ONNX message.
         outputs: in order.
     """
 
@@ -67,7 +67,7 @@ class Built:
 
 
 def session_options(tactic: Tactic, options: BuildOptions, precision: Precision) -> RunOptions:
-    """What the session that a build opens runs with."""
+    """Choose the options of the session that a build opens."""
     run_options = tactic.run_options(options.max_batch, precision)
     run_options = replace(run_options, batched=options.batched)
     if options.threads is None and options.streams is None:
@@ -87,7 +87,7 @@ def assemble_plan(
     decisions: list[Notice],
     where: str,
 ) -> Plan:
-    """The plan, its session ready to be handed out.
+    """Make the plan, its session ready for the first `open_session`.
 
     Raises:
         EngineError: the model has names or shapes that a plan cannot hold.
@@ -134,7 +134,7 @@ def assemble_plan(
 
 
 def model_record(network: Network, model: Blob) -> ModelRecord:
-    """What a plan keeps of the files that a network was made from."""
+    """Record the files that a network was made from."""
     if network.path is None:
         digest = hashlib.sha256(model).hexdigest()
         return ModelRecord.of_code(len(model), digest)
@@ -167,14 +167,14 @@ def _plan_header(
 
 
 def adopted(network: Network, options: BuildOptions) -> Plan | None:
-    """The plan that the network was built into already; None if another one is asked for.
+    """Take the plan that the network was built into already; None if it does not fit the options.
 
     Its precision is what the function chose; a notice says so where the config asks for another.
 
     Args:
         network: its `built` is the plan.
-        options: what is asked for: a batch that the engine does not take, a runtime, a tactic,
-            tuning, precisions of single layers, or types of outputs need a build of their own.
+        options: a batch that the engine does not take, a runtime, a tactic, tuning, precisions of
+            single layers, or types of outputs need a build of their own.
 
     Raises:
         EngineError: the picture's shape contradicts `infer_dims`.
@@ -190,8 +190,8 @@ def adopted(network: Network, options: BuildOptions) -> Plan | None:
         return None
     where = str(network.path or "engine")
     resolve_shape(plan.inputs[0], options.infer_dims, options.input_order, where=where)
-    told = (d.notice for d in header.decisions)
-    decisions = [Notice(n.level, n.message, n.where or where) for n in told]
+    notices = (d.notice for d in header.decisions)
+    decisions = [Notice(n.level, n.message, n.where or where) for n in notices]
     if header.precision != "fp32" and header.precision != options.precision:
         text = f"the function chose {header.precision}; {options.precision} is asked for"
         decisions.append(Notice("info", text, where))

@@ -28,8 +28,9 @@ def build_large(
     decisions: list[Notice],
     where: str,
 ) -> Plan:
-    """`build` for a network that `is_large`: as the graph is, neither tuned nor in another
-    precision. The plan holds the weights in a blob of their own, mapped from the file when loaded.
+    """Build a network that `is_large`: the graph as it is, neither tuned nor in another precision.
+
+    The plan holds the weights in a blob of their own, mapped from the file when loaded.
 
     Raises:
         ModelError: external data changed since the model was read.

@@ -65,7 +65,7 @@ class PlanSession:
 
     @property
     def runner(self) -> Runner:
-        """The runtime itself, for those who feed it exactly what it takes.
+        """The runtime itself; it takes arrays of exact types and shapes only.
 
         Raises:
             EngineError: the session is closed.
@@ -136,7 +136,7 @@ class PlanSession:
     def _run_into(
         self, runner: PlacingRunner, feeds: Mapping[str, Any], memory: OutputMemory
     ) -> Sequence[Array]:
-        """A run whose outputs are in `memory`, as far as their shapes are known and it has room."""
+        """Run with outputs in `memory`, as far as their shapes are known and it has room."""
         items = len(feeds[self.inputs[0].name])
         places = {}
         for spec in self.outputs:
@@ -315,9 +315,9 @@ class FreeSession(PlanSession):
                 want = named.setdefault(want, have)
             fits = fits and want in (None, "", have)
         if not fits:
-            told = "x".join(map(str, shape)) or "scalar"
+            found = "x".join(map(str, shape)) or "scalar"
             raise EngineError(
-                f"input {spec.name!r} has shape {told}", where=self._where, expected=str(spec)
+                f"input {spec.name!r} has shape {found}", where=self._where, expected=str(spec)
             )
         dtype = getattr(tensor, "dtype", None)
         if isinstance(tensor, np.ndarray) and dtype != spec.dtype:

@@ -1,4 +1,4 @@
-"""What every backend offers: a plan that is ready to run."""
+"""The protocol of a plan that is ready to run."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from noria.network.tensor_spec import TensorSpec
 
 
 class OutputMemory(Protocol):
-    """Gives the memory that outputs are written into, for somebody who wants them there."""
+    """A pool of memory for outputs, for callers that want them in their own memory."""
 
     def take(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> npt.NDArray[Any] | None:
         """A new C-contiguous array on the host, its values arbitrary; None: make it elsewhere.
 
-        It is taken back when nobody holds the array, or a view of it, any more. Thread-safe.
+        It is taken back when the array and all views of it are gone. Thread-safe.
         """
         ...
 

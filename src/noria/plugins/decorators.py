@@ -152,8 +152,10 @@ def register(plugin_id: str, *, lazy_register: bool = False) -> Callable[[Any], 
 
 
 def impl(plugin_id: str) -> Callable[[Any], Any]:
-    """The function that computes: `function(t0: Tensor, …, attributes…, outputs, stream)`, with
-    `tactic` last if it wants to know. It may leave out attributes that it does not need.
+    """Register the function that computes a plugin.
+
+    It is called as `function(t0: Tensor, …, attributes…, outputs, stream)`, with `tactic` last if
+    it has that argument. It may leave out attributes that it does not need.
 
     Raises:
         ValueError: no plugin of that name was declared; arguments that it does not have.
@@ -180,8 +182,11 @@ def impl(plugin_id: str) -> Callable[[Any], Any]:
 
 
 def autotune(plugin_id: str) -> Callable[[Any], Any]:
-    """The function that says which types may be chosen: it takes the inputs, attributes and
-    `outputs` as `TensorDesc`, and returns a list of `AutoTuneCombination`."""
+    """Register the function that lists the types to choose from.
+
+    It takes the inputs, attributes and `outputs` as `TensorDesc`, and returns a list of
+    `AutoTuneCombination`.
+    """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         _known(plugin_id).tune = function

@@ -1,4 +1,4 @@
-"""What the lives of all plugins of the version-2 line have in common.
+"""The common part of the life cycles of the version-2 line.
 
 One engine-level object per profile, each serialised apart; `initialize` and `terminate` once for
 each of them, never for clones of networks and contexts. Source: tensorrt-plugins spec 2.1, 4.1.

@@ -153,7 +153,7 @@ class BatchedLayer(LayerPlugin):
         results: Sequence[Dims],
         most: int,
     ) -> list[DataType]:
-        """Negotiate, and tell what was chosen; types of inputs, then outputs."""
+        """Negotiate types and configure the plugin; types of inputs, then outputs."""
         if isinstance(engine.plugin, IPluginV2IOExt):
             return _configure_general(engine, inputs, outputs, items, results)
         common = _common_type(engine, inputs)
@@ -165,10 +165,10 @@ class BatchedLayer(LayerPlugin):
         declared = told_types(engine, "build", TYPES, count, kinds)
         shared = [False] * count
         if self._implicit:
-            told = [False] * len(inputs)
+            broadcast = [False] * len(inputs)
             method = "is_output_broadcast_across_batch"
             shared = [
-                checks.as_bool(engine, method, engine.call("build", method, i, told))
+                checks.as_bool(engine, method, engine.call("build", method, i, broadcast))
                 for i in range(count)
             ]
             if any(shared):

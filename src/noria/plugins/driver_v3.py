@@ -81,7 +81,7 @@ class V3Instance(Instance):
         return self.call(phase, method, *arguments, face=self.face(phase, kind))
 
     def must(self, phase: Phase, kind: PluginCapabilityType, method: str, *arguments: Any) -> None:
-        """Call a method of a capability that says whether it went well."""
+        """Call a method of a capability that returns a status."""
         checks.as_status(self, method, self.ask(phase, kind, method, *arguments))
 
     def read(self, phase: Phase, kind: PluginCapabilityType, attribute: str) -> Any:
@@ -102,7 +102,7 @@ class V3Instance(Instance):
         return self.checked_copy(self.call(phase, "clone"), "clone")
 
     def attached(self, phase: Phase) -> V3Instance:
-        """What `attach_to_context` gives: a new plugin."""
+        """Call `attach_to_context`, which returns a new plugin."""
         made = self.ask(phase, RUNTIME, "attach_to_context", IPluginResourceContext())
         return self.checked_copy(made, "attach_to_context")
 
@@ -210,7 +210,7 @@ class V3Layer(LayerPlugin):
 
 
 class _Profile:
-    """What building for one profile gave."""
+    """The result of building for one profile."""
 
     engine: V3Instance
     types: list[DataType]
@@ -379,7 +379,7 @@ class V3Engine(EnginePlugin):
     """See `EnginePlugin`."""
 
     def finish(self) -> None:
-        """Version 3 has no `initialize`; loaded objects are told their tactic."""
+        """Do nothing: version 3 has no `initialize`. `tell_tactics` is for loaded objects."""
 
     def tell_tactics(self) -> None:
         """`set_tactic` after loading.
@@ -456,7 +456,7 @@ def _types(
 def _trial_memory(
     trial: V3Instance, arrays: Sequence[Sequence[Array]], workspace_bytes: int
 ) -> Iterator[tuple[tuple[Any, ...], Callable[[], None]]]:
-    """Where inputs, outputs and workspace are, and the stream; what waits for the latter."""
+    """Lend memory for a trial: addresses of tensors and workspace, the stream, and its wait."""
     ins, outs = ([address_of(a) for a in part] for part in arrays)
     stage = stage_for([trial])
     if stage is None:

@@ -70,7 +70,7 @@ def missing_creators(
 
 
 def load_engine_plugin(saved: SavedPlugin, registry: PluginRegistry) -> EnginePlugin:
-    """Make a plugin layer from what a plan kept; `finish` gets it ready.
+    """Make a plugin layer from the data of a plan; `finish` gets it ready.
 
     Raises:
         PluginError: there is no creator; it, or the plugin, failed. Nothing it made is left.

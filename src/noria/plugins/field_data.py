@@ -32,7 +32,7 @@ class PluginFieldType(NamedIntEnum):
 
     @property
     def numpy(self) -> np.dtype[Any]:
-        """What the elements read back as: characters and opaque bytes are int8."""
+        """The NumPy type of the elements: characters and opaque bytes are int8."""
         return _READ_AS.get(self, np.dtype(np.int8))
 
     @classmethod

@@ -118,7 +118,7 @@ class TensorFormat(NamedIntEnum):
 
 
 class TensorRTPhase(NamedIntEnum):
-    """What a creator makes a plugin for."""
+    """The purpose that a creator makes a plugin for."""
 
     BUILD = 0
     RUNTIME = 1

@@ -83,6 +83,6 @@ def installed_backends() -> list[str]:
         try:
             if get_backend(name).why_not() is None:
                 usable.append(name)
-        except EngineError:  # installed, but broken: whoever asks for it by name is told
+        except EngineError:  # installed, but broken: asking for it by name raises
             continue
     return usable

@@ -1,4 +1,4 @@
-"""The protocols that runtimes implement, and what passes through them."""
+"""The protocols that runtimes implement, with their options and tensors."""
 
 from __future__ import annotations
 
@@ -54,7 +54,9 @@ class DLPackTensor(Protocol):
     """A NumPy array, or a tensor of PyTorch, CuPy, ONNX Runtime … that need not be on the host."""
 
     @property
-    def shape(self) -> Any: ...
+    def shape(self) -> Any:
+        """Extents of the axes."""
+        ...
 
     def __dlpack__(self) -> Any: ...
 
@@ -107,7 +109,7 @@ class Runner(Protocol):
 
 @runtime_checkable
 class PlacingRunner(Runner, Protocol):
-    """A runner that can write outputs where it is told to."""
+    """A runner that can write outputs into given arrays."""
 
     def run_into(
         self, feeds: Mapping[str, DLPackTensor], places: Mapping[str, npt.NDArray[Any]]
@@ -130,7 +132,7 @@ class Backend(Protocol):
     name: str
 
     def version(self) -> str:
-        """Version of the runtime, as it says itself."""
+        """Version of the runtime."""
         ...
 
     def why_not(self) -> str | None:
@@ -148,17 +150,19 @@ class Backend(Protocol):
 
 @runtime_checkable
 class CompilingBackend(Backend, Protocol):
-    """A runtime that makes something of a model that is worth keeping."""
+    """A runtime that compiles models into blobs worth keeping."""
 
     def compile(self, model: bytes, options: RunOptions) -> bytes:
-        """What `open` takes as `compiled`. May be possible where nothing can run.
+        """Compile a model for `open`. May be possible where nothing can run.
 
         Raises:
             EngineError: the runtime refuses the model.
         """
         ...
 
-    def open(self, model: bytes, options: RunOptions, compiled: bytes | None = None) -> Runner: ...
+    def open(self, model: bytes, options: RunOptions, compiled: bytes | None = None) -> Runner:
+        """Load a model; `compiled` of `compile` makes it faster."""
+        ...
 
 
 @runtime_checkable
@@ -166,7 +170,7 @@ class ExternalWeightsBackend(Backend, Protocol):
     """A runtime that takes models larger than one message."""
 
     def open_with_weights(self, graph: bytes, weights: memoryview, options: RunOptions) -> Runner:
-        """Load a model whose large weights are external data in a file called `weights`.
+        """Load a model with its large weights as external data in a file called `weights`.
 
         Raises:
             EngineError: as `open`.
@@ -198,7 +202,7 @@ class CallingBackend(Backend, Protocol):
     def open_with_callbacks(
         self, graph: CallbackGraph, options: RunOptions, calls: PluginCallbacks
     ) -> Runner:
-        """Load a model whose plugin nodes `calls` computes.
+        """Load a model with plugin nodes that `calls` computes.
 
         Args:
             graph: the model, with the run id as its last input.

@@ -31,7 +31,7 @@ _FAMILIES = (
 
 @functools.cache
 def standard_layers() -> tuple[type[StandardLayer], ...]:
-    """What describes each standard plugin, in the order of the documentation."""
+    """The class of each standard plugin, in the order of the documentation."""
     from importlib import import_module
 
     return tuple(

@@ -1,6 +1,6 @@
 """A `StandardLayer` in the clothes of each plugin class, and the creators of all.
 
-V2, V2Ext and IOExt plugins see shapes without the batch and are told shapes only when they are
+V2, V2Ext and IOExt plugins see shapes without the batch, and get shapes only when they are
 configured, so what they save holds shapes and types beside the fields.
 """
 
@@ -40,7 +40,7 @@ Tensor = tuple[tuple[int, ...], DataType]
 
 
 class StandardPlugin:
-    """What the plugins of all classes share.
+    """The part that the plugins of all classes share.
 
     Attributes:
         layer: fields, shapes and arithmetic.
@@ -63,7 +63,7 @@ class StandardPlugin:
 
     @property
     def noria_label(self) -> str:
-        """What messages and traces call it."""
+        """Name for messages and traces."""
         return self.layer.name
 
     def clone(self) -> Any:
@@ -110,7 +110,7 @@ def _known_shape(value: Any) -> tuple[int | None, ...] | None:
 
 
 class _WithoutBatch(StandardPlugin):
-    """V2, V2Ext and IOExt: shapes are told once, when the plugin is configured."""
+    """V2, V2Ext and IOExt: shapes are known once the plugin is configured."""
 
     tensors: tuple[tuple[Tensor, ...], tuple[Tensor, ...]] | None = None
 

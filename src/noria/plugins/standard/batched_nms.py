@@ -16,8 +16,10 @@ _MAX_TOP = 4096
 
 
 class BatchedNMSDynamic(StandardLayer):
-    """Each class on its own, then the best of all. Classes come out as numbers of the scores' type;
-    -1 and zeros fill the rows that are left."""
+    """Each class on its own, then the best of all.
+
+    Classes come out as numbers of the scores' type; -1 and zeros fill the rows that are left.
+    """
 
     name = "BatchedNMSDynamic_TRT"
     interface: ClassVar[Interface] = "Dyn"

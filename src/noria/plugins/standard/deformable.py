@@ -1,4 +1,4 @@
-"""Layers that read where the network says: deformable attention and convolution.
+"""Layers that read at computed places: deformable attention and convolution.
 
 Source: standard-plugins spec 4.7, 4.8.
 """
@@ -71,7 +71,7 @@ class MultiscaleDeformableAttention2(MultiscaleDeformableAttention):
 
 
 class ModulatedDeformConv2d(StandardLayer):
-    """DCN v2: a convolution whose taps are moved by offsets and weighted by a mask."""
+    """DCN v2: a convolution with taps moved by offsets and weighted by a mask."""
 
     name = "ModulatedDeformConv2d"
     interface: ClassVar[Interface] = "Dyn"

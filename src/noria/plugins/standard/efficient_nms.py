@@ -101,9 +101,11 @@ def _four(kept: Kept) -> Sequence[Array]:
 
 
 class EfficientNMSONNX(StandardLayer):
-    """Rows (picture, class, box) as of ONNX's NonMaxSuppression, as many at every run: the last
-    one is repeated; all are -1 when there are none. Scores are [B, N, C], as the original reads
-    them."""
+    """Rows (picture, class, box) as of ONNX's NonMaxSuppression, as many at every run.
+
+    The last one is repeated; all are -1 when there are none. Scores are [B, N, C], as the original
+    reads them.
+    """
 
     name = "EfficientNMS_ONNX_TRT"
     interface = "Dyn"

@@ -116,8 +116,10 @@ class Normalize(StandardLayer):
 
 
 class InstanceNormalization(StandardLayer):
-    """Each channel of each picture with mean 0 and variance 1, times a scale, plus a bias; then,
-    if asked for, values below 0 times alpha."""
+    """Each channel of each picture with mean 0 and variance 1, times a scale, plus a bias.
+
+    Then, if asked for, values below 0 times alpha.
+    """
 
     name = "InstanceNormalization_TRT"
     interface: ClassVar[Interface] = "Dyn"

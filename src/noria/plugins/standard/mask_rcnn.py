@@ -19,8 +19,10 @@ from noria.plugins.standard.proposals import MIN_SCORE
 
 
 class _Detections(StandardLayer):
-    """The best class of each region, suppressed class by class: y1, x1, y2, x2, class, score. Class
-    -1 and zeros fill the rows that are left."""
+    """The best class of each region, suppressed class by class.
+
+    Rows are y1, x1, y2, x2, class, score; class -1 and zeros fill the rows that are left.
+    """
 
     interface = "V2Ext"
     native = True
@@ -96,7 +98,7 @@ class GenerateDetection(_Detections):
 
 
 class DetectionLayer(_Detections):
-    """Boxes in 0..1; a region whose best class is the background, class 0, is dropped."""
+    """Boxes in 0..1; regions of the background, class 0, are dropped."""
 
     name = "DetectionLayer_TRT"
 

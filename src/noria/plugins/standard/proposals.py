@@ -23,7 +23,7 @@ from noria.plugins.standard.maths.nms import PlusOne, greedy_nms
 from noria.plugins.standard.maths.sampling import max_pool_regions
 
 MIN_SCORE = np.float32(0.01)
-"""Below this the Mask R-CNN plugins take a row for empty, whatever the threshold says."""
+"""Below this the Mask R-CNN plugins take a row for empty, with any threshold."""
 
 
 def _best(
@@ -274,8 +274,10 @@ class ProposalLayer(StandardLayer):
 
 
 class MultilevelProposeROI(StandardLayer):
-    """Proposals of TAO's Mask R-CNN, level by level, then the best of all: y1, x1, y2, x2 in
-    pixels."""
+    """Proposals of TAO's Mask R-CNN, level by level, then the best of all.
+
+    Boxes are y1, x1, y2, x2 in pixels.
+    """
 
     name = "MultilevelProposeROI_TRT"
     interface = "V2Ext"

@@ -143,7 +143,7 @@ def _pyramid(layer: StandardLayer, inputs: Sequence[Shape]) -> tuple[Extent, Ext
 
 
 def _levels(area: Array, threshold: float, count: int) -> Array:
-    """The level of each area: above the threshold the second, above 4 times that the third …"""
+    """The level of each area: above the threshold the second, above 4 times that the third."""
     limits = np.float32(threshold) * np.float32(4) ** np.arange(count - 1, dtype=np.float32)
     levels: Array = (area[:, None] > limits).sum(axis=1)
     return levels
@@ -231,8 +231,10 @@ class PyramidROIAlign(StandardLayer):
 
 
 class MultilevelCropAndResize(StandardLayer):
-    """One sample in the middle of each bin, from the map that suits the region's size. Regions are
-    y1, x1, y2, x2 in pixels; one that is outside of the image or empty gives zeros."""
+    """One sample in the middle of each bin, from the map that suits the region's size.
+
+    Regions are y1, x1, y2, x2 in pixels; one that is outside of the image or empty gives zeros.
+    """
 
     name = "MultilevelCropAndResize_TRT"
     interface = "V2Ext"
