@@ -131,7 +131,7 @@ def test_a_method_that_raises(
 ) -> None:
     """Told by the error alone; printed too where a script would hear nothing else."""
     script = after % 2 == 1
-    monkeypatch.setattr(calls._Told, "at_once", script)
+    monkeypatch.setattr(calls._Announced, "at_once", script)
     fault = Fault(method, ZeroDivisionError("my mistake"), after)
     Watched.reset(fault)
     try:
