@@ -135,7 +135,7 @@ def _plan(path: Path, batch: int | None, notices: list[Notice]) -> tuple[Any, Mo
 
 
 def _range(cfg: ModelConfig) -> tuple[float, float]:
-    from noria.engine.sample_inputs import picture_range
+    from noria.model.picture_input import picture_range
 
     return picture_range(cfg)
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from noria._core.errors import EngineError, PluginError
 from noria._core.notices import Notice
 from noria._core.text import quoted
-from noria.config.enums import TensorOrder
 from noria.engine.adopt import adopted
 from noria.engine.backends import (
     DEFAULT_BACKEND,
@@ -21,7 +20,7 @@ from noria.engine.backends import (
     installed_backends,
 )
 from noria.engine.finish import Built, finish, session_options
-from noria.engine.image_input import Dims, resolve_shape
+from noria.engine.image_input import AxisOrder, Dims, resolve_shape
 from noria.engine.message import model_bytes
 from noria.engine.plan import COMPILED_BLOB, MODEL_BLOB, Plan
 from noria.engine.plan_header import MAX_BATCH, Precision, TacticRecord, TuningRecord
@@ -79,7 +78,7 @@ class BuildOptions:
     rules: PrecisionRules = field(default_factory=PrecisionRules)
     dynamic_batch: bool = False
     infer_dims: Dims | None = None
-    input_order: TensorOrder = TensorOrder.NCHW
+    input_order: AxisOrder = "NCHW"
     runtime: str | None = None
     threads: int | None = None
     streams: int | None = None

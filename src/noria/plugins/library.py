@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import noria
 from noria._core.errors import CustomLibraryError
 from noria._core.user_module import describe, import_file
 from noria.plugins.creators import IPluginCreatorInterface
@@ -18,14 +18,14 @@ from noria.plugins.loading import (
     loaded_files,
     note_loaded,
 )
-from noria.plugins.registry import LIBRARY_OPENERS, PluginRegistry
+from noria.plugins.registry import PluginRegistry
 
 TWINS: dict[str, Path] = {}
 """Name of a compiled library, without its folder -> file of plugins that stands for it."""
 
 
 def load_once(path: Path, registry: PluginRegistry) -> None:
-    """Load a file of plugins unless it is loaded as it stands; other files are left alone.
+    """Load a Python file of plugins unless it is loaded as it stands; leave other files alone.
 
     Raises:
         CustomLibraryError: it fails.
@@ -33,12 +33,6 @@ def load_once(path: Path, registry: PluginRegistry) -> None:
     path = path.absolute()
     if path.suffix.lower() in PYTHON_SUFFIXES:
         load_given(path, registry)
-    elif LIBRARY_OPENERS and not is_loaded(path):
-        for opener in LIBRARY_OPENERS:
-            creators = opener(path, registry)
-            for creator in creators or ():
-                registry.register_creator(creator, creator.plugin_namespace)
-        note_loaded(path)
 
 
 def load_given(path: Path, registry: PluginRegistry) -> None:
@@ -70,12 +64,9 @@ def open_plugin_file(path: Path, registry: PluginRegistry) -> tuple[Any, list[An
     if path.suffix.lower() in PYTHON_SUFFIXES:
         module = import_file(path)
         return module, creators_of(module, registry, path)
-    # compiled libraries are opened by a later room, which says here that it does
-    importlib.import_module("noria.host.loading")
-    for opener in LIBRARY_OPENERS:
-        creators = opener(path, registry)
-        if creators is not None:
-            return None, creators
+    creators = noria._wiring.open_plugins(path, registry)
+    if creators is not None:
+        return None, creators
     raise CustomLibraryError(
         "compiled plugins cannot be loaded from this file",
         where=str(path),

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,9 +21,6 @@ Key = tuple[str, str, str]
 MAX_STRING = 1024
 log = logging.getLogger("noria.plugins")
 
-LIBRARY_OPENERS: list[Callable[[Path, PluginRegistry], list[Any] | None]] = []
-"""Openers of libraries that are no Python files; each gives the creators in it (those that are
-not registered by loading alone), or None if the file is not of its kind."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
