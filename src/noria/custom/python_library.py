@@ -188,3 +188,28 @@ def _signature_error(function: Callable[..., Any]) -> str | None:
         name = getattr(function, "__name__", type(function).__name__)
         return f"{name}{signature} cannot be called with three arguments: {error}"
     return None
+
+
+class IModelParser:
+    """Makes a network from a model of one's own format.
+
+    `NvDsInferCreateModelParser(initParams)` of the custom library gives one. Its methods are called
+    in this order: `hasFullDimsSupported`, `parseModel`, `getModelName`.
+    Source: custom-library spec 2.3.
+    """
+
+    def hasFullDimsSupported(self) -> bool:
+        """Whether the network's shapes include the batch; otherwise they leave it out."""
+        return True
+
+    def parseModel(self, network: Any) -> int | None:
+        """Add layers to `network`, a `noria.trt.INetworkDefinition`, and mark its outputs.
+
+        Returns:
+            0 or None if all went well, else a status of NvDsInferStatus.
+        """
+        raise NotImplementedError("parseModel")
+
+    def getModelName(self) -> str:
+        """Name of the model, for messages."""
+        return type(self).__name__

@@ -22,7 +22,6 @@ MAX_STRING = 1024
 log = logging.getLogger("noria.plugins")
 
 
-
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedLibrary:
     """A library and the creators that came with it; the handle for `deregister_library`."""
