@@ -16,7 +16,7 @@ from noria.config.origin import DEFAULT, Origin
 class Frozen(BaseModel):
     """Fields of checked values that know where they came from, and never change."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False, defer_build=True)
 
     _origins: Mapping[str, Origin] = PrivateAttr(default_factory=dict)
 

@@ -23,7 +23,7 @@ from noria.engine.finish import Built, finish, session_options
 from noria.engine.image_input import AxisOrder, Dims, resolve_shape
 from noria.engine.message import model_bytes
 from noria.engine.plan import COMPILED_BLOB, MODEL_BLOB, Plan
-from noria.engine.plan_header import MAX_BATCH, Precision, TacticRecord, TuningRecord
+from noria.engine.plan_header import MAX_BATCH, NOT_FREE, Precision, TacticRecord, TuningRecord
 from noria.engine.plugin_graph.opening import split_at
 from noria.engine.plugin_graph.plugin_layers import PluginLayers, Profiles, build_plugins
 from noria.engine.plugin_graph.plugin_timing import PluginTiming
@@ -317,7 +317,7 @@ def _with_free_batch(
     decisions: list[Notice],
     where: str,
 ) -> tuple[Network, tuple[int | None, ...]]:
-    from noria.engine.dynamic_batch import NOT_FREE, with_free_batch
+    from noria.engine.dynamic_batch import with_free_batch
 
     if network.is_large or has_plugins(network):
         why = "it is over 2 GiB" if network.is_large else "it has plugins"

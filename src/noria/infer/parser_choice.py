@@ -15,12 +15,12 @@ from noria.infer.parsers import (
     WELL_KNOWN_CLASSIFIERS,
     WELL_KNOWN_INSTANCES,
     WELL_KNOWN_SEGMENTATIONS,
+    BuiltinParser,
     better_than,
     parse_coverage_bbox,
     renaming,
     suggest,
 )
-from noria.infer.parsers.head import AnyHead
 from noria.infer.segment import Segmenter
 from noria.meta import BoxParser, ClassifierParser, NetworkInfo, SegmentationParser
 
@@ -368,15 +368,16 @@ def misfit_notices(
     Args:
         network: size of the network input, None where it is not known.
     """
-    if not isinstance(parser, AnyHead) or not cfg.num_detected_classes:
+    if not isinstance(parser, BuiltinParser) or not cfg.num_detected_classes:
         return []
-    better = better_than(parser, outputs, network, cfg.num_detected_classes)
+    head = parser.head
+    better = better_than(head, outputs, network, cfg.num_detected_classes)
     if not better:
         return []
-    text = f"{parser.key}={parser.name} does not fit the model's outputs "
+    text = f"{head.key}={head.name} does not fit the model's outputs "
     text += f"({', '.join(map(str, outputs))}; num-detected-classes={cfg.num_detected_classes})"
-    names = renaming(parser, outputs, network)
+    names = renaming(head, outputs, network)
     text += f": it finds them by name, and {names};" if names else ":"
     text += f" {' or '.join(better[:3])} would"
-    where = cfg.origin(parser.key.replace("-", "_"))
+    where = cfg.origin(head.key.replace("-", "_"))
     return [Notice("warning", text, str(where))]

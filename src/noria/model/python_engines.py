@@ -26,10 +26,10 @@ from noria.custom.python_library import IModelParser, PythonLibrary
 from noria.model.engine_host import host_config, remembering_builder
 from noria.model.engine_source import CUDA_ENGINE_GET, MODEL_PARSER, base_of
 from noria.model.source import MadeSource
-from noria.network.network import Network
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
+    from noria.network.network import Network
 
 _SIGNATURES = {
     CUDA_ENGINE_GET: "def NvDsInferCudaEngineGet(builder, initParams, dataType) -> engine",

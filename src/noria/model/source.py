@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Protocol
 from noria._core.notices import Notice
 from noria.config.model_files import ModelKind, model_kind, model_paths
 from noria.engine.image_input import Dims, complete_infer_dims
-from noria.network.network import Network
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
+    from noria.network.network import Network
     from noria.plugins.imported import ImportedPlugins, LayerFactory
 
 
