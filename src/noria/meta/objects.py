@@ -10,9 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from noria.meta.detections import Detections, FloatArray, IntArray, Space
-from noria.meta.results import ClassifierMeta, SegmentationMeta, TensorOutput
+from noria.meta.results import (
+    UNTRACKED_OBJECT_ID,
+    ClassifierMeta,
+    SegmentationMeta,
+    TensorOutput,
+)
 
-UNTRACKED_OBJECT_ID = 0xFFFFFFFFFFFFFFFF
 MAX_LABEL_BYTES = 127  # obj_label is a 128-byte field in the original
 MAX_PIXEL = 2**31
 BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))

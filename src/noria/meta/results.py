@@ -12,6 +12,8 @@ import numpy.typing as npt
 from noria.meta.detections import FloatArray, IntArray
 from noria.meta.layers import Layer, NetworkInfo
 
+UNTRACKED_OBJECT_ID = 0xFFFFFFFFFFFFFFFF
+
 
 class LabelInfo(NamedTuple):
     """One attribute that a classifier found.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import noria
 from noria._core.errors import CustomLibraryError
@@ -18,10 +18,22 @@ from noria.plugins.loading import (
     loaded_files,
     note_loaded,
 )
-from noria.plugins.registry import PluginRegistry
+
+if TYPE_CHECKING:
+    from noria.plugins.registry import PluginRegistry
 
 TWINS: dict[str, Path] = {}
 """Name of a compiled library, without its folder -> file of plugins that stands for it."""
+
+
+def register_module(module: ModuleType, path: Path, registry: PluginRegistry) -> None:
+    """Register the creators of a module that was run already, as `load_library` would.
+
+    Raises:
+        CustomLibraryError: see `creators_of`.
+    """
+    for creator in creators_of(module, registry, path):
+        registry.register_creator(creator, creator.plugin_namespace)
 
 
 def load_once(path: Path, registry: PluginRegistry) -> None:

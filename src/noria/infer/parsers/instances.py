@@ -14,10 +14,10 @@ from noria.infer.parsers.boxes import (
     column_thresholds,
     first_threshold,
     sigmoid,
+    suppressed,
 )
 from noria.infer.parsers.head import Arrays, Dims, InstanceHead, Layout, Out, Unfit
 from noria.infer.parsers.scan import best_class
-from noria.infer.parsers.suppress import suppressed
 from noria.meta.detections import Detections, FloatArray
 from noria.meta.layers import DetectionParams, NetworkInfo
 

@@ -13,9 +13,9 @@ from noria.infer.parsers.boxes import (
     column_thresholds,
     first_threshold,
     pack,
+    suppressed,
 )
 from noria.infer.parsers.head import Arrays, Dims, Head, Layout, Out, Unfit
-from noria.infer.parsers.suppress import suppressed
 from noria.meta.detections import Detections, FloatArray
 from noria.meta.layers import DetectionParams, NetworkInfo
 
