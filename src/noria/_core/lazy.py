@@ -14,8 +14,6 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from noria._core.errors import MissingExtraError
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
@@ -66,6 +64,8 @@ def import_extra(module: str, extra: str) -> Any:
         package = module.partition(".")[0]
         if error.name is not None and error.name.partition(".")[0] != package:
             raise  # the package is there, but broken
+        from noria._core.errors import MissingExtraError  # names of errors are late, too
+
         raise MissingExtraError(
             f"{package} is not installed, and this needs it", fix=f"pip install 'noria[{extra}]'"
         ) from error
