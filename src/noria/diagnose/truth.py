@@ -34,7 +34,9 @@ def read_truth(
     its name; if a name is no label, categories are the classes in the order of their ids.
 
     Args:
+        path: the JSON.
         sources: folders where pictures may be, besides the JSON's own; or a video.
+        cfg: its labels are the classes.
         limit: the most pictures, spread evenly.
 
     Raises:

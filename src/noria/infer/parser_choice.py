@@ -109,6 +109,7 @@ def choose_bbox_parser(
     can, `require_grid_outputs` tells.
 
     Args:
+        cfg: the config.
         abi: layout of a C++ parser's boxes, `auto`, `24` or `28`; None takes the config's.
         guard: whether the library runs in a worker process; None takes the config's.
 
@@ -154,7 +155,9 @@ def choose_segmentation_parser(
     As `choose_bbox_parser`; without a name, the built-in parser of `noria.infer.segment`.
 
     Args:
+        cfg: the config.
         generation: whose rules the built-in parser follows.
+        guard: whether the library runs in a worker process; None takes the config's.
 
     Raises:
         ConfigError, CustomLibraryError: as `choose_bbox_parser`.
@@ -366,6 +369,9 @@ def misfit_notices(
     """A warning if `parser` is a built-in one and others fit the outputs better.
 
     Args:
+        cfg: the config.
+        parser: of its choice.
+        outputs: of the model.
         network: size of the network input, None where it is not known.
     """
     if not isinstance(parser, BuiltinParser) or not cfg.num_detected_classes:

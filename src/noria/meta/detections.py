@@ -29,10 +29,7 @@ def _array(value: object, dtype: type[np.generic], shape: tuple[int | None, ...]
         array = np.asarray(value)
         if array.size == 0 and array.ndim < len(shape):
             array = array.reshape(tuple(s or 0 for s in shape))
-        if array.dtype.kind not in "fiub":
-            raise TypeError(f"dtype {array.dtype} is not numeric")
-        if dtype is np.int32 and array.dtype != dtype and array.size:
-            _require_int32(array)
+        _require_numbers(array, dtype)
         with np.errstate(over="ignore"):  # beyond float32 is infinite, which is judged later
             array = np.ascontiguousarray(array, dtype=dtype)
     except (TypeError, ValueError) as error:
@@ -52,8 +49,12 @@ def _array(value: object, dtype: type[np.generic], shape: tuple[int | None, ...]
     return array
 
 
-def _require_int32(array: npt.NDArray[Any]) -> None:
-    """Refuse what would silently become another number."""
+def _require_numbers(array: npt.NDArray[Any], dtype: type[np.generic]) -> None:
+    """Refuse an array without numbers, or with one that would silently become another."""
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"dtype {array.dtype} is not numeric")
+    if dtype is not np.int32 or array.dtype == dtype or not array.size:
+        return
     limits = np.iinfo(np.int32)
     low, high = array.min(), array.max()
     if not (low >= limits.min and high <= limits.max):  # also NaN

@@ -403,6 +403,7 @@ class ObjectMeta:
 
     @property
     def left(self) -> float:
+        """Left edge in frame pixels."""
         return float(self._objects.rects[self.index, 0])
 
     @left.setter
@@ -411,6 +412,7 @@ class ObjectMeta:
 
     @property
     def top(self) -> float:
+        """Top edge in frame pixels."""
         return float(self._objects.rects[self.index, 1])
 
     @top.setter
@@ -419,6 +421,7 @@ class ObjectMeta:
 
     @property
     def width(self) -> float:
+        """Width in frame pixels."""
         return float(self._objects.rects[self.index, 2])
 
     @width.setter
@@ -427,6 +430,7 @@ class ObjectMeta:
 
     @property
     def height(self) -> float:
+        """Height in frame pixels."""
         return float(self._objects.rects[self.index, 3])
 
     @height.setter
@@ -444,6 +448,7 @@ class ObjectMeta:
 
     @property
     def class_id(self) -> int:
+        """Number of its class."""
         return int(self._objects.class_ids[self.index])
 
     @class_id.setter
@@ -452,6 +457,7 @@ class ObjectMeta:
 
     @property
     def confidence(self) -> float:
+        """Confidence of the detector."""
         return float(self._objects.confidences[self.index])
 
     @confidence.setter
@@ -460,10 +466,12 @@ class ObjectMeta:
 
     @property
     def component_id(self) -> int:
+        """`gie-unique-id` of the model that found it."""
         return int(self._objects.component_ids[self.index])
 
     @property
     def object_id(self) -> int:
+        """Tracking id; `UNTRACKED_OBJECT_ID` without one."""
         return int(self._objects.object_ids[self.index])
 
     @object_id.setter

@@ -74,10 +74,12 @@ class SegmentationMeta:
 
     @property
     def width(self) -> int:
+        """Of the class map, in pixels."""
         return int(self.class_map.shape[1])
 
     @property
     def height(self) -> int:
+        """Of the class map, in pixels."""
         return int(self.class_map.shape[0])
 
 

@@ -48,6 +48,7 @@ def pipeline_spec(
     """A pipeline from words, as a command line has them; what is given replaces that of `base`.
 
     Args:
+        base: None begins with nothing.
         configs: paths of nvinfer configs, in the order in which they run.
         sources: as `open_source` takes them.
         outputs: paths or `kind:path`, as `open_sink` takes them.

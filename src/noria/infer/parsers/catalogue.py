@@ -29,7 +29,7 @@ from noria.infer.parsers.head import (
     InstanceHead,
     LayerLike,
     SegmentationHead,
-    Unfit,
+    UnfitError,
     layers_text,
 )
 from noria.meta.detections import Detections
@@ -86,7 +86,7 @@ class BuiltinParser:
             # Wild numbers are dealt with by value: a decoder never warns about them.
             with np.errstate(all="ignore"):
                 return layout.decode(arrays, network, params)
-        except Unfit as unfit:
+        except UnfitError as unfit:
             raise self._refusal(given, network, params, unfit) from None
 
     def _refuse_rivals(
@@ -99,7 +99,7 @@ class BuiltinParser:
         """Another number of classes is right only where no other head is the likelier reader."""
         if params.num_classes and better_than(self.head, layers, network, params.num_classes):
             counted = "" if classes is None else f": read so they hold {classes} classes"
-            raise Unfit(
+            raise UnfitError(
                 f"the network's outputs do not fit this head{counted}, but "
                 f"num-detected-classes={params.num_classes}",
                 expected=f"{self.head.needs} with C={params.num_classes}",
@@ -110,7 +110,7 @@ class BuiltinParser:
         layers: Sequence[LayerLike],
         network: NetworkInfo,
         params: HeadParams,
-        unfit: Unfit,
+        unfit: UnfitError,
     ) -> ParserError:
         head = self.head
         fix = [f"the network's outputs are {layers_text(layers)}"]
@@ -140,7 +140,7 @@ def parse_coverage_bbox(
     """
     try:
         return coverage.decode_coverage_bbox(layers, network, params)
-    except Unfit as unfit:
+    except UnfitError as unfit:
         given = list(layers.values())
         fix = [f"the network's outputs are {layers_text(given)}"]
         fix += _advice(given, network, params.num_classes) or [

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from noria.infer.parsers.head import Arrays, Head, Layout, Out, Unfit
+from noria.infer.parsers.head import Arrays, Head, Layout, Out, UnfitError
 from noria.infer.parsers.scan import to_float32
 from noria.meta.detections import Detections, FloatArray
 from noria.meta.layers import DetectionParams, Layer, NetworkInfo
@@ -24,18 +24,18 @@ def decode_coverage_bbox(
     so does NaN. Boxes come class by class, in rows, in network pixels.
 
     Raises:
-        Unfit: a layer is missing, or the two shapes do not belong together.
+        UnfitError: a layer is missing, or the two shapes do not belong together.
     Source: spec B.1.
     """
     coverage = _find(layers, "cov", "coverage")
     boxes = _find(layers, "bbox", "bbox")
     if coverage.data.ndim != 3 or boxes.data.ndim != 3:
-        raise Unfit("the coverage and bbox outputs are not grids")
+        raise UnfitError("the coverage and bbox outputs are not grids")
     if any(x.dtype.kind != "f" for x in (coverage, boxes)):
-        raise Unfit("the coverage and bbox outputs are not floating point")
+        raise UnfitError("the coverage and bbox outputs are not floating point")
     classes, rows, columns = coverage.shape
     if boxes.shape != (4 * classes, rows, columns):
-        raise Unfit(
+        raise UnfitError(
             f"{boxes.name!r} does not have four planes for each of the {classes} class(es) "
             f"of {coverage.name!r} on the same grid",
         )
@@ -93,7 +93,7 @@ def _pull_back(v: FloatArray, size: int) -> FloatArray:
 def _find(layers: Mapping[str, Layer], part: str, what: str) -> Layer:
     found = [layer for layer in layers.values() if part in layer.name]
     if not found:
-        raise Unfit(f"no {what} output: no layer has {part!r} in its name")
+        raise UnfitError(f"no {what} output: no layer has {part!r} in its name")
     return found[-1]
 
 

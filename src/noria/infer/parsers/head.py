@@ -39,14 +39,22 @@ class LayerLike(Protocol):
     """Anything with the name, dtype and per-item shape of an output."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Its name."""
+        ...
+
     @property
-    def dtype(self) -> np.dtype[Any]: ...
+    def dtype(self) -> np.dtype[Any]:
+        """Type of its values."""
+        ...
+
     @property
-    def shape(self) -> Shape: ...
+    def shape(self) -> Shape:
+        """Axes of one item; None where a length is not known."""
+        ...
 
 
-class Unfit(Exception):
+class UnfitError(Exception):
     """The outputs cannot be decoded by this head; the catalogue makes a ParserError of it."""
 
     def __init__(self, found: str, expected: str | None = None, fix: str | None = None) -> None:
@@ -208,7 +216,7 @@ class AnyHead:
         """The arrangement that the outputs have, their layers, and how many classes they hold.
 
         Raises:
-            Unfit: there is none, or none with as many classes as `strict_classes` demands.
+            UnfitError: there is none, or none with as many classes as `strict_classes` demands.
         """
         other: list[int] = []
         for layout in self.layouts:
@@ -223,12 +231,12 @@ class AnyHead:
         if other:
             # Where two orientations fit, the one with fewer classes is the plausible one.
             n = min(other)
-            raise Unfit(
+            raise UnfitError(
                 f"num-detected-classes={params.num_classes}, but the outputs hold {n} classes",
                 expected=f"num-detected-classes={n}",
                 fix=f"set num-detected-classes={n}; hide classes with filter-out-class-ids",
             )
-        raise Unfit("the network's outputs do not fit this head")
+        raise UnfitError("the network's outputs do not fit this head")
 
     @property
     def needs(self) -> str:
