@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import noria
 from noria._core.errors import CustomLibraryError
@@ -18,7 +18,9 @@ from noria.plugins.loading import (
     loaded_files,
     note_loaded,
 )
-from noria.plugins.registry import PluginRegistry
+
+if TYPE_CHECKING:
+    from noria.plugins.registry import PluginRegistry
 
 TWINS: dict[str, Path] = {}
 """Name of a compiled library, without its folder -> file of plugins that stands for it."""

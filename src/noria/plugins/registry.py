@@ -15,6 +15,7 @@ from noria._core.errors import CustomLibraryError
 from noria._core.notices import Notice
 from noria._core.text import quoted
 from noria.plugins.creators import IPluginCreator, IPluginCreatorInterface
+from noria.plugins.library import open_plugin_file
 from noria.plugins.loading import file_being_loaded, loading
 
 Key = tuple[str, str, str]
@@ -175,8 +176,6 @@ class PluginRegistry:
             CustomLibraryError: there is no such file, it fails to load, or it cannot be loaded
                 here.
         """
-        from noria.plugins.library import open_plugin_file
-
         path = Path(plugin_path).absolute()
         before = {id(c) for c in self.all_creators}
         with loading(path):
