@@ -77,3 +77,10 @@ def test_files_of_the_checkout_that_pages_name_exist() -> None:
 
 def is_missing(name: str) -> bool:
     return "NAME" not in name and not (ROOT / name).exists()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_prose_names_the_actor(page: Path) -> None:
+    riddles = re.compile(r"\b(told|nobody|somebody|anybody)\b", re.I)
+    found = [f"{n}: {x}" for n, x in outside_code(page.read_text()) if riddles.search(x)]
+    assert found == []
