@@ -81,7 +81,7 @@ DOUBLES = {
 }
 
 # Rooms in which every summary line keeps the rule; the others have such lines still.
-CLEAN = {"__init__", "__main__"}
+CLEAN = {"__init__", "__main__", "_core", "binary", "config"}
 VAGUE = re.compile(r"\b(what|whose|told|said|says|tells|nobody|somebody|anybody)\b", re.IGNORECASE)
 
 

@@ -1,6 +1,6 @@
-"""deepstream-app configs, INI and YAML: what of them a pipeline of Noria does.
+"""Read deepstream-app configs, INI and YAML, as pipelines.
 
-Values mean what they mean there; what is not applied is told once, with its reason.
+Values mean the same as there; keys that are not applied are reported once, with the reason.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CODECS = {1: "H.264", 2: "H.265", 3: "MPEG-4"}
 
 
 def parse_app(data: bytes, path: Path) -> tuple[Parts, Document]:
-    """Read a deepstream-app config; what is refused is in the document's problems."""
+    """Read a deepstream-app config; refusals are in the document's problems."""
     form = read_yaml if path.name.endswith((".yml", ".yaml")) else read_keyfile
     document = form(data, path)
     parts = Parts()
@@ -234,7 +234,7 @@ class _App:
 
     def _tracker_config(self, text: str, found: Found) -> Path | None:
         from noria.config.paths import resolve
-        from noria.config.values import BadValue
+        from noria.config.values import BadValueError
 
         names = [name for name in text.split(";") if name.strip()]
         line = found.line("ll-config-file")
@@ -242,7 +242,7 @@ class _App:
             self.document.remark(line, f"only the first of {len(names)} tracker files is used")
         try:
             return resolve(names[0], self.document.path) if names else None
-        except BadValue as bad:
+        except BadValueError as bad:
             self.document.refuse(line, f"ll-config-file is not {bad.noun}.", bad.expected)
             return None
 

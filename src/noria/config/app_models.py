@@ -59,7 +59,7 @@ def read_model(document: Document, found: Found, group: Group, *, primary: bool)
 
 
 def order_models(models: list[Item], document: Document) -> list[Item]:
-    """Each model behind the one whose objects it works on, otherwise as in the file.
+    """Place each model behind the one that finds its objects, otherwise as in the file.
 
     The original runs secondaries as a tree; one behind the other gives the same objects.
     """

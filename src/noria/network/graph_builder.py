@@ -94,7 +94,7 @@ class GraphBuilder:
     def error(
         self, found: str, *, expected: str | None = None, fix: str | Sequence[str] | None = None
     ) -> ModelError:
-        """An error about what is being built."""
+        """Return an error about the layer in the making."""
         return ModelError(found, where=self.where, expected=expected, fix=fix)
 
     def input(self, name: str, shape: Shape) -> Blob:
@@ -226,7 +226,7 @@ class GraphBuilder:
         return self.filled(lengths, value, blob.shape)
 
     def for_each_picture(self, blob: Blob, like: Blob) -> Blob:
-        """What is one item long, repeated along the batch of `like`."""
+        """Repeat a tensor of one item along the batch of `like`."""
         lengths = self.node("Shape", [like], (like.rank,), dtype=np.int64)
         batch = self.slice(lengths, 0, 0, 1)
         rest = self.constant([1] * (blob.rank - 1), np.int64)
@@ -243,7 +243,7 @@ class GraphBuilder:
         self._outputs.append(blob.value)
 
     def finish(self) -> ir.Model:
-        """The model: what the outputs do not need is left out."""
+        """Return the model, without the nodes that no output needs."""
         from noria.network.ir import ir
 
         constants: dict[int, ir.Value] = {}

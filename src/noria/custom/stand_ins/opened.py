@@ -34,6 +34,7 @@ def take_place(demands: Iterable[Demand], where: str) -> list[str]:
     """Load, or extend, the stand-ins that a library needs; they stay as long as the process.
 
     Args:
+        demands: the needs of each stand-in.
         where: the library, for errors.
 
     Returns:

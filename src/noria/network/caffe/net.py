@@ -1,4 +1,4 @@
-"""A Caffe network as its text says it: inputs and layers, the old forms made like the new."""
+"""A Caffe network: inputs and layers of its text, the old forms made like the new."""
 
 from __future__ import annotations
 

@@ -28,6 +28,7 @@ class Section:
 
     @property
     def where(self) -> str:
+        """File, line and layer, for errors."""
         name = f"layer {self.index} " if self.index >= 0 else ""
         return f"{self.path}:{self.line}, {name}[{self.kind}]"
 
