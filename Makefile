@@ -51,7 +51,7 @@ test-all: build $(VENV)/.dev  ## the whole test suite, as every night: slow test
 SANITIZED := tests/custom/test_cpp_library.py tests/custom/test_cpp_instances.py tests/custom/test_cpp_items.py \
              tests/custom/test_box_layout.py tests/custom/test_stand_ins.py tests/custom/host/test_twins.py \
              tests/custom/host/test_factories.py::test_a_caffe_factory_of_old_plugins \
-             tests/custom/host/test_builders.py::test_the_functions_engine_is_not_built_again tests/custom/test_quick_calls.py
+             tests/custom/host/test_builders.py::test_the_functions_engine_is_not_built_again tests/custom/test_calls.py
 sanitize: build $(VENV)/.dev  ## custom libraries under AddressSanitizer, UBSan and LeakSanitizer
 	PATH="$(abspath $(BIN)):$$PATH" scripts/sanitize.sh $(abspath $(BIN))/python \
 	"$$(scripts/python_headers.sh $(PYTHON) $(abspath $(VENV))/headers)" \
@@ -66,7 +66,7 @@ types: build $(VENV)/.dev     ## mypy, strict
 	$(BIN)/mypy
 
 stubs: build $(VENV)/.dev     ## types of the native core, after a change of its functions
-	$(BIN)/python -m nanobind.stubgen -q -p native/stubs.pat -m noria._native -o src/noria/_native.pyi
+	$(BIN)/python -m nanobind.stubgen -q -m noria._native -o src/noria/_native.pyi
 	$(BIN)/python scripts/native_api.py src/noria/_native.pyi src/noria/_native_api.py
 	@$(MAKE) --no-print-directory build
 

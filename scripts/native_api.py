@@ -13,7 +13,7 @@ def main() -> None:
     digest = hashlib.sha256(stub.read_bytes()).hexdigest()[:12]
     target.write_text(
         '"""What functions of the native core this Python code is written for: `make stubs`."""\n'
-        f'\n__all__ = ["NATIVE_API"]\n\nNATIVE_API = "{digest}"\n'
+        f'\nNATIVE_API = "{digest}"\n'
     )
 
 

@@ -4,8 +4,6 @@
 
 #include <memory>
 
-#include "unlocked.h"
-
 // Keeps an array's memory where it is for as long as this lives.
 class ArrayView {
 public:
@@ -18,14 +16,6 @@ public:
     // a Python error if it is none.
     bool open(nanobind::handle array, int flags) {
         return PyObject_GetBuffer(array.ptr(), &buffer_, PyBUF_C_CONTIGUOUS | flags) == 0;
-    }
-
-    // The same for `data` of a noria.Layer. That may be code, which changes what the layer is in.
-    bool open_layer(nanobind::object layer, int flags) {
-        static PyObject *const name = PyUnicode_InternFromString("data");
-        const nanobind::object array = nanobind::steal(
-            or_stay([&] { return PyObject_GetAttr(layer.ptr(), name); }));
-        return array.is_valid() && open(array, flags);
     }
 
     const Py_buffer *operator->() const { return &buffer_; }

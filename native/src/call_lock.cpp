@@ -38,7 +38,6 @@ void CallLock::renew_in_child() {
         owner_ = 0;
         depth_ = 0;
         inside = false;
-        ++entries_;
     }
     forks_ = forks;
 }
@@ -71,27 +70,12 @@ void CallLock::enter() {
         }
         take();
     }
-    ++entries_;
 }
 
 void CallLock::leave() {
     if (!depth_ || owner_ != PyThread_get_thread_ident())
         throw std::runtime_error("this thread has not entered the lock");
     if (--depth_ == 0) let_go();
-}
-
-CallLock::Call::Call(CallLock &lock)
-    : lock_(lock) {
-    lock_.renew_in_child();
-    has_it_ = PyThread_acquire_lock(lock.lock_, NOWAIT_LOCK);
-    if (!has_it_) return;
-    lock_.take();
-    lock_.inside = true;
-}
-
-CallLock::Call::~Call() {
-    if (!has_it_) return;
-    lock_.let_go();
 }
 
 void bind_call_lock(nb::module_ &m) {

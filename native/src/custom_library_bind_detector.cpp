@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "custom_library_boxes.h"
-#include "custom_library_detector_calls.h"
+#include "custom_library_detector.h"
 #include "custom_library_tensors.h"
 #include "unlocked.h"
 
@@ -26,22 +26,13 @@ using Bytes = nb::ndarray<nb::numpy, uint8_t, nb::ndim<1>>;
 
 void free_storage(void *storage) noexcept { ::operator delete(storage); }
 
-// (bytes of the boxes, bytes of their storage), or None if the function returned false.
-nb::object raw_boxes(DetectorResult &result) {
-    if (result.error) std::rethrow_exception(result.error);
-    if (!result.usable) return nb::none();
-    const size_t size = result.boxes.size(), capacity = result.boxes.capacity();
-    void *storage = result.boxes.release();
+// (bytes of the boxes, bytes of their storage)
+nb::tuple raw_boxes(ByteVector &boxes) {
+    const size_t size = boxes.size(), capacity = boxes.capacity();
+    void *storage = boxes.release();
     nb::capsule owner(storage ? storage : ::operator new(1), free_storage);
     Bytes bytes(owner.data(), {size}, owner);
     return nb::make_tuple(bytes, capacity);
-}
-
-nb::object call_detector(DetectorParser &parser, const nb::list &tensors,
-                         const std::vector<int> &data_types, unsigned int width,
-                         unsigned int height, unsigned int channels) {
-    BoundTensors bound(parser, tensors, data_types);
-    return raw_boxes(*detector_result(parser, {width, height, channels}));
 }
 
 // `count` records of `words` 32-bit words each -> ((N, 4) boxes, scores, class ids, angles or None,
@@ -56,26 +47,26 @@ nb::tuple decode_boxes(const Bytes &bytes, size_t words, bool with_angles) {
     return decode_records(bytes.data(), bytes.shape(0) / (4 * words), words, with_angles);
 }
 
-// The same in one go: False if the layers cannot be passed as they are, what decode_boxes gives if
-// there is nothing to say of the boxes, else what call() gives. `kept`: of the result that is kept. `words`: 32-bit words of a box, 0
-// while they are not known: then only that there are no boxes is clear.
-nb::object parse_detector(DetectorParser &parser, const nb::dict &layers, unsigned int width,
-                          unsigned int height, unsigned int channels, size_t words,
-                          bool with_angles, size_t most, bool kept) {
-    std::unique_ptr<DetectorResult> result;
-    if (kept) result = parser.take_kept();
-    if (!result) {
-        BoundTensors bound(parser, layers);
-        if (!bound.complete()) return nb::bool_(false);
-        result = detector_result(parser, {width, height, channels});
+// None if the function returned false; what decode_boxes gives, if the boxes are sound and no more than
+// `most`; else what raw_boxes gives. `words`: 32-bit words of a box; 0: not known yet, boxes stay raw.
+nb::object call_detector(DetectorParser &parser, const nb::list &tensors,
+                         const std::vector<int> &data_types, unsigned int width,
+                         unsigned int height, unsigned int channels, size_t words,
+                         bool with_angles, size_t most) {
+    BoundTensors bound(parser, tensors, data_types);
+    ByteVector boxes;
+    bool usable;
+    {
+        Unlocked unlocked;
+        usable = parser.call(NvDsInferNetworkInfo{width, height, channels}, boxes);
     }
-    const size_t bytes = result->boxes.size();
-    const size_t count = words ? bytes / (4 * words) : 0;
-    if (result->usable && !result->error && bytes == 4 * words * count && count <= most) {
-        nb::tuple found = decode_records(result->boxes.begin, count, words, with_angles);
+    if (!usable) return nb::none();
+    const size_t bytes = boxes.size(), count = words ? bytes / (4 * words) : 0;
+    if (bytes == 4 * words * count && count <= most) {
+        nb::tuple found = decode_records(boxes.begin, count, words, with_angles);
         if (nb::cast<bool>(found[4])) return found;
     }
-    return raw_boxes(*result);
+    return raw_boxes(boxes);
 }
 
 // How many masks could not be taken over, and how large they are. Sizes in pixels.
@@ -144,31 +135,10 @@ void bind_custom_library_detector(nb::module_ &m) {
         .def(nb::init<std::shared_ptr<SharedObject>, const std::string &>(), "library"_a, "name"_a)
         .def("set_params", &DetectorParser::set_params, "num_classes"_a, "pre"_a, "post"_a)
         .def("call", &call_detector, "tensors"_a, "data_types"_a, "width"_a, "height"_a,
-             "channels"_a,
-             "(uint8 array of the boxes, capacity in bytes), or None if the function said false.")
-        .def("parse", &parse_detector, "layers"_a, "width"_a, "height"_a, "channels"_a, "words"_a,
-             "with_angles"_a, "most"_a, "kept"_a = false,
-             "What decode_boxes gives, if the boxes are sound and no more than `most`; else what "
-             "call() gives; or False if the layers (a dict) cannot be passed as they are. `kept`: of "
-             "the result that DetectorCalls kept.");
-
-    nb::class_<DetectorCalls, QuickCalls>(
-        m, "DetectorCalls",
-        "Detections of calls of a detector parser like its last one: if the lock was not entered "
-        "since, and the boxes are sound and no more than `most`. Else further(layers, network, params) is "
-        "called, or finish(layers, network, params) for a result that is kept.")
-        .def(nb::init<DetectorParser &, CallLock &>(), "parser"_a, "lock"_a, nb::keep_alive<1, 2>(),
-             nb::keep_alive<1, 3>())
-        .def(
-            "learn",
-            [](DetectorCalls &calls, nb::object network, nb::object params, const nb::dict &layers,
-               unsigned int width, unsigned int height, unsigned int channels, size_t words,
-               bool with_angles, size_t most) {
-                calls.learn(std::move(network), std::move(params), layers,
-                            {width, height, channels}, words, with_angles, most);
-            },
-            "network"_a, "params"_a, "layers"_a, "width"_a, "height"_a, "channels"_a, "words"_a,
-            "with_angles"_a, "most"_a, "What calls with these are given; the lock is held.");
+             "channels"_a, "words"_a, "with_angles"_a, "most"_a,
+             "What decode_boxes gives, if the boxes are sound and no more than `most`; else (uint8 "
+             "array of the boxes, capacity in bytes); None if the function said false. `words`: "
+             "32-bit words of a box, 0 if they are not known.");
 
     nb::class_<InstanceParser, CustomFunction>(m, "InstanceParser",
                                                "An instance parser of a custom library.")

@@ -18,7 +18,6 @@ public:
     nanobind::object scores() const;  // (N,) float32
     nanobind::object ids() const;     // (N,) int32
     nanobind::object angles() const;  // (N,) float32, or None
-    nanobind::object detections() const;  // as `noria.Detections.unchecked` makes them
 
 private:
     nanobind::object array(void *data, int dims, int type) const;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <memory>
 
 #include "custom_library_function.h"
@@ -47,13 +46,6 @@ bool sound_boxes(const BoxArrays &arrays, size_t count);
 // top, width, height, score, and with 28 bytes an angle. Whether they are sound.
 bool take_boxes(const void *records, size_t count, size_t stride, const BoxArrays &to);
 
-// What one call of a detector parser came to.
-struct DetectorResult {
-    bool usable = false;  // what the function returned
-    ByteVector boxes;
-    std::exception_ptr error;
-};
-
 class DetectorParser : public CustomFunction {
 public:
     DetectorParser(std::shared_ptr<SharedObject> library, const std::string &name);
@@ -65,14 +57,8 @@ public:
     // Returns the function's result; `objects` holds what it left.
     bool call(const NvDsInferNetworkInfo &network, ByteVector &objects);
 
-    // A result that was got elsewhere, for the call from Python that asks for it.
-    void keep(std::unique_ptr<DetectorResult> result) { kept_ = std::move(result); }
-    bool has_kept() const { return kept_ != nullptr; }
-    std::unique_ptr<DetectorResult> take_kept() { return std::move(kept_); }
-
 private:
     NvDsInferParseDetectionParams params_;
-    std::unique_ptr<DetectorResult> kept_;
 };
 
 // What an instance parser left: records of one size in every generation, each of which may own a

@@ -37,8 +37,6 @@ public:
                     bool inputs);
     NvDsInferLayerInfo &layer(size_t index) { return layers_[index]; }
     size_t layer_count() const { return layers_.size(); }
-    // All of them, as bound for the last call; another call may be given the same.
-    std::vector<NvDsInferLayerInfo> &layers() { return layers_; }
 
     // Throws CustomCodeError in place of the exception that is being handled.
     [[noreturn]] static void translate_current_exception();

@@ -29,10 +29,6 @@ int data_type_of(const Py_buffer &buffer) {
     }
 }
 
-bool is_aligned(const Py_buffer &buffer) {
-    return reinterpret_cast<uintptr_t>(buffer.buf) % static_cast<uintptr_t>(buffer.itemsize) == 0;
-}
-
 void bind_layer(NvDsInferLayerInfo &layer, const Py_buffer &buffer, int data_type) {
     NvDsInferDims &dims = layer.inferDims;
     dims = NvDsInferDims{};
@@ -61,23 +57,4 @@ BoundTensors::BoundTensors(CustomFunction &function, const nb::list &tensors,
             throw std::invalid_argument("an array is not what it says");
         bind_layer(function.layer(i), *held_[i], data_types[i]);
     }
-    complete_ = true;
-}
-
-BoundTensors::BoundTensors(CustomFunction &function, const nb::dict &layers)
-    : held_(new ArrayView[function.layer_count()]) {
-    if (layers.size() != function.layer_count()) return;
-    size_t i = 0;
-    for (const auto &[name, layer] : layers) {
-        if (i == function.layer_count()) return;
-        ArrayView &view = held_[i];
-        if (!view.open_layer(nb::borrow(layer), as_tensor)) {
-            PyErr_Clear();
-            return;
-        }
-        const int data_type = data_type_of(*view);
-        if (data_type == no_type || view->ndim > NVDSINFER_MAX_DIMS || !is_aligned(*view)) return;
-        bind_layer(function.layer(i++), *view, data_type);
-    }
-    complete_ = i == function.layer_count();
 }

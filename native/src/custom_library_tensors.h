@@ -15,14 +15,8 @@ public:
     BoundTensors(CustomFunction &function, const nanobind::list &tensors,
                  const std::vector<int> &data_types);
 
-    // The `data` of each Layer of a dict; not `complete()` if one of them cannot be passed as it is.
-    BoundTensors(CustomFunction &function, const nanobind::dict &layers);
-
-    bool complete() const { return complete_; }
-
 private:
     ArrayViews held_;
-    bool complete_ = false;
 };
 
 // Binders of the parts, called by bind_custom_library.

@@ -2,7 +2,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <sys/mman.h>
@@ -13,16 +12,15 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <tuple>
 #include <utility>
 
 #include "array_view.h"
 #include "crash_note.h"
-#include "guard_ask.h"
-#include "guard_calls.h"
+#include "custom_library_boxes.h"
 #include "guard_channel.h"
 #include "guard_crash.h"
 #include "guard_memory.h"
+#include "guard_request.h"
 #include "guard_sandbox.h"
 #include "module.h"
 #include "unlocked.h"
@@ -31,8 +29,6 @@ namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace {
-
-using Shown = std::tuple<uintptr_t, uintptr_t, std::string, int, uint64_t>;
 
 const char *ask(GuardChannel &channel, const nb::list &arrays, const std::vector<uintptr_t> &to,
                 const std::vector<size_t> &sizes, double timeout_s, int worker, int process,
@@ -45,7 +41,17 @@ const char *ask(GuardChannel &channel, const nb::list &arrays, const std::vector
             throw std::invalid_argument("an array has another size than before");
         request.add(*views[i], to.at(i), slots);
     }
-    return request.ask({channel, worker, process}, timeout_s);
+    return request.ask(channel, worker, process, timeout_s);
+}
+
+// Copies of a worker's boxes: (boxes, scores, class ids, angles or None, whether they are sound, bytes
+// that they take); None if `size` bytes have no room for as many.
+nb::object copied_boxes(uintptr_t address, size_t size, size_t count, bool with_angles) {
+    if (count > size / 24 || BoxBlock(nullptr, count, with_angles).bytes > size) return nb::none();
+    const NumpyBoxes found(count, with_angles);
+    std::memcpy(found.start(), reinterpret_cast<const void *>(address), found.bytes());
+    return nb::make_tuple(found.boxes(), found.scores(), found.ids(), found.angles(),
+                          sound_boxes(found.arrays(), count), found.bytes());
 }
 
 void protect(uintptr_t address, size_t bytes, bool readable, bool writable) {
@@ -62,7 +68,7 @@ void bind_guard(nb::module_ &m) {
         .def("ask", &ask, "arrays"_a, "to"_a, "sizes"_a, "timeout_s"_a, "worker"_a, "process"_a,
              "slots"_a = nb::none(),
              "Copy arrays of so many bytes to addresses, but those that are in slots, post a request "
-             "and wait: 'given', 'died', 'late', 'nonsense' or 'closed'.")
+             "and wait: 'answered', 'died', 'late', 'nonsense' or 'closed'.")
         .def_ro("busy", &GuardChannel::busy, "A request is under way, or its answer is not read.")
         .def("__enter__", [](GuardChannel &channel) { channel.busy = true; })
         .def(
@@ -70,70 +76,10 @@ void bind_guard(nb::module_ &m) {
             [](GuardChannel &channel, nb::handle, nb::handle, nb::handle) { channel.busy = false; },
             "kind"_a.none(), "error"_a.none(), "trace"_a.none())
         .def_rw("closed", &GuardChannel::closed, "The worker was ended: no answer is waited for.")
-        .def("wait", &guard_wait, "timeout_s"_a, "process"_a)
-        .def("take_answered", &GuardChannel::take_answered,
-             "Calls that were answered without Python since this was asked last.")
         .def("next", &GuardChannel::next, nb::call_guard<Unlocked>())
         .def("leave_if_forked", &GuardChannel::leave_if_forked,
              "End this process if it is a copy of the worker: what it shares is the worker's.")
         .def("answer", &GuardChannel::answer);
-
-    nb::class_<GuardAsk, QuickCalls>(
-        m, "GuardAsk",
-        "Detections of calls of a detector parser in the worker: if the lock was not entered since, "
-        "and the worker says nothing but boxes, sound ones. Else further(layers, network, params) "
-        "is called, or after a request finish(layers, network, params, how it ended), or "
-        "break_off().")
-        .def(nb::init<CallLock &>(), "lock"_a, nb::keep_alive<1, 2>())
-        .def(
-            "learn",
-            [](GuardAsk &self, nb::object network, nb::object params, const nb::dict &layers,
-               const std::vector<size_t> &offsets, const std::vector<size_t> &sizes,
-               GuardChannel &channel, int worker, int process, const GuardSlots &slots,
-               double timeout_s, uintptr_t inputs, uintptr_t outputs, size_t outputs_size,
-               size_t most, uint64_t calls, nb::object owner) {
-                const GuardPrepared prepared{{channel, worker, process}, &slots, timeout_s, inputs,
-                                             outputs, outputs_size, most, calls};
-                self.learn(std::move(network), std::move(params), layers, offsets, sizes, prepared,
-                           nb::make_tuple(nb::find(channel), nb::find(slots), owner));
-            },
-            "network"_a, "params"_a, "layers"_a, "offsets"_a, "sizes"_a, "channel"_a, "worker"_a,
-            "process"_a, "slots"_a, "timeout_s"_a, "inputs"_a, "outputs"_a, "outputs_size"_a,
-            "most"_a, "calls"_a, "owner"_a,
-            "The worker has been prepared for calls with these; the lock is held. `offsets`: of the "
-            "input region, where tensors are copied to that are in no slot; `sizes`: their bytes. "
-            "`calls`: as many are done, then Python is asked. `owner`: of the memory.");
-
-    nb::class_<GuardCalls>(m, "GuardCalls", "Calls of a detector parser without Python.")
-        .def(
-            "__init__",
-            [](GuardCalls *self, DetectorParser &parser, unsigned int width, unsigned int height,
-               unsigned int channels, std::string function, size_t most_boxes) {
-                new (self) GuardCalls(parser, {width, height, channels}, std::move(function),
-                                      most_boxes);
-            },
-            "parser"_a, "width"_a, "height"_a, "channels"_a, "function"_a, "most_boxes"_a,
-            nb::keep_alive<1, 2>())
-        .def(
-            "learn",
-            [](GuardCalls &calls, const GuardChannel &channel, const std::vector<Shown> &shown) {
-                std::vector<GuardRegion> regions;
-                for (const auto &[start, end, name, file, offset] : shown)
-                    regions.push_back({start, end, name, file, offset});
-                calls.learn(channel, std::move(regions));
-            },
-            "channel"_a, "regions"_a,
-            "Calls whose tensors are where those of the last one were may be done natively. "
-            "`regions`: start, end, name, file or -1 and offset of each tensor.")
-        .def(
-            "serve",
-            [](GuardCalls &calls, GuardChannel &channel, size_t words, bool with_angles,
-               uintptr_t out, size_t size) {
-                return calls.serve(channel, words, with_angles, reinterpret_cast<char *>(out), size);
-            },
-            "channel"_a, "words"_a, "with_angles"_a, "out"_a, "size"_a,
-            nb::call_guard<Unlocked>(),
-            "Answer calls until a request is for Python (True), or nobody is there (False).");
 
     nb::class_<GuardMapping>(m, "GuardMapping", "Whole pages of a file in shared memory.")
         .def(nb::init<int, uint64_t, size_t, bool>(), "file"_a, "offset"_a, "bytes"_a,
@@ -167,7 +113,7 @@ void bind_guard(nb::module_ &m) {
     m.attr("GUARD_MAX_PLACES") = guard_max_places;
     m.attr("GUARD_PLACES_AT") = guard_places_at;
 
-    m.def("guard_boxes", &guard_boxes, "address"_a, "size"_a, "count"_a, "with_angles"_a,
+    m.def("guard_boxes", &copied_boxes, "address"_a, "size"_a, "count"_a, "with_angles"_a,
           "Copies of a worker's boxes: ((N, 4) boxes, scores, class ids, angles or None, whether all "
           "is finite and in range, bytes that they take); None if there are not as many bytes.");
 

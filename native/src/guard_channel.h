@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 // The start of the shared control page. What a request is about stands behind it, from byte 64 on.
@@ -66,9 +65,6 @@ public:
 
     // The application: copy tensors, say where the others are, then post a request.
     void post(const std::vector<GuardCopy> &copies, const std::vector<uint64_t> &places);
-    // The application: calls that were answered without Python since this was asked last.
-    uint64_t take_answered() { return std::exchange(answered_, 0); }
-    void count_answered() { ++answered_; }
     // The application: wait for its answer. `process` is a pidfd. After `interrupted` wait again.
     GuardAnswer wait(GuardClock::time_point end, int process);
 
@@ -105,7 +101,6 @@ private:
     GuardControl *control_ = nullptr;
     int link_;
     int owner_;             // process id
-    uint64_t answered_ = 0;
     uint32_t served_ = 0;   // worker: number of the last request taken
     cpu_set_t cores_;       // that this process may use
     GuardClock::time_point taken_, posted_;

@@ -9,7 +9,6 @@ NB_MODULE(_native, m) {
     bind_cluster(m);
     bind_decode(m);
     bind_call_lock(m);
-    bind_quick_call(m);
     bind_custom_library(m);
     bind_stand_in(m);
     bind_draw_blend(m);

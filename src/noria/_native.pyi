@@ -3,7 +3,7 @@ Native kernels of noria. Python checks arguments; this module assumes valid inpu
 """
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy
 from numpy.typing import NDArray
@@ -68,19 +68,6 @@ class CallLock:
     @inside.setter
     def inside(self, arg: bool, /) -> None: ...
 
-class QuickCalls:
-    """Calls that may be done natively."""
-
-class QuickCaller:
-    """
-    Called without Python where `set_quick` gave what can, else by `further`.
-    """
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
-
-    def set_quick(self, calls: QuickCalls, /) -> None:
-        """Give the QuickCalls that does calls natively."""
-
 class CustomCodeError(Exception):
     pass
 
@@ -119,25 +106,10 @@ class DetectorParser(CustomFunction):
 
     def set_params(self, num_classes: int, pre: Sequence[float], post: Sequence[float]) -> None: ...
 
-    def call(self, tensors: list, data_types: Sequence[int], width: int, height: int, channels: int) -> object:
+    def call(self, tensors: list, data_types: Sequence[int], width: int, height: int, channels: int, words: int, with_angles: bool, most: int) -> object:
         """
-        (uint8 array of the boxes, capacity in bytes), or None if the function said false.
+        What decode_boxes gives, if the boxes are sound and no more than `most`; else (uint8 array of the boxes, capacity in bytes); None if the function said false. `words`: 32-bit words of a box, 0 if they are not known.
         """
-
-    def parse(self, layers: dict, width: int, height: int, channels: int, words: int, with_angles: bool, most: int, kept: bool = False) -> object:
-        """
-        What decode_boxes gives, if the boxes are sound and no more than `most`; else what call() gives; or False if the layers (a dict) cannot be passed as they are. `kept`: of the result that DetectorCalls kept.
-        """
-
-class DetectorCalls(QuickCalls):
-    """
-    Detections of calls of a detector parser like its last one: if the lock was not entered since, and the boxes are sound and no more than `most`. Else further(layers, network, params) is called, or finish(layers, network, params) for a result that is kept.
-    """
-
-    def __init__(self, parser: DetectorParser, lock: CallLock) -> None: ...
-
-    def learn(self, network: object, params: object, layers: dict, width: int, height: int, channels: int, words: int, with_angles: bool, most: int) -> None:
-        """What calls with these are given; the lock is held."""
 
 class InstanceParser(CustomFunction):
     """An instance parser of a custom library."""
@@ -209,7 +181,7 @@ class GuardChannel:
 
     def ask(self, arrays: list, to: Sequence[int], sizes: Sequence[int], timeout_s: float, worker: int, process: int, slots: GuardSlots | None = None) -> str:
         """
-        Copy arrays of so many bytes to addresses, but those that are in slots, post a request and wait: 'given', 'died', 'late', 'nonsense' or 'closed'.
+        Copy arrays of so many bytes to addresses, but those that are in slots, post a request and wait: 'answered', 'died', 'late', 'nonsense' or 'closed'.
         """
 
     @property
@@ -227,11 +199,6 @@ class GuardChannel:
     @closed.setter
     def closed(self, arg: bool, /) -> None: ...
 
-    def wait(self, timeout_s: float, process: int) -> str: ...
-
-    def take_answered(self) -> int:
-        """Calls that were answered without Python since this was asked last."""
-
     def next(self) -> bool: ...
 
     def leave_if_forked(self) -> None:
@@ -240,33 +207,6 @@ class GuardChannel:
         """
 
     def answer(self) -> bool: ...
-
-class GuardAsk(QuickCalls):
-    """
-    Detections of calls of a detector parser in the worker: if the lock was not entered since, and the worker says nothing but boxes, sound ones. Else further(layers, network, params) is called, or after a request finish(layers, network, params, how it ended), or break_off().
-    """
-
-    def __init__(self, lock: CallLock) -> None: ...
-
-    def learn(self, network: object, params: object, layers: dict, offsets: Sequence[int], sizes: Sequence[int], channel: GuardChannel, worker: int, process: int, slots: GuardSlots, timeout_s: float, inputs: int, outputs: int, outputs_size: int, most: int, calls: int, owner: object) -> None:
-        """
-        The worker has been prepared for calls with these; the lock is held. `offsets`: of the input region, where tensors are copied to that are in no slot; `sizes`: their bytes. `calls`: as many are done, then Python is asked. `owner`: of the memory.
-        """
-
-class GuardCalls:
-    """Calls of a detector parser without Python."""
-
-    def __init__(self, parser: DetectorParser, width: int, height: int, channels: int, function: str, most_boxes: int) -> None: ...
-
-    def learn(self, channel: GuardChannel, regions: Sequence[tuple[int, int, str, int, int]]) -> None:
-        """
-        Calls whose tensors are where those of the last one were may be done natively. `regions`: start, end, name, file or -1 and offset of each tensor.
-        """
-
-    def serve(self, channel: GuardChannel, words: int, with_angles: bool, out: int, size: int) -> bool:
-        """
-        Answer calls until a request is for Python (True), or nobody is there (False).
-        """
 
 class GuardMapping:
     """Whole pages of a file in shared memory."""

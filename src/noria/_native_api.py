@@ -1,5 +1,3 @@
 """What functions of the native core this Python code is written for: `make stubs`."""
 
-__all__ = ["NATIVE_API"]
-
-NATIVE_API = "68e5e6a8ff94"
+NATIVE_API = "b9c24a9efe5a"

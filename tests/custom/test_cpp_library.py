@@ -357,7 +357,7 @@ class _Changing:
         return array
 
 
-@pytest.mark.parametrize(("change", "left"), [("grows", 2), ("shrinks", 1)])
+@pytest.mark.parametrize(("change", "left"), [("grows", 1), ("shrinks", 2)])
 def test_layers_that_change_while_they_are_looked_at(
     compile_parser: Compile,
     network: NetworkInfo,
@@ -371,4 +371,4 @@ def test_layers_that_change_while_they_are_looked_at(
     if change == "shrinks":
         layers["b"] = Layer("b", np.zeros(3, np.float32))
     found = parse(layers, network, params)
-    assert found.boxes[:, 2].tolist() == [left, left]  # the layers that it was given
+    assert found.boxes[:, 2].tolist() == [left, left]  # those that it had when the call began

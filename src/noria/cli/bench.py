@@ -117,7 +117,8 @@ def _plan(path: Path, batch: int | None, notices: list[Notice]) -> tuple[Any, Mo
     from noria.cli.show_model import is_model, read_model
     from noria.config import ModelConfig
     from noria.engine import BuildOptions, Plan, build
-    from noria.engine.tensorrt_files import is_tensorrt_file, plan_from_tensorrt
+    from noria.engine.tensorrt_files import is_tensorrt_file
+    from noria.engine.tensorrt_plan import plan_from_tensorrt
     from noria.model import load_or_build
 
     if path.suffix.lower() in _ENGINES:

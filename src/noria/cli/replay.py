@@ -56,8 +56,8 @@ def replay(folder: Path, library: Path | None, guard: bool, timeout: float | Non
     command. If it does not return in time, this command ends; in a debugger it does not.
     """
     from noria.cli.output import print_notices, printable
-    from noria.custom.guard.limit import debugged
     from noria.custom.guard.repro import load_case
+    from noria.custom.in_process import debugged
     from noria.diagnose.replay import repeat, title
 
     case, arrays, said = load_case(folder)

@@ -210,7 +210,7 @@ def execute(
     """
     from noria._core.notices import Notice, refuse_warnings
     from noria.cli.progress import RunProgress
-    from noria.custom.crash_note import crashes_are_noted
+    from noria.custom.in_process import crashes_are_noted
     from noria.pipeline.assembly import assemble, without_results
 
     said: list[Notice] = []

@@ -9,8 +9,9 @@ from noria._core.lazy import lazy
 if TYPE_CHECKING:
     from noria.custom.compile.toolchain import include_dir
     from noria.custom.inputs import INPUT_INITIALIZER, InputInitializer
-    from noria.custom.library import CustomLibrary, open_library
-    from noria.custom.model_parser import IModelParser
+    from noria.custom.library import open_library
+    from noria.custom.opening import CustomLibrary
+    from noria.custom.python_library import IModelParser
     from noria.custom.validate import MAX_OBJECTS, CheckedParser, checked
     from noria.custom.validate_maps import CheckedClassifier, CheckedSegmentation
 else:
@@ -18,8 +19,9 @@ else:
         __name__,
         {
             ".inputs": "INPUT_INITIALIZER InputInitializer",
-            ".library": "CustomLibrary open_library",
-            ".model_parser": "IModelParser",
+            ".library": "open_library",
+            ".opening": "CustomLibrary",
+            ".python_library": "IModelParser",
             ".compile.toolchain": "include_dir",
             ".validate": "MAX_OBJECTS CheckedParser checked",
             ".validate_maps": "CheckedClassifier CheckedSegmentation",

@@ -11,13 +11,13 @@ import numpy.typing as npt
 from noria import _native
 from noria._core.notices import Notice
 from noria.custom.box_layout import LayoutDecision
-from noria.custom.cpp_function import FAILURES, CppFunction, size_of
+from noria.custom.cpp_function import CppFunction, Tensors, size_of
 from noria.custom.validate import (
     MAX_MASK_PIXELS,
     MAX_MASKS_PIXELS,
     MAX_OBJECTS,
     NO_MASK,
-    CheckedParser,
+    DecodedBoxes,
     masks_too_large,
     too_many,
 )
@@ -25,16 +25,16 @@ from noria.meta import DetectionParams, Detections, Layer, NetworkInfo
 
 
 class _WithThresholds(CppFunction):
-    """A function that is given classes and thresholds; its vectors outlive the call."""
+    """A function that takes classes and thresholds; their vectors outlive the call."""
 
     def __init__(self, native: Any, where: str, decisions: list[Notice]) -> None:
         super().__init__(native, where)
         self._decisions = decisions
         self._params: DetectionParams | None = None
-        self._said_class = False
+        self._warned_of_class = False
 
     def set_params(self, params: DetectionParams) -> None:
-        """Hand over the thresholds if they are others than before."""
+        """Hand over the thresholds if they changed."""
         if params is not self._params:
             pre = params.per_class_threshold.tolist()
             post = params.per_class_post_threshold.tolist() or [0.0] * len(pre)
@@ -42,13 +42,15 @@ class _WithThresholds(CppFunction):
             self._params = params
 
     def without_wild_classes(self, detections: Detections) -> Detections:
-        """Without ids beyond the signed range: unsigned in C++, and no configuration has as many
-        classes. Source: custom-library spec 2.3.
+        """Drop boxes whose class id is beyond the signed range.
+
+        Ids are unsigned in C++, and no configuration has as many classes. Source: custom-library
+        spec 2.3.
         """
         ids = detections.class_ids
         keep = ids >= 0
-        if not self._said_class:
-            self._said_class = True
+        if not self._warned_of_class:
+            self._warned_of_class = True
             message = (
                 f"{len(ids) - int(np.count_nonzero(keep))} of {len(ids)} boxes of a frame had "
                 f"class ids above 2147483647, the first {int(ids[~keep][0]) & 0xFFFFFFFF}, and "
@@ -73,145 +75,72 @@ class CppBoxParser(_WithThresholds):
         super().__init__(native, where, decisions)
         self._layout = layout
         self._rotation = rotation
-        self.calls: Any = _native.DetectorCalls(native, self.lock)
 
-    def parse(
-        self,
-        layers: Mapping[str, Layer],
-        network: NetworkInfo,
-        params: DetectionParams,
-        *,
-        kept: bool = False,
-    ) -> tuple[Detections, bool]:
+    def __call__(
+        self, layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
+    ) -> DecodedBoxes:
         """Call the function on one frame.
-
-        Args:
-            kept: it was called already, by `DetectorCalls`, which kept the result.
-
-        Returns:
-            What it found, and whether all values are known to be finite.
 
         Raises:
             ParserReturnedFalse: it returned false.
-            ParserError: it threw, returned what cannot be boxes, or a layer cannot be passed to it.
+            ParserError: it threw, returned something that cannot be boxes, or a layer cannot be
+                passed to it.
         """
-        if type(layers) is not dict:
-            layers = dict(layers)
-        with self.lock:
-            if not kept:
-                self.enter()
-            try:
-                self.set_params(params)
-                self.set_layers(layers)
-                how = (*size_of(network), *self.box_words, MAX_OBJECTS)
-                found = self.native.parse(layers, *how, kept=kept)
-                if self.box_words[0]:
-                    self.calls.learn(network, params, layers, *how)
-            except FAILURES as error:
-                raise self.failed(error) from error
-            finally:
-                self.lock.inside = False
-        if found is False:
-            found = self._parse_converted(layers, network, params)
-        if found is None:
-            raise self.returned_false()
+        layout = self._layout
+        words = layout.current // 4 if layout.certain and layout.current else 0
+        rotation = self._rotation and words == 7
+
+        def call(tensors: Tensors, types: list[int]) -> Any:
+            self.set_params(params)
+            return self.native.call(tensors, types, *size_of(network), words, rotation, MAX_OBJECTS)
+
+        found: Any = self.invoke(layers, call)
         if len(found) == 2:
-            found = self._decoded(found, network, params)
+            data, capacity = found
+            found = self._decoded(data, capacity, words, network, params)
         boxes, scores, ids, angles, sound = found
         detections = Detections.unchecked(boxes, scores, ids, angles=angles)
-        if sound or int(ids.min()) >= 0:
-            return detections, sound
-        return self.without_wild_classes(detections), False
-
-    def _parse_converted(
-        self, layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
-    ) -> Any:
-        def call(tensors: list[npt.NDArray[Any]], types: list[int]) -> Any:
-            self.set_params(params)
-            return self.native.call(tensors, types, *size_of(network))
-
-        return self.invoke(layers, call)
+        if not sound and int(ids.min()) < 0:
+            detections = self.without_wild_classes(detections)
+        return DecodedBoxes(detections, sound)
 
     def _decoded(
-        self, left: tuple[npt.NDArray[np.uint8], int], network: NetworkInfo, params: DetectionParams
+        self,
+        data: npt.NDArray[np.uint8],
+        capacity: int,
+        words: int,
+        network: NetworkInfo,
+        params: DetectionParams,
     ) -> Any:
-        data, capacity = left
+        """Decode boxes whose layout is not certain, or that are too many or not sound."""
         if data.size > 28 * MAX_OBJECTS:
-            words = self.box_words[0]
             raise too_many(data.size // (4 * words or 28), self.where, exact=words > 0)
         layout = 28
         if data.size:
             layout = self._layout.of_frame(data, capacity, network, params, self.where)
         return _native.decode_boxes(data, layout // 4, self._rotation)
 
-    @property
-    def box_words(self) -> tuple[int, bool]:
-        """See `CheckedCppParser`."""
-        layout = self._layout
-        words = layout.current // 4 if layout.certain and layout.current else 0
-        return words, self._rotation and words == 7
-
-
-class CheckedCppParser(CheckedParser):
-    """`CheckedParser` of a C++ function, whose values were looked at while they were decoded."""
-
-    __slots__ = ("_cpp",)
-
-    def __init__(self, parser: CppBoxParser) -> None:
-        super().__init__(lambda *arguments: parser.parse(*arguments)[0], parser.where)
-        self._cpp = parser
-        self.set_quick(parser.calls)
-
-    def further(
-        self, layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
-    ) -> Detections:
-        """A call that is not like the last one."""
-        return self._checked(*self._cpp.parse(layers, network, params), params)
-
-    def finish(
-        self, layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
-    ) -> Detections:
-        """A call that was done natively, and whose result is not just sound boxes."""
-        return self._checked(*self._cpp.parse(layers, network, params, kept=True), params)
-
-    def _checked(self, detections: Detections, sound: bool, params: DetectionParams) -> Detections:
-        if sound and len(detections.scores) <= MAX_OBJECTS:
-            return detections
-        return self.check(detections, params)
-
-    @property
-    def native(self) -> Any:
-        """The `DetectorParser`, as the last call left it."""
-        return self._cpp.native
-
-    @property
-    def box_words(self) -> tuple[int, bool]:
-        """32-bit words of a box (0 while that is not certain), and whether the last is an angle."""
-        return self._cpp.box_words
-
 
 class CppInstanceParser(_WithThresholds):
-    """One instance parser of a C++ library; masks are copied, and the library's deleted at once."""
+    """One instance parser of a C++ library, its values not yet checked.
+
+    Masks are copied, and the library's deleted at once.
+    """
 
     check_macro = "CHECK_CUSTOM_INSTANCE_MASK_PARSE_FUNC_PROTOTYPE"
 
-    def parse(
+    def __call__(
         self, layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
-    ) -> tuple[Detections, bool, tuple[int, int]]:
+    ) -> DecodedBoxes:
         """Call the function on one frame.
-
-        Returns:
-            What it found, whether all boxes and scores are finite, and how many masks were left
-            out: those with values that are not, and those whose mask_size contradicts their width
-            and height.
 
         Raises:
             ParserReturnedFalse: it returned false.
-            ParserError: it threw, returned what cannot be objects, masks of absurd size, or a layer
-                cannot be passed to it.
+            ParserError: it threw, returned something that cannot be objects, masks of absurd size,
+                or a layer cannot be passed to it.
         """
 
-        def call(tensors: list[npt.NDArray[Any]], types: list[int]) -> Any:
+        def call(tensors: Tensors, types: list[int]) -> Any:
             self.set_params(params)
             return self.native.call(
                 tensors, types, *size_of(network), MAX_OBJECTS, MAX_MASK_PIXELS, MAX_MASKS_PIXELS
@@ -232,26 +161,4 @@ class CppInstanceParser(_WithThresholds):
         )
         if not sound and int(ids.min()) < 0:
             detections = self.without_wild_classes(detections)
-        return detections, sound, (broken, odd)
-
-
-class CheckedCppInstances(CheckedParser):
-    """`CheckedParser` of a C++ instance parser."""
-
-    __slots__ = ("_cpp",)
-
-    def __init__(self, parser: CppInstanceParser) -> None:
-        super().__init__(lambda *arguments: parser.parse(*arguments)[0], parser.where)
-        self._cpp = parser
-
-    def further(
-        self, layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
-    ) -> Detections:
-        """See `CheckedParser`."""
-        detections, sound, (broken, odd) = self._cpp.parse(layers, network, params)
-        count = len(detections.scores)
-        if broken:
-            self.say_broken_masks(broken, count, "NaN or infinite values")
-        if odd:
-            self.say_broken_masks(odd, count, "a mask_size that is not 4 * width * height")
-        return detections if sound else self.check(detections, params)
+        return DecodedBoxes(detections, sound, broken, odd)

@@ -1,4 +1,4 @@
-"""One function of a C++ library: its layers, its exceptions, what it may not be given."""
+"""One function of a C++ library: its layers, its exceptions, the limits of its arguments."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ Tensors = list[npt.NDArray[Any]]
 
 
 class ParserReturnedFalse(ParserError):
-    """The parser said that it could not use this item: there is no result for it."""
+    """The parser returned false: there is no result for this item."""
 
 
 class CppFunction:
-    """What calls of all kinds of parsers have in common.
+    """Base of the parsers of all kinds.
 
     Attributes:
         where: library and function, as errors name it.
@@ -56,40 +56,34 @@ class CppFunction:
         """Do one call with these layers, one at a time.
 
         Args:
-            call: given the arrays and their data types, calls the native function, which gives None
-                for false.
+            layers: outputs of the network, as the mapping has them when the call begins.
+            call: calls the native function with arrays and their data types; None for false.
 
         Raises:
             ParserReturnedFalse: it returned false.
-            ParserError: it threw, left what its signature does not allow, or a layer cannot be
-                passed to it.
+            ParserError: it threw, left something that its signature does not allow, or a layer
+                cannot be passed to it.
         """
+        layers = dict(layers)
         tensors, types = self._tensors(layers)
         with self.lock:
-            self.enter()
+            if self.lock.inside:
+                raise called_in_call(self.where)
+            self.lock.inside = True
             try:
-                self.set_layers(layers)
+                self._set_layers(layers)
                 result = call(tensors, types)
             except FAILURES as error:
-                raise self.failed(error) from error
+                raise self._failed(error) from error
             finally:
                 self.lock.inside = False
         if result is None:
-            raise self.returned_false()
+            text = f"the parser returned false: {self.nothing}"
+            raise ParserReturnedFalse(text, where=self.where)
         return result
 
-    def enter(self) -> None:
-        """A call begins; the lock is held.
-
-        Raises:
-            ParserError: this thread is in a call already.
-        """
-        if self.lock.inside:
-            raise nested(self.where)
-        self.lock.inside = True
-
-    def failed(self, error: Exception) -> ParserError:
-        """The error for one of `FAILURES`."""
+    def _failed(self, error: Exception) -> ParserError:
+        """Make the error for one of `FAILURES`."""
         if isinstance(error, _native.CustomCodeError):
             return ParserError(f"the parser threw {error}", where=self.where)
         if isinstance(error, _native.MissingFunctionError):
@@ -100,10 +94,6 @@ class CppFunction:
             fix=f"is it a function of another kind? {self.check_macro} tells",
         )
 
-    def returned_false(self) -> ParserReturnedFalse:
-        """The error for a call that returned false."""
-        return ParserReturnedFalse(f"the parser returned false: {self.nothing}", where=self.where)
-
     def _tensors(self, layers: Mapping[str, Layer]) -> tuple[Tensors, list[int]]:
         tensors = [layer.data for layer in layers.values()]
         types = []
@@ -113,8 +103,8 @@ class CppFunction:
                 tensors[i] = np.require(tensor, requirements=("C", "A", "W"))
         return tensors, types
 
-    def set_layers(self, layers: Mapping[str, Layer]) -> None:
-        """Hand over the names of layers if they are others than before."""
+    def _set_layers(self, layers: Mapping[str, Layer]) -> None:
+        """Hand over the names of layers if they changed."""
         names = tuple(layers)
         if names != self._names:
             # Binding indices count inputs and outputs together; the input is 0.
@@ -122,20 +112,21 @@ class CppFunction:
             self._names = names
 
 
-def nested(where: str) -> ParserError:
-    """The error for a call out of a call in the same thread."""
+def called_in_call(where: str) -> ParserError:
+    """Make the error for a call from inside a call, in the same thread."""
     return ParserError(
-        "the parser is called while it is called, by the same thread",
+        "the parser was called again from inside its own call (same thread)",
         where=where,
         fix="a signal handler or a finaliser does so: it can set a flag for the program instead",
     )
 
 
 def missing_function(call: Exception, where: str) -> ParserError:
-    """The error for a call of a function whose library is not installed.
+    """Make the error for a call of a function whose library is not installed.
 
     Args:
         call: its text is `function of library`.
+        where: library and function of the user.
     """
     return ParserError(
         f"the code called {demangled(str(call))}, which is not installed on this machine",
@@ -148,7 +139,7 @@ def missing_function(call: Exception, where: str) -> ParserError:
 
 
 def data_type(name: str, tensor: npt.NDArray[Any], where: str) -> int:
-    """The number that C++ has for the type of a layer.
+    """Return the number that C++ has for the type of a layer.
 
     Raises:
         ParserError: it has none, or the layer has too many axes.
@@ -171,5 +162,5 @@ def data_type(name: str, tensor: npt.NDArray[Any], where: str) -> int:
 
 
 def size_of(network: NetworkInfo) -> tuple[int, int, int]:
-    """Width, height and channels, as native calls take them."""
+    """Return width, height and channels, as native calls take them."""
     return network.width, network.height, network.channels

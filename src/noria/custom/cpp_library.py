@@ -13,18 +13,12 @@ from noria._core.notices import Notice
 from noria.binary.entry_points import returns_boxes, standing
 from noria.binary.symbol_names import demangled, missing_name_hints, parser_like
 from noria.custom.box_layout import LayoutDecision
-from noria.custom.cpp_boxes import (
-    CheckedCppInstances,
-    CheckedCppParser,
-    CppBoxParser,
-    CppInstanceParser,
-)
+from noria.custom.cpp_boxes import CppBoxParser, CppInstanceParser
 from noria.custom.cpp_function import CppFunction
 from noria.custom.cpp_items import CppClassifierParser, CppSegmentationParser, cpp_initializer
-from noria.custom.crash_note import note_loading
+from noria.custom.in_process import note_loading
 from noria.custom.inputs import INPUT_INITIALIZER, InputInitializer, checked_initializer
-from noria.custom.library import compile_command
-from noria.custom.load_errors import check_header, load_failed
+from noria.custom.load_errors import check_header, compile_command, load_failed
 from noria.custom.load_stand_ins import note_calls, provide_stand_ins
 from noria.custom.missing import no_such_function
 from noria.custom.validate import CheckedParser
@@ -58,18 +52,17 @@ class CppLibrary:
     kind: Literal["cpp", "python"] = "cpp"
 
     def __init__(self, path: Path, *, abi: str, rotation: bool | None) -> None:
-        hint = compile_command("parser.cpp")
         self.path = path
         self.decisions: list[Notice] = []
         self._rotation = rotation
-        self._elf = check_header(path, hint)
+        self._elf = check_header(path)
         note_loading(path)
         provide_stand_ins(self._elf, self.decisions)
         try:
             self._object = open_shared_object(path, self._elf, self.decisions)
         except RuntimeError as error:
             reason = str(error)
-            raise load_failed(self._elf, reason, hint, demangled(reason)) from error
+            raise load_failed(self._elf, reason, demangled(reason)) from error
         note_calls(self._elf, self.decisions)
         self.layout = LayoutDecision(self._elf, abi, self.decisions)
         if abi != "auto" or returns_boxes(self._elf):
@@ -100,9 +93,8 @@ class CppLibrary:
         rotation = name in SETS_ROTATION if self._rotation is None else self._rotation
         self.layout.tell()
         native = _native.DetectorParser(self._object, name)
-        return CheckedCppParser(
-            CppBoxParser(native, where, self.layout, self.decisions, rotation=rotation)
-        )
+        parser = CppBoxParser(native, where, self.layout, self.decisions, rotation=rotation)
+        return CheckedParser(parser, where)
 
     def instance_parser(self, name: str) -> CheckedParser:
         """The instance parser that the library exports as `name`; see `bbox_parser`.
@@ -112,7 +104,7 @@ class CppLibrary:
         """
         where = self._require(name, CppInstanceParser)
         native = _native.InstanceParser(self._object, name)
-        return CheckedCppInstances(CppInstanceParser(native, where, self.decisions))
+        return CheckedParser(CppInstanceParser(native, where, self.decisions), where)
 
     def classifier_parser(self, name: str) -> CheckedClassifier:
         """The classifier parser that the library exports as `name`; see `bbox_parser`.

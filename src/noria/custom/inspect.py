@@ -16,8 +16,12 @@ from noria.binary.header_markers import export_hints, uses_host
 from noria.binary.library_search import find_library
 from noria.binary.symbol_names import demangled
 from noria.custom.inspect_load import LoadResult, load_in_child
-from noria.custom.library import compile_command
-from noria.custom.load_errors import HOST_MACHINES, check_header, missing_versions
+from noria.custom.load_errors import (
+    HOST_MACHINES,
+    check_header,
+    compile_command,
+    missing_versions,
+)
 from noria.custom.stand_ins import Demand, demands, is_nvidia, supported, undefined_names
 
 
@@ -107,7 +111,7 @@ def inspect_library(
         CustomLibraryError: the file is no shared library, or of another machine and unreadable.
     """
     path = Path(path).absolute()
-    elf = check_header(path, compile_command("parser.cpp"), any_machine=True)
+    elf = check_header(path, any_machine=True)
     here = elf.machine_name == _host_machine()
     asked = demands(elf) if here else []
     boxes = returns_boxes(elf)

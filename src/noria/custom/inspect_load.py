@@ -119,14 +119,14 @@ def _child(path: str, report: int) -> None:
     from noria import _native
     from noria._core.errors import CustomLibraryError
     from noria.binary.elf import ElfFile
-    from noria.custom.library import open_library
+    from noria.custom.opening import open_here
 
     # What the library prints must not get into the result, nor be lost if it ends the process.
     result: dict[str, object] = {"error": None, "creators": [], "decisions": []}
     _native.guard_report_to(report, HANG_SIGNAL)
     _native.guard_set_function(path)
     try:
-        library = open_library(path)
+        library = open_here(path)
     except CustomLibraryError as error:
         result["error"] = error.found
         _native.guard_set_function("")

@@ -1,66 +1,15 @@
-"""Opening what `custom-lib-path` names, whatever it is."""
+"""Users' libraries: opened in this process, or in a worker process of their own."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import get_args
 
 from noria._core.errors import CustomLibraryError
 from noria._core.notices import Notice
 from noria.custom.guard.options import GuardMode, GuardOptions
-from noria.custom.inputs import InputInitializer
-from noria.custom.validate import CheckedParser
-from noria.custom.validate_maps import CheckedClassifier, CheckedSegmentation
-
-PYTHON_SUFFIXES = (".py", ".pyw")
-CPP_SOURCE_SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".c++", ".cu", ".h", ".hpp")
-
-
-class CustomLibrary(Protocol):
-    """A user's library, ready to be asked for parsers.
-
-    Attributes:
-        path: the file, absolute.
-        kind: `cpp` or `python`.
-        decisions: what was decided about it (box layout, dropped angles); grows while parsers run.
-    """
-
-    path: Path
-    kind: Literal["cpp", "python"]
-    decisions: list[Notice]
-
-    def symbols(self) -> Sequence[str]:
-        """Names in it that may be parsers, sorted."""
-        ...
-
-    def bbox_parser(self, name: str) -> CheckedParser:
-        """The detector parser of that name (`parse-bbox-func-name`).
-
-        The result's values are checked on every call; see `noria.custom.user_calls`.
-
-        Raises:
-            CustomLibraryError: there is no such function, or it cannot be a detector parser.
-        """
-        ...
-
-    def instance_parser(self, name: str) -> CheckedParser:
-        """The instance parser of that name (`parse-bbox-instance-mask-func-name`): its Detections
-        have masks. Checked and raising as `bbox_parser`.
-        """
-        ...
-
-    def classifier_parser(self, name: str) -> CheckedClassifier:
-        """The classifier parser of that name (`parse-classifier-func-name`), checked likewise."""
-        ...
-
-    def segmentation_parser(self, name: str) -> CheckedSegmentation:
-        """The segmentation parser of that name (`parse-segmentation-func-name`), likewise."""
-        ...
-
-    def input_initializer(self) -> InputInitializer | None:
-        """The function `NvDsInferInitializeInputLayers` of the library, None if it has none."""
-        ...
+from noria.custom.load_errors import check_header
+from noria.custom.opening import PYTHON_SUFFIXES, CustomLibrary, library_file, open_here
 
 
 def open_library(
@@ -79,11 +28,11 @@ def open_library(
     Args:
         path: the file that `custom-lib-path` names.
         abi: bytes of one box that a C++ detector parser returns: `24` (generation 8.0 and older),
-            `28` (9.0 and newer) or `auto`, which looks for evidence and says what it found.
+            `28` (9.0 and newer) or `auto`, which looks for evidence and reports it in `decisions`.
         rotation: whether `rotation_angle` of 28-byte boxes means something. None: only for
             functions known to set it, because most parsers leave it uninitialised.
         guard: `never`: in this process. `always`: in a worker process. `auto`: a C++ library that
-            is not trusted yet in a worker process, any other here. `decisions` says which.
+            is not trusted yet in a worker process, any other here. `decisions` reports the choice.
         guard_options: limits of the worker process.
 
     Raises:
@@ -91,50 +40,64 @@ def open_library(
             that are not there, or its code fails while it is loaded.
     Source: custom-library spec 1.6, 2.1, 5.4.
     """
-    if abi not in ("auto", "24", "28"):
-        raise CustomLibraryError(
-            f"abi={abi!r} is not a box layout", expected="'auto', '24' or '28' (bytes)"
-        )
-    path = Path(path).absolute()
-    if not path.exists():
-        raise CustomLibraryError(
-            "the custom library does not exist",
-            where=str(path),
-            fix="custom-lib-path is relative to the folder of the config file",
-        )
-    if not path.is_file():
-        raise CustomLibraryError(
-            "the custom library is not a file",
-            where=str(path),
-            expected="a shared library (.so) or a Python file (.py)",
-        )
+    path = library_file(path, abi)
     python = path.suffix.lower() in PYTHON_SUFFIXES
-    if path.suffix.lower() in CPP_SOURCE_SUFFIXES:
+    guarded, notices = is_guarded(path, python, guard)
+    if not guarded:
+        library = open_here(path, abi=abi, rotation=rotation)
+        library.decisions[:0] = notices
+        return library
+    from noria.custom.guard.library import GuardedLibrary
+
+    if not python:
+        check_header(path)
+    return GuardedLibrary(
+        path,
+        "python" if python else "cpp",
+        abi=abi,
+        rotation=rotation,
+        guard=guard,
+        options=guard_options or GuardOptions(),
+    )
+
+
+def is_guarded(path: Path, python: bool, guard: GuardMode) -> tuple[bool, list[Notice]]:
+    """Decide whether a library runs in a worker process.
+
+    Args:
+        path: the library.
+        python: it is a Python module.
+        guard: the mode that the user wants.
+
+    Returns:
+        True for a worker process; notices about the reason, if it is False.
+
+    Raises:
+        CustomLibraryError: `always`, and there are no workers here.
+    """
+    if guard not in get_args(GuardMode):
         raise CustomLibraryError(
-            "the custom library is C++ source, not a compiled library",
-            where=str(path),
-            fix=f"compile it: {compile_command(path.name)}",
+            f"guard={guard!r} is no way to guard a library", expected="auto, always or never"
         )
-    library: CustomLibrary | None = None
-    notices: list[Notice] = []
-    if guard != "never":
-        from noria.custom.guard.choice import guarded_library
+    if guard == "never" or (guard == "auto" and python):
+        return False, []
+    from noria.custom.guard.keeper import can_guard
 
-        library, notices = guarded_library(
-            path, python, abi=abi, rotation=rotation, guard=guard, options=guard_options
-        )
-    if library is None and python:
-        from noria.custom.python_library import PythonLibrary
-
-        library = PythonLibrary(path)
-    elif library is None:
-        from noria.custom.cpp_library import CppLibrary
-
-        library = CppLibrary(path, abi=abi, rotation=rotation)
-    library.decisions[:0] = notices
-    return library
+    if problem := can_guard():
+        text = f"it cannot run in a worker process: {problem}"
+        if guard == "always":
+            raise CustomLibraryError(text, where=str(path), fix="guard=never runs it in this one")
+        return False, [Notice("warning", f"{text}; it runs in this one", str(path))]
+    if guard == "auto" and (notice := _trusted(path)):
+        return False, [notice]
+    return True, []
 
 
-def compile_command(source: str) -> str:
-    """How to compile a parser's source file."""
-    return f"noria compile {source} -o lib{Path(source).stem}.so"
+def _trusted(path: Path) -> Notice | None:
+    from noria.custom.guard.trust import TrustStore, content_hash
+
+    entry = TrustStore().get(content_hash(path))
+    if entry is None:
+        return None
+    text = f"it runs in this process: trusted since {entry.since} ({entry.why})"
+    return Notice("info", text, str(path))

@@ -1,4 +1,4 @@
-"""Why a shared library cannot be loaded, in words."""
+"""Errors for shared libraries that cannot be loaded."""
 
 from __future__ import annotations
 
@@ -13,12 +13,19 @@ from noria.custom.stand_ins import is_nvidia, supported
 
 HOST_MACHINES = {"x86_64": 62, "aarch64": 183, "riscv64": 243, "ppc64le": 21, "s390x": 22}
 _SHOWN = 8
+_COMPILE = "noria compile parser.cpp -o libparser.so"
 
 
-def check_header(path: Path, compile_hint: str, *, any_machine: bool = False) -> ElfFile:
+def compile_command(source: str) -> str:
+    """Return the command that compiles a parser's source file."""
+    return f"noria compile {source} -o lib{Path(source).stem}.so"
+
+
+def check_header(path: Path, *, any_machine: bool = False) -> ElfFile:
     """Read the file and refuse what cannot be a library for this machine.
 
     Args:
+        path: the file.
         any_machine: take libraries for other machines, too.
 
     Raises:
@@ -33,7 +40,7 @@ def check_header(path: Path, compile_hint: str, *, any_machine: bool = False) ->
     except ElfError as error:
         found, fix = _not_elf(path, str(error))
         raise CustomLibraryError(
-            found, where=str(path), expected="an ELF shared library (.so)", fix=fix or compile_hint
+            found, where=str(path), expected="an ELF shared library (.so)", fix=fix or _COMPILE
         ) from error
     host = platform.machine()
     host_code = HOST_MACHINES.get(host)
@@ -41,13 +48,13 @@ def check_header(path: Path, compile_hint: str, *, any_machine: bool = False) ->
         raise CustomLibraryError(
             f"the library is built for {elf.machine_name}, this machine is {MACHINES[host_code]}",
             where=str(path),
-            fix=f"compile its source on this machine: {compile_hint}",
+            fix=f"compile its source on this machine: {_COMPILE}",
         )
     if elf.file_type != 3:
         raise CustomLibraryError(
             f"the file is {elf.type_name}, not a shared library",
             where=str(path),
-            fix=f"link it with -shared: {compile_hint}",
+            fix=f"link it with -shared: {_COMPILE}",
         )
     if not any_machine:
         _check_sanitizer(elf)
@@ -55,7 +62,7 @@ def check_header(path: Path, compile_hint: str, *, any_machine: bool = False) ->
 
 
 def _check_sanitizer(elf: ElfFile) -> None:
-    """Its runtime ends a process that it is not the first library of, instead of an error."""
+    """Refuse AddressSanitizer's runtime in a process that it would end: it must be loaded first."""
     needed = next((name for name in elf.needed if name.startswith("libasan.so")), None)
     maps = Path("/proc/self/maps")
     if needed is None or not maps.exists() or "/libasan.so" in maps.read_text(errors="replace"):
@@ -70,7 +77,7 @@ def _check_sanitizer(elf: ElfFile) -> None:
 
 
 def _not_elf(path: Path, problem: str) -> tuple[str, str | None]:
-    """(what it is, how to mend it) for a file that is no sound ELF file."""
+    """Describe a file that is no sound ELF file, and how to mend that."""
     with path.open("rb") as file:
         head = file.read(512)
     if head[:4] == b"\x7fELF":
@@ -97,10 +104,11 @@ def _first_line(head: bytes) -> str:
     return head.decode("utf-8", "replace").strip().partition("\n")[0][:60]
 
 
-def load_failed(elf: ElfFile, reason: str, compile_hint: str, demangled: str) -> CustomLibraryError:
-    """The error for a library that `dlopen` refused.
+def load_failed(elf: ElfFile, reason: str, demangled: str) -> CustomLibraryError:
+    """Make the error for a library that `dlopen` refused.
 
     Args:
+        elf: the library.
         reason: the text of dlerror.
         demangled: the same text with C++ symbol names made readable.
     """
@@ -108,7 +116,7 @@ def load_failed(elf: ElfFile, reason: str, compile_hint: str, demangled: str) ->
     fix: list[str] = []
     if other := _other_c_library(elf):
         found.append(f"it is built for {other}, this system has glibc")
-        fix.append(f"compile its source on this machine: {compile_hint}")
+        fix.append(f"compile its source on this machine: {_COMPILE}")
     missing = [
         name
         for name in elf.needed
@@ -119,13 +127,13 @@ def load_failed(elf: ElfFile, reason: str, compile_hint: str, demangled: str) ->
         if any(map(is_nvidia, missing)):
             fix.append(
                 "these belong to NVIDIA's SDK; a parser does not need them: compile its source "
-                f"without -lnvinfer and the like: {compile_hint}"
+                f"without -lnvinfer and the like: {_COMPILE}"
             )
         else:
             fix.append("install them, or name their folder in LD_LIBRARY_PATH")
     for library, versions, newest in missing_versions(elf):
         found.append(f"it needs {versions} of {library}, which here ends at {newest}")
-        fix.append(f"it was built on a newer system: compile its source here: {compile_hint}")
+        fix.append(f"it was built on a newer system: compile its source here: {_COMPILE}")
     if not missing and (symbol := re.search(r"undefined symbol: ([^\s,]+)", reason)):
         found.append(_undefined(demangled))
         if not symbol[1].startswith("_Z") or "nvinfer1" in symbol[1] or "nvonnx" in symbol[1]:
@@ -144,7 +152,7 @@ def load_failed(elf: ElfFile, reason: str, compile_hint: str, demangled: str) ->
 
 
 def _other_c_library(elf: ElfFile) -> str | None:
-    """The C library that it is built for, if that is told and is not glibc."""
+    """Name the C library that it is built for, if the file names another than glibc."""
     if any(name.startswith(("libc.musl", "ld-musl")) for name in elf.needed):
         return "musl, the C library of Alpine Linux"
     if "libc.so" in elf.needed:
@@ -158,7 +166,7 @@ def _undefined(demangled: str) -> str:
 
 
 def missing_versions(elf: ElfFile) -> list[tuple[str, str, str]]:
-    """(library, versions that it lacks, newest version that it has)."""
+    """List (library, versions that it lacks, newest version that it has)."""
     result = []
     for library, needs in elf.version_needs.items():
         path = find_library(library, elf)

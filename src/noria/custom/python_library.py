@@ -20,6 +20,7 @@ from noria.custom.inputs import (
 )
 from noria.custom.validate import CheckedParser
 from noria.custom.validate_maps import CheckedClassifier, CheckedSegmentation
+from noria.plugins.loading import loading, register_module
 
 _RESULTS = ("Detections", "Classification", "Segmentation")
 
@@ -138,12 +139,9 @@ class PythonLibrary:
 
 def _with_plugins(path: Path) -> ModuleType:
     """The module; the plugins in it are registered."""
-    from noria.plugins.library import register_module
-    from noria.plugins.registry import get_plugin_registry, loading
-
     with loading(path):
         module = import_file(path)
-        register_module(module, path, get_plugin_registry())
+        register_module(module, path)
     return module
 
 
@@ -190,3 +188,28 @@ def _signature_error(function: Callable[..., Any]) -> str | None:
         name = getattr(function, "__name__", type(function).__name__)
         return f"{name}{signature} cannot be called with three arguments: {error}"
     return None
+
+
+class IModelParser:
+    """Makes a network from a model of one's own format.
+
+    `NvDsInferCreateModelParser(initParams)` of the custom library gives one. Its methods are called
+    in this order: `hasFullDimsSupported`, `parseModel`, `getModelName`.
+    Source: custom-library spec 2.3.
+    """
+
+    def hasFullDimsSupported(self) -> bool:
+        """Whether the network's shapes include the batch; otherwise they leave it out."""
+        return True
+
+    def parseModel(self, network: Any) -> int | None:
+        """Add layers to `network`, a `noria.trt.INetworkDefinition`, and mark its outputs.
+
+        Returns:
+            0 or None if all went well, else a status of NvDsInferStatus.
+        """
+        raise NotImplementedError("parseModel")
+
+    def getModelName(self) -> str:
+        """Name of the model, for messages."""
+        return type(self).__name__

@@ -1,4 +1,4 @@
-"""Calling user code: exceptions become errors that name the user's line."""
+"""Calls of users' parsers: exceptions become errors that name the user's line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar
 
-from noria import _native
 from noria._core.errors import NoriaError, ParserError
 from noria._core.notices import Notice
 from noria._core.user_module import describe
@@ -14,77 +13,65 @@ from noria._core.user_module import describe
 if TYPE_CHECKING:
     from noria.meta import Layer, NetworkInfo
 
-P = TypeVar("P")  # what the parser is given as its third argument
-R = TypeVar("R")  # what it returns
+P = TypeVar("P")  # type of the parser's third argument
+R = TypeVar("R")  # type of its result
 
 
-class Checked(_native.QuickCaller, Generic[P, R]):
-    """A parser whose results are sound, called like the parser itself.
+class Checked(Generic[P, R]):
+    """A parser of a user's library whose results are checked, called like the parser itself.
 
-    A call is `further`, unless something native (`set_quick`) can do it: no Python runs then, each
-    line of which is read from memory anew after a parser went through a large tensor.
+    Every call of a parser goes through here: detector, instance, classifier and segmentation
+    parsers, in Python and C++, in this process and in a worker. One call runs the parser once.
 
     Attributes:
         where: file and function, as errors name it.
-        notices: what was repaired; one entry per kind of repair, from the first frame that had it.
+        notices: repairs of results; one entry per kind of repair, from the first frame that had it.
     """
 
-    __slots__ = ("_folder", "_parser", "_said", "notices", "where")
+    __slots__ = ("_folder", "_parser", "_warned", "notices", "where")
 
     wanted: ClassVar[type]
     nothing: ClassVar[str]
 
     def __init__(
         self,
-        parser: Callable[[Mapping[str, Layer], NetworkInfo, P], R],
+        parser: Callable[[Mapping[str, Layer], NetworkInfo, P], Any],
         where: str,
         folder: Path | None = None,
     ) -> None:
         self._parser = parser
         self._folder = folder
-        self._said: set[str] = set()
+        self._warned: set[str] = set()
         self.where = where
         self.notices: list[Notice] = []
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.where})"
 
-    if TYPE_CHECKING:
-
-        def __call__(self, layers: Mapping[str, Layer], network: NetworkInfo, params: P) -> R:
-            """What `further` returns and raises."""
-
-    def further(self, layers: Mapping[str, Layer], network: NetworkInfo, params: P) -> R:
+    def __call__(self, layers: Mapping[str, Layer], network: NetworkInfo, params: P) -> R:
         """Parse and check one item.
 
         Raises:
             ParserError: the parser raised, or returned something that is no result.
         """
-        return self.check(self.told(self._parser, layers, network, params), params)
-
-    def told(
-        self,
-        parser: Callable[..., Any],
-        layers: Mapping[str, Layer],
-        network: NetworkInfo,
-        params: P,
-    ) -> Any:
-        """What a parser returns, its exceptions told as errors."""
         try:
-            return parser(layers, network, params)
+            returned = self._parser(layers, network, params)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # also sys.exit(0), which would look like success
+            if self._folder is None and isinstance(error, ParserError):
+                raise
             raise failed(error, self.where, self._folder, layers) from error
+        return self.check(returned, params)
 
     def check(self, returned: Any, params: P) -> R:
-        """What a call makes of a parser's result; the same errors."""
+        """Check and repair a parser's result; raises as a call does."""
         raise NotImplementedError
 
-    def say_once(self, key: str, message: str) -> None:
-        """A warning, the first time that `key` comes up."""
-        if key not in self._said:
-            self._said.add(key)
+    def warn_once(self, key: str, message: str) -> None:
+        """Add a notice the first time that `key` comes up."""
+        if key not in self._warned:
+            self._warned.add(key)
             self.notices.append(Notice("warning", message, where=self.where))
 
     def refuse(self, found: str, expected: str | None = None, fix: str | None = None) -> NoReturn:
@@ -94,7 +81,7 @@ class Checked(_native.QuickCaller, Generic[P, R]):
         )
 
     def require_type(self, result: Any) -> None:
-        """Refuse a result that is not a `wanted`."""
+        """Refuse a result of another type than `wanted`."""
         if isinstance(result, self.wanted):
             return
         name = f"noria.{self.wanted.__name__}"
@@ -114,16 +101,18 @@ class Checked(_native.QuickCaller, Generic[P, R]):
 def failed(
     error: BaseException, where: str, folder: Path | None, layers: Mapping[str, object]
 ) -> ParserError:
-    """The error for an exception out of a user's function.
+    """Make the error for an exception out of a user's function.
 
     Args:
+        error: the exception.
         where: file and function.
-        folder: folder of the user's Python code; None: C++ or built-in, whose errors are complete.
-        layers: what the function was given, to explain a KeyError.
+        folder: folder of the user's Python code; None for C++ and for code of noria.
+        layers: passed to the function; their names explain a KeyError.
     """
+    if folder is None and isinstance(error, NoriaError):
+        where = error.where or where
+        return ParserError(error.found, where=where, expected=error.expected, fix=error.fix)
     if folder is None:
-        if isinstance(error, ParserError):
-            return error
         return ParserError(f"{type(error).__name__}: {error}", where=where)
     found, line, trail = describe(error, folder)
     where = f"{line} ({where})" if line else where

@@ -1,14 +1,14 @@
-"""What comes back from a user's detector or instance parser is checked before it is relied on."""
+"""Checks of the results of users' detector and instance parsers."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from noria._core.errors import ParserError
+from noria._core.errors import NoriaError, ParserError
 from noria.custom.user_calls import Checked
 from noria.meta import BoxParser, DetectionParams, Detections, Space
 
@@ -25,6 +25,22 @@ MAX_MASKS_PIXELS = 1 << 28
 NO_MASK: npt.NDArray[np.float32] = np.empty((0, 0), np.float32)
 
 
+class DecodedBoxes(NamedTuple):
+    """Detections that native code decoded; it looked at their values meanwhile.
+
+    Attributes:
+        detections: in network space, arrays well formed.
+        sound: all values are finite and no class id is negative; masks are sound, too.
+        broken_masks: masks left out because values in them are not finite.
+        odd_masks: masks left out because their mask_size contradicts their width and height.
+    """
+
+    detections: Detections
+    sound: bool
+    broken_masks: int = 0
+    odd_masks: int = 0
+
+
 class CheckedParser(Checked[DetectionParams, Detections]):
     """A parser whose results are sound: a `BoxParser` like any other.
 
@@ -39,9 +55,19 @@ class CheckedParser(Checked[DetectionParams, Detections]):
     nothing: ClassVar[str] = "without objects return Detections.empty()"
 
     def check(self, returned: Any, params: DetectionParams) -> Detections:
-        """What a call makes of a parser's result; the same errors."""
+        """See `Checked`; `DecodedBoxes` whose values are sound need no more checks."""
+        if type(returned) is DecodedBoxes:
+            result, sound, broken, odd = returned
+            if broken:
+                self.warn_of_masks(broken, len(result.scores), "NaN or infinite values")
+            if odd:
+                contradiction = "a mask_size that is not 4 * width * height"
+                self.warn_of_masks(odd, len(result.scores), contradiction)
+            if sound and len(result.scores) <= MAX_OBJECTS:
+                return result
+            returned = result
         self.require_type(returned)
-        result: Detections = returned
+        result = returned
         if result.space is not Space.NETWORK:
             self.refuse(
                 f"boxes in {result.space} space",
@@ -50,9 +76,7 @@ class CheckedParser(Checked[DetectionParams, Detections]):
         if not isinstance(result.masks, list | tuple | np.ndarray | None):
             self.refuse(f"masks of type {type(result.masks).__name__}", "a list of arrays, or None")
         if not _well_formed(result):
-            result = Detections(
-                result.boxes, result.scores, result.class_ids, result.masks, result.angles
-            )
+            result = self._made_again(result)
         count = len(result.scores)
         if not count:
             return result
@@ -72,12 +96,24 @@ class CheckedParser(Checked[DetectionParams, Detections]):
             result = self._without_broken(result)
         return result if result.masks is None else self._with_sound_masks(result, result.masks)
 
+    def _made_again(self, result: Detections) -> Detections:
+        """Convert arrays that were assigned to the fields after construction."""
+        try:
+            return Detections(
+                result.boxes, result.scores, result.class_ids, result.masks, result.angles
+            )
+        except NoriaError as error:
+            where = f"{self.where}: {error.where}" if error.where else self.where
+            raise ParserError(
+                error.found, where=where, expected=error.expected, fix=error.fix
+            ) from error
+
     def _without_broken(self, result: Detections) -> Detections:
         keep = np.isfinite(result.boxes).all(axis=1) & np.isfinite(result.scores)
         if result.angles is not None:
             keep &= np.isfinite(result.angles)
         dropped = len(keep) - int(np.count_nonzero(keep))
-        self.say_once(
+        self.warn_once(
             "nan",
             f"{dropped} of {len(keep)} boxes of a frame had NaN or infinite coordinates or scores "
             "and were removed; later frames are treated alike without a further word",
@@ -93,7 +129,7 @@ class CheckedParser(Checked[DetectionParams, Detections]):
         broken = [i for i, mask in enumerate(masks) if not np.isfinite(mask).all()]
         if not broken:
             return result
-        self.say_broken_masks(len(broken), len(masks), "NaN or infinite values")
+        self.warn_of_masks(len(broken), len(masks), "NaN or infinite values")
         sound = list(masks)
         for i in broken:
             sound[i] = NO_MASK
@@ -101,9 +137,9 @@ class CheckedParser(Checked[DetectionParams, Detections]):
             result.boxes, result.scores, result.class_ids, masks=sound, angles=result.angles
         )
 
-    def say_broken_masks(self, count: int, of: int, what: str) -> None:
-        """Say once that masks were removed from objects, which stay."""
-        self.say_once(
+    def warn_of_masks(self, count: int, of: int, what: str) -> None:
+        """Warn once that masks were removed from objects, which stay."""
+        self.warn_once(
             what,
             f"{count} of {of} masks of a frame had {what}: their objects are kept without a mask; "
             "later frames are treated alike without a further word",

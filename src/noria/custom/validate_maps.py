@@ -1,4 +1,4 @@
-"""What comes back from a user's classifier or segmentation parser is checked, too."""
+"""Checks of the results of users' classifier and segmentation parsers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CheckedClassifier(Checked[ClassifierParams, Classification]):
     nothing: ClassVar[str] = "for an item without attributes return Classification()"
 
     def check(self, returned: Any, params: ClassifierParams) -> Classification:
-        """What a call makes of a parser's result; the same errors."""
+        """See `Checked`."""
         self.require_type(returned)
         given, text = returned.attributes, returned.text
         if not isinstance(text, str):
@@ -48,7 +48,7 @@ class CheckedClassifier(Checked[ClassifierParams, Classification]):
             self.refuse(f"{len(given):,} attributes for one item", f"at most {MAX_ATTRIBUTES:,}")
         attributes = [self._attribute(i, entry) for i, entry in enumerate(given)]
         if dropped := sum(not np.isfinite(a[2]) for a in attributes):
-            self.say_once(
+            self.warn_once(
                 "nan",
                 f"{dropped} of {len(attributes)} attributes of an item had a NaN or infinite "
                 "confidence and were removed; later items are treated alike without a further word",
@@ -85,7 +85,7 @@ class CheckedSegmentation(Checked[SegmentationParams, Segmentation]):
     nothing: ClassVar[str] = "without any class return a class_map of -1"
 
     def check(self, returned: Any, params: SegmentationParams) -> Segmentation:
-        """What a call makes of a parser's result; the same errors."""
+        """See `Checked`."""
         self.require_type(returned)
         class_map = self._array(returned.class_map, "class_map", "biu", 2)
         if not 0 < class_map.size <= MAX_MAP_PIXELS:
@@ -112,7 +112,7 @@ class CheckedSegmentation(Checked[SegmentationParams, Segmentation]):
         low, high = int(class_map.min()), int(class_map.max())
         if low < -1 or high >= classes:
             worst = high if high >= classes else low
-            self.say_once(
+            self.warn_once(
                 "class",
                 f"class {worst} in a class map, num-detected-classes={classes}: such pixels count "
                 "as -1, no class; later frames are treated alike without a further word",

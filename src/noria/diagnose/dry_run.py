@@ -27,7 +27,7 @@ from noria.model.preview import NotLooked, look_at_network, look_at_plugins
 from noria.model.source import MadeSource, ModelSource, model_source
 from noria.network import Network
 from noria.plugins.known import known_plugins
-from noria.plugins.library import PYTHON_SUFFIXES
+from noria.plugins.loading import PYTHON_SUFFIXES
 from noria.plugins.lookup import unknown_error, unknown_nodes
 from noria.plugins.registry import get_plugin_registry
 

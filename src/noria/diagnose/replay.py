@@ -22,15 +22,16 @@ from noria.custom.guard.call_args import (
     PluginGiven,
 )
 from noria.custom.guard.library import GuardedLibrary
-from noria.custom.guard.limit import limited
 from noria.custom.guard.messages import notices_from
 from noria.custom.guard.options import GuardOptions
 from noria.custom.guard.repro import Case
+from noria.custom.in_process import limited
+from noria.engine.plugin_graph.plugin_saving import spec_of
 from noria.meta import Layer
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
-    from noria.custom.library import CustomLibrary
+    from noria.custom.opening import CustomLibrary
     from noria.model.guarded_engines import GuardedEngines
 
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -223,7 +224,7 @@ def _plugin(
 ) -> str:
     record = given.record
     assert record is not None
-    where = f"plugin {record.spec.name}, layer {record.node!r}"
+    where = f"plugin {spec_of(record).name}, layer {record.node!r}"
     blobs, called = arrays[: len(record.blobs)], arrays[len(record.blobs) :]
 
     def ask(operation: str, payload: dict[str, Any], arrays: Sequence[Any] = ()) -> Any:

@@ -15,7 +15,8 @@ from noria.binary.gpu_code import note_pointers
 from noria.binary.header_markers import CREATORS, REVISION, uses_host
 from noria.host import creators
 from noria.host.callback_errors import told
-from noria.plugins.registry import PluginRegistry, get_plugin_registry, loading
+from noria.plugins.loading import loading
+from noria.plugins.registry import PluginRegistry, get_plugin_registry
 
 EXPORTING = 2
 """The revision of the headers since which objects say themselves how they are called."""

@@ -348,7 +348,7 @@ def _parsers_in(path: Path) -> list[str]:
     from noria.binary.elf import ElfError, ElfFile
     from noria.binary.entry_points import entry_points
     from noria.binary.symbol_names import shown
-    from noria.custom.library import PYTHON_SUFFIXES
+    from noria.custom.opening import PYTHON_SUFFIXES
     from noria.custom.python_library import PythonLibrary
 
     try:

@@ -108,7 +108,7 @@ def _engines(
     cfg: ModelConfig, path: Path, elf: ElfFile, notes: list[Notice]
 ) -> CppEngines | GuardedEngines:
     """The library, opened in this process or in a worker, as `custom-lib-guard` says."""
-    from noria.custom.guard.choice import is_guarded
+    from noria.custom.library import is_guarded
 
     guarded, why_not = is_guarded(path, False, cfg.custom_lib_guard)
     notes += why_not

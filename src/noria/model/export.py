@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from noria._core.errors import EngineError
 from noria.config.model_files import model_paths
 from noria.engine.image_input import complete_infer_dims, resolve_shape
-from noria.engine.message import model_bytes
+from noria.engine.onnx_message import model_bytes
 from noria.engine.precision.explicit import (
     Exported,
     ExportPrecision,

@@ -20,7 +20,7 @@ from noria.model.network_source import network_source
 from noria.model.picture_input import network_dims
 from noria.model.precision import ConfigPrecision
 from noria.model.requirement import PlanRequirement, RunChoice
-from noria.plugins.library import PYTHON_SUFFIXES
+from noria.plugins.loading import PYTHON_SUFFIXES
 from noria.plugins.registry import get_plugin_registry
 
 if TYPE_CHECKING:

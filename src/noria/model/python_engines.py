@@ -22,8 +22,7 @@ from noria.binary.symbol_names import missing_name_hints
 from noria.config.enums import NetworkMode
 from noria.config.model_files import darknet_cfg
 from noria.custom.missing import named_at
-from noria.custom.model_parser import IModelParser
-from noria.custom.python_library import PythonLibrary
+from noria.custom.python_library import IModelParser, PythonLibrary
 from noria.model.engine_host import host_config, remembering_builder
 from noria.model.engine_source import CUDA_ENGINE_GET, MODEL_PARSER, base_of
 from noria.model.source import MadeSource

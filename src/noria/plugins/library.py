@@ -5,33 +5,25 @@ from __future__ import annotations
 import inspect
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import noria
 from noria._core.errors import CustomLibraryError
 from noria._core.user_module import describe, import_file
 from noria.plugins.creators import IPluginCreatorInterface
-from noria.plugins.registry import PluginRegistry
+from noria.plugins.loading import (
+    FUNCTIONS,
+    PYTHON_SUFFIXES,
+    is_loaded,
+    loaded_files,
+    note_loaded,
+)
 
-PYTHON_SUFFIXES = (".py", ".pyw")
-FUNCTIONS = ("get_plugin_creators", "getPluginCreators")
-
+if TYPE_CHECKING:
+    from noria.plugins.registry import PluginRegistry
 
 TWINS: dict[str, Path] = {}
 """Name of a compiled library, without its folder -> file of plugins that stands for it."""
-_loaded: dict[Path, tuple[int, int]] = {}
-"""Files whose plugins are registered -> time of their last change, size."""
-
-
-def register_module(module: ModuleType, path: Path, registry: PluginRegistry) -> None:
-    """Register the creators of a module that was run already, as `load_library` would.
-
-    Raises:
-        CustomLibraryError: see `creators_of`.
-    """
-    _loaded[path.absolute()] = _stamp(path)
-    for creator in creators_of(module, registry, path):
-        registry.register_creator(creator, creator.plugin_namespace)
 
 
 def load_once(path: Path, registry: PluginRegistry) -> None:
@@ -52,22 +44,14 @@ def load_given(path: Path, registry: PluginRegistry) -> None:
         CustomLibraryError: it is of an unknown kind, or fails.
     """
     path = path.absolute()
-    if _loaded.get(path) != _stamp(path):
+    if not is_loaded(path):
         registry.load_library(path)
-        _loaded[path] = _stamp(path)
+        note_loaded(path)
 
 
 def without_creators(registry: PluginRegistry) -> list[Path]:
     """Files that were loaded and registered nothing."""
-    return [path for path in _loaded if not registry.come_from(path)]
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    try:
-        status = path.stat()
-    except OSError:
-        return 0, 0
-    return status.st_mtime_ns, status.st_size
+    return [path for path in loaded_files() if not registry.come_from(path)]
 
 
 def open_plugin_file(path: Path, registry: PluginRegistry) -> tuple[Any, list[Any]]:

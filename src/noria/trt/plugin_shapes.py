@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from noria._core.errors import NoriaError
+from noria.engine.plugin_graph.plugin_saving import spec_of
 from noria.plugins.evaluate import evaluate
 from noria.plugins.types import DataType
 from noria.trt.api.types import elem_of
@@ -48,7 +49,7 @@ def node_infos(plan: Plan, node: Any, infos: Any) -> list[TensorInfo | None] | N
         if known is None:
             return None
         values.append(tuple(-1 if np.isnan(float(v)) else int(v) for v in known.reshape(-1)))
-    spec = record.spec
+    spec = spec_of(record)
     try:
         shapes = symbolic(spec.shapes, dims, values, spec.layer)
     except NoriaError:

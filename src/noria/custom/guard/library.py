@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import weakref
 from collections.abc import Mapping
 from functools import partial
@@ -12,10 +11,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from noria import _native
 from noria._core.errors import CustomLibraryError, ParserError
 from noria._core.notices import Notice, note_once
-from noria.custom.cpp_function import nested
+from noria.custom.cpp_function import called_in_call
 from noria.custom.guard import wire
 from noria.custom.guard.arena import OutputArena
 from noria.custom.guard.call_args import InputsGiven, LoadGiven, ParserGiven
@@ -30,7 +28,7 @@ from noria.custom.guard.trust import TrustStore, content_hash
 from noria.custom.inputs import INPUT_INITIALIZER, InputInitializer
 from noria.custom.validate import CheckedParser
 from noria.custom.validate_maps import CheckedClassifier, CheckedSegmentation
-from noria.meta import DetectionParams, Detections, Layer, NetworkInfo
+from noria.meta import Layer, NetworkInfo
 
 _HERE = "noria.custom.guard.operations"
 
@@ -62,13 +60,13 @@ class GuardedLibrary:
         self.decisions: list[Notice] = []
         self.sha256 = content_hash(path)
         self._abi, self._rotation = abi, rotation
-        self._parsers: list[weakref.ref[_Function]] = []
+        self._parsers: list[weakref.ref[GuardedParser]] = []
         self._symbols: list[str] = []
         self._has_initializer = False
         self._said: set[Notice] = set()
-        self._prepared: weakref.ref[_Function] | None = None
+        self.prepared: weakref.ref[GuardedParser] | None = None
         self._clean = 0
-        self._cases = CaseSaver(path, self.sha256, abi, rotation)
+        self.cases = CaseSaver(path, self.sha256, abi, rotation)
         me = weakref.ref(self)  # without a cycle, the worker ends when nobody has the library
 
         def set_up() -> None:
@@ -88,7 +86,7 @@ class GuardedLibrary:
                 self.process.running(str(path))
             except LibraryDied as error:
                 load = Call("load", "loading", LoadGiven(), options.load_timeout_s)
-                error = self._cases.told(error, options, lambda: load)
+                error = self.cases.told(error, options, lambda: load)
                 raise CustomLibraryError(
                     error.found.replace("the function", "the library", 1).partition(";")[0]
                     + " while it was loaded",
@@ -140,15 +138,13 @@ class GuardedLibrary:
 
     def _boxes(self, kind: ParserKind, name: str) -> CheckedParser:
         function = self._function(kind, name)
-        checked = _CheckedBoxes(function, function.where)
+        checked = CheckedParser(function, function.where)
         function.notices = checked.notices
-        if kind == "bbox":
-            checked.set_quick(function.quick)
         return checked
 
-    def _function(self, kind: ParserKind, name: str) -> _Function:
+    def _function(self, kind: ParserKind, name: str) -> GuardedParser:
         where = f"{self.path}: {name}"
-        function = _Function(self, kind, name, where)
+        function = GuardedParser(self, kind, name, where)
         with self.process.lock:
             self.process.running(where)
             function.open()
@@ -164,7 +160,7 @@ class GuardedLibrary:
             note_once(
                 self.decisions, "warning", f"the worker is not closed off: {text}", str(self.path)
             )
-        self._prepared = None
+        self.prepared = None
         for reference in self._parsers:
             if function := reference():
                 function.open()
@@ -178,7 +174,7 @@ class GuardedLibrary:
             "max_batch": max_batch,
         }
         with self.process.lock:
-            self._prepared = None
+            self.prepared = None
             try:
                 _, filled = self.process.invoke(
                     f"{_HERE}:initialize",
@@ -189,7 +185,7 @@ class GuardedLibrary:
             except LibraryDied as error:
                 given, limit = InputsGiven(network, max_batch), self.options.load_timeout_s
                 call = Call("inputs", INPUT_INITIALIZER, given, limit, layers)
-                raise self._cases.told(error, self.options, lambda: call) from None
+                raise self.cases.told(error, self.options, lambda: call) from None
             for array, values in zip(layers.values(), filled, strict=True):
                 np.copyto(array, values)
 
@@ -199,109 +195,30 @@ class GuardedLibrary:
                 if notice in self._said:
                     continue
                 self._said.add(notice)
-                function = self._prepared() if self._prepared else None
+                function = self.prepared() if self.prepared else None
                 if key == "notices" and function is not None:
                     function.notices.append(notice)
                 else:
                     self.decisions.append(notice)
 
-    def call(
-        self,
-        function: _Function,
-        layers: Mapping[str, Layer],
-        network: NetworkInfo,
-        params: Params,
-        asked: str | None = None,
-    ) -> Any:
-        """One call of a parser in the worker; whose results are still to be checked.
-
-        Args:
-            asked: how the call ended, if it was asked for natively; else None.
-        """
-        process = self.process
-        lock = process.lock
-        with lock:
-            if asked is None and lock.inside:
-                raise nested(function.where)
-            lock.inside = True
-            try:
-                if asked is None:
-                    process.running(function.where)
-                found = self._call(function, layers, network, params, asked)
-                if self.guard == "auto":
-                    self._count_clean()
-                function.learn(layers, network, params, self._before_trust())
-                return found
-            except LibraryDied as error:
-                self._prepared = None
-                if error.death is None:
-                    raise
-                # A write into a tensor that is shared is a fault which the worker mends, unless
-                # the library has taken signals for itself.
-                function.in_place = True
-                raise self._cases.told(
-                    error,
-                    self.options,
-                    lambda: Call(
-                        function.kind,
-                        function.name,
-                        ParserGiven(network, params),
-                        self.options.timeout_s,
-                        {name: layer.data for name, layer in layers.items()},
-                    ),
-                ) from None
-            except ParserError as error:
-                raise self._with_limit(error) from None
-            finally:
-                lock.inside = False
-
-    def _call(
-        self,
-        function: _Function,
-        layers: Mapping[str, Layer],
-        network: NetworkInfo,
-        params: Params,
-        asked: str | None,
-    ) -> Any:
-        arrays = function.arrays(layers)
-        if asked is None and (
-            self._prepared is not function.reference or not function.fits(arrays, network, params)
-        ):
-            self._prepared = None
-            function.prepare(arrays, network, params)
-            self._prepared = function.reference
-        found, wrote = self.process.call(
-            list(arrays.values()),
-            function.offsets,
-            function.sizes,
-            READERS[function.kind],
-            function.where,
-            shared=not function.in_place,
-            asked=asked,
-        )
-        function.in_place |= wrote
-        return found
-
-    def _before_trust(self) -> int:
-        """Calls that can be done without asking `_count_clean`."""
-        left = self.options.clean_calls - self._clean - self.process.quick_calls
-        return left - 1 if self.guard == "auto" and left > 0 else sys.maxsize
-
-    def _count_clean(self) -> None:
+    def count_clean(self) -> None:
+        """Count a call without a fault; trust the library after enough of them."""
+        if self.guard != "auto":
+            return
         self._clean += 1
-        clean = self._clean + self.process.quick_calls
-        if clean != self.options.clean_calls or self.process.deaths:
+        if self._clean != self.options.clean_calls or self.process.deaths:
             return
         try:
-            TrustStore().add(self.sha256, self.path, f"{clean} calls without a fault")
+            TrustStore().add(self.sha256, self.path, f"{self._clean} calls without a fault")
         except CustomLibraryError as error:
             text = f"it stays guarded: {error.found}"
         else:
-            text = f"{clean} calls without a fault: from the next start on it is trusted"
+            text = f"{self._clean} calls without a fault: from the next start on it is trusted"
             text += " and runs in the application's process; noria trust --remove undoes this"
         note_once(self.decisions, "info", text, str(self.path))
 
-    def _with_limit(self, error: ParserError) -> ParserError:
+    def with_limit(self, error: ParserError) -> ParserError:
+        """Name the worker's limit in an error for memory that ran out."""
         limit = self.options.memory_mib
         if limit and ("std::bad_alloc" in error.found or "MemoryError" in error.found):
             error.fix.append(
@@ -321,65 +238,89 @@ class GuardedLibrary:
         )
 
 
-class _CheckedBoxes(CheckedParser):
-    """Of a `_Function`, whose values were looked at while they were read."""
-
-    __slots__ = ("_function",)
-
-    def __init__(self, function: _Function, where: str) -> None:
-        super().__init__(function, where)
-        self._function = function
-
-    def finish(
-        self,
-        layers: Mapping[str, Layer],
-        network: NetworkInfo,
-        params: DetectionParams,
-        asked: str,
-    ) -> Detections:
-        """A call that was asked for natively and ended as `asked`, see `GuardAsk`."""
-
-        answered = partial(self._function, asked=asked)
-
-        return self.check(self.told(answered, layers, network, params), params)
-
-    def break_off(self) -> None:
-        """The wait for a call that was asked for natively was interrupted."""
-        self._function.break_off()
-
-    def check(self, returned: Any, params: DetectionParams) -> Detections:
-        """See `CheckedParser`; what is returned is (detections, whether they are sound)."""
-        detections, sound = returned
-        return detections if sound else super().check(detections, params)
-
-
-class _Function:
+class GuardedParser:
     """One parser in the worker."""
 
     def __init__(self, library: GuardedLibrary, kind: ParserKind, name: str, where: str) -> None:
         self.kind = kind
         self.name = name
         self.where = where
-        self.offsets: list[int] = []
-        self.sizes: list[int] = []  # bytes of each tensor
+        self._offsets: list[int] = []
+        self._sizes: list[int] = []  # bytes of each tensor
         self.notices: list[Notice] = []
-        self.in_place = False  # it decodes in place: tensors are copied for it
+        self._in_place = False  # it decodes in place: tensors are copied for it
         self.reference = weakref.ref(self)
         self._library = library
         self._number = -1
         self._layout: list[tuple[str, npt.DTypeLike, tuple[int, ...]]] = []
         self._network: NetworkInfo | None = None
         self._params: Params | None = None
-        self.quick = _native.GuardAsk(library.process.lock)
 
-    def __call__(
-        self,
-        layers: Mapping[str, Layer],
-        network: NetworkInfo,
-        params: Any,
-        asked: str | None = None,
-    ) -> Any:
-        return self._library.call(self, layers, network, params, asked)
+    def __call__(self, layers: Mapping[str, Layer], network: NetworkInfo, params: Any) -> Any:
+        """Call the parser in the worker, once.
+
+        Returns:
+            The result, its numbers still to be checked.
+
+        Raises:
+            LibraryDied: the worker died, or did not return in time, or is given up.
+            ParserError: as the parser itself raises.
+        """
+        library, process = self._library, self._library.process
+        lock = process.lock
+        with lock:
+            if lock.inside:
+                raise called_in_call(self.where)
+            lock.inside = True
+            try:
+                process.running(self.where)
+                found = self._call(dict(layers), network, params)
+            except LibraryDied as error:
+                library.prepared = None
+                if error.death is None:
+                    raise
+                # A write into a tensor that is shared is a fault which the worker mends, unless
+                # the library has taken signals for itself.
+                self._in_place = True
+                saved = partial(self._call_to_save, layers, network, params)
+                raise library.cases.told(error, library.options, saved) from None
+            except ParserError as error:
+                raise library.with_limit(error) from None
+            else:
+                library.count_clean()
+                return found
+            finally:
+                lock.inside = False
+
+    def _call(self, layers: dict[str, Layer], network: NetworkInfo, params: Params) -> Any:
+        # views: nobody else gives them another shape
+        arrays = {name: np.ascontiguousarray(x.data).view() for name, x in layers.items()}
+        library = self._library
+        if library.prepared is not self.reference or not self._fits(arrays, network, params):
+            library.prepared = None
+            self._prepare(arrays, network, params)
+            library.prepared = self.reference
+        found, wrote = library.process.call(
+            list(arrays.values()),
+            self._offsets,
+            self._sizes,
+            READERS[self.kind],
+            self.where,
+            shared=not self._in_place,
+        )
+        self._in_place |= wrote
+        return found
+
+    def _call_to_save(
+        self, layers: Mapping[str, Layer], network: NetworkInfo, params: Params
+    ) -> Call:
+        return Call(
+            self.kind,
+            self.name,
+            ParserGiven(network, params),
+            self._library.options.timeout_s,
+            {name: layer.data for name, layer in layers.items()},
+        )
 
     def open(self) -> None:
         """Find the function in the worker.
@@ -393,20 +334,7 @@ class _Function:
         self._number = int(answer["parser"])
         self._params = None
 
-    def learn(
-        self, layers: Mapping[str, Layer], network: NetworkInfo, params: Params, calls: int
-    ) -> None:
-        """Have the next calls like this one done natively, as many, if that can be."""
-        if self.kind != "bbox" or self.in_place or type(layers) is not dict:
-            return
-        places = self.offsets, self.sizes
-        self._library.process.learn_boxes(self.quick, layers, places, network, params, calls)
-
-    def break_off(self) -> None:
-        """End the worker: the answer would be taken for that of the next call."""
-        self._library.process.close()
-
-    def fits(self, arrays: Tensors, network: NetworkInfo, params: Params) -> bool:
+    def _fits(self, arrays: Tensors, network: NetworkInfo, params: Params) -> bool:
         """Whether the worker is prepared for a call with these."""
         return (
             params is self._params
@@ -414,11 +342,7 @@ class _Function:
             and self._layout == [(n, x.dtype, x.shape) for n, x in arrays.items()]
         )
 
-    def arrays(self, layers: Mapping[str, Layer]) -> Tensors:
-        """The tensors as they can be copied: views, which nobody else gives another shape."""
-        return {name: np.ascontiguousarray(x.data).view() for name, x in layers.items()}
-
-    def prepare(self, arrays: Tensors, network: NetworkInfo, params: Params) -> None:
+    def _prepare(self, arrays: Tensors, network: NetworkInfo, params: Params) -> None:
         """Tell the worker where tensors will be, and the parameters.
 
         Each tensor ends where a page ends (its start is a multiple of 64 bytes): the worker makes
@@ -442,6 +366,6 @@ class _Function:
             "_arrays": described,
         }
         process.invoke(f"{_HERE}:prepare", payload, what=self.where)
-        self.offsets, self.sizes = offsets, [x.nbytes for x in arrays.values()]
+        self._offsets, self._sizes = offsets, [x.nbytes for x in arrays.values()]
         self._layout = [(n, x.dtype, x.shape) for n, x in arrays.items()]
         self._network, self._params = network, params

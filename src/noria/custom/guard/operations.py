@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
@@ -10,6 +9,7 @@ import numpy.typing as npt
 from noria._core.errors import CustomLibraryError
 from noria.custom.guard.call_json import network_from
 from noria.custom.guard.serve import GuardedMap, Worker
+from noria.custom.opening import open_here
 
 Arrays = list[npt.NDArray[Any]]
 Answer = tuple[dict[str, Any], Arrays]
@@ -17,11 +17,7 @@ Answer = tuple[dict[str, Any], Arrays]
 
 def open_library(worker: Worker, payload: dict[str, Any], arrays: Arrays) -> Answer:
     """Load the library in this process."""
-    from noria.custom.library import open_library as open_here
-
-    library = open_here(
-        Path(payload["path"]), abi=payload["abi"], rotation=payload["rotation"], guard="never"
-    )
+    library = open_here(payload["path"], abi=payload["abi"], rotation=payload["rotation"])
     worker.library = library
     has_initializer = library.input_initializer() is not None
     return {

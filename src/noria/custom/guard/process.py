@@ -26,8 +26,6 @@ from noria.custom.guard.messages import arrays_in, error_from, put_arrays
 from noria.custom.guard.options import GuardOptions
 from noria.custom.guard.sanitizers import sanitizer_of
 from noria.custom.guard.wire import Nonsense, Region, Writer, control_words, new_memory
-from noria.custom.validate import MAX_OBJECTS
-from noria.meta import Layer, NetworkInfo
 
 FORGIVEN_AFTER = 100
 """Calls without a fault after which earlier faults are no longer counted."""
@@ -149,7 +147,7 @@ def _require_free(running: _Running, what: str) -> None:
     """
     if running.channel.busy:
         raise ParserError(
-            "its worker is asked while it is asked, by the same thread",
+            "its worker was called again from inside a call to it (same thread)",
             where=what,
             fix="a signal handler or a finaliser does so: it can set a flag instead",
         )
@@ -168,7 +166,6 @@ class GuardedProcess:
         on_news: told what workers say beside results: decisions and notices, as JSON.
 
     Attributes:
-        quick_calls: those that were answered without Python, as far as they are counted.
         deaths: so far, altogether.
         lock: held by whoever asks the worker.
         unprotected: what could not be taken from the worker, in words.
@@ -186,7 +183,7 @@ class GuardedProcess:
     ) -> None:
         self.name = name
         self.options = options
-        self.quick_calls = self.deaths = 0
+        self.deaths = 0
         self._calls = 0
         self.unprotected: list[str] = []
         self.generation = 0
@@ -208,7 +205,6 @@ class GuardedProcess:
     def calls(self) -> int:
         """Answered so far, errors of the library included."""
         with self.lock:
-            self._settle()
             return self._calls
 
     @property
@@ -219,7 +215,6 @@ class GuardedProcess:
     def close(self) -> None:
         """End the worker; the next call starts another."""
         with self.lock:
-            self._settle()
             running, self._running = self._running, None
             self._holder.running = None
             if running is not None:
@@ -271,31 +266,39 @@ class GuardedProcess:
         what: str,
         *,
         shared: bool = True,
-        asked: str | None = None,
     ) -> tuple[Any, bool]:
-        """One call of what was prepared last, the arrays copied to `offsets` of the input region.
+        """Call the parser that was prepared last.
 
         Args:
+            arrays: copied to `offsets` of the input region.
+            offsets: as it was prepared.
             sizes: bytes of the arrays, as it was prepared.
-            shared: those of `arena` are not copied.
-            asked: how the call ended, if it was done natively.
+            read: makes the result of numbers and arrays in the output region.
+            what: library and function of the user, as errors shall name them.
+            shared: arrays of `arena` are not copied.
 
         Returns:
-            What it found, and whether it wrote into arrays of `arena` (that is: a copy of them).
+            The result, and whether the parser wrote into arrays of `arena` (into a copy of them).
 
         Raises:
-            LibraryDied, NoriaError: as `invoke`.
+            LibraryDied: as `invoke`.
+            NoriaError: as `invoke`.
         """
         running = self._running
-        if running is None or (asked is not None and not running.channel.busy):
-            raise self._closed(what)  # or it is another one
-        if asked is not None:
-            self._take_side(running, asked, self.options.timeout_s, what)
-            return self._called(running, arrays, (offsets, sizes), read, what, shared)
+        if running is None:
+            raise self._closed(what)
         _require_free(running, what)
+        places = offsets, sizes
         with running.channel:
-            self._post_call(running, arrays, (offsets, sizes), what, shared)
-            return self._called(running, arrays, (offsets, sizes), read, what, shared)
+            self._post_call(running, arrays, places, what, shared)
+            refused = shared and running.words[wire.WROTE] == wire.NOT_SHARED
+            if refused:  # before the parser was called
+                self._post_call(running, arrays, places, what, False)
+            try:
+                found = read(running.words[wire.VALUES :], running.outputs, 0)
+            except Nonsense as error:
+                raise self.died(running, "nonsense", what, self.options.timeout_s) from error
+            return found, refused or bool(running.words[wire.WROTE])
 
     def _post_call(
         self, running: _Running, arrays: Arrays, places: Places, what: str, shared: bool
@@ -304,50 +307,6 @@ class GuardedProcess:
         to = [running.inputs.address + offset for offset in places[0]]
         slots = self.arena.slots if shared else None
         self._exchange(running, arrays, (to, places[1]), self.options.timeout_s, what, slots)
-
-    def _called(
-        self,
-        running: _Running,
-        arrays: Arrays,
-        places: Places,
-        read: Callable[[memoryview, Region, int], Any],
-        what: str,
-        shared: bool,
-    ) -> tuple[Any, bool]:
-        """What a call that was answered found; it is repeated if it wants its arrays copied."""
-        if shared and running.words[wire.WROTE] == wire.NOT_SHARED:
-            self._post_call(running, arrays, places, what, False)
-            return self._called(running, arrays, places, read, what, False)[0], True
-        try:
-            found = read(running.words[wire.VALUES :], running.outputs, 0)
-            return found, bool(running.words[wire.WROTE])
-        except Nonsense as error:
-            raise self.died(running, "nonsense", what, self.options.timeout_s) from error
-
-    def learn_boxes(
-        self,
-        ask: Any,
-        layers: dict[str, Layer],
-        to: Places,
-        network: NetworkInfo,
-        params: Any,
-        calls: int,
-    ) -> None:
-        """Let a `GuardAsk` do calls like the last one, of a detector parser.
-
-        Args:
-            to: offsets and sizes of tensors, as `call` was given them.
-            calls: as many, then Python is asked again.
-        """
-        running = self._running
-        if running is None:
-            return
-        out = running.outputs
-        worker = running.channel, running.pid, running.pidfd, self.arena.slots
-        places = running.inputs.address, out.address, out.size
-        limits = MAX_OBJECTS, calls
-        given = network, params, layers, *to, *worker, self.options.timeout_s, *places, *limits
-        ask.learn(*given, running)
 
     def running(self, what: str) -> _Running:
         """The worker, started if there is none.
@@ -360,7 +319,6 @@ class GuardedProcess:
             self._running = None
             self._setting_up = False
         if self._running is not None:
-            self._settle()
             return self._running
         if self._recent > self.options.restarts:
             raise self._given_up(what)
@@ -423,13 +381,7 @@ class GuardedProcess:
         except BaseException:  # Ctrl-C: its answer would be taken for that of the next request
             self.close()
             raise
-        return self._take_side(running, ending, timeout_s, what)
-
-    def _take_side(
-        self, running: _Running, ending: str, timeout_s: float, what: str
-    ) -> dict[str, Any]:
-        """What is said beside the result of a request that ended so."""
-        if ending != "given":
+        if ending != "answered":
             raise self.died(running, ending, what, timeout_s)
         words = running.words
         try:
@@ -440,28 +392,18 @@ class GuardedProcess:
                 self._on_news(side)
         except (Nonsense, OverflowError, RecursionError, OSError) as nonsense:
             raise self.died(running, "nonsense", what, timeout_s) from nonsense
-        self._count_answers(1)
+        self._calls += 1
+        self._clean += 1
+        if self._clean >= FORGIVEN_AFTER:
+            self._recent = 0
         if error is not None:
             raise error
         return side
-
-    def _count_answers(self, count: int) -> None:
-        self._calls += count
-        self._clean += count
-        if self._clean >= FORGIVEN_AFTER:
-            self._recent = 0
-
-    def _settle(self) -> None:
-        """Count what was answered without Python."""
-        if self._running is not None and (answered := self._running.channel.take_answered()):
-            self.quick_calls += answered
-            self._count_answers(answered)
 
     def died(self, running: _Running, ending: str, what: str, timeout_s: float) -> LibraryDied:
         """The error for a worker that is over or will be at once; it is gone afterwards."""
         if running is not self._running or running.channel.closed:
             return self._closed(what)
-        self._settle()
         self._running = self._holder.running = None
         kind: Ending = "late" if ending == "late" else "died" if ending == "died" else "nonsense"
         report, code = running.end(kind)

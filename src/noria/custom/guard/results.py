@@ -16,7 +16,13 @@ import numpy.typing as npt
 from noria import _native
 from noria.custom.guard.call_json import ParserKind
 from noria.custom.guard.wire import HAS_ANGLES, HAS_MASKS, Nonsense, Region, Writer
-from noria.custom.validate import MAX_MASK_PIXELS, MAX_MASKS_PIXELS, MAX_OBJECTS, NO_MASK
+from noria.custom.validate import (
+    MAX_MASK_PIXELS,
+    MAX_MASKS_PIXELS,
+    MAX_OBJECTS,
+    NO_MASK,
+    DecodedBoxes,
+)
 from noria.custom.validate_maps import MAX_ATTRIBUTES, MAX_MAP_PIXELS, MAX_TEXT
 from noria.meta import Classification, Detections, Segmentation
 
@@ -53,28 +59,28 @@ class _Reader:
         return array.copy()
 
 
-def _read_detections(values: Sequence[int], region: Region, start: int) -> tuple[Detections, bool]:
-    """The detections, and whether their numbers are finite and no class id is negative."""
+def _read_detections(values: Sequence[int], region: Region, start: int) -> DecodedBoxes:
     count, flags = values[0], values[1]
     if count > MAX_OBJECTS or flags > (HAS_ANGLES | HAS_MASKS):
         raise Nonsense(f"{count} boxes")
     if not count:
         none = Detections.unchecked(np.empty((0, 4), _F32), np.empty(0, _F32), np.empty(0, _I32))
-        return none, True
+        return DecodedBoxes(none, sound=True)
     address, size = region.part(start)
     found: Any = _native.guard_boxes(address, size, count, bool(flags & HAS_ANGLES))
     if found is None:
         raise Nonsense(f"{count} boxes in {size} bytes")
     boxes, scores, ids, angles, sound, end = found
     if not flags & HAS_MASKS:
-        return Detections.unchecked(boxes, scores, ids, angles=angles), sound
+        return DecodedBoxes(Detections.unchecked(boxes, scores, ids, angles=angles), sound)
     reader = _Reader(region, start + end)
     sizes = reader.take(_I32, count, 2)
     pixels = sizes[:, 0].astype(np.int64) * sizes[:, 1]
     if sizes.min() < 0 or pixels.max() > MAX_MASK_PIXELS or pixels.sum() > MAX_MASKS_PIXELS:
         raise Nonsense("masks of absurd size")
     masks = [reader.take(_F32, h, w) if h * w else NO_MASK for h, w in sizes.tolist()]
-    return Detections.unchecked(boxes, scores, ids, masks=masks, angles=angles), False
+    found = Detections.unchecked(boxes, scores, ids, masks=masks, angles=angles)
+    return DecodedBoxes(found, sound=False)
 
 
 def _write_classification(result: Classification, out: Writer) -> list[int]:

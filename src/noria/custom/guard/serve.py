@@ -14,8 +14,6 @@ from noria import _native
 from noria._core.cuda import why_lost
 from noria._core.errors import ParserError
 from noria._core.notices import Notice
-from noria.custom.cpp_boxes import CheckedCppParser
-from noria.custom.cpp_function import size_of
 from noria.custom.guard import wire
 from noria.custom.guard.call_json import ParserKind, network_from, params_from
 from noria.custom.guard.messages import arrays_in, error_json, notices_json, put_arrays
@@ -23,11 +21,10 @@ from noria.custom.guard.results import WRITERS
 from noria.custom.guard.tensors import MAP_REGION, CannotShare, Tensors
 from noria.custom.guard.wire import OutOfRoom, Region, Writer, control_words
 from noria.custom.user_calls import Checked
-from noria.custom.validate import MAX_OBJECTS
 from noria.meta import Layer
 
 if TYPE_CHECKING:
-    from noria.custom.library import CustomLibrary
+    from noria.custom.opening import CustomLibrary
 
 
 class Worker:
@@ -54,11 +51,10 @@ class Worker:
         self._told: set[Notice] = set()
         self._told_of = (0, 0)
         self.unprotected: list[str] = []
-        self._native_calls: Any = None  # those of a C++ detector parser
 
     def serve(self) -> None:
         """Answer requests, one after the other, until the library closes what they come through."""
-        while self._next():
+        while self._channel.next():
             words = self._words
             side: dict[str, Any] = {}
             out = Writer(self.outputs, start=0)
@@ -87,17 +83,6 @@ class Worker:
             if not self._answer(side, values, out):
                 return
 
-    def _next(self) -> bool:
-        """Wait for a request that is for Python; False if there is nobody to wait for."""
-        if self._native_calls is None:
-            return bool(self._channel.next())
-        assert isinstance(self._checked, CheckedCppParser)
-        self._tensors.forget_shown()
-        out = self.outputs
-        return bool(
-            self._native_calls.serve(self._channel, *self._checked.box_words, out.address, out.size)
-        )
-
     def _answer(self, side: dict[str, Any], values: list[int], out: Writer) -> bool:
         words = self._words
         data = json.dumps(side).encode() if side else b""
@@ -113,7 +98,6 @@ class Worker:
         return bool(self._channel.answer())
 
     def _message(self, out: Writer) -> dict[str, Any]:
-        self._native_calls = None
         with self._tensors.unprotected():
             return self._asked(out)
 
@@ -139,7 +123,6 @@ class Worker:
         params = params_from(kind, payload["params"])
         self._kind, self._function, self._checked = kind, name, parser
         self._told_of = (-1, -1)
-        self._network = network
         self._call = lambda layers: parser(layers, network, params)
         self._tensors.prepare(payload["names"], arrays)
 
@@ -153,22 +136,10 @@ class Worker:
         finally:
             self._channel.leave_if_forked()
         _native.guard_set_function("")
-        self._learn()
         try:
             return WRITERS[self._kind](found, out)
         except OutOfRoom as error:
             raise ParserError(f"the parser returned {error}", where=self._function) from error
-
-    def _learn(self) -> None:
-        """What was called in Python now is called natively from now on, if it can be."""
-        if not isinstance(self._checked, CheckedCppParser):
-            return
-        if self._native_calls is None:
-            size = size_of(self._network)
-            self._native_calls = _native.GuardCalls(
-                self._checked.native, *size, self._function, MAX_OBJECTS
-            )
-        self._native_calls.learn(self._channel, self._tensors.shown())
 
     def _news(self) -> dict[str, Any]:
         """Decisions and notices that the application has not been told."""

@@ -85,23 +85,10 @@ class Tensors:
             known = self._known[key] = self._find(key)
         if key != self._current:
             self._current = key
-            for i, region in enumerate(self.shown()):
-                _native.guard_set_region(i, *region)
+            places = zip(self._names, known[1][:MAP_REGION], strict=False)
+            for i, (name, (start, end, file, offset)) in enumerate(places):
+                _native.guard_set_region(i, start, end, f"output layer {name}", file, offset)
         return known[0]
-
-    def shown(self) -> list[tuple[int, int, str, int, int]]:
-        """Start, end, name, file and offset of the regions of the last call's tensors."""
-        if self._current is None:
-            return []
-        places = self._known[self._current][1][:MAP_REGION]
-        return [
-            (start, end, f"output layer {name}", file, offset)
-            for name, (start, end, file, offset) in zip(self._names, places, strict=False)
-        ]
-
-    def forget_shown(self) -> None:
-        """Other regions may be named when `layers` is called next."""
-        self._current = None
 
     def _find(self, key: tuple[int, ...]) -> tuple[dict[str, Layer], Shown]:
         layers: dict[str, Layer] = {}

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from noria.engine.free_session import FreeSession
 from noria.engine.plan import MODEL_BLOB, Plan
 from noria.engine.plan_header import TensorRecord
+from noria.engine.plan_session import FreeSession
 from noria.plugins.dims import Dims
 from noria.plugins.types import DataType, TensorFormat
 from noria.trt.api.context import IExecutionContext

@@ -1,4 +1,4 @@
-"""A limit for a user's code that runs in this very process: there is nothing to end but that."""
+"""Libraries that run in this very process: a note if they crash, a limit of their time."""
 
 from __future__ import annotations
 
@@ -10,9 +10,49 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from noria import _native
 from noria._core.errors import CustomLibraryError
 
-_GRACE_S = 2.0  # for the message; code that holds the interpreter's lock lets nobody write one
+_GRACE_S = 2.0  # for the message; code that holds the interpreter's lock prevents one
+_noting = False
+_loaded: dict[Path, str] = {}  # -> why it is in this process
+
+
+@contextmanager
+def crashes_are_noted() -> Iterator[None]:
+    """Note libraries that are loaded into this process in the block.
+
+    For programs of the command line, whose signals have no other handler.
+    """
+    global _noting
+    before, _noting = _noting, True
+    try:
+        yield
+    finally:
+        _noting = before
+
+
+def note_loading(path: Path) -> None:
+    """Note a C++ library before it is loaded into this process; its own handlers come after."""
+    if not _noting or debugged():  # a debugger shows more, and each fault would stop there twice
+        return
+    _loaded[path] = "which is trusted" if _is_trusted(path) else "which is not guarded"
+    names = " and ".join(f"{path}, {why}," for path, why in _loaded.items())
+    one = len(_loaded) == 1
+    _native.note_crashes(
+        f"this process has loaded {names.rstrip(',')}\n"
+        f"  if {'it' if one else 'one of them'} crashed: --guard always runs "
+        f"{'it' if one else 'them'} in a worker process, and tells in which function and line"
+    )
+
+
+def _is_trusted(path: Path) -> bool:
+    from noria.custom.guard.trust import TrustStore, content_hash
+
+    try:
+        return TrustStore().get(content_hash(path)) is not None
+    except CustomLibraryError:
+        return False
 
 
 @contextmanager
@@ -59,7 +99,7 @@ def _end(seconds: float, where: str) -> None:
 
 
 def debugged() -> bool:
-    """Whether a debugger has this process."""
+    """Return whether a debugger is attached to this process."""
     try:
         status = Path("/proc/self/status").read_text()
     except OSError:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from noria.custom import crash_note, open_library
+from noria.custom import in_process, open_library
 
 NOTE = "\nnoria: {}: libx.so is here\n"
 INSTALL = "from noria import _native; _native.note_crashes('libx.so is here'); "
@@ -60,11 +60,11 @@ def test_only_programs_of_the_command_line_note_libraries(
 ) -> None:
     said: list[str] = []
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setattr(crash_note, "_loaded", {})
-    monkeypatch.setattr(crash_note._native, "note_crashes", said.append)
+    monkeypatch.setattr(in_process, "_loaded", {})
+    monkeypatch.setattr(in_process._native, "note_crashes", said.append)
     open_library(zoo28)
     assert said == []
-    with crash_note.crashes_are_noted():
+    with in_process.crashes_are_noted():
         open_library(zoo28)
     open_library(zoo28)
     (text,) = said

@@ -1,4 +1,4 @@
-"""Calls that the worker answers without Python are the same as calls in this process."""
+"""Calls in a worker give what calls in this process give."""
 
 from __future__ import annotations
 
@@ -78,7 +78,6 @@ def test_the_same_as_in_this_process(parsers: Parsers, steps: list[Step]) -> Non
             array[...] = 0
             array[0, :4] = kind, count, value, value
             seen.append(outcome(parse, layers, NETWORKS[network], PARAMS[params]))
-            # twice: the second time natively, unless something was told
             array[0, :4] = kind, count, value + 1, value
             seen.append(outcome(parse, layers, NETWORKS[network], PARAMS[params]))
     assert results[0] == results[1]
@@ -139,10 +138,11 @@ def test_layers_that_change_or_are_none_end_no_worker(parsers: Parsers) -> None:
     for _ in range(3):
         assert parse(layers, NETWORKS[0], PARAMS[0]).boxes[:, 2].tolist() == [2, 2]
     worker = library.process.pid
+    # layers count as they are when the call begins
     changing.change = lambda layers: layers.pop("b", None)
-    assert parse(layers, NETWORKS[0], PARAMS[0]).boxes[:, 2].tolist() == [1, 1]
-    changing.change = lambda layers: layers.setdefault("b", Layer("b", array))
     assert parse(layers, NETWORKS[0], PARAMS[0]).boxes[:, 2].tolist() == [2, 2]
+    changing.change = lambda layers: layers.setdefault("b", Layer("b", array))
+    assert parse(layers, NETWORKS[0], PARAMS[0]).boxes[:, 2].tolist() == [1, 1]
     with pytest.raises(NoriaError, match="has no attribute"):
         parse({"a": None, "b": layers["b"]}, NETWORKS[0], PARAMS[0])  # type: ignore[dict-item]
     assert library.process.pid == worker
@@ -158,26 +158,6 @@ def outcome(
     arrays = (found.boxes, found.scores, found.class_ids)
     assert found.angles is None
     return [a.tobytes() for a in arrays]
-
-
-def test_python_is_not_asked_again(parsers: Parsers) -> None:
-    """The second of two calls leaves what only Python writes as it was."""
-    from noria.custom.guard import wire
-
-    _, parse, library = parsers
-    array = np.zeros(SHAPE, np.float32)
-    array[0, :3] = RETURNED, 5, 7
-    unwritten = wire.SIDE_START  # native answers have nothing there
-
-    def call() -> int:
-        running = library.process._running
-        assert running is not None
-        running.words[unwritten] = 12345
-        assert len(parse({"a": Layer("a", array)}, NETWORKS[0], PARAMS[0])) == 5
-        return running.words[unwritten]
-
-    parse({"a": Layer("a", array)}, NETWORKS[0], PARAMS[0])
-    assert call() == 12345
 
 
 def test_results_are_not_overwritten_by_later_calls(parsers: Parsers) -> None:
