@@ -19,7 +19,7 @@ _MAX_SUGGESTIONS = 50
 _OFF = ("0", "")
 
 
-class Found:
+class FoundGroup:
     """The content of one group: values by key, and the entry of each."""
 
     def __init__(self, document: Document, kind: AppGroup) -> None:
@@ -57,10 +57,10 @@ class AppReader:
         self.unknown = 0
         self.unused: dict[tuple[str, Reason], list[tuple[int, str]]] = {}
 
-    def read(self, kind: AppGroup, group: Group) -> Found | None:
+    def read(self, kind: AppGroup, group: Group) -> FoundGroup | None:
         """The values of a group; None when it is switched off."""
         entries = self._entries(group)
-        found = Found(self.document, kind)
+        found = FoundGroup(self.document, kind)
         switch = entries.get("enable")
         if kind.switched:
             if switch is None:

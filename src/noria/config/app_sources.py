@@ -9,7 +9,7 @@ from typing import Any
 from noria._core.errors import ConfigError
 from noria._core.text import quoted
 from noria.config.app_keys import AppGroup, group_of
-from noria.config.app_reader import AppReader, Found
+from noria.config.app_reader import AppReader, FoundGroup
 from noria.config.document import Document, Entry, Group
 from noria.config.pipeline_keys import MAX_ITEMS
 from noria.config.pipeline_yaml import Item
@@ -36,7 +36,7 @@ class AppSources:
         self.reader = reader
         self.items: list[Item] = []
         self.copies: list[Item] = []  # further copies of a source come behind all others
-        self.listed: list[Found] | None = None
+        self.listed: list[FoundGroup] | None = None
 
     def group(self, kind: AppGroup, group: Group) -> None:
         """A `[sourceN]` group."""
@@ -98,7 +98,7 @@ class AppSources:
 
     # --- [source-list] ----------------------------------------------------------------------------
 
-    def source_list(self, listed: Found, common: Found | None, line: int) -> None:
+    def source_list(self, listed: FoundGroup, common: FoundGroup | None, line: int) -> None:
         """Return the URIs of `[source-list]`, each with the values of `[source-attr-all]`."""
         document = self.reader.document
         uris = listed.get("list", ())
@@ -124,7 +124,7 @@ class AppSources:
         named = "sensor-name-list" if listed.get("sensor-name-list") else "sensor-id-list"
         self.listed = []
         for number, uri in enumerate(uris):
-            found = Found(document, listed.kind)
+            found = FoundGroup(document, listed.kind)
             if common is not None:
                 found.values, found.entries = dict(common.values), dict(common.entries)
             entry = listed.entries["list"]
@@ -185,7 +185,7 @@ class AppSources:
 
     # --- one source -------------------------------------------------------------------------------
 
-    def _add(self, found: Found, number: int, line: int) -> None:
+    def _add(self, found: FoundGroup, number: int, line: int) -> None:
         document = found.document
         kind = found.get("type")
         if kind in _OTHER_TYPES:

@@ -30,7 +30,7 @@ from noria.config.pipeline_keys import (
 )
 from noria.config.uris import absolute_uri, is_url, uri_trouble
 from noria.config.values import BadValueError, Kind, parse_yaml
-from noria.config.yaml_nodes import MapNode, Node, Scalar, SeqNode, read_tree
+from noria.config.yaml_nodes import MapNode, Node, SeqNode, TextNode, read_tree
 
 Values: TypeAlias = dict[str, Any]
 Item: TypeAlias = tuple[Values, dict[str, Origin]]
@@ -92,7 +92,7 @@ class _Interpreter:
                         key.line, f"{name} has {len(node.items)} items.", f"{MAX_ITEMS} at most"
                     )
                     continue
-            elif isinstance(node, Scalar) and node.empty:
+            elif isinstance(node, TextNode) and node.empty:
                 if name == "sources":
                     document.refuse(key.line, "sources has no value.", "a list of sources")
                 continue
@@ -120,7 +120,7 @@ class _Interpreter:
             what = f"{section.short_says}, or a mapping with {', '.join(section.keys)}"
             document.refuse(node.line, f"{section.noun} is a list.", what)
             return
-        if isinstance(node, Scalar):
+        if isinstance(node, TextNode):
             self._short(section, node, values, origins)
         else:
             for key, value in node.pairs:
@@ -145,7 +145,7 @@ class _Interpreter:
             self.parts.items[section.name].append((values, origins))
 
     def _short(
-        self, section: Section, node: Scalar, values: Values, origins: dict[str, Origin]
+        self, section: Section, node: TextNode, values: Values, origins: dict[str, Origin]
     ) -> None:
         """An item that is a text."""
         document = self.document
@@ -157,7 +157,7 @@ class _Interpreter:
         try:
             if section.name == "tiler":
                 for name, text in _grid(node.text, section).items():
-                    self._put(found, section.keys[name], Scalar(text, node.line))
+                    self._put(found, section.keys[name], TextNode(text, node.line))
             elif section.name == "tracker":
                 found = tracker_text(node.text, document.path)
             elif section.name == "sinks":
@@ -197,7 +197,7 @@ class _Interpreter:
             values[key.field or ""] = read_value(key, node, self.document.path)
         except BadValueError as bad:
             written = (
-                f": {quoted(node.text)}" if isinstance(node, Scalar) and key.name != "uri" else ""
+                f": {quoted(node.text)}" if isinstance(node, TextNode) and key.name != "uri" else ""
             )
             numeric = key.kind in (Kind.INT, Kind.FLOAT) and key.enum is None
             expected = key.expected() if numeric else bad.expected
@@ -207,11 +207,11 @@ class _Interpreter:
             return False
         return True
 
-    def _origin(self, key: Scalar, node: Node) -> Origin:
-        text = node.text if isinstance(node, Scalar) else None
+    def _origin(self, key: TextNode, node: Node) -> Origin:
+        text = node.text if isinstance(node, TextNode) else None
         return Origin("file", self.document.path, key.line, key.text, text)
 
-    def _unknown(self, key: Scalar, names: Iterable[str], what: str) -> None:
+    def _unknown(self, key: TextNode, names: Iterable[str], what: str) -> None:
         names = list(names)
         self.unknown += 1
         near = nearest(key.text, names) if self.unknown <= _MAX_SUGGESTIONS else None
@@ -237,7 +237,7 @@ def _size(item: Node) -> int:
     sizes = [
         len(value.pairs) if isinstance(value, MapNode) else len(value.items)
         for _, value in item.pairs
-        if not isinstance(value, Scalar)
+        if not isinstance(value, TextNode)
     ]
     return 1 + len(item.pairs) + sum(sizes)
 
@@ -286,7 +286,7 @@ def _texts(key: Key, text: str, path: Path) -> Any:
 
 
 def _text(node: Node) -> str:
-    if not isinstance(node, Scalar):
+    if not isinstance(node, TextNode):
         kind = "a mapping" if isinstance(node, MapNode) else "a list"
         raise BadValueError(f"one value but {kind}", "one value")
     if node.empty:
@@ -343,7 +343,7 @@ def _floats(node: Node) -> tuple[float, ...]:
     return _list(node, _READ[Kind.FLOAT])
 
 
-def _class_number(key: Scalar) -> int:
+def _class_number(key: TextNode) -> int:
     if key.text == "all":
         return -1
     number: int = _READ[Kind.INT](key.text)
@@ -355,7 +355,7 @@ def _class_number(key: Scalar) -> int:
 def _mapping(
     node: Node,
     key: Key,
-    name_of: Callable[[Scalar], Any],
+    name_of: Callable[[TextNode], Any],
     value_of: Callable[[Node], Any],
     trouble_of: Callable[[Any, Any], str | None],
 ) -> Mapping[Any, Any]:

@@ -23,7 +23,7 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True, slots=True)
-class Scalar:
+class TextNode:
     """A text.
 
     Attributes:
@@ -64,17 +64,17 @@ class MapNode:
     """
 
     line: int
-    keys: list[Scalar] = field(default_factory=list)
+    keys: list[TextNode] = field(default_factory=list)
     values: list[Node] = field(default_factory=list)
     odd_keys: list[int] = field(default_factory=list)
 
     @property
-    def pairs(self) -> list[tuple[Scalar, Node]]:
+    def pairs(self) -> list[tuple[TextNode, Node]]:
         """Each key with its value."""
         return list(zip(self.keys, self.values, strict=False))
 
 
-Node: TypeAlias = "Scalar | SeqNode | MapNode"
+Node: TypeAlias = "TextNode | SeqNode | MapNode"
 Aliases = Literal["nodes", "scalars", "refused"]
 
 
@@ -165,13 +165,13 @@ class YamlTree:
         line = _line_of(event)
         node: Node
         if isinstance(event, yaml.ScalarEvent):
-            node = Scalar(event.value, line, not event.style, event.tag)
+            node = TextNode(event.value, line, not event.style, event.tag)
         else:
             node = SeqNode(line) if isinstance(event, yaml.SequenceStartEvent) else MapNode(line)
         place(node)
         if event.anchor is not None:  # of a collection that is not complete: an empty list
-            self._anchors[event.anchor] = node if isinstance(node, Scalar) else SeqNode(line)
-        if not isinstance(node, Scalar):
+            self._anchors[event.anchor] = node if isinstance(node, TextNode) else SeqNode(line)
+        if not isinstance(node, TextNode):
             self._content(node)
             if event.anchor is not None and self._aliases == "nodes":
                 self._anchors[event.anchor] = node
@@ -195,7 +195,7 @@ class YamlTree:
         while not isinstance(start := next(self._events), yaml.MappingEndEvent):
             found: list[Node] = []
             self._node(start, found.append)
-            if isinstance(found[0], Scalar):
+            if isinstance(found[0], TextNode):
                 node.keys.append(found[0])
                 self._node(next(self._events), node.values.append)
             else:
@@ -228,7 +228,7 @@ def read_tree(data: bytes, document: Document) -> MapNode | None:
         return None
     if isinstance(tree.root, MapNode):
         return tree.root
-    if tree.root is None or (isinstance(tree.root, Scalar) and tree.root.empty):
+    if tree.root is None or (isinstance(tree.root, TextNode) and tree.root.empty):
         document.refuse(1, "the file is empty.", _TOP_EXPECTED)
     else:
         document.refuse(tree.root.line, "the file is not a mapping.", _TOP_EXPECTED)
@@ -238,7 +238,7 @@ def read_tree(data: bytes, document: Document) -> MapNode | None:
 def _drop_odd_keys(node: MapNode, document: Document) -> None:
     for line in node.odd_keys:
         document.refuse(line, "a key must be a plain text.", "key: value")
-    first: dict[str, tuple[Scalar, Node]] = {}
+    first: dict[str, tuple[TextNode, Node]] = {}
     for key, value in node.pairs:
         if key.text in first:
             line = first[key.text][0].line
