@@ -1,4 +1,4 @@
-"""Nodes of a graph become plugin layers: creators are asked, types and shapes follow.
+"""Make plugin layers of the nodes of a graph: ask creators, derive types and shapes.
 
 Works on a copy of the graph as a `ModelProto`, so that a `Network` may be built more than once.
 Source: tensorrt-plugins spec 3 (parse), 11.
@@ -80,7 +80,7 @@ class PluginNode:
 
 @dataclass(slots=True)
 class Resolved:
-    """A graph whose plugin nodes are known.
+    """A graph with its plugin nodes known.
 
     Attributes:
         proto: the `ModelProto`; decomposed plugins are gone from it.
@@ -97,7 +97,7 @@ class Resolved:
     changed: bool
 
     def close(self) -> None:
-        """The network is built: end what was created for it."""
+        """End the layers that `resolve` created."""
         for node in self.nodes:
             if node.created:
                 node.layer.close()
@@ -249,7 +249,7 @@ class _Resolver:
     def _made(
         self, node: Any, creator: Any, known: Sequence[TensorType | None]
     ) -> tuple[Any, Instance]:
-        """The node as `onnx_ir` sees it, and what the creator makes of it."""
+        """Make the plugin of a node; the node as `onnx_ir` sees it, and the plugin."""
         from noria.network.ir import ir, node_from_proto
 
         ir_node = node_from_proto(node)
@@ -361,9 +361,9 @@ class _Resolver:
         types = network_types(declared, inputs, weak=layer.generation != "V3")
         graph = self.proto.graph
         ends = {v.name for v in graph.output}
-        told = {v.name: v for v in graph.value_info if v.name not in ends}
+        declared_infos = {v.name: v for v in graph.value_info if v.name not in ends}
         for index, name in enumerate(node.output):
-            if name in told and (kind := told[name].type.tensor_type.elem_type):
+            if name in declared_infos and (kind := declared_infos[name].type.tensor_type.elem_type):
                 import onnx
 
                 types[index] = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(kind))
@@ -435,8 +435,11 @@ class _Resolver:
         return shape
 
     def _fixed_axes(self, name: str, node: Any, shape: Shape | None) -> Shape:
-        """Axes that inference does not know: fixed if the numbers of a run do not decide them and
-        runs with the least and the greatest batch have the same."""
+        """Fix axes that inference does not know.
+
+        An axis is fixed if the numbers of a run do not decide it, and runs with the least and the
+        greatest batch agree.
+        """
         last = self._measured(name, node)
         shape = shape or (None,) * last.ndim
         inputs = self.views.free.values()

@@ -36,7 +36,7 @@ from noria.plugins import DataType
 from noria.plugins.drivers import add_layer
 from noria.network.tensor_spec import TensorSpec
 from tests.custom.host.test_twins import FIELDS, NAMES, _life
-from tests.plugins.lives import FLOAT, ITEM, X, profile
+from tests.plugins.life_cycles import FLOAT, ITEM, X, profile
 
 library = open_library(sys.argv[1])
 told = [n.message for n in library.decisions]
@@ -83,7 +83,7 @@ import numpy as np
 from noria.custom import open_library
 from noria.plugins import get_plugin_registry
 from tests.custom.host.test_twins import _life
-from tests.plugins.lives import X
+from tests.plugins.life_cycles import X
 
 def runs():
     found = _life(get_plugin_registry().find("ScaleDynamic"), implicit=False, profiles=1)
@@ -118,7 +118,7 @@ from noria.plugins import DataType, get_plugin_registry
 from noria.plugins.drivers import add_layer
 from noria.network.tensor_spec import TensorSpec
 from tests.custom.host.test_twins import FIELDS
-from tests.plugins.lives import FLOAT, ITEM, X, profile
+from tests.plugins.life_cycles import FLOAT, ITEM, X, profile
 
 def put(source):
     shutil.copy(source, "new")
