@@ -53,17 +53,12 @@ DOUBLES = {
     "Device": "CuPy's and PyCUDA's",
     "ParserError": "ours, and TensorRT's",
     "Stream": "CUDA's, CuPy's and PyCUDA's",
-    "Weights": "TensorRT's",
     "Entry": "",
-    "Found": "",
-    "Kind": "",
     "Layer": "",
     "Log": "",
     "Lost": "",
-    "Lowering": "",
     "Reason": "",
     "RunOptions": "",
-    "Scalar": "",
     "Section": "",
     "Selection": "",
     "Step": "",
@@ -72,7 +67,7 @@ DOUBLES = {
 }
 
 # Rooms in which every summary line keeps the rule; the others have such lines still.
-CLEAN = {"__init__", "__main__", "trt"}
+CLEAN = {"__init__", "__main__", "_core", "binary", "config", "trt"}
 VAGUE = re.compile(r"\b(what|whose|told|said|says|tells|nobody|somebody|anybody)\b", re.IGNORECASE)
 
 
