@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria._core.errors import CustomLibraryError
-from noria.custom.guard.messages import notices_json
+from noria.custom.guard.ipc import notices_json
 
 Arrays = list[npt.NDArray[Any]]
 Answer = tuple[dict[str, Any], Arrays]
