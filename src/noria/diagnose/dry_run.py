@@ -102,7 +102,7 @@ def dry_run(cfg: ModelConfig) -> DryRun:
         with collected():
             where = str(done.network.path or cfg.path)
             if told := unknown_error(done.network, DEFAULT_BACKEND, known_plugins(), where):
-                raise told.told_with(plugin_hints(cfg.custom_lib_path))
+                raise told.with_hints(plugin_hints(cfg.custom_lib_path))
             _try_creators(cfg, source, done)
     size: NetworkInfo | None = None
     if done.network is not None and done.network.inputs:

@@ -17,7 +17,7 @@ from noria.engine.backends import (
     PluginBackend,
     Runner,
     RunOptions,
-    SplitBackend,
+    ExternalWeightsBackend,
     get_backend,
     installed_backends,
 )
@@ -336,7 +336,7 @@ class _Build:
         """
         options = self.options
         backend = get_backend(self.tactic.runtime)
-        if not isinstance(backend, SplitBackend):
+        if not isinstance(backend, ExternalWeightsBackend):
             raise EngineError(
                 f"{backend.name} takes no models over 2 GiB",
                 where=self.where,
@@ -355,7 +355,7 @@ class _Build:
         del proto
         run_options = session_options(self.tactic, options, "fp32")
         try:
-            runner = backend.open_split(graph, weights, run_options)
+            runner = backend.open_with_weights(graph, weights, run_options)
         except EngineError as error:
             raise _at(self.where, error) from error
         return BuildResult(

@@ -55,10 +55,16 @@ def tune_precisions(
     """Lower a network to every precision that may be used, and find the best way to run any.
 
     Args:
+        network: as it is.
         bake: makes the ONNX message of a network.
         inputs: with the shapes of the plan.
+        precision: the lowest that may be used.
+        rules: scales for INT8, layers of other precisions, types of outputs.
         items: batch of the runs.
-        feeds: what to run on; None: noise.
+        picture_range: least and greatest value of the noise.
+        options: of the tuning.
+        progress: see `tune`.
+        feeds: arrays to run on; None: noise.
 
     Raises:
         EngineError, ModelError: FP32 cannot be lowered; no candidate; a runtime is missing.
