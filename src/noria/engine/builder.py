@@ -14,10 +14,10 @@ from noria.engine.backends import (
     DEFAULT_BACKEND,
     Backend,
     CompilingBackend,
+    ExternalWeightsBackend,
     PluginBackend,
     Runner,
     RunOptions,
-    ExternalWeightsBackend,
     get_backend,
     installed_backends,
 )

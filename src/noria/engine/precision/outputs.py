@@ -7,8 +7,8 @@ from typing import Any
 
 from noria._core.errors import EngineError
 from noria._core.notices import Notice
+from noria._core.text import fresh
 from noria.engine.precision.prepare import Proto
-from noria.network.ir import fresh
 
 
 def cast_outputs(

@@ -17,8 +17,8 @@ from typing import Any, Literal
 import numpy as np
 
 from noria._core.errors import EngineError
+from noria._core.text import fresh
 from noria.engine.precision.prepare import Proto, sort_nodes
-from noria.network.ir import fresh
 
 MIN_OPSET = 13  # scales per channel
 WEIGHTED = ("Conv", "ConvTranspose", "Gemm", "MatMul")
