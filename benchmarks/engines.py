@@ -22,9 +22,9 @@ import openvino.properties.hint as hints
 
 from benchmarks.common import Row, data_dir
 from benchmarks.networks import resnet50, yolo11n
+from noria.engine.bench import measure
 from noria.engine.builder import BuildOptions, build
 from noria.engine.machine import usable_cores
-from noria.engine.tuning.measure import measure
 from noria.engine.tuning.tune import TuneOptions
 from noria.network.onnx_file import network_from_onnx
 

@@ -18,7 +18,8 @@ import numpy as np
 
 from benchmarks.common import Row, compare
 from noria.infer.preprocess import Preprocessor
-from noria.media.frame import ColorSpace, Frame, PixelFormat
+from noria.media.frame import Frame
+from noria.media.pixel_format import ColorSpace, PixelFormat
 
 WIDTH, HEIGHT, NETWORK = 1920, 1080, 640
 REPEATS = 60

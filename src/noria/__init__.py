@@ -8,6 +8,7 @@ from noria._core.lazy import lazy
 from noria._core.native_check import check_native
 
 if TYPE_CHECKING:
+    from noria import _wiring as _wiring
     from noria import config, draw, media, meta, pipeline, track
     from noria._core.errors import NoriaError
     from noria._core.notices import NoriaWarning, Notice
@@ -84,7 +85,16 @@ else:
             ".pipeline.report": "RunReport",
             ".track": "Tracker open_tracker",
         },
-        modules=(".config", ".draw", ".media", ".meta", ".meta.table", ".pipeline", ".track"),
+        modules=(
+            "._wiring",
+            ".config",
+            ".draw",
+            ".media",
+            ".meta",
+            ".meta.table",
+            ".pipeline",
+            ".track",
+        ),
     )
 
 __version__ = "0.1.0"

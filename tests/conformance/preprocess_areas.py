@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from noria.config import ColorFormat
-from noria.engine import network_dims
 from noria.errors import ConfigError, GeometryError, NoriaError
 from noria.infer.geometry import Rect, even_rect, fit
 from noria.infer.mean_file import load_mean
 from noria.infer.preprocess import Preprocessor
-from noria.media.frame import Frame, PixelFormat
+from noria.media.frame import Frame
+from noria.media.pixel_format import PixelFormat
+from noria.model.picture_input import network_dims
 from noria.network.tensor_spec import TensorSpec
 from tests.conformance import build
 from tests.conformance.cases import Case, Given, Judge, starts

@@ -18,12 +18,13 @@ from noria.diagnose.average_precision import agreement
 from noria.diagnose.scored import scored
 from noria.diagnose.truth import read_truth
 from noria.engine.backends import installed_backends
-from noria.engine.precision import CalibrationTable, export, export_onnx
+from noria.engine.precision import CalibrationTable, export
 from noria.engine.precision.variants import Variants
 from noria.errors import ConfigError, MediaError
 from noria.infer.calibration import calibrate
 from noria.media import open_source
 from noria.model import load_or_build
+from noria.model.export import export_onnx
 from noria.network import network_from_onnx
 from tests.engine.precision.graphs import network_of, ranges_of, run, small_net
 

@@ -12,21 +12,27 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 FOLDERS = ((ROOT, "*.md"), (DOCS, "*.md"), (DOCS, "cli/*.md"), (ROOT, "examples/*/README.md"))
 PAGES = sorted(page for folder, pattern in FOLDERS for page in folder.glob(pattern))
+ROOTS = (ROOT, ROOT / "src" / "noria")
 WIDTH = 100
 
 
-def prose(text: str) -> list[tuple[int, str]]:
-    """Return the numbered lines that are neither code, nor a table, nor one long link."""
+def outside_code(text: str) -> list[tuple[int, str]]:
+    """Return the numbered lines outside of fenced and indented code."""
     lines, fence = [], ""
     for number, line in enumerate(text.splitlines(), 1):
-        mark = re.match(r"\s*(`{3,}|:{3,})", line)
+        mark = re.match(r"(`{3,}|:{3,})", line)
         if fence:
             fence = "" if mark and line.strip() == fence else fence
         elif mark:
             fence = mark[1]
-        elif not line.startswith(("|", "    ", "![", "<")):
+        elif not line.startswith("    "):
             lines.append((number, line))
     return lines
+
+
+def prose(text: str) -> list[tuple[int, str]]:
+    """Return the numbered lines that are neither code, nor a table, nor one long link."""
+    return [(n, x) for n, x in outside_code(text) if not x.startswith(("|", "![", "<"))]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -45,3 +51,18 @@ def test_every_page_is_in_the_navigation_once() -> None:
     pages = {str(page.relative_to(DOCS).with_suffix("")) for page in PAGES if DOCS in page.parents}
     assert set(listed) == pages - {"index"}
     assert set(listed.values()) == {1}
+
+
+def named_paths(text: str) -> set[str]:
+    """Return the files and folders that code spans outside of code blocks name."""
+    spans = re.findall(r"`([^`\n]+)`", "\n".join(line for _, line in outside_code(text)))
+    return {s for s in spans if re.fullmatch(r"[\w./-]+(\.\w+|/)", s) and "/" in s}
+
+
+@pytest.mark.parametrize("page", ["docs/architecture.md", "CONTRIBUTING.md", "SECURITY.md"])
+def test_files_named_for_contributors_exist(page: str) -> None:
+    named = named_paths((ROOT / page).read_text(encoding="utf-8"))
+    made = {name for name in named if "NAME" in name}  # the name of a file to be written
+    missing = [n for n in named - made if not any((r / n).exists() for r in ROOTS)]
+    assert missing == []
+    assert len(named) >= 10

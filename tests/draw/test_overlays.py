@@ -15,7 +15,7 @@ from noria.draw.colors import class_color, component_color
 from noria.draw.legend import Legend
 from noria.draw.overlays import Overlay, class_map_overlay, mask_overlay
 from noria.media import Frame, PixelFormat
-from noria.media.frame import plane_shapes
+from noria.media.pixel_format import plane_shapes
 from noria.media.pixels import to_rgb
 from noria.meta import (
     ClassifierMeta,

@@ -13,7 +13,7 @@ from noria.config import OsdSpec
 from noria.draw import Painter
 from noria.draw.colors import class_color, to_yuv
 from noria.media import ColorSpace, Frame, PixelFormat
-from noria.media.frame import plane_shapes
+from noria.media.pixel_format import plane_shapes
 from noria.media.pixels import to_rgb
 from noria.meta import ClassStyle, Detections, FrameMeta, Space
 from tests.profiles import examples

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from noria.draw import Painter, Tiler
 from noria.errors import MediaError
 from noria.media import ColorSpace, Frame, PixelFormat
-from noria.media.frame import plane_shapes
+from noria.media.pixel_format import plane_shapes
 from noria.media.pixels import to_rgb
 from noria.meta import ClassifierMeta, Detections, FrameMeta, SegmentationMeta, Space
 from tests.profiles import examples

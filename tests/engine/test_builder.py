@@ -3,7 +3,6 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from noria.config.enums import TensorOrder
 from noria.engine import BuildOptions, build
 from noria.errors import EngineError, NoriaError
 from noria.network import network_from_onnx
@@ -30,7 +29,7 @@ def test_free_axes_of_an_nhwc_model_take_infer_dims_in_chw_order(tmp_path):
         picture_model(("n", "h", "w", 3)),
         tmp_path,
         infer_dims=(3, 8, 10),
-        input_order=TensorOrder.NHWC,
+        input_order="NHWC",
     )
     assert plan.inputs[0].shape == (None, 8, 10, 3)
 

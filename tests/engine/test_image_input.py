@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from noria.config import ColorFormat, ModelConfig, TensorOrder
-from noria.engine import TensorSpec, network_dims
+from noria.engine import TensorSpec
 from noria.errors import ConfigError, EngineError, NoriaError
+from noria.model.picture_input import network_dims
 
 
 def spec(*shape):

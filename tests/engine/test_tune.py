@@ -12,13 +12,14 @@ import pytest
 
 from noria.engine import BuildOptions, Plan, build
 from noria.engine.backends import BACKENDS, installed_backends
-from noria.engine.sample_inputs import picture_range, sample_inputs
+from noria.engine.sample_inputs import sample_inputs
 from noria.engine.tuning import tune as module
 from noria.engine.tuning.agreement import difference
 from noria.engine.tuning.tactic import Tactic, candidates
 from noria.engine.tuning.tune import TuneOptions, tune
 from noria.errors import EngineError
 from noria.model import load_or_build
+from noria.model.picture_input import picture_range
 from noria.network import network_from_onnx
 from noria.network.tensor_spec import TensorSpec
 
@@ -345,12 +346,12 @@ def test_an_untuned_plan_is_tuned_when_asked(config):
 
 def test_a_plan_tuned_on_other_cores_shares_as_it_likes(config, monkeypatch):
     from noria.engine import plan as module
-    from noria.model import planning as locate
+    from noria.model import engine_search as search
 
     cfg = config()
     load_or_build(cfg, tuning=TuneOptions(budget_s=10, tactics=[Tactic("quick", 1, 2)]))
     monkeypatch.setattr(module, "usable_cores", lambda: 96)
-    monkeypatch.setattr(locate, "usable_cores", lambda: 96)
+    monkeypatch.setattr(search, "usable_cores", lambda: 96)
     plan = load_or_build(cfg)
     assert plan.run_options().threads is None
     assert any("here are 96" in n.message for n in plan.decisions)

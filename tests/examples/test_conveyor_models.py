@@ -28,7 +28,8 @@ from noria.infer.geometry import Rect
 from noria.infer.inferencer import Inferencer
 from noria.infer.preprocess import Preprocessor
 from noria.media import open_source
-from noria.media.frame import Frame, PixelFormat
+from noria.media.frame import Frame
+from noria.media.pixel_format import PixelFormat
 from noria.meta import DetectionParams, FrameMeta, Layer, NetworkInfo
 
 FOLDER = Path(__file__).parents[2] / "examples" / "conveyor"

@@ -52,7 +52,7 @@ def check(network) -> None:
     onnx.checker.check_model(network.to_proto(), full_check=True)
 
 
-class FittingWeights(caffe_lowering.Lowering):
+class FittingWeights(caffe_lowering.CaffeLowering):
     """Finds the weights it asks for: zeros of the right shape."""
 
     def weight(self, index, *shapes, name):
@@ -66,8 +66,8 @@ class FittingWeights(caffe_lowering.Lowering):
         return np.zeros(shapes[0], np.float32)
 
 
-def import_caffe(text: bytes, weights: bytes, lowering=caffe_lowering.Lowering) -> None:
-    caffe.Lowering = lowering
+def import_caffe(text: bytes, weights: bytes, lowering=caffe_lowering.CaffeLowering) -> None:
+    caffe.CaffeLowering = lowering
     try:
         check(
             caffe.network_from_caffe_bytes(
@@ -75,7 +75,7 @@ def import_caffe(text: bytes, weights: bytes, lowering=caffe_lowering.Lowering) 
             )
         )
     finally:
-        caffe.Lowering = caffe_lowering.Lowering
+        caffe.CaffeLowering = caffe_lowering.CaffeLowering
 
 
 def one_input(data: bytes) -> None:

@@ -15,7 +15,8 @@ from noria.errors import GeometryError
 from noria.infer.crops import croppable, fit_crops
 from noria.infer.geometry import Rect, fit
 from noria.infer.preprocess import Preprocessor
-from noria.media.frame import ColorSpace, Frame, PixelFormat, plane_shapes
+from noria.media.frame import Frame
+from noria.media.pixel_format import ColorSpace, PixelFormat, plane_shapes
 from tests.profiles import examples
 
 HUGE = [2.0**31, -(2.0**31), 2147483520.0, 1e30, float("inf"), float("-inf"), float("nan")]

@@ -19,7 +19,8 @@ from noria.config import ColorFormat, ModelConfig, ScalingFilter, TensorOrder
 from noria.errors import ConfigError, GeometryError
 from noria.infer.geometry import Rect
 from noria.infer.preprocess import Preprocessor
-from noria.media.frame import ColorSpace, Frame, PixelFormat, plane_shapes
+from noria.media.frame import Frame
+from noria.media.pixel_format import ColorSpace, PixelFormat, plane_shapes
 from tests.profiles import examples
 
 _spec = importlib.util.spec_from_file_location(

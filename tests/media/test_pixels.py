@@ -7,8 +7,9 @@ import pytest
 
 from noria.draw.colors import to_yuv
 from noria.media import ColorSpace, Frame, PixelFormat
-from noria.media.frame import plane_shapes
-from noria.media.pixels import frame_from_av, to_av, to_rgb
+from noria.media.pixel_format import plane_shapes
+from noria.media.pixels import to_av, to_rgb
+from noria.media.sources.frame_reader import FrameReader
 
 COLORS = [(255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 255), (0, 0, 0), (200, 100, 50)]
 
@@ -33,7 +34,7 @@ def test_to_rgb_uses_matrix_and_range(color: ColorSpace, rgb: tuple[int, int, in
 @pytest.mark.parametrize("size", [(64, 48), (65, 47), (1, 1), (2, 3)])
 def test_round_trip_through_ffmpeg(format: PixelFormat, size: tuple[int, int]) -> None:
     frame = random_frame(format, *size)
-    back = frame_from_av(to_av(frame))
+    back = FrameReader().read(to_av(frame), pts_ns=0, frame=0)
     assert back.format is format
     for a, b in zip(frame.planes, back.planes, strict=True):
         np.testing.assert_array_equal(a, b)
@@ -43,7 +44,7 @@ def test_round_trip_through_ffmpeg(format: PixelFormat, size: tuple[int, int]) -
 
 def test_padding_repeats_the_edge() -> None:
     frame = random_frame(PixelFormat.I420, 5, 3)
-    wide = frame_from_av(to_av(frame, width=6, height=4))
+    wide = FrameReader().read(to_av(frame, width=6, height=4), pts_ns=0, frame=0)
     np.testing.assert_array_equal(wide.planes[0][:3, :5], frame.planes[0])
     np.testing.assert_array_equal(wide.planes[0][3, :5], frame.planes[0][2])
     np.testing.assert_array_equal(wide.planes[0][:3, 5], frame.planes[0][:, 4])

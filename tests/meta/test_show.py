@@ -13,7 +13,7 @@ from PIL import Image
 
 from noria.draw import show
 from noria.media import Frame, PixelFormat
-from noria.media.frame import plane_shapes
+from noria.media.pixel_format import plane_shapes
 from noria.meta import (
     ClassifierMeta,
     Detections,

@@ -18,8 +18,8 @@ from noria._core.cuda import why_no_gpu
 from noria._core.notices import Notice
 from noria.binary.elf import ElfError, ElfFile
 from noria.binary.header_markers import ON_HOST
+from noria.binary.library_search import find_elsewhere, find_library
 from noria.binary.regular_files import open_regular
-from noria.binary.resolve import find_elsewhere, find_library
 
 ON_DEVICE = "its plugins are given the GPU's memory"
 FAT_BINARY = bytes.fromhex("50ed55ba 0100 1000")

@@ -117,7 +117,8 @@ def _plan(path: Path, batch: int | None, notices: list[Notice]) -> tuple[Any, Mo
     from noria.cli.show_model import is_model, read_model
     from noria.config import ModelConfig
     from noria.engine import BuildOptions, Plan, build
-    from noria.engine.tensorrt_files import is_tensorrt_file, plan_from_tensorrt
+    from noria.engine.tensorrt_files import is_tensorrt_file
+    from noria.engine.tensorrt_plan import plan_from_tensorrt
     from noria.model import load_or_build
 
     if path.suffix.lower() in _ENGINES:
@@ -135,7 +136,7 @@ def _plan(path: Path, batch: int | None, notices: list[Notice]) -> tuple[Any, Mo
 
 
 def _range(cfg: ModelConfig) -> tuple[float, float]:
-    from noria.engine.sample_inputs import picture_range
+    from noria.model.picture_input import picture_range
 
     return picture_range(cfg)
 

@@ -143,12 +143,12 @@ def _export(
     cfg: ModelConfig, path: Path, precision: Precision | None, *, strict: bool, as_json: bool
 ) -> None:
     from noria._core.notices import refuse_warnings
-    from noria.engine.precision.explicit import export_of, write_onnx
-    from noria.engine.precision.rules import for_export
+    from noria.model.export import export_model, write_onnx
+    from noria.model.precision import export_precision
 
-    chosen, told = for_export(cfg, precision)
-    done = export_of(cfg, chosen)
-    notices = [*cfg.notices, *told, *done.notices]
+    chosen, decisions = export_precision(cfg, precision)
+    done = export_model(cfg, chosen)
+    notices = [*cfg.notices, *decisions, *done.notices]
     if strict:
         refuse_warnings(notices)
     write_onnx(cfg, done, path)

@@ -146,18 +146,19 @@ def _of_config(file: Path, backend: str | None) -> Any:
     from noria.engine.builder import BuildOptions
     from noria.engine.image_input import complete_infer_dims
     from noria.engine.plugin_graph.plugin_files import load_custom_plugins
-    from noria.model.planning import no_model, source_of
+    from noria.model.network_source import network_source, no_model
+    from noria.model.picture_input import axis_order
 
     # calls are seen in this process only
     cfg = ModelConfig.load(file).with_overrides(custom_lib_guard="never")
     load_custom_plugins(cfg.custom_lib_path)
-    source, _ = source_of(cfg, [])
+    source, _ = network_source(cfg, [])
     if source is None:
         raise no_model(cfg)
     options = BuildOptions(
         max_batch=cfg.batch_size,
         infer_dims=complete_infer_dims(cfg.infer_dims),
-        input_order=cfg.network_input_order,
+        input_order=axis_order(cfg),
         runtime=backend,
     )
     return source.network(), options

@@ -16,7 +16,7 @@ from noria.config.app_models import order_models, read_model
 from noria.config.app_reader import AppReader, Found
 from noria.config.app_sources import AppSources
 from noria.config.document import Document, Group
-from noria.config.keyfile import read_keyfile
+from noria.config.ini_groups import read_keyfile
 from noria.config.origin import Origin
 from noria.config.pipeline_keys import MAX_ITEMS, OSD
 from noria.config.pipeline_yaml import Item, Parts

@@ -19,8 +19,8 @@ from pydantic import (
 
 from noria._core.errors import ConfigError
 from noria._core.notices import Notice
-from noria.config.checks import check_classes, check_field, from_validation
 from noria.config.class_attrs import ClassAttrs
+from noria.config.combined_notices import rule_notices
 from noria.config.document import report
 from noria.config.dump import dump, effective
 from noria.config.enums import (
@@ -34,11 +34,11 @@ from noria.config.enums import (
     TensorOrder,
     UffInputOrder,
 )
+from noria.config.field_checks import check_classes, check_field, from_validation
 from noria.config.files import missing_files
 from noria.config.frozen import Frozen
 from noria.config.origin import DEFAULT, OVERRIDE, EffectiveValue, Origin
 from noria.config.reading import read_config
-from noria.config.rules import rule_notices
 
 
 class EffectiveCluster(NamedTuple):
@@ -221,6 +221,11 @@ class ModelConfig(Frozen):
             raise KeyError(field)
         own = self._origins.get(f"classes.{class_id}.{name}")
         return own or self._origins.get(f"all_classes.{name}", DEFAULT)
+
+    def where(self, field: str) -> str:
+        """The file and line that set a field; the config's path where none did."""
+        origin = self.origin(field)
+        return str(origin) if origin.kind == "file" else str(self.path)
 
     @property
     def component_id(self) -> int:

@@ -19,14 +19,14 @@ from noria._core.text import quoted
 from noria.config.class_attrs import ClassAttrs
 from noria.config.document import Document, Entry, Group, report
 from noria.config.enums import ClusterMode, NetworkType
+from noria.config.ini_groups import read_keyfile
 from noria.config.key import Key
-from noria.config.keyfile import read_keyfile
 from noria.config.keys import CLASS_KEYS, PROPERTY_KEYS, nearest, suggestion
-from noria.config.mistaken import refuse_model
 from noria.config.origin import Origin
 from noria.config.paths import missing_hints, resolve
-from noria.config.remarks import remark_text
+from noria.config.value_notices import remark_text
 from noria.config.values import BadValue, Kind, parse_ini, parse_yaml
+from noria.config.wrong_file import refuse_model
 from noria.config.yaml_groups import read_yaml
 
 MAX_BYTES = 1 << 20

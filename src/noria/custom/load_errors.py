@@ -8,7 +8,7 @@ from pathlib import Path
 
 from noria._core.errors import CustomLibraryError
 from noria.binary.elf import MACHINES, ElfError, ElfFile, version_key
-from noria.binary.resolve import find_library
+from noria.binary.library_search import find_library
 from noria.custom.stand_ins import is_nvidia, supported
 
 HOST_MACHINES = {"x86_64": 62, "aarch64": 183, "riscv64": 243, "ppc64le": 21, "s390x": 22}

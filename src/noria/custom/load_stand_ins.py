@@ -6,7 +6,7 @@ import ctypes
 
 from noria._core.notices import Notice
 from noria.binary.elf import ElfFile
-from noria.binary.resolve import find_elsewhere
+from noria.binary.library_search import find_elsewhere
 from noria.custom.compile.toolchain import gpu_present
 from noria.custom.stand_ins import demands, drain_calls, supported, take_place
 

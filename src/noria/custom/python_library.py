@@ -20,6 +20,7 @@ from noria.custom.inputs import (
 )
 from noria.custom.validate import CheckedParser
 from noria.custom.validate_maps import CheckedClassifier, CheckedSegmentation
+from noria.plugins.loading import loading, register_module
 
 _RESULTS = ("Detections", "Classification", "Segmentation")
 
@@ -138,12 +139,9 @@ class PythonLibrary:
 
 def _with_plugins(path: Path) -> ModuleType:
     """Import the module and register the plugins in it."""
-    from noria.plugins.library import register_module
-    from noria.plugins.registry import get_plugin_registry, loading
-
     with loading(path):
         module = import_file(path)
-        register_module(module, path, get_plugin_registry())
+        register_module(module, path)
     return module
 
 

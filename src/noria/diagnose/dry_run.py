@@ -11,7 +11,6 @@ from noria._core.notices import Notice
 from noria.config import ModelConfig
 from noria.config.model_files import model_paths
 from noria.custom.plugin_hints import plugin_hints
-from noria.engine import network_dims
 from noria.engine.backends import DEFAULT_BACKEND
 from noria.engine.plugin_graph.plugin_files import load_custom_plugins
 from noria.infer.checks import label_notices, require_runnable, skipped_files
@@ -20,13 +19,15 @@ from noria.infer.model import choose_parser
 from noria.infer.parser_choice import misfit_notices, require_grid_outputs
 from noria.infer.parsers import parse_coverage_bbox
 from noria.meta import NetworkInfo
+from noria.model.engine_search import saved_engine
 from noria.model.inspect_engine import EngineFunction, engine_function
-from noria.model.planning import saved_engine, source_of
+from noria.model.network_source import network_source
+from noria.model.picture_input import network_dims
 from noria.model.preview import NotLooked, look_at_network, look_at_plugins
 from noria.model.source import MadeSource, ModelSource, model_source
 from noria.network import Network
 from noria.plugins.known import known_plugins
-from noria.plugins.library import PYTHON_SUFFIXES
+from noria.plugins.loading import PYTHON_SUFFIXES
 from noria.plugins.lookup import unknown_error, unknown_nodes
 from noria.plugins.registry import get_plugin_registry
 
@@ -81,7 +82,7 @@ def dry_run(cfg: ModelConfig) -> DryRun:
     source = None
     with collected():
         done.notices += load_custom_plugins(cfg.custom_lib_path)
-        source, _ = source_of(cfg, done.notices)
+        source, _ = network_source(cfg, done.notices)
     if source is None:
         source = model_source(cfg)
     done.maker = engine_function(cfg, source.function if isinstance(source, MadeSource) else None)

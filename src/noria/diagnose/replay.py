@@ -19,6 +19,7 @@ from noria.custom.guard.library import GuardedLibrary
 from noria.custom.guard.options import GuardOptions
 from noria.custom.guard.repro import Case
 from noria.custom.in_process import limited
+from noria.engine.plugin_graph.plugin_saving import spec_of
 from noria.meta import Layer
 from noria.model.guarded_cases import BuildArgs, NetworkArgs, PluginArgs
 
@@ -218,7 +219,7 @@ def _plugin(
 ) -> str:
     record = args.record
     assert record is not None
-    where = f"plugin {record.spec.name}, layer {record.node!r}"
+    where = f"plugin {spec_of(record).name}, layer {record.node!r}"
     blobs, called = arrays[: len(record.blobs)], arrays[len(record.blobs) :]
 
     def ask(operation: str, payload: dict[str, Any], arrays: Sequence[Any] = ()) -> Any:

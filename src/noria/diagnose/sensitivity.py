@@ -19,12 +19,12 @@ from noria.diagnose.scored import scored
 from noria.diagnose.truth import read_truth
 from noria.engine.backends import DEFAULT_BACKEND, get_backend
 from noria.engine.builder import BuildOptions, build
-from noria.engine.image_input import complete_infer_dims, network_dims
+from noria.engine.image_input import complete_infer_dims
 from noria.engine.precision.capability import unsigned_int8, weight_bits
-from noria.engine.precision.layer_precision import fp32_line
 from noria.engine.precision.variants import Variants
 from noria.infer.calibration import select_frames, selected_frames
 from noria.infer.preprocess import Preprocessor
+from noria.model.picture_input import axis_order, network_dims
 from noria.model.source import model_source
 
 if TYPE_CHECKING:
@@ -89,7 +89,9 @@ class SensitivityReport:
     @property
     def line(self) -> str:
         """What to write into the config; empty if all layers may compute in INT8."""
-        return fp32_line(self.kept) if self.kept else ""
+        if not self.kept:
+            return ""
+        return "layer-device-precision=" + ";".join(f"{name}:fp32:gpu" for name in self.kept)
 
 
 def sensitivity(
@@ -229,7 +231,7 @@ class _Bench:
     def _session(self, network: Network) -> Session:
         options = BuildOptions(
             infer_dims=complete_infer_dims(self.cfg.infer_dims),
-            input_order=self.cfg.network_input_order,
+            input_order=axis_order(self.cfg),
             threads=self.threads,
             runtime=self.runtime,
         )

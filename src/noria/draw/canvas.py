@@ -14,7 +14,8 @@ from noria import _native
 from noria.draw.colors import Rgb, to_yuv, yuv_matrix
 from noria.draw.overlays import Overlay
 from noria.draw.text import TextBox
-from noria.media.frame import ColorSpace, Frame, PixelFormat, Plane
+from noria.media.frame import Frame
+from noria.media.pixel_format import ColorSpace, PixelFormat, Plane
 from noria.meta.detections import FloatArray, IntArray
 
 Box = tuple[int, int, int, int]

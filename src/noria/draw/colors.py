@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-from noria.media.frame import ColorSpace
+from noria.media.pixel_format import ColorSpace
 from noria.meta.detections import FloatArray
 
 Rgb = tuple[int, int, int]

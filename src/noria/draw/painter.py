@@ -13,7 +13,7 @@ from noria.draw.legend import Legend
 from noria.draw.look import PX_PER_PT, WHOLE_FRAME, Look, Looks
 from noria.draw.overlays import class_map_overlay, mask_overlay, polygon_overlay
 from noria.draw.text import TextBox
-from noria.media.frame import Frame
+from noria.media import Frame, as_frame
 from noria.meta import FrameMeta, Objects, SegmentationMeta
 from noria.meta.masks import object_mask
 from noria.meta.objects import Rgba
@@ -276,3 +276,14 @@ class Painter:
         y = top - text.height if top >= text.height else max(0, top)
         x = max(0, min(left, (canvas.width - text.width) // 2 * 2))
         return x, min(y, max(0, (canvas.height - text.height) // 2 * 2))
+
+
+def show(frame: Any, meta: FrameMeta, **options: Any) -> Frame:
+    """The frame with its objects drawn, which a notebook shows as a picture.
+
+    Args:
+        frame: a `Frame`, or what a model was called with: an array in BGR order, or a path.
+        meta: what is known of it.
+        options: those of `Painter`.
+    """
+    return Painter(**options).draw(as_frame(frame), meta)

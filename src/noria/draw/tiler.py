@@ -14,8 +14,16 @@ from noria.draw.canvas import PlanarCanvas
 from noria.draw.colors import to_yuv
 from noria.draw.merge import Tile, merge_metas
 from noria.draw.text import render_text
-from noria.media.frame import ColorSpace, Frame, PixelFormat, Plane, plane_shapes
-from noria.media.pixels import is_full, matrix_code, plane_array, to_av
+from noria.media.frame import Frame
+from noria.media.pixel_format import (
+    ColorSpace,
+    PixelFormat,
+    Plane,
+    is_full,
+    matrix_code,
+    plane_shapes,
+)
+from noria.media.pixels import plane_array, to_av
 from noria.meta import FrameMeta
 
 _MAX_SIZE = 16384

@@ -8,7 +8,6 @@ from noria._core.lazy import lazy
 
 if TYPE_CHECKING:
     from noria.engine.builder import BuildOptions, build
-    from noria.engine.image_input import network_dims
     from noria.engine.plan import Plan, PlanSummary
     from noria.engine.plan_header import PlanHeader
     from noria.engine.session import Session
@@ -18,7 +17,6 @@ else:
         __name__,
         {
             ".builder": "BuildOptions build",
-            ".image_input": "network_dims",
             ".plan": "Plan PlanSummary",
             ".plan_header": "PlanHeader",
             ".session": "Session TensorSpec",
@@ -33,5 +31,4 @@ __all__ = [
     "Session",
     "TensorSpec",
     "build",
-    "network_dims",
 ]

@@ -1,4 +1,4 @@
-"""Engines side by side: in turns, so that noise hits all alike."""
+"""Time engines side by side: in turns, so that noise hits all alike."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from noria._core.errors import EngineError
 from noria.engine.plan_session import PlanSession
 from noria.engine.sample_inputs import sample_inputs
-from noria.engine.tuning.measure import measure
+from noria.engine.tuning.worker import measure
 
 PERCENTILES = (50, 90, 95, 99)
 _WINDOW_S = 0.3

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from noria._core.errors import EngineError, PluginError
 from noria._core.notices import Notice
 from noria._core.text import quoted
-from noria.config.enums import TensorOrder
-from noria.engine.adopt import adopted
+from noria.engine.assemble_plan import Built, adopted, assemble_plan, session_options
 from noria.engine.backends import (
     DEFAULT_BACKEND,
     Backend,
@@ -20,9 +19,8 @@ from noria.engine.backends import (
     get_backend,
     installed_backends,
 )
-from noria.engine.finish import Built, finish, session_options
-from noria.engine.image_input import Dims, resolve_shape
-from noria.engine.message import model_bytes
+from noria.engine.image_input import AxisOrder, Dims, resolve_shape
+from noria.engine.onnx_message import model_bytes
 from noria.engine.plan import COMPILED_BLOB, MODEL_BLOB, Plan
 from noria.engine.plan_header import MAX_BATCH, Precision, TacticRecord, TuningRecord
 from noria.engine.plugin_graph.opening import split_at
@@ -79,7 +77,7 @@ class BuildOptions:
     rules: PrecisionRules = field(default_factory=PrecisionRules)
     dynamic_batch: bool = False
     infer_dims: Dims | None = None
-    input_order: TensorOrder = TensorOrder.NCHW
+    input_order: AxisOrder = "NCHW"
     runtime: str | None = None
     threads: int | None = None
     streams: int | None = None
@@ -139,7 +137,7 @@ class _Build:
             picture = TensorSpec(inputs[0].name, inputs[0].dtype, self.shape)
             self.inputs = [picture, *_extra_inputs(self.network, self.shape, self.where)]
         if self.network.is_large:
-            from noria.engine.large import build_large
+            from noria.engine.build_large import build_large
 
             return build_large(
                 self.network, options, self.inputs, self.shape, self.decisions, self.where
@@ -150,7 +148,7 @@ class _Build:
         built, lowered = self._opened(lowered)
         built.rules = options.rules.record(asked, lowered.weight_bits)
         built.tuning, built.tries = self.tuning, self.tries
-        return finish(
+        return assemble_plan(
             built,
             self.network,
             options,

@@ -95,7 +95,7 @@ def _verify(
 def _run(
     network: Network, shape: tuple[int | None, ...], feeds: Sequence[Arrays], where: str
 ) -> list[Arrays]:
-    from noria.engine.message import model_bytes
+    from noria.engine.onnx_message import model_bytes
 
     model = model_bytes(network, shape=shape, where=where, decisions=[])
     runner = get_backend(DEFAULT_BACKEND).open(model, RunOptions(optimization="basic"))

@@ -38,6 +38,7 @@ from noria.engine.backends import (
 from noria.engine.machine import usable_cores
 from noria.engine.plan_header import BlobRecord, PlanHeader, TacticRecord
 from noria.engine.store import locked, write_atomically
+from noria.engine.tensorrt_files import built_by
 from noria.engine.tuning.tactic import HALVES, Tactic
 from noria.network.sniff import HEAD_BYTES, PLAN_MAGIC, is_tensorrt_engine, looks_like
 from noria.network.tensor_spec import TensorSpec
@@ -147,8 +148,7 @@ class Plan:
             EngineError: the runtime is missing or refuses the model; an INT8 engine is to run on
                 a runtime that it was not made for.
         """
-        from noria.engine.free_session import FreeSession
-        from noria.engine.plan_session import PlanSession
+        from noria.engine.plan_session import FreeSession, PlanSession
 
         runtime = self.header.runtime.name
         if tactic is None:
@@ -480,8 +480,6 @@ def _writer(header: bytes) -> str:
 
 def _foreign(head: bytes, size_bytes: int, where: str) -> EngineError:
     if is_tensorrt_engine(head, size_bytes):
-        from noria.engine.tensorrt_files import built_by
-
         return EngineError(
             f"is a TensorRT engine: code for one GPU model, built by {built_by(head)}",
             where=where,

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from noria.network.tensor_spec import TensorSpec
-
-if TYPE_CHECKING:
-    from noria.config.model_config import ModelConfig
 
 
 def sample_inputs(
@@ -43,12 +40,3 @@ def sample_inputs(
         else:
             feeds[spec.name] = np.ones(shape, spec.dtype)
     return feeds
-
-
-def picture_range(cfg: ModelConfig) -> tuple[float, float]:
-    """Least and greatest value that pre-processing makes. Source: spec A.4."""
-    if cfg.net_scale_factor <= 0:
-        return 0.0, 255.0
-    offsets = cfg.offsets or ((128.0,) if cfg.mean_file else (0.0,))
-    scale = cfg.net_scale_factor
-    return scale * (0 - max(offsets)), scale * (255 - min(offsets))

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
+from noria import trt
+from noria.host import creators
+from noria.host.legacy_plugins import GIVEN, register_given
+from noria.plugins.deserialising import deserialising
+from noria.plugins.known import known_plugins
 from noria.plugins.registry import PluginRegistry
 from noria.plugins.registry import get_plugin_registry as _registry
 
 _resources: dict[str, list[int]] = {}
 """Key -> [address of the C++ resource, how often it is held]."""
-
-
-def _trt() -> Any:
-    return import_module("noria.trt")
 
 
 def get_plugin_registry() -> PluginRegistry:
@@ -28,57 +28,51 @@ def count_creators(registry: PluginRegistry, every: bool) -> int:
 
 def creator_at(registry: PluginRegistry, every: bool, index: int, caller: int) -> Any:
     """One of them, for C++ code at the address `caller`."""
-    from noria.host.creators import find
-
-    return find(_creators(registry, every)[index], caller)
+    return creators.find(_creators(registry, every)[index], caller)
 
 
 def _creators(registry: PluginRegistry, every: bool) -> list[Any]:
-    from noria.plugins.known import known_plugins
-
     known_plugins()
     return list(registry.all_creators if every else registry.plugin_creator_list)
 
 
 def init_libnvinfer_plugins(namespace: str = "") -> bool:
     """initLibNvInferPlugins()."""
-    return bool(_trt().init_libnvinfer_plugins(None, namespace))
+    return bool(trt.init_libnvinfer_plugins(None, namespace))
 
 
 def create_infer_builder(logger: Any) -> Any:
     """createInferBuilder()."""
-    return _trt().Builder(logger)
+    return trt.Builder(logger)
 
 
 def create_infer_runtime(logger: Any) -> Any:
     """createInferRuntime()."""
-    return _trt().Runtime(logger)
+    return trt.Runtime(logger)
 
 
 def create_network(builder: Any, flags: int) -> Any:
     """IBuilder::createNetworkV2: without flag 0 (explicit batch), the batch is implicit."""
-    trt = _trt()
     return trt.INetworkDefinition(builder, builder.logger, flags, implicit=not flags & 1)
 
 
 def create_onnx_parser(network: Any, logger: Any) -> Any:
     """nvonnxparser::createParser()."""
-    return _trt().OnnxParser(network, logger)
+    return trt.OnnxParser(network, logger)
 
 
 def create_caffe_parser() -> Any:
     """nvcaffeparser1::createCaffeParser()."""
-    return _trt().CaffeParser()
+    return trt.CaffeParser()
 
 
 def create_uff_parser() -> Any:
     """nvuffparser::createUffParser()."""
-    return _trt().UffParser()
+    return trt.UffParser()
 
 
 def build_engine(builder: Any, network: Any, config: Any = None) -> Any:
     """IBuilder::buildEngineWithConfig, and buildCudaEngine of the generations before."""
-    trt = _trt()
     if config is None:
         config = _config_of(builder)
     plan = builder.build_serialized_network(network, config)
@@ -89,9 +83,6 @@ def build_engine(builder: Any, network: Any, config: Any = None) -> Any:
 
 def deserialize_with_factory(runtime: Any, engine: bytes, factory: Any) -> Any:
     """IRuntime::deserializeCudaEngine with a factory: for layers from before IPluginV2."""
-    from noria.model.plugin_factories import GIVEN, register_given
-    from noria.plugins.deserialising import deserialising
-
     register_given()
     with deserialising({GIVEN: factory.native}):
         return runtime.deserialize_cuda_engine(engine)
@@ -108,7 +99,6 @@ _settings: dict[int, tuple[Any, dict[str, Any]]] = {}
 
 
 def _config_of(builder: Any) -> Any:
-    trt = _trt()
     config = builder.create_builder_config()
     _, settings = _settings.pop(id(builder), (builder, {}))
     for name, value in settings.items():
@@ -157,7 +147,7 @@ def forget_partial() -> None:
 
 def uff_register_input(parser: Any, name: str, dims: Any, order: int) -> bool:
     """IUffParser::registerInput."""
-    return bool(parser.register_input(name, tuple(dims), _trt().UffInputOrder(order)))
+    return bool(parser.register_input(name, tuple(dims), trt.UffInputOrder(order)))
 
 
 def resource_acquire(key: str) -> Any:

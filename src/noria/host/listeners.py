@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any
 
+from noria import trt
 from noria.host.fields import fields_to
 
 _ALGORITHMS = {
@@ -18,7 +18,6 @@ _ALGORITHMS = {
 
 def logger(native: Any) -> Any:
     """A `noria.trt.ILogger` that tells the library's own logger."""
-    trt: Any = import_module("noria.trt")
 
     class CppLogger(trt.ILogger):  # type: ignore[misc]
         def __init__(self) -> None:
@@ -33,7 +32,6 @@ def logger(native: Any) -> Any:
 
 def calibrator(native: Any) -> Any:
     """A calibrator of `noria.trt` that asks the library's own."""
-    trt: Any = import_module("noria.trt")
     base = getattr(trt, _ALGORITHMS.get(native.algorithm, "IInt8EntropyCalibrator2"))
 
     class CppCalibrator(base):  # type: ignore[misc, valid-type]

@@ -10,17 +10,13 @@ from typing import Any
 
 from noria import _native
 from noria._core.notices import Notice
-from noria.binary.elf import ElfError, ElfFile
+from noria.binary.elf import ElfFile
 from noria.binary.gpu_code import note_pointers
 from noria.binary.header_markers import CREATORS, REVISION, uses_host
-from noria.host import creators, functions
+from noria.host import creators
 from noria.host.callback_errors import told
-from noria.plugins.registry import (
-    LIBRARY_OPENERS,
-    PluginRegistry,
-    get_plugin_registry,
-    loading,
-)
+from noria.plugins.loading import loading
+from noria.plugins.registry import PluginRegistry, get_plugin_registry
 
 EXPORTING = 2
 """The revision of the headers since which objects say themselves how they are called."""
@@ -34,6 +30,7 @@ def set_up() -> None:
     global _ready
     with _lock:
         if not _ready:
+            # a library of parsers alone does not pay for it
             from noria.host.world import World
 
             _native.host_set_world(World())
@@ -41,32 +38,10 @@ def set_up() -> None:
             _ready = True
 
 
-def open_plugins(path: Path, registry: PluginRegistry) -> list[Any] | None:
-    """For `registry.load_library`: a C++ library registers its creators while it is loaded.
-
-    None for a file that has none of ours.
-
-    Raises:
-        CustomLibraryError: as `noria.custom.open_library`.
-    """
-    try:
-        if not uses_host(ElfFile.read(path)):
-            return None
-    except (ElfError, OSError):
-        return None
-    from noria.custom.library import open_library
-
-    before = {id(c) for c in get_plugin_registry().all_creators}
-    open_library(path)
-    made = [c for c in get_plugin_registry().all_creators if id(c) not in before]
-    return [] if registry is get_plugin_registry() else made
-
-
-LIBRARY_OPENERS.append(open_plugins)
-
-
 def _close() -> None:
     """Let libraries go while there is still an interpreter for their last calls."""
+    from noria.host import functions  # loaded with the world
+
     creators.forget_all(get_plugin_registry())
     functions.forget_partial()
     gc.collect()

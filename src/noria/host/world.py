@@ -6,11 +6,12 @@ Every method is called by the native module with the interpreter lock held; what
 
 from __future__ import annotations
 
-from importlib import import_module
+import ctypes
 from typing import Any
 
 import numpy as np
 
+from noria import trt
 from noria.host import creators, functions, listeners
 from noria.host.callback_errors import tell, tell_log
 from noria.host.fields import SharedFields, fields_from
@@ -76,17 +77,14 @@ class World:
 
     def enum(self, name: str, number: int, member: str | None) -> Any:
         """A member of an enum, by its name where the headers know it."""
-        kind = getattr(types, name, None) or getattr(import_module("noria.trt"), name)
+        kind = getattr(types, name, None) or getattr(trt, name)
         return kind(number) if member is None else getattr(kind, member)
 
     def weights(self, code: int, address: int, count: int) -> Any:
         """Weights at an address, copied: sources free them as they like."""
         kind = types.DataType(code)
-        trt = import_module("noria.trt")
         if count <= 0 or not address:
             return trt.Weights(kind)
-        import ctypes
-
         size = count * kind.numpy.itemsize
         return trt.Weights(np.frombuffer(ctypes.string_at(address, size), kind.numpy))
 

@@ -16,13 +16,13 @@ from noria._core.errors import ConfigError, EngineError, MediaError
 from noria._core.notices import Notice
 from noria.config.enums import ProcessMode
 from noria.config.model_files import model_paths
-from noria.engine.image_input import network_dims
 from noria.engine.precision.cache import DEFAULT_HEADER, CalibrationTable
 from noria.engine.precision.collect import ActivationRunner, Collector
 from noria.engine.precision.histogram import METHODS, Method
 from noria.infer.preprocess import Preprocessor
 from noria.media import open_source
 from noria.media.frame import Frame
+from noria.model.picture_input import network_dims
 from noria.model.source import model_source
 
 if TYPE_CHECKING:

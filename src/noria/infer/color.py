@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from noria.media.frame import ColorSpace
+from noria.media.pixel_format import ColorSpace
 
 
 class ColorMatrix(NamedTuple):

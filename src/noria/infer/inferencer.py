@@ -39,7 +39,8 @@ from noria.infer.record import Record, StageTimes
 from noria.infer.scale import scale
 from noria.infer.selection import Selector
 from noria.infer.tensor_input import tensor_chunks
-from noria.media.frame import Frame, PixelFormat
+from noria.media.frame import Frame
+from noria.media.pixel_format import PixelFormat
 from noria.meta import FrameMeta, NetworkInfo
 from noria.meta.detections import FloatArray
 

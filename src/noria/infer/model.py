@@ -285,7 +285,7 @@ def _library(
 
 
 def _network(cfg: ModelConfig, session: Session) -> NetworkInfo:
-    from noria.engine import network_dims
+    from noria.model.picture_input import network_dims
 
     spec = session.inputs[0]
     if not cfg.input_tensor_from_meta or len(spec.shape) == 4:

@@ -37,7 +37,8 @@ from noria.infer.color import color_matrix
 from noria.infer.crops import Crops, fit_crops
 from noria.infer.geometry import Rect, ScaleTransform, fit
 from noria.infer.mean_file import load_mean
-from noria.media.frame import Frame, PixelFormat
+from noria.media.frame import Frame
+from noria.media.pixel_format import PixelFormat
 from noria.meta.detections import FloatArray, IntArray
 
 if TYPE_CHECKING:

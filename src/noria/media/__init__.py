@@ -1,8 +1,36 @@
-"""Pictures in and out: frames, sources, sinks."""
+"""Pictures in and out: frames, sources, sinks. Names resolve on first use."""
 
-from noria.media.frame import ColorSpace, Frame, PixelFormat
-from noria.media.sinks import SINK_KINDS, Sink, check_sinks, expand_sink_path, open_sink
-from noria.media.sources import ArraySource, ReconnectPolicy, Source, as_frame, open_source
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from noria._core.lazy import lazy
+
+if TYPE_CHECKING:
+    from noria.media.frame import Frame
+    from noria.media.pixel_format import ColorSpace, PixelFormat
+    from noria.media.sinks.base import Sink
+    from noria.media.sinks.naming import expand_sink_path
+    from noria.media.sinks.opening import SINK_KINDS, check_sinks, open_sink
+    from noria.media.sources.arrays import ArraySource
+    from noria.media.sources.base import Source
+    from noria.media.sources.opening import as_frame, open_source
+    from noria.media.sources.reconnect import ReconnectPolicy
+else:
+    __getattr__, __dir__ = lazy(
+        __name__,
+        {
+            ".frame": "Frame",
+            ".pixel_format": "ColorSpace PixelFormat",
+            ".sinks.base": "Sink",
+            ".sinks.naming": "expand_sink_path",
+            ".sinks.opening": "SINK_KINDS check_sinks open_sink",
+            ".sources.arrays": "ArraySource",
+            ".sources.base": "Source",
+            ".sources.opening": "as_frame open_source",
+            ".sources.reconnect": "ReconnectPolicy",
+        },
+    )
 
 __all__ = [
     "SINK_KINDS",

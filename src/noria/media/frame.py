@@ -3,43 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from noria._core.errors import MediaError
-
-Plane = npt.NDArray[np.uint8]
-
-
-class PixelFormat(StrEnum):
-    """Memory layout of a frame's planes.
-
-    I420: three 2-D planes Y, U, V, chroma at half size (rounded up). NV12: Y plane, then an
-    interleaved (ceil(h/2), ceil(w/2), 2) UV plane. RGB, BGR: one (h, w, 3) plane. GRAY: one (h, w).
-    """
-
-    I420 = "i420"
-    NV12 = "nv12"
-    RGB = "rgb"
-    BGR = "bgr"
-    GRAY = "gray"
-
-
-class ColorSpace(StrEnum):
-    """YUV to RGB matrix and range a frame is tagged with.
-
-    Untagged video is BT.601 limited. Source: spec A.3.
-    """
-
-    BT601 = "bt601"
-    BT601_FULL = "bt601-full"
-    BT709 = "bt709"
-    BT709_FULL = "bt709-full"
-    BT2020 = "bt2020"
-    BT2020_FULL = "bt2020-full"
+from noria.media.pixel_format import ColorSpace, PixelFormat, Plane, plane_shapes
+from noria.media.pixels import to_png, to_rgb
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,8 +80,6 @@ class Frame:
 
     def to_rgb(self) -> Plane:
         """The picture as (h, w, 3) uint8 RGB, as Pillow and Matplotlib have it."""
-        from noria.media.pixels import to_rgb
-
         return to_rgb(self)
 
     def to_bgr(self) -> Plane:
@@ -120,22 +88,4 @@ class Frame:
 
     def _repr_png_(self) -> bytes:
         """The picture for notebooks: PNG, at most 960 pixels wide."""
-        from noria.media.pixels import to_png
-
         return to_png(self, max_width=960)
-
-
-def plane_shapes(format: PixelFormat, width: int, height: int) -> tuple[tuple[int, ...], ...]:
-    """The shape of every plane of a `width` x `height` picture."""
-    if width < 1 or height < 1:
-        raise MediaError(f"{width}x{height} is not a picture size", where="Frame")
-    cw, ch = (width + 1) // 2, (height + 1) // 2
-    match format:
-        case PixelFormat.I420:
-            return (height, width), (ch, cw), (ch, cw)
-        case PixelFormat.NV12:
-            return (height, width), (ch, cw, 2)
-        case PixelFormat.GRAY:
-            return ((height, width),)
-        case _:
-            return ((height, width, 3),)

@@ -8,10 +8,16 @@ from noria._core.lazy import lazy
 
 if TYPE_CHECKING:
     from noria.model.engine_files import engine_path
+    from noria.model.export import export_onnx
     from noria.model.planning import load_or_build
 else:
     __getattr__, __dir__ = lazy(
-        __name__, {".engine_files": "engine_path", ".planning": "load_or_build"}
+        __name__,
+        {
+            ".engine_files": "engine_path",
+            ".export": "export_onnx",
+            ".planning": "load_or_build",
+        },
     )
 
-__all__ = ["engine_path", "load_or_build"]
+__all__ = ["engine_path", "export_onnx", "load_or_build"]

@@ -1,13 +1,12 @@
-"""The engine files beside a model: their names, and which one is which.
+"""Names of the engine files beside a model.
 
     <model>_b<batch>_gpu<gpu>_<precision>.engine            as nvinfer names it
     <model>_b<batch>_gpu<gpu>_<precision>_<key>.engine      of the same model for another config
     <model>_b<batch>_cpu_<precision>.engine                 if a foreign file has the first name
 
-`key` is eight hexadecimal digits of a hash of what distinguishes the engine: what the config says
-beside model, batch, GPU and precision, and for an engine that gave up its place to one that is run
-another way also that way. All engines of a model are looked at, whatever their keys: the key only
-keeps them apart.
+`key` is eight hexadecimal digits of a hash of the engine's content: the values of the config beside
+model, batch, GPU and precision, and for an engine that gave up its place to one that is run another
+way also its own way. The search reads all engines of a model: the key only keeps them apart.
 """
 
 from __future__ import annotations
@@ -24,25 +23,30 @@ from pathlib import Path
 from noria._core.errors import EngineError
 from noria.engine.plan import is_plan_file, read_header
 from noria.engine.plan_header import PlanHeader
-from noria.model.requirement import content_of
+from noria.model.requirement import plan_content
 
 _KEYED = re.compile(r"_[0-9a-f]{8}$")
 
 
 def engine_path(model: Path, batch: int, gpu_id: int, precision: str) -> Path:
-    """The name under which a built engine is kept, beside its model. Source: config facts 5.2."""
+    """Name the file of a built engine, beside its model. Source: config facts 5.2."""
     return model.with_name(f"{model.name}_b{batch}_gpu{gpu_id}_{precision}.engine")
 
 
+def path_beside_foreign(model: Path, batch: int, precision: str) -> Path:
+    """Name the file of a built engine where a foreign file has the usual name."""
+    return model.with_name(f"{model.name}_b{batch}_cpu_{precision}.engine")
+
+
 def keyed(usual: Path, content: Sequence[str]) -> Path:
-    """The name beside `usual` for an engine of this content."""
+    """Name the file beside `usual` for an engine of this content."""
     text = json.dumps(list(content)).encode()
     key = hashlib.sha256(text).hexdigest()[:8]
     return usual.with_name(f"{_KEYED.sub('', usual.stem)}_{key}{usual.suffix}")
 
 
 def siblings(usual: Path) -> list[Path]:
-    """Engines with keys beside `usual`, by name; only what noria wrote."""
+    """List engines with keys beside `usual`, by name; only those that noria wrote."""
     pattern = f"{glob.escape(usual.stem)}_????????{glob.escape(usual.suffix)}"
     names = sorted(glob.glob(pattern, root_dir=usual.parent))
     paths = [usual.with_name(name) for name in names if _KEYED.search(Path(name).stem)]
@@ -56,11 +60,13 @@ def _way(header: PlanHeader) -> list[str]:
 
 
 def set_aside(path: Path) -> Path | None:
-    """Give the engine at `path` a name of its own, for another to take its place; None if that
-    cannot be done. For the holder of the lock of `path`."""
+    """Rename the engine at `path`, for another to take its place; None if that fails.
+
+    For the holder of the lock of `path`.
+    """
     try:
         header = read_header(path)
-        target = keyed(path, [*content_of(header), *_way(header)])
+        target = keyed(path, [*plan_content(header), *_way(header)])
         if target.exists() and not is_plan_file(target):
             return None
         os.replace(path, target)
@@ -70,8 +76,10 @@ def set_aside(path: Path) -> Path | None:
 
 
 def exchange(path: Path, home: Path) -> Path:
-    """Let the engine at `path` take the place `home`, whose own one is set aside; returns where it
-    is now. For the holder of the lock of `home`."""
+    """Move the engine at `path` to `home`, whose own engine is set aside; return where it is now.
+
+    For the holder of the lock of `home`.
+    """
     if home.exists() and set_aside(home) is None:
         return path
     with suppress(OSError):

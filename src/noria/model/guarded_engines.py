@@ -31,7 +31,8 @@ from noria.network.onnx_file import network_from_onnx_bytes
 from noria.plugins.creators import IPluginCreator, IPluginCreatorInterface, IPluginCreatorV3One
 from noria.plugins.field_data import PluginFieldCollection
 from noria.plugins.layer import SavedPlugin
-from noria.plugins.registry import get_plugin_registry, loading
+from noria.plugins.loading import loading
+from noria.plugins.registry import get_plugin_registry
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
@@ -182,7 +183,7 @@ class GuardedEngines:
         Raises:
             PluginError: it cannot be loaded; the worker died.
         """
-        from noria.engine.plugin_graph.plugin_record import record_of
+        from noria.engine.plugin_graph.plugin_saving import record_of
         from noria.model.guarded_plugin_layer import GuardedLayer
 
         spec = saved.spec

@@ -161,7 +161,8 @@ def build_layers(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> An
 
 def load_layer(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
     """A plugin layer from what a plan kept, ready for contexts."""
-    from noria.engine.plugin_graph.plugin_record import PluginRecord, saved_of
+    from noria.engine.plugin_graph.plugin_record import PluginRecord
+    from noria.engine.plugin_graph.plugin_saving import saved_of
     from noria.plugins.drivers import load_engine_plugin
     from noria.plugins.known import known_plugins
 

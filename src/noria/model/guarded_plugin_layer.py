@@ -9,6 +9,7 @@ import numpy as np
 
 from noria._core.errors import NoriaError, PluginError
 from noria.custom.guard.repro import FatalCall
+from noria.engine.plugin_graph.plugin_saving import saved_of, spec_of
 from noria.model.guarded_cases import PluginArgs
 from noria.plugins.calls import print_failure
 from noria.plugins.context import ContextPlugin, Prepared
@@ -32,7 +33,7 @@ class GuardedLayer(EnginePlugin):
         where: str,
         number: int = 0,
     ) -> None:
-        super().__init__(record.spec, [])
+        super().__init__(spec_of(record), [])
         self.host = host
         self.where = f"plugin {self.spec.name}, layer {self.spec.layer!r}"
         self._record = record
@@ -90,8 +91,6 @@ class GuardedLayer(EnginePlugin):
 
     def save(self) -> SavedPlugin:
         """See `EnginePlugin`."""
-        from noria.engine.plugin_graph.plugin_record import saved_of
-
         return saved_of(self._record, self._blobs, self._place)
 
     def context(self) -> GuardedContext:

@@ -24,8 +24,7 @@ from noria.binary.header_markers import REVISION, uses_host
 from noria.custom.library import open_library
 from noria.host.callback_errors import told
 from noria.host.fields import fields_to
-from noria.plugins.creators import IPluginCreator
-from noria.plugins.deserialising import for_this_engine
+from noria.host.legacy_plugins import LegacyCreator, register_given, register_legacy, with_namespace
 from noria.plugins.field_data import PluginFieldCollection
 from noria.plugins.fields import field_of_value
 from noria.plugins.registry import get_plugin_registry
@@ -34,9 +33,6 @@ if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
 
 KINDS = ("Caffe", "Uff", "Runtime")
-TYPE = "IPlugin"
-"""What C++ plugins from before IPluginV2 are called: they have no type of their own."""
-GIVEN = "the factory of deserializeCudaEngine"
 FLOAT = 0
 
 
@@ -96,7 +92,7 @@ class CppFactories:
         self._creator: LegacyCreator | None = None
         if "Runtime" in kinds:
             self._creator = LegacyCreator(path.name, self._runtime, str(path))
-            _register(self._creator)
+            register_legacy(self._creator)
             register_given()
 
     def layers(self, kind: str) -> _Layers | None:
@@ -186,14 +182,7 @@ class _Layers:
         collection = PluginFieldCollection(v for v in values if v is not None)
         with _failures(f"createPlugin({layer!r})", self._library):
             made = self.native.create(layer, rows, fields_to(collection), "")
-        return _named(made, self._library)
-
-
-def _named(made: Any, namespace: str) -> Any:
-    """The plugin; one without a type of its own is found again by its library's name."""
-    if made is not None and getattr(made, "plugin_type", None) == TYPE:
-        made.plugin_namespace = namespace
-    return made
+        return with_namespace(made, self._library)
 
 
 class _failures:
@@ -208,56 +197,3 @@ class _failures:
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if isinstance(error, _native.CustomCodeError):
             raise CustomLibraryError(f"it threw {error}", where=self._where) from error
-
-
-class LegacyCreator(IPluginCreator):
-    """Stands in the registry for a runtime factory: plugins from before IPluginV2 have no creator.
-
-    Args:
-        namespace: of the plugins' records in engines: the library's name.
-        factory: gives the factory for the engine that is being loaded.
-        library: the file.
-    """
-
-    def __init__(self, namespace: str, factory: Any, library: str = "") -> None:
-        super().__init__()
-        self.name = TYPE
-        self.plugin_version = "1"
-        self.plugin_namespace = namespace
-        self.field_names = PluginFieldCollection([])
-        self.library = library
-        self.factory = factory
-
-    def create_plugin(self, name: str, field_collection: PluginFieldCollection) -> Any:
-        """There are no fields that would say which one."""
-        raise ValueError("plugins from before IPluginV2 are made by factories alone")
-
-    def deserialize_plugin(self, name: str, serialized_plugin: bytes) -> Any:
-        """As the factory makes the layer of that name from its bytes."""
-        native = for_this_engine(self.plugin_namespace or GIVEN, self.factory)
-        made = native.deserialize(name, bytes(serialized_plugin))
-        return _named(made, self.plugin_namespace)
-
-
-def register_given() -> None:
-    """For engines of networks by code, which C++ code loads with a factory of its own."""
-    _register(LegacyCreator("", _nothing_given))
-
-
-def _nothing_given() -> Any:
-    """Without one, the runtime's of a library may make them."""
-    for creator in reversed(get_plugin_registry().all_creators):
-        if isinstance(creator, LegacyCreator) and creator.library:
-            return creator.factory()
-    raise ValueError(
-        "the engine has layers from before IPluginV2: load it with their factory, or export "
-        "NvDsInferPluginFactoryRuntimeGet"
-    )
-
-
-def _register(creator: LegacyCreator) -> None:
-    registry = get_plugin_registry()
-    before = registry.find(creator.name, creator.plugin_version, creator.plugin_namespace)
-    if before is not None:
-        registry.deregister_creator(before)
-    registry.register_creator(creator, creator.plugin_namespace)

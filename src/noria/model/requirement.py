@@ -1,50 +1,86 @@
-"""What a plan must be to serve a config, and why another one does not."""
+"""Requirements on a plan that serves a config, and mismatches of plans with them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from noria._core.errors import EngineError
-from noria.config.enums import TensorOrder
 from noria.engine.backends import DEFAULT_BACKEND, get_backend
 from noria.engine.dynamic_batch import NOT_FREE
 from noria.engine.fingerprint import what_changed
-from noria.engine.image_input import Dims
+from noria.engine.image_input import AxisOrder, Dims, complete_infer_dims
 from noria.engine.machine import Machine, this_machine
 from noria.engine.plan import COMPILED_BLOB, Plan
 from noria.engine.plan_header import PlanHeader, Precision, PrecisionRecord, TuningRecord
 from noria.engine.plugin_graph.plugin_files import changed_plugins
-from noria.engine.precision.rules import Decided, why_wrong_here
+from noria.engine.precision.rules import wrong_here
 from noria.engine.tuning.tactic import Tactic
 from noria.engine.tuning.tune import TuneOptions
+from noria.model.picture_input import axis_order
+from noria.model.precision import ConfigPrecision, PrecisionDecision
 from noria.model.source import Factories, ModelSource
 
-# how a reason begins that another config has another value of the key
+if TYPE_CHECKING:
+    from noria.config.model_config import ModelConfig
+
+# mismatches that begin so: another config has another value of the key
 _KEYS = ("layer-device-precision=", "output-io-formats=", "int8-calib-file=")
 
 
-class WhyNot(str):
-    """A reason why a plan does not serve.
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """The reason why a plan does not meet a requirement.
 
     Attributes:
-        kind: `stale`: it serves nobody any more; `content`: it serves a config that wants something
-            else of the same model; `choice`: it is run another way than asked for now.
+        kind: `stale`: the plan serves no config any more; `content`: it serves a config that asks
+            for something else of the same model; `choice`: it runs another way than asked for.
+        text: the reason in words.
     """
 
-    kind: str
+    kind: Literal["stale", "content", "choice"]
+    text: str
 
-    def __new__(cls, text: str, kind: str = "stale") -> WhyNot:
-        reason = super().__new__(cls, text)
-        reason.kind = kind
-        return reason
+    def __str__(self) -> str:
+        return self.text
 
 
-def content_of(header: PlanHeader) -> tuple[str, ...]:
-    """What of a config went into a plan, beside what its file's name says."""
-    rules = header.rules
-    return _content(header.infer_dims, header.model.recipe, rules)
+@dataclass(frozen=True, slots=True)
+class RunChoice:
+    """The way of running that a caller of `load_or_build` asks for.
+
+    Attributes:
+        runtime: name of the backend; None accepts any.
+        tactic: the plan must be run this way; None accepts any.
+        tuning: the plan must be tuned for this objective on this machine; None accepts any.
+        precision: precision in the graph; None follows `network-mode`.
+        dynamic_batch: a plan with a fixed batch must have been tried with a free one.
+    """
+
+    runtime: str | None = None
+    tactic: Tactic | None = None
+    tuning: TuneOptions | None = None
+    precision: Precision | None = None
+    dynamic_batch: bool = False
+
+    @property
+    def is_specific(self) -> bool:
+        """True if the caller asks for a way of running; False if any plan will do."""
+        return (
+            self.runtime is not None
+            or self.tactic is not None
+            or self.tuning is not None
+            or self.dynamic_batch
+        )
+
+
+_NO_CHOICE = RunChoice()
+
+
+def plan_content(header: PlanHeader) -> tuple[str, ...]:
+    """Values of a config that went into a plan, beside those in its file's name."""
+    return _content(header.infer_dims, header.model.recipe, header.rules)
 
 
 def _content(dims: Dims | None, recipe: str, rules: PrecisionRecord | None) -> tuple[str, ...]:
@@ -54,34 +90,55 @@ def _content(dims: Dims | None, recipe: str, rules: PrecisionRecord | None) -> t
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a plan must be to serve a config.
+class PlanRequirement:
+    """The properties of a plan that serves a config.
 
     Attributes:
         source: the model; None if there is only an engine.
-        decided: runtime -> what is built for it.
-        runtime, tactic, tuning: None takes a plan whatever it has.
-        demanded: the precision is; otherwise an engine that the config names may have any.
-        dynamic_batch: a plan with a fixed batch must have tried to be without.
+        batch: most items of one run.
+        precisions: decides the precision for each runtime.
+        infer_dims: channels, height, width; None if the model gives them.
+        order: order of the axes of the picture input.
+        choice: the way of running that the caller asks for.
         factories: of the custom library; asked before an engine is read from a file.
     """
 
     source: ModelSource | None
     batch: int
-    decided: Callable[[str], Decided]
+    precisions: ConfigPrecision
     infer_dims: Dims | None
-    order: TensorOrder
-    runtime: str | None = None
-    tactic: Tactic | None = None
-    tuning: TuneOptions | None = None
-    demanded: bool = False
-    dynamic_batch: bool = False
+    order: AxisOrder
+    choice: RunChoice = _NO_CHOICE
     factories: Factories | None = None
+
+    @classmethod
+    def of(
+        cls,
+        cfg: ModelConfig,
+        source: ModelSource | None,
+        precisions: ConfigPrecision,
+        choice: RunChoice = _NO_CHOICE,
+        factories: Factories | None = None,
+    ) -> PlanRequirement:
+        """Take the requirement of a config; see the attributes."""
+        dims = complete_infer_dims(cfg.infer_dims)
+        order = axis_order(cfg)
+        return cls(source, cfg.batch_size, precisions, dims, order, choice, factories)
+
+    @property
+    def decision(self) -> PrecisionDecision:
+        """The decision for a new plan."""
+        return self.precisions.decide(self.choice.runtime or DEFAULT_BACKEND)
 
     @property
     def precision(self) -> Precision:
-        """What a new plan is built in."""
-        return self.decided(self.runtime or DEFAULT_BACKEND)[0]
+        """The precision of a new plan."""
+        return self.decision.precision
+
+    @property
+    def precision_required(self) -> bool:
+        """True rejects a plan of another precision even if the config names it."""
+        return self.choice.precision is not None
 
     @property
     def model(self) -> Path | None:
@@ -89,102 +146,123 @@ class Wanted:
         return None if self.source is None else self.source.model
 
     @property
-    def chooses(self) -> bool:
-        """The way of running is asked for, not only taken as found."""
-        return not (
-            self.runtime is None
-            and self.tactic is None
-            and self.tuning is None
-            and not self.dynamic_batch
-        )
-
-    @property
     def content(self) -> tuple[str, ...]:
-        """As `content_of` the plan that would be built."""
-        precision, rules, _ = self.decided(self.runtime or DEFAULT_BACKEND)
+        """The `plan_content` of a new plan."""
+        decision = self.decision
         recipe = self.source.recipe if self.source else ""
-        return _content(self.infer_dims, recipe, rules.record(precision))
+        return _content(self.infer_dims, recipe, decision.rules.record(decision.precision))
 
-    def why_not(self, plan: Plan, *, named: bool = False, foreign: bool = False) -> WhyNot | None:
-        """The first reason why `plan` does not serve; None if it does. Source: spec D.7.
+    def mismatch(
+        self, plan: Plan, *, named: bool = False, by_tensorrt: bool = False
+    ) -> Mismatch | None:
+        """Return the first reason why `plan` does not serve; None if it does. Source: spec D.7.
 
         Args:
-            named: `model-engine-file` names it: another precision is the user's choice.
-            foreign: it was not built here: nothing tells which model it is of.
+            plan: the plan; its blobs are not looked at.
+            named: True if `model-engine-file` names it: another precision is the user's choice.
+            by_tensorrt: True if TensorRT built it, so that the model it was built from is unknown.
         """
         header = plan.header
-        if self.infer_dims is not None and (have := self._dims(plan)) != self.infer_dims:
-            return WhyNot(f"infer-dims {_text(have)} ≠ {_text(self.infer_dims)}", "content")
-        source = None if foreign or (named and header.model.by_code) else self.source
+        source = None if by_tensorrt or (named and header.model.by_code) else self.source
         if source is not None and not source.model.exists():
             source = None
-        if source is not None and (told := source.told_otherwise(header.model.recipe)):
-            return WhyNot(told, "content")
-        if self.runtime not in (None, header.runtime.name):
-            return WhyNot(f"built for {header.runtime.name}, not {self.runtime}", "choice")
-        try:
-            version = get_backend(header.runtime.name).version()
-        except EngineError as error:
-            return WhyNot(f"built for {header.runtime.name}: {error.found}", "choice")
-        if self.tactic is not None and (plan.tactic is None or plan.tactic.tactic != self.tactic):
-            likes = plan.tactic.tactic if plan.tactic else "it likes"
-            return WhyNot(f"runs as {likes}, not {self.tactic}", "choice")
-        if self.tuning is not None and (untuned := self._why_untuned(header.tuning)):
-            return WhyNot(untuned, "choice")
-        one_by_one = self.batch > 1 and header.fixed_batch == 1 and not foreign
-        tried = any(d.message.startswith(NOT_FREE) for d in header.decisions)
-        if self.dynamic_batch and one_by_one and not tried:
-            return WhyNot("its batch is fixed at 1", "choice")
-        if told := self._why_other_precision(header, named=named):
-            return told
-        if not header.batched:
-            return WhyNot("its first axis is no batch", "content")
-        if header.max_batch < self.batch:
-            return WhyNot(f"batch {header.max_batch} ≠ {self.batch}")
-        if source is not None:
-            if changed := what_changed(header.model, source.model, source.companions):
-                return WhyNot(changed)
-            if stale := changed_plugins(header.plugins):
-                return WhyNot(stale)
-            if header.runtime.version != version and not _independent(plan):
-                return WhyNot(
-                    f"{header.runtime.name} {header.runtime.version} ≠ {version}, "
-                    "which may refuse or run otherwise what the other version built"
-                )
+        return (
+            self._other_model(plan, source)
+            or self._other_way(plan, by_tensorrt=by_tensorrt)
+            or self._other_precision(header, named=named)
+            or self._other_batch(header)
+            or (self._outdated(plan, source) if source is not None else None)
+        )
+
+    def _other_model(self, plan: Plan, source: ModelSource | None) -> Mismatch | None:
+        if self.infer_dims is not None and (have := self._dims(plan)) != self.infer_dims:
+            return Mismatch("content", f"infer-dims {_text(have)} ≠ {_text(self.infer_dims)}")
+        if source is not None and (text := source.recipe_difference(plan.header.model.recipe)):
+            return Mismatch("content", text)
         return None
 
-    def _why_other_precision(self, header: PlanHeader, *, named: bool) -> WhyNot | None:
+    def _other_way(self, plan: Plan, *, by_tensorrt: bool) -> Mismatch | None:
+        """Compare the way of running with the choice; a runtime must be installed."""
+        header, choice = plan.header, self.choice
         runtime = header.runtime.name
-        precision, rules, _ = self.decided(runtime)
-        if named and not self.demanded and header.asked != precision:
-            told = why_wrong_here(header.rules, runtime)
-        else:
-            told = rules.why_not(header.rules, header.asked, precision, runtime)
-        if told is None:
-            return None
-        of_config = told.startswith(_KEYS)
-        return WhyNot(told, "content" if of_config else "stale")
+        if choice.runtime not in (None, runtime):
+            return Mismatch("choice", f"built for {runtime}, not {choice.runtime}")
+        try:
+            get_backend(runtime).version()
+        except EngineError as error:
+            return Mismatch("choice", f"built for {runtime}: {error.found}")
+        if choice.tactic is not None and (
+            plan.tactic is None or plan.tactic.tactic != choice.tactic
+        ):
+            likes = plan.tactic.tactic if plan.tactic else "it likes"
+            return Mismatch("choice", f"runs as {likes}, not {choice.tactic}")
+        if choice.tuning is not None and (text := _why_untuned(choice.tuning, header.tuning)):
+            return Mismatch("choice", text)
+        one_by_one = self.batch > 1 and header.fixed_batch == 1 and not by_tensorrt
+        tried = any(d.message.startswith(NOT_FREE) for d in header.decisions)
+        if choice.dynamic_batch and one_by_one and not tried:
+            return Mismatch("choice", "its batch is fixed at 1")
+        return None
 
-    def _why_untuned(self, tuning: TuningRecord | None) -> str | None:
-        if tuning is None:
-            return "not tuned"
-        if self.tuning is not None and tuning.objective != self.tuning.objective:
-            return f"tuned for {tuning.objective}, not {self.tuning.objective}"
-        here = this_machine()
-        if (tuning.machine, tuning.cores) != (here.cpu, here.cores):
-            return f"tuned on {Machine(tuning.machine, tuning.cores)}"
+    def _other_precision(self, header: PlanHeader, *, named: bool) -> Mismatch | None:
+        runtime = header.runtime.name
+        decision = self.precisions.decide(runtime)
+        if named and not self.precision_required and header.asked != decision.precision:
+            text = wrong_here(header.rules, runtime)
+        else:
+            text = decision.rules.difference(
+                header.rules, header.asked, decision.precision, runtime
+            )
+        if text is None:
+            return None
+        return Mismatch("content" if text.startswith(_KEYS) else "stale", text)
+
+    def _other_batch(self, header: PlanHeader) -> Mismatch | None:
+        if not header.batched:
+            return Mismatch("content", "its first axis is no batch")
+        if header.max_batch < self.batch:
+            return Mismatch("stale", f"batch {header.max_batch} ≠ {self.batch}")
+        return None
+
+    def _outdated(self, plan: Plan, source: ModelSource) -> Mismatch | None:
+        """Compare the files, plugins and runtime with those that the plan was built from."""
+        header = plan.header
+        if changed := what_changed(header.model, source.model, source.companions):
+            return Mismatch("stale", changed)
+        if changed := changed_plugins(header.plugins):
+            return Mismatch("stale", changed)
+        version = get_backend(header.runtime.name).version()
+        if header.runtime.version != version and not _independent(plan):
+            return Mismatch(
+                "stale",
+                f"{header.runtime.name} {header.runtime.version} ≠ {version}, "
+                "which may refuse or run otherwise what the other version built",
+            )
         return None
 
     def _dims(self, plan: Plan) -> tuple[object, ...]:
         axes = plan.inputs[0].shape[1:] if plan.inputs else ()
-        if len(axes) == 3 and self.order is TensorOrder.NHWC:
+        if len(axes) == 3 and self.order == "NHWC":
             return (axes[2], axes[0], axes[1])
         return axes
 
 
+def _why_untuned(tuning: TuneOptions, record: TuningRecord | None) -> str | None:
+    if record is None:
+        return "not tuned"
+    if record.objective != tuning.objective:
+        return f"tuned for {record.objective}, not {tuning.objective}"
+    here = this_machine()
+    if (record.machine, record.cores) != (here.cpu, here.cores):
+        return f"tuned on {Machine(record.machine, record.cores)}"
+    return None
+
+
 def _independent(plan: Plan) -> bool:
-    """Worth keeping for another version of its runtime: it was tuned, which took time, and holds
-    the model alone, nothing that the runtime made of it."""
+    """True if a plan is worth keeping for another version of its runtime.
+
+    It was tuned, which took time, and holds the model alone, no product of the runtime.
+    """
     return plan.header.tuning is not None and COMPILED_BLOB not in (
         record.name for record in plan.header.blobs
     )

@@ -1,4 +1,4 @@
-"""The model that a config names, of whatever format, and how it becomes a network."""
+"""Sources of a config's network: the model's files, or a function of the custom library."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Factories(Protocol):
     """Plugin factories of the user's library; see `noria.model.plugin_factories`."""
 
     def layers(self, kind: str) -> LayerFactory | None:
-        """The factory for a parser of that kind, `Caffe` or `Uff`; None if there is none.
+        """Get the factory for a parser of that kind, `Caffe` or `Uff`; None if there is none.
 
         Raises:
             CustomLibraryError: the library failed to give it.
@@ -29,20 +29,25 @@ class Factories(Protocol):
         ...
 
     def engine(self) -> tuple[object, str | None]:
-        """(what an engine read from a file has to hold, why it cannot be loaded or None)."""
+        """Get the factory for an engine that is about to be read from a file.
+
+        Returns:
+            (object that the plan has to hold, why the engine cannot be loaded or None).
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSource:
-    """Files of a model and what its importer is told.
+    """Files of a model, and the arguments of its importer.
 
     Attributes:
         kind: the format.
         model: the file that engines are named after.
         companions: further files, by the key that names them.
-        recipe: what the importer is told, a line each: plans remember it.
+        outputs, dims, uff_input, uff_order: arguments of importers.
         factories: of the custom library, for layers that Caffe and UFF do not know.
+        notices: decisions of `network`; grows while it runs.
     """
 
     kind: ModelKind
@@ -53,6 +58,7 @@ class ModelSource:
     uff_input: str | None = None
     uff_order: int = 0
     factories: Factories | None = field(default=None, compare=False)
+    notices: list[Notice] = field(default_factory=list)
 
     @property
     def base(self) -> Path:
@@ -60,12 +66,8 @@ class ModelSource:
         return self.model
 
     @property
-    def told(self) -> list[Notice]:
-        """What was decided while the network was made."""
-        return []
-
-    @property
     def recipe(self) -> str:
+        """Arguments of the importer, a line each; plans keep them."""
         parts = []
         if self.kind == "uff":
             parts.append(f"uff-input-blob-name={self.uff_input or ''}")
@@ -77,8 +79,8 @@ class ModelSource:
             parts.append(f"infer-dims={dims}")
         return "\n".join(parts)[:4096]
 
-    def told_otherwise(self, recipe: str) -> str | None:
-        """What another recipe says that this one does not; None if they are the same."""
+    def recipe_difference(self, recipe: str) -> str | None:
+        """Describe the difference of another recipe from this one; None if they are the same."""
         if recipe == self.recipe:
             return None
         there, here = recipe.split("\n"), self.recipe.split("\n")
@@ -140,33 +142,28 @@ class ModelSource:
 
 @dataclass(frozen=True, slots=True)
 class MadeSource(ModelSource):
-    """A network that a function of the user's library makes.
+    """A function of the user's library that makes the network; `model` is the library.
 
     Attributes:
-        model: the library.
         function: the entry point.
-        make: gives the network; raises what `noria.engine.load_or_build` may raise.
-        keys: what of the config the function was told, a line each.
+        make: gives the network; raises as `noria.model.load_or_build`.
+        keys: values of the config that the function gets, a line each.
         beside: see `base`.
-        notices: grows while `make` runs.
     """
 
     function: str = ""
     make: Callable[[], Network] | None = None
     keys: tuple[str, ...] = ()
     beside: Path = Path("model")
-    notices: list[Notice] = field(default_factory=list)
 
     @property
     def base(self) -> Path:
+        """The path that names of engines begin with."""
         return self.beside
 
     @property
-    def told(self) -> list[Notice]:
-        return self.notices
-
-    @property
     def recipe(self) -> str:
+        """The function and its keys, a line each."""
         return "\n".join([f"made by={self.function}", *self.keys])[:4096]
 
     def network(self) -> Network:
@@ -184,9 +181,10 @@ class MadeSource(ModelSource):
 
 
 def model_source(cfg: ModelConfig, factories: Factories | None = None) -> ModelSource | None:
-    """The model that `cfg` names; None if it names none that can be read.
+    """Find the model files that `cfg` names; None if it names none that can be read.
 
     Args:
+        cfg: the config.
         factories: see `ModelSource`; engines depend on the library then.
 
     Source: config facts 5.1, see `noria.config.model_files.model_kind`.

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy.typing as npt
 
+from noria.network.graph_builder import Blob, GraphBuilder, Shape
 from noria.network.network import Network
-
-Shape = tuple[int, ...]
 
 
 class PluginMaker(Protocol):
@@ -53,13 +52,23 @@ class PluginMaker(Protocol):
         ...
 
 
-def handed_over(plugins: PluginMaker | None, make: Callable[[], Network]) -> Network:
-    """The network that `make` gives, with the plugins it was made with; the import is over."""
-    try:
-        network = make()
-        if plugins is not None:
-            plugins.hand_over(network)
-        return network
-    finally:
-        if plugins is not None:
-            plugins.close()
+def plugin_nodes(
+    plugins: PluginMaker,
+    graph: GraphBuilder,
+    kind: str,
+    inputs: Sequence[Blob],
+    outputs: Sequence[tuple[Shape, Any]],
+    *,
+    name: str,
+    picture: Blob,
+    domain: str = "",
+) -> list[Blob]:
+    """Add the node of the plugin that `plugins` made last, and note its place.
+
+    Outputs of a node without inputs are repeated for each item of `picture`, the network's input.
+    """
+    blobs = graph.nodes(kind, inputs, outputs, domain=domain, name=name)
+    producer = blobs[0].value.producer()
+    assert producer is not None
+    plugins.place(str(producer.name))
+    return blobs if inputs else [graph.for_each_picture(b, picture) for b in blobs]

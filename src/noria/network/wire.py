@@ -137,3 +137,11 @@ def text(wire: int, value: Any) -> str:
     if wire != BYTES:
         raise WireError("a text has another kind")
     return bytes(value).decode(errors="replace")
+
+
+def message(wire: int, value: Any) -> memoryview:
+    """The bytes of one message."""
+    if wire != BYTES:
+        raise WireError("a number stands where a message is expected")
+    content: memoryview = value
+    return content

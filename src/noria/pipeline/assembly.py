@@ -12,34 +12,31 @@ from typing import TYPE_CHECKING, Any, Literal
 from noria._core.errors import EngineError, MediaError, NoriaError, ParserError, PluginError
 from noria._core.notices import Notice, told_by_errors
 from noria.config import ModelConfig
-from noria.config.pipeline_spec import PipelineSpec, SourceSpec
-from noria.draw import Painter
-from noria.draw.tiler import Tiler
-from noria.infer.attach import Generation
 from noria.infer.inferencer import Inferencer
 from noria.media import (
-    Frame,
     ReconnectPolicy,
-    Sink,
-    Source,
     check_sinks,
     expand_sink_path,
     open_sink,
     open_source,
 )
 from noria.media.sinks import has_placeholder
-from noria.media.sources.failed import FailedSource
+from noria.media.sources.base import FailedSource
 from noria.media.sources.stepped import SteppedSource
-from noria.meta import FrameMeta
 from noria.pipeline.order import idle_models
 from noria.pipeline.outlet import Route
 from noria.pipeline.pipeline import Pipeline
-from noria.pipeline.report import RunReport
 from noria.pipeline.stage import is_stage
-from noria.track import Tracker, open_tracker
 
 if TYPE_CHECKING:
+    from noria.config.pipeline_spec import PipelineSpec, SourceSpec, TilerSpec
     from noria.custom.guard import GuardMode
+    from noria.draw import Tiler
+    from noria.infer.attach import Generation
+    from noria.media import Frame, Sink, Source
+    from noria.meta import FrameMeta
+    from noria.pipeline.report import RunReport
+    from noria.track import Tracker
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +151,6 @@ def assemble(
             own.append(tracker)
             primaries = [i for i, s in enumerate(items) if is_stage(s) and not _secondary(s)]
             items.insert(primaries[-1] + 1 if primaries else 0, tracker)
-        if painter is None:
-            painter = _Undrawn()
-            if spec.osd.show:
-                painter = Painter.from_spec(spec.osd, palette=options.palette)
         for part in (*items, *sources):
             notices += getattr(part, "notices", ())
         notices = list(dict.fromkeys(notices))
@@ -165,12 +158,10 @@ def assemble(
         on_ready(notices)
         engines = [path for i in inferencers if (path := getattr(i, "engine_path", None))]
         routes = _routes(spec, sources, [*inputs, *engines], undo)
-        tiler = None
-        if several and any(r.tiled for r in routes):
-            tiling = spec.tiler
-            tiler = Tiler() if tiling is None else Tiler(
-                tiling.rows, tiling.columns, tiling.width, tiling.height
-            )  # fmt: skip
+        tiler = _tiler(spec.tiler) if several and any(r.tiled for r in routes) else None
+        shown = [r.sink for r in routes] + [s.sink if isinstance(s, Route) else s for s in sinks]
+        if painter is None and any(sink.needs_pixels for sink in shown):
+            painter = _painter(spec, options)
         pipeline = kind(
             sources,
             items,
@@ -307,7 +298,23 @@ def _inferencer(cfg: ModelConfig, options: RunOptions, live: bool) -> Inferencer
 def _tracker(spec: PipelineSpec) -> Tracker | None:
     if spec.tracker is None:
         return None
+    from noria.track import open_tracker
+
     return open_tracker(spec.tracker.config or spec.tracker.text, **spec.tracker.options)
+
+
+def _painter(spec: PipelineSpec, options: RunOptions) -> Any:
+    if not spec.osd.show:
+        return _Undrawn()
+    from noria.draw import Painter
+
+    return Painter.from_spec(spec.osd, palette=options.palette)
+
+
+def _tiler(spec: TilerSpec | None) -> Tiler:
+    from noria.draw import Tiler
+
+    return Tiler() if spec is None else Tiler(spec.rows, spec.columns, spec.width, spec.height)
 
 
 class _Undrawn:

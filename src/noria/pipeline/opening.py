@@ -17,11 +17,9 @@ from noria.config.pipeline_spec import (
     SourceSpec,
     TrackerSpec,
 )
-from noria.infer.attach import Generation
 from noria.media import Sink, Source
 from noria.media.sinks import split_spec
 from noria.media.sources.images import IMAGE_SUFFIXES
-from noria.meta import FrameMeta
 from noria.pipeline.assembly import RunOptions, assemble, without_results
 from noria.pipeline.outlet import Route
 from noria.pipeline.pipeline import Pipeline
@@ -30,7 +28,9 @@ from noria.pipeline.stage import is_stage, is_tracker
 if TYPE_CHECKING:
     from noria.custom.guard import GuardMode
     from noria.draw import Painter
+    from noria.infer.attach import Generation
     from noria.infer.inferencer import Inferencer
+    from noria.meta import FrameMeta
     from noria.pipeline.stage import Probe
     from noria.track import Tracker
 

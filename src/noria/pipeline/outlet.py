@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from noria._core.errors import NoriaError
-from noria._core.notices import Notice
-from noria.draw import Painter
-from noria.infer.batch import Batch
-from noria.media import Frame, Sink
-from noria.meta import FrameMeta
+
+if TYPE_CHECKING:
+    from noria._core.notices import Notice
+    from noria.draw import Painter
+    from noria.infer.batch import Batch
+    from noria.media import Frame, Sink
+    from noria.meta import FrameMeta
 
 
 class Composes(Protocol):
@@ -57,7 +59,7 @@ class Outlet:
 
     Args:
         routes: sinks and what they get.
-        painter: draws for the sinks that show pixels.
+        painter: draws for the sinks that show pixels; None draws with the defaults.
         tiler: composes the pictures of tiled sinks.
         source_ids: ids that there are.
 
@@ -68,14 +70,13 @@ class Outlet:
     def __init__(
         self,
         routes: Sequence[Route],
-        painter: Painter,
+        painter: Painter | None,
         tiler: Composes | None,
         source_ids: Sequence[int],
     ) -> None:
         self.draw_s = 0.0
         self.write_s = 0.0
         self.tile_s = 0.0
-        self._painter = painter
         self._tiler = tiler
         for route in routes:
             if route.only_source is not None and route.only_source not in source_ids:
@@ -94,6 +95,11 @@ class Outlet:
         for route in routes:
             if route.sink not in self.sinks:
                 self.sinks.append(route.sink)
+        if painter is None and any(sink.needs_pixels for sink in self.sinks):
+            from noria.draw import Painter
+
+            painter = Painter()
+        self._painter = painter
         tiled = [r for r in routes if self._is_tiled(r)]
         self._tiled = _by_need([r.sink for r in tiled])
         self._by_source = {
@@ -134,6 +140,7 @@ class Outlet:
         for sink in plain:
             sink.write(frame, meta)
         if pictures:
+            assert self._painter is not None
             start = perf_counter()
             drawn = self._painter.draw(frame, meta)
             self.draw_s += perf_counter() - start

@@ -18,20 +18,20 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from weakref import ref
 
 from noria._core.errors import NoriaError
-from noria._core.notices import Notice
-from noria.draw import Painter
 from noria.infer.batch import Batch
-from noria.media import Frame, Sink, Source
-from noria.meta import FrameMeta
 from noria.pipeline.channel import Channel, Closed
 from noria.pipeline.mux import Muxer
 from noria.pipeline.outlet import Composes, Outlet, Route, routes_of
 from noria.pipeline.report import RunReport
 from noria.pipeline.segment import Segment, received, segments_of
-from noria.pipeline.stage import Probe, Stage
 from noria.pipeline.tally import Meter, count_objects, fill_report
 
 if TYPE_CHECKING:
+    from noria._core.notices import Notice
+    from noria.draw import Painter
+    from noria.media import Frame, Sink, Source
+    from noria.meta import FrameMeta
+    from noria.pipeline.stage import Probe, Stage
     from noria.track import Tracker
 
 
@@ -104,7 +104,7 @@ class Pipeline:
         self._segments = segments_of(self.stages)
         self._outlet = Outlet(
             routes_of(sinks),
-            painter or Painter(),
+            painter,
             tiler,
             [s.source_id for s in self.sources],
         )

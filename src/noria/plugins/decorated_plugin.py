@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from noria.plugins.creators import IPluginCreatorV3One
 from noria.plugins.decorator_attributes import field_of, value_of
-from noria.plugins.decorator_tensors import SizeTensorDesc, Tensor, TensorDesc, _Size
-from noria.plugins.expressions import DimsExprs, IDimensionExpr, IExprBuilder
+from noria.plugins.decorator_tensors import SizeTensorDesc, Tensor, TensorDesc
+from noria.plugins.expressions import DimsExprs, IExprBuilder, SizeTensor
 from noria.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
 from noria.plugins.types import DataType, TensorFormat
 from noria.plugins.v3 import (
@@ -74,18 +74,13 @@ class QuickPlugin(IPluginV3, IPluginV3OneCore, IPluginV3OneBuildV2, IPluginV3One
     ) -> Sequence[DimsExprs]:
         """See `IPluginV3OneBuild`."""
         outputs = self._describe([TensorDesc(list(i), DataType.FLOAT) for i in inputs])
-        sizes: dict[int, IDimensionExpr] = {}
         for index, output in enumerate(outputs):
             if isinstance(output, SizeTensorDesc):
-                sizes[id(output._expr)] = expr_builder.declare_size_tensor(
-                    index, output.opt.expr, output.upper_bound.expr
-                )
-        found = []
-        for output in outputs:
-            axes = [a.expr for a in output.shape_expr]
-            if any(isinstance(a, _Size) and id(a) not in sizes for a in axes):
+                output.place(index)
+        found = [output.shape_expr.exprs() for output in outputs]
+        for part in (leaf for exprs in found for axis in exprs for leaf in axis.leaves()):
+            if isinstance(part, SizeTensor) and part.output < 0:
                 raise ValueError("a size tensor is used that is not among the outputs")
-            found.append(DimsExprs([sizes.get(id(a), a) for a in axes]))
         return found
 
     def get_aliased_input(self, output_index: int) -> int:

@@ -12,24 +12,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noria.plugins.expressions import Arithmetic, DimsExprs, IDimensionExpr, IExprBuilder
+from noria.plugins.expressions import DimsExprs, SizeTensor, SymbolicExtent
 from noria.plugins.memory import array_at
 from noria.plugins.types import DataType, DimensionOperation, TensorFormat
 
-_make = IExprBuilder()
 
-
-class ShapeExpr(Arithmetic):
+class ShapeExpr(SymbolicExtent):
     """The extent of an axis; `+ - * // == <` give others."""
 
-    __slots__ = ("expr",)
-
-    def __init__(self, value: int | IDimensionExpr | ShapeExpr) -> None:
-        self.expr: IDimensionExpr
-        if isinstance(value, ShapeExpr):
-            self.expr = value.expr
-        else:
-            self.expr = value if isinstance(value, IDimensionExpr) else _make.constant(value)
+    __slots__ = ()
 
     @property
     def is_constant(self) -> bool:
@@ -46,18 +37,14 @@ class ShapeExpr(Arithmetic):
             raise RuntimeError(f"{self!r} is not known while building")
         return self.expr.get_constant_value()
 
-    def _with(self, op: DimensionOperation, other: Any, *, swap: bool = False) -> ShapeExpr:
-        pair = (self.expr, ShapeExpr(other).expr)
-        return ShapeExpr(_make.operation(op, *(pair[::-1] if swap else pair)))
-
     def __eq__(self, other: object) -> Any:
-        return self._with(DimensionOperation.EQUAL, other)
+        return self.apply(DimensionOperation.EQUAL, other)
 
     def __lt__(self, other: Any) -> ShapeExpr:
-        return self._with(DimensionOperation.LESS, other)
+        return self.apply(DimensionOperation.LESS, other)
 
     def __gt__(self, other: Any) -> ShapeExpr:
-        return self._with(DimensionOperation.LESS, other, swap=True)
+        return self.apply(DimensionOperation.LESS, other, swap=True)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -70,17 +57,17 @@ class ShapeExpr(Arithmetic):
 
 def cdiv(first: Any, second: Any) -> ShapeExpr:
     """Division rounded up."""
-    return ShapeExpr(first)._with(DimensionOperation.CEIL_DIV, second)
+    return ShapeExpr(first).apply(DimensionOperation.CEIL_DIV, second)
 
 
 def max(first: Any, second: Any) -> ShapeExpr:
     """The greater extent."""
-    return ShapeExpr(first)._with(DimensionOperation.MAX, second)
+    return ShapeExpr(first).apply(DimensionOperation.MAX, second)
 
 
 def min(first: Any, second: Any) -> ShapeExpr:
     """The smaller extent."""
-    return ShapeExpr(first)._with(DimensionOperation.MIN, second)
+    return ShapeExpr(first).apply(DimensionOperation.MIN, second)
 
 
 class ShapeExprs(Sequence[ShapeExpr]):
@@ -176,29 +163,34 @@ class TensorDesc:
 
 
 class SizeTensorDesc(TensorDesc):
-    """A scalar output that says how long an axis of another output is."""
+    """A scalar output that holds the length of an axis of another output.
+
+    Args:
+        opt: the usual length.
+        upper_bound: the greatest length.
+    """
 
     def __init__(self, opt: Any, upper_bound: Any) -> None:
         super().__init__((), DataType.INT32)
         self.opt, self.upper_bound = ShapeExpr(opt), ShapeExpr(upper_bound)
-        self._expr = _Size()
+        self._size = SizeTensor(-1, self.opt.expr, self.upper_bound.expr)
+
+    def place(self, index: int) -> None:
+        """Set the index of this output."""
+        self._size.output = index
 
     def expr(self) -> ShapeExpr:
-        """The extent it will say."""
-        return ShapeExpr(self._expr)
-
-
-class _Size(IDimensionExpr):
-    """Stands for a size tensor until its place among the outputs is known."""
-
-    __slots__ = ()
-
-    def is_size_tensor(self) -> bool:
-        return True
+        """The length, as an extent of another output."""
+        return ShapeExpr(self._size)
 
 
 def size_tensor(opt: Any, upper_bound: Any) -> SizeTensorDesc:
-    """A scalar output that says how long an axis is: usually `opt`, at most `upper_bound`."""
+    """Describe a scalar output that holds the length of an axis.
+
+    Args:
+        opt: the usual length.
+        upper_bound: the greatest length.
+    """
     return SizeTensorDesc(opt, upper_bound)
 
 

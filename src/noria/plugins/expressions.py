@@ -5,7 +5,6 @@ Source: tensorrt-plugins spec 7.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Self
 
@@ -89,6 +88,7 @@ class SizeTensor(IDimensionExpr):
     """The number that the plugin writes to its output `output`.
 
     Attributes:
+        output: index; -1 until the place among the outputs is known (decorators).
         opt, upper: expressions of the usual and of the greatest number.
     """
 
@@ -224,31 +224,55 @@ def _expression(value: Any) -> IDimensionExpr:
     return value
 
 
-class Arithmetic(ABC):
-    """Operators for what has an expression: adds, subtracts, multiplies, divides rounding down."""
+class SymbolicExtent:
+    """The extent of an axis to compute with: `+ - *`, and `//` rounding down.
 
-    __slots__ = ()
+    TensorRT's `IDimensionExpr` has no operators; this wraps one for the standard plugins, and for
+    the decorators, whose `ShapeExpr` adds comparisons.
 
-    @abstractmethod
-    def _with(self, op: DimensionOperation, other: Any, *, swap: bool = False) -> Self:
-        """What the operation gives; `swap`: `other` is the first operand."""
+    Args:
+        value: a number, an expression, or another extent.
+    """
+
+    __slots__ = ("expr",)
+
+    def __init__(self, value: int | IDimensionExpr | SymbolicExtent) -> None:
+        self.expr: IDimensionExpr
+        if isinstance(value, SymbolicExtent):
+            self.expr = value.expr
+        else:
+            self.expr = value if isinstance(value, IDimensionExpr) else _BUILDER.constant(value)
+
+    def apply(self, op: DimensionOperation, other: Any, *, swap: bool = False) -> Self:
+        """Apply an operation.
+
+        Args:
+            op: the operation.
+            other: the second operand.
+            swap: True makes `other` the first operand.
+        """
+        pair = (self.expr, SymbolicExtent(other).expr)
+        return type(self)(_BUILDER.operation(op, *(pair[::-1] if swap else pair)))
 
     def __add__(self, other: Any) -> Self:
-        return self._with(DimensionOperation.SUM, other)
+        return self.apply(DimensionOperation.SUM, other)
 
     def __sub__(self, other: Any) -> Self:
-        return self._with(DimensionOperation.SUB, other)
+        return self.apply(DimensionOperation.SUB, other)
 
     def __mul__(self, other: Any) -> Self:
-        return self._with(DimensionOperation.PROD, other)
+        return self.apply(DimensionOperation.PROD, other)
 
     def __floordiv__(self, other: Any) -> Self:
-        return self._with(DimensionOperation.FLOOR_DIV, other)
+        return self.apply(DimensionOperation.FLOOR_DIV, other)
 
     def __rsub__(self, other: Any) -> Self:
-        return self._with(DimensionOperation.SUB, other, swap=True)
+        return self.apply(DimensionOperation.SUB, other, swap=True)
 
     def __rfloordiv__(self, other: Any) -> Self:
-        return self._with(DimensionOperation.FLOOR_DIV, other, swap=True)
+        return self.apply(DimensionOperation.FLOOR_DIV, other, swap=True)
 
     __radd__, __rmul__ = __add__, __mul__
+
+
+_BUILDER = IExprBuilder()

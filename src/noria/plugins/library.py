@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import noria
 from noria._core.errors import CustomLibraryError
 from noria._core.user_module import describe, import_file
 from noria.plugins.creators import IPluginCreatorInterface
-from noria.plugins.registry import LIBRARY_OPENERS, PluginRegistry
+from noria.plugins.loading import (
+    FUNCTIONS,
+    PYTHON_SUFFIXES,
+    is_loaded,
+    loaded_files,
+    note_loaded,
+)
 
-PYTHON_SUFFIXES = (".py", ".pyw")
-FUNCTIONS = ("get_plugin_creators", "getPluginCreators")
-
+if TYPE_CHECKING:
+    from noria.plugins.registry import PluginRegistry
 
 TWINS: dict[str, Path] = {}
 """Name of a compiled library, without its folder -> file of plugins that stands for it."""
-_loaded: dict[Path, tuple[int, int]] = {}
-"""Files whose plugins are registered -> time of their last change, size."""
-
-
-def register_module(module: ModuleType, path: Path, registry: PluginRegistry) -> None:
-    """Register the creators of a module that was run already, as `load_library` would.
-
-    Raises:
-        CustomLibraryError: see `creators_of`.
-    """
-    _loaded[path.absolute()] = _stamp(path)
-    for creator in creators_of(module, registry, path):
-        registry.register_creator(creator, creator.plugin_namespace)
 
 
 def load_once(path: Path, registry: PluginRegistry) -> None:
-    """Load a file of plugins unless it is loaded as it stands; other files are left alone.
+    """Load a Python file of plugins unless it is loaded as it stands; leave other files alone.
 
     Raises:
         CustomLibraryError: it fails.
@@ -43,12 +35,6 @@ def load_once(path: Path, registry: PluginRegistry) -> None:
     path = path.absolute()
     if path.suffix.lower() in PYTHON_SUFFIXES:
         load_given(path, registry)
-    elif LIBRARY_OPENERS and _loaded.get(path) != _stamp(path):
-        for opener in LIBRARY_OPENERS:
-            creators = opener(path, registry)
-            for creator in creators or ():
-                registry.register_creator(creator, creator.plugin_namespace)
-        _loaded[path] = _stamp(path)
 
 
 def load_given(path: Path, registry: PluginRegistry) -> None:
@@ -58,22 +44,14 @@ def load_given(path: Path, registry: PluginRegistry) -> None:
         CustomLibraryError: it is of an unknown kind, or fails.
     """
     path = path.absolute()
-    if _loaded.get(path) != _stamp(path):
+    if not is_loaded(path):
         registry.load_library(path)
-        _loaded[path] = _stamp(path)
+        note_loaded(path)
 
 
 def without_creators(registry: PluginRegistry) -> list[Path]:
     """Files that were loaded and registered nothing."""
-    return [path for path in _loaded if not registry.come_from(path)]
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    try:
-        status = path.stat()
-    except OSError:
-        return 0, 0
-    return status.st_mtime_ns, status.st_size
+    return [path for path in loaded_files() if not registry.come_from(path)]
 
 
 def open_plugin_file(path: Path, registry: PluginRegistry) -> tuple[Any, list[Any]]:
@@ -88,12 +66,9 @@ def open_plugin_file(path: Path, registry: PluginRegistry) -> tuple[Any, list[An
     if path.suffix.lower() in PYTHON_SUFFIXES:
         module = import_file(path)
         return module, creators_of(module, registry, path)
-    # compiled libraries are opened by a later room, which says here that it does
-    importlib.import_module("noria.host.loading")
-    for opener in LIBRARY_OPENERS:
-        creators = opener(path, registry)
-        if creators is not None:
-            return None, creators
+    creators = noria._wiring.open_plugins(path, registry)
+    if creators is not None:
+        return None, creators
     raise CustomLibraryError(
         "compiled plugins cannot be loaded from this file",
         where=str(path),

@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,16 +15,12 @@ from noria._core.errors import CustomLibraryError
 from noria._core.notices import Notice
 from noria._core.text import quoted
 from noria.plugins.creators import IPluginCreator, IPluginCreatorInterface
+from noria.plugins.library import open_plugin_file
+from noria.plugins.loading import file_being_loaded, loading
 
 Key = tuple[str, str, str]
 MAX_STRING = 1024
 log = logging.getLogger("noria.plugins")
-
-LIBRARY_OPENERS: list[Callable[[Path, PluginRegistry], list[Any] | None]] = []
-"""Openers of libraries that are no Python files; each gives the creators in it (those that are
-not registered by loading alone), or None if the file is not of its kind."""
-
-_loading: ContextVar[Path | None] = ContextVar("noria_loading", default=None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,7 +68,7 @@ class PluginRegistry:
             CustomLibraryError: not a creator; a name or version is missing or too long.
         """
         key = _key(creator, plugin_namespace)
-        origin = _loading.get()
+        origin = file_being_loaded()
         with self._lock:
             before = self._creators.get(key)
             if before is creator:
@@ -183,8 +176,6 @@ class PluginRegistry:
             CustomLibraryError: there is no such file, it fails to load, or it cannot be loaded
                 here.
         """
-        from noria.plugins.library import open_plugin_file
-
         path = Path(plugin_path).absolute()
         before = {id(c) for c in self.all_creators}
         with loading(path):
@@ -245,16 +236,6 @@ class PluginRegistry:
 
     def __repr__(self) -> str:
         return f"PluginRegistry({len(self._creators)} creators)"
-
-
-@contextmanager
-def loading(path: Path) -> Iterator[None]:
-    """What is registered meanwhile comes from `path`."""
-    token = _loading.set(path)
-    try:
-        yield
-    finally:
-        _loading.reset(token)
 
 
 _global = PluginRegistry()

@@ -1,7 +1,23 @@
-"""Tracking: the same object keeps its id from frame to frame."""
+"""Tracking: the same object keeps its id from frame to frame. Names resolve on first use."""
 
-from noria.track.open import TRACKERS, open_tracker, tracker_settings
-from noria.track.settings import Setting
-from noria.track.tracker import Tracker, TrackIds
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from noria._core.lazy import lazy
+
+if TYPE_CHECKING:
+    from noria.track.open import TRACKERS, open_tracker, tracker_settings
+    from noria.track.settings import Setting
+    from noria.track.tracker import Tracker, TrackIds
+else:
+    __getattr__, __dir__ = lazy(
+        __name__,
+        {
+            ".open": "TRACKERS open_tracker tracker_settings",
+            ".settings": "Setting",
+            ".tracker": "Tracker TrackIds",
+        },
+    )
 
 __all__ = ["TRACKERS", "Setting", "TrackIds", "Tracker", "open_tracker", "tracker_settings"]

@@ -1,155 +1,251 @@
-"""Every public name of `noria.trt`: where it lives and which releases have it."""
+"""The table of releases: every public name of `noria.trt` and the numbers of enums that changed.
+
+A row is a name with the releases that have it: `Name>=10.5` came with 10.5, `Name<11` left with
+11, and `Name=other.path` finds `other.path` in the module. Methods and properties that not every
+release has stand above their class, see `noria.trt.release.versioned`.
+"""
 
 from __future__ import annotations
 
-from noria.trt.release import Span
+import re
+from dataclasses import dataclass
 
-_10 = Span(since=(10, 0))
-_OLD = Span(removed=(10, 0))
-_UNTIL_11 = Span(removed=(11, 0))
+from noria._core.errors import EngineError
+from noria.trt.release import Span, current, missing
 
-MODULES: dict[str, str] = {
+_NAMES = {
     "noria.plugins": (
-        "DataType DimensionOperation Dims DimsExprs DynamicPluginTensorDesc IDimensionExpr "
-        "IExprBuilder IPluginCreator IPluginCreatorInterface IPluginCreatorV3One IPluginResource "
-        "IPluginResourceContext IPluginV2 IPluginV2DynamicExt IPluginV2Ext IPluginV2IOExt "
-        "IPluginV3 IPluginV3OneBuild IPluginV3OneBuildV2 IPluginV3OneCore IPluginV3OneRuntime "
-        "PluginCapabilityType PluginField PluginFieldCollection PluginFieldType PluginTensorDesc "
-        "TensorFormat TensorRTPhase get_plugin_registry"
+        "DataType DimensionOperation Dims DimsExprs DynamicPluginTensorDesc "
+        "get_plugin_registry IDimensionExpr IExprBuilder IPluginCreator "
+        "IPluginCreatorInterface>=10 IPluginCreatorV3One>=10 IPluginResource>=10 "
+        "IPluginResourceContext>=10 IPluginV2 IPluginV2DynamicExt IPluginV2Ext "
+        "IPluginV2IOExt IPluginV3>=10 IPluginV3OneBuild>=10 IPluginV3OneBuildV2>=10.3 "
+        "IPluginV3OneCore>=10 IPluginV3OneRuntime>=10 PluginCapabilityType>=10 PluginField "
+        "PluginFieldCollection PluginFieldType PluginTensorDesc TensorFormat "
+        "TensorRTPhase>=10"
     ),
     "noria.plugins.dims": "Dims2 Dims3 Dims4 DimsHW",
-    "noria.plugins.types": "APILanguage",
-    "noria.trt.api.dims": "Permutation",
-    "noria.trt.api.enums": (
-        "ActivationType AllocatorFlag AttentionIOForm AttentionNormalizationOp BoundingBoxFormat "
-        "CalibrationAlgoType CausalMaskKind CollectiveOperation CumulativeOperation DeviceType "
-        "ElementWiseOperation EngineCapability "
-        "ErrorCode ErrorCodeTRT ExecutionContextAllocationStrategy FillOperation GatherMode "
-        "HardwareCompatibilityLevel InterpolationMode KVCacheMode LayerInformationFormat "
-        "LoopOutput MatrixOperation MemoryPoolType MoEActType OnnxParserFlag PaddingMode "
-        "PoolingType ProfilingVerbosity "
-        "QuantizationFlag ReduceOperation ResizeCoordinateTransformation ResizeRoundMode "
-        "ResizeSelector RuntimePlatform SampleMode ScaleMode ScatterMode SerializationFlag "
-        "TempfileControlFlag TensorIOMode TensorLocation TilingOptimizationLevel TopKOperation "
-        "TripLimit UffInputOrder UnaryOperation WeightsRole"
+    "noria.plugins.standard": "init_libnvinfer_plugins",
+    "noria.plugins.types": (
+        "APILanguage bfloat16=DataType.BF16>=9 bool=DataType.BOOL float16=DataType.HALF "
+        "float32=DataType.FLOAT fp4=DataType.FP4>=10.8 fp8=DataType.FP8 "
+        "int32=DataType.INT32 int4=DataType.INT4>=10 int64=DataType.INT64>=9 "
+        "int8=DataType.INT8 PluginFormat=TensorFormat uint8=DataType.UINT8"
     ),
-    "noria.trt.layers": (
-        "IActivationLayer IAssertionLayer IAttention IAttentionBoundaryLayer "
-        "IAttentionInputLayer IAttentionOutputLayer ICastLayer IConcatenationLayer IConstantLayer "
-        "IConvolutionLayer ICumulativeLayer IDeconvolutionLayer IDequantizeLayer "
-        "IDistCollectiveLayer IDynamicQuantizeLayer IEinsumLayer "
-        "IElementWiseLayer IFillLayer IFullyConnectedLayer IGatherLayer IGridSampleLayer "
-        "IIdentityLayer IKVCacheUpdateLayer ILRNLayer ILayer IMoELayer IMatrixMultiplyLayer "
-        "INMSLayer INonZeroLayer "
-        "INormalizationLayer IOneHotLayer IPaddingLayer IParametricReLULayer IPoolingLayer "
-        "IQuantizeLayer IRaggedSoftMaxLayer IReduceLayer IResizeLayer IReverseSequenceLayer "
-        "IRotaryEmbeddingLayer IScaleLayer IScatterLayer ISelectLayer IShapeLayer IShuffleLayer "
-        "ISliceLayer "
-        "ISoftMaxLayer ISqueezeLayer ITopKLayer IUnaryLayer IUnsqueezeLayer"
-    ),
-    "noria.trt.api.legacy_parsers": "CaffeParser IBlobNameToTensor UffParser",
-    "noria.trt.layers.loops": (
-        "IConditionLayer IIfConditional IIfConditionalBoundaryLayer IIfConditionalInputLayer "
-        "IIfConditionalOutputLayer IIteratorLayer ILoop ILoopBoundaryLayer ILoopOutputLayer "
-        "IRecurrenceLayer ITripLimitLayer"
-    ),
-    "noria.trt.api.misc": (
-        "IDebugListener IGpuAllocator IGpuAsyncAllocator IOutputAllocator IRuntimeConfig "
-        "ISerializationConfig IStreamReader IStreamReaderV2 IStreamWriter"
-    ),
-    "noria.trt.api.progress": "IProfiler IProgressMonitor Profiler",
-    "noria.trt.api.reporting": "IErrorRecorder ILogger Logger",
-    "noria.trt.api.builder": "Builder",
+    "noria.trt.api.builder": "Builder get_builder_plugin_registry",
     "noria.trt.api.calibrators": (
-        "IInt8Calibrator IInt8EntropyCalibrator IInt8EntropyCalibrator2 IInt8LegacyCalibrator "
-        "IInt8MinMaxCalibrator"
+        "IInt8Calibrator<11 IInt8EntropyCalibrator<11 IInt8EntropyCalibrator2<11 "
+        "IInt8LegacyCalibrator<11 IInt8MinMaxCalibrator<11"
     ),
-    "noria.trt.api.inspector": "EngineInspector",
-    "noria.trt.api.refitter": "OnnxParserRefitter Refitter",
     "noria.trt.api.config": "IBuilderConfig",
     "noria.trt.api.context": "IExecutionContext",
     "noria.trt.api.engine": "ICudaEngine",
-    "noria.trt.api.host_memory": "IHostMemory",
+    "noria.trt.api.enums": (
+        "ActivationType AllocatorFlag>=8 BoundingBoxFormat BuilderFlag "
+        "CalibrationAlgoType<11 CumulativeOperation>=10.5 DeviceType ElementWiseOperation "
+        "EngineCapability ErrorCode ErrorCodeTRT ExecutionContextAllocationStrategy>=10 "
+        "FillOperation GatherMode HardwareCompatibilityLevel InterpolationMode "
+        "LayerInformationFormat LayerType LoopOutput MatrixOperation MemoryPoolType>=8.4 "
+        "NetworkDefinitionCreationFlag OnnxParserFlag PaddingMode PoolingType "
+        "PreviewFeature ProfilingVerbosity QuantizationFlag<11 ReduceOperation "
+        "ResizeCoordinateTransformation ResizeMode=InterpolationMode<10 ResizeRoundMode "
+        "ResizeSelector RuntimePlatform>=10.3 SampleMode ScaleMode ScatterMode "
+        "SerializationFlag>=10 SliceMode=SampleMode<10 TacticSource TempfileControlFlag "
+        "TensorIOMode TensorLocation TilingOptimizationLevel>=10.8 TopKOperation TripLimit "
+        "UffInputOrder<10 UnaryOperation WeightsRole"
+    ),
+    "noria.trt.api.inspector": "EngineInspector",
+    "noria.trt.api.legacy_parsers": "CaffeParser<10 IBlobNameToTensor<10 UffParser<10",
+    "noria.trt.api.interfaces": (
+        "IDebugListener>=10 IGpuAllocator IGpuAsyncAllocator>=10 IOutputAllocator "
+        "IRuntimeConfig>=10.8 ISerializationConfig>=10 IStreamReader>=10 "
+        "IStreamReaderV2>=10.7 IStreamWriter>=10.13 ITimingCache"
+    ),
     "noria.trt.api.network": "INetworkDefinition",
-    "noria.trt.api.onnx_parser": "OnnxParser get_nv_onnx_parser_version",
+    "noria.trt.api.onnx_parser": "get_nv_onnx_parser_version OnnxParser",
     "noria.trt.api.parser_errors": "ParserError",
-    "noria.trt.api.plugin_layers": "IPluginLayer IPluginV2Layer IPluginV3Layer",
+    "noria.trt.api.plugin_layers": "IPluginLayer IPluginV2Layer IPluginV3Layer>=10",
     "noria.trt.api.profile": "IOptimizationProfile",
+    "noria.trt.api.progress": "IProfiler IProgressMonitor>=10 Profiler",
+    "noria.trt.api.refitter": "OnnxParserRefitter>=10 Refitter",
+    "noria.trt.api.reporting": "IErrorRecorder ILogger Logger",
     "noria.trt.api.runtime": "Runtime",
     "noria.trt.api.tensor": "ITensor",
-    "noria.trt.api.timing": "ITimingCache",
     "noria.trt.api.types": "nptype volume",
-    "noria.trt.api.weights": "Weights",
+    "noria.trt.api.values": "IHostMemory Permutation Weights",
+    "noria.trt.layers": (
+        "IActivationLayer IAssertionLayer ICastLayer>=8.6 IConcatenationLayer "
+        "IConstantLayer IConvolutionLayer ICumulativeLayer>=10.5 IDeconvolutionLayer "
+        "IDequantizeLayer IDynamicQuantizeLayer>=10.8 IEinsumLayer IElementWiseLayer "
+        "IFillLayer IFullyConnectedLayer<10 IGatherLayer IGridSampleLayer IIdentityLayer "
+        "ILayer ILRNLayer IMatrixMultiplyLayer INMSLayer INonZeroLayer "
+        "INormalizationLayer>=8.6 IOneHotLayer IPaddingLayer IParametricReLULayer "
+        "IPoolingLayer IQuantizeLayer IRaggedSoftMaxLayer IReduceLayer IResizeLayer "
+        "IReverseSequenceLayer IScaleLayer IScatterLayer ISelectLayer IShapeLayer "
+        "IShuffleLayer ISliceLayer ISoftMaxLayer ISqueezeLayer>=10.4 ITopKLayer IUnaryLayer "
+        "IUnsqueezeLayer>=10.4"
+    ),
+    "noria.trt.layers.loops": (
+        "IConditionLayer IIfConditional IIfConditionalBoundaryLayer "
+        "IIfConditionalInputLayer IIfConditionalOutputLayer IIteratorLayer ILoop "
+        "ILoopBoundaryLayer ILoopOutputLayer IRecurrenceLayer ITripLimitLayer"
+    ),
     "noria.trt.lowering.graph": "from_network",
 }
-"""Module -> names in it."""
+"""Module -> rows of the names in it."""
 
-SPANS: dict[str, Span] = {
-    "IInt8Calibrator": _UNTIL_11,
-    "IInt8EntropyCalibrator": _UNTIL_11,
-    "IInt8EntropyCalibrator2": _UNTIL_11,
-    "IInt8LegacyCalibrator": _UNTIL_11,
-    "IInt8MinMaxCalibrator": _UNTIL_11,
-    "OnnxParserRefitter": _10,
-    "IFullyConnectedLayer": _OLD,
-    "CaffeParser": _OLD,
-    "IBlobNameToTensor": _OLD,
-    "UffParser": _OLD,
-    "UffInputOrder": _OLD,
-    "AllocatorFlag": Span(since=(8, 0)),
-    "AttentionIOForm": Span(since=(11, 0)),
-    "AttentionNormalizationOp": Span(since=(10, 14)),
-    "CausalMaskKind": Span(since=(11, 0)),
-    "CollectiveOperation": Span(since=(10, 16)),
-    "IAttention": Span(since=(10, 14)),
-    "IAttentionBoundaryLayer": Span(since=(10, 14)),
-    "IAttentionInputLayer": Span(since=(10, 14)),
-    "IAttentionOutputLayer": Span(since=(10, 14)),
-    "IDistCollectiveLayer": Span(since=(10, 16)),
-    "IDynamicQuantizeLayer": Span(since=(10, 8)),
-    "IKVCacheUpdateLayer": Span(since=(10, 15)),
-    "IMoELayer": Span(since=(10, 16)),
-    "IRotaryEmbeddingLayer": Span(since=(10, 15)),
-    "KVCacheMode": Span(since=(10, 15)),
-    "MoEActType": Span(since=(10, 16)),
-    "CalibrationAlgoType": _UNTIL_11,
-    "CumulativeOperation": Span(since=(10, 5)),
-    "ExecutionContextAllocationStrategy": _10,
-    "ICastLayer": Span(since=(8, 6)),
-    "ICumulativeLayer": Span(since=(10, 5)),
-    "IDebugListener": _10,
-    "IGpuAsyncAllocator": _10,
-    "INormalizationLayer": Span(since=(8, 6)),
-    "IPluginCreatorV3One": _10,
-    "IPluginCreatorInterface": _10,
-    "IPluginResource": _10,
-    "IPluginResourceContext": _10,
-    "IPluginV3": _10,
-    "IPluginV3Layer": _10,
-    "IPluginV3OneBuild": _10,
-    "IPluginV3OneBuildV2": Span(since=(10, 3)),
-    "IPluginV3OneCore": _10,
-    "IPluginV3OneRuntime": _10,
-    "IProgressMonitor": _10,
-    "IRuntimeConfig": Span(since=(10, 8)),
-    "ISerializationConfig": _10,
-    "ISqueezeLayer": Span(since=(10, 4)),
-    "IUnsqueezeLayer": Span(since=(10, 4)),
-    "IStreamReader": _10,
-    "IStreamReaderV2": Span(since=(10, 7)),
-    "IStreamWriter": Span(since=(10, 13)),
-    "MemoryPoolType": Span(since=(8, 4)),
-    "PluginCapabilityType": _10,
-    "QuantizationFlag": _UNTIL_11,
-    "RuntimePlatform": Span(since=(10, 3)),
-    "SerializationFlag": _10,
-    "ResizeMode": _OLD,
-    "SliceMode": Span(removed=(10, 0)),
-    "TensorRTPhase": _10,
-    "TilingOptimizationLevel": Span(since=(10, 8)),
-    "bfloat16": Span(since=(9, 0)),
-    "fp4": Span(since=(10, 8)),
-    "int4": _10,
-    "int64": Span(since=(9, 0)),
+_REFUSED = {
+    "attention": (
+        "add_matrix_multiply and add_softmax, or OnnxParser with a model that holds the attention",
+        "add_attention>=10.14 add_attention_v2>=11 IAttention>=10.14 "
+        "IAttentionBoundaryLayer>=10.14 IAttentionInputLayer>=10.14 "
+        "IAttentionOutputLayer>=10.14 AttentionNormalizationOp>=10.14 AttentionIOForm>=11 "
+        "CausalMaskKind>=11",
+    ),
+    "rotary position embeddings": (
+        "add_slice, add_elementwise and add_concatenation, or OnnxParser with a model that holds "
+        "the embedding",
+        "add_rotary_embedding>=10.15 IRotaryEmbeddingLayer>=10.15",
+    ),
+    "key-value caches": (
+        "a language-model runtime",
+        "add_kv_cache_update>=10.15 IKVCacheUpdateLayer>=10.15 KVCacheMode>=10.15",
+    ),
+    "mixtures of experts": (
+        "a language-model runtime",
+        "add_moe>=10.16 IMoELayer>=10.16 MoEActType>=10.16",
+    ),
+    "collectives of several devices": (
+        "a network for one device, without the layer",
+        "add_dist_collective>=10.16 IDistCollectiveLayer>=10.16 CollectiveOperation>=10.16",
+    ),
 }
-"""Names that not every release has."""
+"""Layers of language models that are refused: work -> replacement, names."""
+
+ENUM_MEMBERS: dict[str, dict[tuple[int, ...], str]] = {
+    "LayerType": {
+        (8,): (
+            "CONVOLUTION FULLY_CONNECTED ACTIVATION POOLING LRN SCALE SOFTMAX DECONVOLUTION "
+            "CONCATENATION ELEMENTWISE PLUGIN UNARY PADDING SHUFFLE REDUCE TOPK GATHER "
+            "MATRIX_MULTIPLY RAGGED_SOFTMAX CONSTANT RNN_V2 IDENTITY PLUGIN_V2 SLICE SHAPE "
+            "PARAMETRIC_RELU RESIZE TRIP_LIMIT RECURRENCE ITERATOR LOOP_OUTPUT SELECT FILL "
+            "QUANTIZE DEQUANTIZE CONDITION CONDITIONAL_INPUT CONDITIONAL_OUTPUT SCATTER "
+            "EINSUM ASSERTION ONE_HOT NON_ZERO GRID_SAMPLE NMS REVERSE_SEQUENCE "
+            "NORMALIZATION CAST"
+        ),
+        (10, 11): (
+            "CONVOLUTION CAST ACTIVATION POOLING LRN SCALE SOFTMAX DECONVOLUTION "
+            "CONCATENATION ELEMENTWISE PLUGIN UNARY PADDING SHUFFLE REDUCE TOPK GATHER "
+            "MATRIX_MULTIPLY RAGGED_SOFTMAX CONSTANT IDENTITY PLUGIN_V2 SLICE SHAPE "
+            "PARAMETRIC_RELU RESIZE TRIP_LIMIT RECURRENCE ITERATOR LOOP_OUTPUT SELECT FILL "
+            "QUANTIZE DEQUANTIZE CONDITION CONDITIONAL_INPUT CONDITIONAL_OUTPUT SCATTER "
+            "EINSUM ASSERTION ONE_HOT NON_ZERO GRID_SAMPLE NMS REVERSE_SEQUENCE "
+            "NORMALIZATION PLUGIN_V3 SQUEEZE UNSQUEEZE CUMULATIVE DYNAMIC_QUANTIZE "
+            "ATTENTION_INPUT ATTENTION_OUTPUT ROTARY_EMBEDDING KVCACHE_UPDATE MOE "
+            "DIST_COLLECTIVE"
+        ),
+    },
+    "BuilderFlag": {
+        (8,): (
+            "FP16 INT8 DEBUG GPU_FALLBACK STRICT_TYPES REFIT DISABLE_TIMING_CACHE TF32 "
+            "SPARSE_WEIGHTS SAFETY_SCOPE OBEY_PRECISION_CONSTRAINTS "
+            "PREFER_PRECISION_CONSTRAINTS DIRECT_IO REJECT_EMPTY_ALGORITHMS "
+            "ENABLE_TACTIC_HEURISTIC VERSION_COMPATIBLE EXCLUDE_LEAN_RUNTIME FP8"
+        ),
+        (10,): (
+            "FP16 INT8 DEBUG GPU_FALLBACK REFIT DISABLE_TIMING_CACHE TF32 SPARSE_WEIGHTS "
+            "SAFETY_SCOPE OBEY_PRECISION_CONSTRAINTS PREFER_PRECISION_CONSTRAINTS DIRECT_IO "
+            "REJECT_EMPTY_ALGORITHMS VERSION_COMPATIBLE EXCLUDE_LEAN_RUNTIME FP8 "
+            "ERROR_ON_TIMING_CACHE_MISS BF16 DISABLE_COMPILATION_CACHE STRIP_PLAN "
+            "REFIT_IDENTICAL WEIGHT_STREAMING INT4 REFIT_INDIVIDUAL STRICT_NANS "
+            "MONITOR_MEMORY FP4 EDITABLE_TIMING_CACHE DISTRIBUTIVE_INDEPENDENCE "
+            "WEIGHTLESS=19"
+        ),
+        (11,): (
+            "DEBUG=2 GPU_FALLBACK REFIT DISABLE_TIMING_CACHE TF32 SPARSE_WEIGHTS "
+            "SAFETY_SCOPE DIRECT_IO=11 VERSION_COMPATIBLE EXCLUDE_LEAN_RUNTIME "
+            "ERROR_ON_TIMING_CACHE_MISS=15 DISABLE_COMPILATION_CACHE=17 STRIP_PLAN "
+            "REFIT_IDENTICAL WEIGHT_STREAMING REFIT_INDIVIDUAL=22 STRICT_NANS "
+            "MONITOR_MEMORY EDITABLE_TIMING_CACHE=26 DISTRIBUTIVE_INDEPENDENCE"
+        ),
+    },
+    "NetworkDefinitionCreationFlag": {
+        (8,): "EXPLICIT_BATCH EXPLICIT_PRECISION",
+        (10,): (
+            "EXPLICIT_BATCH STRONGLY_TYPED PREFER_JIT_PYTHON_PLUGINS PREFER_AOT_PYTHON_PLUGINS"
+        ),
+        (11,): "STRONGLY_TYPED PREFER_JIT_PYTHON_PLUGINS PREFER_AOT_PYTHON_PLUGINS",
+    },
+    "PreviewFeature": {
+        (8,): (
+            "FASTER_DYNAMIC_SHAPES_0805 DISABLE_EXTERNAL_TACTIC_SOURCES_FOR_CORE_0805 "
+            "PROFILE_SHARING_0806"
+        ),
+        (10,): (
+            "PROFILE_SHARING_0806 ALIASED_PLUGIN_IO_10_03 RUNTIME_ACTIVATION_RESIZE_10_10 "
+            "MULTIDEVICE_RUNTIME_10_16"
+        ),
+        (11,): "ALIASED_PLUGIN_IO_10_03 RUNTIME_ACTIVATION_RESIZE_10_10",
+    },
+    "TacticSource": {
+        (8, 10): "CUBLAS CUBLAS_LT CUDNN EDGE_MASK_CONVOLUTIONS JIT_CONVOLUTIONS",
+        (11,): "EDGE_MASK_CONVOLUTIONS JIT_CONVOLUTIONS",
+    },
+}
+"""Enums that releases number differently: generations -> members, each one above the one before."""
+
+_ROW = re.compile(r"(\w+)(?:=([\w.]+))?(\S*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A public name.
+
+    Attributes:
+        module: where it lives.
+        path: its attribute there, with a dot for a member.
+        span: releases that have it.
+    """
+
+    module: str
+    path: str
+    span: Span
+
+
+class RefusedLayerError(EngineError, AttributeError):
+    """A script asks for a layer of TensorRT that Noria does not compute."""
+
+
+def _rows(text: str) -> list[tuple[str, str, Span]]:
+    return [(name, path or name, Span.of(span)) for name, path, span in _ROW.findall(text)]
+
+
+EXPORTS = {
+    name: Export(module, path, span)
+    for module, text in _NAMES.items()
+    for name, path, span in _rows(text)
+}
+_REFUSALS = {
+    name: (work, instead, span)
+    for work, (instead, text) in _REFUSED.items()
+    for name, _, span in _rows(text)
+}
+
+
+def refusal(owner: str, name: str) -> AttributeError | None:
+    """The error for a name of language models; None for every other name.
+
+    Args:
+        owner: the module or object that was asked, for the message.
+        name: the name that it was asked for.
+    """
+    if name not in _REFUSALS:
+        return None
+    work, instead, span = _REFUSALS[name]
+    if not span.has(current().number):
+        return missing(owner, name)
+    return RefusedLayerError(
+        f"{name} is refused: Noria runs vision pipelines and does not compute {work}",
+        where=owner,
+        fix=f"use {instead}",
+    )

@@ -8,6 +8,7 @@ choose one release: names it lacks are hidden, and enums get its numbers.
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -44,6 +45,9 @@ _RELEASES = {
 }
 
 
+_BOUND = re.compile(r"(deprecated>=|>=|<)(\d+(?:\.\d+)?)")
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """Releases that have a name.
@@ -60,18 +64,24 @@ class Span:
     deprecated: Version | None = None
     instead: str = ""
 
+    @classmethod
+    def of(cls, text: str, instead: str = "") -> Span:
+        """Read a span such as `>=8.5`, `<11` or `<10 deprecated>=8.5`.
+
+        Args:
+            text: the bounds, in any order; empty for every release.
+            instead: the replacement that the warning names.
+        """
+        found = {word: _version(number) for word, number in _BOUND.findall(text)}
+        return cls(found.get(">="), found.get("<"), found.get("deprecated>="), instead)
+
     def has(self, number: Version | None) -> bool:
-        """Whether a release has it; the union has everything."""
+        """True if a release has the name; the union has every name."""
         if number is None:
             return True
         return (self.since is None or number >= self.since) and (
             self.removed is None or number < self.removed
         )
-
-
-def by_index(instead: str) -> Span:
-    """The span of what finds tensors by the number of their binding; `instead` goes by names."""
-    return Span(removed=(10, 0), deprecated=(8, 5), instead=instead)
 
 
 class _State:
@@ -121,15 +131,33 @@ def generation() -> int:
     return min(number[0], 11)
 
 
+def missing(owner: str, name: str) -> AttributeError:
+    """The error for a name that the release looked like does not have."""
+    return AttributeError(f"{owner} has no attribute {name!r} in TensorRT {_State.release.version}")
+
+
+def _version(text: str) -> Version:
+    major, _, minor = text.partition(".")
+    return int(major), int(minor or 0)
+
+
 Class = TypeVar("Class", bound=type)
 
 
-def versioned(spans: Mapping[str, Span]) -> Callable[[Class], Class]:
-    """Class decorator: hide the named methods and properties in releases that lack them."""
+def versioned(rows: Mapping[str, str]) -> Callable[[Class], Class]:
+    """Hide methods and properties of the decorated class in releases that lack them.
+
+    Args:
+        rows: span -> names with a comma between them; `name -> text` adds the replacement that the
+            warning about a deprecated name recommends.
+    """
 
     def apply(cls: Class) -> Class:
-        for name, span in spans.items():
-            setattr(cls, name, _Versioned(cls.__dict__[name], name, span))
+        for text, names in rows.items():
+            for row in names.split(","):
+                name, _, instead = (part.strip() for part in row.partition("->"))
+                span = Span.of(text, instead)
+                setattr(cls, name, _Versioned(cls.__dict__[name], name, span))
         return cls
 
     return apply
@@ -147,10 +175,7 @@ class _Versioned:
     def _check(self, owner: type) -> None:
         number = _State.release.number
         if not self._span.has(number):
-            raise AttributeError(
-                f"{owner.__name__!r} object has no attribute {self._name!r} in TensorRT "
-                f"{_State.release.version}"
-            )
+            raise missing(f"{owner.__name__!r} object", self._name)
         warns = self._span.deprecated
         if warns is not None and number is not None and number >= warns:
             instead = f"; use {self._span.instead}" if self._span.instead else ""

@@ -94,9 +94,9 @@ def test_the_chain_of_fall_backs(monkeypatch, asked, runtime, table, built, leve
 
 
 @pytest.mark.parametrize("asked", ["fp16", "bf16", "best", "int8"])
-def test_what_is_demanded_is_built_whether_it_is_faster_or_not(monkeypatch, asked):
+def test_a_required_precision_is_built_whether_it_is_faster_or_not(monkeypatch, asked):
     monkeypatch.setattr(chain, "fast_fp16", lambda name: False)
-    assert choose(asked, ["plain"], demanded=True) == (asked, None)
+    assert choose(asked, ["plain"], required=True) == (asked, None)
 
 
 def test_a_calibration_table_becomes_scales_in_the_engine(config):
@@ -179,7 +179,7 @@ def test_a_runtime_that_cannot_is_a_warning_and_fp32(config):
 
 
 @pytest.mark.parametrize("precision", ["fp16", "best"])
-def test_what_is_demanded_is_in_the_graph(config, precision):
+def test_a_required_precision_is_in_the_graph(config, precision):
     plan = load_or_build(config(NetworkMode.FP32), precision=precision)
     assert plan.header.precision == precision
     assert plan.path.name.endswith(f"_{precision}.engine")

@@ -6,8 +6,9 @@ import pytest
 from onnx import numpy_helper
 
 from noria.config import ModelConfig
-from noria.engine.precision import CalibrationTable, export, export_onnx
+from noria.engine.precision import CalibrationTable, export
 from noria.errors import EngineError
+from noria.model import export_onnx
 from tests.engine.precision.graphs import network_of, ranges_of, run, small_net, sqnr
 
 IMAGE = np.random.default_rng(1).random((4, 3, 8, 8)).astype(np.float32)

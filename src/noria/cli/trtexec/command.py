@@ -196,7 +196,7 @@ def _profile(
     options: Options,
     log: Log,
 ) -> None:
-    from noria.engine.layer_times import layer_times
+    from noria.engine.layers import layer_times
 
     runs = max(1, min(_PROFILE_RUNS, runs))
     try:

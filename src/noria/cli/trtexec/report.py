@@ -17,8 +17,7 @@ from noria.cli.trtexec.inference import Measured
 from noria.cli.trtexec.log import Log
 from noria.cli.trtexec.options import Options
 from noria.cli.trtexec.statistics import Query, averages, summary, throughput, walltime_ms
-from noria.engine.layer_times import LayerTime
-from noria.engine.layers import LayerInfo
+from noria.engine.layers import LayerInfo, LayerTime
 from noria.engine.plan import Plan
 from noria.engine.store import write_atomically
 

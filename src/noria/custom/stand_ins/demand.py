@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from noria.binary.elf import ElfError, ElfFile
-from noria.binary.resolve import find_library
+from noria.binary.library_search import find_library
 
 # Families of NVIDIA's libraries, and the names of their functions: unversioned symbols do not say
 # where they are expected. Source: custom-library spec 5.2, 5.3, 5.5.

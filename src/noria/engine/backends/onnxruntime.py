@@ -141,7 +141,7 @@ class OnnxRuntimeBackend:
     def profile(
         self, model: bytes, options: RunOptions, feeds: Mapping[str, Any], runs: int
     ) -> list[tuple[str, list[float]]]:
-        """See `noria.engine.layer_times.ProfilingBackend`."""
+        """See `noria.engine.layers.ProfilingBackend`."""
         from noria.engine.backends.onnxruntime_profile import profile_nodes
 
         return profile_nodes(model, options, feeds, runs)

@@ -312,7 +312,7 @@ class OpenVinoBackend:
     def profile(
         self, model: bytes, options: RunOptions, feeds: Mapping[str, Any], runs: int
     ) -> list[tuple[str, list[float]]]:
-        """See `noria.engine.layer_times.ProfilingBackend`."""
+        """See `noria.engine.layers.ProfilingBackend`."""
         settings = {
             props.enable_profiling(): True,
             hints.inference_precision(): _computed_in(options),

@@ -9,7 +9,8 @@ from noria._core.notices import Notice, note_once
 from noria._core.text import quoted
 from noria.engine.backends import Backend, CallingBackend, Runner, RunOptions
 from noria.engine.plugin_graph.context_pool import ContextPool
-from noria.engine.plugin_graph.plugin_record import PluginRecord, saved_of
+from noria.engine.plugin_graph.plugin_record import PluginRecord
+from noria.engine.plugin_graph.plugin_saving import saved_of
 from noria.engine.plugin_graph.plugins_in_runtime import (
     RUN_ID,
     CallbackRunner,

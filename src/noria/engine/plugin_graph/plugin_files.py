@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from noria._core.notices import Notice
-from noria.plugins.library import load_once
+from noria.plugins.loading import is_loaded
 
 if TYPE_CHECKING:
     from noria.engine.plugin_graph.plugin_record import PluginRecord
@@ -36,6 +36,8 @@ def code_of(creator: object) -> str:
 def changed_plugins(records: Sequence[PluginRecord]) -> str | None:
     """Which plugins of a plan are not registered, or from another code than it was built with, in
     words. What they say of types and shapes is in the plan; it may not be true any more."""
+    if not records:
+        return None
     from noria.plugins.known import known_plugins
 
     for record in records:
@@ -62,8 +64,9 @@ def load_custom_plugins(path: Path | None) -> list[Notice]:
     Raises:
         CustomLibraryError: the file fails.
     """
-    if path is None or not path.is_file():
+    if path is None or not path.is_file() or is_loaded(path):
         return []
+    from noria.plugins.library import load_once
     from noria.plugins.registry import get_plugin_registry
 
     registry = get_plugin_registry()

@@ -14,7 +14,8 @@ from noria._core.text import quoted
 from noria.engine.backends import DEFAULT_BACKEND, Backend, Runner, RunOptions, get_backend
 from noria.engine.plugin_graph.opening import load_plugins, open_plugin_graph
 from noria.engine.plugin_graph.plugin_files import code_of
-from noria.engine.plugin_graph.plugin_record import PluginRecord, record_of
+from noria.engine.plugin_graph.plugin_record import PluginRecord
+from noria.engine.plugin_graph.plugin_saving import record_of
 from noria.engine.plugin_graph.subgraphs import upstream
 from noria.engine.sample_inputs import sample_inputs
 from noria.network.network import Network

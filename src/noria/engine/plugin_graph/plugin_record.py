@@ -1,23 +1,13 @@
-"""What a plan keeps of its plugin layers: data for the creators, and what the plan itself knows.
+"""Records of plugin layers in the header of a plan: names, types, shapes, and where the data is.
 
 Source: tensorrt-plugins spec 12.
 """
 
 from __future__ import annotations
 
-import base64
-import json
-from collections.abc import Mapping
 from typing import Annotated, Literal
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
-
-from noria._core.errors import EngineError
-from noria.plugins.evaluate import checked_leaves, from_text, to_text
-from noria.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
-from noria.plugins.layer import EngineSpec, Ranges, SavedPlugin
-from noria.plugins.types import DataType
 
 Text = Annotated[str, Field(max_length=4096)]
 Name = Annotated[str, Field(min_length=1, max_length=4096)]
@@ -42,11 +32,6 @@ class ProfileRecord(_Record):
     opt: tuple[Axes, ...]
     max: tuple[Axes, ...]
     values: tuple[Values, ...] = ()
-
-    @property
-    def ranges(self) -> Ranges:
-        """The same, for plugins."""
-        return Ranges(self.min, self.opt, self.max, self.values)
 
 
 class PluginRecord(_Record):
@@ -103,6 +88,8 @@ class PluginRecord(_Record):
             counts.append(len(p.values) == len(self.shape_inputs))
         if not all(counts):
             raise ValueError("a plugin's inputs, outputs and profiles do not go together")
+        from noria.plugins.evaluate import checked_leaves, from_text  # only plans with plugins pay
+
         first = self.profiles[0]
         checked_leaves(
             [from_text(text) for text in self.shapes],
@@ -116,120 +103,3 @@ class PluginRecord(_Record):
     def __str__(self) -> str:
         space = f", namespace {self.namespace!r}" if self.namespace else ""
         return f"{self.type} version {self.version}{space} (node {self.node!r}, {self.generation})"
-
-    @property
-    def spec(self) -> EngineSpec:
-        """The same, for plugins."""
-        return EngineSpec(
-            layer=self.node,
-            generation=self.generation,
-            type=self.type,
-            version=self.version,
-            namespace=self.namespace,
-            input_types=tuple(DataType[t] for t in self.input_types),
-            output_types=tuple(DataType[t] for t in self.output_types),
-            dtypes=tuple(np.dtype(d) for d in self.dtypes),
-            shapes=tuple(from_text(s) for s in self.shapes),
-            profiles=tuple(p.ranges for p in self.profiles),
-            workspaces=self.workspaces,
-            tactics=self.tactics,
-            aliases=self.aliases,
-            metadata=self.metadata,
-        )
-
-
-def record_of(
-    saved: SavedPlugin,
-    names: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]],
-    number: int,
-) -> tuple[PluginRecord, dict[str, bytes]]:
-    """The record of a saved plugin layer, and its blobs by name.
-
-    Args:
-        saved: what the plugin gave.
-        names: of its inputs, shape inputs and outputs.
-        number: of the layer in the plan.
-
-    Raises:
-        EngineError: it cannot be described in a plan.
-    """
-    from pydantic import ValidationError
-
-    spec = saved.spec
-    blobs = {
-        f"plugin {number}.{profile}": data if isinstance(data, bytes) else _packed(data)
-        for profile, data in enumerate(saved.data)
-    }
-    inputs, shape_inputs, outputs = names
-    try:
-        record = PluginRecord(
-            node=spec.layer,
-            generation=spec.generation,
-            type=spec.type,
-            version=spec.version,
-            namespace=spec.namespace,
-            inputs=inputs,
-            shape_inputs=shape_inputs,
-            outputs=outputs,
-            input_types=tuple(t.name for t in spec.input_types),  # type: ignore[misc]
-            output_types=tuple(t.name for t in spec.output_types),  # type: ignore[misc]
-            dtypes=tuple(d.name for d in spec.dtypes),  # type: ignore[misc]
-            shapes=tuple(to_text(s) for s in spec.shapes),
-            profiles=tuple(
-                ProfileRecord(min=p.min, opt=p.opt, max=p.max, values=p.values)
-                for p in spec.profiles
-            ),
-            workspaces=spec.workspaces,
-            tactics=spec.tactics,
-            blobs=tuple(blobs),
-            aliases=spec.aliases,
-            metadata=spec.metadata,
-        )
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        at = ".".join(map(str, first["loc"]))
-        raise EngineError(
-            f"plugin {spec.name} cannot be kept in a plan: {at}: {first['msg']}",
-            where=f"layer {spec.layer!r}",
-        ) from error
-    return record, blobs
-
-
-def saved_of(record: PluginRecord, blobs: Mapping[str, bytes], where: str) -> SavedPlugin:
-    """The plugin layer of a plan.
-
-    Raises:
-        EngineError: a blob is missing or damaged.
-    """
-    data: list[bytes | PluginFieldCollection] = []
-    for name in record.blobs:
-        if name not in blobs:
-            raise EngineError(f"damaged: there is no blob {name!r}", where=where)
-        blob = blobs[name]
-        data.append(_unpacked(blob, record, where) if record.generation == "V3" else blob)
-    return SavedPlugin(record.spec, tuple(data))
-
-
-def _packed(fields: PluginFieldCollection) -> bytes:
-    return json.dumps(
-        [
-            {
-                "name": field.name,
-                "type": field.type.name,
-                "data": None if field.data is None else base64.b64encode(field.raw).decode(),
-            }
-            for field in fields
-        ]
-    ).encode()
-
-
-def _unpacked(blob: bytes, record: PluginRecord, where: str) -> PluginFieldCollection:
-    try:
-        found = []
-        for entry in json.loads(blob):
-            data = entry["data"]
-            raw = None if data is None else base64.b64decode(data, validate=True)
-            found.append(PluginField(str(entry["name"]), raw, PluginFieldType[entry["type"]]))
-        return PluginFieldCollection(found)
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise EngineError(f"damaged: the fields of plugin {record.type}", where=where) from error

@@ -11,14 +11,14 @@ from noria._core.lazy import lazy
 
 if TYPE_CHECKING:
     from noria.engine.precision.cache import CalibrationTable
-    from noria.engine.precision.explicit import Exported, export, export_onnx
+    from noria.engine.precision.explicit import Exported, export
 else:
     __getattr__, __dir__ = lazy(
         __name__,
         {
             ".cache": "CalibrationTable",
-            ".explicit": "Exported export export_onnx",
+            ".explicit": "Exported export",
         },
     )
 
-__all__ = ["CalibrationTable", "Exported", "export", "export_onnx"]
+__all__ = ["CalibrationTable", "Exported", "export"]

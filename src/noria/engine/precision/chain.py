@@ -22,7 +22,7 @@ def choose(
     runtimes: Sequence[str],
     *,
     no_table: str | None = None,
-    demanded: bool = False,
+    required: bool = False,
     tuned: bool = False,
 ) -> tuple[Precision, Notice | None]:
     """What to build, and what to tell about it.
@@ -31,7 +31,7 @@ def choose(
         asked: `network-mode`, or `--precision`.
         runtimes: the backend; with `tuned` all that may be chosen.
         no_table: why there are no INT8 scales; None: there are.
-        demanded: `asked` is to be in the graph, whether it is faster or not.
+        required: `asked` is to be in the graph, whether it is faster or not.
         tuned: a tuner finds out which of the precisions that `best` stands for is the fastest.
 
     Returns:
@@ -47,7 +47,7 @@ def choose(
         return "fp32", Notice("warning", text)
     if asked == "best" and tuned:
         return "best", None
-    if not demanded and not quick:
+    if not required and not quick:
         if asked == "fp16":
             return "fp32", Notice("info", f"FP32 is built; {_NOT_FASTER}")
         if asked == "best":

@@ -6,12 +6,11 @@ everything, so the same file builds on TensorRT 10 and 11 and runs on ONNX Runti
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from difflib import get_close_matches
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from noria._core.errors import EngineError
 from noria._core.notices import Notice
@@ -19,11 +18,7 @@ from noria.engine.precision.half import HalfReport, Kind, to_half
 from noria.engine.precision.outputs import cast_outputs
 from noria.engine.precision.prepare import Proto, fold_batch_norms, prepare
 from noria.engine.precision.qdq import MIN_OPSET, Layout, QdqReport, to_qdq
-from noria.engine.store import write_atomically
 from noria.network.network import Network
-
-if TYPE_CHECKING:
-    from noria.config.model_config import ModelConfig
 
 ExportPrecision = Literal["fp32", "fp16", "bf16", "int8", "best"]
 
@@ -100,7 +95,11 @@ def export(
     )
     proto = prepare(network.to_proto(), opset=opset, where=where)
     done = Exported(network, precision)
-    _check_names(proto, [*keep, *pins], where, done.notices if skip_unknown else None)
+    if not skip_unknown:
+        require_nodes(proto, [*keep, *pins], where)
+    elif unknown := _unknown_nodes(proto, [*keep, *pins]):
+        text = f"a precision is given for layers that are not in the graph: {_some(unknown)}"
+        done.notices.append(Notice("warning", text, where))
     scales = scales or {}
     paired = any(node.op_type == "QuantizeLinear" for node in proto.graph.node)
     if everywhere or bytes_:
@@ -179,102 +178,6 @@ def activation_names(proto: Proto) -> list[str]:
     return [n for n in names if n and n not in weights and types.get(n) == TensorProto.FLOAT]
 
 
-def export_onnx(
-    cfg: ModelConfig, path: str | Path, precision: ExportPrecision, *, keep: Collection[str] = ()
-) -> Exported:
-    """Write the model of a config as ONNX in a precision, see `export_of` and `write_onnx`."""
-    done = export_of(cfg, precision, keep=keep)
-    write_onnx(cfg, done, path)
-    return done
-
-
-def export_of(
-    cfg: ModelConfig, precision: ExportPrecision, *, keep: Collection[str] = ()
-) -> Exported:
-    """The model of a config in a precision.
-
-    Scales come from the config's `int8-calib-file`. Layers that its `layer-device-precision` pins
-    get that precision, those of `keep` FP32; outputs the types of `output-io-formats`.
-
-    Raises:
-        ConfigError: a bad item in `layer-device-precision` or `output-io-formats`.
-        EngineError: the config names no model; int8 without a usable `int8-calib-file`.
-        ModelError: the model cannot be read or written.
-    """
-    from noria.engine.precision.rules import rules_of
-    from noria.model.source import model_source
-
-    source = model_source(cfg)
-    if source is None:
-        raise EngineError(
-            "the config names no model that can be read",
-            where=str(cfg.path),
-            expected="onnx-file=<model.onnx>, or the keys of a Caffe, UFF or Darknet model",
-        )
-    rules, told = rules_of(cfg, precision)
-    network = source.network()
-    if keep:
-        _check_names(prepare(network.to_proto()), keep, str(cfg.path), None)
-    done = export(network, precision, rules.scales, keep=keep, pins=rules.pins, skip_unknown=True)
-    done.notices[:0] = told
-    if rules.outputs:
-        done.notices += with_outputs(done, rules.outputs, rules.scales)
-    return done
-
-
-def write_onnx(cfg: ModelConfig, done: Exported, path: str | Path) -> None:
-    """Write what `export_of` made; height and width that it leaves free are those of `infer-dims`.
-
-    An ONNX model that stands there is replaced, unless it is the one that the config names.
-
-    Raises:
-        EngineError: `infer-dims` contradicts the model; the file cannot be written, or something
-            else stands there.
-        ModelError: the model is over 2 GiB.
-    """
-    _check_target(cfg, done, Path(path))
-    data = _fixed_bytes(cfg, done)
-    try:
-        write_atomically(Path(os.path.realpath(path)), [data])
-    except (OSError, ValueError) as error:
-        said = getattr(error, "strerror", None) or str(error)
-        raise EngineError(f"the model cannot be written: {said}", where=str(path)) from error
-
-
-def _check_target(cfg: ModelConfig, done: Exported, path: Path) -> None:
-    """Refuse to replace what the config is made of, and what is no ONNX model.
-
-    Raises:
-        EngineError: as said.
-    """
-    from noria.config.model_files import model_paths
-
-    if not path.is_file():  # devices, pipes and folders: `write_atomically`
-        return
-    sources = [*model_paths(cfg).values(), *done.network.external_locations.values()]
-    with open(path, "rb") as file:
-        head = file.read(1)
-    if any(source.exists() and path.samefile(source) for source in sources):
-        found = "is the model itself and is not overwritten"
-    elif head not in (b"", b"\x08"):  # ONNX begins with field 1, the version of its format
-        found = "is not an ONNX model and is not overwritten"
-    else:
-        return
-    raise EngineError(found, where=str(path), fix="choose another name")
-
-
-def _fixed_bytes(cfg: ModelConfig, done: Exported) -> bytes:
-    from noria.engine.image_input import complete_infer_dims, resolve_shape
-    from noria.engine.message import model_bytes
-
-    network = done.network
-    dims, where = complete_infer_dims(cfg.infer_dims), str(network.path or cfg.path)
-    shape: tuple[int | None, ...] = ()
-    if dims is not None and network.inputs:
-        shape = resolve_shape(network.inputs[0], dims, cfg.network_input_order, where=where)
-    return model_bytes(network, shape=shape, where=where, decisions=done.notices)
-
-
 def with_outputs(
     done: Exported, types: Mapping[str, str], scales: Mapping[str, float]
 ) -> list[Notice]:
@@ -286,23 +189,25 @@ def with_outputs(
     return told
 
 
-def _check_names(
-    proto: Proto, keep: Collection[str], where: str | None, told: list[Notice] | None
-) -> None:
-    there = {node.name for node in proto.graph.node}
-    unknown = [name for name in keep if name not in there]
-    if unknown and told is not None:
-        text = f"a precision is given for layers that are not in the graph: {_some(unknown)}"
-        told.append(Notice("warning", text, where))
-    elif unknown:
-        from difflib import get_close_matches
+def require_nodes(proto: Proto, names: Collection[str], where: str | None) -> None:
+    """Check that a prepared graph has nodes of these names, to keep in FP32.
 
-        near = get_close_matches(unknown[0], there, n=3)
+    Raises:
+        EngineError: it lacks one; names near it are the advice.
+    """
+    unknown = _unknown_nodes(proto, names)
+    if unknown:
+        near = get_close_matches(unknown[0], [node.name for node in proto.graph.node], n=3)
         raise EngineError(
             f"the graph has no node {unknown[0]!r} to keep in FP32",
             where=where,
             fix=f"near it: {', '.join(near)}" if near else (),
         )
+
+
+def _unknown_nodes(proto: Proto, names: Collection[str]) -> list[str]:
+    there = {node.name for node in proto.graph.node}
+    return [name for name in names if name not in there]
 
 
 def as_network(proto: Proto, old: Network) -> Network:

@@ -1,49 +1,14 @@
-"""`output-io-formats`: the types of a model's outputs."""
+"""Outputs of a graph in other types, as `output-io-formats` asks for."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from noria._core.errors import ConfigError, EngineError
+from noria._core.errors import EngineError
 from noria._core.notices import Notice
 from noria.engine.precision.prepare import Proto
 from noria.network.fresh import fresh
-
-if TYPE_CHECKING:
-    from noria.config.model_config import ModelConfig
-
-_TYPES = ("fp32", "fp16", "int32", "int8")
-_FORMATS = ("chw", "chw2", "chw4", "hwc8", "chw16", "chw32")
-
-
-def output_types(cfg: ModelConfig) -> tuple[dict[str, str], list[Notice]]:
-    """Output -> `fp32`, `fp16`, `int32` or `int8`; and a notice for formats that are not linear.
-
-    Raises:
-        ConfigError: an item is not `layer:type:format`.
-    Source: config facts 2.3; names may hold colons.
-    """
-    found, packed = {}, []
-    origin = cfg.origin("output_io_formats")
-    where = str(origin) if origin.kind == "file" else str(cfg.path)
-    for item in cfg.output_io_formats:
-        name, _, layout = item.strip().rpartition(":")
-        name, _, kind = name.rpartition(":")
-        if not name or kind not in _TYPES or layout not in _FORMATS:
-            raise ConfigError(
-                f"output-io-formats has the item {item!r}",
-                where=where,
-                expected="layer:type:format, type one of "
-                f"{', '.join(_TYPES)}, format one of {', '.join(_FORMATS)}",
-            )
-        found[name] = kind
-        if layout != "chw":
-            packed.append(f"{name} ({layout})")
-    if not packed:
-        return found, []
-    text = f"output-io-formats: outputs are linear (chw) here, not packed: {', '.join(packed)}"
-    return found, [Notice("info", text, where)]
 
 
 def cast_outputs(
@@ -120,8 +85,3 @@ def _end_with(graph: Any, name: str, want: int, scale: float, taken: set[str]) -
         graph.initializer.add().CopyFrom(made)
         parts.append(made.name)
     graph.node.append(helper.make_node("QuantizeLinear", [inner, *parts], [name], label))
-
-
-def as_text(types: Mapping[str, str]) -> str:
-    """For a plan."""
-    return ";".join(f"{name}:{kind}" for name, kind in sorted(types.items()))

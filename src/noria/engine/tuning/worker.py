@@ -11,7 +11,8 @@ import json
 import os
 import struct
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import accumulate
 from time import perf_counter
@@ -19,8 +20,6 @@ from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
-
-from noria.engine.tuning.measure import measure
 
 SIZES = struct.Struct("<QQQ")
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -154,6 +153,48 @@ def _die_with_parent() -> None:
 
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+def measure(
+    run: Callable[[], object], *, streams: int, window_s: float, at_least: int
+) -> list[list[float]]:
+    """Time calls of `run`.
+
+    Args:
+        run: what is timed; any exception of it ends the measurement.
+        streams: threads that call it at once.
+        window_s: seconds that each thread goes on.
+        at_least: calls that each thread makes in any case.
+
+    Returns:
+        Seconds of each call, by thread. The threads' rates add up to the throughput, so that it
+        does not matter which one ends last.
+    """
+    times: list[list[float]] = [[] for _ in range(streams)]
+    failed: list[BaseException] = []
+    together = threading.Barrier(streams)
+
+    def work(mine: list[float]) -> None:
+        try:
+            together.wait()
+            begun = now = perf_counter()
+            while len(mine) < at_least or now - begun < window_s:
+                run()
+                after = perf_counter()
+                mine.append(after - now)
+                now = after
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(mine,)) for mine in times[1:]]
+    for thread in threads:
+        thread.start()
+    work(times[0])
+    for thread in threads:
+        thread.join()
+    if failed:
+        raise failed[0]
+    return times
 
 
 if __name__ == "__main__":

@@ -1,32 +1,38 @@
-"""Sinks: `open_sink` makes one from a path or `kind:path`."""
+"""Sinks: where frames and results are written to. Names resolve on first use."""
 
 from __future__ import annotations
 
-import difflib
-import os
-import re
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from noria._core.errors import MediaError
-from noria._core.urls import url_scheme
-from noria.media.sinks.base import Sink
-from noria.media.sinks.class_maps import ClassMapSink
-from noria.media.sinks.coco import CocoSink
-from noria.media.sinks.images import PICTURE_SUFFIXES, ImageSink
-from noria.media.sinks.jsonl import JsonLinesSink
-from noria.media.sinks.kitti import KittiSink, KittiTrackSink
-from noria.media.sinks.naming import (
-    HasName,
-    check_placeholders,
-    expand_sink_path,
-    has_placeholder,
-    source_labels,
-)
-from noria.media.sinks.table import ArrowSink, ParquetSink
-from noria.media.sinks.video import VIDEO_FORMATS, VideoSink
-from noria.meta.extras import import_extra
+from noria._core.lazy import lazy
+
+if TYPE_CHECKING:
+    from noria.media.sinks.base import Sink
+    from noria.media.sinks.class_maps import ClassMapSink
+    from noria.media.sinks.coco import CocoSink
+    from noria.media.sinks.images import ImageSink
+    from noria.media.sinks.jsonl import JsonLinesSink
+    from noria.media.sinks.kitti import KittiSink, KittiTrackSink
+    from noria.media.sinks.naming import expand_sink_path, has_placeholder
+    from noria.media.sinks.opening import SINK_KINDS, check_sinks, open_sink, split_spec
+    from noria.media.sinks.table import ArrowSink, ParquetSink
+    from noria.media.sinks.video import VideoSink
+else:
+    __getattr__, __dir__ = lazy(
+        __name__,
+        {
+            ".base": "Sink",
+            ".class_maps": "ClassMapSink",
+            ".coco": "CocoSink",
+            ".images": "ImageSink",
+            ".jsonl": "JsonLinesSink",
+            ".kitti": "KittiSink KittiTrackSink",
+            ".naming": "expand_sink_path has_placeholder",
+            ".opening": "SINK_KINDS check_sinks open_sink split_spec",
+            ".table": "ArrowSink ParquetSink",
+            ".video": "VideoSink",
+        },
+    )
 
 __all__ = [
     "SINK_KINDS",
@@ -46,170 +52,3 @@ __all__ = [
     "open_sink",
     "split_spec",
 ]
-
-SINK_KINDS: dict[str, str] = {
-    "video": "H.264 video (.mp4, .m4v, .mov, .mkv)",
-    "images": "a folder of JPEG images (DIR/), one image or a pattern (.jpg, .png, %06d.png)",
-    "jsonl": "JSON Lines, one object per frame (.jsonl, .ndjson; jsonl:- is standard output)",
-    "coco": "COCO JSON (.json)",
-    "kitti": "KITTI text, one file per frame (kitti:DIR)",
-    "kitti-track": "KITTI tracking text, one file per source (kitti-track:DIR)",
-    "masks": "class maps of segmentation as PNG images (masks:DIR)",
-    "parquet": "Parquet table, one row per object (.parquet)",
-    "arrow": "Arrow table, one row per object (.arrow, .feather)",
-}
-_ALIASES = {"mp4": "video", "image": "images", "json": "coco"}
-_SUFFIXES = {
-    **dict.fromkeys(VIDEO_FORMATS, "video"),
-    **dict.fromkeys(PICTURE_SUFFIXES, "images"),
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "coco",
-    ".parquet": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-}
-_MAKERS: dict[str, Callable[..., Sink]] = {
-    "video": VideoSink,
-    "images": ImageSink,
-    "jsonl": JsonLinesSink,
-    "coco": CocoSink,
-    "kitti": KittiSink,
-    "kitti-track": KittiTrackSink,
-    "masks": ClassMapSink,
-    "parquet": ParquetSink,
-    "arrow": ArrowSink,
-}
-_TABLES = frozenset(("parquet", "arrow"))
-_FRAME_FILES = frozenset(("images", "coco", "kitti", "kitti-track", "masks"))
-
-
-def split_spec(spec: str) -> tuple[str, Path]:
-    """The kind and path of an output given as `path` or `kind:path`.
-
-    Raises:
-        MediaError: the kind is unknown, or cannot be told from the path.
-    """
-    prefix = re.match(r"([A-Za-z][A-Za-z0-9_-]+):(?!//)", spec)
-    if prefix and not Path(spec).exists():
-        kind = _ALIASES.get(prefix[1].lower(), prefix[1].lower())
-        rest = spec[prefix.end() :]
-        if kind in SINK_KINDS:
-            if not rest:
-                raise MediaError("the path is missing", where=spec, expected=f"{kind}:PATH")
-            return kind, Path(rest)
-        raise _unknown(f"{prefix[1]!r} is not a kind of output", spec, kind)
-    if url_scheme(spec):
-        raise _unknown("streams cannot be written to", spec)
-    path = Path(spec)
-    if spec.endswith(os.sep) or path.is_dir():
-        return "images", path
-    kind_of = _SUFFIXES.get(path.suffix.lower())
-    if kind_of is None:
-        what = f"extension {path.suffix!r}" if path.suffix else "a name without extension"
-        raise _unknown(f"{what} does not say what to write", spec, path.suffix[1:])
-    return kind_of, path
-
-
-def _unknown(found: str, spec: str, guess: str = "") -> MediaError:
-    near = (
-        difflib.get_close_matches(guess, [*SINK_KINDS, *_ALIASES], n=1, cutoff=0.5) if guess else []
-    )
-    return MediaError(
-        found,
-        where=spec,
-        expected="; ".join(f"{kind}: {what}" for kind, what in SINK_KINDS.items()),
-        fix=[*(f"did you mean {n}:PATH?" for n in near), "say the kind as kind:PATH"],
-    )
-
-
-def check_sinks(specs: Sequence[str], inputs: Sequence[str | Path] = ()) -> None:
-    """Refuse outputs that `open_sink` would refuse by their names, before any is created.
-
-    Args:
-        specs: outputs; what `{source}` and `{id}` stand for need not be known yet.
-        inputs: what is read or written already.
-
-    Raises:
-        MediaError: as `open_sink`; also for two outputs that are one, and for `{…}` that stands
-            for nothing.
-        MissingExtraError: a package that a kind needs is not installed.
-    """
-    taken = list(inputs)
-    for spec in specs:
-        check_placeholders(spec)
-        kind, path = _checked(spec, taken)
-        if kind in _TABLES:
-            import_extra("pyarrow", "arrow")
-        if not has_placeholder(spec):
-            taken.append(path)
-
-
-def _checked(spec: str, inputs: Sequence[str | Path]) -> tuple[str, Path]:
-    """Kind and path of an output that may be written."""
-    if not spec:
-        raise MediaError("the output is empty", expected="a path or kind:PATH")
-    try:
-        kind, path = split_spec(spec)
-    except (OSError, ValueError) as error:  # too long, forbidden, a NUL byte
-        reason = getattr(error, "strerror", None) or error
-        raise MediaError(f"cannot be written: {reason}", where=spec) from error
-    for source in inputs:
-        if _same(path, Path(source)):
-            raise MediaError(
-                f"is also {source}, which this run reads or writes: it would be destroyed",
-                where=spec,
-                fix="choose another output",
-            )
-    return kind, path
-
-
-def open_sink(
-    spec: str,
-    *,
-    inputs: Sequence[str | Path] = (),
-    sources: Sequence[HasName] = (),
-    fps: float | None = None,
-    crf: int = 23,
-    preset: str = "veryfast",
-    threads: int | None = None,
-) -> Sink:
-    """Open an output, its kind by extension or as `kind:path` (see `SINK_KINDS`).
-
-    Args:
-        spec: `out.mp4`, `boxes.jsonl`, `pictures/`, `kitti:labels`, …
-        inputs: what is read or written already; an output that would overwrite one is refused.
-        sources: all sources whose frames it gets, if they are several: their names stand in the
-            names of files for single frames.
-        fps: frame rate of the source, for video.
-        crf, preset, threads: of the H.264 encoder.
-
-    Returns:
-        The sink. Missing parent folders are created; an existing file is replaced.
-
-    Raises:
-        MediaError: unknown kind, same as an input, or it cannot be created.
-        MissingExtraError: a package that the kind needs is not installed.
-    """
-    kind, path = _checked(spec, inputs)
-    options: dict[str, Any] = {}
-    if kind == "video":
-        options = {"fps": fps, "crf": crf, "preset": preset, "threads": threads}
-    elif kind in _FRAME_FILES:
-        options = {"labels": source_labels(sources)}
-    return _MAKERS[kind](spec, path, **options)
-
-
-def _same(a: Path, b: Path) -> bool:
-    try:
-        return a.samefile(b)
-    except (OSError, ValueError):  # one of them is missing, or a URL
-        return _real(a) == _real(b)
-
-
-def _real(path: Path) -> str:
-    """Where a path will lead once the folders on its way are made."""
-    try:
-        return os.path.realpath(path)
-    except (OSError, ValueError):
-        return os.path.abspath(path)

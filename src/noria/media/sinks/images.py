@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from noria._core.errors import MediaError
-from noria.media.frame import Frame, PixelFormat
+from noria.media.frame import Frame
+from noria.media.pixel_format import PixelFormat
 from noria.media.pixels import to_rgb
 from noria.media.sinks.base import Sink, make_folder, spare_source
 from noria.media.sinks.files import write_file
-from noria.media.sinks.naming import FrameNames
+from noria.media.sinks.naming import PICTURE_SUFFIXES, FrameNames
 from noria.meta import FrameMeta
 
-PICTURE_SUFFIXES = {".jpg": "JPEG", ".jpeg": "JPEG", ".png": "PNG"}
 _NUMBER = re.compile(r"%0?\d*d")
 JPEG_QUALITY = 92
 

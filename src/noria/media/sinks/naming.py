@@ -12,6 +12,8 @@ from noria._core.urls import url_scheme
 from noria.media.frame import Frame
 from noria.media.sources.images import IMAGE_SUFFIXES
 
+PICTURE_SUFFIXES = {".jpg": "JPEG", ".jpeg": "JPEG", ".png": "PNG"}
+VIDEO_FORMATS = {".mp4": "mp4", ".m4v": "mp4", ".mov": "mov", ".mkv": "matroska"}
 MAX_LABEL = 60  # a file name may have 255 bytes, and more is added to it
 _PLACEHOLDER = re.compile(r"\{(source|id)\}")
 

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from noria._core.errors import MediaError
-from noria.media.frame import Frame, PixelFormat
-from noria.media.pixels import is_full, matrix_code, plane_array, to_av
+from noria.media.frame import Frame
+from noria.media.pixel_format import PixelFormat, is_full, matrix_code
+from noria.media.pixels import plane_array, to_av
 from noria.media.sinks.base import Sink, make_folder, renamed_to, write_error
 from noria.media.sinks.files import create
+from noria.media.sinks.naming import VIDEO_FORMATS
 from noria.meta import FrameMeta
 
-VIDEO_FORMATS = {".mp4": "mp4", ".m4v": "mp4", ".mov": "mov", ".mkv": "matroska"}
 _ENCODERS = ("libx264", "libopenh264", "h264")
 _TIME_BASE = Fraction(1, 90_000)  # fine enough for any frame rate, exact for the usual ones
 _HYBRID_SINCE = (61, 7, 0)  # FFmpeg 7.1

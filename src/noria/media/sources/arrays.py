@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence, Sized
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from noria._core.errors import MediaError
-from noria.media.frame import Frame, PixelFormat
+from noria.media.frame import Frame
+from noria.media.pixel_format import PixelFormat
 from noria.media.sources.base import Source
 
 _STEP_FPS = 25.0
@@ -115,29 +115,6 @@ class ArraySource(Source):
                 fix=_hint(item, gray),
             )
         return Frame.from_array(item, self._format)
-
-
-def as_frame(picture: Any, format: PixelFormat | str = PixelFormat.BGR) -> Frame:
-    """One picture from what a program has.
-
-    Args:
-        picture: a `Frame`, an array as `ArraySource` takes it, or the path of an image or video,
-            of which the first frame is taken.
-        format: of an array.
-
-    Raises:
-        MediaError: it is no picture.
-    """
-    if isinstance(picture, Frame):
-        return picture
-    if isinstance(picture, (str, Path)):
-        from noria.media.sources import open_source
-
-        with open_source(str(picture)) as source:
-            for frame in source:
-                return frame
-        raise MediaError("there is no picture in it", where=str(picture))
-    return ArraySource((), name="picture", format=format).frame_of(picture)
 
 
 def _conversion(item: Any) -> str | None:

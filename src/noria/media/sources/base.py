@@ -1,4 +1,4 @@
-"""What every source is: a finite or live sequence of frames with a name and a size."""
+"""Base of all sources: a finite or live sequence of frames with a name and a size."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Self
 
+from noria._core.errors import NoriaError
 from noria._core.notices import Level, Notice, note_once
 from noria.media.frame import Frame
 
@@ -119,3 +120,20 @@ class Source(ABC):
     def __repr__(self) -> str:
         count = "" if self.frames is None else f", {self.frames} frames"
         return f"{type(self).__name__}({self.name!r}, {self.width}x{self.height}{count})"
+
+
+class FailedSource(Source):
+    """Fails with `error` as soon as it is read, so that it is reported like any that breaks off.
+
+    Its notice is the one that the report of a run has for it.
+    """
+
+    def __init__(self, error: NoriaError, name: str, source_id: int = 0) -> None:
+        super().__init__(name, source_id)
+        what = str(error).removeprefix(f"{name}: ")
+        self.notices.append(Notice("warning", f"failed after 0 frames: {what}", name))
+        self._error = error
+
+    def _read(self) -> Generator[Frame, None, None]:
+        raise self._error
+        yield

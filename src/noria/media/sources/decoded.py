@@ -9,8 +9,8 @@ from typing import Any
 
 from noria._core.errors import MediaError
 from noria.media.frame import Frame
-from noria.media.pixels import FrameReader
 from noria.media.sources.base import Source
+from noria.media.sources.frame_reader import FrameReader
 
 DEFAULT_FPS = 25.0
 MAX_ERRORS_IN_A_ROW = 250  # a stream that gives nothing but errors is not worth waiting for

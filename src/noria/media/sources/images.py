@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from noria._core.errors import MediaError
-from noria.media.frame import Frame, PixelFormat, Plane
+from noria.media.frame import Frame
 from noria.media.names import sniff
+from noria.media.pixel_format import PixelFormat, Plane
 from noria.media.sources.base import Source
 
 IMAGE_SUFFIXES = frozenset(

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from pathlib import Path
 
-from noria._core.errors import ModelError
 from noria.network.caffe.layers import INPUTS, LOWERINGS, TRAINING_ONLY
-from noria.network.caffe.lowering import Lowering
+from noria.network.caffe.lowering import CaffeLowering
 from noria.network.caffe.net import Layer, Net, read_net
 from noria.network.caffe.plugin_layers import by_picture, factory_layer, registered_layer
 from noria.network.caffe.prototxt import read_prototxt
 from noria.network.caffe.weights import WHAT, WeightBlob, read_caffemodel
-from noria.network.graph_builder import BATCH, Blob, GraphBuilder, Shape
-from noria.network.model_bytes import foreign, read_model_file, sha256_of
+from noria.network.graph_builder import Blob
+from noria.network.importer import Importer, decoded, near_names, note_files
+from noria.network.model_bytes import read_model_file
 from noria.network.network import Network
-from noria.network.plugin_maker import PluginMaker, handed_over
+from noria.network.plugin_maker import PluginMaker
 
 _TEXT = "a Caffe network text (prototxt)"
 _MAX_TEXT_BYTES = 64 * 2**20
-_MAX_SIDE = 2**16
+_ADVICE = (
+    "register a plugin of that type (custom-lib-path), or give out the blob before it "
+    "(output-blob-names) and leave that step to the parser"
+)
 
 
 def network_from_caffe(
@@ -55,9 +57,7 @@ def network_from_caffe(
         text, weights, text_path, path, outputs=outputs, input_dims=input_dims, plugins=plugins
     )
     network.made_from = {"proto-file": text_path}
-    network.size_bytes = len(text) + len(weights)
-    network.sha256 = sha256_of(weights)
-    return network
+    return note_files(network, weights, text)
 
 
 def network_from_caffe_bytes(
@@ -75,48 +75,39 @@ def network_from_caffe_bytes(
     Raises:
         ModelError: as `network_from_caffe`.
     """
-    if b"\0" in text:
-        raise foreign(text, text_path, _TEXT, "it has zero bytes, so it is no text")
-    try:
-        decoded = text.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        decoded = text.decode("latin-1")  # comments in other encodings harm nobody
-    net = read_net(read_prototxt(decoded, str(text_path)), str(text_path))
+    net = read_net(read_prototxt(decoded(text, text_path, _TEXT), str(text_path)), str(text_path))
     blobs = read_caffemodel(weights, path)
-
-    def make() -> Network:
-        importer = _Importer(net, blobs, str(text_path), input_dims, plugins)
-        return importer.network(outputs, path)
-
-    return handed_over(plugins, make)
+    network = _CaffeImporter(net, blobs, str(text_path), outputs, input_dims, plugins).network(path)
+    network.implicit_batch = True
+    return network
 
 
-class _Importer:
+class _CaffeImporter(Importer):
     def __init__(
         self,
         net: Net,
         weights: dict[str, list[WeightBlob]],
         where: str,
+        outputs: Sequence[str],
         input_dims: Sequence[int] | None,
         plugins: PluginMaker | None,
     ) -> None:
-        self.plugins = plugins
+        super().__init__(where, net.name, "Caffe", plugins)
         self.net = net
         self.weights = weights
-        self.where = where
+        self.outputs = outputs
         self.input_dims = None if input_dims is None else tuple(input_dims)
-        self.graph = GraphBuilder(net.name, producer="noria: Caffe")
-        self.blobs: dict[str, Blob] = {}
-        self.picture: Blob | None = None
         self.batch = 1
 
-    def network(self, outputs: Sequence[str], path: Path) -> Network:
+    def model(self) -> None:
         layers = [layer for layer in self.net.layers if layer.type not in TRAINING_ONLY]
-        outputs = list(outputs) or self.leaves(layers)
+        outputs = list(self.outputs) or self.leaves(layers)
         for name in set(outputs):
             if outputs.count(name) > 1:
                 raise self.error(f"the output {name!r} is asked for twice")
-        self.inputs()
+        for name, dims in self.net.inputs:
+            self.graph.where = f"{self.where}, input {name!r}"
+            self.named_input(name, dims)
         needed = {id(layer) for layer in self.needed(layers, outputs)}
         for layer in self.net.layers:  # a factory is asked for every layer, in their order
             by_factory = self.plugins is not None and self.plugins.takes(layer.name)
@@ -127,21 +118,11 @@ class _Importer:
             if name not in self.blobs:
                 raise self.error(
                     f"the network has no blob {name!r} to give out",
-                    expected=_near(name, self.tops(layers)),
+                    expected=near_names(name, dict.fromkeys(t for x in layers for t in x.tops)),
                     fix="output-blob-names are names of tops in the prototxt",
                 )
             self.graph.label = name
             self.graph.output(name, by_picture(self.graph, self.blobs[name]))
-        network = Network(self.graph.finish(), path=path)
-        network.implicit_batch = True
-        return network
-
-    def error(self, found: str, **more: str) -> ModelError:
-        return ModelError(found, where=self.where, **more)
-
-    @staticmethod
-    def tops(layers: Sequence[Layer]) -> list[str]:
-        return list(dict.fromkeys(top for layer in layers for top in layer.tops))
 
     def leaves(self, layers: Sequence[Layer]) -> list[str]:
         """Blobs that no layer reads after they were last written, in the order of the text."""
@@ -166,12 +147,7 @@ class _Importer:
                 wanted |= set(layer.bottoms)
         return kept[::-1]
 
-    def inputs(self) -> None:
-        for name, dims in self.net.inputs:
-            self.graph.where = f"{self.where}, input {name!r}"
-            self.input(name, dims)
-
-    def input(self, name: str, dims: tuple[int, ...]) -> None:
+    def named_input(self, name: str, dims: tuple[int, ...]) -> None:
         given = self.input_dims if not self.blobs else None
         if given is not None and (not dims or len(dims) == len(given) + 1):
             dims = (dims[0] if dims else 1, *given)
@@ -181,18 +157,9 @@ class _Importer:
                 expected="input_shape { dim: ... }, or a layer of type Input",
                 fix="use the deploy prototxt, not the one for training; or set infer-dims",
             )
-        if any(not 1 <= d <= _MAX_SIDE for d in dims) or len(dims) < 2:
-            text = " x ".join(map(str, dims))
-            raise self.graph.error(
-                f"the input {name!r} is {text}",
-                expected=f"a batch and at least one more axis, each 1 to {_MAX_SIDE}",
-            )
         if not self.blobs:
             self.batch = dims[0]
-        shape: Shape = (BATCH, *dims[1:])
-        self.graph.check_shape(shape)
-        self.blobs[name] = self.graph.input(name, shape)
-        self.picture = self.picture or self.blobs[name]
+        self.blobs[name] = self.input(name, dims, with_batch=True)
 
     def lower(self, layer: Layer, by_factory: bool) -> None:
         self.graph.where, self.graph.label = layer.where, layer.name or layer.type
@@ -204,11 +171,11 @@ class _Importer:
             if name not in self.blobs:
                 raise self.graph.error(
                     f"no layer before it makes the bottom {name!r}",
-                    expected=_near(name, list(self.blobs)),
+                    expected=near_names(name, self.blobs),
                 )
             bottoms.append(self.blobs[name])
         weights = self.weights.get(layer.name, ())
-        ctx = Lowering(layer, bottoms, weights, self.graph, self.batch, self.picture)
+        ctx = CaffeLowering(layer, bottoms, weights, self.graph, self.batch, self.picture)
         made = self.made(ctx, by_factory)
         if len(made) < len(layer.tops):
             raise self.graph.error(
@@ -216,7 +183,7 @@ class _Importer:
             )
         self.blobs |= zip(layer.tops, made, strict=False)
 
-    def made(self, ctx: Lowering, by_factory: bool) -> Sequence[Blob]:
+    def made(self, ctx: CaffeLowering, by_factory: bool) -> Sequence[Blob]:
         """The outputs of a layer."""
         if by_factory:
             assert self.plugins is not None
@@ -227,12 +194,8 @@ class _Importer:
             found = registered_layer(ctx, self.plugins) if self.plugins is not None else None
             if found is not None:
                 return found
-            raise self.graph.error(
-                f"the layer type {kind!r} is not known",
-                expected=f"one of {', '.join(sorted(LOWERINGS))}",
-                fix=_advice(kind),
-            )
-        ctx.inputs(1, 2**16)
+            raise self.unknown(f"the layer type {kind!r}", kind, LOWERINGS, _ADVICE)
+        ctx.count(1, 2**16)
         made = make(ctx)
         ctx.refuse_unread()
         return made
@@ -248,19 +211,4 @@ class _Importer:
                 f"{len(shapes)} shapes for {len(tops)} tops", expected="one each"
             )
         for i, top in enumerate(tops):
-            self.input(top, shapes[i] if shapes else ())
-
-
-def _near(name: str, known: Sequence[str]) -> str:
-    close = get_close_matches(name, known, 3) or list(known)[-5:]
-    return f"one of {', '.join(map(repr, close))}" if close else "a blob"
-
-
-def _advice(kind: str) -> str:
-    near = get_close_matches(kind, LOWERINGS, 1)
-    if near:
-        return f"did you mean {near[0]}?"
-    return (
-        "register a plugin of that type (custom-lib-path), or give out the blob before it "
-        "(output-blob-names) and leave that step to the parser"
-    )
+            self.named_input(top, shapes[i] if shapes else ())

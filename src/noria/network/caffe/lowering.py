@@ -1,4 +1,4 @@
-"""What a layer's lowering sees: its inputs, fields and weights, and how to make nodes."""
+"""A Caffe layer on its way into a graph: its fields and weights."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy.typing as npt
 from noria.network.caffe.net import Layer
 from noria.network.caffe.reading import Fields
 from noria.network.caffe.weights import WeightBlob
-from noria.network.graph_builder import Blob, GraphBuilder, Shape, shape_text
-from noria.network.layer_nodes import LayerNodes
+from noria.network.graph_builder import Blob, GraphBuilder
+from noria.network.importer import LayerLowering
 
 
-class Lowering(LayerNodes):
-    """One layer on its way into the graph.
+class CaffeLowering(LayerLowering):
+    """One layer on its way into the graph; `inputs` are its bottoms.
 
     Attributes:
-        layer: what the text says.
-        bottoms: its inputs; `x` is the first.
-        graph: where nodes go.
+        layer: the layer as written.
         batch: the batch that the text writes, for layers that repeat it.
     """
+
+    input_word = "bottom"
 
     def __init__(
         self,
@@ -33,22 +33,16 @@ class Lowering(LayerNodes):
         batch: int,
         picture: Blob | None = None,
     ) -> None:
+        super().__init__(graph, bottoms)
         self.layer = layer
-        self.bottoms = tuple(bottoms)
-        self.graph = graph
         self.batch = batch
         self._picture = picture
         self._weights = list(weights)
         self._groups: dict[str, Fields] = {}
 
     @property
-    def x(self) -> Blob:
-        """The first input."""
-        return self.bottoms[0]
-
-    @property
     def picture(self) -> Blob:
-        """The network's first input."""
+        """Return the network's first input."""
         assert self._picture is not None
         return self._picture
 
@@ -67,30 +61,9 @@ class Lowering(LayerNodes):
         for group in (*self._groups.values(), self.layer.fields):
             group.refuse_unread()
 
-    def inputs(self, least: int, most: int | None = None) -> None:
-        """Check how many inputs there are."""
-        most = least if most is None else most
-        count = len(self.bottoms)
-        if not least <= count <= most:
-            wanted = str(least) if least == most else f"{least} to {most}"
-            raise self.error(f"the layer has {count} bottom(s)", expected=wanted)
-
     def axis(self, value: int, rank: int | None = None, *, name: str = "axis") -> int:
-        """An axis counted from the front."""
-        rank = self.x.rank if rank is None else rank
-        axis = value + rank if value < 0 else value
-        if not 0 <= axis < max(rank, 1):
-            raise self.error(f"{name}: {value}, but the input has {rank} axes")
-        return axis
-
-    def free_of_batch(self, shape: Shape, axis: int, doing: str) -> int:
-        """The length of an axis, which may not be the batch."""
-        if shape[axis] < 0:
-            raise self.error(
-                f"it {doing} the batch: axis {axis} of {shape_text(shape)}",
-                fix="as many pictures come as come: nothing may depend on their number",
-            )
-        return shape[axis]
+        """Return an axis counted from the front; a scalar has axis 0, too."""
+        return super().axis(value, max(self.x.rank if rank is None else rank, 1), name=name)
 
     def all_weights(self) -> list[npt.NDArray[np.float32]]:
         """Every weight blob, flat."""
@@ -136,5 +109,5 @@ def _stripped(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...
     return tuple(kept)
 
 
-Lower = Callable[[Lowering], Sequence[Blob]]
+Lower = Callable[[CaffeLowering], Sequence[Blob]]
 """Makes the nodes of a layer and returns its outputs, one for each top (or more: extra are cut)."""

@@ -11,11 +11,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from noria.network.caffe.lowering import Lowering
+from noria.network.caffe.lowering import CaffeLowering
 from noria.network.caffe.prototxt import Scalar
 from noria.network.caffe.reading import Fields
 from noria.network.graph_builder import BATCH, PLUGIN_DOMAIN, Blob, GraphBuilder
-from noria.network.plugin_maker import PluginMaker
+from noria.network.plugin_maker import PluginMaker, plugin_nodes
 
 _AXES = 3
 _SUFFIXES = ("", "_TRT")
@@ -34,7 +34,7 @@ def by_picture(graph: GraphBuilder, blob: Blob) -> Blob:
     return graph.reshape(blob, (BATCH, -blob.shape[0], *blob.shape[1:]))
 
 
-def factory_layer(ctx: Lowering, plugins: PluginMaker) -> list[Blob]:
+def factory_layer(ctx: CaffeLowering, plugins: PluginMaker) -> list[Blob]:
     """The layer as the factory makes it.
 
     Raises:
@@ -42,8 +42,8 @@ def factory_layer(ctx: Lowering, plugins: PluginMaker) -> list[Blob]:
             layer has tops.
     """
     inputs = _inputs(ctx)
-    told = [(b.shape, b.dtype) for b in inputs]
-    made = plugins.make_by_factory(ctx.layer.name, ctx.all_weights(), {}, told)
+    shapes = [(b.shape, b.dtype) for b in inputs]
+    made = plugins.make_by_factory(ctx.layer.name, ctx.all_weights(), {}, shapes)
     if len(made) != len(ctx.layer.tops):
         raise ctx.error(
             f"its plugin has {len(made)} outputs", expected=f"{len(ctx.layer.tops)}, one for a top"
@@ -51,7 +51,7 @@ def factory_layer(ctx: Lowering, plugins: PluginMaker) -> list[Blob]:
     return _placed(ctx, plugins, inputs, made)
 
 
-def registered_layer(ctx: Lowering, plugins: PluginMaker) -> list[Blob] | None:
+def registered_layer(ctx: CaffeLowering, plugins: PluginMaker) -> list[Blob] | None:
     """The layer as a registered plugin of its type makes it; None if there is none.
 
     Raises:
@@ -66,16 +66,16 @@ def registered_layer(ctx: Lowering, plugins: PluginMaker) -> list[Blob] | None:
         return None
     values = _values(ctx, kind, names)
     inputs = _inputs(ctx)
-    told = [(b.shape, b.dtype) for b in inputs]
-    made = plugins.make(ctx.layer.name, kind, values, told)
+    shapes = [(b.shape, b.dtype) for b in inputs]
+    made = plugins.make(ctx.layer.name, kind, values, shapes)
     if made is None:
         return None
     return _placed(ctx, plugins, inputs, made)
 
 
-def _inputs(ctx: Lowering) -> list[Blob]:
+def _inputs(ctx: CaffeLowering) -> list[Blob]:
     found = []
-    for blob in ctx.bottoms:
+    for blob in ctx.inputs:
         blob = by_picture(ctx.graph, blob)
         missing = 1 + _AXES - blob.rank
         found.append(ctx.graph.reshape(blob, blob.shape + (1,) * missing) if missing > 0 else blob)
@@ -83,23 +83,27 @@ def _inputs(ctx: Lowering) -> list[Blob]:
 
 
 def _placed(
-    ctx: Lowering, plugins: PluginMaker, inputs: Sequence[Blob], made: Sequence[Any]
+    ctx: CaffeLowering, plugins: PluginMaker, inputs: Sequence[Blob], made: Sequence[Any]
 ) -> list[Blob]:
-    blobs = ctx.graph.nodes(ctx.layer.type, inputs, made, domain=PLUGIN_DOMAIN, name=ctx.layer.name)
-    producer = blobs[0].value.producer()
-    assert producer is not None
-    plugins.place(str(producer.name))
-    results = []
-    for blob in blobs:
-        if not inputs:
-            blob = ctx.graph.for_each_picture(blob, ctx.picture)
-        if blob.rank == 2 + _AXES and blob.shape[0] == BATCH:
-            blob = ctx.graph.reshape(blob, (BATCH * blob.shape[1], *blob.shape[2:]))
-        results.append(blob)
-    return results
+    blobs = plugin_nodes(
+        plugins,
+        ctx.graph,
+        ctx.layer.type,
+        inputs,
+        made,
+        name=ctx.layer.name,
+        picture=ctx.picture,
+        domain=PLUGIN_DOMAIN,
+    )
+    return [
+        ctx.graph.reshape(b, (BATCH * b.shape[1], *b.shape[2:]))
+        if b.rank == 2 + _AXES and b.shape[0] == BATCH
+        else b
+        for b in blobs
+    ]
 
 
-def _values(ctx: Lowering, kind: str, names: Mapping[str, str]) -> dict[str, Any]:
+def _values(ctx: CaffeLowering, kind: str, names: Mapping[str, str]) -> dict[str, Any]:
     """What the text says for the fields of a plugin: `min_size` fits minSize and min_size."""
     by_name = {_plain(name): name for name in names}
     found: dict[str, Any] = {}

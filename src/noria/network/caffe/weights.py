@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from noria._core.errors import ModelError
 from noria.network.model_bytes import foreign
-from noria.network.wire import WireError, doubles, fields, floats, signed, text, varints
+from noria.network.wire import WireError, doubles, fields, floats, message, signed, text, varints
 
 WHAT = "a Caffe model (caffemodel)"
 # Field numbers of NetParameter, LayerParameter, V1LayerParameter, BlobProto.
@@ -45,10 +45,8 @@ def read_caffemodel(data: bytes, path: Path) -> dict[str, list[WeightBlob]]:
         for number, wire, value in fields(memoryview(data)):
             if number not in _LAYER_FIELDS:
                 continue
-            if wire != 2:
-                raise WireError("a layer is not a message")
             seen += 1
-            name, blobs = _layer(value, number, path)
+            name, blobs = _layer(message(wire, value), number, path)
             if blobs:
                 found[name] = blobs
         if not seen:
@@ -73,9 +71,7 @@ def _layer(data: memoryview, kind: int, path: Path) -> tuple[str, list[WeightBlo
         if number == name_field:
             name = text(wire, value)
         elif number == blobs_field:
-            if wire != 2:
-                raise WireError("a blob is not a message")
-            raw.append(value)
+            raw.append(message(wire, value))
     where = f"{path}, layer {name!r}"
     return name, [_blob(value, f"{where}, blob {i}") for i, value in enumerate(raw)]
 

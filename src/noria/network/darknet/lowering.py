@@ -1,4 +1,4 @@
-"""What a layer's lowering sees: its section, the layers before it, the weights."""
+"""A Darknet layer on its way into a graph: its section, the layers before it, the weights."""
 
 from __future__ import annotations
 
@@ -10,17 +10,15 @@ import numpy.typing as npt
 from noria.network.darknet.cfg import Section
 from noria.network.darknet.weights import Weights
 from noria.network.graph_builder import Blob, GraphBuilder
-from noria.network.layer_nodes import LayerNodes
+from noria.network.importer import LayerLowering
 
 
-class Lowering(LayerNodes):
-    """One layer on its way into the graph.
+class DarknetLowering(LayerLowering):
+    """One layer on its way into the graph; `x` is the output of the layer before.
 
     Attributes:
-        section: what the text says.
-        x: the output of the layer before.
+        section: the layer as written.
         before: outputs of all layers before; None where one has none (a head).
-        graph: where nodes go.
         weights: the numbers that come next.
         size: height and width of the network's input.
         heads: decoded boxes, to which heads add theirs.
@@ -36,10 +34,9 @@ class Lowering(LayerNodes):
         size: tuple[int, int],
         heads: list[Blob],
     ) -> None:
+        super().__init__(graph, [x])
         self.section = section
         self.before = before
-        self.x = x
-        self.graph = graph
         self.weights = weights
         self.size = size
         self.heads = heads
@@ -66,7 +63,7 @@ class Lowering(LayerNodes):
         return self.weights.take(shape, name, self.section.where)
 
 
-Lower = Callable[[Lowering], Blob | None]
+Lower = Callable[[DarknetLowering], Blob | None]
 """Makes the nodes of a layer and returns its output; None for heads."""
 
 _PLAIN = {"elu": "Elu", "logistic": "Sigmoid", "relu": "Relu", "selu": "Selu",
@@ -75,7 +72,7 @@ _LINEAR = ("", "linear", "none")
 _KNOWN = sorted([*_PLAIN, *_LINEAR[1:], "leaky", "mish", "relu6", "silu", "swish", "hardtan"])
 
 
-def activate(ctx: Lowering, x: Blob, default: str = "linear") -> Blob:
+def activate(ctx: DarknetLowering, x: Blob, default: str = "linear") -> Blob:
     """The layer's activation on `x`."""
     name = ctx.section.text("activation", default).lower()
     if name in _LINEAR:

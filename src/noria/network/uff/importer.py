@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from noria._core.errors import ModelError
-from noria.network.graph_builder import BATCH, Blob, GraphBuilder, shape_text
-from noria.network.model_bytes import read_model_file, sha256_of
+from noria.network.graph_builder import BATCH, Blob, shape_text
+from noria.network.importer import Importer, near_names, note_files
+from noria.network.model_bytes import read_model_file
 from noria.network.network import Network
-from noria.network.plugin_maker import PluginMaker, handed_over
-from noria.network.uff.lowering import Lowering, Turns, permutation
+from noria.network.plugin_maker import PluginMaker, plugin_nodes
+from noria.network.uff.lowering import Turns, UffLowering, permutation
 from noria.network.uff.ops import LOWERINGS
 from noria.network.uff.proto import WHAT, Node, Uff, read_uff
 
-if TYPE_CHECKING:
-    import onnx_ir as ir
-
 InputOrder = Literal["NCHW", "NHWC", "NC"]
-_MAX_SIDE = 2**16
 
 
 def network_from_uff(
@@ -56,9 +52,7 @@ def network_from_uff(
     network = network_from_uff_bytes(
         data, path, input_name, input_dims, input_order, outputs, plugins
     )
-    network.size_bytes = len(data)
-    network.sha256 = sha256_of(data)
-    return network
+    return note_files(network, data)
 
 
 def network_from_uff_bytes(
@@ -75,30 +69,23 @@ def network_from_uff_bytes(
     Raises:
         ModelError: as `network_from_uff`.
     """
-    importer = _Importer(read_uff(data, path), str(path), plugins)
-
-    def make() -> Network:
-        importer.choose_input(input_name, input_dims, input_order)
-        network = Network(importer.model(outputs), path=path)
-        network.implicit_batch = True
-        return network
-
-    return handed_over(plugins, make)
+    importer = _UffImporter(read_uff(data, path), str(path), outputs, plugins)
+    importer.wanted_input = input_name, input_dims, input_order
+    network = importer.network(path)
+    network.implicit_batch = True
+    return network
 
 
-class _Importer:
-    def __init__(self, uff: Uff, where: str, plugins: PluginMaker | None) -> None:
-        self.plugins = plugins
+class _UffImporter(Importer):
+    def __init__(
+        self, uff: Uff, where: str, outputs: Sequence[str], plugins: PluginMaker | None
+    ) -> None:
+        super().__init__(where, "uff", "UFF", plugins)
         self.more: dict[str, list[Blob]] = {}  # further outputs of plugins
         self.nodes = uff.nodes
-        self.where = where
-        self.graph = GraphBuilder("uff", producer="noria: UFF")
+        self.outputs = outputs
         self.turns = Turns(self.graph)
-        self.blobs: dict[str, Blob] = {}
-        self.input: Blob | None = None
-
-    def error(self, found: str, **more: str) -> ModelError:
-        return ModelError(found, where=self.where, **more)
+        self.wanted_input: tuple[str | None, Sequence[int] | None, InputOrder] = None, None, "NCHW"
 
     def choose_input(self, name: str | None, dims: Sequence[int] | None, order: InputOrder) -> None:
         known = [node.name for node in self.nodes.values() if node.operation == "Input"]
@@ -125,11 +112,7 @@ class _Importer:
                     fix="set infer-dims=<channels>;<height>;<width>",
                 )
             dims = (inner[2], inner[0], inner[1]) if last else tuple(inner)
-        if len(dims) != 3 or any(not 1 <= d <= _MAX_SIDE for d in dims):
-            raise self.graph.error(f"input dims {tuple(dims)}", expected="channels, height, width")
-        shape = (BATCH, *dims)
-        self.graph.check_shape(shape)
-        blob = self.input = self.graph.input(name, shape)
+        blob = self.input(name, dims)
         if order == "NC":
             blob = self.graph.reshape(blob, (BATCH, prod(dims)))
         elif last:
@@ -150,10 +133,11 @@ class _Importer:
                 return permutation(codes[0], 4) == (0, 2, 3, 1)
         return len(inner) == 3 and inner[2] in (1, 3, 4) and inner[0] not in (1, 3, 4)
 
-    def model(self, outputs: Sequence[str]) -> ir.Model:
+    def model(self) -> None:
+        self.choose_input(*self.wanted_input)
         marked = [n.inputs[0] for n in self.nodes.values() if n.operation == "MarkOutput"
                   and n.inputs]  # fmt: skip
-        names = list(dict.fromkeys(outputs or marked))
+        names = list(dict.fromkeys(self.outputs or marked))
         if not names:
             raise self.error("the file marks no output", expected="output-blob-names")
         found = [(name, self._find(name, None)) for name in names]
@@ -168,20 +152,15 @@ class _Importer:
             for index, other in enumerate(self.more.get(node.name, ()), 1):
                 if f"{name}_{index}" not in names:
                     self.graph.output(f"{name}_{index}", other)
-        return self.graph.finish()
 
     def _find(self, name: str, reader: Node | None) -> Node:
         plain = name.removeprefix("^")
         for key in (plain, plain.removesuffix(":0")):
             if key in self.nodes:
                 return self.nodes[key]
-        close = get_close_matches(plain, self.nodes, 3) or list(self.nodes)[:5]
         where = self.where if reader is None else self._where(reader)
-        raise ModelError(
-            f"there is no node {name!r}",
-            where=where,
-            expected=f"one of {', '.join(map(repr, close))}",
-        )
+        expected = near_names(plain, self.nodes)
+        raise ModelError(f"there is no node {name!r}", where=where, expected=expected)
 
     def _lower_all(self, last: Node) -> None:
         """What `last` needs, inputs first; without recursion: chains may be long."""
@@ -212,34 +191,31 @@ class _Importer:
             return
         if node.operation != "Const" and not inputs:
             raise self.graph.error("the node has no inputs")
-        self.blobs[node.name] = make(Lowering(node, inputs, self.graph, self.turns))
+        self.blobs[node.name] = make(UffLowering(node, inputs, self.graph, self.turns))
 
     def _plugin(self, node: Node, inputs: list[Blob]) -> bool:
         """Whether a plugin computes the node. Further outputs are called `<node>_1`, …."""
         if self.plugins is None or not node.operation.startswith("_"):
             return False
         kind = node.operation[1:]
-        order = Lowering(node, inputs, self.graph, self.turns)
+        layer = UffLowering(node, inputs, self.graph, self.turns)
         if "inputs_orders" in node.fields:
-            inputs = [order.canonical(i) for i in range(len(inputs))]
+            inputs = [layer.canonical(i) for i in range(len(inputs))]
         if self.plugins.takes(node.name):
             weights = [b.array for b in inputs if b.array is not None]
             inputs = [b for b in inputs if b.array is None]
-            told = [(b.shape, b.dtype) for b in inputs]
-            made = self.plugins.make_by_factory(node.name, weights, node.fields, told)
+            shapes = [(b.shape, b.dtype) for b in inputs]
+            made = self.plugins.make_by_factory(node.name, weights, node.fields, shapes)
         else:
-            told = [(b.shape, b.dtype) for b in inputs]
-            found = self.plugins.make(node.name, kind, node.fields, told)
+            shapes = [(b.shape, b.dtype) for b in inputs]
+            found = self.plugins.make(node.name, kind, node.fields, shapes)
             if found is None:
                 return False
             made = found
-        blobs = self.graph.nodes(kind, inputs, made, name=node.name)
-        producer = blobs[0].value.producer()
-        assert producer is not None
-        self.plugins.place(str(producer.name))
-        if not inputs:  # the same for every picture
-            assert self.input is not None
-            blobs = [self.graph.for_each_picture(b, self.input) for b in blobs]
+        assert self.picture is not None
+        blobs = plugin_nodes(
+            self.plugins, self.graph, kind, inputs, made, name=node.name, picture=self.picture
+        )
         self.blobs[node.name] = blobs[0]
         self.more[node.name] = blobs[1:]
         for index, blob in enumerate(blobs[1:], 1):
@@ -252,10 +228,7 @@ class _Importer:
                 "this is a second input", expected="one input, which uff-input-blob-name names"
             )
         if not node.operation.startswith("_"):
-            known = ", ".join(sorted(LOWERINGS))
-            return self.graph.error(
-                f"the operation {node.operation!r} is not known", expected=f"one of {known}"
-            )
+            return self.unknown(f"the operation {node.operation!r}", node.operation, LOWERINGS)
         shapes = "; ".join(shape_text(b.shape) for b in inputs)
         fields = ", ".join(f"{k}={_short(v)}" for k, v in node.fields.items())
         return self.graph.error(

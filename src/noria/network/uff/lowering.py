@@ -1,4 +1,4 @@
-"""What the lowering of a UFF node sees: its inputs, fields, the order of axes.
+"""A UFF node on its way into a graph: its fields, and the order of its axes.
 
 The graph is computed as the framework it came from did, in that framework's order of axes; only
 convolutions and their like are turned to channels first and back. A tensor that was just turned
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria.network.graph_builder import BATCH, Blob, GraphBuilder, Shape, shape_text
-from noria.network.layer_nodes import LayerNodes
+from noria.network.importer import LayerLowering
 from noria.network.uff.proto import Node
 
 _INCREMENT = 2**31 - 1  # "and the axes after it, rising": stands for the spatial ones
@@ -61,34 +61,20 @@ class Turns:
         return self._made.get(id(blob.value))
 
 
-class Lowering(LayerNodes):
+class UffLowering(LayerLowering):
     """One node on its way into the graph.
 
     Attributes:
-        node: what the file says.
-        inputs: its inputs; `x` is the first.
-        graph: where nodes go.
+        node: the node as the file has it.
+        turns: the tensors that are another one turned.
     """
 
     def __init__(
         self, node: Node, inputs: Sequence[Blob], graph: GraphBuilder, turns: Turns
     ) -> None:
+        super().__init__(graph, inputs)
         self.node = node
-        self.inputs = tuple(inputs)
-        self.graph = graph
         self.turns = turns
-
-    @property
-    def x(self) -> Blob:
-        """The first input."""
-        return self.inputs[0]
-
-    def count(self, least: int, most: int | None = None) -> None:
-        """Check how many inputs there are."""
-        most = least if most is None else most
-        if not least <= len(self.inputs) <= most:
-            wanted = str(least) if least == most else f"{least} to {most}"
-            raise self.error(f"the node has {len(self.inputs)} input(s)", expected=wanted)
 
     def field(self, name: str, kind: type | tuple[type, ...], default: Any = None) -> Any:
         """A field of a kind; absent or empty, `default`; without one it must be there."""
@@ -110,21 +96,6 @@ class Lowering(LayerNodes):
         if len(values) != count or any(not 0 <= v <= 2**16 for v in values):
             raise self.error(f"its field {name!r} is {values[:8]}", expected=f"{count} sizes")
         return list(values)
-
-    def axis(self, value: int, rank: int | None = None) -> int:
-        """An axis counted from the front, the batch included."""
-        rank = self.x.rank if rank is None else rank
-        axis = value + rank if value < 0 else value
-        if not 0 <= axis < rank:
-            raise self.error(f"axis {value} of {rank}")
-        return axis
-
-    def not_batch(self, blob: Blob, axis: int) -> int:
-        """The length of an axis, which may not be the batch."""
-        if blob.shape[axis] < 0:
-            raise self.error(f"it depends on the number of items: axis {axis} of "
-                             f"{shape_text(blob.shape)}")  # fmt: skip
-        return blob.shape[axis]
 
     def order(self, index: int, blob: Blob) -> tuple[int, ...]:
         """The order of the axes of input `index`, as `permutation`."""
@@ -181,5 +152,5 @@ class Lowering(LayerNodes):
         )
 
 
-Lower = Callable[[Lowering], Blob]
+Lower = Callable[[UffLowering], Blob]
 """Makes the nodes for a UFF node and returns its output."""

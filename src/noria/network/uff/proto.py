@@ -14,7 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from noria.network.model_bytes import foreign
-from noria.network.wire import VARINT, WireError, doubles, fields, number, signed, text, varints
+from noria.network.wire import (
+    VARINT,
+    WireError,
+    doubles,
+    fields,
+    message,
+    number,
+    signed,
+    text,
+    varints,
+)
 
 WHAT = "a UFF model"
 _GRAPHS, _REFERENCED = 4, 5
@@ -67,14 +77,14 @@ def read_uff(data: bytes, path: Path) -> Uff:
     try:
         for key, wire, value in fields(memoryview(data)):
             if key == _GRAPHS:
-                for inner, inner_wire, node in fields(_message(wire, value)):
+                for inner, inner_wire, node in fields(message(wire, value)):
                     if inner == _GRAPH_NODES:
-                        read = _node(_message(inner_wire, node))
+                        read = _node(message(inner_wire, node))
                         if read.name in nodes:
                             raise WireError(f"two nodes are called {read.name!r}")
                         nodes[read.name] = read
             elif key == _REFERENCED:
-                name, content = _entry(_message(wire, value))
+                name, content = _entry(message(wire, value))
                 shared[name] = content
         if not nodes:
             raise WireError("there are no nodes")
@@ -83,13 +93,6 @@ def read_uff(data: bytes, path: Path) -> Uff:
     except WireError as error:
         raise foreign(data, path, WHAT, str(error)) from error
     return Uff(nodes)
-
-
-def _message(wire: int, value: Any) -> memoryview:
-    if wire != 2:
-        raise WireError("a number stands where a message is expected")
-    message: memoryview = value
-    return message
 
 
 def _node(data: memoryview) -> Node:
@@ -102,7 +105,7 @@ def _node(data: memoryview) -> Node:
         elif key == _NODE_OPERATION:
             node.operation = text(wire, value)
         elif key == _NODE_FIELDS:
-            name, content = _entry(_message(wire, value))
+            name, content = _entry(message(wire, value))
             node.fields[name] = content
     return node
 
@@ -113,7 +116,7 @@ def _entry(data: memoryview) -> tuple[str, Any]:
         if key == 1:
             name = text(wire, value)
         elif key == 2:
-            content = _content(_message(wire, value))
+            content = _content(message(wire, value))
     return name, content
 
 
@@ -130,21 +133,21 @@ def _content(data: memoryview) -> Any:
                 raise WireError("an integer has another kind")
             found = bool(value) if key == _B else signed(value)
         elif key in (_I_LIST, _B_LIST):
-            found = _integers(_message(wire, value))
+            found = _integers(message(wire, value))
         elif key == _D_LIST:
-            found = [float(v) for _, w, part in fields(_message(wire, value))
+            found = [float(v) for _, w, part in fields(message(wire, value))
                      for v in doubles(w, part)]  # fmt: skip
         elif key == _S_LIST:
-            found = [text(w, part) for _, w, part in fields(_message(wire, value))]
+            found = [text(w, part) for _, w, part in fields(message(wire, value))]
         elif key == _BLOB:
-            found = _message(wire, value)
+            found = message(wire, value)
         elif key == _REF:
             found = _Ref(text(wire, value))
         elif key == _ORDERS:
-            found = [_orders(_message(wire, value))]
+            found = [_orders(message(wire, value))]
         elif key == _ORDERS_LIST:
-            parts = fields(_message(wire, value))
-            found = [_orders(_message(w, part)) for _, w, part in parts]
+            parts = fields(message(wire, value))
+            found = [_orders(message(w, part)) for _, w, part in parts]
     return found
 
 
@@ -156,9 +159,9 @@ def _orders(data: memoryview) -> list[int]:
     """The order of one tensor's axes, as the file's code: see `lowering.permutation`."""
     for key, wire, value in fields(data):
         if key == 1:
-            for inner, inner_wire, part in fields(_message(wire, value)):
+            for inner, inner_wire, part in fields(message(wire, value)):
                 if inner == 2:
-                    return _integers(_message(inner_wire, part))
+                    return _integers(message(inner_wire, part))
     return []
 
 

@@ -230,10 +230,10 @@ class _IOExt(_WithoutBatch, IPluginV2IOExt):
 class _Whole(StandardPlugin):
     """Dyn and V3: shapes with the batch, symbolic while the network is described."""
 
-    def _shapes(self, inputs: Sequence[DimsExprs], builder: IExprBuilder) -> list[DimsExprs]:
+    def _shapes(self, inputs: Sequence[DimsExprs]) -> list[DimsExprs]:
         self.layer.count(inputs)
-        shapes: list[Shape] = [extents(shape, builder) for shape in inputs]
-        return [expressions(shape, builder) for shape in self.layer.shapes(shapes)]
+        shapes: list[Shape] = [extents(shape) for shape in inputs]
+        return [expressions(shape) for shape in self.layer.shapes(shapes)]
 
     def enqueue(
         self,
@@ -266,7 +266,7 @@ class _Dynamic(_Whole, IPluginV2DynamicExt):
     def get_output_dimensions(
         self, output_index: int, inputs: Sequence[DimsExprs], expr_builder: IExprBuilder
     ) -> DimsExprs:
-        return self._shapes(inputs, expr_builder)[output_index]
+        return self._shapes(inputs)[output_index]
 
     def get_output_datatype(self, index: int, input_types: Sequence[DataType]) -> DataType:
         return self.layer.output_type(index, input_types)
@@ -292,7 +292,7 @@ class _V3(_Whole, IPluginV3, IPluginV3OneCore, IPluginV3OneBuild, IPluginV3OneRu
         shape_inputs: Sequence[DimsExprs],
         expr_builder: IExprBuilder,
     ) -> Sequence[DimsExprs]:
-        return self._shapes(inputs, expr_builder)
+        return self._shapes(inputs)
 
     def supports_format_combination(
         self, pos: int, in_out: Sequence[DynamicPluginTensorDesc], num_inputs: int

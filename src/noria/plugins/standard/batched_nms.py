@@ -202,9 +202,7 @@ class NMSDynamic(Layer):
 def _product(axes: Shape) -> Extent:
     total: Extent = 1
     for axis in axes:
-        total = (
-            axis * total if not isinstance(axis, int) or isinstance(total, int) else total * axis
-        )
+        total = axis * total
     return total
 
 

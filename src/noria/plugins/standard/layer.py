@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria._core.errors import ModelError
-from noria.plugins.expressions import Arithmetic, DimsExprs, IDimensionExpr, IExprBuilder
+from noria.plugins.expressions import DimsExprs, IDimensionExpr, SymbolicExtent
 from noria.plugins.standard.decompose import Decomposition
 from noria.plugins.standard.fields import Field, Given
 from noria.plugins.types import DataType, DimensionOperation
@@ -24,25 +24,8 @@ Array = npt.NDArray[Any]
 Interface = Literal["V2", "V2Ext", "IOExt", "Dyn", "V3"]
 
 
-class Symbol(Arithmetic):
-    """The extent of an axis that is known only at run time; adds, multiplies, divides."""
-
-    __slots__ = ("builder", "expr")
-
-    def __init__(self, expr: IDimensionExpr, builder: IExprBuilder) -> None:
-        self.expr, self.builder = expr, builder
-
-    def _with(self, op: DimensionOperation, other: Extent, *, swap: bool = False) -> Symbol:
-        term = other.expr if isinstance(other, Symbol) else self.builder.constant(int(other))
-        pair = (term, self.expr) if swap else (self.expr, term)
-        return Symbol(self.builder.operation(op, *pair), self.builder)
-
-    def at_most(self, other: Extent) -> Symbol:
-        """The smaller of the two."""
-        return self._with(DimensionOperation.MIN, other)
-
-
-Extent = int | Symbol
+Extent = int | SymbolicExtent
+"""The extent of an axis: a number, or an expression where it is known only at run time."""
 Shape = tuple[Extent, ...]
 
 
@@ -50,17 +33,18 @@ def smaller(a: Extent, b: Extent) -> Extent:
     """The smaller of two extents."""
     if isinstance(a, int) and isinstance(b, int):
         return min(a, b)
-    return a.at_most(b) if isinstance(a, Symbol) else b.at_most(a) if isinstance(b, Symbol) else a
+    first, second = (b, a) if isinstance(a, int) else (a, b)
+    return SymbolicExtent(first).apply(DimensionOperation.MIN, second)
 
 
-def extents(shape: Iterable[IDimensionExpr], builder: IExprBuilder) -> Shape:
+def extents(shape: Iterable[IDimensionExpr]) -> Shape:
     """The axes of a `DimsExprs`: numbers where they are known."""
-    return tuple(e.get_constant_value() if e.is_constant() else Symbol(e, builder) for e in shape)
+    return tuple(e.get_constant_value() if e.is_constant() else SymbolicExtent(e) for e in shape)
 
 
-def expressions(shape: Shape, builder: IExprBuilder) -> DimsExprs:
+def expressions(shape: Shape) -> DimsExprs:
     """The reverse of `extents`."""
-    return DimsExprs(e.expr if isinstance(e, Symbol) else builder.constant(e) for e in shape)
+    return DimsExprs(SymbolicExtent(extent).expr for extent in shape)
 
 
 class Layer(ABC):

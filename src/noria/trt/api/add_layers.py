@@ -31,29 +31,25 @@ from noria.trt.api.enums import (
     UnaryOperation,
 )
 from noria.trt.api.tensor import ITensor
-from noria.trt.api.weights import as_array
+from noria.trt.api.values import as_array
 from noria.trt.layers.base import ILayer
-from noria.trt.release import Span, versioned
+from noria.trt.release import versioned
 
 Layer = TypeVar("Layer", bound=ILayer)
-
-_OLD = Span(removed=(10, 0), deprecated=(8, 0), instead="the method that ends in _nd")
 
 
 @versioned(
     {
-        "add_convolution": _OLD,
-        "add_deconvolution": _OLD,
-        "add_pooling": _OLD,
-        "add_padding": _OLD,
-        "add_fully_connected": Span(
-            removed=(10, 0), deprecated=(8, 4), instead="add_matrix_multiply"
+        "<10 deprecated>=8": (
+            "add_convolution -> add_convolution_nd, add_deconvolution -> add_deconvolution_nd, "
+            "add_pooling -> add_pooling_nd, add_padding -> add_padding_nd"
         ),
-        "add_cast": Span(since=(8, 6)),
-        "add_normalization": Span(since=(8, 6)),
-        "add_cumulative": Span(since=(10, 5)),
-        "add_squeeze": Span(since=(10, 4)),
-        "add_unsqueeze": Span(since=(10, 4)),
+        "<10 deprecated>=8.4": "add_fully_connected -> add_matrix_multiply",
+        ">=8.6": "add_cast, add_normalization",
+        ">=10.5": "add_cumulative",
+        ">=10.8": "add_dynamic_quantize",
+        ">=10.15": "add_dynamic_quantize_v2, add_normalization_v2",
+        ">=10.4": "add_squeeze, add_unsqueeze",
     }
 )
 class AddsLayers(AddsControl):
@@ -271,6 +267,12 @@ class AddsLayers(AddsControl):
                   "compute_precision": DataType.FLOAT}  # fmt: skip
         return self._add(kinds.INormalizationLayer, "NORMALIZATION", [input, scale, bias], params)
 
+    def add_normalization_v2(
+        self, input: ITensor, scale: ITensor, bias: ITensor, axesMask: int
+    ) -> kinds.INormalizationLayer:
+        """`add_normalization` with one scale and bias for each channel, in groups too."""
+        return self.add_normalization(input, scale, bias, axesMask)
+
     def add_quantize(
         self, input: ITensor, scale: ITensor, output_type: DataType | None = None
     ) -> kinds.IQuantizeLayer:
@@ -284,6 +286,27 @@ class AddsLayers(AddsControl):
         """Bytes times their scale."""
         params = {"axis": -1, "to_type": DataType(output_type or DataType.FLOAT)}
         return self._add(kinds.IDequantizeLayer, "DEQUANTIZE", [input, scale], params)
+
+    def add_dynamic_quantize(
+        self, input: ITensor, axis: int, block_size: int, output_type: Any, scale_type: Any
+    ) -> kinds.IDynamicQuantizeLayer:
+        """Rounded in blocks along one axis. Of `add_dynamic_quantize_v2`'s types."""
+        shape = [1] * len(input.shape)
+        shape[int(axis)] = int(block_size)
+        layer = self.add_dynamic_quantize_v2(input, shape, output_type, scale_type)
+        if layer is not None:
+            layer.axis, layer.block_size = int(axis), int(block_size)
+        return layer
+
+    def add_dynamic_quantize_v2(
+        self, input: ITensor, block_shape: Sequence[int], output_type: Any, scale_type: Any
+    ) -> kinds.IDynamicQuantizeLayer:
+        """Rounded in blocks, each with the scale max|x| / 127; INT8 and FLOAT scales are built."""
+        params = {"axis": -1, "block_size": -1, "block_shape": Dims(block_shape),
+                  "to_type": DataType(output_type),
+                  "scale_type": DataType(scale_type)}  # fmt: skip
+        kind = kinds.IDynamicQuantizeLayer
+        return self._add(kind, "DYNAMIC_QUANTIZE", [input], params, outputs=2)
 
     # shapes
 

@@ -17,7 +17,7 @@ from noria.trt.api.record import LayerRecord, ProfileRecord, TrtRecord, attach
 from noria.trt.api.reporting import Severity, report
 from noria.trt.api.shape_tensors import shape_tensors
 from noria.trt.api.types import elem_of
-from noria.trt.lowering.graph import Lowered, lower
+from noria.trt.lowering.graph import LoweredNetwork, lower
 
 if TYPE_CHECKING:
     from noria.trt.api.config import IBuilderConfig
@@ -148,7 +148,7 @@ def _batch(
 def _precision(
     network: INetworkDefinition,
     config: IBuilderConfig,
-    lowered: Lowered,
+    lowered: LoweredNetwork,
     profiles: list[ProfileRecord],
     logger: Any,
     progress: Progress,
@@ -181,7 +181,7 @@ def _precision(
 def _record(
     network: INetworkDefinition,
     config: IBuilderConfig,
-    lowered: Lowered,
+    lowered: LoweredNetwork,
     profiles: list[ProfileRecord],
     max_batch: int,
 ) -> TrtRecord:

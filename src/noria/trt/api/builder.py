@@ -7,40 +7,31 @@ from typing import TYPE_CHECKING, Any
 from noria._core.errors import NoriaError
 from noria.plugins.registry import PluginRegistry, get_plugin_registry
 from noria.trt.api.config import IBuilderConfig
-from noria.trt.api.enums import ErrorCodeTRT
-from noria.trt.api.host_memory import IHostMemory
+from noria.trt.api.enums import ErrorCodeTRT, names_in
 from noria.trt.api.network import INetworkDefinition
 from noria.trt.api.profile import IOptimizationProfile
 from noria.trt.api.reporting import Severity, report
 from noria.trt.api.strict import Closable, always, kept, setting
-from noria.trt.api.versioned_enums import names_in
-from noria.trt.release import Span, current, generation, versioned
+from noria.trt.api.values import IHostMemory
+from noria.trt.release import current, generation, versioned
 
 if TYPE_CHECKING:
     from noria.engine.plan import Plan
     from noria.trt.api.engine import ICudaEngine
 
-_OLD = Span(removed=(8, 0))
-
 
 @versioned(
     {
-        "max_batch_size": Span(removed=(10, 0), deprecated=(8, 4)),
-        "build_engine": Span(
-            removed=(10, 0), deprecated=(8, 0), instead="build_serialized_network"
+        "<10 deprecated>=8.4": "max_batch_size",
+        "<10 deprecated>=8": "build_engine -> build_serialized_network",
+        "<8": (
+            "build_cuda_engine, max_workspace_size, fp16_mode, int8_mode, "
+            "strict_type_constraints, int8_calibrator"
         ),
-        "build_cuda_engine": _OLD,
-        "max_workspace_size": _OLD,
-        "fp16_mode": _OLD,
-        "int8_mode": _OLD,
-        "strict_type_constraints": _OLD,
-        "int8_calibrator": _OLD,
-        "build_engine_with_config": Span(since=(10, 0)),
-        "build_serialized_network_to_stream": Span(since=(10, 13)),
-        "platform_has_fast_fp16": Span(removed=(11, 0), deprecated=(10, 5)),
-        "platform_has_fast_int8": Span(removed=(11, 0), deprecated=(10, 5)),
-        "platform_has_tf32": Span(removed=(11, 0), deprecated=(10, 5)),
-        "get_plugin_registry": Span(since=(8, 6)),
+        ">=10": "build_engine_with_config",
+        ">=10.13": "build_serialized_network_to_stream",
+        "<11 deprecated>=10.5": "platform_has_fast_fp16, platform_has_fast_int8, platform_has_tf32",
+        ">=8.6": "get_plugin_registry",
     }
 )
 class Builder(Closable):
@@ -190,3 +181,8 @@ class Builder(Closable):
         report(
             self._logger, Severity.ERROR, text, recorder=recorder, code=ErrorCodeTRT.INVALID_CONFIG
         )
+
+
+def get_builder_plugin_registry(capability: Any) -> PluginRegistry | None:
+    """The registry for an `EngineCapability`; None for a capability that is not there."""
+    return get_plugin_registry() if int(capability) == 0 else None

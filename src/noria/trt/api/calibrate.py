@@ -16,8 +16,8 @@ from noria.engine.precision.histogram import Histogram, Method, clip_at
 from noria.engine.precision.prepare import prepare
 from noria.network.network import Network
 from noria.plugins.memory import read_at
-from noria.trt.api.host_memory import IHostMemory
 from noria.trt.api.reporting import Severity, report
+from noria.trt.api.values import IHostMemory
 from noria.trt.release import current
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from noria.trt.api.network import INetworkDefinition
     from noria.trt.api.progress import Progress
     from noria.trt.api.record import ProfileRecord
-    from noria.trt.lowering.graph import Lowered
+    from noria.trt.lowering.graph import LoweredNetwork
 
 _ALGORITHMS: dict[str, tuple[str, Method]] = {
     "LEGACY_CALIBRATION": ("LegacyCalibration", "percentile"),
@@ -39,7 +39,7 @@ MAX_BATCHES = 10_000
 def table_of(
     network: INetworkDefinition,
     config: IBuilderConfig,
-    lowered: Lowered,
+    lowered: LoweredNetwork,
     profiles: list[ProfileRecord],
     logger: Any,
     progress: Progress,
@@ -97,7 +97,7 @@ def _table(data: bytes, algorithm: str, logger: Any) -> CalibrationTable | None:
 
 def _from_batches(
     network: INetworkDefinition,
-    lowered: Lowered,
+    lowered: LoweredNetwork,
     profiles: list[ProfileRecord],
     config: IBuilderConfig,
     calibrator: Any,
@@ -158,7 +158,7 @@ def _shapes(
 class _Activations:
     """A graph that puts out its float activations, too."""
 
-    def __init__(self, lowered: Lowered, profiles: list[dict[str, Any]]) -> None:
+    def __init__(self, lowered: LoweredNetwork, profiles: list[dict[str, Any]]) -> None:
         from onnx import TensorProto, helper
 
         from noria.network.ir import ir

@@ -14,45 +14,38 @@ from noria.trt.api.enums import (
     ProfilingVerbosity,
     RuntimePlatform,
     TilingOptimizationLevel,
+    from_mask,
+    names_in,
 )
+from noria.trt.api.interfaces import ITimingCache
 from noria.trt.api.profile import IOptimizationProfile
 from noria.trt.api.reporting import Severity, report
 from noria.trt.api.strict import Closable, setting
-from noria.trt.api.timing import ITimingCache
-from noria.trt.api.versioned_enums import from_mask, names_in
 from noria.trt.layers.base import ILayer
-from noria.trt.release import Span, generation, versioned
+from noria.trt.release import generation, versioned
 
 
 @versioned(
     {
-        "max_workspace_size": Span(
-            removed=(10, 0), deprecated=(8, 4), instead="set_memory_pool_limit"
+        "<10 deprecated>=8.4": "max_workspace_size -> set_memory_pool_limit, min_timing_iterations",
+        "<11 deprecated>=10.1": (
+            "int8_calibrator -> explicit quantisation, set_calibration_profile, "
+            "get_calibration_profile"
         ),
-        "min_timing_iterations": Span(removed=(10, 0), deprecated=(8, 4)),
-        "int8_calibrator": Span(
-            removed=(11, 0), deprecated=(10, 1), instead="explicit quantisation"
+        "<11 deprecated>=10.8": "algorithm_selector",
+        "<11 deprecated>=10": "quantization_flags",
+        "<11": "set_quantization_flag, clear_quantization_flag, get_quantization_flag",
+        ">=8.4": "set_memory_pool_limit, get_memory_pool_limit",
+        ">=8.6": (
+            "builder_optimization_level, hardware_compatibility_level, max_aux_streams, "
+            "plugins_to_serialize"
         ),
-        "set_calibration_profile": Span(removed=(11, 0), deprecated=(10, 1)),
-        "get_calibration_profile": Span(removed=(11, 0), deprecated=(10, 1)),
-        "algorithm_selector": Span(removed=(11, 0), deprecated=(10, 8)),
-        "quantization_flags": Span(removed=(11, 0), deprecated=(10, 0)),
-        "set_quantization_flag": Span(removed=(11, 0)),
-        "clear_quantization_flag": Span(removed=(11, 0)),
-        "get_quantization_flag": Span(removed=(11, 0)),
-        "set_memory_pool_limit": Span(since=(8, 4)),
-        "get_memory_pool_limit": Span(since=(8, 4)),
-        "builder_optimization_level": Span(since=(8, 6)),
-        "hardware_compatibility_level": Span(since=(8, 6)),
-        "max_aux_streams": Span(since=(8, 6)),
-        "plugins_to_serialize": Span(since=(8, 6)),
-        "progress_monitor": Span(since=(10, 0)),
-        "runtime_platform": Span(since=(10, 3)),
-        "tiling_optimization_level": Span(since=(10, 8)),
-        "l2_limit_for_tiling": Span(since=(10, 8)),
-        "max_num_tactics": Span(since=(10, 6)),
-        "remote_auto_tuning_config": Span(since=(10, 14)),
-        "build_route": Span(since=(11, 1)),
+        ">=10": "progress_monitor",
+        ">=10.3": "runtime_platform",
+        ">=10.8": "tiling_optimization_level, l2_limit_for_tiling",
+        ">=10.6": "max_num_tactics",
+        ">=10.14": "remote_auto_tuning_config",
+        ">=11.1": "build_route",
     }
 )
 class IBuilderConfig(Closable):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,26 +15,25 @@ from noria.plugins.dims import Dims
 from noria.plugins.memory import read_at, write_at
 from noria.trt.api.addresses import address_of
 from noria.trt.api.context_bindings import ContextBindings
-from noria.trt.api.engine import Binding, ICudaEngine
 from noria.trt.api.enums import ErrorCodeTRT
 from noria.trt.api.reporting import Severity
 from noria.trt.api.strict import kept, setting
-from noria.trt.release import Span, versioned
+from noria.trt.release import versioned
 from noria.trt.shapes.info import Axes
+
+if TYPE_CHECKING:
+    from noria.trt.api.engine import Binding, ICudaEngine
 
 ALIGNMENT = 256
 
 
 @versioned(
     {
-        "set_input_shape": Span(since=(8, 5)),
-        "get_tensor_shape": Span(since=(8, 5)),
-        "set_tensor_address": Span(since=(8, 5)),
-        "get_tensor_address": Span(since=(8, 5)),
-        "execute_async_v3": Span(since=(8, 5)),
-        "infer_shapes": Span(since=(8, 5)),
-        "all_shape_inputs_specified": Span(removed=(11, 0), deprecated=(10, 0)),
-        "all_binding_shapes_specified": Span(removed=(11, 0), deprecated=(10, 0)),
+        ">=8.5": (
+            "set_input_shape, get_tensor_shape, set_tensor_address, get_tensor_address, "
+            "execute_async_v3, infer_shapes"
+        ),
+        "<11 deprecated>=10": "all_shape_inputs_specified, all_binding_shapes_specified",
     }
 )
 class IExecutionContext(ContextBindings):

@@ -10,7 +10,7 @@ import numpy as np
 from noria.plugins.dims import Dims
 from noria.trt.api.enums import ProfilingVerbosity
 from noria.trt.api.strict import Closable, setting
-from noria.trt.release import by_index, versioned
+from noria.trt.release import versioned
 
 if TYPE_CHECKING:
     from noria.trt.api.engine import ICudaEngine
@@ -18,14 +18,12 @@ if TYPE_CHECKING:
 
 @versioned(
     {
-        "execute": by_index("execute_v2"),
-        "execute_async": by_index("execute_async_v3"),
-        "execute_async_v2": by_index("execute_async_v3"),
-        "set_binding_shape": by_index("set_input_shape"),
-        "get_binding_shape": by_index("get_tensor_shape"),
-        "get_strides": by_index("get_tensor_strides"),
-        "set_shape_input": by_index("set_tensor_address"),
-        "get_shape": by_index("get_tensor_address"),
+        "<10 deprecated>=8.5": (
+            "execute -> execute_v2, execute_async -> execute_async_v3, "
+            "execute_async_v2 -> execute_async_v3, set_binding_shape -> set_input_shape, "
+            "get_binding_shape -> get_tensor_shape, get_strides -> get_tensor_strides, "
+            "set_shape_input -> set_tensor_address, get_shape -> get_tensor_address"
+        ),
     }
 )
 class ContextBindings(Closable):

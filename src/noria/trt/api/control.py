@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING, Any, cast
 
 from noria.trt.api.layer_graph import LayerGraph
 from noria.trt.api.tensor import ITensor
-from noria.trt.release import Span, versioned
+from noria.trt.release import versioned
 
 if TYPE_CHECKING:
     from noria.trt.api.plugin_layers import IPluginV2Layer, IPluginV3Layer
     from noria.trt.layers.loops import IIfConditional, ILoop
 
 
-@versioned({"add_plugin_v3": Span(since=(10, 0)), "add_plugin": Span(since=(10, 6))})
+@versioned(
+    {
+        ">=10": "add_plugin_v3",
+        ">=10.6": "add_plugin",
+    }
+)
 class AddsControl(LayerGraph):
     """Base of `INetworkDefinition`."""
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from noria.engine.free_session import FreeSession
 from noria.engine.plan import MODEL_BLOB, Plan
 from noria.engine.plan_header import TensorRecord
+from noria.engine.plan_session import FreeSession
 from noria.plugins.dims import Dims
 from noria.plugins.types import DataType, TensorFormat
+from noria.trt.api.context import IExecutionContext
 from noria.trt.api.engine_bindings import EngineBindings
 from noria.trt.api.enums import (
     EngineCapability,
@@ -22,11 +23,14 @@ from noria.trt.api.enums import (
     TensorIOMode,
     TensorLocation,
 )
-from noria.trt.api.host_memory import IHostMemory
+from noria.trt.api.inspector import EngineInspector
+from noria.trt.api.interfaces import IRuntimeConfig, ISerializationConfig
 from noria.trt.api.record import ProfileRecord, TrtRecord, record_of
 from noria.trt.api.reporting import Severity, report
 from noria.trt.api.strict import always, kept
-from noria.trt.release import Span, generation, versioned
+from noria.trt.api.values import IHostMemory
+from noria.trt.plugin_shapes import node_infos
+from noria.trt.release import generation, versioned
 from noria.trt.shapes.info import Axes
 from noria.trt.shapes.model import ModelShapes
 
@@ -49,21 +53,16 @@ class Binding:
 
 @versioned(
     {
-        "num_io_tensors": Span(since=(8, 5)),
-        "get_tensor_name": Span(since=(8, 5)),
-        "get_tensor_mode": Span(since=(8, 5)),
-        "get_tensor_shape": Span(since=(8, 5)),
-        "get_tensor_dtype": Span(since=(8, 5)),
-        "get_tensor_profile_values": Span(since=(10, 0)),
-        "get_aliased_input_tensor": Span(since=(10, 2)),
-        "device_memory_size": Span(removed=(11, 0), deprecated=(10, 1)),
-        "device_memory_size_v2": Span(since=(10, 1)),
-        "create_execution_context_without_device_memory": Span(removed=(11, 0)),
-        "has_implicit_batch_dimension": Span(removed=(11, 0), deprecated=(10, 0)),
-        "create_serialization_config": Span(since=(10, 0)),
-        "serialize_with_config": Span(since=(10, 0)),
-        "hardware_compatibility_level": Span(since=(8, 6)),
-        "num_aux_streams": Span(since=(8, 6)),
+        ">=8.5": (
+            "num_io_tensors, get_tensor_name, get_tensor_mode, get_tensor_shape, get_tensor_dtype"
+        ),
+        ">=10": "get_tensor_profile_values, create_serialization_config, serialize_with_config",
+        ">=10.2": "get_aliased_input_tensor",
+        "<11 deprecated>=10.1": "device_memory_size",
+        ">=10.1": "device_memory_size_v2",
+        "<11": "create_execution_context_without_device_memory",
+        "<11 deprecated>=10": "has_implicit_batch_dimension",
+        ">=8.6": "hardware_compatibility_level, num_aux_streams",
     }
 )
 class ICudaEngine(EngineBindings):
@@ -227,8 +226,6 @@ class ICudaEngine(EngineBindings):
 
     def create_execution_context(self, strategy: Any = None, runtime_config: Any = None) -> Any:
         """A context; any number of them may be in use."""
-        from noria.trt.api.context import IExecutionContext
-
         if strategy is not None and not hasattr(strategy, "name"):
             strategy = None
         return IExecutionContext(self, strategy or ExecutionContextAllocationStrategy["STATIC"])
@@ -239,20 +236,14 @@ class ICudaEngine(EngineBindings):
 
     def create_runtime_config(self) -> Any:
         """Settings of contexts."""
-        from noria.trt.api.misc import IRuntimeConfig
-
         return IRuntimeConfig()
 
     def create_engine_inspector(self) -> Any:
         """Tells about layers."""
-        from noria.trt.api.inspector import EngineInspector
-
         return EngineInspector(self)
 
     def create_serialization_config(self) -> Any:
         """Settings of `serialize_with_config`."""
-        from noria.trt.api.misc import ISerializationConfig
-
         return ISerializationConfig()
 
     def serialize(self) -> IHostMemory:
@@ -290,8 +281,6 @@ class ICudaEngine(EngineBindings):
             return self._shapes.outputs(inputs, values)
 
     def _plugin_shapes(self, node: Any, infos: Any) -> Any:
-        from noria.trt.api.plugin_layers import node_infos
-
         return node_infos(self._plan, node, infos)
 
     def _refitted(self, plan: Plan) -> None:

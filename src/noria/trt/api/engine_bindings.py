@@ -13,7 +13,7 @@ from noria.plugins.dims import Dims
 from noria.plugins.types import DataType, TensorFormat
 from noria.trt.api.enums import TensorLocation
 from noria.trt.api.strict import Closable
-from noria.trt.release import by_index, current, versioned
+from noria.trt.release import current, versioned
 
 if TYPE_CHECKING:
     from noria.trt.api.engine import Binding
@@ -22,23 +22,21 @@ if TYPE_CHECKING:
 
 @versioned(
     {
-        "num_bindings": by_index("num_io_tensors"),
-        "max_batch_size": by_index("explicit batches"),
-        "get_binding_index": by_index("names"),
-        "get_binding_name": by_index("get_tensor_name"),
-        "get_binding_shape": by_index("get_tensor_shape"),
-        "get_binding_dtype": by_index("get_tensor_dtype"),
-        "get_binding_format": by_index("get_tensor_format"),
-        "get_binding_format_desc": by_index("get_tensor_format_desc"),
-        "get_binding_bytes_per_component": by_index("get_tensor_bytes_per_component"),
-        "get_binding_components_per_element": by_index("get_tensor_components_per_element"),
-        "get_binding_vectorized_dim": by_index("get_tensor_vectorized_dim"),
-        "binding_is_input": by_index("get_tensor_mode"),
-        "get_location": by_index("get_tensor_location"),
-        "get_profile_shape": by_index("get_tensor_profile_shape"),
-        "get_profile_shape_input": by_index("get_tensor_profile_values"),
-        "is_shape_binding": by_index("is_shape_inference_io"),
-        "is_execution_binding": by_index("get_tensor_mode"),
+        "<10 deprecated>=8.5": (
+            "num_bindings -> num_io_tensors, max_batch_size -> explicit batches, "
+            "get_binding_index -> names, get_binding_name -> get_tensor_name, "
+            "get_binding_shape -> get_tensor_shape, get_binding_dtype -> get_tensor_dtype, "
+            "get_binding_format -> get_tensor_format, "
+            "get_binding_format_desc -> get_tensor_format_desc, "
+            "get_binding_bytes_per_component -> get_tensor_bytes_per_component, "
+            "get_binding_components_per_element -> get_tensor_components_per_element, "
+            "get_binding_vectorized_dim -> get_tensor_vectorized_dim, "
+            "binding_is_input -> get_tensor_mode, get_location -> get_tensor_location, "
+            "get_profile_shape -> get_tensor_profile_shape, "
+            "get_profile_shape_input -> get_tensor_profile_values, "
+            "is_shape_binding -> is_shape_inference_io, "
+            "is_execution_binding -> get_tensor_mode"
+        ),
     }
 )
 class EngineBindings(Closable):

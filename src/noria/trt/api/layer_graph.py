@@ -8,6 +8,7 @@ from typing import Any
 import numpy.typing as npt
 
 from noria._core.errors import NoriaError
+from noria.trt import lowering as lowering  # registers the functions of all families
 from noria.trt.api.reporting import Severity, report
 from noria.trt.api.strict import Closable
 from noria.trt.api.tensor import ITensor

@@ -21,7 +21,7 @@ from noria.trt.api.onnx_parser import OnnxParser
 from noria.trt.api.reporting import Severity, report
 from noria.trt.api.strict import Closable, Strict, always, kept, setting
 from noria.trt.api.tensor import ITensor
-from noria.trt.api.weights import Weights
+from noria.trt.api.values import Weights
 
 _ORDERS: dict[str, Literal["NCHW", "NHWC", "NC"]] = {"NCHW": "NCHW", "NHWC": "NHWC", "NC": "NC"}
 

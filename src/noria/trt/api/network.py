@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from noria.plugins.dims import Dims
 from noria.plugins.types import DataType
-from noria.trt.api.adding_transformer import AddsTransformer
+from noria.trt.api.add_layers import AddsLayers
+from noria.trt.api.enums import from_mask, names_in
 from noria.trt.api.strict import kept
 from noria.trt.api.tensor import ITensor
 from noria.trt.api.types import elem_of
-from noria.trt.api.versioned_enums import from_mask, names_in
-from noria.trt.api.weights import as_array
+from noria.trt.api.values import as_array
+from noria.trt.exports import refusal
 from noria.trt.layers.base import ILayer
-from noria.trt.release import Span, generation, versioned
+from noria.trt.release import generation, versioned
 from noria.trt.shapes.info import TensorInfo
 
 if TYPE_CHECKING:
@@ -23,16 +24,13 @@ if TYPE_CHECKING:
 
 @versioned(
     {
-        "has_implicit_batch_dimension": Span(removed=(11, 0), deprecated=(10, 0)),
-        "has_explicit_precision": Span(removed=(10, 0)),
-        "get_flag": Span(since=(10, 0)),
-        "flags": Span(since=(8, 6)),
-        "is_debug_tensor": Span(since=(10, 0)),
-        "mark_debug": Span(since=(10, 0)),
-        "unmark_debug": Span(since=(10, 0)),
+        "<11 deprecated>=10": "has_implicit_batch_dimension",
+        "<10": "has_explicit_precision",
+        ">=10": "get_flag, is_debug_tensor, mark_debug, unmark_debug",
+        ">=8.6": "flags",
     }
 )
-class INetworkDefinition(AddsTransformer):
+class INetworkDefinition(AddsLayers):
     """A network by code; made by `Builder.create_network`.
 
     Every `add_*` gives the new layer; an argument of a wrong type raises a TypeError, and numbers
@@ -203,6 +201,12 @@ class INetworkDefinition(AddsTransformer):
     def is_debug_tensor(self, tensor: ITensor) -> bool:
         """Whether it is watched."""
         return tensor._uid in self._debugged
+
+    def __getattr__(self, name: str) -> Any:
+        error = refusal("INetworkDefinition", name)
+        if error is not None:
+            raise error
+        return object.__getattribute__(self, name)  # raises the error of the lookup before
 
     def __repr__(self) -> str:
         return (

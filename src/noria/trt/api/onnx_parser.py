@@ -21,7 +21,7 @@ from noria.trt.api.parser_errors import CollectsErrors, ParserError
 from noria.trt.api.reporting import Severity, report
 from noria.trt.api.strict import Closable
 from noria.trt.api.tensor import ITensor
-from noria.trt.release import Span, versioned
+from noria.trt.release import versioned
 from noria.trt.shapes.info import TensorInfo
 
 
@@ -35,14 +35,11 @@ def get_nv_onnx_parser_version() -> int:
 
 @versioned(
     {
-        "supports_model": Span(removed=(11, 0), deprecated=(10, 1), instead="supports_model_v2"),
-        "supports_model_v2": Span(since=(10, 1)),
-        "is_subgraph_supported": Span(since=(10, 1)),
-        "num_subgraphs": Span(since=(10, 1)),
-        "get_subgraph_nodes": Span(since=(10, 1)),
-        "parse_with_weight_descriptors": Span(removed=(11, 0)),
-        "get_layer_output_tensor": Span(since=(10, 0)),
-        "get_used_vc_plugin_libraries": Span(since=(8, 6)),
+        "<11 deprecated>=10.1": "supports_model -> supports_model_v2",
+        ">=10.1": "supports_model_v2, is_subgraph_supported, num_subgraphs, get_subgraph_nodes",
+        "<11": "parse_with_weight_descriptors",
+        ">=10": "get_layer_output_tensor",
+        ">=8.6": "get_used_vc_plugin_libraries",
     }
 )
 class OnnxParser(CollectsErrors, Closable):

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from noria.trt.release import Span, generation, versioned
+from noria.trt.release import generation, versioned
 
 
 @versioned(
     {
-        "node_name": Span(since=(10, 0)),
-        "node_operator": Span(since=(10, 0)),
-        "local_function_stack": Span(since=(10, 1)),
+        ">=10": "node_name, node_operator",
+        ">=10.1": "local_function_stack",
     }
 )
 @dataclass(frozen=True)

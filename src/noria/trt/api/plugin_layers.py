@@ -6,24 +6,15 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
 from noria._core.errors import NoriaError
 from noria.plugins.drivers import add_layer
-from noria.plugins.evaluate import evaluate
-from noria.plugins.layer import LayerPlugin, ShapeInput
-from noria.plugins.types import DataType
+from noria.plugins.layer import LayerPlugin
+from noria.plugins.nodes import SHAPE_INPUTS
 from noria.trt.api.tensor import ITensor
-from noria.trt.api.types import elem_of
 from noria.trt.layers.base import ILayer
-from noria.trt.lowering.fragment import Fragment, LoweringError, lowers
-from noria.trt.shapes.info import TensorInfo
 
 if TYPE_CHECKING:
-    from noria.engine.plan import Plan
     from noria.trt.api.network import INetworkDefinition
-
-SHAPE_INPUTS = "tensorrt_plugin_shape_input_indices"
 
 
 class IPluginV2Layer(ILayer):
@@ -160,87 +151,3 @@ def trt_severity(level: str) -> Any:
     from noria.trt.api.reporting import Severity
 
     return Severity.WARNING if level == "warning" else Severity.INFO
-
-
-@lowers("PLUGIN_V2", "PLUGIN_V3", "PLUGIN")
-def plugin_layer(f: Fragment, layer: ILayer, inputs: list[str | None]) -> list[str]:
-    """One node that the engine's cut finds by its name; shapes are asked of the plugin."""
-    from onnx import helper
-
-    driver: LayerPlugin = layer._params["_plugin"]
-    driver.layer = layer._name  # what fails is told with it
-    plain = int(layer._params["_plain"])
-    names = [name for name in inputs if name is not None]
-    outputs = [f.fresh("plugin") for _ in layer._outputs]
-    shapes = _shapes(f, driver, names[:plain], names[plain:])
-    types = driver.output_types([DataType.of(f.dtype(n)) for n in names[:plain]])
-    attributes: dict[str, Any] = {}
-    if names[plain:]:
-        attributes[SHAPE_INPUTS] = list(range(plain, len(names)))
-    node = helper.make_node(driver.type or "Plugin", names, outputs, **attributes)
-    node.domain = "noria.plugin"
-    f.nodes.append(node)
-    for name, kind, shape in zip(outputs, types, shapes, strict=True):
-        f.infos[name] = TensorInfo(elem_of(kind), shape)
-    return outputs
-
-
-def _shapes(
-    f: Fragment, driver: LayerPlugin, names: list[str], shape_names: list[str]
-) -> list[tuple[int, ...]]:
-    dims = [f.shape(n) for n in names]
-    values = []
-    for name in shape_names:
-        info = f.infos[name].value
-        if info is None:
-            values.append(ShapeInput((None,) * max(1, int(np.prod(f.shape(name)))), name))
-        else:
-            flat = [None if np.isnan(float(v)) else int(v) for v in info.reshape(-1)]
-            values.append(ShapeInput(tuple(flat), name))
-    exprs = driver.output_shapes(dims, values)
-    known = [tuple(v if v is not None else -1 for v in s.values) for s in values]
-    return symbolic(exprs, dims, known, driver.instance.where)
-
-
-def symbolic(
-    exprs: Any, dims: Sequence[tuple[int, ...]], values: Sequence[tuple[int, ...]], where: str
-) -> list[tuple[int, ...]]:
-    """Shapes with -1 for what depends on the data or on free axes: tried with two extents."""
-    made = []
-    for stand_in in (7, 11):
-        given = [tuple(stand_in if d < 0 else d for d in s) for s in dims]
-        told = [tuple(stand_in if v < 0 else v for v in s) for s in values]
-        try:
-            made.append(evaluate(exprs, given, told, size="upper", where=where))
-        except NoriaError as error:
-            raise LoweringError(str(error)) from error
-    shapes = []
-    for i, (one, two) in enumerate(zip(made[0].shapes, made[1].shapes, strict=True)):
-        decided = {axis for axis, _ in made[0].sized[i]}
-        pairs = enumerate(zip(one, two, strict=True))
-        shapes.append(tuple(-1 if a != b or k in decided else a for k, (a, b) in pairs))
-    return shapes
-
-
-def node_infos(plan: Plan, node: Any, infos: Any) -> list[TensorInfo | None] | None:
-    """What is known of the outputs of a plugin's node in a plan, from those of its inputs."""
-    record = next((r for r in plan.header.plugins if r.node == node.name), None)
-    if record is None or any(infos.get(n) is None for n in record.inputs if n):
-        return None
-    dims = [infos[n].shape if n else () for n in record.inputs]
-    if any(d is None for d in dims):
-        return None
-    values = []
-    for name in record.shape_inputs:
-        known = infos[name].value if name in infos else None
-        if known is None:
-            return None
-        values.append(tuple(-1 if np.isnan(float(v)) else int(v) for v in known.reshape(-1)))
-    spec = record.spec
-    try:
-        shapes = symbolic(spec.shapes, dims, values, spec.layer)
-    except LoweringError:
-        return None
-    kinds = [elem_of(DataType.of(d)) for d in spec.dtypes]
-    made = dict(zip(record.outputs, zip(kinds, shapes, strict=True), strict=True))
-    return [TensorInfo(*made[n]) if n in made else None for n in node.output]

@@ -13,8 +13,8 @@ from noria.trt.api.enums import ErrorCodeTRT, WeightsRole
 from noria.trt.api.parser_errors import CollectsErrors, ParserError
 from noria.trt.api.reporting import Severity, report
 from noria.trt.api.strict import Closable, kept
-from noria.trt.api.weights import Weights, as_array
-from noria.trt.release import Span, versioned
+from noria.trt.api.values import Weights, as_array
+from noria.trt.release import versioned
 
 if TYPE_CHECKING:
     from noria.trt.api.engine import ICudaEngine
@@ -22,13 +22,10 @@ if TYPE_CHECKING:
 
 @versioned(
     {
-        "get_named_weights": Span(since=(10, 0)),
-        "get_weights_prototype": Span(since=(10, 0)),
-        "refit_cuda_engine_async": Span(since=(10, 0)),
-        "unset_named_weights": Span(since=(10, 0)),
-        "get_dynamic_range": Span(removed=(11, 0)),
-        "set_dynamic_range": Span(removed=(11, 0)),
-        "get_tensors_with_dynamic_range": Span(removed=(11, 0)),
+        ">=10": (
+            "get_named_weights, get_weights_prototype, refit_cuda_engine_async, unset_named_weights"
+        ),
+        "<11": "get_dynamic_range, set_dynamic_range, get_tensors_with_dynamic_range",
     }
 )
 class Refitter(Closable):

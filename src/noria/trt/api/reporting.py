@@ -6,12 +6,9 @@ import sys
 import time
 from typing import Any
 
-from noria.trt.api.enums import ErrorCodeTRT, numbered
+from noria.trt.api.enums import ErrorCodeTRT, make_enum
 
-Severity = numbered(
-    "Severity",
-    [("INTERNAL_ERROR", 0), ("ERROR", 1), ("WARNING", 2), ("INFO", 3), ("VERBOSE", 4)],
-)
+Severity = make_enum("Severity", "INTERNAL_ERROR ERROR WARNING INFO VERBOSE")
 _LETTERS = "FEWIV"
 
 

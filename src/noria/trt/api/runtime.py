@@ -11,18 +11,17 @@ from noria.trt.api.engine import ICudaEngine, open_engine
 from noria.trt.api.enums import ErrorCodeTRT
 from noria.trt.api.reporting import Severity, report
 from noria.trt.api.strict import Closable, always, kept, setting
-from noria.trt.release import Span, versioned
+from noria.trt.release import versioned
 
 _TENSORRT = (b"ftrt", b"ptrt", b"vtrt")
 
 
 @versioned(
     {
-        "get_plugin_registry": Span(since=(8, 6)),
-        "load_runtime": Span(since=(8, 6)),
-        "engine_host_code_allowed": Span(since=(8, 6)),
-        "temporary_directory": Span(since=(8, 6)),
-        "tempfile_control_flags": Span(since=(8, 6)),
+        ">=8.6": (
+            "get_plugin_registry, load_runtime, engine_host_code_allowed, temporary_directory, "
+            "tempfile_control_flags"
+        ),
     }
 )
 class Runtime(Closable):

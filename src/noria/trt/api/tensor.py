@@ -10,7 +10,7 @@ from noria.plugins.types import DataType
 from noria.trt.api.enums import TensorLocation
 from noria.trt.api.strict import Strict, always, kept
 from noria.trt.api.types import datatype_of_elem, elem_of
-from noria.trt.release import Span, versioned
+from noria.trt.release import versioned
 from noria.trt.shapes.info import TensorInfo
 
 if TYPE_CHECKING:
@@ -22,10 +22,7 @@ ALL_FORMATS = (1 << 13) - 1
 
 @versioned(
     {
-        "dynamic_range": Span(removed=(11, 0)),
-        "set_dynamic_range": Span(removed=(11, 0)),
-        "reset_dynamic_range": Span(removed=(11, 0)),
-        "broadcast_across_batch": Span(removed=(11, 0)),
+        "<11": "dynamic_range, set_dynamic_range, reset_dynamic_range, broadcast_across_batch",
     }
 )
 class ITensor(Strict):

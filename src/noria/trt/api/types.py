@@ -20,14 +20,6 @@ _ELEMS = {
 _TYPES = {elem: kind for kind, elem in _ELEMS.items()}
 _DOUBLE, _INT64 = 11, 7
 
-DATA_TYPES = {
-    "float32": DataType.FLOAT, "float16": DataType.HALF, "bfloat16": DataType.BF16,
-    "int8": DataType.INT8, "int32": DataType.INT32, "int64": DataType.INT64,
-    "bool": DataType.BOOL, "uint8": DataType.UINT8, "fp8": DataType.FP8, "int4": DataType.INT4,
-    "fp4": DataType.FP4,
-}  # fmt: skip
-"""The short names that the module has for them."""
-
 
 def elem_of(kind: DataType) -> int:
     """ONNX's number of a type."""

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from noria._core.errors import NoriaError
-from noria.plugins.library import TWINS, load_given, load_once
+from noria.binary.elf import ElfError, ElfFile
+from noria.binary.header_markers import uses_host
+from noria.plugins.library import TWINS, load_given
 from noria.plugins.registry import get_plugin_registry
 from noria.trt.compat.shims.cudart_library import FUNCTIONS
 
@@ -64,17 +66,13 @@ def _watch() -> None:
             vars(self).update(FUNCTIONS)
         else:
             if path.is_file() and _is_ours(path):
-                load_once(path, get_plugin_registry())
+                load_given(path, get_plugin_registry())
             original(self, name, *arguments, **more)
 
     ctypes.CDLL.__init__ = init  # type: ignore[method-assign]
 
 
 def _is_ours(path: Path) -> bool:
-    import noria.host.loading  # noqa: F401 - registers the opener of compiled libraries
-    from noria.binary.elf import ElfError, ElfFile
-    from noria.binary.header_markers import uses_host
-
     try:
         return uses_host(ElfFile.read(path))
     except (ElfError, OSError):

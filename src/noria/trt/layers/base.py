@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from noria.plugins.types import DataType
+from noria.trt.api.enums import enum_class
 from noria.trt.api.strict import Strict
 from noria.trt.api.tensor import ITensor
-from noria.trt.api.versioned_enums import enum_class
-from noria.trt.release import Span, versioned
+from noria.trt.release import versioned
 
 if TYPE_CHECKING:
     from noria.trt.api.network import INetworkDefinition
@@ -20,13 +20,11 @@ if TYPE_CHECKING:
 
 @versioned(
     {
-        "precision": Span(removed=(11, 0)),
-        "precision_is_set": Span(removed=(11, 0)),
-        "reset_precision": Span(removed=(11, 0)),
-        "set_output_type": Span(removed=(11, 0)),
-        "output_type_is_set": Span(removed=(11, 0)),
-        "reset_output_type": Span(removed=(11, 0)),
-        "metadata": Span(since=(8, 6)),
+        "<11": (
+            "precision, precision_is_set, reset_precision, set_output_type, "
+            "output_type_is_set, reset_output_type"
+        ),
+        ">=8.6": "metadata",
     }
 )
 class ILayer(Strict):
@@ -216,7 +214,7 @@ def param(
 
 def weights_param(role: str, doc: str = "") -> Any:
     """A property over `_weights[role]`."""
-    from noria.trt.api.weights import as_array
+    from noria.trt.api.values import as_array
 
     def get(self: ILayer) -> Any:
         array = self._weights.get(role)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from noria.plugins.dims import Dims
 from noria.plugins.types import DataType
 from noria.trt.api.enums import CumulativeOperation, MatrixOperation, ReduceOperation
 from noria.trt.layers.base import ILayer, param
@@ -78,3 +79,13 @@ class IDequantizeLayer(ILayer):
 
     axis = param("axis", int, "Axis of a scale for each channel; -1 for one scale.")
     to_type = param("to_type", DataType)
+
+
+class IDynamicQuantizeLayer(ILayer):
+    """Outputs: the rounded numbers, a scale for each block."""
+
+    axis = param("axis", int, "Axis that is cut into blocks.")
+    block_size = param("block_size", int, "Elements of a block along it.")
+    block_shape = param("block_shape", Dims, "Extents of a block along every axis; -1 is all.")
+    to_type = param("to_type", DataType)
+    scale_type = param("scale_type", DataType)

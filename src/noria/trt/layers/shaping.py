@@ -7,7 +7,6 @@ from typing import Any
 
 from noria.plugins.dims import Dims
 from noria.plugins.types import DataType
-from noria.trt.api.dims import Permutation
 from noria.trt.api.enums import (
     FillOperation,
     InterpolationMode,
@@ -16,6 +15,7 @@ from noria.trt.api.enums import (
     ResizeSelector,
     SampleMode,
 )
+from noria.trt.api.values import Permutation
 from noria.trt.layers.base import ILayer, param, weights_param
 
 

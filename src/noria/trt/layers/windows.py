@@ -7,9 +7,9 @@ from typing import Any
 from noria.plugins.dims import Dims, DimsHW
 from noria.trt.api.enums import PaddingMode, PoolingType
 from noria.trt.layers.base import ILayer, param, weights_param
-from noria.trt.release import Span, versioned
+from noria.trt.release import versioned
 
-_GONE = Span(removed=(10, 0), deprecated=(8, 0), instead="the name that ends in _nd")
+_OLD = "<10 deprecated>=8"
 
 
 def _nd(key: str, fill: int, doc: str) -> Any:
@@ -61,6 +61,7 @@ class _Windowed(ILayer):
         self.post_padding = value
 
 
+@versioned({_OLD: "stride -> stride_nd, padding -> padding_nd"})
 class _Hw(_Windowed):
     stride = _hw("stride", 1, "`stride_nd` of two axes.")
 
@@ -74,6 +75,7 @@ class _Hw(_Windowed):
         self.padding_nd = DimsHW(value)
 
 
+@versioned({_OLD: "kernel_size -> kernel_size_nd, dilation -> dilation_nd"})
 class _Convolving(_Hw):
     num_output_maps = param("num_output_maps", int, "Channels of the output.")
     num_groups = param("num_groups", int, "Groups of channels that do not mix.")
@@ -93,6 +95,7 @@ class IDeconvolutionLayer(_Convolving):
     """Weights [channels, maps / groups, *kernel]. Source: tensorrt-api spec 3.4."""
 
 
+@versioned({_OLD: "window_size -> window_size_nd"})
 class IPoolingLayer(_Hw):
     """Greatest or mean element of a window."""
 
@@ -104,6 +107,7 @@ class IPoolingLayer(_Hw):
     average_count_excludes_padding = param("average_count_excludes_padding", bool)
 
 
+@versioned({_OLD: "pre_padding -> pre_padding_nd, post_padding -> post_padding_nd"})
 class IPaddingLayer(ILayer):
     """Zeros around the last axes; negative numbers cut."""
 
@@ -119,12 +123,3 @@ class IFullyConnectedLayer(ILayer):
     num_output_channels = param("num_output_maps", int, "Rows of the matrix.")
     kernel = weights_param("KERNEL", "The matrix.")
     bias = weights_param("BIAS", "One number per row, or nothing.")
-
-
-for _class, _names in (
-    (_Hw, ("stride", "padding")),
-    (_Convolving, ("kernel_size", "dilation")),
-    (IPoolingLayer, ("window_size",)),
-    (IPaddingLayer, ("pre_padding", "post_padding")),
-):
-    versioned(dict.fromkeys(_names, _GONE))(_class)

@@ -6,6 +6,15 @@ returns the names of the outputs. Shapes are known at each step, so it may look 
 
 from __future__ import annotations
 
-from noria.trt.lowering.fragment import Fragment, lowering_of, lowers
-
-__all__ = ["Fragment", "lowering_of", "lowers"]
+from noria.trt.lowering import arithmetic as arithmetic
+from noria.trt.lowering import control as control
+from noria.trt.lowering import convolution as convolution
+from noria.trt.lowering import detection as detection
+from noria.trt.lowering import gather as gather
+from noria.trt.lowering import normalize as normalize
+from noria.trt.lowering import plugins as plugins
+from noria.trt.lowering import quantize as quantize
+from noria.trt.lowering import resize as resize
+from noria.trt.lowering import shape as shape
+from noria.trt.lowering import slice as slice
+from noria.trt.lowering import sums as sums

@@ -7,15 +7,12 @@ import math
 import numpy as np
 
 from noria.trt.layers.base import ILayer
-from noria.trt.lowering.convolution import _given
-from noria.trt.lowering.fragment import Fragment, LoweringError, lowers
-
-Inputs = list["str | None"]
+from noria.trt.lowering.fragment import Fragment, Inputs, LoweringError, lowers, required
 
 
 @lowers("ACTIVATION")
 def activation(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
-    x = _given(inputs, 0)
+    x = required(inputs, 0)
     alpha, beta = float(layer._params["alpha"]), float(layer._params["beta"])
     kind = layer._params["type"].name
     simple = {"RELU": "Relu", "SIGMOID": "Sigmoid", "TANH": "Tanh", "SOFTSIGN": "Softsign"}
@@ -63,7 +60,7 @@ _UNARY = {
 
 @lowers("UNARY")
 def unary(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
-    return [f.op(_UNARY[layer._params["op"].name], _given(inputs, 0))]
+    return [f.op(_UNARY[layer._params["op"].name], required(inputs, 0))]
 
 
 _BINARY = {
@@ -75,7 +72,7 @@ _BINARY = {
 
 @lowers("ELEMENTWISE")
 def elementwise(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
-    a, b = f.same_type(_given(inputs, 0), _given(inputs, 1))
+    a, b = f.same_type(required(inputs, 0), required(inputs, 1))
     if f.rank(a) != f.rank(b) and not f.implicit:
         raise LoweringError(
             f"an element-wise operation on {f.rank(a)} and {f.rank(b)} axes; both must have as many"
@@ -94,7 +91,7 @@ def elementwise(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 @lowers("SCALE")
 def scale(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
     """(x * scale + shift) ^ power; parts that are empty are left out."""
-    x = _given(inputs, 0)
+    x = required(inputs, 0)
     mode, axis = layer._params["mode"].name, int(layer._params["channel_axis"]) + f.offset
     shape = f.shape(x)
     if mode == "CHANNEL" and not 0 <= axis < len(shape):
@@ -120,15 +117,15 @@ def scale(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 
 @lowers("PARAMETRIC_RELU")
 def parametric_relu(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
-    x, slopes = f.same_type(_given(inputs, 0), _given(inputs, 1))
+    x, slopes = f.same_type(required(inputs, 0), required(inputs, 1))
     below = f.op("Mul", slopes, f.op("Min", x, f.like(0, x)))
     return [f.op("Add", f.op("Max", x, f.like(0, x)), below)]
 
 
 @lowers("SELECT")
 def select(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
-    a, b = f.same_type(_given(inputs, 1), _given(inputs, 2))
-    return [f.op("Where", f.cast(_given(inputs, 0), np.bool_), a, b)]
+    a, b = f.same_type(required(inputs, 1), required(inputs, 2))
+    return [f.op("Where", f.cast(required(inputs, 0), np.bool_), a, b)]
 
 
 @lowers("LRN")
@@ -136,7 +133,7 @@ def lrn(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
     p = layer._params
     return [
         f.op(
-            "LRN", _given(inputs, 0), size=int(p["window_size"]), alpha=float(p["alpha"]),
+            "LRN", required(inputs, 0), size=int(p["window_size"]), alpha=float(p["alpha"]),
             beta=float(p["beta"]), bias=float(p["k"]),
         )
     ]  # fmt: skip
@@ -144,11 +141,11 @@ def lrn(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 
 @lowers("IDENTITY")
 def identity(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
-    return [f.op("Identity", _given(inputs, 0))]
+    return [f.op("Identity", required(inputs, 0))]
 
 
 @lowers("CAST")
 def cast(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
     from noria.trt.api.types import elem_of
 
-    return [f.op("Cast", _given(inputs, 0), to=elem_of(layer._params["to_type"]))]
+    return [f.op("Cast", required(inputs, 0), to=elem_of(layer._params["to_type"]))]

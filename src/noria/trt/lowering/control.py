@@ -5,11 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from noria.trt.layers.base import ILayer
-from noria.trt.lowering.convolution import _given
-from noria.trt.lowering.fragment import Fragment, LoweringError, lowers
+from noria.trt.lowering.fragment import Fragment, Inputs, LoweringError, lowers, required
 from noria.trt.shapes.info import TensorInfo
-
-Inputs = list["str | None"]
 
 
 @lowers("CONDITION", "TRIP_LIMIT")
@@ -19,12 +16,12 @@ def nothing(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 
 @lowers("CONDITIONAL_INPUT")
 def conditional_input(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
-    return [f.op("Identity", _given(inputs, 0))]
+    return [f.op("Identity", required(inputs, 0))]
 
 
 @lowers("CONDITIONAL_OUTPUT")
 def conditional_output(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
-    condition, yes, no = (_given(inputs, i) for i in range(3))
+    condition, yes, no = (required(inputs, i) for i in range(3))
     yes, no = f.same_type(yes, no)
     if f.rank(yes) != f.rank(no):
         raise LoweringError(f"branches of {f.rank(yes)} and {f.rank(no)} axes")
@@ -34,14 +31,14 @@ def conditional_output(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 @lowers("RECURRENCE")
 def recurrence(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
     """No node: the loop's body has it as an input. Its value differs from turn to turn."""
-    first = f.infos[_given(inputs, 0)]
+    first = f.infos[required(inputs, 0)]
     return [f.placeholder("recurrence", TensorInfo(first.elem, first.shape))]
 
 
 @lowers("ITERATOR")
 def iterator(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
     """The slice at the number of the iteration, which the body gives."""
-    x, axis = _given(inputs, 0), int(layer._params["axis"])
+    x, axis = required(inputs, 0), int(layer._params["axis"])
     at = f.placeholder("iteration", TensorInfo(7, ()))
     layer._params["_counter"] = at
     if layer._params["reverse"]:
@@ -53,7 +50,7 @@ def iterator(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 @lowers("LOOP_OUTPUT")
 def loop_output(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
     """What the loop gives, stacked along axis 0, is brought into place."""
-    first = f.infos[_given(inputs, 0)]
+    first = f.infos[required(inputs, 0)]
     kind, axis = layer._params["kind"].name, int(layer._params["axis"])
     shape = first.shape
     if kind == "LAST_VALUE":

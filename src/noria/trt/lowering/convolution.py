@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from noria.trt.layers.base import ILayer
-from noria.trt.lowering.fragment import Fragment, LoweringError, lowers
-
-Inputs = list["str | None"]
+from noria.trt.lowering.fragment import Fragment, Inputs, LoweringError, lowers, required
 
 
 def _spread(value: Sequence[int] | None, count: int, default: int) -> list[int]:
@@ -46,7 +44,7 @@ def _paddings(
 
 @lowers("CONVOLUTION")
 def convolution(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
-    x = _given(inputs, 0)
+    x = required(inputs, 0)
     kernel_shape = [int(k) for k in layer._params["kernel_size"]]
     count, groups = len(kernel_shape), int(layer._params["num_groups"])
     if f.rank(x) != count + 2:
@@ -77,7 +75,7 @@ def convolution(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 
 @lowers("DECONVOLUTION")
 def deconvolution(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
-    x = _given(inputs, 0)
+    x = required(inputs, 0)
     kernel_shape = [int(k) for k in layer._params["kernel_size"]]
     count, groups = len(kernel_shape), int(layer._params["num_groups"])
     if f.rank(x) != count + 2:
@@ -111,7 +109,7 @@ def deconvolution(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 @lowers("FULLY_CONNECTED")
 def fully_connected(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
     """The last three axes as one vector. Output: K x 1 x 1 behind the leading axes."""
-    x = _given(inputs, 0)
+    x = required(inputs, 0)
     if f.rank(x) < 3 + f.offset:
         raise LoweringError(f"a fully connected layer needs 3 axes, not {f.rank(x) - f.offset}")
     length = int(np.prod(f.shape(x)[-3:]))
@@ -128,7 +126,7 @@ def fully_connected(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 
 @lowers("POOLING")
 def pooling(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
-    x = _given(inputs, 0)
+    x = required(inputs, 0)
     window = [int(k) for k in layer._params["window_size"]]
     count = len(window)
     if f.rank(x) != count + 2:
@@ -213,19 +211,12 @@ def _average_pool(f: Fragment, x: str, pool: _Pool, excludes: bool) -> str:
 
 @lowers("PADDING")
 def padding(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
-    x = _given(inputs, 0)
+    x = required(inputs, 0)
     pre, post = list(layer._params["pre_padding"]), list(layer._params["post_padding"])
     lead = [0] * (f.rank(x) - len(pre))
     if len(pre) != len(post) or f.rank(x) < len(pre):
         raise LoweringError(f"paddings {tuple(pre)} and {tuple(post)} of {f.rank(x)} axes")
     return [f.op("Pad", x, f.ints(*lead, *pre, *lead, *post))]
-
-
-def _given(inputs: Inputs, index: int) -> str:
-    name = inputs[index] if index < len(inputs) else None
-    if name is None:
-        raise LoweringError(f"input {index} is missing")
-    return name
 
 
 def _weights(

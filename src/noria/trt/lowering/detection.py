@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from noria.trt.layers.base import ILayer
-from noria.trt.lowering.convolution import _given
-from noria.trt.lowering.fragment import Fragment, LoweringError, lowers
-
-Inputs = list["str | None"]
+from noria.trt.lowering.fragment import Fragment, Inputs, LoweringError, lowers, required
 
 
 @lowers("NMS")
@@ -17,8 +14,8 @@ def nms(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 
     Outputs: (M, 3) batch, class, box, by batch and then by falling score; M.
     """
-    boxes, scores = _given(inputs, 0), _given(inputs, 1)
-    most = f.op("Reshape", f.cast(_given(inputs, 2), np.int64), f.ints(1))
+    boxes, scores = required(inputs, 0), required(inputs, 1)
+    most = f.op("Reshape", f.cast(required(inputs, 2), np.int64), f.ints(1))
     iou, least = (
         f.op("Reshape", f.cast(inputs[i], np.float32), f.ints(1))  # type: ignore[arg-type]
         if len(inputs) > i and inputs[i] is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,23 +15,21 @@ if TYPE_CHECKING:
     from noria.trt.layers.base import ILayer
 
 Array = npt.NDArray[Any]
-Lowering = Callable[["Fragment", "ILayer", list["str | None"]], "list[str]"]
+Inputs = list[str | None]
+"""Names of a layer's inputs; None for one that is left out."""
+LayerLowering = Callable[["Fragment", "ILayer", Inputs], "list[str]"]
 
-_FAMILIES = (
-    "arithmetic", "attention", "control", "convolution", "detection", "gather", "normalize",
-    "quantize", "reduce", "resize", "shape", "slice", "transformer", "experts",
-)  # fmt: skip
-_LOWERINGS: dict[str, Lowering] = {}
+_LOWERINGS: dict[str, LayerLowering] = {}
 
 
 class LoweringError(ValueError):
     """The layer cannot be what it says; the text goes to the logger."""
 
 
-def lowers(*types: str) -> Callable[[Lowering], Lowering]:
+def lowers(*types: str) -> Callable[[LayerLowering], LayerLowering]:
     """Mark the function that lowers layers of these types."""
 
-    def keep(function: Lowering) -> Lowering:
+    def keep(function: LayerLowering) -> LayerLowering:
         for name in types:
             _LOWERINGS[name] = function
         return function
@@ -40,19 +37,27 @@ def lowers(*types: str) -> Callable[[Lowering], Lowering]:
     return keep
 
 
-def lowering_of(layer_type: str) -> Lowering:
+def lowering_of(layer_type: str) -> LayerLowering:
     """The function that lowers layers of a type.
 
     Raises:
         LoweringError: there is none.
     """
-    if "CONVOLUTION" not in _LOWERINGS:
-        for family in _FAMILIES:
-            importlib.import_module(f"noria.trt.lowering.{family}")
-        importlib.import_module("noria.trt.api.plugin_layers")
     if layer_type not in _LOWERINGS:
         raise LoweringError(f"layers of type {layer_type} have no meaning on the CPU")
     return _LOWERINGS[layer_type]
+
+
+def required(inputs: Inputs, index: int) -> str:
+    """The name of an input that must be there.
+
+    Raises:
+        LoweringError: it is left out.
+    """
+    name = inputs[index] if index < len(inputs) else None
+    if name is None:
+        raise LoweringError(f"input {index} is missing")
+    return name
 
 
 class Fragment:
@@ -175,18 +180,6 @@ class Fragment:
     def rank(self, name: str) -> int:
         """Number of axes."""
         return len(self.shape(name))
-
-    def must_have_axes(self, name: str, what: str, axes: str) -> None:
-        """Refuse a tensor `what` with another number of axes than `axes` lists: `[batch, size]`.
-
-        Raises:
-            LoweringError: it has.
-        """
-        shape, wanted = self.shape(name), axes.count(",") + 1
-        if len(shape) != wanted:
-            raise LoweringError(
-                f"{what}: a tensor {shape} with {len(shape)} axes; expected {wanted}, {axes}"
-            )
 
     def known(self, name: str | None) -> Array | None:
         """All values of a tensor, if they are known."""

@@ -5,15 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from noria.trt.layers.base import ILayer
-from noria.trt.lowering.convolution import _given
-from noria.trt.lowering.fragment import Fragment, LoweringError, lowers
-
-Inputs = list["str | None"]
+from noria.trt.lowering.fragment import Fragment, Inputs, LoweringError, lowers, required
 
 
 @lowers("GATHER")
 def gather(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
-    data, indices = _given(inputs, 0), _given(inputs, 1)
+    data, indices = required(inputs, 0), required(inputs, 1)
     shared = int(layer._params["num_elementwise_dims"]) + f.offset
     axis = int(layer._params["axis"]) + f.offset
     mode = layer._params["mode"].name
@@ -58,7 +55,7 @@ def _expanded(f: Fragment, name: str, lead: list[str], shared: int) -> str:
 
 @lowers("SCATTER")
 def scatter(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
-    data, indices, updates = (_given(inputs, i) for i in range(3))
+    data, indices, updates = (required(inputs, i) for i in range(3))
     if layer._params["mode"].name == "ELEMENT":
         axis = int(layer._params["axis"]) + f.offset
         return [f.op("ScatterElements", data, indices, updates, axis=axis)]

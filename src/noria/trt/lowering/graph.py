@@ -25,7 +25,7 @@ _IR_VERSIONS = ((21, 10), (18, 9))
 
 
 @dataclass(slots=True)
-class Lowered:
+class LoweredNetwork:
     """A network's graph and where its layers went.
 
     Attributes:
@@ -50,7 +50,7 @@ def from_network(network: INetworkDefinition) -> Network:
     return lower(network).network
 
 
-def lower(network: INetworkDefinition) -> Lowered:
+def lower(network: INetworkDefinition) -> LoweredNetwork:
     """`from_network`, and what became of each layer.
 
     Raises:
@@ -71,9 +71,9 @@ class _Lowering:
         self._taken: set[str] = set()
         self._nodes: list[Any] = []
         self._constants: dict[str, npt.NDArray[Any]] = {}
-        self._done: Lowered | None = None
+        self._done: LoweredNetwork | None = None
 
-    def run(self) -> Lowered:
+    def run(self) -> LoweredNetwork:
         network = self._network
         if not network._inputs or not network._outputs:
             what = "inputs" if not network._inputs else "outputs"
@@ -111,7 +111,7 @@ class _Lowering:
         if plugins:  # they end with the definition, which therefore lives as long as the graph
             weakref.finalize(made, _forget, network)
         made.implicit_batch = network._implicit
-        return Lowered(made, layer_nodes, weights, plugins)
+        return LoweredNetwork(made, layer_nodes, weights, plugins)
 
     def _loop(
         self,

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from noria.trt.layers.base import ILayer
-from noria.trt.lowering.convolution import _given
-from noria.trt.lowering.fragment import Fragment, LoweringError, lowers
-
-Inputs = list["str | None"]
+from noria.trt.lowering.fragment import Fragment, Inputs, LoweringError, lowers, required
 
 
 @lowers("NORMALIZATION")
@@ -15,7 +12,7 @@ def normalization(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 
     With more than one group, axis 1 is cut into groups that are normalised each for itself.
     """
-    x, scale, bias = (_given(inputs, i) for i in range(3))
+    x, scale, bias = (required(inputs, i) for i in range(3))
     groups, rank = int(layer._params["num_groups"]), f.rank(x)
     axes = f.axes(int(layer._params["axes"]), rank)
     if not axes:

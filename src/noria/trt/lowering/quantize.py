@@ -7,16 +7,14 @@ from typing import Any
 import numpy as np
 
 from noria.trt.layers.base import ILayer
-from noria.trt.lowering.convolution import _given
-from noria.trt.lowering.fragment import Fragment, LoweringError, lowers
+from noria.trt.lowering.fragment import Fragment, Inputs, LoweringError, lowers, required
 
-Inputs = list["str | None"]
 _BYTES = {"INT8": np.int8, "UINT8": np.uint8}
 
 
 def _scale(f: Fragment, layer: ILayer, inputs: Inputs, dtype: np.dtype[Any]) -> tuple[str, int]:
     """The scale as ONNX wants it, one number or one axis of them, and that axis."""
-    name = _given(inputs, 1)
+    name = required(inputs, 1)
     known = f.known(name)
     if known is not None and known.size == 1:
         return f.const(known.reshape(()).astype(dtype)), 1
@@ -31,7 +29,7 @@ def _scale(f: Fragment, layer: ILayer, inputs: Inputs, dtype: np.dtype[Any]) -> 
 @lowers("QUANTIZE")
 def quantize(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
     """clamp(round to even(x / scale), -128, 127)"""
-    x = _given(inputs, 0)
+    x = required(inputs, 0)
     kind = layer._params["to_type"].name
     if kind not in _BYTES:
         raise LoweringError(f"quantising to {kind}; the CPU has INT8 and UINT8")
@@ -45,10 +43,49 @@ def quantize(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 @lowers("DEQUANTIZE")
 def dequantize(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
     """y = q * scale"""
-    x = _given(inputs, 0)
+    x = required(inputs, 0)
     kind = layer._params["to_type"]
     scale, axis = _scale(f, layer, inputs, np.dtype(np.float32))
     zeros = [inputs[2]] if len(inputs) > 2 and inputs[2] else []
     attributes = {"axis": axis} if f.shape(scale) and f.opset >= 13 else {}
     made = f.op("DequantizeLinear", x, scale, *zeros, **attributes)
     return [f.cast(made, kind.numpy)]
+
+
+@lowers("DYNAMIC_QUANTIZE")
+def dynamic_quantize(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """q = clamp(round to even(x / scale), -127, 127), scale = max|x| / 127 of each block."""
+    x = required(inputs, 0)
+    kinds = layer._params["to_type"].name, layer._params["scale_type"].name
+    if kinds != ("INT8", "FLOAT"):
+        raise LoweringError(
+            f"rounding in blocks to {kinds[0]} with scales of {kinds[1]}; the CPU has INT8 with "
+            "scales of FLOAT"
+        )
+    block, shape = [int(d) for d in layer._params["block_shape"]], f.shape(x)
+    if len(block) != len(shape):
+        raise LoweringError(f"blocks {tuple(block)} of a tensor {shape}")
+    cut: list[str] = []
+    scales: list[str] = []
+    for axis, (size, length) in enumerate(zip(block, shape, strict=True)):
+        whole = f.extent(x, axis)
+        if size == -1:
+            pair = [f.ints(1), whole]
+        elif size == 1:
+            pair = [whole, f.ints(1)]
+        elif size > 1 and length >= 0 and length % size == 0:
+            pair = [f.ints(length // size), f.ints(size)]
+        else:
+            raise LoweringError(f"axis {axis} of {length} elements in blocks of {size}")
+        cut += pair
+        scales.append(pair[0])
+    blocks = f.op("Reshape", f.cast(x, np.float32), f.op("Concat", *cut, axis=0))
+    inner = list(range(1, 2 * len(shape), 2))
+    scale = f.op("Div", f.reduce("ReduceMax", f.op("Abs", blocks), inner), f.const(np.float32(127)))
+    nothing = f.const(np.float32(0))
+    divisor = f.op("Where", f.op("Equal", scale, nothing), f.const(np.float32(1)), scale)
+    rounded = f.cast(f.op("Round", f.op("Div", blocks, divisor)), np.int8)
+    return [
+        f.op("Reshape", rounded, f.extents(x)),
+        f.op("Reshape", scale, f.op("Concat", *scales, axis=0)),
+    ]

@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from noria.trt.layers.base import ILayer
-from noria.trt.lowering.convolution import _given
-from noria.trt.lowering.fragment import Fragment, LoweringError, lowers
-
-Inputs = list["str | None"]
+from noria.trt.lowering.fragment import Fragment, Inputs, LoweringError, lowers, required
 
 _MODES = {"NEAREST": "nearest", "LINEAR": "linear", "CUBIC": "cubic"}
 _COORDINATES = {
@@ -23,7 +20,7 @@ _ROUNDINGS = {
 @lowers("RESIZE")
 def resize(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
     p = layer._params
-    x = _given(inputs, 0)
+    x = required(inputs, 0)
     coordinates = _COORDINATES[p["coordinate_transformation"].name]
     if coordinates == "half_pixel" and p["selector_for_single_pixel"].name == "UPPER":
         coordinates = "pytorch_half_pixel"  # the same, but one pixel takes the first
@@ -78,7 +75,7 @@ def grid_sample(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
         mode = {"linear": "bilinear", "cubic": "bicubic"}.get(mode, mode)
     return [
         f.op(
-            "GridSample", _given(inputs, 0), _given(inputs, 1), mode=mode,
+            "GridSample", required(inputs, 0), required(inputs, 1), mode=mode,
             padding_mode=_SAMPLE_MODES[outside], align_corners=int(p["align_corners"]),
         )
     ]  # fmt: skip

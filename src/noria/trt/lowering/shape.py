@@ -7,17 +7,14 @@ import math
 import numpy as np
 
 from noria.trt.layers.base import ILayer
-from noria.trt.lowering.convolution import _given
-from noria.trt.lowering.fragment import Fragment, LoweringError, lowers
+from noria.trt.lowering.fragment import Fragment, Inputs, LoweringError, lowers, required
 from noria.trt.release import generation
 from noria.trt.shapes.info import Axes
-
-Inputs = list["str | None"]
 
 
 @lowers("SHUFFLE")
 def shuffle(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
-    made = _given(inputs, 0)
+    made = required(inputs, 0)
     if (first := layer._params.get("first_transpose")) is not None:
         made = f.transpose(made, _order(f, first, f.rank(made)))
     allow_zero = None if layer._params["zero_is_placeholder"] else 1
@@ -72,7 +69,7 @@ def _order(f: Fragment, permutation: tuple[int, ...], rank: int) -> list[int]:
 
 @lowers("CONCATENATION")
 def concatenation(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
-    names = [_given(inputs, i) for i in range(len(inputs))]
+    names = [required(inputs, i) for i in range(len(inputs))]
     axis = layer._params.get("axis")
     rank = f.rank(names[0])
     axis = max(0, rank - 3 - f.offset) if axis is None else int(axis)
@@ -98,13 +95,13 @@ def constant(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 @lowers("SHAPE")
 def shape(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
     """INT32 up to 9.x, INT64 from 10.0 on."""
-    made = f.op("Shape", _given(inputs, 0))
+    made = f.op("Shape", required(inputs, 0))
     return [f.cast(made, np.int32 if generation() < 10 else np.int64)]
 
 
 @lowers("SQUEEZE", "UNSQUEEZE")
 def squeeze(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
-    x, axes = _given(inputs, 0), f.known(_given(inputs, 1))
+    x, axes = required(inputs, 0), f.known(required(inputs, 1))
     if axes is None:
         raise LoweringError("the axes must be known when the network is built")
     numbers = [int(a) for a in axes.reshape(-1)]
@@ -116,13 +113,13 @@ def squeeze(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 @lowers("ONE_HOT")
 def one_hot(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
     """Inputs: indices, the two values off and on, depth."""
-    indices, values, depth = (_given(inputs, i) for i in range(3))
+    indices, values, depth = (required(inputs, i) for i in range(3))
     return [f.op("OneHot", indices, depth, values, axis=int(layer._params["axis"]))]
 
 
 @lowers("NON_ZERO")
 def non_zero(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
-    made = f.op("NonZero", _given(inputs, 0))
+    made = f.op("NonZero", required(inputs, 0))
     return [f.cast(made, _index_type(layer))]
 
 
@@ -182,7 +179,7 @@ def _random(f: Fragment, layer: ILayer, target: str, op: str, elem: int) -> str:
 @lowers("ASSERTION")
 def assertion(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
     """Nothing is computed; a condition that is known to fail refuses the network."""
-    known = f.known(_given(inputs, 0))
+    known = f.known(required(inputs, 0))
     if known is not None and not known.all():
         raise LoweringError(f"assertion failed: {layer._params['message']}")
     return []
@@ -190,11 +187,11 @@ def assertion(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 
 @lowers("REVERSE_SEQUENCE")
 def reverse_sequence(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
-    lengths = f.cast(_given(inputs, 1), np.int64)
+    lengths = f.cast(required(inputs, 1), np.int64)
     p = layer._params
     return [
         f.op(
-            "ReverseSequence", _given(inputs, 0), lengths, batch_axis=int(p["batch_axis"]),
+            "ReverseSequence", required(inputs, 0), lengths, batch_axis=int(p["batch_axis"]),
             time_axis=int(p["sequence_axis"]),
         )
     ]  # fmt: skip

@@ -5,16 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from noria.trt.layers.base import ILayer
-from noria.trt.lowering.convolution import _given
-from noria.trt.lowering.fragment import Fragment, LoweringError, lowers
+from noria.trt.lowering.fragment import Fragment, Inputs, LoweringError, lowers, required
 
-Inputs = list["str | None"]
 _LOWEST = -(2**31)
 
 
 @lowers("SLICE")
 def slice_(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
-    x = _given(inputs, 0)
+    x = required(inputs, 0)
     starts = _numbers(f, layer, inputs, 1, "start")
     sizes = _numbers(f, layer, inputs, 2, "shape")
     strides = _numbers(f, layer, inputs, 3, "stride")

@@ -6,46 +6,46 @@ import math
 
 import numpy as np
 
-from noria.network.caffe.lowering import Lower, Lowering
+from noria.network.caffe.lowering import CaffeLowering, Lower
 from noria.network.graph_builder import Blob
 
 
-def _relu(ctx: Lowering) -> list[Blob]:
+def _relu(ctx: CaffeLowering) -> list[Blob]:
     slope = ctx.fields("relu_param").number("negative_slope")
     if slope:
         return [ctx.same("LeakyRelu", ctx.x, alpha=slope)]
     return [ctx.same("Relu", ctx.x)]
 
 
-def _relu6(ctx: Lowering) -> list[Blob]:
+def _relu6(ctx: CaffeLowering) -> list[Blob]:
     slope = ctx.fields("relu_param").number("negative_slope")
     if slope:
         raise ctx.error(f"negative_slope: {slope}", expected="0 for ReLU6")
     return [_clip(ctx, ctx.x, 0.0, 6.0)]
 
 
-def _prelu(ctx: Lowering) -> list[Blob]:
+def _prelu(ctx: CaffeLowering) -> list[Blob]:
     shared = ctx.fields("prelu_param").flag("channel_shared", False)
-    channels = 1 if shared else ctx.free_of_batch(ctx.x.shape, 1, "scales along")
+    channels = 1 if shared else ctx.fixed_length(ctx.x.shape, 1, "scales along")
     slope = ctx.weight(0, (channels,), name="slopes")
     shape = (channels,) + (1,) * (ctx.x.rank - 2)
     return [ctx.same("PRelu", ctx.x, ctx.constant(slope.reshape(shape), name="slope"))]
 
 
-def _elu(ctx: Lowering) -> list[Blob]:
+def _elu(ctx: CaffeLowering) -> list[Blob]:
     return [ctx.same("Elu", ctx.x, alpha=ctx.fields("elu_param").number("alpha", 1.0))]
 
 
-def _clip(ctx: Lowering, x: Blob, low: float, high: float) -> Blob:
+def _clip(ctx: CaffeLowering, x: Blob, low: float, high: float) -> Blob:
     return ctx.same("Clip", x, ctx.constant(low), ctx.constant(high))
 
 
-def _clip_layer(ctx: Lowering) -> list[Blob]:
+def _clip_layer(ctx: CaffeLowering) -> list[Blob]:
     fields = ctx.fields("clip_param")
     return [_clip(ctx, ctx.x, fields.number("min"), fields.number("max"))]
 
 
-def _linear(ctx: Lowering, x: Blob, scale: float, shift: float) -> Blob:
+def _linear(ctx: CaffeLowering, x: Blob, scale: float, shift: float) -> Blob:
     if scale != 1:
         x = ctx.same("Mul", x, ctx.constant(scale))
     if shift != 0:
@@ -53,7 +53,7 @@ def _linear(ctx: Lowering, x: Blob, scale: float, shift: float) -> Blob:
     return x
 
 
-def _power(ctx: Lowering) -> list[Blob]:
+def _power(ctx: CaffeLowering) -> list[Blob]:
     """(shift + scale * x) ^ power"""
     fields = ctx.fields("power_param")
     power, scale = fields.number("power", 1.0), fields.number("scale", 1.0)
@@ -65,13 +65,13 @@ def _power(ctx: Lowering) -> list[Blob]:
     return [ctx.same("Pow", x, ctx.constant(power))]
 
 
-def _base(ctx: Lowering, base: float) -> float:
+def _base(ctx: CaffeLowering, base: float) -> float:
     if base != -1 and (base <= 0 or base == 1):
         raise ctx.error(f"base: {base}", expected="-1 for e, or a positive base other than 1")
     return 1.0 if base == -1 else math.log(base)
 
 
-def _exp(ctx: Lowering) -> list[Blob]:
+def _exp(ctx: CaffeLowering) -> list[Blob]:
     """base ^ (shift + scale * x); base -1 is e."""
     fields = ctx.fields("exp_param")
     log = _base(ctx, fields.number("base", -1.0))
@@ -79,7 +79,7 @@ def _exp(ctx: Lowering) -> list[Blob]:
     return [ctx.same("Exp", _linear(ctx, ctx.x, scale * log, shift * log))]
 
 
-def _log(ctx: Lowering) -> list[Blob]:
+def _log(ctx: CaffeLowering) -> list[Blob]:
     """log to base of (shift + scale * x); base -1 is e."""
     fields = ctx.fields("log_param")
     log = _base(ctx, fields.number("base", -1.0))
@@ -87,30 +87,30 @@ def _log(ctx: Lowering) -> list[Blob]:
     return [_linear(ctx, ctx.same("Log", x), 1 / log, 0.0)]
 
 
-def _threshold(ctx: Lowering) -> list[Blob]:
+def _threshold(ctx: CaffeLowering) -> list[Blob]:
     limit = ctx.constant(ctx.fields("threshold_param").number("threshold"))
     above = ctx.op("Greater", [ctx.x, limit], ctx.x.shape, dtype=np.bool_)
     return [ctx.same("Cast", above, to=1)]
 
 
-def _swish(ctx: Lowering) -> list[Blob]:
+def _swish(ctx: CaffeLowering) -> list[Blob]:
     beta = ctx.fields("swish_param").number("beta", 1.0)
     return [ctx.same("Mul", ctx.x, ctx.same("Sigmoid", _linear(ctx, ctx.x, beta, 0.0)))]
 
 
-def _mish(ctx: Lowering) -> list[Blob]:
+def _mish(ctx: CaffeLowering) -> list[Blob]:
     return [ctx.same("Mul", ctx.x, ctx.same("Tanh", ctx.same("Softplus", ctx.x)))]
 
 
 def _plain(operator: str) -> Lower:
-    def lower(ctx: Lowering) -> list[Blob]:
-        ctx.inputs(1)
+    def lower(ctx: CaffeLowering) -> list[Blob]:
+        ctx.count(1)
         return [ctx.same(operator, ctx.x)]
 
     return lower
 
 
-def _dropout(ctx: Lowering) -> list[Blob]:
+def _dropout(ctx: CaffeLowering) -> list[Blob]:
     """Nothing, unless training did not scale what it kept up: then that is made good for here."""
     fields = ctx.fields("dropout_param")
     ratio = fields.number("dropout_ratio", 0.5)

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from noria.network.caffe.lowering import Lower, Lowering
+from noria.network.caffe.lowering import CaffeLowering, Lower
 from noria.network.graph_builder import BATCH, Blob, shape_text, size
 
 
-def _eltwise(ctx: Lowering) -> list[Blob]:
-    ctx.inputs(2, 2**16)
+def _eltwise(ctx: CaffeLowering) -> list[Blob]:
+    ctx.count(2, 2**16)
     fields = ctx.fields("eltwise_param")
     operation = fields.choice("operation", ["PROD", "SUM", "MAX"], default="SUM")
     coefficients = fields.numbers("coeff")
-    for other in ctx.bottoms[1:]:
+    for other in ctx.inputs[1:]:
         if other.shape != ctx.x.shape:
             raise ctx.error(f"the inputs differ: {shape_text(ctx.x.shape)} and "
                             f"{shape_text(other.shape)}", expected="equal shapes")  # fmt: skip
-    if coefficients and (operation != "SUM" or len(coefficients) != len(ctx.bottoms)):
-        raise ctx.error(f"{len(coefficients)} coefficients for {operation} of {len(ctx.bottoms)}",
+    if coefficients and (operation != "SUM" or len(coefficients) != len(ctx.inputs)):
+        raise ctx.error(f"{len(coefficients)} coefficients for {operation} of {len(ctx.inputs)}",
                         expected="one per input, for SUM only")  # fmt: skip
-    terms = list(ctx.bottoms)
+    terms = list(ctx.inputs)
     for i, factor in enumerate(coefficients):
         if factor != 1:
             terms[i] = ctx.same("Mul", terms[i], ctx.constant(factor))
@@ -32,17 +32,17 @@ def _eltwise(ctx: Lowering) -> list[Blob]:
     return [result]
 
 
-def _axpy(ctx: Lowering) -> list[Blob]:
+def _axpy(ctx: CaffeLowering) -> list[Blob]:
     """a * x + y, a one number per channel (squeeze and excitation networks)."""
-    ctx.inputs(3)
-    scale, x, y = ctx.bottoms
+    ctx.count(3)
+    scale, x, y = ctx.inputs
     if size(scale.shape) != size(x.shape[:2]) or x.shape != y.shape:
         raise ctx.error("the inputs do not fit: batch x channels, and twice the same shape")
     factor = ctx.graph.reshape(scale, (*x.shape[:2], *(1,) * (x.rank - 2)))
     return [ctx.same("Add", ctx.same("Mul", x, factor), y)]
 
 
-def _reduction(ctx: Lowering) -> list[Blob]:
+def _reduction(ctx: CaffeLowering) -> list[Blob]:
     """Sum over all axes from `axis` on."""
     fields = ctx.fields("reduction_param")
     operation = fields.choice("operation", ["SUM", "ASUM", "SUMSQ", "MEAN"], first=1)
@@ -62,7 +62,7 @@ def _reduction(ctx: Lowering) -> list[Blob]:
     return [ctx.same("Mul", y, ctx.constant(factor)) if factor != 1 else y]
 
 
-def _argmax(ctx: Lowering) -> list[Blob]:
+def _argmax(ctx: CaffeLowering) -> list[Blob]:
     """Positions of the largest values, as floats; with their values where asked for."""
     fields = ctx.fields("argmax_param")
     top_k, values_too = fields.integer("top_k", 1), fields.flag("out_max_val", False)
@@ -71,7 +71,7 @@ def _argmax(ctx: Lowering) -> list[Blob]:
         x = ctx.x
     else:
         axis, x = 1, ctx.graph.reshape(ctx.x, (ctx.x.shape[0], size(ctx.x.shape[1:])))
-    length = ctx.free_of_batch(x.shape, axis, "ranks")
+    length = ctx.fixed_length(x.shape, axis, "ranks")
     if not 1 <= top_k <= length:
         raise ctx.error(f"top_k: {top_k}", expected=f"1 to {length}")
     shape = (*x.shape[:axis], top_k, *x.shape[axis + 1 :])
@@ -89,11 +89,11 @@ def _argmax(ctx: Lowering) -> list[Blob]:
     return [ctx.op("Concat", both, (x.shape[0], 2, top_k), axis=1)]
 
 
-def _softmax(ctx: Lowering) -> list[Blob]:
-    ctx.inputs(1)
+def _softmax(ctx: CaffeLowering) -> list[Blob]:
+    ctx.count(1)
     axis = ctx.axis(ctx.fields("softmax_param").integer("axis", 1))
     if ctx.x.shape[axis] <= BATCH:
-        ctx.free_of_batch(ctx.x.shape, axis, "normalises along")
+        ctx.fixed_length(ctx.x.shape, axis, "normalises along")
     return [ctx.same("Softmax", ctx.x, axis=axis)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from noria.network.caffe.lowering import Lower, Lowering
+from noria.network.caffe.lowering import CaffeLowering, Lower
 from noria.network.caffe.reading import Fields
 from noria.network.graph_builder import Blob
 
@@ -13,7 +13,7 @@ _MAX_SIDE = 2**16
 
 
 def per_axis(
-    ctx: Lowering,
+    ctx: CaffeLowering,
     fields: Fields,
     name: str,
     count: int,
@@ -42,7 +42,7 @@ def per_axis(
     return values
 
 
-def _sizes(ctx: Lowering, fields: Fields) -> tuple[list[int], list[int], list[int], list[int]]:
+def _sizes(ctx: CaffeLowering, fields: Fields) -> tuple[list[int], list[int], list[int], list[int]]:
     axis = ctx.axis(fields.integer("axis", 1))
     if axis != 1:
         raise ctx.error(f"axis: {axis}", expected="1: channels follow the batch")
@@ -56,11 +56,13 @@ def _sizes(ctx: Lowering, fields: Fields) -> tuple[list[int], list[int], list[in
     return kernel, stride, pad, dilation
 
 
-def _convolution(ctx: Lowering, *, transposed: bool = False, depthwise: bool = False) -> list[Blob]:
-    ctx.inputs(1)
+def _convolution(
+    ctx: CaffeLowering, *, transposed: bool = False, depthwise: bool = False
+) -> list[Blob]:
+    ctx.count(1)
     fields = ctx.fields("convolution_param")
     kernel, stride, pad, dilation = _sizes(ctx, fields)
-    channels = ctx.free_of_batch(ctx.x.shape, 1, "convolves")
+    channels = ctx.fixed_length(ctx.x.shape, 1, "convolves")
     outputs = fields.integer("num_output")
     group = fields.integer("group", 1)
     if depthwise:
@@ -100,15 +102,15 @@ def _convolution(ctx: Lowering, *, transposed: bool = False, depthwise: bool = F
     ]
 
 
-def _inner_product(ctx: Lowering) -> list[Blob]:
-    ctx.inputs(1)
+def _inner_product(ctx: CaffeLowering) -> list[Blob]:
+    ctx.count(1)
     fields = ctx.fields("inner_product_param")
     axis = ctx.axis(fields.integer("axis", 1))
     outputs = fields.integer("num_output")
     if outputs < 1:
         raise ctx.error(f"num_output: {outputs}", expected="at least 1")
     if axis == 0:
-        ctx.free_of_batch(ctx.x.shape, 0, "multiplies")
+        ctx.fixed_length(ctx.x.shape, 0, "multiplies")
     inner = prod(ctx.x.shape[axis:])
     transposed = fields.flag("transpose", False)
     shape = (inner, outputs) if transposed else (outputs, inner)
@@ -122,11 +124,11 @@ def _inner_product(ctx: Lowering) -> list[Blob]:
     return [ctx.graph.reshape(y, (*ctx.x.shape[:axis], outputs))]
 
 
-def _deconvolution(ctx: Lowering) -> Sequence[Blob]:
+def _deconvolution(ctx: CaffeLowering) -> Sequence[Blob]:
     return _convolution(ctx, transposed=True)
 
 
-def _depthwise(ctx: Lowering) -> Sequence[Blob]:
+def _depthwise(ctx: CaffeLowering) -> Sequence[Blob]:
     return _convolution(ctx, depthwise=True)
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from noria.network.caffe.layers.pooling import average
-from noria.network.caffe.lowering import Lower, Lowering
+from noria.network.caffe.lowering import CaffeLowering, Lower
 from noria.network.graph_builder import Blob
 
 
-def _batch_norm(ctx: Lowering) -> list[Blob]:
+def _batch_norm(ctx: CaffeLowering) -> list[Blob]:
     """Means and variances are stored as sums beside the number that they are divided by."""
     fields = ctx.fields("batch_norm_param")
     eps = fields.number("eps", 1e-5)
     scaled = fields.flag("scale_bias", False) or ctx.weight_count == 5  # a fork has both in one
-    channels = ctx.free_of_batch(ctx.x.shape, 1, "normalises along") if ctx.x.rank > 1 else 1
+    channels = ctx.fixed_length(ctx.x.shape, 1, "normalises along") if ctx.x.rank > 1 else 1
     mean = ctx.weight(0, (channels,), name="means").astype(np.float64)
     variance = ctx.weight(1, (channels,), name="variances").astype(np.float64)
     factor = float(ctx.weight(2, (1,), name="scale factor")[0])
@@ -30,7 +30,7 @@ def _batch_norm(ctx: Lowering) -> list[Blob]:
     return [_affine(ctx, scale, shift - mean * divisor * scale)]
 
 
-def _affine(ctx: Lowering, scale: np.ndarray, shift: np.ndarray) -> Blob:
+def _affine(ctx: CaffeLowering, scale: np.ndarray, shift: np.ndarray) -> Blob:
     """One scale and shift per channel, as the operator that runtimes fold into a convolution."""
     channels = len(scale)
     zeros, ones = np.zeros(channels), np.ones(channels)
@@ -39,12 +39,12 @@ def _affine(ctx: Lowering, scale: np.ndarray, shift: np.ndarray) -> Blob:
     return ctx.op("BatchNormalization", inputs, ctx.x.shape, epsilon=0.0)
 
 
-def _scale(ctx: Lowering) -> list[Blob]:
-    ctx.inputs(1, 2)
+def _scale(ctx: CaffeLowering) -> list[Blob]:
+    ctx.count(1, 2)
     fields = ctx.fields("scale_param")
     shape, at = _stretch(ctx, fields.integer("axis", 1), fields.integer("num_axes", 1))
     biased = fields.flag("bias_term", False)
-    stored = 0 if len(ctx.bottoms) == 2 else 1
+    stored = 0 if len(ctx.inputs) == 2 else 1
     bias = ctx.weight(stored, shape, name="bias") if biased else None
     if stored and at == 1 and len(shape) == 1 and ctx.x.rank >= 2:
         scale = ctx.weight(0, shape, name="scales")
@@ -52,7 +52,7 @@ def _scale(ctx: Lowering) -> list[Blob]:
     if stored:
         factor = ctx.constant(_spread(ctx.weight(0, shape, name="scales"), at, ctx.x.rank))
     else:
-        second = ctx.bottoms[1]
+        second = ctx.inputs[1]
         _check_stretch(ctx, second, at)
         factor = ctx.graph.reshape(
             second, (1,) * at + second.shape + (1,) * (ctx.x.rank - at - second.rank)
@@ -61,12 +61,12 @@ def _scale(ctx: Lowering) -> list[Blob]:
     return [y if bias is None else ctx.same("Add", y, ctx.constant(_spread(bias, at, ctx.x.rank)))]
 
 
-def _bias(ctx: Lowering) -> list[Blob]:
-    ctx.inputs(1, 2)
+def _bias(ctx: CaffeLowering) -> list[Blob]:
+    ctx.count(1, 2)
     fields = ctx.fields("bias_param")
     shape, at = _stretch(ctx, fields.integer("axis", 1), fields.integer("num_axes", 1))
-    if len(ctx.bottoms) == 2:
-        second = ctx.bottoms[1]
+    if len(ctx.inputs) == 2:
+        second = ctx.inputs[1]
         _check_stretch(ctx, second, at)
         trailing = (1,) * (ctx.x.rank - at - second.rank)
         term = ctx.graph.reshape(second, (1,) * at + second.shape + trailing)
@@ -75,23 +75,23 @@ def _bias(ctx: Lowering) -> list[Blob]:
     return [ctx.same("Add", ctx.x, term)]
 
 
-def _stretch(ctx: Lowering, axis: int, count: int) -> tuple[tuple[int, ...], int]:
+def _stretch(ctx: CaffeLowering, axis: int, count: int) -> tuple[tuple[int, ...], int]:
     """The axes that a scale or bias covers: their lengths, and the first."""
     at = ctx.axis(axis)
-    if len(ctx.bottoms) == 2:
-        count = ctx.bottoms[1].rank
+    if len(ctx.inputs) == 2:
+        count = ctx.inputs[1].rank
         if count == 0:
             return (), 0
     end = ctx.x.rank if count == -1 else at + count
     if not at <= end <= ctx.x.rank:
         raise ctx.error(f"axis {axis} and {count} axes", expected=f"at most {ctx.x.rank} axes")
     shape = ctx.x.shape[at:end]
-    if len(ctx.bottoms) == 1 and any(d < 0 for d in shape):
+    if len(ctx.inputs) == 1 and any(d < 0 for d in shape):
         raise ctx.error("it has one value per item of the batch")
     return shape, at
 
 
-def _check_stretch(ctx: Lowering, second: Blob, at: int) -> None:
+def _check_stretch(ctx: CaffeLowering, second: Blob, at: int) -> None:
     if second.shape != ctx.x.shape[at : at + second.rank]:
         raise ctx.error(f"the second input is {second.shape}, axes {at} and on of the first are "
                         f"{ctx.x.shape[at:]}")  # fmt: skip
@@ -101,7 +101,7 @@ def _spread(values: np.ndarray, at: int, rank: int) -> np.ndarray:
     return values.reshape((1,) * at + values.shape + (1,) * (rank - at - values.ndim))
 
 
-def _lrn(ctx: Lowering) -> list[Blob]:
+def _lrn(ctx: CaffeLowering) -> list[Blob]:
     fields = ctx.fields("lrn_param")
     size, alpha = fields.integer("local_size", 5), fields.number("alpha", 1.0)
     beta, k = fields.number("beta", 0.75), fields.number("k", 1.0)
@@ -120,7 +120,7 @@ def _lrn(ctx: Lowering) -> list[Blob]:
     return [ctx.same("Mul", ctx.x, ctx.same("Pow", base, ctx.constant(-beta)))]
 
 
-def _normalize(ctx: Lowering) -> list[Blob]:
+def _normalize(ctx: CaffeLowering) -> list[Blob]:
     """L2 norm of the SSD branch: eps is added to the sum of squares."""
     fields = ctx.fields("norm_param")
     if ctx.x.rank != 4:
@@ -128,7 +128,7 @@ def _normalize(ctx: Lowering) -> list[Blob]:
     across = fields.flag("across_spatial", True)
     eps = fields.number("eps", 1e-10)
     shared = fields.flag("channel_shared", True)
-    channels = 1 if shared else ctx.free_of_batch(ctx.x.shape, 1, "scales along")
+    channels = 1 if shared else ctx.fixed_length(ctx.x.shape, 1, "scales along")
     scale = ctx.weight(0, (channels,), name="scales").reshape(1, channels, 1, 1)
     axes = (1, 2, 3) if across else (1,)
     total = _reduce(ctx, "ReduceSum", ctx.same("Mul", ctx.x, ctx.x), axes)
@@ -137,7 +137,7 @@ def _normalize(ctx: Lowering) -> list[Blob]:
     return [ctx.same("Mul", y, ctx.constant(scale, name="scale"))]
 
 
-def _mvn(ctx: Lowering) -> list[Blob]:
+def _mvn(ctx: CaffeLowering) -> list[Blob]:
     fields = ctx.fields("mvn_param")
     if ctx.x.rank < 3:
         raise ctx.error(f"the input has {ctx.x.rank} axes", expected="batch, channels and sizes")
@@ -153,7 +153,7 @@ def _mvn(ctx: Lowering) -> list[Blob]:
     return [ctx.op("Div", [centred, deviation], ctx.x.shape)]
 
 
-def _reduce(ctx: Lowering, op: str, x: Blob, axes: tuple[int, ...]) -> Blob:
+def _reduce(ctx: CaffeLowering, op: str, x: Blob, axes: tuple[int, ...]) -> Blob:
     shape = tuple(1 if i in axes else d for i, d in enumerate(x.shape))
     if op == "ReduceSum":
         return ctx.op(op, [x, ctx.constant(axes, np.int64)], shape, keepdims=1)

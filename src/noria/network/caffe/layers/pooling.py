@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noria.network.caffe.layers.convolution import per_axis
-from noria.network.caffe.lowering import Lower, Lowering
+from noria.network.caffe.lowering import CaffeLowering, Lower
 from noria.network.caffe.reading import Fields
 from noria.network.graph_builder import Blob
 
@@ -18,8 +18,8 @@ def _pooled_side(length: int, kernel: int, stride: int, pad: int, *, ceil: bool,
     return side
 
 
-def _pooling(ctx: Lowering) -> list[Blob]:
-    ctx.inputs(1)
+def _pooling(ctx: CaffeLowering) -> list[Blob]:
+    ctx.count(1)
     x = ctx.x
     if x.rank != 4 or len(ctx.layer.tops) > 1:
         what = f"{x.rank} axes" if x.rank != 4 else "a second top (the positions of the maxima)"
@@ -50,7 +50,7 @@ def _pooling(ctx: Lowering) -> list[Blob]:
     return [ctx.op("MaxPool", [x], shape, kernel_shape=kernel, strides=stride, pads=[*pad, *ends])]
 
 
-def _sizes(ctx: Lowering, fields: Fields) -> tuple[list[int], list[int], list[int]]:
+def _sizes(ctx: CaffeLowering, fields: Fields) -> tuple[list[int], list[int], list[int]]:
     pad = per_axis(ctx, fields, "pad", 2, 0, ("pad_h", "pad_w"))
     stride = per_axis(ctx, fields, "stride", 2, 1, ("stride_h", "stride_w"))
     if fields.flag("global_pooling", False):
@@ -62,7 +62,7 @@ def _sizes(ctx: Lowering, fields: Fields) -> tuple[list[int], list[int], list[in
 
 
 def average(
-    ctx: Lowering,
+    ctx: CaffeLowering,
     x: Blob,
     shape: tuple[int, ...],
     kernel: list[int],

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from noria.network.caffe.lowering import Lower, Lowering
+from noria.network.caffe.lowering import CaffeLowering, Lower
 from noria.network.graph_builder import BATCH, PLUGIN_DOMAIN, Blob, size
 
 
-def _rproi(ctx: Lowering) -> list[Blob]:
+def _rproi(ctx: CaffeLowering) -> list[Blob]:
     """Regions, 1 x nms_max_out x 4 for each picture, and their pooled features: nms_max_out items
     for each picture, as if they were pictures of the batch.
 
@@ -16,8 +16,8 @@ def _rproi(ctx: Lowering) -> list[Blob]:
     picture.
     Source: spec, standard plugins 4.3.
     """
-    ctx.inputs(4)
-    scores, deltas, features, info = ctx.bottoms
+    ctx.count(4)
+    scores, deltas, features, info = ctx.inputs
     proposals, pooling = ctx.fields("region_proposal_param"), ctx.fields("roi_pooling_param")
     ratios, scales = proposals.numbers("anchor_ratio"), proposals.numbers("anchor_scale")
     for name, values in (("anchor_ratio", ratios), ("anchor_scale", scales)):

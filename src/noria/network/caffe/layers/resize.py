@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from noria.network.caffe.lowering import Lower, Lowering
+from noria.network.caffe.lowering import CaffeLowering, Lower
 from noria.network.graph_builder import Blob
 
 _MAX_SIDE = 2**16
 
 
-def _interp(ctx: Lowering) -> list[Blob]:
+def _interp(ctx: CaffeLowering) -> list[Blob]:
     """Bilinear with the corners on each other. Source: the layer of DeepLab and PSPNet."""
-    ctx.inputs(1, 2)
+    ctx.count(1, 2)
     fields = ctx.fields("interp_param")
     begin, end = fields.integer("pad_beg"), fields.integer("pad_end")
     shrink, zoom = fields.integer("shrink_factor", 1), fields.integer("zoom_factor", 1)
@@ -27,8 +27,8 @@ def _interp(ctx: Lowering) -> list[Blob]:
             if -begin - end >= length:
                 raise ctx.error(f"the pads crop all {length} of axis {axis}")
             x = ctx.graph.slice(x, axis, -begin, length + end)
-    if len(ctx.bottoms) == 2:
-        sides = list(ctx.bottoms[1].shape[2:])
+    if len(ctx.inputs) == 2:
+        sides = list(ctx.inputs[1].shape[2:])
     elif height or width:
         sides = [height, width]
     else:
@@ -37,14 +37,14 @@ def _interp(ctx: Lowering) -> list[Blob]:
     return [_resize(ctx, x, sides, mode="linear", coordinate_transformation_mode="align_corners")]
 
 
-def _upsample(ctx: Lowering) -> list[Blob]:
+def _upsample(ctx: CaffeLowering) -> list[Blob]:
     """Every element repeated `scale` times in both directions."""
-    if len(ctx.bottoms) > 1:
+    if len(ctx.inputs) > 1:
         raise ctx.error(
             "upsampling to stored positions (SegNet) is not supported",
             expected="one input: each element is repeated",
         )
-    ctx.inputs(1)
+    ctx.count(1)
     fields = ctx.fields("upsample_param")
     scale = fields.integer("scale", 2)
     if scale < 1 or ctx.x.rank != 4:
@@ -62,7 +62,7 @@ def _upsample(ctx: Lowering) -> list[Blob]:
     ]
 
 
-def _resize(ctx: Lowering, x: Blob, sides: list[int], **how: str) -> Blob:
+def _resize(ctx: CaffeLowering, x: Blob, sides: list[int], **how: str) -> Blob:
     if any(not 1 <= n <= _MAX_SIDE for n in sides):
         raise ctx.error(f"the result would be {sides[0]} x {sides[1]}",
                         expected=f"sides from 1 to {_MAX_SIDE}")  # fmt: skip

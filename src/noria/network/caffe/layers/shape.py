@@ -7,46 +7,46 @@ from itertools import pairwise
 
 import numpy as np
 
-from noria.network.caffe.lowering import Lower, Lowering
+from noria.network.caffe.lowering import CaffeLowering, Lower
 from noria.network.graph_builder import BATCH, Blob, Shape, shape_text, size
 
 _MAX_RANK = 32  # Caffe's own limit
 
 
-def _concat(ctx: Lowering) -> list[Blob]:
-    ctx.inputs(1, 2**16)
+def _concat(ctx: CaffeLowering) -> list[Blob]:
+    ctx.count(1, 2**16)
     fields = ctx.fields("concat_param")
     name = "concat_dim" if fields.has("concat_dim") else "axis"
     axis = ctx.axis(fields.integer(name, 1), name=name)
-    if len(ctx.bottoms) == 1:
+    if len(ctx.inputs) == 1:
         return [ctx.x]
     rest = _without(ctx.x.shape, axis)
-    for other in ctx.bottoms[1:]:
+    for other in ctx.inputs[1:]:
         if other.rank != ctx.x.rank or _without(other.shape, axis) != rest:
             raise ctx.error(
                 f"the inputs differ: {shape_text(ctx.x.shape)} and {shape_text(other.shape)}",
                 expected=f"the same shape but for axis {axis}",
             )
-    lengths = [b.shape[axis] for b in ctx.bottoms]
+    lengths = [b.shape[axis] for b in ctx.inputs]
     if min(lengths) < 0 < max(lengths):
         raise ctx.error("it joins the batch with a fixed number of items")
-    if all(b.array is not None for b in ctx.bottoms):
-        arrays = [b.array for b in ctx.bottoms if b.array is not None]
+    if all(b.array is not None for b in ctx.inputs):
+        arrays = [b.array for b in ctx.inputs if b.array is not None]
         return [ctx.constant(np.concatenate(arrays, axis), arrays[0].dtype)]
     shape = (*ctx.x.shape[:axis], sum(lengths), *ctx.x.shape[axis + 1 :])
-    return [ctx.op("Concat", ctx.bottoms, shape, axis=axis)]
+    return [ctx.op("Concat", ctx.inputs, shape, axis=axis)]
 
 
 def _without(shape: Shape, axis: int) -> Shape:
     return (*shape[:axis], *shape[axis + 1 :])
 
 
-def _slice(ctx: Lowering) -> list[Blob]:
-    ctx.inputs(1)
+def _slice(ctx: CaffeLowering) -> list[Blob]:
+    ctx.count(1)
     fields = ctx.fields("slice_param")
     name = "slice_dim" if fields.has("slice_dim") else "axis"
     axis = ctx.axis(fields.integer(name, 1), name=name)
-    length = ctx.free_of_batch(ctx.x.shape, axis, "slices")
+    length = ctx.fixed_length(ctx.x.shape, axis, "slices")
     points, count = fields.integers("slice_point"), len(ctx.layer.tops)
     if not points:
         if count == 0 or length % count:
@@ -61,15 +61,15 @@ def _slice(ctx: Lowering) -> list[Blob]:
     return [ctx.graph.slice(ctx.x, axis, a, b) for a, b in pairwise(bounds)]
 
 
-def _split(ctx: Lowering) -> list[Blob]:
-    ctx.inputs(1)
+def _split(ctx: CaffeLowering) -> list[Blob]:
+    ctx.count(1)
     return [ctx.x] * len(ctx.layer.tops)
 
 
-def _reshape(ctx: Lowering) -> list[Blob]:
+def _reshape(ctx: CaffeLowering) -> list[Blob]:
     """0 copies an axis, -1 takes what is left. An axis that repeats the batch of the text stays
     the batch: networks are written for one picture and run for many."""
-    ctx.inputs(1)
+    ctx.count(1)
     fields = ctx.fields("reshape_param")
     dims = fields.message("shape").integers("dim")
     start = fields.integer("axis")
@@ -96,7 +96,7 @@ def _reshape(ctx: Lowering) -> list[Blob]:
     return [ctx.graph.reshape(ctx.x, _infer(ctx, ctx.x.shape[:start], shape, ctx.x.shape[end:]))]
 
 
-def _infer(ctx: Lowering, before: Shape, inside: list[int | None], after: Shape) -> Shape:
+def _infer(ctx: CaffeLowering, before: Shape, inside: list[int | None], after: Shape) -> Shape:
     known = size(before) * size(after) * size(tuple(d for d in inside if d is not None))
     total = size(ctx.x.shape)
     missing = inside.count(None)
@@ -109,8 +109,8 @@ def _infer(ctx: Lowering, before: Shape, inside: list[int | None], after: Shape)
     return (*before, *(total // known if d is None else d for d in inside), *after)
 
 
-def _flatten(ctx: Lowering) -> list[Blob]:
-    ctx.inputs(1)
+def _flatten(ctx: CaffeLowering) -> list[Blob]:
+    ctx.count(1)
     fields = ctx.fields("flatten_param")
     first, last = ctx.axis(fields.integer("axis", 1)), ctx.axis(fields.integer("end_axis", -1))
     if first > last:
@@ -120,9 +120,9 @@ def _flatten(ctx: Lowering) -> list[Blob]:
                                       *shape[last + 1 :]))]  # fmt: skip
 
 
-def _permute(ctx: Lowering) -> list[Blob]:
+def _permute(ctx: CaffeLowering) -> list[Blob]:
     """Axes that `order` does not name follow in their own order."""
-    ctx.inputs(1)
+    ctx.count(1)
     order = ctx.fields("permute_param").integers("order")
     if len(set(order)) != len(order) or any(not 0 <= i < ctx.x.rank for i in order):
         raise ctx.error(f"order {', '.join(map(str, order))} of {ctx.x.rank} axes")
@@ -130,29 +130,29 @@ def _permute(ctx: Lowering) -> list[Blob]:
     return [ctx.graph.transpose(ctx.x, order)]
 
 
-def _crop(ctx: Lowering) -> list[Blob]:
+def _crop(ctx: CaffeLowering) -> list[Blob]:
     """The first input cut to the size of the second, from `axis` on."""
-    ctx.inputs(2)
+    ctx.count(2)
     fields = ctx.fields("crop_param")
     axis, offsets = ctx.axis(fields.integer("axis", 2)), fields.integers("offset")
-    target, count = ctx.bottoms[1].shape, ctx.x.rank - axis
-    if len(offsets) not in (0, 1, count) or ctx.bottoms[1].rank != ctx.x.rank:
+    target, count = ctx.inputs[1].shape, ctx.x.rank - axis
+    if len(offsets) not in (0, 1, count) or ctx.inputs[1].rank != ctx.x.rank:
         raise ctx.error(f"{len(offsets)} offsets for {count} axes", expected=f"0, 1 or {count}")
     offsets = offsets * count if len(offsets) == 1 else offsets or [0] * count
     y = ctx.x
     for i, offset in zip(range(axis, ctx.x.rank), offsets, strict=True):
         if ctx.x.shape[i] == target[i] and offset == 0:
             continue
-        length = ctx.free_of_batch(ctx.x.shape, i, "cuts")
-        wanted = ctx.free_of_batch(target, i, "cuts to")
+        length = ctx.fixed_length(ctx.x.shape, i, "cuts")
+        wanted = ctx.fixed_length(target, i, "cuts to")
         if not 0 <= offset <= length - wanted:
             raise ctx.error(f"offset {offset} and length {wanted} of an axis of {length}")
         y = ctx.graph.slice(y, i, offset, offset + wanted)
     return [y]
 
 
-def _tile(ctx: Lowering) -> list[Blob]:
-    ctx.inputs(1)
+def _tile(ctx: CaffeLowering) -> list[Blob]:
+    ctx.count(1)
     fields = ctx.fields("tile_param")
     axis, tiles = ctx.axis(fields.integer("axis", 1)), fields.integer("tiles")
     if tiles < 1:
@@ -162,11 +162,11 @@ def _tile(ctx: Lowering) -> list[Blob]:
     return [ctx.op("Tile", [ctx.x, ctx.constant(repeats, np.int64)], shape)]
 
 
-def _shuffle_channel(ctx: Lowering) -> list[Blob]:
+def _shuffle_channel(ctx: CaffeLowering) -> list[Blob]:
     """Channels of each group in turn (ShuffleNet)."""
-    ctx.inputs(1)
+    ctx.count(1)
     group = ctx.fields("shuffle_channel_param").integer("group", 1)
-    channels = ctx.free_of_batch(ctx.x.shape, 1, "shuffles")
+    channels = ctx.fixed_length(ctx.x.shape, 1, "shuffles")
     if group < 1 or channels % group:
         raise ctx.error(f"group {group} of {channels} channels")
     shape = ctx.x.shape
@@ -175,7 +175,7 @@ def _shuffle_channel(ctx: Lowering) -> list[Blob]:
     return [ctx.graph.reshape(ctx.graph.transpose(parts, order), shape)]
 
 
-def _silence(ctx: Lowering) -> Sequence[Blob]:
+def _silence(ctx: CaffeLowering) -> Sequence[Blob]:
     return []
 
 

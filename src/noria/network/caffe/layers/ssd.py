@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from noria.network.caffe.layers.ssd_output import detection_output
-from noria.network.caffe.lowering import Lower, Lowering
+from noria.network.caffe.lowering import CaffeLowering, Lower
 from noria.network.caffe.reading import Fields
 from noria.network.graph_builder import Blob
 from noria.network.prior_boxes import cell_ratios, cell_sizes, prior_boxes
@@ -13,14 +13,14 @@ from noria.network.prior_boxes import cell_ratios, cell_sizes, prior_boxes
 _MAX_PRIORS = 2**22  # boxes of one layer; SSD 512 has 24 564 in all
 
 
-def _prior_box(ctx: Lowering) -> list[Blob]:
+def _prior_box(ctx: CaffeLowering) -> list[Blob]:
     """Boxes and their variances as a constant, (1, 2, boxes * 4).
 
     The order in a cell: the square of each minimum, its larger square, its other ratios.
     """
-    ctx.inputs(2)
+    ctx.count(2)
     fields = ctx.fields("prior_box_param")
-    x, picture = ctx.bottoms
+    x, picture = ctx.inputs
     if x.rank != 4 or picture.rank != 4:
         raise ctx.error("the inputs have not four axes", expected="features, and the picture")
     sizes = _sizes(ctx, fields)
@@ -41,7 +41,7 @@ def _prior_box(ctx: Lowering) -> list[Blob]:
     return [ctx.constant(both, name="priors")]
 
 
-def _sizes(ctx: Lowering, fields: Fields) -> list[tuple[float, float]]:
+def _sizes(ctx: CaffeLowering, fields: Fields) -> list[tuple[float, float]]:
     least, largest = fields.numbers("min_size"), fields.numbers("max_size")
     if not least or any(s <= 0 for s in least):
         raise ctx.error(f"min_size {least}", expected="one or more positive numbers")
@@ -59,7 +59,9 @@ def _sizes(ctx: Lowering, fields: Fields) -> list[tuple[float, float]]:
     return cell_sizes(least, largest, ratios)
 
 
-def _pair(ctx: Lowering, fields: Fields, both: str, high: str, wide: str) -> tuple[int, int] | None:
+def _pair(
+    ctx: CaffeLowering, fields: Fields, both: str, high: str, wide: str
+) -> tuple[int, int] | None:
     if fields.has(both):
         pair = (fields.integer(both),) * 2
     elif fields.has(high) or fields.has(wide):
@@ -71,7 +73,7 @@ def _pair(ctx: Lowering, fields: Fields, both: str, high: str, wide: str) -> tup
     return pair
 
 
-def _steps(ctx: Lowering, fields: Fields) -> tuple[float, float] | None:
+def _steps(ctx: CaffeLowering, fields: Fields) -> tuple[float, float] | None:
     if fields.has("step"):
         pair = (fields.number("step"),) * 2
     elif fields.has("step_h") or fields.has("step_w"):

@@ -7,22 +7,22 @@ so that a batch is one tensor and a parser reads its picture's part. Surplus row
 
 from __future__ import annotations
 
-from noria.network.caffe.lowering import Lowering
+from noria.network.caffe.lowering import CaffeLowering
 from noria.network.graph_builder import BATCH, PLUGIN_DOMAIN, Blob, size
 
 _CODES = ["CORNER", "CENTER_SIZE", "CORNER_SIZE"]  # in the order of the plugin's codeType
 _BELOW_ALL = -3.0e38  # stands for "no threshold", as in the original
 
 
-def detection_output(ctx: Lowering) -> list[Blob]:
+def detection_output(ctx: CaffeLowering) -> list[Blob]:
     """(batch, 1, keep_top_k, 7): picture in the batch, label, score, x1, y1, x2, y2 cut to 0..1;
     best first, rows that nothing fills have label -1. A second top counts the rows that are filled,
     as the bits of an INT32.
 
     Source: the layer of the SSD branch; spec, standard plugins 3.5.
     """
-    ctx.inputs(3)
-    location, confidence, prior = ctx.bottoms
+    ctx.count(3)
+    location, confidence, prior = ctx.inputs
     if prior.rank < 2 or size(prior.shape) < 8 or size(prior.shape) % 8:
         raise ctx.error(f"priors of shape {prior.shape}", expected="1 x 2 x (boxes * 4)")
     count = size(prior.shape) // 8

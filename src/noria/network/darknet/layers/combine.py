@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from noria.network.darknet.lowering import Lower, Lowering, activate
+from noria.network.darknet.lowering import DarknetLowering, Lower, activate
 from noria.network.graph_builder import Blob
 
 
-def _route(ctx: Lowering) -> Blob:
+def _route(ctx: DarknetLowering) -> Blob:
     """Outputs of layers joined along the channels, or one group of the channels of each."""
     section = ctx.section
     numbers = section.integers("layers", least=-(2**31))
@@ -27,7 +27,7 @@ def _route(ctx: Lowering) -> Blob:
     return ctx.op("Concat", blobs, (first.shape[0], channels, *first.shape[2:]), axis=1)
 
 
-def _part(ctx: Lowering, blob: Blob, groups: int, group: int) -> Blob:
+def _part(ctx: DarknetLowering, blob: Blob, groups: int, group: int) -> Blob:
     channels = blob.shape[1]
     if channels % groups or group >= groups:
         raise ctx.error(f"group_id {group} of {groups} groups of {channels} channels")
@@ -35,7 +35,7 @@ def _part(ctx: Lowering, blob: Blob, groups: int, group: int) -> Blob:
     return ctx.graph.slice(blob, 1, group * step, (group + 1) * step)
 
 
-def _shortcut(ctx: Lowering) -> Blob:
+def _shortcut(ctx: DarknetLowering) -> Blob:
     section, y = ctx.section, ctx.picture()
     if section.text("weights_type", "none") != "none":
         raise section.error("weights_type", "weighted shortcuts are not supported", "none")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from noria.network.darknet.lowering import Lower, Lowering, activate
+from noria.network.darknet.lowering import DarknetLowering, Lower, activate
 from noria.network.graph_builder import Blob, size
 
 _EPSILON = 1e-5  # what Darknet adds to variances
@@ -14,7 +14,7 @@ _REFUSED = ("antialiasing", "assisted_excitation", "binary", "deform", "flipped"
             "rotate", "share_index", "stretch", "stretch_sway", "sway", "xnor")  # fmt: skip
 
 
-def _convolutional(ctx: Lowering) -> Blob:
+def _convolutional(ctx: DarknetLowering) -> Blob:
     section, x = ctx.section, ctx.picture()
     for key in _REFUSED:
         if section.integer(key, 0, least=-(2**31)):
@@ -61,7 +61,7 @@ def _convolutional(ctx: Lowering) -> Blob:
 Norm = tuple[npt.NDArray[np.float32], npt.NDArray[np.float32], npt.NDArray[np.float32]]
 
 
-def _norm(ctx: Lowering, count: int) -> Norm:
+def _norm(ctx: DarknetLowering, count: int) -> Norm:
     names = ("scales", "means", "variances")
     scale, mean, variance = (ctx.take(name, count) for name in names)
     return scale, mean, variance
@@ -80,7 +80,7 @@ def _folded(
         return (weight * spread).astype(np.float32), (bias - mean * factor).astype(np.float32)
 
 
-def _connected(ctx: Lowering) -> Blob:
+def _connected(ctx: DarknetLowering) -> Blob:
     outputs = ctx.section.integer("output", 1, least=1)
     inputs = size(ctx.x.shape[1:])
     bias = ctx.take("biases", outputs)
@@ -95,7 +95,7 @@ def _connected(ctx: Lowering) -> Blob:
     return activate(ctx, ctx.op("Gemm", terms, (x.shape[0], outputs), transB=1), "logistic")
 
 
-def _implicit(ctx: Lowering) -> Blob:
+def _implicit(ctx: DarknetLowering) -> Blob:
     """Learnt numbers, one per channel, that other layers add or multiply."""
     filters = ctx.section.integer("filters", 1, least=1)
     if ctx.section.integer("atoms", 1, least=1) != 1:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from noria.network.darknet.lowering import Lower, Lowering
+from noria.network.darknet.lowering import DarknetLowering, Lower
 from noria.network.graph_builder import BATCH, Blob
 
 _MAX_ANCHORS = 1000
 
 
-def _yolo(ctx: Lowering) -> None:
+def _yolo(ctx: DarknetLowering) -> None:
     section = ctx.section
     anchors = _anchors(ctx)
     mask = section.integers("mask") or list(range(len(anchors)))
@@ -25,13 +25,13 @@ def _yolo(ctx: Lowering) -> None:
     ctx.heads.append(_Head(ctx, anchors[mask]).yolo())
 
 
-def _region(ctx: Lowering) -> None:
+def _region(ctx: DarknetLowering) -> None:
     if ctx.section.text("tree"):
         raise ctx.section.error("tree", "a tree of classes is not supported")
     ctx.heads.append(_Head(ctx, _anchors(ctx)).region())
 
 
-def _anchors(ctx: Lowering) -> np.ndarray:
+def _anchors(ctx: DarknetLowering) -> np.ndarray:
     values = ctx.section.numbers("anchors")
     count = ctx.section.integer("num", len(values) // 2 or 1, least=1, most=_MAX_ANCHORS)
     if len(values) < 2 * count:
@@ -41,7 +41,7 @@ def _anchors(ctx: Lowering) -> np.ndarray:
 
 
 class _Head:
-    def __init__(self, ctx: Lowering, anchors: np.ndarray) -> None:
+    def __init__(self, ctx: DarknetLowering, anchors: np.ndarray) -> None:
         self.ctx = ctx
         self.anchors = anchors
         self.classes = ctx.section.integer("classes", 20, least=1)

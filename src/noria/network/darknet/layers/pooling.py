@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from noria.network.darknet.lowering import Lower, Lowering, activate
+from noria.network.darknet.lowering import DarknetLowering, Lower, activate
 from noria.network.graph_builder import Blob, size
 
 _MAX_SIDE = 2**12
 
 
 def _pool(operator: str) -> Lower:
-    def lower(ctx: Lowering) -> Blob:
+    def lower(ctx: DarknetLowering) -> Blob:
         """Padding is the sum of both ends, size - 1 by default; the smaller half comes first."""
         section, x = ctx.section, ctx.picture()
         for key in ("maxpool_depth", "antialiasing"):
@@ -38,12 +38,12 @@ def _pool(operator: str) -> Lower:
     return lower
 
 
-def _avgpool(ctx: Lowering) -> Blob:
+def _avgpool(ctx: DarknetLowering) -> Blob:
     x = ctx.picture()
     return ctx.op("GlobalAveragePool", [x], (*x.shape[:2], 1, 1))
 
 
-def _upsample(ctx: Lowering) -> Blob:
+def _upsample(ctx: DarknetLowering) -> Blob:
     x = ctx.picture()
     stride = ctx.section.integer("stride", 2, least=1, most=_MAX_SIDE)
     sides = [n * stride for n in x.shape[2:]]
@@ -59,7 +59,7 @@ def _upsample(ctx: Lowering) -> Blob:
     return y if scale == 1 else ctx.same("Mul", y, ctx.constant(scale))
 
 
-def _reorg3d(ctx: Lowering) -> Blob:
+def _reorg3d(ctx: DarknetLowering) -> Blob:
     """Each block of pixels becomes channels: place in the block first, then channel."""
     x = ctx.picture()
     n, c, h, w = x.shape
@@ -71,7 +71,7 @@ def _reorg3d(ctx: Lowering) -> Blob:
     return ctx.graph.reshape(turned, (n, c * s * s, h // s, w // s))
 
 
-def _reorg(ctx: Lowering) -> Blob:
+def _reorg(ctx: DarknetLowering) -> Blob:
     """The layer of YOLO v2, which takes its input for a larger picture with fewer channels."""
     x = ctx.picture()
     n, c, h, w = x.shape
@@ -86,7 +86,7 @@ def _reorg(ctx: Lowering) -> Blob:
     return ctx.graph.reshape(turned, (n, c * s * s, h // s, w // s))
 
 
-def _softmax(ctx: Lowering) -> Blob:
+def _softmax(ctx: DarknetLowering) -> Blob:
     groups = ctx.section.integer("groups", 1, least=1)
     count = size(ctx.x.shape[1:])
     if count % groups or ctx.section.text("tree"):
@@ -98,16 +98,16 @@ def _softmax(ctx: Lowering) -> Blob:
     return ctx.graph.reshape(ctx.same("Softmax", x, axis=2), (ctx.x.shape[0], count))
 
 
-def _passed_on(ctx: Lowering) -> Blob:
+def _passed_on(ctx: DarknetLowering) -> Blob:
     return ctx.x
 
 
-def _activation(ctx: Lowering) -> Blob:
+def _activation(ctx: DarknetLowering) -> Blob:
     return activate(ctx, ctx.x)
 
 
 def _with_other(operator: str) -> Lower:
-    def lower(ctx: Lowering) -> Blob:
+    def lower(ctx: DarknetLowering) -> Blob:
         """The input and, channel by channel or all over, another layer's output."""
         (number,) = ctx.section.integers("from", least=-(2**31), count=1) or (None,)
         if number is None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from noria.network.graph_builder import Blob
-from noria.network.uff.lowering import Lower, Lowering
+from noria.network.uff.lowering import Lower, UffLowering
 
 _BINARY: dict[str, tuple[str, Callable[..., Any]]] = {
     "add": ("Add", np.add),
@@ -37,7 +37,7 @@ _REDUCE = {"sum": "ReduceSum", "prod": "ReduceProd", "max": "ReduceMax", "min": 
            "mean": "ReduceMean"}  # fmt: skip
 
 
-def _binary(ctx: Lowering) -> Blob:
+def _binary(ctx: UffLowering) -> Blob:
     ctx.count(2)
     name = ctx.field("func", str)
     if name not in _BINARY:
@@ -58,7 +58,7 @@ def _binary(ctx: Lowering) -> Blob:
     return ctx.op(operator, [a, b], shape)
 
 
-def _with_vector(ctx: Lowering, operator: str, x: Blob, vector: Blob) -> Blob | None:
+def _with_vector(ctx: UffLowering, operator: str, x: Blob, vector: Blob) -> Blob | None:
     """`x` and a constant along its last axis, done where `x` was turned from."""
     base = ctx.turns.base(x)
     if base is None or vector.array is None or vector.array.ndim > 1:
@@ -71,7 +71,7 @@ def _with_vector(ctx: Lowering, operator: str, x: Blob, vector: Blob) -> Blob | 
     return ctx.elementwise(x, lambda b: ctx.same(operator, b, term))
 
 
-def _unary(ctx: Lowering) -> Blob:
+def _unary(ctx: UffLowering) -> Blob:
     ctx.count(1)
     name = ctx.field("func", str)
     _floats(ctx)
@@ -85,7 +85,7 @@ def _unary(ctx: Lowering) -> Blob:
     return ctx.elementwise(ctx.x, lambda x: ctx.same(_UNARY[name], x))
 
 
-def _activation(ctx: Lowering) -> Blob:
+def _activation(ctx: UffLowering) -> Blob:
     ctx.count(1)
     _floats(ctx)
     name = ctx.field("func", str)
@@ -98,28 +98,28 @@ def _activation(ctx: Lowering) -> Blob:
     return ctx.elementwise(ctx.x, lambda x: ctx.same(_ACTIVATION[name], x))
 
 
-def _leaky_relu(ctx: Lowering) -> Blob:
+def _leaky_relu(ctx: UffLowering) -> Blob:
     ctx.count(1)
     _floats(ctx)
     alpha = float(ctx.field("alpha", float, 0.2))
     return ctx.elementwise(ctx.x, lambda x: ctx.same("LeakyRelu", x, alpha=alpha))
 
 
-def _floats(ctx: Lowering) -> None:
+def _floats(ctx: UffLowering) -> None:
     if ctx.x.dtype.kind != "f":
         raise ctx.error(f"its input is {ctx.x.dtype}", expected="floats")
 
 
-def _softmax(ctx: Lowering) -> Blob:
+def _softmax(ctx: UffLowering) -> Blob:
     """Along the last axis, as TensorFlow's; the converter writes 0 for that."""
     ctx.count(1)
     _floats(ctx)
     axis = ctx.axis(ctx.field("axis", int, 0) or -1)
-    ctx.not_batch(ctx.x, axis)
+    ctx.fixed_length(ctx.x.shape, axis)
     return ctx.same("Softmax", ctx.x, axis=axis)
 
 
-def _reduce(ctx: Lowering) -> Blob:
+def _reduce(ctx: UffLowering) -> Blob:
     ctx.count(1)
     _floats(ctx)
     name = ctx.field("func", str)
@@ -128,7 +128,7 @@ def _reduce(ctx: Lowering) -> Blob:
     axes = ctx.field("axes", (list, int))
     axes = sorted({ctx.axis(a) for a in (axes if isinstance(axes, list) else [axes])})
     for axis in axes:
-        ctx.not_batch(ctx.x, axis)
+        ctx.fixed_length(ctx.x.shape, axis)
     keep = ctx.field("keepdims", (bool, int), False)
     shape = tuple(1 if i in axes else d for i, d in enumerate(ctx.x.shape) if keep or i not in axes)
     if name == "sum":
@@ -138,12 +138,12 @@ def _reduce(ctx: Lowering) -> Blob:
 
 
 def _arg(operator: str) -> Lower:
-    def lower(ctx: Lowering) -> Blob:
+    def lower(ctx: UffLowering) -> Blob:
         """Positions as floats: what a parser reads."""
         ctx.count(1)
         _floats(ctx)
         axis = ctx.axis(ctx.field("axis", int, 0))
-        ctx.not_batch(ctx.x, axis)
+        ctx.fixed_length(ctx.x.shape, axis)
         shape = (*ctx.x.shape[:axis], *ctx.x.shape[axis + 1 :])
         found = ctx.op(operator, [ctx.x], shape, dtype=np.int64, axis=axis, keepdims=0)
         return ctx.op("Cast", [found], shape, to=1)
@@ -151,7 +151,7 @@ def _arg(operator: str) -> Lower:
     return lower
 
 
-def _identity(ctx: Lowering) -> Blob:
+def _identity(ctx: UffLowering) -> Blob:
     ctx.count(1)
     return ctx.x
 

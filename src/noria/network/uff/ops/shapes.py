@@ -7,11 +7,11 @@ from math import prod
 import numpy as np
 
 from noria.network.graph_builder import BATCH, Blob, Shape, shape_text, size
-from noria.network.uff.lowering import Lower, Lowering
+from noria.network.uff.lowering import Lower, UffLowering
 from noria.network.uff.proto import DTYPES
 
 
-def _const(ctx: Lowering) -> Blob:
+def _const(ctx: UffLowering) -> Blob:
     """Integers become int64, floats float32: one type of each is enough."""
     code = ctx.field("dtype", int)
     values, shape = ctx.field("values", memoryview), ctx.field("shape", list, [])
@@ -27,7 +27,7 @@ def _const(ctx: Lowering) -> Blob:
     return ctx.constant(array, np.float32 if dtype.kind == "f" else np.int64, name="values")
 
 
-def _shape(ctx: Lowering) -> Blob:
+def _shape(ctx: UffLowering) -> Blob:
     """The lengths of the axes; the batch appears as -1, which is what later reshapes ask for."""
     ctx.count(1)
     if any(d < BATCH for d in ctx.x.shape):
@@ -35,7 +35,7 @@ def _shape(ctx: Lowering) -> Blob:
     return ctx.constant(ctx.x.shape, np.int64)
 
 
-def _reshape(ctx: Lowering) -> Blob:
+def _reshape(ctx: UffLowering) -> Blob:
     """-1 stands for the batch where that is first, and for what is left elsewhere."""
     ctx.count(2)
     wanted = ctx.integers(1, "lengths")
@@ -44,7 +44,7 @@ def _reshape(ctx: Lowering) -> Blob:
     return ctx.graph.reshape(ctx.x, _target(ctx, wanted))
 
 
-def _target(ctx: Lowering, wanted: list[int]) -> Shape:
+def _target(ctx: UffLowering, wanted: list[int]) -> Shape:
     total = size(ctx.x.shape)
     if total > 0:  # no batch in it
         known = -prod(wanted) if -1 in wanted else prod(wanted)
@@ -62,7 +62,7 @@ def _target(ctx: Lowering, wanted: list[int]) -> Shape:
     raise ctx.error(f"{shape_text(ctx.x.shape)} cannot become {words}")
 
 
-def _transpose(ctx: Lowering) -> Blob:
+def _transpose(ctx: UffLowering) -> Blob:
     ctx.count(1)
     order = ctx.field("permutation", list)
     if sorted(order) != list(range(ctx.x.rank)):
@@ -70,7 +70,7 @@ def _transpose(ctx: Lowering) -> Blob:
     return ctx.turns.turn(ctx.x, order)
 
 
-def _concat(ctx: Lowering) -> Blob:
+def _concat(ctx: UffLowering) -> Blob:
     ctx.count(1, 2**16)
     axis = ctx.axis(ctx.field("axis", int, 0))
     shapes = [b.shape for b in ctx.inputs]
@@ -85,7 +85,7 @@ def _concat(ctx: Lowering) -> Blob:
     return ctx.op("Concat", ctx.inputs, shape, axis=axis)
 
 
-def _stack(ctx: Lowering) -> Blob:
+def _stack(ctx: UffLowering) -> Blob:
     ctx.count(1, 2**16)
     rank = ctx.x.rank + 1
     axis = ctx.axis(ctx.field("axis", int, 0), rank)
@@ -100,26 +100,26 @@ def _stack(ctx: Lowering) -> Blob:
     return ctx.op("Concat", parts, shape, axis=axis)
 
 
-def _arrays(ctx: Lowering) -> list[np.ndarray]:
+def _arrays(ctx: UffLowering) -> list[np.ndarray]:
     return [b.array for b in ctx.inputs if b.array is not None]
 
 
-def _folded(ctx: Lowering, array: np.ndarray) -> Blob:
+def _folded(ctx: UffLowering, array: np.ndarray) -> Blob:
     return ctx.constant(array, np.float32 if array.dtype.kind == "f" else np.int64)
 
 
-def _one_type(ctx: Lowering) -> None:
+def _one_type(ctx: UffLowering) -> None:
     if any(b.dtype != np.float32 for b in ctx.inputs):
         raise ctx.error("tensors of integers are computed", expected="floats")
 
 
-def _expand_dims(ctx: Lowering) -> Blob:
+def _expand_dims(ctx: UffLowering) -> Blob:
     ctx.count(1)
     axis = ctx.axis(ctx.field("axis", int, 0), ctx.x.rank + 1)
     return ctx.graph.reshape(ctx.x, (*ctx.x.shape[:axis], 1, *ctx.x.shape[axis:]))
 
 
-def _squeeze(ctx: Lowering) -> Blob:
+def _squeeze(ctx: UffLowering) -> Blob:
     ctx.count(1)
     axes = [ctx.axis(a) for a in ctx.field("axes", list, [])]
     axes = axes or [i for i, d in enumerate(ctx.x.shape) if d == 1]
@@ -128,7 +128,7 @@ def _squeeze(ctx: Lowering) -> Blob:
     return ctx.graph.reshape(ctx.x, tuple(d for i, d in enumerate(ctx.x.shape) if i not in axes))
 
 
-def _pad(ctx: Lowering) -> Blob:
+def _pad(ctx: UffLowering) -> Blob:
     ctx.count(2)
     widths = ctx.array(1, "widths")
     if widths.shape != (ctx.x.rank, 2) or widths.dtype.kind != "i" or ctx.x.dtype != np.float32:
@@ -143,7 +143,7 @@ def _pad(ctx: Lowering) -> Blob:
     return ctx.op("Pad", [ctx.x, ctx.constant(flat, np.int64)], tuple(shape))
 
 
-def _strided_slice(ctx: Lowering) -> Blob:
+def _strided_slice(ctx: UffLowering) -> Blob:
     """Inputs: data, first, end, steps; bits of the masks say which of them do not count."""
     ctx.count(4)
     begin, end, step = (ctx.integers(i, "bounds") for i in (1, 2, 3))
@@ -184,16 +184,16 @@ def _strided_slice(ctx: Lowering) -> Blob:
     return ctx.graph.reshape(y, kept)
 
 
-def _one_type_of(ctx: Lowering, blob: Blob) -> None:
+def _one_type_of(ctx: UffLowering, blob: Blob) -> None:
     if blob.dtype != np.float32:
         raise ctx.error("tensors of integers are computed", expected="floats")
 
 
-def _gather(ctx: Lowering) -> Blob:
+def _gather(ctx: UffLowering) -> Blob:
     ctx.count(2)
     indices = ctx.array(1, "indices")
     axis = ctx.axis(ctx.field("axis", int, 0))
-    length = ctx.not_batch(ctx.x, axis)
+    length = ctx.fixed_length(ctx.x.shape, axis)
     if indices.dtype.kind != "i" or indices.min() < 0 or indices.max() >= length:
         raise ctx.error(f"indices beyond an axis of {length}")
     shape = (*ctx.x.shape[:axis], *indices.shape, *ctx.x.shape[axis + 1 :])

@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from noria.network.graph_builder import Blob, Shape, size
-from noria.network.uff.lowering import Lower, Lowering
+from noria.network.uff.lowering import Lower, UffLowering
 
 
 def _same_padding(length: int, kernel: int, stride: int) -> tuple[int, int]:
@@ -16,7 +16,7 @@ def _same_padding(length: int, kernel: int, stride: int) -> tuple[int, int]:
     return total // 2, total - total // 2
 
 
-def _padding(ctx: Lowering, x: Blob, kernel: list[int], stride: list[int]) -> list[int]:
+def _padding(ctx: UffLowering, x: Blob, kernel: list[int], stride: list[int]) -> list[int]:
     """Zeros before each spatial axis, then after each."""
     count = len(kernel)
     if ctx.field("implicit_padding", str, "") == "same":
@@ -26,7 +26,7 @@ def _padding(ctx: Lowering, x: Blob, kernel: list[int], stride: list[int]) -> li
     return ctx.ints("padding", count, 0) * 2
 
 
-def _windows(ctx: Lowering, x: Blob, extent: list[int], stride: list[int], pads: list[int]
+def _windows(ctx: UffLowering, x: Blob, extent: list[int], stride: list[int], pads: list[int]
              ) -> list[int]:  # fmt: skip
     count = len(extent)
     lengths = [n + pads[i] + pads[i + count] for i, n in enumerate(x.shape[2:])]
@@ -36,14 +36,14 @@ def _windows(ctx: Lowering, x: Blob, extent: list[int], stride: list[int], pads:
     return [(n - e) // s + 1 for n, e, s in zip(lengths, extent, stride, strict=True)]
 
 
-def _image(ctx: Lowering) -> Blob:
+def _image(ctx: UffLowering) -> Blob:
     x = ctx.canonical(0)
     if x.rank < 3 or any(d < 0 for d in x.shape[1:]):
         raise ctx.error(f"its input has {x.rank} axes", expected="a batch, channels and sizes")
     return x
 
 
-def _conv(ctx: Lowering) -> Blob:
+def _conv(ctx: UffLowering) -> Blob:
     ctx.count(2)
     x = _image(ctx)
     weight = ctx.array(1, "weights")
@@ -77,7 +77,7 @@ def _conv(ctx: Lowering) -> Blob:
     return ctx.back(y)
 
 
-def _conv_transpose(ctx: Lowering) -> Blob:
+def _conv_transpose(ctx: UffLowering) -> Blob:
     """The third input is the shape of the result, where the file knows it."""
     ctx.count(2, 3)
     x = _image(ctx)
@@ -116,7 +116,7 @@ def _conv_transpose(ctx: Lowering) -> Blob:
     return ctx.back(y)
 
 
-def _pool(ctx: Lowering) -> Blob:
+def _pool(ctx: UffLowering) -> Blob:
     ctx.count(1)
     x = _image(ctx)
     count = x.rank - 2
@@ -152,7 +152,7 @@ def _floor(lengths: Shape, kernel: list[int], stride: list[int], pads: list[int]
     return np.where(touches, np.float32(0), np.finfo(np.float32).min)
 
 
-def _fully_connected(ctx: Lowering) -> Blob:
+def _fully_connected(ctx: UffLowering) -> Blob:
     ctx.count(2)
     weight = ctx.array(1, "weights")
     if weight.ndim != 2:
@@ -169,11 +169,11 @@ def _fully_connected(ctx: Lowering) -> Blob:
     return ctx.op("Gemm", inputs, (x.shape[0], weight.shape[0]), transB=1)
 
 
-def _batch_norm(ctx: Lowering) -> Blob:
+def _batch_norm(ctx: UffLowering) -> Blob:
     """Inputs behind the first: scale, shift, mean, variance."""
     ctx.count(5)
     x = ctx.canonical(0)
-    channels = ctx.not_batch(x, 1) if x.rank > 1 else 0
+    channels = ctx.fixed_length(x.shape, 1) if x.rank > 1 else 0
     names = ("scale", "shift", "mean", "variance")
     statistics = []
     for i, name in enumerate(names, 1):
@@ -188,7 +188,7 @@ def _batch_norm(ctx: Lowering) -> Blob:
     return ctx.back(y)
 
 
-def _lrn(ctx: Lowering) -> Blob:
+def _lrn(ctx: UffLowering) -> Blob:
     """`window_size` is the framework's radius: so many channels to either side."""
     ctx.count(1)
     x = _image(ctx)
@@ -202,7 +202,7 @@ def _lrn(ctx: Lowering) -> Blob:
     return ctx.back(y)
 
 
-def _flatten(ctx: Lowering) -> Blob:
+def _flatten(ctx: UffLowering) -> Blob:
     ctx.count(1)
     return ctx.graph.reshape(ctx.x, (ctx.x.shape[0], prod(ctx.x.shape[1:])))
 

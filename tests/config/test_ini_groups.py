@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from noria.config.document import Document
-from noria.config.keyfile import read_keyfile
+from noria.config.ini_groups import read_keyfile
 from noria.config.values import BadValue, Kind, parse_ini
 from tests.config import glib_oracle
 from tests.profiles import examples

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from noria._core.errors import EngineError
 from noria._core.notices import Notice
+from noria.engine.assemble_plan import Built, assemble_plan, session_options
 from noria.engine.backends import DEFAULT_BACKEND, SplitBackend, get_backend
-from noria.engine.finish import Built, finish, session_options
-from noria.engine.message import fix_axes, serialized
+from noria.engine.onnx_message import fix_axes, serialized
 from noria.engine.plan import MODEL_BLOB, WEIGHTS_BLOB, Plan
 from noria.engine.tuning.tactic import Tactic
 from noria.network.network import Network
@@ -75,7 +75,7 @@ def build_large(
         outputs=list(runner.outputs),
         rules=options.rules.record(options.precision),
     )
-    return finish(
+    return assemble_plan(
         built,
         network,
         options,

@@ -1,11 +1,14 @@
-"""Small objects that scripts pass around: allocators, streams of bytes, settings."""
+"""Objects that scripts pass: allocators, readers and writers, listeners, settings, caches."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from noria.trt.api.enums import ExecutionContextAllocationStrategy
-from noria.trt.api.strict import Strict
+from noria.trt.api.enums import ExecutionContextAllocationStrategy, SerializationFlag
+from noria.trt.api.strict import Closable, Strict
+from noria.trt.api.values import IHostMemory
+
+_CACHE_MAGIC = b"NORIATTC"
 
 
 class IOutputAllocator:
@@ -121,8 +124,6 @@ class ISerializationConfig(Strict):
     @property
     def flags(self) -> int:
         """Mask."""
-        from noria.trt.api.enums import SerializationFlag
-
         return sum(1 << int(f) for f in SerializationFlag if f.name in self._flags)
 
     def set_flag(self, flag: Any) -> bool:
@@ -138,3 +139,33 @@ class ISerializationConfig(Strict):
     def get_flag(self, flag: Any) -> bool:
         """Whether it was set."""
         return flag.name in self._flags
+
+
+class ITimingCache(Closable):
+    """Noria keeps measured times elsewhere, see `noria build --timing-cache`; this one carries
+    whatever bytes it was given, so that scripts that save and load it work.
+    """
+
+    def __init__(self, data: bytes = b"") -> None:
+        self._data = bytes(data) or _CACHE_MAGIC
+
+    def serialize(self) -> IHostMemory:
+        """The bytes to save."""
+        return IHostMemory(self._data)
+
+    def combine(self, input_cache: ITimingCache, ignore_mismatch: bool) -> bool:
+        """Take another cache in."""
+        if not isinstance(input_cache, ITimingCache):
+            raise TypeError(f"a timing cache, not a {type(input_cache).__name__}")
+        if len(input_cache._data) > len(self._data):
+            self._data = input_cache._data
+        return True
+
+    def reset(self) -> bool:
+        """Forget everything."""
+        self._data = _CACHE_MAGIC
+        return True
+
+    def query_keys(self) -> list[Any]:
+        """Keys of an editable cache; there are none."""
+        return []

@@ -1,14 +1,12 @@
-"""Reductions, top-k, soft-max, running sums. Source: tensorrt-api spec 3.4."""
+"""Reductions, top-k, soft-max, running sums, matrix products. Source: tensorrt-api spec 3.4."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from noria.trt.layers.base import ILayer
-from noria.trt.lowering.convolution import _given
-from noria.trt.lowering.fragment import Fragment, LoweringError, lowers
+from noria.trt.lowering.fragment import Fragment, Inputs, LoweringError, lowers, required
 
-Inputs = list["str | None"]
 MAX_K = 3840
 
 _REDUCE = {
@@ -26,7 +24,7 @@ def _one_axis(f: Fragment, mask: int, rank: int, what: str) -> int:
 
 @lowers("REDUCE")
 def reduce(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
-    x = _given(inputs, 0)
+    x = required(inputs, 0)
     axes = f.axes(int(layer._params["axes"]), f.rank(x))
     if not axes:
         raise LoweringError(f"no axis of {f.rank(x) - f.offset} is in the mask")
@@ -38,7 +36,7 @@ def reduce(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 
 @lowers("TOPK")
 def topk(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
-    x = _given(inputs, 0)
+    x = required(inputs, 0)
     axis = _one_axis(f, int(layer._params["axes"]), f.rank(x), "top-k")
     if len(inputs) > 1 and inputs[1] is not None:
         k = f.op("Reshape", f.cast(inputs[1], np.int64), f.ints(1))
@@ -55,7 +53,7 @@ def topk(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 
 @lowers("SOFTMAX")
 def softmax(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
-    x = _given(inputs, 0)
+    x = required(inputs, 0)
     rank = f.rank(x)
     mask = layer._params.get("axes")
     axis = max(f.offset, rank - 3) if mask is None else _one_axis(f, int(mask), rank, "soft-max")
@@ -70,7 +68,7 @@ def softmax(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 @lowers("RAGGED_SOFTMAX")
 def ragged_softmax(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
     """Soft-max of the first `bounds` elements of each row; the rest become 0."""
-    x, bounds = _given(inputs, 0), _given(inputs, 1)
+    x, bounds = required(inputs, 0), required(inputs, 1)
     last = f.rank(x) - 1
     if last < 0:
         raise LoweringError("a soft-max of rows needs a tensor with an axis; this is a scalar")
@@ -87,7 +85,38 @@ def cumulative(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
     p = layer._params
     return [
         f.op(
-            "CumSum", _given(inputs, 0), _given(inputs, 1), exclusive=int(p["exclusive"]),
+            "CumSum", required(inputs, 0), required(inputs, 1), exclusive=int(p["exclusive"]),
             reverse=int(p["reverse"]),
         )
     ]  # fmt: skip
+
+
+@lowers("MATRIX_MULTIPLY")
+def matrix_multiply(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """Batched, leading axes broadcast; a VECTOR has one axis less than a matrix."""
+    a, b = f.same_type(required(inputs, 0), required(inputs, 1))
+    ops = [layer._params["op0"].name, layer._params["op1"].name]
+    ranks = [f.rank(n) + (op == "VECTOR") for n, op in ((a, ops[0]), (b, ops[1]))]
+    if ranks[0] != ranks[1] and not f.implicit:
+        raise LoweringError(f"a matrix product of {f.rank(a)} and {f.rank(b)} axes ({ops})")
+    if min(ranks) < 2:
+        raise LoweringError("a matrix needs two axes")
+    drop = []
+    sides = []
+    for side, (name, op) in enumerate(zip((a, b), ops, strict=True)):
+        rank = f.rank(name)
+        if op == "TRANSPOSE":
+            name = f.transpose(name, [*range(rank - 2), rank - 1, rank - 2])
+        elif op == "VECTOR":
+            name = f.unsqueeze(name, [rank - 1 if side == 0 else rank])
+            drop.append(-2 if side == 0 else -1)
+        sides.append(name)
+    made = f.op("MatMul", *sides)
+    rank = f.rank(made)
+    return [f.squeeze(made, sorted(rank + d for d in drop)) if drop else made]
+
+
+@lowers("EINSUM")
+def einsum(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    names = [required(inputs, i) for i in range(len(inputs))]
+    return [f.op("Einsum", *names, equation=str(layer._params["equation"]))]

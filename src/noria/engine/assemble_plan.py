@@ -1,4 +1,7 @@
-"""The last step of a build: the plan, with everything it says about itself."""
+"""Assemble plans: of what a build made, or of an engine that the user's own function built.
+
+Source: custom-library spec 2.3 (6), 3.3: the engine that a creator returns is the one that runs.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,7 @@ from noria._core.errors import EngineError
 from noria._core.notices import Notice
 from noria.engine.backends import Backend, Runner, RunOptions
 from noria.engine.fingerprint import fingerprint_files
-from noria.engine.free_session import FreeSession
-from noria.engine.image_input import complete_infer_dims
+from noria.engine.image_input import complete_infer_dims, resolve_shape
 from noria.engine.plan import MODEL_BLOB, Blob, Plan, blob_record
 from noria.engine.plan_header import (
     DecisionRecord,
@@ -26,7 +28,7 @@ from noria.engine.plan_header import (
     TensorRecord,
     TuningRecord,
 )
-from noria.engine.plan_session import PlanSession
+from noria.engine.plan_session import FreeSession, PlanSession
 from noria.engine.plugin_graph.plugin_record import PluginRecord
 from noria.engine.tuning.tactic import Tactic
 from noria.network.network import Network
@@ -75,7 +77,7 @@ def session_options(tactic: Tactic, options: BuildOptions, precision: Precision)
     )
 
 
-def finish(
+def assemble_plan(
     built: Built,
     network: Network,
     options: BuildOptions,
@@ -162,3 +164,46 @@ def _plan_header(
         raise EngineError(
             f"the model cannot be described in a plan: {at}: {first['msg']}"
         ) from error
+
+
+def adopted(network: Network, options: BuildOptions) -> Plan | None:
+    """The plan that the network was built into already; None if another one is asked for.
+
+    Its precision is what the function chose; a notice says so where the config asks for another.
+
+    Args:
+        network: its `built` is the plan.
+        options: what is asked for: a batch that the engine does not take, a runtime, a tactic,
+            tuning, precisions of single layers, or types of outputs need a build of their own.
+
+    Raises:
+        EngineError: the picture's shape contradicts `infer_dims`.
+    """
+    plan: Plan | None = network.built
+    if plan is None or options.tuning is not None or options.tactic is not None:
+        return None
+    header = plan.header
+    other = options.runtime not in (None, header.runtime.name)
+    if other or options.dynamic_batch or options.rules.pins or options.rules.outputs:
+        return None
+    if not (options.batched and header.batched) or header.max_batch < options.max_batch:
+        return None
+    where = str(network.path or "engine")
+    resolve_shape(plan.inputs[0], options.infer_dims, options.input_order, where=where)
+    told = (d.notice for d in header.decisions)
+    decisions = [Notice(n.level, n.message, n.where or where) for n in told]
+    if header.precision != "fp32" and header.precision != options.precision:
+        text = f"the function chose {header.precision}; {options.precision} is asked for"
+        decisions.append(Notice("info", text, where))
+    made = header.model_copy(
+        update={
+            "noria": noria.__version__,
+            "rules": options.rules.record(options.precision),
+            "infer_dims": complete_infer_dims(options.infer_dims),
+            "model": model_record(network, plan.blobs[MODEL_BLOB]),
+            "decisions": tuple(DecisionRecord.of(n) for n in decisions),
+        }
+    )
+    taken = Plan(made, plan.blobs)
+    taken.threads = options.threads
+    return taken

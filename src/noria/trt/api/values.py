@@ -1,7 +1,8 @@
-"""Weights: an array that a layer is given."""
+"""Values that scripts pass: weights, bytes of an engine, orders of axes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,74 @@ import numpy.typing as npt
 
 from noria.plugins.types import DataType
 from noria.trt.api.enums import WeightsRole
+
+_MAX_AXES = 8
+
+
+class Permutation(Sequence[int]):
+    """An order of up to 8 axes; always eight numbers, unused ones are 0.
+
+    Raises:
+        ValueError: more than 8 numbers.
+    Source: tensorrt-api spec 7, idiom 16.
+    """
+
+    def __init__(self, order: Iterable[int] = range(_MAX_AXES)) -> None:
+        numbers = [int(i) for i in order]
+        if len(numbers) > _MAX_AXES:
+            raise ValueError(f"{len(numbers)} axes; a permutation has at most {_MAX_AXES}")
+        self._order = numbers + [0] * (_MAX_AXES - len(numbers))
+
+    def __getitem__(self, index: Any) -> Any:
+        return tuple(self._order)[index]
+
+    def __setitem__(self, index: int, value: int) -> None:
+        self._order[index] = int(value)
+
+    def __len__(self) -> int:
+        return _MAX_AXES
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._order)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Permutation | tuple | list):
+            return self._order == list(other)
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(tuple(self._order))
+
+
+class IHostMemory(bytes):
+    """Read-only bytes: `bytes(m)`, `len(m)`, slices, `file.write(m)` and any buffer consumer.
+
+    Source: tensorrt-api spec 4.4.
+    """
+
+    @property
+    def nbytes(self) -> int:
+        """Length."""
+        return len(self)
+
+    @property
+    def dtype(self) -> DataType:
+        """Type of the elements: bytes."""
+        return DataType.INT8
+
+    def __enter__(self) -> IHostMemory:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def __repr__(self) -> str:
+        return f"IHostMemory({len(self)} bytes)"
+
+    def __str__(self) -> str:
+        return repr(self)
 
 
 class Weights:

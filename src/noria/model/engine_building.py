@@ -1,0 +1,156 @@
+"""Building the engine of a config, and saving it where no other engine is lost."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+from noria._core.errors import EngineError
+from noria._core.notices import Notice
+from noria.engine.builder import BuildOptions, build
+from noria.engine.plan import Plan, is_plan_file
+from noria.engine.store import locked
+from noria.model import engine_files
+from noria.model.engine_search import EngineSearch
+from noria.model.network_source import no_model
+from noria.model.picture_input import network_dims, picture_range
+from noria.model.requirement import Mismatch
+from noria.network.network import Network
+from noria.plugins.lookup import UnknownOperators
+
+_log = logging.getLogger("noria.engine")
+
+
+class EngineBuilding:
+    """Builds and saves the engine that a search did not find.
+
+    Args:
+        search: finds the engine that another process built meanwhile; its notices are appended to.
+        options: threads, streams and progress of the build.
+    """
+
+    def __init__(self, search: EngineSearch, options: BuildOptions) -> None:
+        self.cfg = search.cfg
+        self.requirement = search.requirement
+        self.notices = search.notices
+        self._search = search
+        self._options = options
+
+    def build_and_save(self, *, rebuild: bool) -> Plan:
+        """Build the engine and save it beside the model; keep it in memory where that fails.
+
+        Args:
+            rebuild: True builds even if another process saved a valid engine meanwhile.
+
+        Raises:
+            ModelError, EngineError, ConfigError, CustomLibraryError: as `load_or_build`.
+        """
+        source = self.requirement.source
+        if source is None:
+            raise no_model(self.cfg)
+        with self._target_held() as (target, held):
+            if held and not rebuild:
+                # another process may have built it while this one waited
+                found = self._search.try_file(target) if target and target.exists() else None
+                if isinstance(found, Plan):
+                    if not self.cfg.input_tensor_from_meta:
+                        network_dims(found.inputs[0], self.cfg)
+                    self._search.note_found(found)
+                    return found
+            network = source.network()
+            self.notices += source.notices
+            if not self.cfg.input_tensor_from_meta:
+                network_dims(network.inputs[0], self.cfg)
+            plan = self._build(network)
+            if target is None:
+                self.notices.append(Notice("info", "built, kept in memory", str(source.model)))
+                return plan
+            self._make_room(target)
+            try:
+                plan.write(target)
+            except EngineError as error:
+                text = f"{error.found}; built at each start and kept in memory"
+                self.notices.append(Notice("warning", text, str(target)))
+            else:
+                self.notices.append(Notice("info", f"built from {source.model.name}", str(target)))
+        return plan
+
+    def _build(self, network: Network) -> Plan:
+        requirement, choice = self.requirement, self.requirement.choice
+        options = replace(
+            self._options,
+            max_batch=requirement.batch,
+            precision=requirement.precision,
+            exact=True,
+            rules=requirement.decision.rules,
+            dynamic_batch=choice.dynamic_batch,
+            infer_dims=requirement.infer_dims,
+            input_order=requirement.order,
+            runtime=choice.runtime,
+            tactic=choice.tactic,
+            tuning=choice.tuning,
+            picture_range=picture_range(self.cfg),
+        )
+        try:
+            return build(network, options)
+        except UnknownOperators as error:
+            # only a failed build pays for reading the custom library once more
+            from noria.custom.plugin_hints import plugin_hints
+
+            raise error.told_with(plugin_hints(self.cfg.custom_lib_path)) from error.__cause__
+
+    @contextmanager
+    def _target_held(self) -> Iterator[tuple[Path | None, bool]]:
+        """Lock the free target; another one if it is taken by the time the lock is held.
+
+        Yields:
+            See `_free_target`, and True if the lock is held.
+        """
+        target = self._free_target(self.notices)
+        while True:
+
+            def on_wait(target: Path | None = target) -> None:
+                text = "waited for another process that was building it"
+                self.notices.append(Notice("info", text, str(target)))
+                _log.warning("%s: another process is building this engine: waiting for it", target)
+
+            with locked(target, on_wait=on_wait) if target else nullcontext(False) as held:
+                still = self._free_target([]) if held else target
+                if still == target:
+                    yield target, held
+                    return
+            target = still
+
+    def _free_target(self, notices: list[Notice]) -> Path | None:
+        """Choose where to save; None keeps the engine in memory.
+
+        Never a file that noria did not write, nor one that serves another config.
+        """
+        usual, beside = self._search.targets(self.requirement.precision)
+        for target, instead in ((usual, f"saved as {beside.name}"), (beside, "kept in memory")):
+            if not (target.exists() or target.is_symlink()):
+                return target
+            if is_plan_file(target):
+                found = self._search.try_file(target)
+                if isinstance(found, Mismatch) and found.kind == "content":
+                    return engine_files.keyed(target, self.requirement.content)
+                return target
+            try:
+                Plan.load(target)
+            except EngineError as error:
+                text = f"{error.found}: not overwritten, noria's engine is {instead}"
+                notices.append(Notice("warning", text, str(target)))
+        return None
+
+    def _make_room(self, target: Path) -> None:
+        """Keep an engine at `target` that is as good, only run another way."""
+        if not is_plan_file(target):
+            return
+        found = self._search.try_file(target)
+        if isinstance(found, Mismatch) and found.kind == "choice":
+            kept = engine_files.set_aside(target)
+            if kept is not None:
+                self.notices.append(Notice("info", f"{found}; kept as {kept.name}", str(target)))

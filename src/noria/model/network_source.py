@@ -1,0 +1,86 @@
+"""The source of a config's network: a function of the custom library, else the model's files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from noria._core.errors import EngineError, NoriaError
+from noria._core.notices import Notice
+from noria.config.files import missing_file
+from noria.config.model_files import ModelKind, model_kind, unused_model_keys
+from noria.config.wrong_file import ENCODED_MODEL
+from noria.model.source import Factories, ModelSource, model_source
+
+if TYPE_CHECKING:
+    from noria.config.model_config import ModelConfig
+
+_NAMES: dict[ModelKind, str] = {
+    "onnx": "onnx-file",
+    "caffe": "model-file with proto-file (Caffe)",
+    "darknet": "model-file with custom-network-config (Darknet)",
+    "uff": "uff-file",
+}
+
+
+def network_source(
+    cfg: ModelConfig, notices: list[Notice]
+) -> tuple[ModelSource | None, Factories | None]:
+    """Find the source of a config's network, and the plugin factories of its custom library.
+
+    A function of the library goes before all files. The library is open afterwards: its plugins
+    are registered before an engine is read.
+
+    Args:
+        cfg: the config.
+        notices: appended to.
+
+    Raises:
+        CustomLibraryError: see `engine_source` and `plugin_factories`.
+    Source: custom-library spec 2.1, 3.1.
+    """
+    factories = None
+    if cfg.custom_lib_path is not None:
+        # a config without a library does not pay for importing what opens one
+        from noria.model.engine_source import engine_source
+        from noria.model.plugin_factories import plugin_factories
+
+        made = engine_source(cfg, notices)
+        factories = plugin_factories(cfg, notices)
+        if made:
+            return made, factories
+    kind = model_kind(cfg)
+    for key in unused_model_keys(cfg) if kind else ():
+        level: Literal["warning", "info"] = "warning" if key == "tlt-encoded-model" else "info"
+        text = f"{key} is not used: the model is {_NAMES[kind]}" if kind else ""
+        notices.append(Notice(level, text, cfg.where(key.replace("-", "_"))))
+    return model_source(cfg, factories), factories
+
+
+def no_model(cfg: ModelConfig) -> NoriaError:
+    """Describe why a config whose model is needed has no source."""
+    library = cfg.custom_lib_path
+    if library is not None and not library.is_file():  # it may have made the model
+        return missing_file(cfg, "custom-lib-path", library)
+    others = {
+        "tlt-encoded-model": cfg.tlt_encoded_model,
+        "model-file": cfg.model_file,
+        "proto-file": cfg.proto_file,
+        "custom-network-config": cfg.custom_network_config,
+        "engine-create-func-name": cfg.engine_create_func_name,
+    }
+    given = [f"{key}={value}" for key, value in others.items() if value]
+    found = "neither a model nor a usable model-engine-file is given"
+    fix = []
+    if given:
+        found += f"; {', '.join(given)} cannot be built from"
+        fix = [
+            "Caffe needs model-file and proto-file, Darknet model-file and custom-network-config"
+        ]
+    if cfg.tlt_encoded_model:
+        fix = [ENCODED_MODEL]
+    return EngineError(
+        found,
+        where=str(cfg.path),
+        expected="onnx-file=<model.onnx>, or the keys of a Caffe, UFF or Darknet model",
+        fix=fix,
+    )

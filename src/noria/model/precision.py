@@ -1,0 +1,235 @@
+"""The precision that a config asks for, and the rules that its keys add.
+
+Keys: `network-mode`, `int8-calib-file`, `layer-device-precision`, `output-io-formats`.
+Source: config facts 2.3, 5.3.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from noria._core.errors import ConfigError
+from noria._core.notices import Notice
+from noria.config.enums import NetworkMode
+from noria.config.model_files import model_paths
+from noria.engine.plan_header import Precision
+from noria.engine.precision.cache import CalibrationTable
+from noria.engine.precision.capability import fast_fp16
+from noria.engine.precision.chain import choose
+from noria.engine.precision.rules import PrecisionRules
+
+if TYPE_CHECKING:
+    from noria.config.model_config import ModelConfig
+
+MODES: Mapping[NetworkMode, Precision] = {
+    NetworkMode.FP32: "fp32",
+    NetworkMode.INT8: "int8",
+    NetworkMode.FP16: "fp16",
+    NetworkMode.BEST: "best",
+}
+_PRECISIONS = ("fp32", "fp16", "int8")
+_DEVICES = ("gpu", "dla")
+_OUTPUT_TYPES = ("fp32", "fp16", "int32", "int8")
+_OUTPUT_FORMATS = ("chw", "chw2", "chw4", "hwc8", "chw16", "chw32")
+
+
+@dataclass(frozen=True, slots=True)
+class PrecisionDecision:
+    """The precision to build, its rules, and notices about both."""
+
+    precision: Precision
+    rules: PrecisionRules
+    notices: list[Notice]
+
+
+class ConfigPrecision:
+    """Precision decisions of a config; each is made once per runtime.
+
+    Args:
+        cfg: the config.
+        required: see `decide_precision`.
+        tuned_among: the runtimes that a tuner chooses among, for every decision; None: each
+            decision is for its own runtime.
+        tuned: True if a plan is tuned.
+    """
+
+    def __init__(
+        self,
+        cfg: ModelConfig,
+        *,
+        required: Precision | None = None,
+        tuned_among: Sequence[str] | None = None,
+        tuned: bool = False,
+    ) -> None:
+        self._cfg = cfg
+        self._required = required
+        self._tuned_among = tuned_among
+        self._tuned = tuned
+        self._decisions: dict[str, PrecisionDecision] = {}
+
+    def decide(self, runtime: str) -> PrecisionDecision:
+        """Decide for a runtime, see `decide_precision`.
+
+        Raises:
+            ConfigError, EngineError: see `precision_rules`.
+        """
+        decision = self._decisions.get(runtime)
+        if decision is None:
+            runtimes = self._tuned_among or [runtime]
+            decision = decide_precision(
+                self._cfg, runtimes, required=self._required, tuned=self._tuned
+            )
+            self._decisions[runtime] = decision
+        return decision
+
+
+def decide_precision(
+    cfg: ModelConfig,
+    runtimes: Sequence[str],
+    *,
+    required: Precision | None = None,
+    tuned: bool = False,
+) -> PrecisionDecision:
+    """Decide which precision to build for a config.
+
+    Args:
+        cfg: the config.
+        runtimes: the backend; with `tuned` all that may be chosen.
+        required: goes before `network-mode`, and is built whether it is faster or not.
+        tuned: a tuner chooses among the precisions that `best` stands for.
+
+    Raises:
+        ConfigError, EngineError: see `precision_rules`.
+    """
+    asked: Precision = required or MODES[cfg.network_mode]
+    missing = _why_no_table(cfg)
+    precision, notice = choose(
+        asked, runtimes, no_table=missing, required=required is not None, tuned=tuned
+    )
+    rules, notices = precision_rules(cfg, precision)
+    if notice is not None:
+        at = str(cfg.path) if required else cfg.where("network_mode")
+        notices.insert(0, Notice(notice.level, f"{_key(cfg, required)}: {notice.message}", at))
+    if rules.table is None and (rest := [n for n, p in rules.pins.items() if p == "int8"]):
+        text = f"layer-device-precision: int8 needs a calibration table: {missing}"
+        notices.append(Notice("warning", text, str(cfg.path)))
+        rules = rules.without_pins(rest)
+    if required is None and not any(fast_fp16(r) for r in runtimes):
+        halves = [n for n, p in rules.pins.items() if p == "fp16"]
+        if halves:
+            text = f"layer-device-precision: FP32 for {', '.join(halves[:5])}"
+            text += "; FP16 is not computed faster here"
+            notices.append(Notice("info", text, str(cfg.path)))
+            rules = replace(
+                rules, pins={n: "fp32" if p == "fp16" else p for n, p in rules.pins.items()}
+            )
+    return PrecisionDecision(precision, rules, notices)
+
+
+def export_precision(
+    cfg: ModelConfig, required: Precision | None = None
+) -> tuple[Precision, list[Notice]]:
+    """Choose the precision to export a config's model in, whatever is faster on this machine.
+
+    It is `required`, else that of `network-mode`; without scales FP16 in the place of INT8, with a
+    warning.
+    """
+    asked: Precision = required or MODES[cfg.network_mode]
+    missing = _why_no_table(cfg)
+    if asked not in ("int8", "best") or missing is None:
+        return asked, []
+    text = f"{_key(cfg, required)}: INT8 takes the scales of activations, and {missing}"
+    return "fp16", [Notice("warning", f"{text}: FP16 is written", str(cfg.path))]
+
+
+def precision_rules(cfg: ModelConfig, precision: Precision) -> tuple[PrecisionRules, list[Notice]]:
+    """Read the rules of a config, with notices; the calibration table only where it is of use.
+
+    Raises:
+        ConfigError: a bad item in `layer-device-precision` or `output-io-formats`.
+        EngineError: `int8-calib-file` is needed, and is no calibration table.
+    """
+    outputs, notices = _output_types(cfg)
+    rules = PrecisionRules(pins=_layer_precisions(cfg), outputs=outputs)
+    if on_dla := _dla_layers(cfg):
+        text = f"layer-device-precision: there is no DLA here for {', '.join(on_dla[:5])}"
+        notices.append(Notice("info", text, str(cfg.path)))
+    path = cfg.int8_calib_file
+    # FP16 asks it which activations are beyond FP16
+    useful = precision == "fp16" or rules.needs_table(precision)
+    if path is not None and (precision in ("int8", "best") or (useful and path.is_file())):
+        # from there, so that the model may move with what belongs to it
+        model = next(iter(model_paths(cfg).values()), cfg.path)
+        name = os.path.relpath(path, model.parent)
+        rules = replace(rules, table=CalibrationTable.load(path), table_name=name)
+    return rules, notices
+
+
+def _key(cfg: ModelConfig, required: Precision | None) -> str:
+    return f"--precision {required}" if required else f"network-mode={int(cfg.network_mode)}"
+
+
+def _why_no_table(cfg: ModelConfig) -> str | None:
+    """Why the config's calibration table cannot be read; None if it can."""
+    path = cfg.int8_calib_file
+    if path is None:
+        return "int8-calib-file is not given"
+    if not path.is_file():
+        return f"there is no file {path.name} (int8-calib-file)"
+    return None if os.access(path, os.R_OK) else f"{path.name} cannot be read (int8-calib-file)"
+
+
+def _layer_precisions(cfg: ModelConfig) -> dict[str, str]:
+    """Map layers of `layer-device-precision` to `fp32`, `fp16` or `int8`; names may hold colons.
+
+    Raises:
+        ConfigError: an item is not `layer:precision:device`.
+    """
+    found = {}
+    for item in cfg.layer_device_precision:
+        name, _, rest = item.strip().rpartition(":")
+        name, _, precision = name.rpartition(":")
+        if not name or precision not in _PRECISIONS or rest not in _DEVICES:
+            raise ConfigError(
+                f"layer-device-precision has the item {item!r}",
+                where=cfg.where("layer_device_precision"),
+                expected="layer:precision:device, precision one of "
+                f"{', '.join(_PRECISIONS)}, device one of {', '.join(_DEVICES)}",
+            )
+        found[name] = precision
+    return found
+
+
+def _dla_layers(cfg: ModelConfig) -> list[str]:
+    items = [item.strip() for item in cfg.layer_device_precision]
+    return [item.rsplit(":", 2)[0] for item in items if item.endswith(":dla")]
+
+
+def _output_types(cfg: ModelConfig) -> tuple[dict[str, str], list[Notice]]:
+    """Map outputs of `output-io-formats` to their types; a notice for formats that are not linear.
+
+    Raises:
+        ConfigError: an item is not `layer:type:format`.
+    """
+    found, packed = {}, []
+    where = cfg.where("output_io_formats")
+    for item in cfg.output_io_formats:
+        name, _, layout = item.strip().rpartition(":")
+        name, _, kind = name.rpartition(":")
+        if not name or kind not in _OUTPUT_TYPES or layout not in _OUTPUT_FORMATS:
+            raise ConfigError(
+                f"output-io-formats has the item {item!r}",
+                where=where,
+                expected="layer:type:format, type one of "
+                f"{', '.join(_OUTPUT_TYPES)}, format one of {', '.join(_OUTPUT_FORMATS)}",
+            )
+        found[name] = kind
+        if layout != "chw":
+            packed.append(f"{name} ({layout})")
+    if not packed:
+        return found, []
+    text = f"output-io-formats: outputs are linear (chw) here, not packed: {', '.join(packed)}"
+    return found, [Notice("info", text, where)]

@@ -1,0 +1,207 @@
+"""Base of the importers of Caffe, UFF and Darknet: a model and one layer on the way to a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noria._core.errors import ModelError
+from noria.network.graph_builder import BATCH, Blob, GraphBuilder, Shape, shape_text
+from noria.network.model_bytes import foreign, sha256_of
+from noria.network.network import Network
+from noria.network.plugin_maker import PluginMaker
+
+MAX_SIDE = 2**16
+
+
+class Importer:
+    """One model on its way into a graph.
+
+    Attributes:
+        where: the file, for errors about the whole of it.
+        graph: where nodes go.
+        plugins: makes the layers that plugins compute, if there is such a thing.
+        blobs: the tensors made so far, by the names that the format gives them.
+        picture: the network's first input.
+    """
+
+    def __init__(
+        self, where: str, name: str, producer: str, plugins: PluginMaker | None = None
+    ) -> None:
+        self.where = where
+        self.graph = GraphBuilder(name, producer=f"noria: {producer}")
+        self.plugins = plugins
+        self.blobs: dict[str, Blob] = {}
+        self.picture: Blob | None = None
+
+    def model(self) -> None:
+        """Make the nodes and outputs of the model in `graph`.
+
+        Raises:
+            ModelError: something of it cannot be read.
+        """
+        raise NotImplementedError
+
+    def network(self, path: Path) -> Network:
+        """Make the network; the plugins that it was made with belong to it.
+
+        Raises:
+            ModelError: something of the model cannot be read.
+        """
+        try:
+            self.model()
+            network = Network(self.graph.finish(), path=path)
+            if self.plugins is not None:
+                self.plugins.hand_over(network)
+            return network
+        finally:
+            if self.plugins is not None:
+                self.plugins.close()
+
+    def error(self, found: str, **more: str) -> ModelError:
+        """Return an error about the whole model."""
+        return ModelError(found, where=self.where, **more)
+
+    def input(self, name: str, dims: Sequence[int], *, with_batch: bool = False) -> Blob:
+        """Add an input of the network.
+
+        Args:
+            name: its name in the graph.
+            dims: channels, height, width.
+            with_batch: `dims` are a batch, whose length does not count, and any number of axes.
+
+        Raises:
+            ModelError: no network has such an input.
+        """
+        fits = len(dims) >= 2 if with_batch else len(dims) == 3
+        if not fits or any(not 1 <= d <= MAX_SIDE for d in dims):
+            axes = "a batch and at least one more axis" if with_batch else "channels, height, width"
+            raise self.graph.error(
+                f"the input is {' x '.join(map(str, dims))}",
+                expected=f"{axes}, each 1 to {MAX_SIDE}",
+            )
+        shape: Shape = (BATCH, *(dims[1:] if with_batch else dims))
+        self.graph.check_shape(shape)
+        blob = self.graph.input(name, shape)
+        self.picture = self.picture or blob
+        return blob
+
+    def unknown(
+        self, found: str, kind: str, known: Iterable[str], fix: str | Sequence[str] = ()
+    ) -> ModelError:
+        """Return the error for a kind of layer; `fix` if no kind has a similar name."""
+        names = sorted(known)
+        near = get_close_matches(kind, names, 1)
+        return self.graph.error(
+            f"{found} is not known",
+            expected=f"one of {', '.join(names)}",
+            fix=f"did you mean {near[0]}?" if near else fix,
+        )
+
+
+class LayerLowering:
+    """One layer on its way into a graph: its inputs, and how to make nodes.
+
+    Attributes:
+        graph: where nodes go.
+        inputs: the tensors that it reads.
+        input_word: the format's word for one of them.
+    """
+
+    input_word = "input"
+
+    def __init__(self, graph: GraphBuilder, inputs: Sequence[Blob]) -> None:
+        self.graph = graph
+        self.inputs = tuple(inputs)
+
+    @property
+    def x(self) -> Blob:
+        """The first input."""
+        return self.inputs[0]
+
+    def error(
+        self, found: str, *, expected: str | None = None, fix: str | Sequence[str] | None = None
+    ) -> ModelError:
+        """Return an error about this layer."""
+        return self.graph.error(found, expected=expected, fix=fix)
+
+    def op(self, name: str, inputs: Sequence[Blob | None], shape: Shape, **attributes: Any) -> Blob:
+        """Add a node with one output."""
+        return self.graph.node(name, inputs, shape, **attributes)
+
+    def same(self, name: str, *inputs: Blob, **attributes: Any) -> Blob:
+        """Add a node whose output is shaped like its first input."""
+        return self.graph.node(name, inputs, inputs[0].shape, **attributes)
+
+    def constant(self, array: npt.ArrayLike, dtype: Any = np.float32, name: str = "") -> Blob:
+        """Add a constant tensor."""
+        return self.graph.constant(array, dtype, name)
+
+    def count(self, least: int, most: int | None = None) -> None:
+        """Check the number of inputs: from `least` to `most`, which are the same by default.
+
+        Raises:
+            ModelError: there are fewer or more.
+        """
+        most = least if most is None else most
+        if not least <= len(self.inputs) <= most:
+            wanted = str(least) if least == most else f"{least} to {most}"
+            raise self.error(f"it has {len(self.inputs)} {self.input_word}(s)", expected=wanted)
+
+    def axis(self, value: int, rank: int | None = None, *, name: str = "axis") -> int:
+        """Return an axis of the first input, or of `rank` axes, counted from the front.
+
+        Raises:
+            ModelError: there is no such axis.
+        """
+        rank = self.x.rank if rank is None else rank
+        axis = value + rank if value < 0 else value
+        if not 0 <= axis < rank:
+            raise self.error(f"{name}: {value}, but the input has {rank} axes")
+        return axis
+
+    def fixed_length(self, shape: Shape, axis: int, doing: str = "depends on") -> int:
+        """Return the length of an axis, which may not be the batch.
+
+        Raises:
+            ModelError: it is the batch, or a multiple of it; `doing` is the verb of the message.
+        """
+        if shape[axis] < 0:
+            raise self.error(
+                f"it {doing} the batch: axis {axis} of {shape_text(shape)}",
+                fix="a batch has any number of items: nothing may depend on it",
+            )
+        return shape[axis]
+
+
+def near_names(name: str, known: Iterable[str]) -> str:
+    """Return the names most like `name`, or some of all, to stand behind "expected"."""
+    names = list(known)
+    close = get_close_matches(name, names, 3) or names[-5:]
+    return f"one of {', '.join(map(repr, close))}" if close else "none: there are no others"
+
+
+def decoded(data: bytes, path: Path, what: str) -> str:
+    """Return the text of a file; other encodings than UTF-8 are harmless: only comments have them.
+
+    Raises:
+        ModelError: it is no text.
+    """
+    if b"\0" in data:
+        raise foreign(data, path, what, "it has zero bytes, so it is no text")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def note_files(network: Network, weights: bytes, text: bytes = b"") -> Network:
+    """Note size and checksum of the files that a network was read from."""
+    network.size_bytes = len(text) + len(weights)
+    network.sha256 = sha256_of(weights)
+    return network
