@@ -23,7 +23,7 @@ _numbers = count(1)
 
 
 class Keeping(Protocol):
-    """A `serve.Worker`, or whatever does an operation in its place."""
+    """A `serve.LibraryWorker`, or whatever does an operation in its place."""
 
     kept: dict[int, Any]
     unprotected: list[str]
