@@ -1,4 +1,4 @@
-"""Assemble plans: from the results of a build, or from an engine that a user's function built.
+"""Plans assembled from a build, or from an engine that the user's own function built.
 
 Source: custom-library spec 2.3 (6), 3.3: the engine that a creator returns is the one that runs.
 """
@@ -15,7 +15,7 @@ from noria._core.errors import EngineError
 from noria._core.notices import Notice
 from noria.engine.backends import Backend, Runner, RunOptions
 from noria.engine.fingerprint import fingerprint_files
-from noria.engine.image_input import complete_infer_dims, resolve_shape
+from noria.engine.input_shapes import complete_infer_dims, resolve_shape
 from noria.engine.plan import MODEL_BLOB, Blob, Plan, blob_record
 from noria.engine.plan_header import (
     DecisionRecord,
@@ -39,17 +39,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Built:
-    """The result of a build.
+class BuildResult:
+    """Parts of a plan that was built.
 
     Attributes:
-        backend, tactic: what it was built with, and how it is run.
-        precision: of the graph, as it turned out.
+        backend, tactic: the runtime, and the way it is run.
+        precision: precision in the graph.
         runner: None if the runtime can build here but not run.
-        run_options: what the runner was opened with.
+        run_options: options of the runner.
         load_s: seconds to get ready.
-        blobs: of the plan; `model` is the ONNX message.
+        blobs: contents of the plan; `model` is the ONNX message.
         outputs: in order.
+        rules: of the precision; None if there is nothing but FP32.
+        tuning: None if the plan is not tuned.
+        tries: tactics that tuning measured.
+        plugins: layers that are plugins.
     """
 
     backend: Backend
@@ -78,7 +82,7 @@ def session_options(tactic: Tactic, options: BuildOptions, precision: Precision)
 
 
 def assemble_plan(
-    built: Built,
+    built: BuildResult,
     network: Network,
     options: BuildOptions,
     *,
@@ -87,7 +91,7 @@ def assemble_plan(
     decisions: list[Notice],
     where: str,
 ) -> Plan:
-    """Make the plan, its session ready for the first `open_session`.
+    """Assemble the plan, its session ready to be handed out.
 
     Raises:
         EngineError: the model has names or shapes that a plan cannot hold.
@@ -134,7 +138,7 @@ def assemble_plan(
 
 
 def model_record(network: Network, model: Blob) -> ModelRecord:
-    """Record the files that a network was made from."""
+    """Record the files that a network was made from, as a plan keeps them."""
     if network.path is None:
         digest = hashlib.sha256(model).hexdigest()
         return ModelRecord.of_code(len(model), digest)
@@ -166,8 +170,8 @@ def _plan_header(
         ) from error
 
 
-def adopted(network: Network, options: BuildOptions) -> Plan | None:
-    """Take the plan that the network was built into already; None if it does not fit the options.
+def prebuilt_plan(network: Network, options: BuildOptions) -> Plan | None:
+    """Take the plan that a network was built into already; None if another one is asked for.
 
     Its precision is what the function chose; a notice says so where the config asks for another.
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from noria.network.tensor_spec import TensorSpec
 from noria.plugins import checks
 from noria.plugins.calls import Instance, Rollback
 from noria.plugins.context import Prepared
@@ -22,7 +23,6 @@ from noria.plugins.layer import (
     Ranges,
     Shape,
     ShapeInput,
-    TensorInfo,
     refuse,
 )
 from noria.plugins.negotiate import candidates, closest, negotiate
@@ -64,7 +64,7 @@ class DynamicLayer(LayerPlugin):
 
     def build(
         self,
-        inputs: Sequence[TensorInfo],
+        inputs: Sequence[TensorSpec],
         outputs: Sequence[np.dtype[Any]],
         profiles: Sequence[Ranges],
         shape_inputs: Sequence[ShapeInput] = (),
@@ -128,7 +128,7 @@ class DynamicEngine(SecondEngine):
 
 
 def described(
-    inputs: Sequence[TensorInfo],
+    inputs: Sequence[TensorSpec],
     ranges: Ranges,
     shapes: Sequence[DimsExprs],
     types: Sequence[DataType | None],

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from noria._core.errors import PluginError
+from noria.network.tensor_spec import TensorSpec
 from noria.plugins import checks
 from noria.plugins.base import IPluginV2Ext, IPluginV2IOExt
 from noria.plugins.calls import Instance, Rollback, wrong
@@ -26,7 +27,6 @@ from noria.plugins.layer import (
     Ranges,
     Shape,
     ShapeInput,
-    TensorInfo,
     refuse,
 )
 from noria.plugins.negotiate import candidates, closest, negotiate
@@ -120,7 +120,7 @@ class BatchedLayer(LayerPlugin):
 
     def build(
         self,
-        inputs: Sequence[TensorInfo],
+        inputs: Sequence[TensorSpec],
         outputs: Sequence[np.dtype[Any]],
         profiles: Sequence[Ranges],
         shape_inputs: Sequence[ShapeInput] = (),
@@ -147,7 +147,7 @@ class BatchedLayer(LayerPlugin):
     def _configure(
         self,
         engine: Instance,
-        inputs: Sequence[TensorInfo],
+        inputs: Sequence[TensorSpec],
         outputs: Sequence[np.dtype[Any]],
         items: Sequence[Dims],
         results: Sequence[Dims],
@@ -230,7 +230,7 @@ def _dims(dims: Shape) -> Dims:
     return Dims(dims[1:])
 
 
-def _common_type(engine: Instance, inputs: Sequence[TensorInfo]) -> DataType:
+def _common_type(engine: Instance, inputs: Sequence[TensorSpec]) -> DataType:
     """The one float type of a plugin without formats of its own."""
     floats = [closest(t.dtype) for t in inputs if closest(t.dtype).is_float]
     offers = [*floats[:1], DataType.FLOAT, DataType.HALF]
@@ -247,7 +247,7 @@ def _common_type(engine: Instance, inputs: Sequence[TensorInfo]) -> DataType:
 
 def _configure_general(
     engine: Instance,
-    inputs: Sequence[TensorInfo],
+    inputs: Sequence[TensorSpec],
     outputs: Sequence[np.dtype[Any]],
     items: Sequence[Dims],
     results: Sequence[Dims],

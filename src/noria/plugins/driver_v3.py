@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from noria._core.text import quoted
+from noria.network.tensor_spec import TensorSpec
 from noria.plugins import checks
 from noria.plugins.calls import Instance, Rollback, wrong
 from noria.plugins.context import ContextPlugin, Prepared
@@ -29,7 +30,6 @@ from noria.plugins.layer import (
     SavedPlugin,
     Shape,
     ShapeInput,
-    TensorInfo,
     refuse,
 )
 from noria.plugins.memory import address_of
@@ -185,7 +185,7 @@ class V3Layer(LayerPlugin):
 
     def build(
         self,
-        inputs: Sequence[TensorInfo],
+        inputs: Sequence[TensorSpec],
         outputs: Sequence[np.dtype[Any]],
         profiles: Sequence[Ranges],
         shape_inputs: Sequence[ShapeInput] = (),
@@ -244,7 +244,7 @@ class _Building:
         layer: V3Layer,
         base: V3Instance,
         rollback: Rollback,
-        inputs: Sequence[TensorInfo],
+        inputs: Sequence[TensorSpec],
         outputs: Sequence[np.dtype[Any]],
         shapes: Sequence[DimsExprs],
     ) -> None:

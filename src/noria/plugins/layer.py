@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from noria._core.errors import PluginError
 from noria._core.text import quoted
+from noria.network.tensor_spec import TensorSpec
 from noria.plugins.calls import Instance
 from noria.plugins.expressions import DimsExprs, SizeTensor
 from noria.plugins.field_data import PluginFieldCollection
@@ -29,21 +30,6 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 Shape = tuple[int, ...]
 Generation = Literal["V2", "V2Ext", "V2IOExt", "V2DynamicExt", "V3"]
-
-
-@dataclass(frozen=True, slots=True)
-class TensorInfo:
-    """A tensor in the network.
-
-    Attributes:
-        dtype: of its elements there.
-        dims: shape; -1 for an axis that is known only at run time.
-        name: for messages.
-    """
-
-    dtype: np.dtype[Any]
-    dims: Shape
-    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +181,7 @@ class LayerPlugin(ABC):
     @abstractmethod
     def build(
         self,
-        inputs: Sequence[TensorInfo],
+        inputs: Sequence[TensorSpec],
         outputs: Sequence[np.dtype[Any]],
         profiles: Sequence[Ranges],
         shape_inputs: Sequence[ShapeInput] = (),

@@ -34,7 +34,7 @@ from noria.custom import open_library
 from noria.plugins import get_plugin_registry
 from noria.plugins import DataType
 from noria.plugins.drivers import add_layer
-from noria.plugins.layer import TensorInfo
+from noria.network.tensor_spec import TensorSpec
 from tests.custom.host.test_twins import FIELDS, NAMES, _life
 from tests.plugins.life_cycles import FLOAT, ITEM, X, profile
 
@@ -55,7 +55,7 @@ layer = add_layer(
     get_plugin_registry().find("ScaleDynamic").create_plugin("s", FIELDS), layer="s",
     input_types=[DataType.FLOAT], implicit_batch=False,
 )
-built = layer.build([TensorInfo(FLOAT, (-1, *ITEM))], [FLOAT], [profile(1, 2)])
+built = layer.build([TensorSpec("", FLOAT, (None, *ITEM))], [FLOAT], [profile(1, 2)])
 built.finish()
 contexts = [built.context() for _ in range(3)]
 for context in contexts:
@@ -116,7 +116,7 @@ import numpy as np
 from noria.custom import open_library
 from noria.plugins import DataType, get_plugin_registry
 from noria.plugins.drivers import add_layer
-from noria.plugins.layer import TensorInfo
+from noria.network.tensor_spec import TensorSpec
 from tests.custom.host.test_twins import FIELDS
 from tests.plugins.life_cycles import FLOAT, ITEM, X, profile
 
@@ -136,7 +136,7 @@ layer = add_layer(
     get_plugin_registry().find("ScaleDynamic").create_plugin("s", FIELDS), layer="s",
     input_types=[DataType.FLOAT], implicit_batch=False,
 )
-built = layer.build([TensorInfo(FLOAT, (-1, *ITEM))], [FLOAT], [profile(1, 2)])
+built = layer.build([TensorSpec("", FLOAT, (None, *ITEM))], [FLOAT], [profile(1, 2)])
 built.finish()
 context = built.context()
 found = [right(context)]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from noria.custom import CustomLibrary
-from noria.host.callback_errors import told
+from noria.host.callback_errors import collected_errors
 from noria.plugins import (
     DataType,
     PluginField,
@@ -145,7 +145,7 @@ EXPORTED = ["ScaleDynamic", "ScaleV2", "ScaleV3"]
 def test_exported_creators_enter_the_registry(compile_host: Compile, opened: Open) -> None:
     """`getPluginCreators` instead of REGISTER_TENSORRT_PLUGIN."""
     path = compile_host("twins.cpp", 10, "-DEXPORT_CREATORS")
-    with told() as messages:
+    with collected_errors() as messages:
         library = opened(path)
     assert (2, "three creators") in messages.log  # by the logger that it was given a finder of
     registry = get_plugin_registry()

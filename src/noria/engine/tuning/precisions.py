@@ -12,7 +12,7 @@ from noria._core.errors import EngineError, ModelError
 from noria._core.notices import Notice
 from noria.engine.backends import installed_backends
 from noria.engine.plan_header import Precision, TacticRecord, TuningRecord
-from noria.engine.precision.lower import Lowered, lower, lower_or_fp32, tuned_precisions
+from noria.engine.precision.lower import PrecisionGraph, lower, lower_or_fp32, tuned_precisions
 from noria.engine.precision.rules import PrecisionRules
 from noria.engine.sample_inputs import sample_inputs
 from noria.engine.tuning.tactic import Tactic
@@ -33,7 +33,7 @@ class TunedPrecision:
     """
 
     tactic: Tactic | None = None
-    lowered: Lowered | None = None
+    lowered: PrecisionGraph | None = None
     tuning: TuningRecord | None = None
     tries: tuple[TacticRecord, ...] = ()
     notices: list[Notice] = field(default_factory=list)
@@ -71,7 +71,7 @@ def tune_precisions(
     """
     done = TunedPrecision()
     names = list(options.runtimes or installed_backends())
-    graphs: list[Lowered] = []
+    graphs: list[PrecisionGraph] = []
     for wanted, runtimes in tuned_precisions(precision, rules, names):
         if precision != "best":
             graphs.append(lower_or_fp32(network, wanted, rules, runtimes))
