@@ -6,12 +6,10 @@ need none of the classes that plugins are made of.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from types import ModuleType
 
 PYTHON_SUFFIXES = (".py", ".pyw")
 FUNCTIONS = ("get_plugin_creators", "getPluginCreators")
@@ -51,24 +49,6 @@ def note_loaded(path: Path) -> None:
 def loaded_files() -> list[Path]:
     """Files that were loaded, whether plugins were in them or not."""
     return list(_loaded)
-
-
-def register_module(module: ModuleType, path: Path) -> None:
-    """Register the creators of a module that was run already, as `load_library` would.
-
-    Raises:
-        CustomLibraryError: see `noria.plugins.library.creators_of`.
-    """
-    note_loaded(path)
-    named = any(hasattr(module, name) for name in FUNCTIONS)
-    if not named and "noria.plugins.creators" not in sys.modules:
-        return  # no class of a creator can be in it
-    from noria.plugins.library import creators_of
-    from noria.plugins.registry import get_plugin_registry
-
-    registry = get_plugin_registry()
-    for creator in creators_of(module, registry, path):
-        registry.register_creator(creator, creator.plugin_namespace)
 
 
 def _stamp(path: Path) -> tuple[int, int]:
