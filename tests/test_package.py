@@ -60,7 +60,6 @@ DOUBLES = {
     "Lost": "",
     "Lowering": "",
     "Reason": "",
-    "RunOptions": "",
     "Scalar": "",
     "Section": "",
     "Selection": "",
