@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from noria._core.errors import EngineError, NoriaError
 from noria._core.notices import Notice
-from noria.config.files import missing_file
-from noria.config.model_files import ModelKind, model_kind, unused_model_keys
+from noria.config.model_files import ModelKind, missing_file, model_kind, unused_model_keys
 from noria.config.wrong_file import ENCODED_MODEL
 from noria.model.source import Factories, ModelSource, model_source
 from noria.plugins.loading import PYTHON_SUFFIXES
@@ -36,15 +35,15 @@ def network_source(
         notices: appended to.
 
     Raises:
-        CustomLibraryError: see `engine_source` and `plugin_factories`.
+        CustomLibraryError: see `library_source` and `plugin_factories`.
     Source: custom-library spec 2.1, 3.1.
     """
     factories = None
     if cfg.custom_lib_path is not None:
         # a config without a library does not pay for importing what opens one
-        from noria.model.engine_source import engine_source
+        from noria.model.library_source import library_source
 
-        made = engine_source(cfg, notices)
+        made = library_source(cfg, notices)
         if cfg.custom_lib_path.suffix.lower() not in PYTHON_SUFFIXES:
             from noria.model.plugin_factories import plugin_factories
 

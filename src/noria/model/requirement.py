@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from noria._core.errors import EngineError
 from noria.engine.backends import DEFAULT_BACKEND, get_backend
 from noria.engine.fingerprint import what_changed
-from noria.engine.image_input import AxisOrder, Dims, complete_infer_dims
+from noria.engine.input_shapes import AxisOrder, Dims, complete_infer_dims
 from noria.engine.machine import Machine, this_machine
 from noria.engine.plan import COMPILED_BLOB, Plan
 from noria.engine.plan_header import NOT_FREE, PlanHeader, Precision, PrecisionRecord, TuningRecord

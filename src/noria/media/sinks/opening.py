@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from noria._core.errors import MediaError
 from noria._core.lazy import import_extra
-from noria._core.urls import url_scheme
+from noria._core.text import url_scheme
 from noria.media.sinks.naming import (
     PICTURE_SUFFIXES,
     VIDEO_FORMATS,
