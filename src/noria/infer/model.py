@@ -103,6 +103,17 @@ class Model:
         """Name of the picture input."""
         return self.session.inputs[0].name
 
+    @property
+    def asynchronous(self) -> ClassifierPostprocessor | None:
+        """The postprocessor of a classifier whose results go to the history only; else None.
+
+        Source: spec D.4.
+        """
+        post = self.postprocessor
+        if not self.config.classifier_async_mode or self.selector is None:
+            return None
+        return post if isinstance(post, ClassifierPostprocessor) else None
+
     @classmethod
     def load(cls, cfg: ModelConfig, options: LoadOptions, record: Record) -> Model:
         """Check, load or build the engine, and get everything ready. Source: spec D.7.
