@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -219,21 +218,3 @@ class IModelParser:
     def getModelName(self) -> str:
         """Return the name of the model, for messages."""
         return type(self).__name__
-
-
-def _register_plugins(module: ModuleType, path: Path) -> None:
-    """Register the plugin creators of a module that has run, as `load_library` would.
-
-    Raises:
-        CustomLibraryError: see `noria.plugins.library.creators_of`.
-    """
-    note_loaded(path)
-    named = any(hasattr(module, name) for name in FUNCTIONS)
-    if not named and "noria.plugins.creators" not in sys.modules:
-        return  # no class of a creator can be in it
-    from noria.plugins.library import creators_of
-    from noria.plugins.registry import get_plugin_registry
-
-    registry = get_plugin_registry()
-    for creator in creators_of(module, registry, path):
-        registry.register_creator(creator, creator.plugin_namespace)
