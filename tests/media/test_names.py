@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria._core.urls import url_name
+from noria._core.text import url_name
 from noria.media.names import nearest_file, sniff
 
 secrets = st.text(st.characters(codec="utf-8", exclude_categories=("Cc",)), max_size=12)

@@ -1,6 +1,8 @@
-"""Quote text of unknown origin for messages."""
+"""Text of unknown origin, and URLs without their secrets, for messages."""
 
 from __future__ import annotations
+
+import re
 
 _SHOWN_LENGTH = 80
 
@@ -10,3 +12,35 @@ def quoted(text: str, *, limit: int | None = _SHOWN_LENGTH) -> str:
     if limit is not None and len(text) > limit:
         text = text[: limit - 3] + "..."
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+_SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+)://")
+_SECRET = re.compile(
+    r"(?i)\b((?:user(?:name)?|login|pass(?:word|wd)?|pwd|token|auth|secret|api[_-]?key|key|sig\w*)"
+    r"[=_:])[^/&;,?#]*"
+)
+
+
+def url_scheme(text: str) -> str | None:
+    """The scheme of a URL in lower case; None for a path."""
+    match = _SCHEME.match(text)
+    return match[1].lower() if match else None
+
+
+def url_name(url: str) -> str:
+    """`url` without user, password, query and anything that looks like a secret in its path.
+
+    It rather cuts too much than too little: passwords are often not percent-encoded, so an `@`,
+    `/` or `?` inside one must not make a part of it visible.
+    """
+    scheme = _SCHEME.match(url)
+    if not scheme:
+        return url
+    rest = url[scheme.end() :]
+    authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    if "@" in rest:
+        # An @ behind a plain host belongs to the path, or to a password with a slash in it.
+        plain = "@" not in authority and ":" not in authority
+        rest = f"{authority}/…" if plain else rest.rpartition("@")[2]
+    rest = re.split(r"[?#]", rest, maxsplit=1)[0]
+    return scheme[0] + _SECRET.sub(r"\1…", rest)

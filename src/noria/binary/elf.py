@@ -1,7 +1,13 @@
 """A reader of the parts of ELF files that decide whether, and how, a library can be called.
 
-It reads the dynamic segment, which every loadable library has, stripped or not, and believes
+It reads the dynamic segment, which every loadable library has, stripped or not, and trusts
 nothing: every offset is checked against the file.
+
+Why not pyelftools (0.33, public domain): it makes a parsed container of every symbol. Symbols,
+versions and needs of numpy's OpenBLAS (24 MiB, 11,440 symbols) take 24 ms here and 2,630 ms there,
+of libarrow (46 MiB, 10,114 symbols) 32 and 1,210 ms, of libopenvino (20 MiB, 11,370) 29 and
+1,330 ms; importing takes 15 and 72 ms. 100,000 symbols would take 0.3 and 10 to 20 s. It also
+trusts the file: sizes and counts of a damaged one are neither bounded nor checked.
 """
 
 from __future__ import annotations
@@ -35,6 +41,7 @@ _DT_VERDEF, _DT_VERDEFNUM, _DT_VERNEED, _DT_VERNEEDNUM = (
     0x6FFFFFFF,
 )
 _MAX_SYMBOLS = 4_000_000
+_MAX_SECTIONS = 1000
 
 
 class ElfError(ValueError):
@@ -128,6 +135,35 @@ class ElfFile:
     def functions(self) -> set[str]:
         """Names of exported functions."""
         return {s.name for s in self.symbols if s.defined and s.exported and s.kind in (2, 10)}
+
+    def section(self, name: str) -> bytes | None:
+        """Return the bytes of a section, which no loader reads.
+
+        None if there is none, as in stripped or damaged files, or in files of 32 bits.
+        """
+        if self.bits != 64 or not self.little_endian:
+            return None
+        data = self.data
+        try:
+            (table,) = struct.unpack_from("<Q", data, 40)
+            size, count, names_at = struct.unpack_from("<HHH", data, 58)
+            places = [table + i * size for i in range(min(count, _MAX_SECTIONS))]
+            headers = [struct.unpack_from("<IIQQQQ", data, at) for at in places]
+            _, _, _, _, start, length = headers[names_at]
+        except (struct.error, IndexError):
+            return None
+        names = data[start : start + length]
+        for name_at, _, _, _, offset, bytes_ in headers:
+            end = names.find(b"\0", name_at)
+            if names[name_at:end] == name.encode():
+                return data[offset : offset + bytes_]
+        return None
+
+    def compilers(self) -> tuple[str, ...]:
+        """Return names and versions of the compilers, as they wrote them into `.comment`."""
+        content = self.section(".comment") or b""
+        texts = [t.decode("utf-8", "replace").strip() for t in content.split(b"\0") if t.strip()]
+        return tuple(dict.fromkeys(texts))
 
     def number(self, name: str) -> int | None:
         """The constant unsigned int that it exports as `name`; None if there is none."""

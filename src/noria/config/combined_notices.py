@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from noria._core.notices import Notice
 from noria._core.text import quoted
 from noria.config.enums import ClusterMode, ColorFormat, NetworkMode, NetworkType, ProcessMode
-from noria.config.files import library_makes_networks
 from noria.config.keys import PROPERTY_KEYS
-from noria.config.model_files import model_kind
+from noria.config.model_files import library_makes_networks, model_kind
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig

@@ -35,9 +35,8 @@ from noria.config.enums import (
     UffInputOrder,
 )
 from noria.config.field_checks import check_classes, check_field, from_validation
-from noria.config.files import missing_files
-from noria.config.frozen import Frozen
-from noria.config.origin import DEFAULT, OVERRIDE, EffectiveValue, Origin
+from noria.config.model_files import missing_files
+from noria.config.origin import DEFAULT, OVERRIDE, EffectiveValue, Frozen, Origin
 from noria.config.reading import read_config
 
 
@@ -323,9 +322,12 @@ class ModelConfig(Frozen):
 
     def _repr_html_(self) -> str:
         """The values that are not defaults, with their origins, for notebooks."""
-        from noria.config.notebook import config_html
+        from noria._core.html import notice_list, paragraph, table
 
-        return config_html(self)
+        values = [v for v in self.effective() if v.origin != "default"]
+        rows = [(v.group, v.key, v.text, v.origin.rpartition("/")[2]) for v in values]
+        head = ("group", "key", "value", "origin")
+        return paragraph(repr(self)) + table(head, rows, most=100) + notice_list(self.notices)
 
     def __repr__(self) -> str:
         model = self.onnx_file or self.model_engine_file

@@ -1,13 +1,21 @@
-"""Which of the keys that may name a model is used."""
+"""Files that a config names: which of them make the model, and which are missing."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from noria._core.errors import ConfigError
+from noria._core.text import quoted
+from noria.config.enums import NetworkType
+from noria.config.keys import PROPERTY_KEYS
+from noria.config.paths import missing_hints
+
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
+
 
 ModelKind = Literal["onnx", "darknet", "caffe", "uff"]
 
@@ -60,3 +68,93 @@ def unused_model_keys(cfg: ModelConfig) -> list[str]:
     named = dict.fromkeys(f for fields in _FILES.values() for f in fields)
     keys = [f for f in (*named, "tlt_encoded_model") if f not in used and getattr(cfg, f)]
     return [f.replace("_", "-") for f in keys]
+
+
+_MOST_OF_A_LIBRARY = 2**28
+_PARTS = {
+    "tlt-encoded-model": "is encrypted, only NVIDIA's library reads it: export the model to ONNX",
+    "model-file": "needs proto-file (Caffe) or custom-network-config (Darknet)",
+    "proto-file": "needs model-file, the Caffe weights",
+    "custom-network-config": "needs model-file, the Darknet weights",
+    "engine-create-func-name": "names a function of custom-lib-path, which is not given",
+}
+
+
+def missing_files(cfg: ModelConfig, skip: Collection[str] = ()) -> list[ConfigError]:
+    """One error for each file that a run needs and that is not there.
+
+    Needed are the label file (not for network-type 100), the custom library, the mean file, and a
+    model (see `model_paths`), unless the engine of `model-engine-file` exists. `skip` names keys
+    whose files are not looked for.
+    """
+    problems = []
+    library = cfg.custom_lib_path
+    if "custom-lib-path" not in skip:
+        problems += _missing(cfg, "custom-lib-path", library)
+    # what a library that is not there would make is not to be told as missing
+    makes = problems and cfg.engine_create_func_name
+    engine = cfg.model_engine_file
+    if engine is None or not os.path.isfile(engine):
+        files = model_paths(cfg)
+        if not files and not makes and not library_makes_networks(cfg):
+            problems.append(_no_model(cfg))
+        for key, path in files.items():
+            problems += [] if key in skip else _missing(cfg, key, path)
+    problems += _missing(cfg, "mean-file", cfg.mean_file)
+    if cfg.network_type is not NetworkType.OTHER:
+        problems += _missing(cfg, "labelfile-path", cfg.labelfile_path)
+    return problems
+
+
+def library_makes_networks(cfg: ModelConfig) -> bool:
+    """Whether the custom library may make the network; who loads it knows for sure."""
+    path = cfg.custom_lib_path
+    if path is None or not os.path.isfile(path):
+        return False
+    if cfg.engine_create_func_name:
+        return True
+    try:
+        with open(path, "rb") as file:
+            text = file.read(_MOST_OF_A_LIBRARY)
+    except OSError:
+        return False
+    return any(name in text for name in (b"NvDsInferCreateModelParser", b"NvDsInferCudaEngineGet"))
+
+
+def _missing(cfg: ModelConfig, key: str, path: Path | None) -> list[ConfigError]:
+    return [] if path is None or os.path.isfile(path) else [missing_file(cfg, key, path)]
+
+
+def missing_file(cfg: ModelConfig, key: str, path: Path) -> ConfigError:
+    """The error for what `key` names when that is not a file."""
+    origin = cfg.origin(key)
+    written = origin.text if origin.text is not None else str(path)
+    odd = os.path.exists(path) and not os.path.isdir(path)
+    hints = [] if odd else missing_hints(path)
+    return ConfigError(
+        f"{key}={quoted(written)}: "
+        + ("this is a device or pipe." if odd else "there is no such file."),
+        where=_place(cfg, key),
+        expected=f"a file at {quoted(str(path), limit=None)}",
+        fix=[quoted(hint, limit=None) for hint in hints],
+    )
+
+
+def _no_model(cfg: ModelConfig) -> ConfigError:
+    engine = cfg.model_engine_file
+    fix = [
+        f"{name} {words}"
+        for name, words in _PARTS.items()
+        if (field := PROPERTY_KEYS[name].field) and getattr(cfg, field)
+    ]
+    fix = fix or ["relative paths start at the folder of the config file"]
+    if engine is not None:
+        fix.append(f"the engine {quoted(str(engine), limit=None)} is not there either")
+    where = _place(cfg, "model-engine-file") if engine else quoted(str(cfg.path), limit=None)
+    expected = "onnx-file=..., or the keys of a Caffe, UFF or Darknet model"
+    return ConfigError("the config names no model.", where=where, expected=expected, fix=fix)
+
+
+def _place(cfg: ModelConfig, key: str) -> str:
+    origin = cfg.origin(key)
+    return str(origin) if origin.kind == "file" else key

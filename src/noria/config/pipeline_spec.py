@@ -20,12 +20,10 @@ from pydantic import (
 from noria._core.errors import ConfigError
 from noria._core.notices import Notice
 from noria._core.text import quoted
-from noria.config.class_attrs import Rgba
+from noria.config.class_attrs import Rgba, colored
 from noria.config.enums import ProcessMode
-from noria.config.frozen import Frozen
-from noria.config.model_colors import colored
 from noria.config.model_config import ModelConfig
-from noria.config.origin import Origin
+from noria.config.origin import Frozen, Origin
 from noria.config.paths import missing_hints
 from noria.config.pipeline_checks import check_spec_field, spec_problems
 from noria.config.pipeline_dump import dump_pipeline

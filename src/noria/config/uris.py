@@ -10,8 +10,7 @@ import re
 from pathlib import Path
 from urllib.parse import unquote
 
-from noria._core.text import quoted
-from noria._core.urls import url_name, url_scheme
+from noria._core.text import quoted, url_name, url_scheme
 from noria.config.paths import resolve
 from noria.config.values import BadValue
 

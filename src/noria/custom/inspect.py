@@ -14,7 +14,6 @@ from noria.binary.elf import MACHINES, ElfFile
 from noria.binary.entry_points import EntryPoint, entry_points, filled, returns_boxes
 from noria.binary.header_markers import export_hints, uses_host
 from noria.binary.library_search import find_library
-from noria.binary.sections import build_notes
 from noria.binary.symbol_names import demangled
 from noria.custom.inspect_load import LoadResult, load_in_child
 from noria.custom.load_errors import (
@@ -126,7 +125,7 @@ def inspect_library(
         machine=elf.machine_name,
         soname=elf.soname,
         size_bytes=len(elf.data),
-        built_with=build_notes(elf),
+        built_with=elf.compilers(),
         entry_points=points,
         fills=filled(elf),
         box_bytes=static_evidence(elf).layout if boxes else None,

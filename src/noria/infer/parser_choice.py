@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from noria._core.errors import ConfigError, CustomLibraryError, NoriaError, ParserError
 from noria._core.notices import Notice
-from noria.config.files import missing_file
+from noria.config.model_files import missing_file
 from noria.infer.parsers import (
     WELL_KNOWN,
     WELL_KNOWN_CLASSIFIERS,

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from noria._core.errors import EngineError, NoriaError
 from noria._core.notices import Notice
-from noria.config.files import missing_file
-from noria.config.model_files import ModelKind, model_kind, unused_model_keys
+from noria.config.model_files import ModelKind, missing_file, model_kind, unused_model_keys
 from noria.config.wrong_file import ENCODED_MODEL
 from noria.model.source import Factories, ModelSource, model_source
 

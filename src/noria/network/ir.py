@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import onnx_ir as ir
 
+
 __all__ = ["ir", "node_from_proto"]
 
 # What it grumbles about is judged here or by the runtime; nobody configured logging for it.
@@ -84,4 +85,14 @@ def node_from_proto(node: Any) -> Any:
     graph = ir.serde.deserialize_graph(alone)
     made = graph[0]
     graph.remove(made)
+    return made
+
+
+def fresh(name: str, taken: set[str]) -> str:
+    """`name`, or with a number behind it if it is taken; the result is taken from now on."""
+    made, number = name, 1
+    while made in taken:
+        number += 1
+        made = f"{name}_{number}"
+    taken.add(made)
     return made

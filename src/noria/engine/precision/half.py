@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from noria.engine.precision.prepare import Proto, captured_names
-from noria.network.fresh import fresh
+from noria.network.ir import fresh
 
 Kind = Literal["fp16", "bf16"]
 LARGEST_FP16 = 65504.0

@@ -8,7 +8,7 @@ from typing import Any
 from noria._core.errors import EngineError
 from noria._core.notices import Notice
 from noria.engine.precision.prepare import Proto
-from noria.network.fresh import fresh
+from noria.network.ir import fresh
 
 
 def cast_outputs(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from noria._core.errors import ModelError
-from noria.network.fresh import fresh
+from noria.network.ir import fresh
 
 Proto = Any  # onnx.ModelProto, which has no types
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from noria._core.errors import EngineError
 from noria.engine.precision.prepare import Proto, sort_nodes
-from noria.network.fresh import fresh
+from noria.network.ir import fresh
 
 MIN_OPSET = 13  # scales per channel
 WEIGHTED = ("Conv", "ConvTranspose", "Gemm", "MatMul")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from noria._core.errors import MediaError
-from noria._core.urls import url_scheme
+from noria._core.text import url_scheme
 from noria.media.frame import Frame
 from noria.media.sources.images import IMAGE_SUFFIXES
 

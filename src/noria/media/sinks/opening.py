@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from noria._core.errors import MediaError
-from noria._core.urls import url_scheme
+from noria._core.text import url_scheme
 from noria.media.sinks.naming import (
     PICTURE_SUFFIXES,
     VIDEO_FORMATS,

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
 from noria._core.errors import MediaError
-from noria._core.urls import url_name, url_scheme
+from noria._core.text import url_name, url_scheme
 from noria.media.frame import Frame
 from noria.media.names import nearest_file
 from noria.media.pixel_format import PixelFormat

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from noria._core.errors import ModelError
-from noria.network.fresh import fresh
+from noria.network.ir import fresh
 from noria.network.network import Network
 from noria.trt.api.types import elem_of
 from noria.trt.lowering.loop_body import LoopPlan, loop_nodes, plan_loops
