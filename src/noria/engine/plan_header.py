@@ -1,4 +1,4 @@
-"""What a plan says about itself: JSON, strictly typed, no code."""
+"""The header of a plan: JSON, strictly typed, no code."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from noria.engine.tuning.tactic import Tactic
 from noria.network.tensor_spec import TensorSpec
 
 _BY_CODE = "built by code"
+NOT_FREE = "the batch stays fixed at 1"
+"""Beginning of the decision on a batch that could not be freed."""
 MAX_BATCH = 1024  # Source: config facts 2.1, batch-size
 
 Precision = Literal["fp32", "fp16", "bf16", "int8", "best"]
@@ -29,7 +31,7 @@ Dim = Annotated[int, Field(ge=0, lt=2**31)]
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
 class FileRecord(_Record):
@@ -41,7 +43,7 @@ class FileRecord(_Record):
 
 
 class ModelRecord(FileRecord):
-    """The model file, and what else went into the network.
+    """The model file, and all else that went into the network.
 
     Attributes:
         external: the external data that the model file names.
@@ -83,15 +85,17 @@ class TensorRecord(_Record):
 
     @classmethod
     def of(cls, spec: TensorSpec) -> TensorRecord:
+        """Record a tensor."""
         return cls(name=spec.name, dtype=spec.dtype.name, shape=spec.shape)  # type: ignore[arg-type]
 
     @property
     def spec(self) -> TensorSpec:
+        """The tensor."""
         return TensorSpec(self.name, np.dtype(self.dtype), self.shape)
 
 
 class TacticRecord(_Record):
-    """One way of running, and what came of trying it.
+    """One way of running, and the outcome of trying it.
 
     Attributes:
         runtime, version: the backend.
@@ -151,7 +155,7 @@ class TuningRecord(_Record):
 
 
 class PrecisionRecord(_Record):
-    """What decided the precision, so that a change of it is seen.
+    """The inputs that decided the precision, so that a change of them is seen.
 
     Attributes:
         asked: what was to be built, as the file's name says.
@@ -177,10 +181,12 @@ class DecisionRecord(_Record):
 
     @classmethod
     def of(cls, notice: Notice) -> DecisionRecord:
+        """Record a notice."""
         return cls(level=notice.level, message=notice.message, where=notice.where)
 
     @property
     def notice(self) -> Notice:
+        """The notice."""
         return Notice(self.level, self.message, self.where)
 
 
@@ -193,7 +199,7 @@ class BlobRecord(_Record):
 
 
 class PlanHeader(_Record):
-    """Everything a plan says about itself.
+    """The header of a plan.
 
     Attributes:
         noria: version of noria that wrote it.

@@ -9,6 +9,7 @@ from noria._core.notices import Notice
 from noria.config.model_files import ModelKind, missing_file, model_kind, unused_model_keys
 from noria.config.wrong_file import ENCODED_MODEL
 from noria.model.source import Factories, ModelSource, model_source
+from noria.plugins.loading import PYTHON_SUFFIXES
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
@@ -34,17 +35,19 @@ def network_source(
         notices: appended to.
 
     Raises:
-        CustomLibraryError: see `engine_source` and `plugin_factories`.
+        CustomLibraryError: see `library_source` and `plugin_factories`.
     Source: custom-library spec 2.1, 3.1.
     """
     factories = None
     if cfg.custom_lib_path is not None:
         # a config without a library does not pay for importing what opens one
-        from noria.model.engine_source import engine_source
-        from noria.model.plugin_factories import plugin_factories
+        from noria.model.library_source import library_source
 
-        made = engine_source(cfg, notices)
-        factories = plugin_factories(cfg, notices)
+        made = library_source(cfg, notices)
+        if cfg.custom_lib_path.suffix.lower() not in PYTHON_SUFFIXES:
+            from noria.model.plugin_factories import plugin_factories
+
+            factories = plugin_factories(cfg, notices)
         if made:
             return made, factories
     kind = model_kind(cfg)

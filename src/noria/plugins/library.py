@@ -1,4 +1,4 @@
-"""Files of plugins: Python files, and whatever else an opener is registered for."""
+"""Load files of plugins: Python files, and others that an opener is registered for."""
 
 from __future__ import annotations
 
@@ -26,6 +26,16 @@ TWINS: dict[str, Path] = {}
 """Name of a compiled library, without its folder -> file of plugins that stands for it."""
 
 
+def register_module(module: ModuleType, path: Path, registry: PluginRegistry) -> None:
+    """Register the creators of a module that was run already, as `load_library` would.
+
+    Raises:
+        CustomLibraryError: see `creators_of`.
+    """
+    for creator in creators_of(module, registry, path):
+        registry.register_creator(creator, creator.plugin_namespace)
+
+
 def load_once(path: Path, registry: PluginRegistry) -> None:
     """Load a Python file of plugins unless it is loaded as it stands; leave other files alone.
 
@@ -38,7 +48,7 @@ def load_once(path: Path, registry: PluginRegistry) -> None:
 
 
 def load_given(path: Path, registry: PluginRegistry) -> None:
-    """Load what must be a file of plugins unless it is loaded as it stands.
+    """Load a file that must be one of plugins, unless it is loaded as it stands.
 
     Raises:
         CustomLibraryError: it is of an unknown kind, or fails.
