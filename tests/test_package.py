@@ -28,7 +28,6 @@ SMALL = {
     "trt/compat/shims/pycuda_autoinit.py": "a face: `pycuda.autoinit`",
     "infer/notebook.py": "imported where a notebook shows a model",
     "cli/completion.py": "one file per command",
-    "engine/backends/onnxruntime_plugins.py": "imported where ONNX Runtime is",
     "_core/native_check.py": "runs before anything else of the package",
     "binary/regular_files.py": "the one door to files that others name",
     "_wiring.py": "one line for each call from a lower room into a higher one",
@@ -62,6 +61,7 @@ DOUBLES = {
 CLEAN = {
     "__init__",
     "__main__",
+    "_native_api",
     "_core",
     "_wiring",
     "binary",

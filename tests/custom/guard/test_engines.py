@@ -18,6 +18,7 @@ from tests.custom.host import conftest, test_engines
 from tests.custom.host.conftest import Compile
 from tests.custom.host.darknet import Model
 from tests.custom.host.test_engines import _check, _config
+from tests.profiles import slow
 
 pytestmark = pytest.mark.skipif(
     keeper.can_guard() is not None, reason=f"no workers here: {keeper.can_guard()}"
@@ -40,8 +41,8 @@ def loaded(library: Path) -> bool:
     ("major", "flag", "function"),
     [
         (8, "", "MiniYoloEngineCreate"),
-        (7, "", "MiniYoloEngineCreate"),
-        (10, "-DWITH_CUDA_ENGINE_GET", "NvDsInferCudaEngineGet"),
+        slow(7, "", "MiniYoloEngineCreate"),
+        slow(10, "-DWITH_CUDA_ENGINE_GET", "NvDsInferCudaEngineGet"),
         (10, "-DWITH_MODEL_PARSER -DNO_FACTORY", "NvDsInferCreateModelParser"),
     ],
 )
