@@ -8,7 +8,7 @@ from itertools import groupby
 
 from noria.plugins.standard import standard_layers
 from noria.plugins.standard.fields import Field
-from noria.plugins.standard.layer import Layer
+from noria.plugins.standard.layer import StandardLayer
 
 _CLASSES = {
     "V2": "IPluginV2",
@@ -72,16 +72,16 @@ def page() -> str:
     return _TEXT + "\n".join(rows) + "\n"
 
 
-def _row(layer: type[Layer], *, first: bool) -> str:
+def _row(layer: type[StandardLayer], *, first: bool) -> str:
     name = f"`{layer.name}`" if first else ""
     fields = "<br>".join(map(_field, layer.fields)) if first else "as version 1"
     cells = [name, layer.version, f"`{_CLASSES[layer.interface]}`", _runs(layer), fields or "none"]
     return f"| {' | '.join(cells)} |"
 
 
-def _runs(layer: type[Layer]) -> str:
+def _runs(layer: type[StandardLayer]) -> str:
     own = "native" if layer.native else "NumPy"
-    return f"graph, else {own}" if layer.decompose is not Layer.decompose else own
+    return f"graph, else {own}" if layer.decompose is not StandardLayer.decompose else own
 
 
 def _field(field: Field) -> str:

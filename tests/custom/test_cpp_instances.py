@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from noria.custom import open_library
-from noria.custom.cpp_function import ParserReturnedFalse
+from noria.custom.cpp_function import ParserReturnedFalseError
 from noria.errors import CustomLibraryError, ParserError
 from noria.meta import DetectionParams, Layer, NetworkInfo
 from tests.custom.conftest import Compile, rows_layer
@@ -137,7 +137,7 @@ def test_refused_results(
     library = open_library(items)
     with pytest.raises(ParserError, match=words) as caught:
         library.instance_parser(name)(with_masks(), network, params)
-    assert isinstance(caught.value, ParserReturnedFalse) == (name == "ParseMasksFalse")
+    assert isinstance(caught.value, ParserReturnedFalseError) == (name == "ParseMasksFalse")
     assert len(library.instance_parser("ParseMasks")(with_masks(), network, params)) == 3
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from noria.custom import open_library
-from noria.custom.cpp_function import ParserReturnedFalse
+from noria.custom.cpp_function import ParserReturnedFalseError
 from noria.errors import CustomLibraryError, ParserError
 from noria.infer.classify import classify
 from noria.meta import ClassifierParams, Layer, NetworkInfo, SegmentationParams
@@ -91,7 +91,7 @@ def test_refused_attributes(items: Path, name: str, words: str) -> None:
     library = open_library(items)
     with pytest.raises(ParserError, match=words) as caught:
         library.classifier_parser(name)(TWO, NET, PARAMS)
-    assert isinstance(caught.value, ParserReturnedFalse) == (name == "ParseAttributesFalse")
+    assert isinstance(caught.value, ParserReturnedFalseError) == (name == "ParseAttributesFalse")
     assert name in str(caught.value)
     assert len(library.classifier_parser("ParseAttributes")(TWO, NET, PARAMS).attributes) == 2
 
@@ -103,7 +103,7 @@ def test_labels_leave_no_memory_behind(items: Path, some: dict[str, Layer]) -> N
     def call() -> None:
         try:
             parse(some, NET, PARAMS)
-        except ParserReturnedFalse:
+        except ParserReturnedFalseError:
             assert len(some) == 2
 
     for _ in range(20):

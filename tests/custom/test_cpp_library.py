@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noria.custom import open_library
-from noria.custom.cpp_function import ParserReturnedFalse
+from noria.custom.cpp_function import ParserReturnedFalseError
 from noria.errors import CustomLibraryError, ParserError
 from noria.meta import DetectionParams, Detections, Layer, NetworkInfo
 from tests.custom.conftest import Compile, rows_layer
@@ -184,7 +184,7 @@ def test_tensors_that_cpp_cannot_take_are_named(
 def test_false_is_a_parser_error_of_its_own(
     zoo: Path, layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
 ) -> None:
-    with pytest.raises(ParserReturnedFalse, match="returned false"):
+    with pytest.raises(ParserReturnedFalseError, match="returned false"):
         open_library(zoo).bbox_parser("ParseFalse")(layers, network, params)
 
 

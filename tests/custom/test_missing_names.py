@@ -15,7 +15,7 @@ from noria.config import ModelConfig
 from noria.custom import open_library
 from noria.errors import CustomLibraryError, ParserError
 from noria.infer.parser_choice import choose_bbox_parser, require_grid_outputs
-from noria.model.engine_source import engine_source
+from noria.model.library_source import library_source
 from noria.network.tensor_spec import TensorSpec
 from tests.custom.conftest import Compile
 
@@ -87,7 +87,7 @@ def test_engine_creators(compile_parser: Compile, tmp_path: Path) -> None:
         "infer-dims=3;4;4\n"
     )
     with pytest.raises(CustomLibraryError, match="no function") as caught:
-        engine_source(ModelConfig.load(path), [])
+        library_source(ModelConfig.load(path), [])
     assert caught.value.where == f"{path}:3: {compile_parser('named.cpp')}"
     meant, there = caught.value.fix
     assert meant == "did you mean NvDsInferYoloCudaEngineGet?"

@@ -18,7 +18,7 @@ import pytest
 
 from noria.custom import open_library
 from noria.custom.guard import GuardOptions, keeper
-from noria.custom.guard.errors import LibraryDied
+from noria.custom.guard.errors import LibraryDiedError
 from noria.custom.guard.library import GuardedLibrary
 from noria.custom.opening import CustomLibrary
 from noria.errors import ParserError
@@ -112,7 +112,7 @@ def test_a_library_may_be_closed_by_a_handler_when_the_answer_is_there(
 
     for _ in range(2):
         assert lefts(parse, RETURNED, 1, 7) == [7]
-        with on_alarm(close), pytest.raises(LibraryDied, match="closed during the call"):
+        with on_alarm(close), pytest.raises(LibraryDiedError, match="closed during the call"):
             lefts(parse, SLOW, 3, 9)
     assert lefts(parse, RETURNED, 1, 77) == [77]
     assert library.process.deaths == 0

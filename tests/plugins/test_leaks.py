@@ -12,7 +12,7 @@ import pytest
 from noria.engine import Plan
 from noria.engine.builder import BuildOptions, build
 from tests.memory import resident
-from tests.plugins.lives import live
+from tests.plugins.life_cycles import live
 from tests.plugins.models import conv_plugin_conv, network, registry
 from tests.plugins.samples import PLUGINS, Watched
 

@@ -18,7 +18,7 @@ from noria.plugins import (
     calls,
 )
 from noria.plugins.standard import register_standard
-from tests.plugins.lives import BATCHED, DYNAMIC_TWO_PROFILES, V3_ONE_PROFILE, X, live, steps
+from tests.plugins.life_cycles import BATCHED, DYNAMIC_TWO_PROFILES, V3_ONE_PROFILE, X, live, steps
 from tests.plugins.samples import PLUGINS, Fault, ScaleV3, Watched
 
 pytestmark = pytest.mark.usefixtures("watched_anew")
@@ -131,7 +131,7 @@ def test_a_method_that_raises(
 ) -> None:
     """Told by the error alone; printed too where a script would hear nothing else."""
     script = after % 2 == 1
-    monkeypatch.setattr(calls._Told, "at_once", script)
+    monkeypatch.setattr(calls._Announced, "at_once", script)
     fault = Fault(method, ZeroDivisionError("my mistake"), after)
     Watched.reset(fault)
     try:

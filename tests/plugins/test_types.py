@@ -22,7 +22,7 @@ from noria.plugins import (
 )
 from noria.plugins.dims import DimsHW
 from noria.plugins.expressions import Axis, ShapeError
-from noria.plugins.memory import lent
+from noria.plugins.memory import LentMemory
 
 SHAPES = st.lists(st.integers(-1, 100), max_size=8)
 
@@ -194,7 +194,7 @@ def test_memory_is_viewed_not_copied() -> None:
 def test_views_beyond_lent_memory_are_refused() -> None:
     source = np.zeros(4, np.float32)
     start = address_of(source)
-    with lent([(start, start + source.nbytes, False, "input 0")]):
+    with LentMemory([(start, start + source.nbytes, False, "input 0")]):
         array_at(start + 8, (2,), np.float32)
         with pytest.raises(ValueError, match="needs 20 bytes; input 0 has 16"):
             array_at(start, (5,), np.float32)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import noria.trt as trt
-from noria.trt.shapes.model import ModelShapes
+from noria.network.shapes.model_shapes import ModelShapes
 from tests.trt.harness import engine_of, execute, network, run_layer
 
 

@@ -56,9 +56,9 @@ def replay(folder: Path, library: Path | None, guard: bool, timeout: float | Non
     command. If it does not return in time, this command ends; in a debugger it does not.
     """
     from noria.cli.output import print_notices, printable
-    from noria.custom.guard.repro import load_case
     from noria.custom.in_process import debugged
     from noria.diagnose.replay import repeat, title
+    from noria.model.guarded_cases import load_case
 
     case, arrays, said = load_case(folder)
     path = (library or case.library).absolute()
@@ -68,7 +68,7 @@ def replay(folder: Path, library: Path | None, guard: bool, timeout: float | Non
     click.echo(printable(f"then: {said.get('found', '')}"), err=True)
     if other and library is None:
         click.echo("note: the library was compiled anew, or replaced, since then", err=True)
-    print_notices(getattr(case.given, "notices", ()))
+    print_notices(getattr(case.args, "notices", ()))
     past = not guard and " past the end of " in str(said.get("found", ""))
     if past:
         # before the call: what it overwrites here may end this process at any time

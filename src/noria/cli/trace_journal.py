@@ -53,7 +53,7 @@ class Journal:
         child = os.fork()
         if child == 0:
             from noria import _native
-            from noria.custom.guard.keeper_main import HANG_SIGNAL
+            from noria.custom.guard.crash import HANG_SIGNAL
 
             _native.guard_report_to(self.report.fileno(), HANG_SIGNAL)
             return

@@ -144,7 +144,7 @@ def _live(file: Path, batch: int, runs: int, backend: str | None) -> Plan:
 def _of_config(file: Path, backend: str | None) -> Any:
     from noria.config import ModelConfig
     from noria.engine.builder import BuildOptions
-    from noria.engine.image_input import complete_infer_dims
+    from noria.engine.input_shapes import complete_infer_dims
     from noria.engine.plugin_graph.plugin_files import load_custom_plugins
     from noria.model.network_source import network_source, no_model
     from noria.model.picture_input import axis_order

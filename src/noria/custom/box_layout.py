@@ -1,4 +1,4 @@
-"""The box layout of one C++ library: decided as early as the evidence allows, and said."""
+"""The box layout of one C++ library, decided as early as the evidence allows."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _GENERATION = {24: "generation 8.0 and older", 28: "generation 9.0 and newer"}
 class LayoutDecision:
     """24 or 28 bytes per box: set by the user, declared by the file, or found from frames.
 
-    What the file only suggests is confirmed, or corrected, by the first frame whose number of
-    bytes fits one layout only. Until then each frame is read in the layout in which its boxes are
+    The first frame whose number of bytes fits one layout only confirms or corrects a layout that
+    the file only suggests. Until then each frame is read in the layout in which its boxes are
     plausible.
 
     Attributes:
         current: the best knowledge, None before any evidence.
-        certain: whether frames can no longer change it.
+        certain: True if frames can no longer change it.
     """
 
     def __init__(self, elf: ElfFile, abi: str, decisions: list[Notice]) -> None:
         self._where = str(elf.path)
         self._decisions = decisions
-        self._said_guess = False
+        self._guess_noticed = False
         self._deciding = threading.Lock()  # parsers of one library may run in several threads
         evidence = static_evidence(elf)
         forced = _LAYOUTS.get(abi)
@@ -41,8 +41,8 @@ class LayoutDecision:
         self._reason = "it was set" if forced else evidence.reason
         self._first: Notice | None = self._first_notice(forced, evidence)
 
-    def tell(self) -> None:
-        """Say what is known before any frame; once, and only where a parser returns boxes."""
+    def announce(self) -> None:
+        """Add a notice of the evidence before any frame, once; for parsers that return boxes."""
         first, self._first = self._first, None
         if first is not None:
             self._decisions.append(first)
@@ -79,11 +79,14 @@ class LayoutDecision:
         params: DetectionParams,
         where: str,
     ) -> BoxLayout:
-        """The layout to read one frame's boxes in.
+        """Choose the layout to read one frame's boxes in.
 
         Args:
-            data: (bytes,) uint8, what the parser left in its vector; not empty.
+            data: (bytes,) uint8, the content of the parser's vector; not empty.
             capacity: bytes of the vector's storage.
+            network: input of the network: boxes are near it.
+            params: has the number of classes.
+            where: library and function, for errors.
 
         Raises:
             ParserError: the bytes are not a whole number of boxes.
@@ -107,12 +110,12 @@ class LayoutDecision:
         self.current, self.certain = layout, True
         evidence = f"a frame of {size} bytes in a vector of {capacity} allows nothing else"
         if against:
-            self._say(
+            self._add_notice(
                 "warning",
                 f"boxes have {layout} bytes after all: {evidence}, although {self._reason}",
             )
         else:
-            self._say(
+            self._add_notice(
                 "info", f"boxes have {layout} bytes ({_GENERATION[layout]}), confirmed: {evidence}"
             )
 
@@ -126,9 +129,9 @@ class LayoutDecision:
         best: BoxLayout = self.current or 28
         if share[24] != share[28]:
             best = 24 if share[24] > share[28] else 28
-        if best != self.current and not self._said_guess:
-            self._said_guess = True
-            self._say(
+        if best != self.current and not self._guess_noticed:
+            self._guess_noticed = True
+            self._add_notice(
                 "warning" if self.current else "info",
                 f"a frame of {data.size} bytes may hold boxes of 24 or 28 bytes; {best} is taken "
                 f"({share[24]:.0%} of the boxes are plausible as 24, {share[28]:.0%} as 28 bytes) "
@@ -152,7 +155,7 @@ class LayoutDecision:
             ],
         )
 
-    def _say(self, level: str, message: str) -> None:
+    def _add_notice(self, level: str, message: str) -> None:
         self._decisions.append(self._notice(level, message))
 
     def _notice(self, level: str, message: str) -> Notice:

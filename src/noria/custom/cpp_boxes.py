@@ -42,7 +42,7 @@ class _WithThresholds(CppFunction):
             self._params = params
 
     def without_wild_classes(self, detections: Detections) -> Detections:
-        """Drop boxes whose class id is beyond the signed range.
+        """Drop boxes with class ids beyond the signed range.
 
         Ids are unsigned in C++, and no configuration has as many classes. Source: custom-library
         spec 2.3.
@@ -82,7 +82,7 @@ class CppBoxParser(_WithThresholds):
         """Call the function on one frame.
 
         Raises:
-            ParserReturnedFalse: it returned false.
+            ParserReturnedFalseError: it returned false.
             ParserError: it threw, returned something that cannot be boxes, or a layer cannot be
                 passed to it.
         """
@@ -112,7 +112,7 @@ class CppBoxParser(_WithThresholds):
         network: NetworkInfo,
         params: DetectionParams,
     ) -> Any:
-        """Decode boxes whose layout is not certain, or that are too many or not sound."""
+        """Decode boxes of an uncertain layout, or that are too many or not sound."""
         if data.size > 28 * MAX_OBJECTS:
             raise too_many(data.size // (4 * words or 28), self.where, exact=words > 0)
         layout = 28
@@ -135,7 +135,7 @@ class CppInstanceParser(_WithThresholds):
         """Call the function on one frame.
 
         Raises:
-            ParserReturnedFalse: it returned false.
+            ParserReturnedFalseError: it returned false.
             ParserError: it threw, returned something that cannot be objects, masks of absurd size,
                 or a layer cannot be passed to it.
         """

@@ -29,7 +29,7 @@ T = TypeVar("T")
 Tensors = list[npt.NDArray[Any]]
 
 
-class ParserReturnedFalse(ParserError):
+class ParserReturnedFalseError(ParserError):
     """The parser returned false: there is no result for this item."""
 
 
@@ -60,7 +60,7 @@ class CppFunction:
             call: calls the native function with arrays and their data types; None for false.
 
         Raises:
-            ParserReturnedFalse: it returned false.
+            ParserReturnedFalseError: it returned false.
             ParserError: it threw, left something that its signature does not allow, or a layer
                 cannot be passed to it.
         """
@@ -79,7 +79,7 @@ class CppFunction:
                 self.lock.inside = False
         if result is None:
             text = f"the parser returned false: {self.nothing}"
-            raise ParserReturnedFalse(text, where=self.where)
+            raise ParserReturnedFalseError(text, where=self.where)
         return result
 
     def _failed(self, error: Exception) -> ParserError:
@@ -122,7 +122,7 @@ def called_in_call(where: str) -> ParserError:
 
 
 def missing_function(call: Exception, where: str) -> ParserError:
-    """Make the error for a call of a function whose library is not installed.
+    """Make the error for a call of a function of a library that is not installed.
 
     Args:
         call: its text is `function of library`.

@@ -39,7 +39,7 @@ class CppClassifierParser(CppFunction):
         """Call the function on one item.
 
         Raises:
-            ParserReturnedFalse: it returned false.
+            ParserReturnedFalseError: it returned false.
             ParserError: it threw, returned an absurd number of attributes, or a layer cannot be
                 passed to it.
         """
@@ -76,7 +76,7 @@ class CppSegmentationParser(CppFunction):
         """Call the function on one item. The class map has the size of the network input.
 
         Raises:
-            ParserReturnedFalse: it returned false.
+            ParserReturnedFalseError: it returned false.
             ParserError: it threw, or a layer cannot be passed to it.
         """
         if network.width * network.height > MAX_MAP_PIXELS:

@@ -46,7 +46,7 @@ class CppLibrary:
     """The shared library that `custom-lib-path` names, loaded into this process.
 
     Attributes:
-        layout: how many bytes one of its boxes has, and how sure that is.
+        layout: bytes of one of its boxes, and how sure that is.
     """
 
     kind: Literal["cpp", "python"] = "cpp"
@@ -66,22 +66,22 @@ class CppLibrary:
         note_calls(self._elf, self.decisions)
         self.layout = LayoutDecision(self._elf, abi, self.decisions)
         if abi != "auto" or returns_boxes(self._elf):
-            self.layout.tell()
+            self.layout.announce()
 
     def __repr__(self) -> str:
         return f"CppLibrary({str(self.path)!r}, {self.layout})"
 
     @property
     def native(self) -> Any:
-        """The open `_native.SharedObject`."""
+        """The `_native.SharedObject`, open."""
         return self._object
 
     def symbols(self) -> list[str]:
-        """Exported functions with a parser's name, sorted."""
+        """List exported functions with a parser's name, sorted."""
         return parser_like(n for n in self._elf.functions() if not n.startswith("_Z"))
 
     def bbox_parser(self, name: str) -> CheckedParser:
-        """The detector parser that the library exports as `name`, its results checked.
+        """Get the detector parser that the library exports as `name`, its results checked.
 
         Calls into one library, by whatever thread and parser, happen one after another: existing
         parsers keep state in function statics. The interpreter lock is released meanwhile.
@@ -91,13 +91,13 @@ class CppLibrary:
         """
         where = self._require(name, CppBoxParser)
         rotation = name in SETS_ROTATION if self._rotation is None else self._rotation
-        self.layout.tell()
+        self.layout.announce()
         native = _native.DetectorParser(self._object, name)
         parser = CppBoxParser(native, where, self.layout, self.decisions, rotation=rotation)
         return CheckedParser(parser, where)
 
     def instance_parser(self, name: str) -> CheckedParser:
-        """The instance parser that the library exports as `name`; see `bbox_parser`.
+        """Get the instance parser that the library exports as `name`; see `bbox_parser`.
 
         Its records have one size in every generation. The masks, which the library makes with
         new[], are copied and deleted at once.
@@ -107,7 +107,7 @@ class CppLibrary:
         return CheckedParser(CppInstanceParser(native, where, self.decisions), where)
 
     def classifier_parser(self, name: str) -> CheckedClassifier:
-        """The classifier parser that the library exports as `name`; see `bbox_parser`.
+        """Get the classifier parser that the library exports as `name`; see `bbox_parser`.
 
         Labels, which the library makes with strdup, are copied and freed at once.
 
@@ -126,13 +126,13 @@ class CppLibrary:
         return CheckedClassifier(CppClassifierParser(native, where), where)
 
     def segmentation_parser(self, name: str) -> CheckedSegmentation:
-        """The segmentation parser that the library exports as `name`; see `bbox_parser`."""
+        """Get the segmentation parser that the library exports as `name`; see `bbox_parser`."""
         where = self._require(name, CppSegmentationParser)
         native = _native.SegmentationParser(self._object, name)
         return CheckedSegmentation(CppSegmentationParser(native, where, self.decisions), where)
 
     def input_initializer(self) -> InputInitializer | None:
-        """The function `NvDsInferInitializeInputLayers`, None if the library exports none."""
+        """Get the function `NvDsInferInitializeInputLayers`; None if the library exports none."""
         if not self._object.has(INPUT_INITIALIZER):
             return None
         where = f"{self.path}: {INPUT_INITIALIZER}"
@@ -140,7 +140,7 @@ class CppLibrary:
         return checked_initializer(cpp_initializer(native, where), where)
 
     def _require(self, name: str, kind: type[CppFunction]) -> str:
-        """`library: function`, if there is a function of that name for host memory."""
+        """Return `library: function`, if there is a function of that name for host memory."""
         where = f"{self.path}: {name}"
         symbol = next((s.kind for s in self._elf.symbols if s.name == name and s.defined), None)
         if symbol == 1:

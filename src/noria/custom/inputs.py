@@ -37,6 +37,7 @@ def checked_initializer(
     Arrays that it puts into the mapping instead of filling those in it are copied over.
 
     Args:
+        function: as the user wrote it.
         where: file and function, for messages.
         folder: folder of the user's Python code; errors name the line in it that failed.
     """

@@ -1,4 +1,4 @@
-"""What a C++ library has, what it needs, and what it does when it is loaded."""
+"""Inspection of a C++ library: its functions, its needs, its behaviour while it is loaded."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class LinkedLibrary:
 
 @dataclass(frozen=True)
 class LibraryReport:
-    """What `noria inspect` shows.
+    """The report of `noria inspect`.
 
     Attributes:
         machine: the CPU it is built for.
@@ -81,14 +81,14 @@ class LibraryReport:
 
     @property
     def built(self) -> str:
-        """For which machine, with what, and against which headers it was built."""
+        """Machine, compilers and headers that it was built for."""
         headers = (
             f"against {self.headers.replace('nvidia', 'NVIDIA')}'s headers" if self.headers else ""
         )
         return ", ".join([self.machine, *self.built_with[:3], *([headers] if headers else [])])
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as JSON takes it."""
+        """Return the report as JSON types."""
         data = asdict(self)
         data["path"] = str(self.path)
         for point, shown in zip(self.entry_points, data["entry_points"], strict=True):
@@ -100,9 +100,10 @@ class LibraryReport:
 def inspect_library(
     path: str | Path, *, load: bool = True, timeout_s: float = 20.0
 ) -> LibraryReport:
-    """Look at a C++ library: at its file, and at what it does when it is loaded.
+    """Inspect a C++ library: its file, and its behaviour while it is loaded.
 
     Args:
+        path: the library.
         load: load it, in a child process, to see its plugin creators, or how it fails. That runs
             its code, with this process's rights.
         timeout_s: how long loading may take.

@@ -1,4 +1,4 @@
-"""Loading a library in a process of its own, to see what its static initialisers do."""
+"""Loading a library in a process of its own, to see the effects of its static initialisers."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from noria.custom.guard.crash import describe, read_report
-from noria.custom.guard.keeper_main import HANG_SIGNAL
+from noria.custom.guard.crash import HANG_SIGNAL, describe, read_report
 
 MARK = "noria-inspect:"
 _REPORT_BYTES = 1 << 24
@@ -30,15 +29,15 @@ class Creator:
 
 @dataclass(frozen=True)
 class LoadResult:
-    """What happened when the library was loaded.
+    """Outcome of loading the library.
 
     Attributes:
         ok: it is loadable.
-        error: why not, in words.
+        error: the reason if it is not.
         trace: lines of the backtrace of a crash, innermost call first.
         creators: plugin creators that its static initialisers registered.
-        decisions: what noria decided about it.
-        output: what it printed, cut.
+        decisions: notices of noria about it.
+        output: its printed lines, cut.
     """
 
     ok: bool
@@ -50,7 +49,7 @@ class LoadResult:
 
 
 def load_in_child(path: Path, timeout_s: float) -> LoadResult:
-    """Load the library in a new interpreter and tell what came of it."""
+    """Load the library in a new interpreter and report the outcome."""
     with tempfile.TemporaryFile() as report:
         return _load(path, timeout_s, report)
 
@@ -91,8 +90,8 @@ def _how_it_ended(
     code: int, was_loaded: bool, report: bytes, timeout_s: float
 ) -> tuple[str, list[str]]:
     when = "when its process ended" if was_loaded else "while it was loaded"
-    if told := read_report(report):
-        found, trace = describe(told, code, "died", timeout_s)
+    if crash := read_report(report):
+        found, trace = describe(crash, code, "died", timeout_s)
         return f"it {found} {when}", trace
     return f"{_by_code(code)} {when}", []
 
@@ -104,7 +103,7 @@ def _by_code(code: int) -> str:
 
 
 def _of_own_headers() -> list[tuple[str, str, str]]:
-    """Creators that it registered in noria's registry, which noria's headers lead to."""
+    """List creators that it registered in noria's registry, through noria's headers."""
     from noria.plugins import get_plugin_registry
 
     return [
@@ -115,13 +114,13 @@ def _of_own_headers() -> list[tuple[str, str, str]]:
 
 
 def _child(path: str, report: int) -> None:
-    """Load it here; the result is the last line of standard output."""
+    """Load it in this process; the result is the last line of standard output."""
     from noria import _native
     from noria._core.errors import CustomLibraryError
     from noria.binary.elf import ElfFile
     from noria.custom.opening import open_here
 
-    # What the library prints must not get into the result, nor be lost if it ends the process.
+    # Output of the library must not get into the result, nor be lost if it ends the process.
     result: dict[str, object] = {"error": None, "creators": [], "decisions": []}
     _native.guard_report_to(report, HANG_SIGNAL)
     _native.guard_set_function(path)

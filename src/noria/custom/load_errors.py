@@ -22,7 +22,7 @@ def compile_command(source: str) -> str:
 
 
 def check_header(path: Path, *, any_machine: bool = False) -> ElfFile:
-    """Read the file and refuse what cannot be a library for this machine.
+    """Read the file and refuse one that is no library for this machine.
 
     Args:
         path: the file.

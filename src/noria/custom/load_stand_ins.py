@@ -1,4 +1,4 @@
-"""Standing in for NVIDIA's libraries while a user's library is loaded, and saying so."""
+"""Stand-ins for NVIDIA's libraries while a user's library is loaded, and notices of them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _SHOWN = 6
 
 
 def provide_stand_ins(elf: ElfFile, decisions: list[Notice]) -> None:
-    """See to it that the loader finds what of NVIDIA's the library is linked against.
+    """Make the loader find the libraries of NVIDIA that the library is linked against.
 
     An installed library is never replaced. With a GPU, copies that pip or NVIDIA's toolkit
-    installed are loaded from where they are. What is left gets a stand-in, on x86-64.
+    installed are loaded from where they are. The others get a stand-in, on x86-64.
 
     Raises:
         CustomLibraryError: a stand-in cannot be loaded.
@@ -47,7 +47,7 @@ def provide_stand_ins(elf: ElfFile, decisions: list[Notice]) -> None:
 
 
 def note_calls(elf: ElfFile, decisions: list[Notice]) -> None:
-    """Say which missing functions the library called while it was loaded."""
+    """Add a notice of missing functions that the library called while it was loaded."""
     calls = list(dict.fromkeys(drain_calls()))
     if calls:
         text = ", ".join(f"{function} of {library}" for function, library in calls[:_SHOWN])

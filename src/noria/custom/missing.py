@@ -1,4 +1,4 @@
-"""A function that a C++ library does not have: why, and which was meant."""
+"""Errors for functions that a C++ library does not have: the cause, and similar names."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 
 
 def no_such_function(elf: ElfFile, name: str, kind: str, check_macro: str) -> CustomLibraryError:
-    """The error for a function that is not there; if it has C++ linkage, that is told.
+    """Make the error for a function that is not there, or has C++ linkage.
 
     Args:
-        kind: of `entry_points.KINDS`: what was asked for.
+        elf: the library.
+        name: the function that the user named.
+        kind: of `entry_points.KINDS`, the kind that the user wants.
         check_macro: checks such a function in its source.
     """
     for symbol in elf.functions():
@@ -44,7 +46,7 @@ def no_such_function(elf: ElfFile, name: str, kind: str, check_macro: str) -> Cu
 
 
 def named_at(error: CustomLibraryError, origin: Origin) -> CustomLibraryError:
-    """The error with the line of the config that names what it is about, before its own place."""
+    """Return the error with the config's line that names its subject, before its own place."""
     if origin.where is None or type(error) is not CustomLibraryError:  # a fault of its own
         return error
     where = f"{origin.where}: {error.where}" if error.where else origin.where
@@ -52,7 +54,7 @@ def named_at(error: CustomLibraryError, origin: Origin) -> CustomLibraryError:
 
 
 def missing_hints(elf: ElfFile, name: str, kind: str) -> list[str]:
-    """Functions of the library that may be meant: of this kind first, the nearest first."""
+    """List functions of the library with similar names: of this kind first, the nearest first."""
     functions = [n for n in elf.functions() if not n.startswith("_")]
     names, what = functions, "functions"
     if kind != "engine creator" and (parsers := parser_like(functions)):

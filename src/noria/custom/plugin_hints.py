@@ -1,4 +1,4 @@
-"""What a C++ library has to do with a plugin that a model lacks."""
+"""Hints for the error about missing plugins: the plugins that a C++ library registers."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from noria.binary.header_markers import CREATORS, uses_host
 from noria.custom.stand_ins import is_nvidia
 from noria.plugins.registry import get_plugin_registry
 
-MOST_TOLD = 5
+MOST_NAMED = 5
 
 
 def plugin_hints(path: Path | None) -> list[str]:
-    """For the error about plugins that are not there: what the library registers, or what it lacks.
+    """List the plugins that the library registers, or the reason why there are none.
 
     Args:
-        path: what `custom-lib-path` names; it was loaded. Nothing is told of what is no
-            C++ library.
+        path: the file of `custom-lib-path`; it was loaded. None and files that are no C++
+            library have no hints.
     """
     if path is None:
         return []
@@ -33,8 +33,8 @@ def plugin_hints(path: Path | None) -> list[str]:
         if getattr(c, "library", None) == str(path.absolute())
     ]
     if creators:
-        rest = f" and {len(creators) - MOST_TOLD} more" if len(creators) > MOST_TOLD else ""
-        return [f"{path.name} registers: {'; '.join(map(quoted, creators[:MOST_TOLD]))}{rest}"]
+        rest = f" and {len(creators) - MOST_NAMED} more" if len(creators) > MOST_NAMED else ""
+        return [f"{path.name} registers: {'; '.join(map(quoted, creators[:MOST_NAMED]))}{rest}"]
     look = f"noria inspect {path.name} shows what it has"
     if uses_host(elf):
         return [

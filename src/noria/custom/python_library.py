@@ -29,7 +29,7 @@ class PythonLibrary:
     """The module that `custom-lib-path=my_parser.py` names.
 
     The file is run anew by every `PythonLibrary`. While it runs, its folder comes first on the
-    import path, so it may import its siblings; afterwards they are only known to it, so that two
+    import path, so it may import its siblings; afterwards only this module knows them, so that two
     parsers in two folders may each have a `utils.py`.
 
     Raises:
@@ -47,7 +47,7 @@ class PythonLibrary:
         return f"PythonLibrary({str(self.path)!r})"
 
     def symbols(self) -> list[str]:
-        """Public functions of the module that could be called as a parser, sorted."""
+        """List public functions of the module that may be parsers, sorted."""
         return sorted(
             name
             for name, value in vars(self._module).items()
@@ -55,7 +55,7 @@ class PythonLibrary:
         )
 
     def bbox_parser(self, name: str) -> CheckedParser:
-        """The function `name(layers, network, params) -> Detections`, its results checked.
+        """Get the function `name(layers, network, params) -> Detections`, its results checked.
 
         Raises:
             CustomLibraryError: there is no such function, or it does not take three arguments.
@@ -63,11 +63,11 @@ class PythonLibrary:
         return CheckedParser(*self._parser(name, "Detections"))
 
     def instance_parser(self, name: str) -> CheckedParser:
-        """The same function type as `bbox_parser`; its Detections have masks."""
+        """Get a function as `bbox_parser` does; its Detections have masks."""
         return self.bbox_parser(name)
 
     def classifier_parser(self, name: str) -> CheckedClassifier:
-        """The function `name(layers, network, params) -> Classification`, its results checked.
+        """Get the function `name(layers, network, params) -> Classification`, its results checked.
 
         Raises:
             CustomLibraryError: there is no such function, or it does not take three arguments.
@@ -75,7 +75,7 @@ class PythonLibrary:
         return CheckedClassifier(*self._parser(name, "Classification"))
 
     def segmentation_parser(self, name: str) -> CheckedSegmentation:
-        """The function `name(layers, network, params) -> Segmentation`, its results checked.
+        """Get the function `name(layers, network, params) -> Segmentation`, its results checked.
 
         Raises:
             CustomLibraryError: there is no such function, or it does not take three arguments.
@@ -83,7 +83,7 @@ class PythonLibrary:
         return CheckedSegmentation(*self._parser(name, "Segmentation"))
 
     def input_initializer(self) -> InputInitializer | None:
-        """The function `NvDsInferInitializeInputLayers(layers, network, max_batch)`, if any.
+        """Get the function `NvDsInferInitializeInputLayers(layers, network, max_batch)`, if any.
 
         Raises:
             CustomLibraryError: it does not take three arguments.
@@ -96,7 +96,7 @@ class PythonLibrary:
         return checked_initializer(function, where, self.path.parent)
 
     def functions(self) -> list[str]:
-        """Public functions that the module itself defines, sorted."""
+        """List public functions that the module itself defines, sorted."""
         return sorted(
             name
             for name, value in vars(self._module).items()
@@ -106,7 +106,7 @@ class PythonLibrary:
         )
 
     def entry_point(self, name: str) -> Any | None:
-        """Whatever the module has under this name; None if nothing."""
+        """Get the object of this name in the module; None if there is none."""
         return getattr(self._module, name, None) if name.isidentifier() else None
 
     def _parser(self, name: str, result: str) -> tuple[Callable[..., Any], str, Path]:
@@ -129,7 +129,7 @@ class PythonLibrary:
         return function, where, self.path.parent
 
     def _standing(self, name: str, result: str) -> tuple[int, str]:
-        """How badly a function fits one that returns `result`, as far as it is annotated."""
+        """Return how badly a function fits one that returns `result`, by its annotations."""
         returns = getattr(getattr(self._module, name), "__annotations__", {}).get("return", result)
         returned = str(getattr(returns, "__name__", returns)).rpartition(".")[2]
         if returned in _RESULTS and returned != result:
@@ -138,7 +138,7 @@ class PythonLibrary:
 
 
 def _with_plugins(path: Path) -> ModuleType:
-    """The module; the plugins in it are registered."""
+    """Import the module and register the plugins in it."""
     with loading(path):
         module = import_file(path)
         register_module(module, path)
@@ -181,7 +181,7 @@ def _signature_error(function: Callable[..., Any]) -> str | None:
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
-        return None  # compiled code without a signature: the call will tell
+        return None  # compiled code without a signature: the call shows
     try:
         signature.bind(None, None, None)
     except TypeError as error:
@@ -191,7 +191,7 @@ def _signature_error(function: Callable[..., Any]) -> str | None:
 
 
 class IModelParser:
-    """Makes a network from a model of one's own format.
+    """Base class of model parsers in Python: makes a network from a model of one's own format.
 
     `NvDsInferCreateModelParser(initParams)` of the custom library gives one. Its methods are called
     in this order: `hasFullDimsSupported`, `parseModel`, `getModelName`.
@@ -199,7 +199,7 @@ class IModelParser:
     """
 
     def hasFullDimsSupported(self) -> bool:
-        """Whether the network's shapes include the batch; otherwise they leave it out."""
+        """Return whether the network's shapes include the batch."""
         return True
 
     def parseModel(self, network: Any) -> int | None:
@@ -211,5 +211,5 @@ class IModelParser:
         raise NotImplementedError("parseModel")
 
     def getModelName(self) -> str:
-        """Name of the model, for messages."""
+        """Return the name of the model, for messages."""
         return type(self).__name__

@@ -18,7 +18,7 @@ R = TypeVar("R")  # type of its result
 
 
 class Checked(Generic[P, R]):
-    """A parser of a user's library whose results are checked, called like the parser itself.
+    """A parser of a user's library, its results checked; called like the parser itself.
 
     Every call of a parser goes through here: detector, instance, classifier and segmentation
     parsers, in Python and C++, in this process and in a worker. One call runs the parser once.
@@ -75,7 +75,7 @@ class Checked(Generic[P, R]):
             self.notices.append(Notice("warning", message, where=self.where))
 
     def refuse(self, found: str, expected: str | None = None, fix: str | None = None) -> NoReturn:
-        """Raise a `ParserError` about what the parser returned."""
+        """Raise a `ParserError` about the parser's result."""
         raise ParserError(
             f"the parser returned {found}", where=self.where, expected=expected, fix=fix
         )

@@ -42,7 +42,7 @@ class DecodedBoxes(NamedTuple):
 
 
 class CheckedParser(Checked[DetectionParams, Detections]):
-    """A parser whose results are sound: a `BoxParser` like any other.
+    """A `BoxParser` with sound results.
 
     It returns Detections in network space; all coordinates, scores and angles are finite, class ids
     are not negative. A class id above the configured ones is left to thresholding. Masks are finite
@@ -55,7 +55,7 @@ class CheckedParser(Checked[DetectionParams, Detections]):
     nothing: ClassVar[str] = "without objects return Detections.empty()"
 
     def check(self, returned: Any, params: DetectionParams) -> Detections:
-        """See `Checked`; `DecodedBoxes` whose values are sound need no more checks."""
+        """See `Checked`; sound `DecodedBoxes` need no more checks."""
         if type(returned) is DecodedBoxes:
             result, sound, broken, odd = returned
             if broken:
@@ -147,14 +147,15 @@ class CheckedParser(Checked[DetectionParams, Detections]):
 
 
 def checked(parser: BoxParser, where: str, *, folder: Path | None = None) -> CheckedParser:
-    """Wrap a parser so that what it returns can be relied on.
+    """Wrap a parser so that its results can be relied on.
 
     Refused with `ParserError`: an exception, a result that is not `Detections` in network space,
-    a negative class id, more than `MAX_OBJECTS` boxes, masks of absurd size. Repaired, and said
-    once in `.notices`: boxes with NaN or infinite coordinates, score or angle are removed, masks
+    a negative class id, more than `MAX_OBJECTS` boxes, masks of absurd size. Repaired, with one
+    entry in `.notices`: boxes with NaN or infinite coordinates, score or angle are removed, masks
     with such values taken from their objects.
 
     Args:
+        parser: as the user wrote it.
         where: file and function, for messages.
         folder: folder of the user's Python code; errors name the line in it that failed.
     """
@@ -162,7 +163,7 @@ def checked(parser: BoxParser, where: str, *, folder: Path | None = None) -> Che
 
 
 def too_many(count: int, where: str, *, exact: bool = True) -> ParserError:
-    """The error for an absurd number of boxes; not `exact`: there are that many or more."""
+    """Make the error for an absurd number of boxes; not `exact`: there are that many or more."""
     return ParserError(
         f"the parser returned {'' if exact else 'at least '}{count:,} boxes for one frame",
         where=where,
@@ -172,7 +173,7 @@ def too_many(count: int, where: str, *, exact: bool = True) -> ParserError:
 
 
 def masks_too_large(largest: int, total: int, where: str) -> ParserError:
-    """The error for masks of absurd size."""
+    """Make the error for masks of absurd size."""
     return ParserError(
         f"the parser returned masks of {total:,} pixels for one frame, the largest of {largest:,}",
         where=where,
@@ -182,7 +183,7 @@ def masks_too_large(largest: int, total: int, where: str) -> ParserError:
 
 
 def _well_formed(result: Detections) -> bool:
-    """Whether the arrays are still what construction made them: fields can be assigned later."""
+    """Return whether the arrays are as construction made them: fields can be assigned later."""
     boxes, scores, ids = result.boxes, result.scores, result.class_ids
     return (
         isinstance(boxes, np.ndarray)

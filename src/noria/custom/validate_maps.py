@@ -24,7 +24,7 @@ _MAX_NUMBER = 2**32 - 1  # unsigned in C++
 
 
 class CheckedClassifier(Checked[ClassifierParams, Classification]):
-    """A classifier parser whose results are sound: a `ClassifierParser` like any other.
+    """A `ClassifierParser` with sound results.
 
     It returns attributes of plain integers from 0 on, a finite confidence and a label or None.
     """
@@ -74,7 +74,7 @@ class CheckedClassifier(Checked[ClassifierParams, Classification]):
 
 
 class CheckedSegmentation(Checked[SegmentationParams, Segmentation]):
-    """A segmentation parser whose results are sound: a `SegmentationParser` like any other.
+    """A `SegmentationParser` with sound results.
 
     It returns a class map of int32 from -1 to the last class.
     """

@@ -24,7 +24,7 @@ from noria.model.inspect_engine import EngineFunction, engine_function
 from noria.model.network_source import network_source
 from noria.model.picture_input import network_dims
 from noria.model.preview import NotLooked, look_at_network, look_at_plugins
-from noria.model.source import MadeSource, ModelSource, model_source
+from noria.model.source import FunctionSource, ModelSource, model_source
 from noria.network import Network
 from noria.plugins.known import known_plugins
 from noria.plugins.loading import PYTHON_SUFFIXES
@@ -85,8 +85,10 @@ def dry_run(cfg: ModelConfig) -> DryRun:
         source, _ = network_source(cfg, done.notices)
     if source is None:
         source = model_source(cfg)
-    done.maker = engine_function(cfg, source.function if isinstance(source, MadeSource) else None)
-    if isinstance(source, MadeSource):
+    done.maker = engine_function(
+        cfg, source.function if isinstance(source, FunctionSource) else None
+    )
+    if isinstance(source, FunctionSource):
         try:
             done.network = look_at_network(cfg, source.function)
         except NoriaError as error:
@@ -96,11 +98,11 @@ def dry_run(cfg: ModelConfig) -> DryRun:
     elif source is not None:
         with collected():
             done.network = source.network()
-    if done.network is not None and not isinstance(source, MadeSource):
+    if done.network is not None and not isinstance(source, FunctionSource):
         with collected():
             where = str(done.network.path or cfg.path)
             if told := unknown_error(done.network, DEFAULT_BACKEND, known_plugins(), where):
-                raise told.told_with(plugin_hints(cfg.custom_lib_path))
+                raise told.with_hints(plugin_hints(cfg.custom_lib_path))
             _try_creators(cfg, source, done)
     size: NetworkInfo | None = None
     if done.network is not None and done.network.inputs:

@@ -13,21 +13,15 @@ import numpy.typing as npt
 from noria._core.cuda import FAULT_HINT, why_lost
 from noria._core.errors import CustomLibraryError, NoriaError, ParserError
 from noria._core.notices import Notice
-from noria.custom.guard.call_args import (
-    BuildGiven,
-    InputsGiven,
-    LoadGiven,
-    NetworkGiven,
-    ParserGiven,
-    PluginGiven,
-)
+from noria.custom.guard.call_args import InputsArgs, LoadArgs, ParserArgs
+from noria.custom.guard.ipc import notices_from
 from noria.custom.guard.library import GuardedLibrary
-from noria.custom.guard.messages import notices_from
 from noria.custom.guard.options import GuardOptions
 from noria.custom.guard.repro import Case
 from noria.custom.in_process import limited
 from noria.engine.plugin_graph.plugin_saving import spec_of
 from noria.meta import Layer
+from noria.model.guarded_cases import BuildArgs, NetworkArgs, PluginArgs
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
@@ -84,12 +78,12 @@ class _Here:
 
 def title(case: Case) -> str:
     """What is called, in words."""
-    given = case.given
-    if isinstance(given, PluginGiven):
-        assert given.record is not None
-        return f"plugin {case.name}, layer {given.record.node!r}"
-    if isinstance(given, BuildGiven):
-        return f"plugins of {given.request['where']}"
+    args = case.args
+    if isinstance(args, PluginArgs):
+        assert args.record is not None
+        return f"plugin {case.name}, layer {args.record.node!r}"
+    if isinstance(args, BuildArgs):
+        return f"plugins of {args.request['where']}"
     return case.name
 
 
@@ -107,7 +101,7 @@ def repeat(
         What came of it, and what was told.
 
     Raises:
-        NoriaError: what the call raised; LibraryDied and its like, if it ended its worker.
+        NoriaError: what the call raised; LibraryDiedError and its like, if it ended its worker.
     """
     limit = timeout_s or 1e9
     options = GuardOptions(
@@ -119,34 +113,35 @@ def repeat(
         once=True,
     )
     how = _How(path, guard, timeout_s, options)
-    given = case.given
-    if isinstance(given, LoadGiven) and given.config is not None:
-        return _with_engines(case, given, given.config, list(arrays.values()), how)
+    args = case.args
+    if isinstance(args, LoadArgs) and args.config is not None:
+        return _with_engines(case, args, args.config, list(arrays.values()), how)
     return _with_library(case, arrays, how)
 
 
 def _with_library(case: Case, arrays: Arrays, how: _How) -> tuple[str, list[Notice]]:
-    given = case.given
-    if isinstance(given, LoadGiven):
+    args = case.args
+    if isinstance(args, LoadArgs):
         with how.limited(case.name):
             return "the library was loaded", _open(case, how).decisions
     with how.loading():
         library = _open(case, how)
-        if isinstance(given, ParserGiven):
+        if isinstance(args, ParserArgs):
             parser: Any = getattr(library, f"{case.kind}_parser")(case.name)
         else:
             fill = library.input_initializer()
-    if isinstance(given, InputsGiven):
+    if isinstance(args, InputsArgs):
         if fill is None:
             raise CustomLibraryError(f"the library has no {case.name}", where=str(how.path))
         filled = dict(arrays)
         with how.limited(case.name):
-            fill(filled, given.network, given.max_batch)
+            fill(filled, args.network, args.max_batch)
         return f"the function filled {_arrays(filled)}", library.decisions
+    assert isinstance(args, ParserArgs)
     layers = {name: Layer(name, _placed(data, library)) for name, data in arrays.items()}
     with how.limited(case.name):
         try:
-            found = parser(layers, given.network, given.params)
+            found = parser(layers, args.network, args.params)
         except ParserError as error:
             if (lost := why_lost()) and not how.guard:
                 text = f"the function left the GPU unusable: {lost}"
@@ -180,36 +175,36 @@ def _open(case: Case, how: _How) -> CustomLibrary:
 
 def _with_engines(
     case: Case,
-    given: LoadGiven,
+    args: LoadArgs,
     config: ModelConfig,
     arrays: list[npt.NDArray[Any]],
     how: _How,
 ) -> tuple[str, list[Notice]]:
     cfg = config.with_overrides(custom_lib_path=how.path)
-    loading = how.loading() if type(given) is not LoadGiven else how.limited(case.name)
+    loading = how.loading() if type(args) is not LoadArgs else how.limited(case.name)
     with loading:
         asked, told = _engines(cfg, how)
-    if isinstance(given, PluginGiven):
-        return _plugin(given, arrays, asked, how), told
+    if isinstance(args, PluginArgs):
+        return _plugin(args, arrays, asked, how), told
     number = 0
     text = "the library was loaded"
-    if isinstance(given, NetworkGiven) and given.function:
-        where = f"{how.path}: {given.function}"
-        with how.limited(given.function):
+    if isinstance(args, NetworkArgs) and args.function:
+        where = f"{how.path}: {args.function}"
+        with how.limited(args.function):
             answer, made = asked.ask(
-                "make_network", {"function": given.function}, where, limit=how.options.timeout_s
+                "make_network", {"function": args.function}, where, limit=how.options.timeout_s
             )
         number = int(answer["network"])
         nodes = ", ".join(map(str, answer["plugins"]))
         text = f"the function made a network of {made[0].nbytes:,} bytes"
         text += f" with the plugins {nodes}" if nodes else ""
         told += notices_from(answer["told"])
-    if isinstance(given, BuildGiven):
+    if isinstance(args, BuildArgs):
         where = title(case)
         with how.limited(where):
             answer, _ = asked.ask(
                 "build_layers",
-                {**given.request, "network": number},
+                {**args.request, "network": number},
                 f"{how.path}: {where}",
                 arrays,
                 limit=how.options.timeout_s,
@@ -220,9 +215,9 @@ def _with_engines(
 
 
 def _plugin(
-    given: PluginGiven, arrays: list[npt.NDArray[Any]], asked: GuardedEngines | _Here, how: _How
+    args: PluginArgs, arrays: list[npt.NDArray[Any]], asked: GuardedEngines | _Here, how: _How
 ) -> str:
-    record = given.record
+    record = args.record
     assert record is not None
     where = f"plugin {spec_of(record).name}, layer {record.node!r}"
     blobs, called = arrays[: len(record.blobs)], arrays[len(record.blobs) :]
@@ -233,18 +228,18 @@ def _plugin(
         )
 
     with how.limited(where):
-        payload: dict[str, Any] = {"record": record.model_dump_json(), "where": given.place}
+        payload: dict[str, Any] = {"record": record.model_dump_json(), "where": args.place}
         answer, _ = ask("load_layer", payload, blobs)
         layer = answer["layer"]
         answer, _ = ask("open_layer", {"layer": layer})
         numbers = [answer["context"], layer]
         outputs = []
-        if given.inputs is not None:
-            payload = {"context": numbers[0], "inputs": given.inputs, "fresh": None}
+        if args.inputs is not None:
+            payload = {"context": numbers[0], "inputs": args.inputs, "fresh": None}
             outputs = [np.array(a) for a in ask("call_layer", payload, called)[1]]
         for number in numbers:
             ask("close", {"number": number})
-    if given.inputs is None:
+    if args.inputs is None:
         return "the plugin was loaded"
     names = record.outputs if len(set(record.outputs)) == len(outputs) else map(str, range(64))
     return f"the plugin gave {_arrays(dict(zip(names, outputs, strict=False)))}"

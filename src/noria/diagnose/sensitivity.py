@@ -19,7 +19,7 @@ from noria.diagnose.scored import scored
 from noria.diagnose.truth import read_truth
 from noria.engine.backends import DEFAULT_BACKEND, get_backend
 from noria.engine.builder import BuildOptions, build
-from noria.engine.image_input import complete_infer_dims
+from noria.engine.input_shapes import complete_infer_dims
 from noria.engine.precision.capability import unsigned_int8, weight_bits
 from noria.engine.precision.variants import Variants
 from noria.infer.calibration import select_frames, selected_frames

@@ -1,4 +1,4 @@
-"""Assemble plans: of what a build made, or of an engine that the user's own function built.
+"""Plans assembled from a build, or from an engine that the user's own function built.
 
 Source: custom-library spec 2.3 (6), 3.3: the engine that a creator returns is the one that runs.
 """
@@ -15,7 +15,7 @@ from noria._core.errors import EngineError
 from noria._core.notices import Notice
 from noria.engine.backends import Backend, Runner, RunOptions
 from noria.engine.fingerprint import fingerprint_files
-from noria.engine.image_input import complete_infer_dims, resolve_shape
+from noria.engine.input_shapes import complete_infer_dims, resolve_shape
 from noria.engine.plan import MODEL_BLOB, Blob, Plan, blob_record
 from noria.engine.plan_header import (
     DecisionRecord,
@@ -39,17 +39,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Built:
-    """What a build has come to.
+class BuildResult:
+    """Parts of a plan that was built.
 
     Attributes:
-        backend, tactic: what it was built with, and how it is run.
-        precision: what is really in the graph.
+        backend, tactic: the runtime, and the way it is run.
+        precision: precision in the graph.
         runner: None if the runtime can build here but not run.
-        run_options: what the runner was opened with.
+        run_options: options of the runner.
         load_s: seconds to get ready.
-        blobs: what the plan keeps; `model` is the ONNX message.
+        blobs: contents of the plan; `model` is the ONNX message.
         outputs: in order.
+        rules: of the precision; None if there is nothing but FP32.
+        tuning: None if the plan is not tuned.
+        tries: tactics that tuning measured.
+        plugins: layers that are plugins.
     """
 
     backend: Backend
@@ -67,7 +71,7 @@ class Built:
 
 
 def session_options(tactic: Tactic, options: BuildOptions, precision: Precision) -> RunOptions:
-    """What the session that a build opens runs with."""
+    """Choose the options of the session that a build opens."""
     run_options = tactic.run_options(options.max_batch, precision)
     run_options = replace(run_options, batched=options.batched)
     if options.threads is None and options.streams is None:
@@ -78,7 +82,7 @@ def session_options(tactic: Tactic, options: BuildOptions, precision: Precision)
 
 
 def assemble_plan(
-    built: Built,
+    built: BuildResult,
     network: Network,
     options: BuildOptions,
     *,
@@ -87,7 +91,7 @@ def assemble_plan(
     decisions: list[Notice],
     where: str,
 ) -> Plan:
-    """The plan, its session ready to be handed out.
+    """Assemble the plan, its session ready to be handed out.
 
     Raises:
         EngineError: the model has names or shapes that a plan cannot hold.
@@ -134,7 +138,7 @@ def assemble_plan(
 
 
 def model_record(network: Network, model: Blob) -> ModelRecord:
-    """What a plan keeps of the files that a network was made from."""
+    """Record the files that a network was made from, as a plan keeps them."""
     if network.path is None:
         digest = hashlib.sha256(model).hexdigest()
         return ModelRecord.of_code(len(model), digest)
@@ -166,15 +170,15 @@ def _plan_header(
         ) from error
 
 
-def adopted(network: Network, options: BuildOptions) -> Plan | None:
-    """The plan that the network was built into already; None if another one is asked for.
+def prebuilt_plan(network: Network, options: BuildOptions) -> Plan | None:
+    """Take the plan that a network was built into already; None if another one is asked for.
 
     Its precision is what the function chose; a notice says so where the config asks for another.
 
     Args:
         network: its `built` is the plan.
-        options: what is asked for: a batch that the engine does not take, a runtime, a tactic,
-            tuning, precisions of single layers, or types of outputs need a build of their own.
+        options: a batch that the engine does not take, a runtime, a tactic, tuning, precisions of
+            single layers, or types of outputs need a build of their own.
 
     Raises:
         EngineError: the picture's shape contradicts `infer_dims`.
@@ -190,8 +194,8 @@ def adopted(network: Network, options: BuildOptions) -> Plan | None:
         return None
     where = str(network.path or "engine")
     resolve_shape(plan.inputs[0], options.infer_dims, options.input_order, where=where)
-    told = (d.notice for d in header.decisions)
-    decisions = [Notice(n.level, n.message, n.where or where) for n in told]
+    notices = (d.notice for d in header.decisions)
+    decisions = [Notice(n.level, n.message, n.where or where) for n in notices]
     if header.precision != "fp32" and header.precision != options.precision:
         text = f"the function chose {header.precision}; {options.precision} is asked for"
         decisions.append(Notice("info", text, where))

@@ -22,7 +22,7 @@ _WARM_UP_S = 0.3
 
 @dataclass(frozen=True, slots=True)
 class BenchResult:
-    """What one engine did.
+    """The times of one engine.
 
     Attributes:
         name: as it was given.
@@ -60,7 +60,7 @@ def bench(
         items: batch of each run; None is what the engine was built for.
         duration_s: measured time of each, at least one round of 0.3 s.
         picture_range: name -> least and greatest value of the pictures.
-        progress: told rounds done, rounds in all, and what is measured.
+        progress: called with the rounds done, the rounds in all, and the engine measured.
 
     Raises:
         EngineError: a session does not take that batch, or fails.

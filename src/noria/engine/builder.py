@@ -1,14 +1,15 @@
-"""From a network to a plan."""
+"""Building a plan from a network."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from noria._core.errors import EngineError, PluginError
 from noria._core.notices import Notice
 from noria._core.text import quoted
-from noria.engine.assemble_plan import Built, adopted, assemble_plan, session_options
+from noria.engine.assemble_plan import BuildResult, assemble_plan, prebuilt_plan, session_options
 from noria.engine.backends import (
     DEFAULT_BACKEND,
     Backend,
@@ -16,12 +17,14 @@ from noria.engine.backends import (
     PluginBackend,
     Runner,
     RunOptions,
+    ExternalWeightsBackend,
     get_backend,
     installed_backends,
 )
-from noria.engine.image_input import AxisOrder, Dims, resolve_shape
-from noria.engine.onnx_message import model_bytes
-from noria.engine.plan import COMPILED_BLOB, MODEL_BLOB, Plan
+from noria.engine.dynamic_batch import NOT_FREE, with_free_batch
+from noria.engine.input_shapes import AxisOrder, Dims, extra_inputs, resolve_shape
+from noria.engine.onnx_message import fix_axes, model_bytes, serialized
+from noria.engine.plan import COMPILED_BLOB, MODEL_BLOB, WEIGHTS_BLOB, Plan
 from noria.engine.plan_header import MAX_BATCH, Precision, TacticRecord, TuningRecord
 from noria.engine.plugin_graph.opening import split_at
 from noria.engine.plugin_graph.plugin_layers import PluginLayers, Profiles, build_plugins
@@ -29,13 +32,14 @@ from noria.engine.plugin_graph.plugin_timing import PluginTiming
 from noria.engine.plugin_graph.split_runner import compile_pieces
 from noria.engine.precision.chain import choose
 from noria.engine.precision.inspect import graph_precision
-from noria.engine.precision.lower import Lowered, in_fp32, lower_or_fp32
+from noria.engine.precision.lower import PrecisionGraph, in_fp32, lower_or_fp32
 from noria.engine.precision.rules import PrecisionRules
 from noria.engine.sample_inputs import sample_inputs
 from noria.engine.tuning.precisions import tune_precisions
 from noria.engine.tuning.tactic import Tactic
 from noria.engine.tuning.tune import Progress, TuneOptions
 from noria.network.network import Network
+from noria.network.split import split_proto
 from noria.network.tensor_spec import TensorSpec
 from noria.plugins.known import known_plugins
 from noria.plugins.lookup import unknown_error
@@ -46,25 +50,25 @@ from noria.plugins.types import DataType
 
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
-    """What a plan is built for.
+    """Options of a build.
 
     Attributes:
-        batched: axis 0 of every input and output is the batch, and the first input a picture.
-            Otherwise the plan takes whatever the model takes: any number of inputs of any shape,
-            free axes included; nothing below about batches and pictures applies.
+        batched: True: axis 0 of every input and output is the batch, and the first input a picture.
+            False: the plan takes any number of inputs of any shape, free axes included; nothing
+            below about batches and pictures applies.
         max_batch: most items of one run, 1 to 1024.
         precision: what may be computed in, as TensorRT's flags: FP16 is built where it is faster.
-        exact: `precision` is to be in the graph, whether it is faster or not.
+        exact: True puts `precision` into the graph, whether it is faster or not.
         rules: scales for INT8, layers of other precisions, types of outputs.
-        dynamic_batch: free the batch of a model that fixes it at 1, if that turns out right.
+        dynamic_batch: True frees the batch of a model that fixes it at 1, if that turns out right.
         infer_dims: channels, height, width for a model that leaves them free.
         input_order: order of the axes of the picture input.
         runtime: name of the backend; None is the default one, or with `tuning` all that are there.
         threads, streams: for the session that the build opens; `Plan.open_session` hands it out.
         tactic: the way to run it, pinned; goes before `runtime`.
-        tuning: find the best tactic, see `noria.engine.tuning.tune`; not with `tactic`.
+        tuning: finds the best tactic, see `noria.engine.tuning.tune`; not with `tactic`.
         picture_range: least and greatest value of the pictures that tuning runs on.
-        progress: told how tuning goes.
+        progress: called as tuning goes on.
         profiles: of a network without a batch that has plugins: per optimisation profile, shapes
             (min, opt, max) by input.
         registry: where the creators of its plugins are; None: those of this process.
@@ -92,6 +96,10 @@ class BuildOptions:
 def build(network: Network, options: BuildOptions | None = None) -> Plan:
     """Build a plan: fix the shapes, check the operators, let the runtime load it once.
 
+    Args:
+        network: the network; it is not changed.
+        options: None takes the defaults.
+
     Raises:
         ModelError: external data changed since the model was read.
         EngineError: shapes that stay free or contradict `infer_dims`; operators
@@ -104,16 +112,16 @@ def build(network: Network, options: BuildOptions | None = None) -> Plan:
             where=str(network.path) if network.path else repr(network),
             expected=f"1 to {MAX_BATCH}",
         )
-    if network.built is not None and (taken := adopted(network, options)) is not None:
+    if network.built is not None and (taken := prebuilt_plan(network, options)) is not None:
         return taken
     return _Build(network, options).run()
 
 
 class _Build:
-    """One build, and what has been decided so far.
+    """One build, and its decisions so far.
 
     Attributes:
-        tunes: the fastest tactic is looked for.
+        tunes: True if the fastest tactic is looked for.
         shape: of the first input, its batch None if free; empty for a plan without a batch.
     """
 
@@ -121,7 +129,7 @@ class _Build:
         self.network, self.options = network, options
         self.where = str(network.path) if network.path else repr(network)
         self.decisions: list[Notice] = []
-        self.shape = _picture_shape(network, options, self.where)
+        self.shape = self._first_shape()
         self.tactic = options.tactic or Tactic(options.runtime or DEFAULT_BACKEND)
         self.tunes = options.tuning is not None and options.tactic is None
         self.tuning: TuningRecord | None = None
@@ -131,27 +139,26 @@ class _Build:
         options = self.options
         asked = self._precision()
         self._settle_batch()
-        get_backend(self.tactic.runtime)  # not installed: told before anything long begins
+        get_backend(self.tactic.runtime)  # not installed: refused before anything long begins
         inputs = self.inputs = list(self.network.inputs)
         if options.batched:
             picture = TensorSpec(inputs[0].name, inputs[0].dtype, self.shape)
-            self.inputs = [picture, *_extra_inputs(self.network, self.shape, self.where)]
+            self.inputs = [picture, *extra_inputs(self.network, self.shape, self.where)]
         if self.network.is_large:
-            from noria.engine.build_large import build_large
-
-            return build_large(
-                self.network, options, self.inputs, self.shape, self.decisions, self.where
-            )
+            return self._assembled(self._open_large())
         lowered = self._tuned(asked)
         if lowered is None:
             lowered = lower_or_fp32(self.network, asked, options.rules, [self.tactic.runtime])
         built, lowered = self._opened(lowered)
         built.rules = options.rules.record(asked, lowered.weight_bits)
         built.tuning, built.tries = self.tuning, self.tries
+        return self._assembled(built)
+
+    def _assembled(self, built: BuildResult) -> Plan:
         return assemble_plan(
             built,
             self.network,
-            options,
+            self.options,
             inputs=self.inputs,
             fixed_batch=self._fixed_batch,
             decisions=self.decisions,
@@ -162,8 +169,29 @@ class _Build:
     def _fixed_batch(self) -> int | None:
         return self.shape[0] if self.shape else None
 
+    def _first_shape(self) -> tuple[int | None, ...]:
+        """Complete the first input's shape, its batch None if free; empty without a batch."""
+        network, options = self.network, self.options
+        if options.batched:
+            if not network.inputs:
+                raise EngineError(
+                    "the graph has no inputs", where=self.where, expected="a batch of pictures"
+                )
+            return resolve_shape(
+                network.inputs[0], options.infer_dims, options.input_order, where=self.where
+            )
+        if options.tuning is not None and any(
+            not isinstance(d, int) for spec in network.inputs for d in spec.shape
+        ):
+            raise EngineError(
+                "inputs leave axes free: " + ", ".join(map(str, network.inputs)),
+                where=self.where,
+                expected="fixed shapes to tune for",
+            )
+        return ()
+
     def _precision(self) -> Precision:
-        """What the runtimes that take part are to compute in."""
+        """Choose the precision for the runtimes that take part."""
         options = self.options
         if options.exact:
             return options.precision
@@ -175,12 +203,10 @@ class _Build:
         return asked
 
     def _settle_batch(self) -> None:
-        """Free the batch if that was asked for; tell what a fixed one means."""
+        """Free the batch if that was asked for; note the effect of a fixed one."""
         options = self.options
         if options.dynamic_batch and self.shape and self.shape[0] == 1 < options.max_batch:
-            self.network, self.shape = _with_free_batch(
-                self.network, self.shape, options, self.decisions, self.where
-            )
+            self._free_batch()
         fixed = self._fixed_batch
         if fixed is not None and fixed > MAX_BATCH:
             raise EngineError(
@@ -192,6 +218,22 @@ class _Build:
             self.decisions.append(
                 _batch_notice(fixed, options.max_batch, self.network, asked=options.dynamic_batch)
             )
+
+    def _free_batch(self) -> None:
+        network, shape = self.network, self.shape
+        if network.is_large or has_plugins(network):
+            why = "it is over 2 GiB" if network.is_large else "it has plugins"
+            self.decisions.append(Notice("warning", f"{NOT_FREE}: {why}"))
+            return
+        picture = network.inputs[0]
+        extra = extra_inputs(network, shape, self.where)
+        inputs = [TensorSpec(picture.name, picture.dtype, shape), *extra]
+        self.network, notice = with_free_batch(
+            network, inputs, shape, self.options.picture_range, self.where
+        )
+        self.decisions.append(notice)
+        if self.network is not network:
+            self.shape = (None, *shape[1:])
 
     def _bake(self, network: Network) -> bytes:
         return model_bytes(network, shape=self.shape, where=self.where, decisions=self.decisions)
@@ -208,7 +250,7 @@ class _Build:
             where=self.where,
         )
 
-    def _tuned(self, asked: Precision) -> Lowered | None:
+    def _tuned(self, asked: Precision) -> PrecisionGraph | None:
         """The graph of the best tactic, which becomes `tactic`; None if there is none."""
         options = self.options
         if not self.tunes or options.tuning is None:
@@ -240,7 +282,7 @@ class _Build:
         self.tactic, self.tuning, self.tries = found.tactic, found.tuning, found.tries
         return found.lowered
 
-    def _opened(self, lowered: Lowered) -> tuple[Built, Lowered]:
+    def _opened(self, lowered: PrecisionGraph) -> tuple[BuildResult, PrecisionGraph]:
         """The runner, in FP32 if the runtime refuses another precision."""
         options = self.options
         try:
@@ -255,7 +297,7 @@ class _Build:
             self.tries, self.tuning = (), None
             return self._open(lowered, half=False), lowered
 
-    def _open(self, lowered: Lowered, *, half: bool = True) -> Built:
+    def _open(self, lowered: PrecisionGraph, *, half: bool = True) -> BuildResult:
         backend = get_backend(self.tactic.runtime)
         started = time.perf_counter()
         model = self._bake(lowered.network)
@@ -275,7 +317,7 @@ class _Build:
                 layers.close()
             raise
         self.decisions += [*lowered.notices, *(() if layers is None else layers.notices)]
-        return Built(
+        return BuildResult(
             backend=backend,
             tactic=self.tactic,
             precision=precision,
@@ -287,62 +329,56 @@ class _Build:
             plugins=() if layers is None else layers.records,
         )
 
+    def _open_large(self) -> BuildResult:
+        """Open a model over 2 GiB as its graph is, neither tuned nor in another precision.
 
-def _picture_shape(network: Network, options: BuildOptions, where: str) -> tuple[int | None, ...]:
-    """Axes of the first input of a batched plan, the batch None if it is free; else nothing."""
-    if options.batched:
-        if not network.inputs:
+        The plan holds the weights in a blob of their own, mapped from the file when loaded.
+        """
+        options = self.options
+        backend = get_backend(self.tactic.runtime)
+        if not isinstance(backend, ExternalWeightsBackend):
             raise EngineError(
-                "the graph has no inputs", where=where, expected="a batch of pictures"
+                f"{backend.name} takes no models over 2 GiB",
+                where=self.where,
+                fix="build for onnxruntime or openvino",
             )
-        return resolve_shape(
-            network.inputs[0], options.infer_dims, options.input_order, where=where
+        if options.precision != "fp32" or options.rules.pins or options.rules.outputs:
+            text = "the model is over 2 GiB: its precision is left as it is"
+            self.decisions.append(Notice("warning", text))
+        if options.tuning is not None:
+            self.decisions.append(Notice("warning", "not tuned: the model is over 2 GiB"))
+        started = time.perf_counter()
+        proto, weights = split_proto(self.network)
+        if self.shape:
+            fix_axes(proto.graph, self.shape)
+        graph = serialized(proto, self.where)
+        del proto
+        run_options = session_options(self.tactic, options, "fp32")
+        try:
+            runner = backend.open_with_weights(graph, weights, run_options)
+        except EngineError as error:
+            raise _at(self.where, error) from error
+        return BuildResult(
+            backend=backend,
+            tactic=self.tactic,
+            precision="fp32",
+            runner=runner,
+            run_options=run_options,
+            load_s=time.perf_counter() - started,
+            blobs={MODEL_BLOB: graph, WEIGHTS_BLOB: weights},
+            outputs=list(runner.outputs),
+            rules=options.rules.record(options.precision),
         )
-    if options.tuning is not None and any(
-        not isinstance(d, int) for spec in network.inputs for d in spec.shape
-    ):
-        raise EngineError(
-            "inputs leave axes free: " + ", ".join(map(str, network.inputs)),
-            where=where,
-            expected="fixed shapes to tune for",
-        )
-    return ()
 
 
-def _with_free_batch(
-    network: Network,
-    shape: tuple[int | None, ...],
-    options: BuildOptions,
-    decisions: list[Notice],
-    where: str,
-) -> tuple[Network, tuple[int | None, ...]]:
-    from noria.engine.dynamic_batch import NOT_FREE, with_free_batch
-
-    if network.is_large or has_plugins(network):
-        why = "it is over 2 GiB" if network.is_large else "it has plugins"
-        decisions.append(Notice("warning", f"{NOT_FREE}: {why}"))
-        return network, shape
-    picture = network.inputs[0]
-    inputs = [TensorSpec(picture.name, picture.dtype, shape), *_extra_inputs(network, shape, where)]
-    free, notice = with_free_batch(network, inputs, shape, options.picture_range, where)
-    decisions.append(notice)
-    return free, shape if free is network else (None, *shape[1:])
-
-
-def _extra_inputs(network: Network, image: tuple[int | None, ...], where: str) -> list[TensorSpec]:
-    """Inputs beside the picture: a free first axis is the batch, all others must be fixed."""
-    named = dict(zip(network.inputs[0].shape, image, strict=True))  # free axes that got a number
-    specs = []
-    for spec in network.inputs[1:]:
-        axes = [d if isinstance(d, int) else named.get(d) for d in spec.shape]
-        if any(d is None for d in axes[1:]):
-            raise EngineError(
-                f"input {spec} leaves an axis free other than the batch",
-                where=where,
-                fix="export the model with fixed axes for its further inputs",
-            )
-        specs.append(TensorSpec(spec.name, spec.dtype, tuple(axes)))
-    return specs
+def _at(where: str, error: EngineError, advice: Sequence[str] = ()) -> EngineError:
+    """Name the model in an error of its runtime."""
+    return EngineError(
+        f"{error.where}: {error.found}" if error.where else error.found,
+        where=where,
+        expected=error.expected,
+        fix=[*error.fix, *advice],
+    )
 
 
 def _batch_notice(fixed: int, wanted: int, network: Network, *, asked: bool) -> Notice:
@@ -399,12 +435,7 @@ def _open(
         unknown = unknown_error(network, backend.name, registry, where, error.found)
         if unknown is not None:
             raise unknown from error
-        raise EngineError(
-            f"{error.where}: {error.found}" if error.where else error.found,
-            where=where,
-            expected=error.expected,
-            fix=[*error.fix, *_declared(layers, error.found)],
-        ) from error
+        raise _at(where, error, _declared_types(layers, error.found)) from error
 
 
 def _taken_whole(
@@ -432,16 +463,16 @@ def _taken_whole(
     return whole
 
 
-def _declared(layers: PluginLayers | None, said: str) -> list[str]:
-    """What plugins say of their outputs, where a runtime does not like a type behind one."""
-    if layers is None or "type" not in said.lower():
+def _declared_types(layers: PluginLayers | None, refusal: str) -> list[str]:
+    """Advice about types that plugins declare of their outputs, if a refusal mentions a type."""
+    if layers is None or "type" not in refusal.lower():
         return []
-    told = []
+    advice = []
     for r in layers.records:
         taken = [DataType[t].numpy.name for t in r.input_types]
         if not set(r.dtypes) <= set(taken):
-            told.append(
+            advice.append(
                 f"plugin {r.type} (node {r.node!r}) takes {', '.join(taken) or 'nothing'} and says "
                 f"that its outputs are {', '.join(r.dtypes)}: is that what it writes?"
             )
-    return told
+    return advice

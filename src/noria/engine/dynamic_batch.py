@@ -12,13 +12,13 @@ from noria._core.errors import EngineError, ModelError
 from noria._core.notices import Notice
 from noria.engine.backends import DEFAULT_BACKEND, RunOptions, get_backend
 from noria.engine.sample_inputs import sample_inputs
-from noria.engine.tuning.agreement import difference
+from noria.engine.tuning.output_difference import difference
 from noria.network.free_batch import free_batch
 from noria.network.network import Network
 from noria.network.tensor_spec import TensorSpec
 
 NOT_FREE = "the batch stays fixed at 1"
-"""How the notice begins that says why not."""
+"""The notice begins so where the batch is not freed."""
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -30,14 +30,17 @@ def with_free_batch(
     picture_range: tuple[float, float],
     where: str,
 ) -> tuple[Network, Notice]:
-    """`network` with a free batch if a batch of 2 gives what two runs of 1 give; else as it is.
+    """Free the batch of `network` if a batch of 2 gives the results of two runs of 1.
 
     Args:
+        network: its batch is fixed at 1.
         inputs: with the shapes of the plan, their batch 1.
         shape: of the first input, its batch 1.
+        picture_range: least and greatest value of the noise to compare with.
+        where: the model, for messages.
 
     Returns:
-        The network, and what was done or why not.
+        The freed network or the given one, and a notice with the reason.
     """
     name = network.path.name if network.path else None
     try:
@@ -64,7 +67,7 @@ def _verify(
     """The greatest difference between a batch and single runs.
 
     Raises:
-        EngineError: they differ; or nothing can be told from what the model gives.
+        EngineError: they differ; or the outputs do not depend on the picture.
     """
     low, high = picture_range
     items = [sample_inputs(inputs, 1, low=low, high=high, seed=seed) for seed in (1, 2)]

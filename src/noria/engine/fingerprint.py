@@ -1,5 +1,7 @@
-"""Whether the files a plan was built from are still the same. By content: files are moved, copied
-and touched without changing."""
+"""Compare the files a plan was built from with those there now.
+
+By content: files are moved, copied and touched without changing.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,13 @@ def fingerprint_files(
     recipe: str = "",
     sha256: str | None = None,
 ) -> ModelRecord:
-    """Names, sizes and hashes of a model and its external data (location -> file).
+    """Record names, sizes and hashes of a model and its external data.
 
     Args:
+        model: its file.
+        external: location in the model -> file of external data.
         companions: further files of the model, by the key that names them.
-        recipe: what else the network depends on.
+        recipe: text that the network depends on besides.
         sha256: hash of the model file's bytes as they were read, if known.
 
     Raises:
@@ -57,7 +61,7 @@ def _records(files: Mapping[str, Path]) -> tuple[FileRecord, ...]:
 def what_changed(
     record: ModelRecord, model: Path, companions: Mapping[str, Path] = MappingProxyType({})
 ) -> str | None:
-    """What differs between `model` with its data and what `record` says; None if nothing.
+    """Name the difference between `model` with its data and `record`; None if there is none.
 
     Renaming is no change. Sizes are compared first, so that hashing is only done where it decides.
     """

@@ -153,8 +153,13 @@ class LayerTime:
 def layer_times(
     plan: Plan, options: RunOptions, feeds: Mapping[str, npt.NDArray[Any]], runs: int
 ) -> Sequence[LayerTime]:
-    """Run `plan` so often and time each layer. Names are those of the layers as the runtime fused
-    them.
+    """Run a plan and time each layer, under its name after the runtime fused layers.
+
+    Args:
+        plan: of a runtime that times layers.
+        options: how it runs.
+        feeds: one batch.
+        runs: how often it runs.
 
     Raises:
         EngineError: the runtime does not time layers, or fails.

@@ -1,4 +1,4 @@
-"""What the machine is, as far as it decides how fast something runs."""
+"""Describe the machine, as far as it decides how fast an engine runs."""
 
 from __future__ import annotations
 

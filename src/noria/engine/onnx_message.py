@@ -13,10 +13,13 @@ from noria.network.versions import stamp_older
 def model_bytes(
     network: Network, *, shape: tuple[int | None, ...], where: str, decisions: list[Notice]
 ) -> bytes:
-    """The ONNX message, weights inside, the first input's axes fixed as `shape` says.
+    """Write the ONNX message of a network, weights inside, with the axes of its first input fixed.
 
     Args:
-        decisions: told if the model is marked with a newer version than it needs.
+        network: smaller than 2 GiB.
+        shape: of the first input, None for a free axis; empty: as it is.
+        where: the model, for messages.
+        decisions: gets a notice if the model is marked with a newer version than it needs.
 
     Raises:
         ModelError: it is over 2 GiB.
@@ -33,7 +36,7 @@ def model_bytes(
 
 
 def fix_axes(graph: Any, shape: tuple[int | None, ...]) -> None:
-    """Fix the axes of the first input of a GraphProto as `shape` says; its batch stays."""
+    """Fix the axes of the first input of a GraphProto to `shape`; its batch stays."""
     replaced: dict[str, int] = {}
     ambiguous: set[str] = set()  # Paddle's exporter calls every free axis "?"
     axes = graph.input[0].type.tensor_type.shape.dim
@@ -51,6 +54,11 @@ def fix_axes(graph: Any, shape: tuple[int | None, ...]) -> None:
 
 
 def serialized(proto: Any, where: str) -> bytes:
+    """Serialise a ModelProto.
+
+    Raises:
+        ModelError: it is too large for one message.
+    """
     from google.protobuf.message import Error as ProtobufError  # type: ignore[import-untyped]
 
     try:

@@ -30,9 +30,9 @@ from noria._core.notices import Notice
 from noria.engine.backends import (
     Backend,
     CompilingBackend,
+    ExternalWeightsBackend,
     Runner,
     RunOptions,
-    SplitBackend,
     get_backend,
 )
 from noria.engine.machine import usable_cores
@@ -52,7 +52,7 @@ MODEL_BLOB = "model"
 WEIGHTS_BLOB = "weights"
 """Weights of a model too large for one message; see `noria.network.split`."""
 COMPILED_BLOB = "compiled"
-"""What a runtime made of the model; see `noria.engine.backends.CompilingBackend`."""
+"""The model as a runtime compiled it; see `noria.engine.backends.CompilingBackend`."""
 MAX_HEADER_BYTES = 16 * 2**20
 MAX_PLAN_BYTES = 2**40
 _PREFIX = struct.Struct("<8sIIQ32s")
@@ -62,13 +62,13 @@ _REBUILD = "delete it: it is built anew from the model at the next start"
 Blob = Any  # bytes; a view of a mapped file for `WEIGHTS_BLOB`
 
 
-class NewerPlan(EngineError):
+class NewerPlanError(EngineError):
     """A plan that a newer noria wrote: fit for that one, unreadable here."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanSummary:
-    """What `noria show x.engine` prints; `header` has every detail."""
+    """The facts that `noria show x.engine` prints; `header` has every detail."""
 
     path: Path | None
     format_version: int
@@ -91,11 +91,11 @@ class Plan:
     """A built engine.
 
     Attributes:
-        header: what it says about itself.
+        header: everything but the blobs.
         blobs: name -> bytes, as the header lists them.
         path: the file it was read from or saved to; None while in memory only.
-        decisions: what was decided when it was built, found or replaced.
-        threads: what `open_session` takes when it is not told.
+        decisions: notices of building, finding or replacing it.
+        threads: default of `open_session`.
         registry: where the creators of its plugins are; None: those of this process.
         held: kept as long as the plan is.
     """
@@ -140,8 +140,8 @@ class Plan:
         Args:
             threads: threads of one run; None: `Plan.threads`, else what tuning found best on this
                 machine, else every core.
-            streams, spinning: see `noria.engine.backends.RunOptions`; None: what tuning found
-                best, else one, without.
+            streams: see `noria.engine.backends.RunOptions`; None: as tuning found best, else one.
+            spinning: as there; None: as tuning found best, else False.
             tactic: run it this way, whatever it was built for; decides all of the above.
 
         Raises:
@@ -170,9 +170,9 @@ class Plan:
         elif self.header.plugins:
             runner = self._open_with_plugins(backend, options)
         elif WEIGHTS_BLOB in self.blobs:
-            if not isinstance(backend, SplitBackend):
+            if not isinstance(backend, ExternalWeightsBackend):
                 raise EngineError(f"{backend.name} takes no models over 2 GiB")
-            runner = backend.open_split(
+            runner = backend.open_with_weights(
                 self.blobs[MODEL_BLOB], memoryview(self.blobs[WEIGHTS_BLOB]), options
             )
         else:
@@ -209,7 +209,7 @@ class Plan:
         streams: int | None = None,
         spinning: bool | None = None,
     ) -> RunOptions:
-        """What `open_session` with the same arguments hands to the runtime."""
+        """Make the options that `open_session` with the same arguments passes to the runtime."""
         tactic = self.tactic
         threads = self.threads if threads is None else threads
         if threads is None and streams is None and self.decides_sharing and tactic is not None:
@@ -227,8 +227,7 @@ class Plan:
 
     @property
     def decides_sharing(self) -> bool:
-        """The plan says how many threads and streams are best: pinned, or tuned on as many cores
-        as there are here."""
+        """True if threads and streams are pinned, or tuned on as many cores as there are here."""
         tactic, tuning = self.tactic, self.header.tuning
         if tactic is None or (tactic.threads is None and tactic.streams is None):
             return False
@@ -290,7 +289,7 @@ class Plan:
             self.write(path)
 
     def write(self, path: Path) -> None:
-        """`save` for the holder of the lock of `path`, who has looked what stands there."""
+        """Write the plan without a check of the file in its place; the caller holds its lock."""
         try:
             write_atomically(path, self.to_chunks())
         except OSError as error:
@@ -355,8 +354,7 @@ class Plan:
         where: str,
         path: Path | None,
     ) -> Plan:
-        """A plan of `size` bytes whose prefix is checked; `take` gives its bytes: of what, from
-        where, how many."""
+        """Read a plan of `size` bytes with a checked prefix; `take(name, start, count)` reads."""
         at = _PREFIX.size
         header_bytes = take("", at, header_size)
         if hashlib.sha256(header_bytes).digest() != digest:
@@ -401,7 +399,7 @@ def is_plan_file(path: Path) -> bool:
 
 
 def read_header(path: Path) -> PlanHeader:
-    """What the plan file `path` says about itself; its blobs are not read.
+    """Read the header of the plan file `path`; its blobs are not read.
 
     Raises:
         EngineError: as `Plan.load`, but for damage in the blobs.
@@ -432,7 +430,7 @@ def _check_prefix(head: bytes, size_bytes: int, where: str) -> tuple[int, bytes]
         raise _damaged(f"{size_bytes} bytes are too few", where)
     _, version, header_size, file_size, digest = _PREFIX.unpack_from(head)
     if version > FORMAT_VERSION:
-        raise NewerPlan(
+        raise NewerPlanError(
             f"noria plan format {version} ≠ {FORMAT_VERSION}: a newer noria wrote it, whose layout "
             "this one does not know",
             where=where,
@@ -463,7 +461,7 @@ def _parse_header(data: bytes, where: str) -> PlanHeader:
         at = ".".join(map(str, errors[0]["loc"])) or "header"
         unknown = errors[0]["type"] == "extra_forbidden"
         if unknown and (writer := _writer(data)) != noria.__version__:
-            raise NewerPlan(
+            raise NewerPlanError(
                 f"noria {writer} wrote it, with {at}, unknown to noria {noria.__version__}",
                 where=where,
                 fix="update noria, or let it build an engine of its own beside this one",
@@ -473,8 +471,8 @@ def _parse_header(data: bytes, where: str) -> PlanHeader:
 
 def _writer(header: bytes) -> str:
     """Version of the noria that wrote a header."""
-    told = json.loads(header)  # it was read as JSON before
-    version = told.get("noria") if isinstance(told, dict) else None
+    fields = json.loads(header)  # it was read as JSON before
+    version = fields.get("noria") if isinstance(fields, dict) else None
     return version[:40] if isinstance(version, str) else noria.__version__
 
 

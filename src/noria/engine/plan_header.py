@@ -1,4 +1,4 @@
-"""What a plan says about itself: JSON, strictly typed, no code."""
+"""The header of a plan: JSON, strictly typed, no code."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class FileRecord(_Record):
 
 
 class ModelRecord(FileRecord):
-    """The model file, and what else went into the network.
+    """The model file, and all else that went into the network.
 
     Attributes:
         external: the external data that the model file names.
@@ -83,15 +83,17 @@ class TensorRecord(_Record):
 
     @classmethod
     def of(cls, spec: TensorSpec) -> TensorRecord:
+        """Record a tensor."""
         return cls(name=spec.name, dtype=spec.dtype.name, shape=spec.shape)  # type: ignore[arg-type]
 
     @property
     def spec(self) -> TensorSpec:
+        """The tensor."""
         return TensorSpec(self.name, np.dtype(self.dtype), self.shape)
 
 
 class TacticRecord(_Record):
-    """One way of running, and what came of trying it.
+    """One way of running, and the outcome of trying it.
 
     Attributes:
         runtime, version: the backend.
@@ -151,7 +153,7 @@ class TuningRecord(_Record):
 
 
 class PrecisionRecord(_Record):
-    """What decided the precision, so that a change of it is seen.
+    """The inputs that decided the precision, so that a change of them is seen.
 
     Attributes:
         asked: what was to be built, as the file's name says.
@@ -177,10 +179,12 @@ class DecisionRecord(_Record):
 
     @classmethod
     def of(cls, notice: Notice) -> DecisionRecord:
+        """Record a notice."""
         return cls(level=notice.level, message=notice.message, where=notice.where)
 
     @property
     def notice(self) -> Notice:
+        """The notice."""
         return Notice(self.level, self.message, self.where)
 
 
@@ -193,7 +197,7 @@ class BlobRecord(_Record):
 
 
 class PlanHeader(_Record):
-    """Everything a plan says about itself.
+    """The header of a plan.
 
     Attributes:
         noria: version of noria that wrote it.

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from noria._core.errors import EngineError
 from noria.engine.backends import PlacingRunner, Runner, RunOptions
+from noria.engine.backends.protocol import DLPackTensor, device_of
 from noria.engine.plan_header import PlanHeader
 from noria.engine.session import OutputMemory
-from noria.engine.tensors import Tensor, device_of
 from noria.network.tensor_spec import TensorSpec
 
 Array = npt.NDArray[Any]
@@ -65,14 +65,14 @@ class PlanSession:
 
     @property
     def runner(self) -> Runner:
-        """The runtime itself, for those who feed it exactly what it takes.
+        """The runtime itself; it takes arrays of exact types and shapes only.
 
         Raises:
             EngineError: the session is closed.
         """
         return self._open_runner()
 
-    def run(self, inputs: Mapping[str, Tensor], *, to_host: bool = True) -> dict[str, Any]:
+    def run(self, inputs: Mapping[str, DLPackTensor], *, to_host: bool = True) -> dict[str, Any]:
         """Run one batch of 1 to `max_batch` items.
 
         Args:
@@ -136,7 +136,7 @@ class PlanSession:
     def _run_into(
         self, runner: PlacingRunner, feeds: Mapping[str, Any], memory: OutputMemory
     ) -> Sequence[Array]:
-        """A run whose outputs are in `memory`, as far as their shapes are known and it has room."""
+        """Run with outputs in `memory`, as far as their shapes are known and it has room."""
         items = len(feeds[self.inputs[0].name])
         places = {}
         for spec in self.outputs:
@@ -155,7 +155,7 @@ class PlanSession:
             return outputs
 
     def submit(
-        self, inputs: Mapping[str, Tensor], *, to_host: bool = True
+        self, inputs: Mapping[str, DLPackTensor], *, to_host: bool = True
     ) -> Future[dict[str, Any]]:
         """`run` in a thread of the session, one after the other in the order of submission.
 
@@ -278,7 +278,7 @@ class FreeSession(PlanSession):
     Nothing is padded, split, converted or reshaped; scalars stay scalars.
     """
 
-    def run(self, inputs: Mapping[str, Tensor], *, to_host: bool = True) -> dict[str, Any]:
+    def run(self, inputs: Mapping[str, DLPackTensor], *, to_host: bool = True) -> dict[str, Any]:
         """Run once.
 
         Args:
@@ -315,9 +315,9 @@ class FreeSession(PlanSession):
                 want = named.setdefault(want, have)
             fits = fits and want in (None, "", have)
         if not fits:
-            told = "x".join(map(str, shape)) or "scalar"
+            found = "x".join(map(str, shape)) or "scalar"
             raise EngineError(
-                f"input {spec.name!r} has shape {told}", where=self._where, expected=str(spec)
+                f"input {spec.name!r} has shape {found}", where=self._where, expected=str(spec)
             )
         dtype = getattr(tensor, "dtype", None)
         if isinstance(tensor, np.ndarray) and dtype != spec.dtype:

@@ -19,12 +19,17 @@ def sample_inputs(
     high: float = 1.0,
     seed: int = 0,
 ) -> dict[str, npt.NDArray[Any]]:
-    """One batch: the first input uniform in low … high, of integer types 0 … 255 as far as the type
-    goes; further inputs 0 … 1, integers 1.
+    """Make one batch of noise.
+
+    The first input is uniform in low … high, of integer types 0 … 255 as far as the type goes;
+    further inputs are 0 … 1, integers 1.
 
     Args:
         inputs: all axes fixed but the batch.
         items: the batch.
+        low: least value of the first input.
+        high: greatest value of the first input.
+        seed: of the noise.
     """
     rng = np.random.default_rng(seed)
     feeds: dict[str, npt.NDArray[Any]] = {}

@@ -1,4 +1,4 @@
-"""What every backend offers: a plan that is ready to run."""
+"""The protocol of a plan that is ready to run."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from noria.engine.backends import RunOptions
-from noria.engine.tensors import Tensor
+from noria.engine.backends.protocol import DLPackTensor
 from noria.network.tensor_spec import TensorSpec
 
 
 class OutputMemory(Protocol):
-    """Gives the memory that outputs are written into, for somebody who wants them there."""
+    """A pool of memory for outputs, for callers that want them in their own memory."""
 
     def take(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> npt.NDArray[Any] | None:
         """A new C-contiguous array on the host, its values arbitrary; None: make it elsewhere.
 
-        It is taken back when nobody holds the array, or a view of it, any more. Thread-safe.
+        It is taken back when the array and all views of it are gone. Thread-safe.
         """
         ...
 
@@ -44,7 +44,7 @@ class Session(Protocol):
     options: RunOptions
     output_memory: OutputMemory | None
 
-    def run(self, inputs: Mapping[str, Tensor], *, to_host: bool = True) -> dict[str, Any]:
+    def run(self, inputs: Mapping[str, DLPackTensor], *, to_host: bool = True) -> dict[str, Any]:
         """Run one batch, axis 0 of every tensor being the batch; outputs in binding order.
 
         They are arrays, or with `to_host=False` tensors on `device`.
@@ -55,7 +55,7 @@ class Session(Protocol):
         ...
 
     def submit(
-        self, inputs: Mapping[str, Tensor], *, to_host: bool = True
+        self, inputs: Mapping[str, DLPackTensor], *, to_host: bool = True
     ) -> Future[dict[str, Any]]:
         """`run`, without waiting."""
         ...

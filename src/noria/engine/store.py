@@ -28,11 +28,11 @@ def locked(
     timeout_s: float = LOCK_TIMEOUT_S,
     on_wait: Callable[[], object] | None = None,
 ) -> Iterator[bool]:
-    """Hold the right to write `target`; yields whether it is held. Calls `on_wait` before it waits
-    for another process.
+    """Hold the right to write `target`; yield True if it is held.
 
-    It is not held where nobody can write anyway, where the file system knows no locks, or after
-    `timeout_s` of waiting. Then at worst two processes do the same work: writing stays atomic.
+    Calls `on_wait` before it waits for another process. It is not held where no process can write,
+    where the file system knows no locks, or after `timeout_s` of waiting. Then at worst two
+    processes do the same work: writing stays atomic.
     """
     if not target.parent.is_dir():  # filelock would make the folder
         yield False
@@ -67,7 +67,7 @@ def locked(
 
 
 def _remove_leftovers(target: Path) -> None:
-    """Remove what a killed writer left. Only for the holder of the lock: no writer is alive."""
+    """Remove the files of a killed writer. The caller holds the lock: no writer is alive."""
     for name in glob.glob(f".{glob.escape(target.name)}.*.tmp", root_dir=target.parent):
         with suppress(OSError):
             (target.parent / name).unlink()

@@ -24,7 +24,7 @@ _MAX_BATCH = 1024
 
 
 def plan_from_tensorrt(path: Path) -> Plan:
-    """The engine at `path` as a plan in memory, run by TensorRT.
+    """Read the engine at `path` as a plan in memory, run by TensorRT.
 
     Raises:
         EngineError: TensorRT is not installed, or cannot run it here.
@@ -36,10 +36,7 @@ def plan_from_tensorrt(path: Path) -> Plan:
     who = built_by(data)
     what = f"is a TensorRT engine: code for one GPU model, built by {who}"
     try:
-        backend = get_backend("tensorrt")
-        if reason := backend.why_not():
-            raise EngineError(reason)
-        assert isinstance(backend, CompilingBackend)
+        backend = _usable_tensorrt()
         runner = backend.open(b"", RunOptions(), data)
     except EngineError as error:
         raise EngineError(
@@ -75,7 +72,15 @@ def plan_from_tensorrt(path: Path) -> Plan:
     return Plan(header, blobs, path=path)
 
 
+def _usable_tensorrt() -> CompilingBackend:
+    backend = get_backend("tensorrt")
+    if reason := backend.why_not():
+        raise EngineError(reason)
+    assert isinstance(backend, CompilingBackend)
+    return backend
+
+
 def _named_precision(path: Path) -> Precision:
-    """What the file's name says, as nvinfer names engines; nothing in the file says it."""
+    """Read the precision from the file's name, as nvinfer names engines; the file has none."""
     words: tuple[Precision, ...] = ("fp16", "int8", "best")
     return next((word for word in words if path.stem.endswith(f"_{word}")), "fp32")

@@ -1,4 +1,4 @@
-"""What went wrong inside calls that C++ code made: it sees null or false, the user the reason."""
+"""Errors of calls from C++ into Python: the code sees null or false, the user the reason."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ log = logging.getLogger("noria.host")
 
 
 @dataclass
-class Told:
-    """Collected messages.
+class CallbackErrors:
+    """Errors and log messages, collected while C++ code runs.
 
     Attributes:
         failures: of calls that failed, in order; the first is usually the cause of the others.
         hints: how to put them right.
-        log: what was told the logger: (severity as TensorRT counts it, text).
+        log: messages to the logger: (severity as TensorRT counts it, text).
     """
 
     failures: list[str] = field(default_factory=list)
@@ -30,45 +30,45 @@ class Told:
 
     @property
     def reason(self) -> str:
-        """The first failure with the errors that the logger was told, in one line."""
+        """The first failures with the first errors of the logger, in one line."""
         errors = [text for severity, text in self.log if severity <= 1]
         return "; ".join(dict.fromkeys([*self.failures[:3], *errors[:3]]))
 
 
-_open: list[Told] = []
+_collecting: list[CallbackErrors] = []
 _lock = threading.Lock()
 
 
 @contextmanager
-def told() -> Iterator[Told]:
-    """Collect what is told meanwhile, by whatever thread."""
-    collected = Told()
+def collected_errors() -> Iterator[CallbackErrors]:
+    """Collect the errors of all threads inside the block."""
+    collected = CallbackErrors()
     with _lock:
-        _open.append(collected)
+        _collecting.append(collected)
     try:
         yield collected
     finally:
         with _lock:
-            _open.remove(collected)
+            _collecting.remove(collected)
 
 
-def tell(what: str, error: BaseException | str) -> None:
-    """A call failed; `what` is the method's name."""
+def report_failure(method: str, error: BaseException | str) -> None:
+    """Add a call that failed to all open collections."""
     text = error.found if isinstance(error, NoriaError) else str(error)
     where = error.where if isinstance(error, NoriaError) else None
     kind = "" if isinstance(error, (NoriaError, str)) else f"{type(error).__name__}: "
-    message = f"{what}: {f'{where}: ' if where else ''}{kind}{text}"
+    message = f"{method}: {f'{where}: ' if where else ''}{kind}{text}"
     log.debug("%s", message, exc_info=error if isinstance(error, BaseException) else None)
     with _lock:
-        for collected in _open:
+        for collected in _collecting:
             if len(collected.failures) < MOST:
                 collected.failures.append(message)
                 collected.hints += error.fix if isinstance(error, NoriaError) else []
 
 
-def tell_log(severity: int, text: str) -> None:
-    """A logger was told `text`."""
+def report_log(severity: int, text: str) -> None:
+    """Add a message to the logger to all open collections."""
     with _lock:
-        for collected in _open:
+        for collected in _collecting:
             if len(collected.log) < MOST:
                 collected.log.append((severity, text))

@@ -10,8 +10,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from noria.binary.gpu_code import forget, look_at
-from noria.host.fields import fields_from, fields_to
-from noria.host.forwarding import Forwarding
+from noria.host.forwarding import Forwarding, fields_from, fields_to
 from noria.plugins.creators import IPluginCreator, IPluginCreatorV3One
 from noria.plugins.field_data import PluginFieldCollection
 from noria.plugins.registry import PluginRegistry
@@ -55,14 +54,14 @@ class _CppCreatorV3(_Cpp, IPluginCreatorV3One):  # type: ignore[override]
 
 
 _known: WeakValueDictionary[int, Any] = WeakValueDictionary()
-"""Address of the C++ object -> its wrapper, while somebody holds it."""
+"""Address of the C++ object -> its wrapper, while that is held."""
 
 _loaded: dict[int, Any] = {}
 """Address -> native creator that does not keep its library loaded; while the library is."""
 
 
 def creator(native: Any) -> Any:
-    """The wrapper around a native creator, the same one as long as somebody holds it."""
+    """Wrap a native creator, in the same object as long as that is held."""
     known = _known.get(native.address)
     if known is None:
         kind = _CppCreatorV3 if native.third else _CppCreator
@@ -79,7 +78,7 @@ def register(registry: PluginRegistry, given: Any, namespace: str) -> bool:
 
 
 def deregister(registry: PluginRegistry, address: int) -> bool:
-    """Take back the creator at `address`: its library is being unloaded."""
+    """Remove the creator at `address`: its library is being unloaded."""
     if (gone := _loaded.pop(address, None)) is not None:
         forget(gone.image)
     known = _known.pop(address, None)
@@ -87,13 +86,13 @@ def deregister(registry: PluginRegistry, address: int) -> bool:
 
 
 def image_of(registry: PluginRegistry, library: Path) -> int | None:
-    """Where the image of a library begins whose creators are registered, the newest one."""
+    """Address of the newest image of a library that has registered creators; None without one."""
     own = [c for c in registry.all_creators if isinstance(c, _Cpp) and c.library == str(library)]
     return int(own[-1].native.image) if own else None
 
 
 def restore(registry: PluginRegistry, library: Path) -> None:
-    """Register the creators of a library that was still loaded, and so did not do it itself."""
+    """Register the creators of a library that was still loaded, and so did not register them."""
     held = {id(c) for c in registry.all_creators}
     for native in list(_loaded.values()):
         if native.library == str(library):
@@ -103,14 +102,14 @@ def restore(registry: PluginRegistry, library: Path) -> None:
 
 
 def forget_all(registry: PluginRegistry) -> None:
-    """Take back all creators of C++ libraries."""
+    """Remove all creators of C++ libraries."""
     for known in list(_known.values()):
         registry.deregister_creator(known)
     _loaded.clear()
 
 
 def find(found: Any, caller: int) -> Any:
-    """What C++ code at the address `caller` gets for a creator: its own library's as they are."""
+    """Unwrap a creator for C++ code at the address `caller`, if it is of the same library."""
     if isinstance(found, _Cpp) and found.native.is_of(caller):
         return found.native
     return found

@@ -1,14 +1,19 @@
-"""Native plugins and creators as Python objects: what those of every generation forward.
+"""Native plugins, creators and fields as Python objects, of every generation alike.
 
-Each C++ class is shown as a Python class of the same name, so that traces and errors name what the
-user wrote.
+Each C++ class becomes a Python class of the same name, so that traces and errors name the user's
+class.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Self
 
 from noria.binary.gpu_code import works_on_device
+from noria.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
+
+Row = tuple[str, int, int, bytes | None]
+"""A field between C++ and Python: name, type, length, bytes or None."""
 
 _classes: dict[tuple[str, type], Any] = {}
 
@@ -17,7 +22,7 @@ class Forwarding:
     """A wrapper around a native object.
 
     Attributes:
-        native: what the native module gave.
+        native: the object of the native module.
     """
 
     def __init__(self, native: Any) -> None:
@@ -25,7 +30,7 @@ class Forwarding:
 
     @classmethod
     def of(cls, native: Any) -> Self:
-        """Wrapped in a subclass that is called as the C++ class is."""
+        """Wrap in a subclass with the name of the C++ class."""
         name = (native.class_name() or cls.__name__).partition("<")[0].rpartition("::")[2]
         made = _classes.get((name, cls))
         if made is None:
@@ -44,18 +49,40 @@ class ForwardingPlugin(Forwarding):
 
     @property
     def plugin_version(self) -> str:
+        """Version of the plugin; empty if it gives none."""
         return str(self.native.version() or "")
 
     @property
     def on_device(self) -> bool:
-        """Whether `enqueue` takes addresses of the GPU's memory."""
+        """True if `enqueue` takes addresses of the GPU's memory."""
         return works_on_device(self.native.image, self.library)
 
     def clone(self) -> Any:
+        """Wrap the plugin's own clone."""
         return self._wrapped(self.native.clone())
 
     def destroy(self) -> None:
+        """Call the plugin's `destroy`."""
         self.native.destroy()
 
     def _wrapped(self, made: Any) -> Any:
         return None if made is None else type(self)(made)
+
+
+def fields_from(rows: Iterable[Row]) -> PluginFieldCollection:
+    """Make a collection of the fields of a C++ library; values are copied."""
+    return PluginFieldCollection(
+        PluginField(name, data, PluginFieldType(kind)) for name, kind, _, data in rows
+    )
+
+
+def fields_to(fields: Any) -> list[Row]:
+    """Make the rows that C++ gets of a collection."""
+    return [(f.name, int(f.type), f.size, None if f.data is None else f.raw) for f in fields or ()]
+
+
+class SharedFields:
+    """A collection on its way to C++, where it is read in place."""
+
+    def __init__(self, fields: Any) -> None:
+        self.__noria_fields__ = fields_to(fields)

@@ -1,4 +1,4 @@
-"""Functions of the headers that belong to no object, and calls whose Python form differs."""
+"""Functions of the headers that belong to no object, and calls with another form in Python."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from noria.plugins.registry import PluginRegistry
 from noria.plugins.registry import get_plugin_registry as _registry
 
 _resources: dict[str, list[int]] = {}
-"""Key -> [address of the C++ resource, how often it is held]."""
+"""Key -> [address of the C++ resource, number of holders]."""
 
 
 def get_plugin_registry() -> PluginRegistry:
-    """getPluginRegistry(): the process's. The standard plugins come into it when it is searched."""
+    """getPluginRegistry(): the process's; standard plugins are added when it is searched."""
     return _registry()
 
 
@@ -27,7 +27,7 @@ def count_creators(registry: PluginRegistry, every: bool) -> int:
 
 
 def creator_at(registry: PluginRegistry, every: bool, index: int, caller: int) -> Any:
-    """One of them, for C++ code at the address `caller`."""
+    """Return one of them, for C++ code at the address `caller`."""
     return creators.find(_creators(registry, every)[index], caller)
 
 
@@ -89,7 +89,7 @@ def deserialize_with_factory(runtime: Any, engine: bytes, factory: Any) -> Any:
 
 
 def builder_setting(builder: Any, name: str, value: Any) -> bool:
-    """Settings that a builder had before there were configs: kept for `build_engine`."""
+    """Keep a setting that builders had before there were configs, for `build_engine`."""
     settings = _settings.setdefault(id(builder), (builder, {}))[1]
     settings[name] = value
     return True
@@ -140,7 +140,7 @@ def _shapes(profile: Any) -> dict[str, list[Any]]:
 
 
 def forget_partial() -> None:
-    """Nothing is being built any more."""
+    """Drop profiles and settings of builds that have ended."""
     _profiles.clear()
     _settings.clear()
 
@@ -151,7 +151,7 @@ def uff_register_input(parser: Any, name: str, dims: Any, order: int) -> bool:
 
 
 def resource_acquire(key: str) -> Any:
-    """IPluginRegistry::acquirePluginResource: the address of what is kept under `key`, or None."""
+    """IPluginRegistry::acquirePluginResource: the address of a resource, or None."""
     held = _resources.get(key)
     if held is None:
         return None
@@ -160,13 +160,13 @@ def resource_acquire(key: str) -> Any:
 
 
 def resource_keep(key: str, address: int) -> bool:
-    """The first one to acquire a key gives what is kept."""
+    """Keep the resource of the first caller to acquire a key."""
     _resources[key] = [address, 1]
     return True
 
 
 def resource_release(key: str) -> Any:
-    """Address of what nobody holds any more; True while somebody does; None for a wrong key."""
+    """Release a resource: True while it is held, else its address; None for a wrong key."""
     held = _resources.get(key)
     if held is None:
         return None

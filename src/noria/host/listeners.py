@@ -1,4 +1,4 @@
-"""C++ loggers, calibrators and factories as Python objects."""
+"""Loggers, calibrators and factories of C++ libraries as Python objects."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from noria import trt
-from noria.host.fields import fields_to
+from noria.host.forwarding import fields_to
 
 _ALGORITHMS = {
     0: "IInt8LegacyCalibrator",
@@ -17,7 +17,7 @@ _ALGORITHMS = {
 
 
 def logger(native: Any) -> Any:
-    """A `noria.trt.ILogger` that tells the library's own logger."""
+    """Wrap the library's own logger as a `noria.trt.ILogger`."""
 
     class CppLogger(trt.ILogger):  # type: ignore[misc]
         def __init__(self) -> None:
@@ -31,7 +31,7 @@ def logger(native: Any) -> Any:
 
 
 def calibrator(native: Any) -> Any:
-    """A calibrator of `noria.trt` that asks the library's own."""
+    """Wrap the library's own calibrator as one of `noria.trt`."""
     base = getattr(trt, _ALGORITHMS.get(native.algorithm, "IInt8EntropyCalibrator2"))
 
     class CppCalibrator(base):  # type: ignore[misc, valid-type]
@@ -56,14 +56,14 @@ def calibrator(native: Any) -> Any:
     return CppCalibrator()
 
 
-class factory:
-    """A plugin factory that a library gives a parser or a runtime: the library's own, as before."""
+class PluginFactory:
+    """A plugin factory that a library gives a parser or a runtime."""
 
     def __init__(self, native: Any) -> None:
         self.native = native
 
     def is_plugin_v2(self, layer_name: str) -> bool:
-        """Whether the factory makes that layer."""
+        """Return True if the factory makes that layer."""
         return bool(self.native.is_plugin(layer_name))
 
     is_plugin = is_plugin_v2
@@ -71,6 +71,6 @@ class factory:
     def create_plugin(
         self, layer_name: str, weights: Sequence[Any], namespace: str = "", fields: Any = ()
     ) -> Any:
-        """The plugin of a layer; it stays the factory's."""
+        """Make the plugin of a layer; it stays the factory's."""
         rows = [(int(w.dtype), w.numpy().tobytes(), w.size) for w in weights]
         return self.native.create(layer_name, rows, fields_to(fields), namespace)

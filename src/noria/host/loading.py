@@ -14,19 +14,19 @@ from noria.binary.elf import ElfFile
 from noria.binary.gpu_code import note_pointers
 from noria.binary.header_markers import CREATORS, REVISION, uses_host
 from noria.host import creators
-from noria.host.callback_errors import told
+from noria.host.callback_errors import collected_errors
 from noria.plugins.loading import loading
 from noria.plugins.registry import PluginRegistry, get_plugin_registry
 
 EXPORTING = 2
-"""The revision of the headers since which objects say themselves how they are called."""
+"""The revision of the headers since which objects know their own classes' names."""
 
 _lock = threading.Lock()
 _ready = False
 
 
 def set_up() -> None:
-    """Make the host known to libraries that are opened from now on."""
+    """Give libraries that are opened from now on the host."""
     global _ready
     with _lock:
         if not _ready:
@@ -39,7 +39,7 @@ def set_up() -> None:
 
 
 def _close() -> None:
-    """Let libraries go while there is still an interpreter for their last calls."""
+    """Release libraries while there is still an interpreter for their last calls."""
     from noria.host import functions  # loaded with the world
 
     creators.forget_all(get_plugin_registry())
@@ -50,9 +50,12 @@ def _close() -> None:
 
 
 def open_shared_object(path: Path, elf: ElfFile, decisions: list[Notice]) -> Any:
-    """`_native.SharedObject` of a library; its static initialisers may register plugins.
+    """Open the `_native.SharedObject` of a library; its static initialisers may register plugins.
 
-    What fails in them, such as a plugin whose name is taken, is added to `decisions`.
+    Args:
+        path: the library.
+        elf: its file.
+        decisions: failures of initialisers are appended, such as a plugin whose name is taken.
 
     Raises:
         RuntimeError: as `_native.SharedObject`.
@@ -62,7 +65,7 @@ def open_shared_object(path: Path, elf: ElfFile, decisions: list[Notice]) -> Any
     set_up()
     registry = get_plugin_registry()
     collisions = len(registry.notices)
-    with loading(path), told() as messages:
+    with loading(path), collected_errors() as errors:
         opened = _native.SharedObject(str(path))
         creators.restore(registry, path)
         if CREATORS in elf.exported():
@@ -70,7 +73,7 @@ def open_shared_object(path: Path, elf: ElfFile, decisions: list[Notice]) -> Any
     if (image := creators.image_of(registry, path)) is not None:
         note_pointers(image, path, decisions)
     decisions += registry.notices[collisions:]
-    for text in dict.fromkeys(messages.failures):
+    for text in dict.fromkeys(errors.failures):
         decisions.append(Notice("warning", f"while it was loaded: {text}", str(path)))
     return opened
 
@@ -78,7 +81,7 @@ def open_shared_object(path: Path, elf: ElfFile, decisions: list[Notice]) -> Any
 def _register_exported(
     opened: Any, registry: PluginRegistry, path: Path, decisions: list[Notice]
 ) -> None:
-    """What the library gives by `getPluginCreators`, but for what it has registered already."""
+    """Register the creators of `getPluginCreators` that the library has not registered itself."""
     if _native.library_number(opened, REVISION) < EXPORTING:
         text = f"{CREATORS} is not called: the library was compiled with headers of an older noria"
         decisions.append(Notice("warning", text, str(path)))

@@ -20,8 +20,8 @@ from noria.plugins.types import (
 )
 
 
-class _Second(ForwardingPlugin):
-    """What all of the V2 line forward."""
+class _V2Plugin(ForwardingPlugin):
+    """Calls that all plugins of the V2 line forward."""
 
     @property
     def num_outputs(self) -> int:
@@ -49,7 +49,7 @@ class _Second(ForwardingPlugin):
         return bytes(self.native.serialize())
 
 
-class _CppV2(_Second, IPluginV2):  # type: ignore[override]
+class _CppV2(_V2Plugin, IPluginV2):  # type: ignore[override]
     def get_output_shape(self, index: int, input_shapes: Sequence[Dims]) -> Dims:
         return Dims(self.native.output_dims(index, input_shapes))
 
@@ -135,7 +135,7 @@ class _CppV2IOExt(_CppV2Ext, IPluginV2IOExt):  # type: ignore[override]
         self.native.configure(inputs, outputs)
 
 
-class _CppV2DynamicExt(_Second, IPluginV2DynamicExt):  # type: ignore[override]
+class _CppV2DynamicExt(_V2Plugin, IPluginV2DynamicExt):  # type: ignore[override]
     def get_output_dimensions(
         self, output_index: int, inputs: Sequence[DimsExprs], expr_builder: IExprBuilder
     ) -> DimsExprs:
@@ -186,11 +186,11 @@ class _CppV2DynamicExt(_Second, IPluginV2DynamicExt):  # type: ignore[override]
         self.native.detach()
 
 
-_BASES: dict[int, type[_Second]] = {0: _CppV2, 1: _CppV2Ext, 2: _CppV2IOExt, 3: _CppV2DynamicExt}
+_BASES: dict[int, type[_V2Plugin]] = {0: _CppV2, 1: _CppV2Ext, 2: _CppV2IOExt, 3: _CppV2DynamicExt}
 
 
 def plugin_v2(native: Any) -> Any:
-    """A wrapper around a native plugin.
+    """Wrap a native plugin.
 
     Raises:
         TypeError: it is of no class that exists.

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from noria.host.fields import fields_from
-from noria.host.forwarding import ForwardingPlugin
+from noria.host.forwarding import ForwardingPlugin, fields_from
 from noria.plugins.expressions import DimsExprs, IExprBuilder
 from noria.plugins.field_data import PluginFieldCollection
 from noria.plugins.types import (
@@ -138,7 +137,7 @@ class _CppV3Aliasing(_CppV3, IPluginV3OneBuildV2):  # type: ignore[override]
 
 
 def plugin_v3(native: Any) -> Any:
-    """A wrapper around a native plugin."""
+    """Wrap a native plugin."""
     aliases = native.has_build() and native.aliased_input(0) != -2
     return (_CppV3Aliasing if aliases else _CppV3).of(native)
 

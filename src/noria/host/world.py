@@ -1,7 +1,7 @@
-"""The answers to what C++ libraries call: methods of `noria.trt` and `noria.plugins` objects.
+"""Answers to calls of C++ libraries, by objects of `noria.trt` and `noria.plugins`.
 
-Every method is called by the native module with the interpreter lock held; what it raises is told
-(`told.py`) and the library's call fails as the original's would, by null or false.
+The native module calls every method with the interpreter lock held. An exception is reported
+(`callback_errors.py`), and the library's call fails as the original's would, by null or false.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 
 from noria import trt
 from noria.host import creators, functions, listeners
-from noria.host.callback_errors import tell, tell_log
-from noria.host.fields import SharedFields, fields_from
+from noria.host.callback_errors import report_failure, report_log
+from noria.host.forwarding import SharedFields, fields_from
 from noria.host.plugins_v2 import plugin_v2
 from noria.host.plugins_v3 import plugin_v3
 from noria.plugins import types
@@ -35,18 +35,18 @@ LAYER_TYPES = [
 
 
 class World:
-    """One for the process; see `noria._native.host_set_world`."""
+    """The host as the native module sees it, one a process; see `noria._native.host_set_world`."""
 
     plugin_v2 = staticmethod(plugin_v2)
     plugin_v3 = staticmethod(plugin_v3)
     creator = staticmethod(creators.creator)
     logger = staticmethod(listeners.logger)
     calibrator = staticmethod(listeners.calibrator)
-    factory = staticmethod(listeners.factory)
+    factory = staticmethod(listeners.PluginFactory)
     fields = staticmethod(fields_from)
 
     def call(self, target: Any, method: str, arguments: list[Any]) -> Any:
-        """A method of an object; of None: a function, or a call through a null pointer."""
+        """Call a method of an object; of None a function, or refuse a null pointer."""
         if target is None:
             function = getattr(functions, method, None)
             if function is None:
@@ -57,14 +57,14 @@ class World:
         if method == "__bytes__":
             return bytes(target)
         made = _result(getattr(target, method)(*arguments))
-        # C++ casts what it gets to the layer's own class, without saying so
+        # C++ casts it to the layer's own class by itself
         return made._itself if method == "get_layer" and made is not None else made
 
     def get(self, target: Any, name: str) -> Any:
-        """An attribute of an object."""
+        """Get an attribute of an object."""
         if name == "layer_type":
-            target, name = _there(target)._as_layer(), "type"
-        value = _result(getattr(_there(target), name))
+            target, name = _not_null(target)._as_layer(), "type"
+        value = _result(getattr(_not_null(target), name))
         if name == "logger":
             return getattr(value, "native", value)
         if name == "type" and type(value).__name__ == "LayerType":
@@ -73,31 +73,31 @@ class World:
 
     def set(self, target: Any, name: str, value: Any) -> None:
         """Set an attribute of an object."""
-        setattr(_there(target), name, value)
+        setattr(_not_null(target), name, value)
 
     def enum(self, name: str, number: int, member: str | None) -> Any:
-        """A member of an enum, by its name where the headers know it."""
+        """Find a member of an enum, by its name where the headers know it."""
         kind = getattr(types, name, None) or getattr(trt, name)
         return kind(number) if member is None else getattr(kind, member)
 
     def weights(self, code: int, address: int, count: int) -> Any:
-        """Weights at an address, copied: sources free them as they like."""
+        """Copy the weights at an address: libraries free them as they like."""
         kind = types.DataType(code)
         if count <= 0 or not address:
             return trt.Weights(kind)
         size = count * kind.numpy.itemsize
         return trt.Weights(np.frombuffer(ctypes.string_at(address, size), kind.numpy))
 
-    def failed(self, what: str, error: BaseException | str) -> None:
-        """A call failed."""
-        tell(what, error)
+    def failed(self, method: str, error: BaseException | str) -> None:
+        """Report a call that failed."""
+        report_failure(method, error)
 
     def tell(self, severity: int, text: str) -> None:
-        """The headers have something to say."""
-        tell_log(severity, text)
+        """Report a message of the headers."""
+        report_log(severity, text)
 
 
-def _there(target: Any) -> Any:
+def _not_null(target: Any) -> Any:
     if target is None:
         raise ValueError("called through a null pointer")
     return target
@@ -117,6 +117,6 @@ def _registry(registry: PluginRegistry, method: str, arguments: list[Any]) -> An
         known_plugins()
         found = getattr(registry, method)(name, version, namespace or "")
         if found is None:
-            tell(method, f"no creator called {name}, version {version}, is registered")
+            report_failure(method, f"no creator called {name}, version {version}, is registered")
         return creators.find(found, caller)
     return getattr(registry, method)(*arguments)

@@ -109,11 +109,11 @@ def lost_batch(error: EngineError | MemoryError, items: int, record: Record, whe
     Raises:
         EngineError: after this one the run cannot go on.
     """
-    from noria.custom.guard.errors import PluginDied
+    from noria.custom.guard.errors import PluginDiedError
 
     if isinstance(error, MemoryError):
         text = f"there was no memory for the outputs of a batch of {items}: it has no results"
-    elif isinstance(error, PluginDied):
+    elif isinstance(error, PluginDiedError):
         text = f"{error}\n  its batch has no results"
     else:
         raise failed("dequeue output from", error) from error

@@ -19,7 +19,7 @@ from noria.model.network_source import no_model
 from noria.model.picture_input import network_dims, picture_range
 from noria.model.requirement import Mismatch
 from noria.network.network import Network
-from noria.plugins.lookup import UnknownOperators
+from noria.plugins.lookup import UnknownOperatorsError
 
 _log = logging.getLogger("noria.engine")
 
@@ -96,11 +96,11 @@ class EngineBuilding:
         )
         try:
             return build(network, options)
-        except UnknownOperators as error:
+        except UnknownOperatorsError as error:
             # only a failed build pays for reading the custom library once more
             from noria.custom.plugin_hints import plugin_hints
 
-            raise error.told_with(plugin_hints(self.cfg.custom_lib_path)) from error.__cause__
+            raise error.with_hints(plugin_hints(self.cfg.custom_lib_path)) from error.__cause__
 
     @contextmanager
     def _target_held(self) -> Iterator[tuple[Path | None, bool]]:

@@ -9,7 +9,7 @@ from noria._core.errors import EngineError
 from noria._core.notices import Notice
 from noria.engine.backends import get_backend
 from noria.engine.machine import this_machine, usable_cores
-from noria.engine.plan import NewerPlan, Plan, is_plan_file, read_header
+from noria.engine.plan import NewerPlanError, Plan, is_plan_file, read_header
 from noria.engine.plan_header import TuningRecord
 from noria.engine.store import locked
 from noria.engine.tensorrt_files import is_tensorrt_file
@@ -90,7 +90,7 @@ class EngineSearch:
             if refusal is not None:
                 return Mismatch("stale", refusal)
             plan = Plan.load(path)
-        except NewerPlan as error:
+        except NewerPlanError as error:
             return Mismatch("content", error.found)
         except EngineError as error:
             if named and is_tensorrt_file(path):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from noria._core.errors import EngineError
 from noria.config.model_files import model_paths
-from noria.engine.image_input import complete_infer_dims, resolve_shape
+from noria.engine.input_shapes import complete_infer_dims, resolve_shape
 from noria.engine.onnx_message import model_bytes
 from noria.engine.precision.explicit import (
     Exported,

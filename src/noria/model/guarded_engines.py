@@ -17,15 +17,15 @@ import numpy as np
 
 from noria._core.errors import CustomLibraryError, EngineError, ModelError, NoriaError, PluginError
 from noria._core.notices import Notice
-from noria.custom.guard.call_args import BuildGiven, LoadGiven, NetworkGiven
-from noria.custom.guard.errors import LibraryDied, PluginDied
+from noria.custom.guard.call_args import LoadArgs
+from noria.custom.guard.errors import LibraryDiedError, PluginDiedError
+from noria.custom.guard.ipc import ProtocolError, notices_from
 from noria.custom.guard.keeper import keeper
-from noria.custom.guard.messages import notices_from
 from noria.custom.guard.options import GuardOptions
 from noria.custom.guard.process import GuardedProcess
-from noria.custom.guard.repro import Call, CaseSaver
+from noria.custom.guard.repro import CaseSaver, FatalCall
 from noria.custom.guard.trust import content_hash
-from noria.custom.guard.wire import Nonsense
+from noria.model.guarded_cases import BuildArgs, NetworkArgs
 from noria.network.network import Network
 from noria.network.onnx_file import network_from_onnx_bytes
 from noria.plugins.creators import IPluginCreator, IPluginCreatorInterface, IPluginCreatorV3One
@@ -110,7 +110,7 @@ class GuardedEngines:
             {"function": function},
             where,
             limit=limit,
-            call=lambda: Call("network", function, NetworkGiven(self.config, function), limit),
+            call=lambda: FatalCall("network", function, NetworkArgs(self.config, function), limit),
         )
         network, number, nodes = taken(answer, arrays, self.path, where, notices)
         self._made_by[number] = function
@@ -153,14 +153,14 @@ class GuardedEngines:
         told = f"{self.path}: plugins of {where}"
         limit = self.options.build_timeout_s
         data = np.frombuffer(model, np.uint8)
-        given = BuildGiven(self.config, self._made_by.get(number, ""), payload)
+        args = BuildArgs(self.config, self._made_by.get(number, ""), payload)
         answer, arrays = self.ask(
             "build_layers",
             {**payload, "network": number},
             told,
             [data],
             limit=limit,
-            call=lambda: Call("build", "plugins", given, limit, {"network": data}),
+            call=lambda: FatalCall("build", "plugins", args, limit, {"network": data}),
         )
         if answer.get("none"):
             return None
@@ -173,7 +173,7 @@ class GuardedEngines:
             layers = PluginLayers(graph, records, named, notices, registry, where)
             for record, layer in zip(records, answer["built"], strict=False):
                 layers.built.append(GuardedLayer(self, record, named, where, int(layer)))
-        except (ValidationError, KeyError, TypeError, ValueError, Nonsense) as error:
+        except (ValidationError, KeyError, TypeError, ValueError, ProtocolError) as error:
             raise PluginError(f"its worker built no plugins: {error}", where=told) from error
         return layers
 
@@ -206,7 +206,7 @@ class GuardedEngines:
         limit: float | None = None,
         plugin: bool = False,
         starting: bool = False,
-        call: Callable[[], Call] | None = None,
+        call: Callable[[], FatalCall] | None = None,
     ) -> tuple[dict[str, Any], list[Any]]:
         """An operation of `engine_operations`; the arrays are valid until the next one.
 
@@ -216,20 +216,20 @@ class GuardedEngines:
             call: what is saved if the worker dies of it.
 
         Raises:
-            CustomLibraryError: the worker died; PluginDied, if it is about a plugin.
+            CustomLibraryError: the worker died; PluginDiedError, if it is about a plugin.
             NoriaError: what the operation raised.
         """
         if operation in AHEAD:
             keeper().import_ahead(AHEAD[operation])
         with self.process.lock:
-            kind: type[NoriaError] = PluginDied if plugin else CustomLibraryError
+            kind: type[NoriaError] = PluginDiedError if plugin else CustomLibraryError
             try:
                 if self.process.pid is None:
                     self._open()
                 return self.process.invoke(
                     f"{HERE}:{operation}", dict(payload), list(arrays), what=where, timeout_s=limit
                 )
-            except LibraryDied as error:
+            except LibraryDiedError as error:
                 hint = self._cases.hint(error, self.options, call) if call is not None else None
                 if hint is None and not self.options.once:
                     hint = "custom-lib-guard=never repeats it in this process, for a debugger"
@@ -245,11 +245,11 @@ class GuardedEngines:
         keeper().import_ahead(AHEAD["open_engines"])
         try:
             answer, _ = self.process.invoke(f"{HERE}:open_engines", payload, what=str(self.path))
-        except LibraryDied as error:
+        except LibraryDiedError as error:
             if error.death is None:  # given up
                 raise
-            load = Call("load", "loading", LoadGiven(self.config), self.options.load_timeout_s)
-            error = self._cases.told(error, self.options, lambda: load)
+            load = FatalCall("load", "loading", LoadArgs(self.config), self.options.load_timeout_s)
+            error = self._cases.with_hint(error, self.options, lambda: load)
             found = error.found.replace("the function", "the library", 1).partition(";")[0]
             raise CustomLibraryError(
                 f"{found} while it was loaded", where=str(self.path), fix=error.fix
@@ -260,7 +260,7 @@ class GuardedEngines:
                 for name, version, space, third in answer["creators"]
             ]
             told = notices_from(answer["told"])
-        except (KeyError, TypeError, ValueError, Nonsense) as error:
+        except (KeyError, TypeError, ValueError, ProtocolError) as error:
             raise CustomLibraryError(
                 f"its worker cannot be understood: {error}", where=str(self.path)
             ) from error
@@ -299,7 +299,7 @@ def taken(
         network.implicit_batch = bool(answer["implicit_batch"])
         notices += notices_from(answer["told"])
         return network, int(answer["network"]), [str(n) for n in answer["plugins"]]
-    except (EngineError, ModelError, KeyError, TypeError, ValueError, Nonsense) as error:
+    except (EngineError, ModelError, KeyError, TypeError, ValueError, ProtocolError) as error:
         raise CustomLibraryError(f"its worker gave no network: {error}", where=where) from error
 
 

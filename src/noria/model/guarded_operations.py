@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria._core.errors import CustomLibraryError
-from noria.custom.guard.messages import notices_json
+from noria.custom.guard.ipc import notices_json
 
 Arrays = list[npt.NDArray[Any]]
 Answer = tuple[dict[str, Any], Arrays]
@@ -66,10 +66,10 @@ def make_network(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> An
 
 def look_at_network(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
     """`make_network` for whatever makes the network of a config, without an engine."""
-    from noria.model.engine_source import engine_source
+    from noria.model.library_source import library_source
 
     told: list[Any] = []
-    source = engine_source(_config(payload), told)
+    source = library_source(_config(payload), told)
     if source is None:
         raise CustomLibraryError("nothing of it makes a network", where=payload["where"])
     network = source.network()

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from noria._core.errors import NoriaError, PluginError
-from noria.custom.guard.call_args import PluginGiven
-from noria.custom.guard.repro import Call
+from noria.custom.guard.repro import FatalCall
 from noria.engine.plugin_graph.plugin_saving import saved_of, spec_of
+from noria.model.guarded_cases import PluginArgs
 from noria.plugins.calls import print_failure
 from noria.plugins.context import ContextPlugin, Prepared
 from noria.plugins.layer import Array, EnginePlugin, SavedPlugin
@@ -74,10 +74,10 @@ class GuardedLayer(EnginePlugin):
 
     def call(
         self, inputs: Sequence[Array] | None = None, shape_inputs: Sequence[Array] = ()
-    ) -> Call:
+    ) -> FatalCall:
         """What is saved if it ends the worker; None: while it was loaded."""
         options = self.host.options
-        given = PluginGiven(
+        args = PluginArgs(
             self.host.config,
             record=self._record,
             place=self._place,
@@ -87,7 +87,7 @@ class GuardedLayer(EnginePlugin):
         arrays |= {f"input {i}": array for i, array in enumerate(inputs or ())}
         arrays |= {f"shape input {i}": array for i, array in enumerate(shape_inputs)}
         limit = options.load_timeout_s if inputs is None else options.timeout_s
-        return Call("plugin", self.spec.name, given, limit, arrays)
+        return FatalCall("plugin", self.spec.name, args, limit, arrays)
 
     def save(self) -> SavedPlugin:
         """See `EnginePlugin`."""
@@ -133,7 +133,7 @@ class GuardedContext(ContextPlugin):
         """See `ContextPlugin`. Outputs have memory of their own, or that of `into`.
 
         Raises:
-            PluginDied: the worker died.
+            PluginDiedError: the worker died.
         """
         layer, host = self._layer, self._layer.host
         with host.process.lock:

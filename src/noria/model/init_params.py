@@ -1,4 +1,4 @@
-"""The configuration as C++ engine creators and model parsers read it.
+"""The configuration as engine creators and model parsers read it, in C++ and in Python.
 
 Source: custom-library spec 1.4.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from noria import _native
@@ -76,7 +77,7 @@ MODEL_FILES = ("onnx_file", "model_file", "proto_file", "uff_file", "tlt_encoded
 
 
 def init_params(cfg: ModelConfig) -> Any:
-    """A `_native.InitParams` with the values of `cfg`.
+    """Fill a `_native.InitParams` with the values of `cfg`.
 
     Raises:
         ConfigError: a path or name is longer than the original has room for.
@@ -101,19 +102,47 @@ def init_params(cfg: ModelConfig) -> Any:
     params.set_offsets([float(v) for v in cfg.offsets or ()])
     if cfg.infer_dims:
         params.set_infer_dims(*cfg.infer_dims)
-    pairs = [item.partition("=") for item in (cfg.dynamic_properties or "").split(";") if item]
-    params.set_list("dynamicPropertyKeys", [name.strip() for name, _, _ in pairs])
-    params.set_list("dynamicPropertyValues", [value.strip() for _, _, value in pairs])
+    pairs = _dynamic_properties(cfg)
+    params.set_list("dynamicPropertyKeys", [name for name, _ in pairs])
+    params.set_list("dynamicPropertyValues", [value for _, value in pairs])
     params.set_classes([_class(attrs) for attrs in cfg.per_class])
     return params
 
 
+def python_init_params(cfg: ModelConfig) -> SimpleNamespace:
+    """Give the configuration under the names of C++'s `NvDsInferContextInitParams`.
+
+    Paths are text, empty where a key is not set.
+    """
+    values: dict[str, Any] = {}
+    for name, key in {**PATHS, **TEXTS}.items():
+        value = getattr(cfg, key, None)
+        values[name] = "" if value is None else os.fspath(value)
+    for name, key in NUMBERS.items():
+        value = getattr(cfg, key, None)
+        values[name] = value if isinstance(value, float) or value is None else int(value)
+    for name, key in LISTS.items():
+        values[name] = [str(item) for item in getattr(cfg, key, None) or ()]
+    path = darknet_cfg(cfg) if cfg.custom_network_config else ""
+    values["customNetworkConfigFilePath"] = os.fspath(path)
+    values["offsets"] = [float(v) for v in cfg.offsets or ()]
+    values["inferInputDims"] = tuple(cfg.infer_dims or ())
+    values["dynamicProperties"] = dict(_dynamic_properties(cfg))
+    return SimpleNamespace(**values)
+
+
 def model_files(cfg: ModelConfig) -> dict[str, Path]:
-    """Key -> file, of the files that an engine creator may read."""
+    """Map keys to the files that an engine creator may read."""
     found = {key.replace("_", "-"): getattr(cfg, key, None) for key in MODEL_FILES[:-1]}
     if cfg.custom_network_config:
         found["custom-network-config"] = darknet_cfg(cfg)
     return {key: path for key, path in found.items() if path is not None and path.is_file()}
+
+
+def _dynamic_properties(cfg: ModelConfig) -> list[tuple[str, str]]:
+    items = (cfg.dynamic_properties or "").split(";")
+    pairs = (item.partition("=") for item in items if item)
+    return [(name.strip(), value.strip()) for name, _, value in pairs]
 
 
 def _path(path: Any) -> str | None:

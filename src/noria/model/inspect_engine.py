@@ -11,7 +11,7 @@ from noria.binary.elf import ElfError, ElfFile
 from noria.binary.entry_points import FIXED, KINDS
 from noria.binary.header_markers import OLD_SIGNATURE_BEFORE, made_for_tensorrt
 from noria.custom.inspect import inspect_library
-from noria.model.engine_source import function_of
+from noria.model.library_source import function_of
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig

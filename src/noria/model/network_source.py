@@ -34,16 +34,16 @@ def network_source(
         notices: appended to.
 
     Raises:
-        CustomLibraryError: see `engine_source` and `plugin_factories`.
+        CustomLibraryError: see `library_source` and `plugin_factories`.
     Source: custom-library spec 2.1, 3.1.
     """
     factories = None
     if cfg.custom_lib_path is not None:
         # a config without a library does not pay for importing what opens one
-        from noria.model.engine_source import engine_source
+        from noria.model.library_source import library_source
         from noria.model.plugin_factories import plugin_factories
 
-        made = engine_source(cfg, notices)
+        made = library_source(cfg, notices)
         factories = plugin_factories(cfg, notices)
         if made:
             return made, factories

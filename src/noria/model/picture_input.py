@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from noria._core.errors import ConfigError, EngineError
 from noria.config.enums import ColorFormat, TensorOrder
-from noria.engine.image_input import AxisOrder, Dims, complete_infer_dims, resolve_shape
+from noria.engine.input_shapes import AxisOrder, Dims, complete_infer_dims, resolve_shape
 from noria.network.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from noria._core.notices import Notice
 from noria.binary.elf import ElfError, ElfFile
 from noria.binary.header_markers import REVISION, uses_host
 from noria.custom.library import open_library
-from noria.host.callback_errors import told
-from noria.host.fields import fields_to
+from noria.host.callback_errors import collected_errors
+from noria.host.forwarding import fields_to
 from noria.host.legacy_plugins import LegacyCreator, register_given, register_legacy, with_namespace
 from noria.plugins.field_data import PluginFieldCollection
 from noria.plugins.fields import field_of_value
@@ -133,13 +133,13 @@ class CppFactories:
     def _given(self, kind: str) -> Any:
         name = _get(kind)
         where = f"{self._path}: {name}"
-        with told() as messages:
+        with collected_errors() as errors:
             try:
                 said, number, factory = _native.get_plugin_factory(self._native, kind)
             except _native.CustomCodeError as error:
                 raise CustomLibraryError(f"it threw {error}", where=where) from error
         if not said:
-            reason = f": {messages.reason}" if messages.reason else ""
+            reason = f": {errors.reason}" if errors.reason else ""
             raise CustomLibraryError(f"it returned false{reason}", where=where)
         kinds = {"Caffe": 3, "Uff": 2, "Runtime": 1}[kind]
         if not 0 <= number < kinds:

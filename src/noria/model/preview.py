@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from noria._core.errors import CustomLibraryError
-from noria.custom.guard.errors import LibraryDied
+from noria.custom.guard.errors import LibraryDiedError
 from noria.custom.guard.keeper import can_guard, keeper
 from noria.custom.guard.options import GuardOptions
 from noria.custom.guard.process import GuardedProcess
@@ -95,7 +95,7 @@ class _Look:
                 what=self._where,
                 timeout_s=LIMIT_S,
             )
-        except LibraryDied as error:
+        except LibraryDiedError as error:
             late = error.death is not None and error.death.late
             kind = NotLooked if late else CustomLibraryError
             raise kind(error.found, where=self._where, fix=error.fix) from None

@@ -8,24 +8,21 @@ Source: custom-library spec 2.2, 2.3, 3.1, 3.2.
 from __future__ import annotations
 
 import inspect
-import os
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from noria import trt
 from noria._core.errors import CustomLibraryError, NoriaError
 from noria._core.notices import Notice
 from noria._core.user_module import describe
 from noria.binary.symbol_names import missing_name_hints
 from noria.config.enums import NetworkMode
-from noria.config.model_files import darknet_cfg
 from noria.custom.missing import named_at
 from noria.custom.python_library import IModelParser, PythonLibrary
-from noria.model.engine_host import host_config, remembering_builder
-from noria.model.engine_source import CUDA_ENGINE_GET, MODEL_PARSER, base_of
-from noria.model.source import MadeSource
+from noria.model.init_params import python_init_params
+from noria.model.source import CUDA_ENGINE_GET, MODEL_PARSER, FunctionSource
+from noria.model.user_builder import host_config, remembering_builder
 from noria.network.network import Network
 
 if TYPE_CHECKING:
@@ -37,7 +34,7 @@ _SIGNATURES = {
 }
 
 
-def python_source(cfg: ModelConfig, library: PythonLibrary) -> MadeSource | None:
+def python_source(cfg: ModelConfig, library: PythonLibrary) -> FunctionSource | None:
     """The function of `library` that makes the network of `cfg`; None if it has none.
 
     The order is the original's: what `engine-create-func-name` names, `NvDsInferCudaEngineGet`,
@@ -62,51 +59,12 @@ def python_source(cfg: ModelConfig, library: PythonLibrary) -> MadeSource | None
         return None
     function: Any = library.entry_point(found)
     _check(function, found, library.path)
-    files = import_module("noria.model.init_params").model_files(cfg)
     notices: list[Notice] = []
-    base = base_of(cfg, found, files)
-    maker = _Maker(cfg, library, found, function, notices)
-    return MadeSource(
-        kind="onnx",
-        model=library.path,
-        companions=files,
-        function=found,
-        make=maker.make,
-        keys=(
-            f"batch-size={cfg.batch_size}",
-            f"network-mode={int(cfg.network_mode)}",
-            f"infer-dims={';'.join(map(str, cfg.infer_dims or ()))}",
-        ),
-        beside=base,
-        notices=notices,
-    )
+    maker = _NetworkMaker(cfg, library, found, function, notices)
+    return FunctionSource.of(cfg, library.path, found, maker.make, notices)
 
 
-def init_params(cfg: ModelConfig) -> SimpleNamespace:
-    """The configuration under the names of C++'s `NvDsInferContextInitParams`.
-
-    Paths are text, empty where a key is not set. Source: custom-library spec 1.4.
-    """
-    cpp = import_module("noria.model.init_params")
-    values: dict[str, Any] = {}
-    for name, key in {**cpp.PATHS, **cpp.TEXTS}.items():
-        value = getattr(cfg, key, None)
-        values[name] = "" if value is None else os.fspath(value)
-    for name, key in cpp.NUMBERS.items():
-        value = getattr(cfg, key, None)
-        values[name] = value if isinstance(value, float) or value is None else int(value)
-    for name, key in cpp.LISTS.items():
-        values[name] = [str(item) for item in getattr(cfg, key, None) or ()]
-    path = darknet_cfg(cfg) if cfg.custom_network_config else ""
-    values["customNetworkConfigFilePath"] = os.fspath(path)
-    values["offsets"] = [float(v) for v in cfg.offsets or ()]
-    values["inferInputDims"] = tuple(cfg.infer_dims or ())
-    pairs = [item.partition("=") for item in (cfg.dynamic_properties or "").split(";") if item]
-    values["dynamicProperties"] = {k.strip(): v.strip() for k, _, v in pairs}
-    return SimpleNamespace(**values)
-
-
-class _Maker:
+class _NetworkMaker:
     """Calls one function and takes the network."""
 
     def __init__(
@@ -126,14 +84,16 @@ class _Maker:
         Raises:
             CustomLibraryError: the user's code raised, or made nothing usable.
         """
-        trt: Any = import_module("noria.trt")
+        # most libraries have parsers alone, and do without it
+        from noria.trt.lowering.graph import from_network
+
         said: list[tuple[int, str]] = []
         builder = remembering_builder(lambda severity, text: said.append((severity, text)))
         builder._max_batch = self._cfg.batch_size
         work = self._parse if self._name == MODEL_PARSER else self._create
         try:
-            network = work(trt, builder)
-            made: Network = import_module("noria.trt.lowering.graph").from_network(network)
+            network = work(builder)
+            made = from_network(network)
         except CustomLibraryError as error:
             reasons = [text for severity, text in said if severity <= 1][:5]
             raise CustomLibraryError(
@@ -151,10 +111,10 @@ class _Maker:
         self._notices.append(Notice("info", told, str(self._library.path)))
         return made
 
-    def _create(self, trt: Any, builder: Any) -> Any:
+    def _create(self, builder: Any) -> Any:
         half = self._cfg.network_mode is NetworkMode.FP16
         dtype = trt.DataType.HALF if half else trt.DataType.FLOAT
-        params = init_params(self._cfg)
+        params = python_init_params(self._cfg)
         arguments: list[Any] = [builder, params, dtype]
         if self._name != CUDA_ENGINE_GET:
             arguments.insert(1, host_config(builder, self._cfg))
@@ -172,8 +132,8 @@ class _Maker:
             )
         return builder.last
 
-    def _parse(self, trt: Any, builder: Any) -> Any:
-        parser = self._call(self._function, init_params(self._cfg))
+    def _parse(self, builder: Any) -> Any:
+        parser = self._call(self._function, python_init_params(self._cfg))
         if parser is None or not hasattr(parser, "parseModel"):
             raise CustomLibraryError(
                 f"it returned a {type(parser).__name__}",

@@ -10,7 +10,7 @@ from noria._core.errors import EngineError
 from noria.engine.backends import DEFAULT_BACKEND, get_backend
 from noria.engine.dynamic_batch import NOT_FREE
 from noria.engine.fingerprint import what_changed
-from noria.engine.image_input import AxisOrder, Dims, complete_infer_dims
+from noria.engine.input_shapes import AxisOrder, Dims, complete_infer_dims
 from noria.engine.machine import Machine, this_machine
 from noria.engine.plan import COMPILED_BLOB, Plan
 from noria.engine.plan_header import PlanHeader, Precision, PrecisionRecord, TuningRecord

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from noria._core.notices import Notice
 from noria.config.model_files import ModelKind, model_kind, model_paths
-from noria.engine.image_input import Dims, complete_infer_dims
+from noria.engine.input_shapes import Dims, complete_infer_dims
+from noria.model.init_params import model_files
 from noria.network.network import Network
 
 if TYPE_CHECKING:
@@ -140,26 +142,70 @@ class ModelSource:
         return ImportedPlugins(known_plugins(), factory)
 
 
+CUDA_ENGINE_GET = "NvDsInferCudaEngineGet"
+MODEL_PARSER = "NvDsInferCreateModelParser"
+
+
 @dataclass(frozen=True, slots=True)
-class MadeSource(ModelSource):
+class FunctionSource(ModelSource):
     """A function of the user's library that makes the network; `model` is the library.
 
     Attributes:
         function: the entry point.
         make: gives the network; raises as `noria.model.load_or_build`.
         keys: values of the config that the function gets, a line each.
-        beside: see `base`.
+        engine_base: see `base`.
     """
 
     function: str = ""
     make: Callable[[], Network] | None = None
     keys: tuple[str, ...] = ()
-    beside: Path = Path("model")
+    engine_base: Path = Path("model")
+
+    @classmethod
+    def of(
+        cls,
+        cfg: ModelConfig,
+        library: Path,
+        function: str,
+        make: Callable[[], Network],
+        notices: list[Notice],
+    ) -> FunctionSource:
+        """Take the source that a config's function is.
+
+        Names of its engines begin with `model` in the working directory, as in the original; those
+        of a model parser with the model's own file.
+
+        Args:
+            cfg: the config.
+            library: its custom library.
+            function: the entry point.
+            make: calls it.
+            notices: appended to by `make`.
+        """
+        files = model_files(cfg)
+        base = Path(os.path.abspath("model"))
+        if function == MODEL_PARSER and files:
+            base = next(iter(files.values()))
+        return cls(
+            kind="onnx",
+            model=library,
+            companions=files,
+            notices=notices,
+            function=function,
+            make=make,
+            keys=(
+                f"batch-size={cfg.batch_size}",
+                f"network-mode={int(cfg.network_mode)}",
+                f"infer-dims={';'.join(map(str, cfg.infer_dims or ()))}",
+            ),
+            engine_base=base,
+        )
 
     @property
     def base(self) -> Path:
         """The path that names of engines begin with."""
-        return self.beside
+        return self.engine_base
 
     @property
     def recipe(self) -> str:

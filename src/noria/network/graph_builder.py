@@ -1,6 +1,6 @@
 """Making an ONNX graph node by node, with shapes known at each step.
 
-What the importers of other formats share. Their layers define output shapes by rules of their own,
+Shared by the importers of other formats. Their layers define output shapes by rules of their own,
 so every node is given its shape; nothing is inferred and nothing can silently differ.
 """
 
@@ -32,7 +32,7 @@ MAX_ELEMENTS = 2**28
 """Most elements of one tensor, for one item of a batch: 1 GiB. More is a mistake or an attack."""
 
 MAX_FIXED_ELEMENTS = 2**24
-"""The same for what does not depend on the input: runtimes compute it when they load the model."""
+"""The same for tensors that no input decides: runtimes compute them when they load the model."""
 
 
 def size(shape: Shape) -> int:
@@ -76,7 +76,7 @@ class GraphBuilder:
     """Collects nodes, constants, inputs and outputs, then makes the model.
 
     Attributes:
-        where: what is being built, for error messages; importers set it for each layer.
+        where: the object being built, for error messages; importers set it for each layer.
         label: prefix of the names of nodes, values and constants; likewise.
     """
 
@@ -94,7 +94,7 @@ class GraphBuilder:
     def error(
         self, found: str, *, expected: str | None = None, fix: str | Sequence[str] | None = None
     ) -> ModelError:
-        """An error about what is being built."""
+        """Make an error about the object being built."""
         return ModelError(found, where=self.where, expected=expected, fix=fix)
 
     def input(self, name: str, shape: Shape) -> Blob:
@@ -226,7 +226,7 @@ class GraphBuilder:
         return self.filled(lengths, value, blob.shape)
 
     def for_each_picture(self, blob: Blob, like: Blob) -> Blob:
-        """What is one item long, repeated along the batch of `like`."""
+        """Repeat a tensor of one item along the batch of `like`."""
         lengths = self.node("Shape", [like], (like.rank,), dtype=np.int64)
         batch = self.slice(lengths, 0, 0, 1)
         rest = self.constant([1] * (blob.rank - 1), np.int64)
@@ -243,7 +243,7 @@ class GraphBuilder:
         self._outputs.append(blob.value)
 
     def finish(self) -> ir.Model:
-        """The model: what the outputs do not need is left out."""
+        """Make the model, without nodes that no output needs."""
         from noria.network.ir import ir
 
         constants: dict[int, ir.Value] = {}

@@ -1,4 +1,4 @@
-"""The name, type and shape of a network's input or output."""
+"""Two descriptions of a tensor: the contract of a session's, and the findings of inference."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+
+Axes = tuple[int | str | None, ...]
+"""Extents; a free axis is its name, or None."""
 
 
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
-    """Name, element type and shape of a network input or output.
+    """Name, element type and shape of an input or output of a network, session or plugin.
 
     A free axis is its name, or None. An output of which not even the number of axes is known
     before the network has run has the shape ().
@@ -18,10 +22,88 @@ class TensorSpec:
 
     name: str
     dtype: np.dtype[Any]
-    shape: tuple[int | str | None, ...]
+    shape: Axes
+
+    @property
+    def dims(self) -> tuple[int, ...]:
+        """The shape with -1 for each free axis."""
+        return tuple(d if isinstance(d, int) else -1 for d in self.shape)
 
     def __str__(self) -> str:
         if not self.shape:
             return f"{self.name} {self.dtype.name}[...]"
         dims = ", ".join("?" if d is None else str(d) for d in self.shape)
         return f"{self.name} {self.dtype.name}[{dims}]"
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """Type, shape and, for small tensors, elements of a value inside a graph.
+
+    Beside a `TensorSpec`, which a caller can rely on, it may know less (no shape at all) or more
+    (elements), and its element type may be one that NumPy does not have.
+
+    Attributes:
+        elem: ONNX element type (`onnx.TensorProto.FLOAT` …).
+        axes: extents, -1 is taken for None; None if even the number of axes is unknown.
+        value: the elements as far as they are known: of the tensor's own NumPy type if all are,
+            else float64 with NaN for each unknown one.
+    """
+
+    elem: int
+    axes: Axes | None
+    value: npt.NDArray[Any] | None = None
+
+    def __post_init__(self) -> None:
+        if self.axes is not None and -1 in self.axes:
+            object.__setattr__(self, "axes", tuple(None if d == -1 else d for d in self.axes))
+
+    @classmethod
+    def of(cls, dtype: np.dtype[Any], axes: Axes | None) -> TensorType:
+        """Describe a tensor of a NumPy type."""
+        from onnx import helper
+
+        return cls(int(helper.np_dtype_to_tensor_dtype(dtype)), axes)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Element type as NumPy has it."""
+        from onnx import helper
+
+        return np.dtype(helper.tensor_dtype_to_np_dtype(self.elem))
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The axes with -1 for each free one."""
+        if self.axes is None:
+            return None
+        return tuple(d if isinstance(d, int) else -1 for d in self.axes)
+
+    def without_names(self) -> TensorType:
+        """The same with nameless free axes, so that inference takes no two for equal."""
+        return TensorType(self.elem, self.shape, self.value)
+
+    @property
+    def fixed(self) -> tuple[int, ...] | None:
+        """The shape if every axis is a number."""
+        shape = self.shape
+        return None if shape is None or -1 in shape else shape
+
+    @property
+    def known(self) -> npt.NDArray[Any] | None:
+        """The value if every element is known."""
+        value = self.value
+        if value is None or (self.is_partial and np.isnan(value).any()):
+            return None
+        return value
+
+    @property
+    def is_partial(self) -> bool:
+        """True if the value is kept as float64 because some element was unknown."""
+        from onnx import TensorProto
+
+        return (
+            self.value is not None
+            and self.value.dtype == np.float64
+            and self.elem != TensorProto.DOUBLE
+        )

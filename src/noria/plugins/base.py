@@ -4,7 +4,7 @@ Methods are called in the order of the life cycle (see docs/plugins.md). Pointer
 addresses of host memory, which `noria.plugins.array_at` views as arrays. A method that fails
 raises; where the original returns a status, anything but 0 or None is a failure as well.
 
-The first four classes differ in what they are told of batch and types:
+The first four classes differ in the batch and types of their arguments:
 
 - `IPluginV2`, `IPluginV2Ext`, `IPluginV2IOExt` see shapes without the batch, which comes apart;
 - `IPluginV2DynamicExt` sees whole shapes, symbolic ones while the network is described.
@@ -35,7 +35,7 @@ def missing(plugin: object, method: str) -> NotImplementedError:
 
 
 class _Plugin:
-    """What all plugins of the version-2 line share.
+    """The part that all plugins of the version-2 line share.
 
     Attributes:
         num_outputs: number of outputs, > 0.
@@ -62,17 +62,17 @@ class _Plugin:
         raise missing(self, "clone")
 
     def initialize(self) -> int | None:
-        """Acquire what running needs; once for each instance of an engine."""
+        """Acquire resources for running; once for each instance of an engine."""
         return 0
 
     def terminate(self) -> None:
-        """Release what `initialize` acquired."""
+        """Release the resources of `initialize`."""
 
     def destroy(self) -> None:
         """The object is not used any more."""
 
     def serialize(self) -> bytes:
-        """What `deserialize_plugin` of the creator makes the plugin from."""
+        """Write the bytes from which `deserialize_plugin` of the creator makes the plugin."""
         raise missing(self, "serialize")
 
 
@@ -95,7 +95,7 @@ class IPluginV2(_Plugin):
         format: TensorFormat,
         max_batch_size: int,
     ) -> None:
-        """What was chosen; comes before `initialize`."""
+        """Take the chosen shapes, type and format; comes before `initialize`."""
 
     def get_workspace_size(self, max_batch_size: int) -> int:
         """Bytes of scratch memory for `max_batch_size` items."""
@@ -149,7 +149,7 @@ class IPluginV2Ext(IPluginV2):
         format: TensorFormat,
         max_batch_size: int,
     ) -> None:
-        """What was chosen; replaces `configure_with_format`."""
+        """Take the chosen shapes, types and format; replaces `configure_with_format`."""
 
     def attach_to_context(self, cudnn: Any, cublas: Any, allocator: Any) -> None:
         """This clone now belongs to an execution context. Handles are None here."""
@@ -166,7 +166,7 @@ class IPluginV2IOExt(IPluginV2Ext):
     def supports_format_combination(
         self, pos: int, in_out: Sequence[PluginTensorDesc], num_inputs: int
     ) -> bool:
-        """Whether tensor `pos` may be as `in_out[pos]` says, given those before it.
+        """Whether tensor `pos` may have the type and format of `in_out[pos]`, given those before.
 
         Args:
             pos: index of the tensor, inputs first.
@@ -178,7 +178,7 @@ class IPluginV2IOExt(IPluginV2Ext):
     def configure_plugin(  # type: ignore[override]
         self, inputs: Sequence[PluginTensorDesc], outputs: Sequence[PluginTensorDesc]
     ) -> None:
-        """What was chosen; shapes without the batch."""
+        """Take the chosen types, formats, and shapes without the batch."""
 
 
 class IPluginV2DynamicExt(_Plugin):

@@ -1,7 +1,7 @@
-"""Calling the user's plugin: traced, and every failure told by plugin, layer and method.
+"""Call the user's plugin: traced, and every failure reported with plugin, layer and method.
 
-Exceptions are carried as the cause of the error that is raised. Those that nobody gets, and all of
-them after `announce`, are printed as the original prints them:
+Exceptions are carried as the cause of the error that is raised. Those that reach no caller, and all
+of them after `announce`, are printed as the original prints them:
 `[ERROR] Exception caught in clone(): …`. Source: tensorrt-plugins spec 14.1.
 """
 
@@ -24,18 +24,20 @@ _asked: ContextVar[bool] = ContextVar("asked", default=False)
 """Whether a creator is called from here, not by a script."""
 
 
-class _Told:
+class _Announced:
     at_once = False
 
 
 def announce() -> None:
-    """From now on every exception is printed when it happens: for scripts, which hear nothing else
-    where the original only returns None or False."""
-    _Told.at_once = True
+    """Print every exception from now on when it happens.
+
+    For scripts, which see None or False alone where the original returns those.
+    """
+    _Announced.at_once = True
 
 
 class Instance:
-    """One plugin object with what errors about it say.
+    """One plugin object with its names for errors.
 
     Args:
         plugin: the user's object; kept alive as long as this is.
@@ -104,10 +106,10 @@ class Instance:
         Raises:
             PluginError: `clone` failed, or gave something else, or the plugin itself.
         """
-        return self.adopt(self.call(phase, "clone"), "clone")
+        return self.checked_copy(self.call(phase, "clone"), "clone")
 
-    def adopt(self, made: Any, method: str) -> Instance:
-        """What `method` made of the plugin, for the same layer.
+    def checked_copy(self, made: Any, method: str) -> Instance:
+        """Wrap a plugin that `method` returned as a copy of this one, for the same layer.
 
         Raises:
             PluginError: it is no plugin of the same class, or the very same object.
@@ -119,7 +121,7 @@ class Instance:
         return Instance(made, self.layer, self.name)
 
     def destroy(self, phase: Phase = "destroy") -> None:
-        """`destroy`, once however often this is called. What it raises is printed only."""
+        """Call `destroy`, once however often this is called; its exception is printed only."""
         if self._done:
             return
         self._done = True
@@ -130,11 +132,42 @@ class Instance:
         try:
             self.call(phase, method, *arguments)
         except PluginError as error:
-            if not _Told.at_once:
+            if not _Announced.at_once:
                 print_failure(error.__cause__, method)
 
     def __repr__(self) -> str:
         return f"Instance({self.where})"
+
+
+class Rollback:
+    """Destroy added plugin objects, attached ones detached, if the block ends without `keep`."""
+
+    def __init__(self) -> None:
+        self._instances: list[Instance] = []
+        self._attached: list[Instance] = []
+
+    def add(self, instance: Instance) -> Instance:
+        """Add an object."""
+        self._instances.append(instance)
+        return instance
+
+    def detach(self, instance: Instance) -> None:
+        """Mark an added object as attached to a context: it is detached before it is destroyed."""
+        self._attached.append(instance)
+
+    def keep(self) -> None:
+        """Release all objects: they have an owner from now on."""
+        self._instances.clear()
+        self._attached.clear()
+
+    def __enter__(self) -> Rollback:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for instance in self._instances:
+            if instance in self._attached:
+                instance.quietly("destroy", "detach_from_context")
+            instance.destroy()
 
 
 def call_creator(creator: Any, phase: Phase, layer: str, method: str, *arguments: Any) -> Any:
@@ -155,15 +188,17 @@ def call_creator(creator: Any, phase: Phase, layer: str, method: str, *arguments
 
 
 def none_in_scripts(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A creator's method that a script may call itself: after `announce` it prints what is wrong
-    and gives None, as the original does."""
+    """Decorate a creator's method that scripts may call themselves.
+
+    After `announce` it prints errors and returns None, as the original does.
+    """
 
     @wraps(method)
     def answering(*arguments: Any, **named: Any) -> Any:
         try:
             return method(*arguments, **named)
         except NoriaError as error:
-            if _asked.get() or not _Told.at_once:
+            if _asked.get() or not _Announced.at_once:
                 raise
             print_failure(error, method.__name__)
             return None
@@ -193,11 +228,11 @@ def _traced(
 
 
 def _failed(error: Exception, method: str, where: str) -> PluginError:
-    if _Told.at_once:
+    if _Announced.at_once:
         print_failure(error, method)
     found, line, trail = describe(error, Path("/"))
     hints = trail[-2:] if line else []
-    if isinstance(error, NoriaError):  # said so that it can be put right: all of it stays
+    if isinstance(error, NoriaError):  # it says how to put it right: all of it stays
         return PluginError(
             f"{method} failed: {error.found}",
             where=where,
@@ -208,7 +243,7 @@ def _failed(error: Exception, method: str, where: str) -> PluginError:
 
 
 def print_failure(error: BaseException | None, method: str) -> None:
-    """What no caller can be given: as the original prints it."""
+    """Print an exception that reaches no caller, as the original does."""
     print(f"[ERROR] Exception caught in {method}(): {error}", file=sys.stderr)
 
 

@@ -1,4 +1,4 @@
-"""What user code returned, believed only after a look.
+"""Check values that user code returned.
 
 Each function takes the `Instance` and the method it came from, and raises `PluginError` naming
 plugin, layer, method, what was found and what must be there.
@@ -50,7 +50,7 @@ def as_bool(instance: Instance, method: str, value: Any) -> bool:
 
 
 def as_status(instance: Instance, method: str, value: Any) -> None:
-    """A status: 0 or nothing is success; so is True or False, which say nothing."""
+    """A status: 0, None, True and False are success."""
     if _is_int(value) and value != 0:
         raise wrong(instance, method, f"status {value}", "0")
     if value is not None and not _is_int(value) and type(value).__name__ not in ("bool", "bool_"):
@@ -60,7 +60,7 @@ def as_status(instance: Instance, method: str, value: Any) -> None:
 def status_of(
     instance: Instance, phase: Phase, method: str, *arguments: Any, face: Any = None
 ) -> None:
-    """Call a method that says by a number whether it went well."""
+    """Call a method that returns a status."""
     as_status(instance, method, instance.call(phase, method, *arguments, face=face))
 
 

@@ -15,7 +15,7 @@ from noria.plugins.calls import Instance
 from noria.plugins.device import stage_for
 from noria.plugins.evaluate import Shaped, evaluate
 from noria.plugins.layer import Array, EngineSpec, Shape, refuse
-from noria.plugins.memory import Block, lent
+from noria.plugins.memory import Block, LentMemory
 from noria.plugins.types import DataType, PluginTensorDesc, TensorFormat
 
 
@@ -72,7 +72,7 @@ class ContextPlugin(ABC):
             fresh: per output, whether it must have memory of its own; that of the others is used
                 again by the next run. None: all of their own.
             into: memory where output number n is wanted in this shape, of the network's type; None
-                where nobody wants it. Asked once per output, before or after the plugin has run.
+                for an output left out. Asked once per output, before or after the plugin has run.
 
         Returns:
             The outputs, as the network has them; with `into`, as the plugin wrote them.
@@ -132,12 +132,13 @@ class ContextPlugin(ABC):
     def run_at(
         self, inputs: Sequence[tuple[int, Shape]], place: Callable[[int, Shape], int | None]
     ) -> None:
-        """Compute in memory of the caller, of a plugin for which `EngineSpec.is_plain` and whose
-        inputs the network has in the plugin's own types.
+        """Compute in memory of the caller.
+
+        For plugins with `EngineSpec.is_plain`, and inputs in the plugin's own types.
 
         Args:
             inputs: address and shape of each; dense and row-major.
-            place: address for output number n in this shape; None where nobody wants it.
+            place: address for output number n in this shape; None if it is left out.
 
         Raises:
             PluginError: the plugin failed, or was not built for these shapes.
@@ -159,7 +160,7 @@ class ContextPlugin(ABC):
 
     @property
     def stream(self) -> int:
-        """What `enqueue` is to queue its work in; 0 where it works on the host."""
+        """The stream for `enqueue`; 0 where it works on the host."""
         return 0 if self._stage is None else self._stage.stream
 
     def _prepare(self, key: tuple[Any, ...]) -> Prepared:
@@ -219,11 +220,11 @@ class ContextPlugin(ABC):
             workspace = address_of(self._workspace)
             end = workspace + self._workspace.nbytes
             blocks.append((workspace, end, True, "the workspace"))
-        with lent(blocks):
+        with LentMemory(blocks):
             self._enqueue(now, inputs, outputs, workspace)
 
     def _cut(self, shaped: Shaped, outputs: list[Array]) -> list[Array]:
-        """Outputs whose extent the plugin decided, without what lies behind."""
+        """Cut outputs to the extents that the plugin decided."""
         cut = list(outputs)
         for index, sized in enumerate(shaped.sized):
             shape = list(shaped.shapes[index])
@@ -269,7 +270,7 @@ def _sizes(shapes: Sequence[Shape], types: Sequence[DataType]) -> list[int]:
 
 
 def _with_unknown(shaped: Shaped) -> list[Shape]:
-    """Shapes as `enqueue` is told: -1 where the plugin decides."""
+    """Make the shapes that `enqueue` gets: -1 where the plugin decides."""
     found = []
     for shape, sized in zip(shaped.shapes, shaped.sized, strict=True):
         axes = list(shape)

@@ -1,4 +1,4 @@
-"""Creators: they make plugins from fields, or from what an engine kept.
+"""Creators: they make plugins from fields, or from data of an engine.
 
 Source: tensorrt-plugins spec 8.2.
 """
@@ -48,7 +48,7 @@ class IPluginCreator(IPluginCreatorInterface):
         raise missing(self, "create_plugin")
 
     def deserialize_plugin(self, name: str, serialized_plugin: bytes) -> Any:
-        """A plugin from what `serialize` gave; None is a failure."""
+        """Make a plugin from the bytes of `serialize`; None is a failure."""
         raise missing(self, "deserialize_plugin")
 
 

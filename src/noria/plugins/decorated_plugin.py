@@ -21,16 +21,16 @@ from noria.plugins.v3 import (
 )
 
 if TYPE_CHECKING:
-    from noria.plugins.decorators import QuickDefinition
+    from noria.plugins.decorators import PluginDefinition
 
 _NAMES = {"FP32": "FLOAT", "FP16": "HALF"}
 GUESSED_RANK = 4
 
 
-class QuickPlugin(IPluginV3, IPluginV3OneCore, IPluginV3OneBuildV2, IPluginV3OneRuntime):
-    """Asks the functions of a `QuickDefinition`."""
+class DecoratedPlugin(IPluginV3, IPluginV3OneCore, IPluginV3OneBuildV2, IPluginV3OneRuntime):
+    """Asks the functions of a `PluginDefinition`."""
 
-    def __init__(self, definition: QuickDefinition, attributes: Mapping[str, Any]) -> None:
+    def __init__(self, definition: PluginDefinition, attributes: Mapping[str, Any]) -> None:
         IPluginV3.__init__(self)
         self.definition = definition
         self.attributes = dict(attributes)
@@ -44,7 +44,7 @@ class QuickPlugin(IPluginV3, IPluginV3OneCore, IPluginV3OneBuildV2, IPluginV3One
 
     def clone(self) -> Any:
         """See `IPluginV3`."""
-        made = QuickPlugin(self.definition, self.attributes)
+        made = DecoratedPlugin(self.definition, self.attributes)
         made.__dict__.update(self.__dict__)
         return made
 
@@ -157,12 +157,12 @@ class QuickPlugin(IPluginV3, IPluginV3OneCore, IPluginV3OneBuildV2, IPluginV3One
         )
 
 
-class QuickCreator(IPluginCreatorV3One):
-    """Makes `QuickPlugin` objects."""
+class DecoratedCreator(IPluginCreatorV3One):
+    """Makes `DecoratedPlugin` objects."""
 
     _info = InterfaceInfo("PLUGIN CREATOR_V3QUICK", 1, 0)
 
-    def __init__(self, definition: QuickDefinition) -> None:
+    def __init__(self, definition: PluginDefinition) -> None:
         IPluginCreatorV3One.__init__(self)
         self.definition = definition
         self.name, self.plugin_version = definition.name, "1"
@@ -184,7 +184,7 @@ class QuickCreator(IPluginCreatorV3One):
         missing = [n for n in wanted if n not in given]
         if missing:
             raise ValueError(f"attributes are missing: {', '.join(missing)}")
-        return QuickPlugin(self.definition, {n: value_of(given[n], kinds[n]) for n in wanted})
+        return DecoratedPlugin(self.definition, {n: value_of(given[n], kinds[n]) for n in wanted})
 
 
 def _expanded(combination: Any, tensors: int) -> list[tuple[tuple[DataType, ...], tuple[int, ...]]]:

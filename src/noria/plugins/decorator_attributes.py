@@ -22,7 +22,7 @@ _PLAIN = (int, float, str, bool, bytes)
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a plugin takes and gives.
+    """Inputs, outputs and attributes of a plugin, from its annotations.
 
     Attributes:
         inputs: names of its tensors.

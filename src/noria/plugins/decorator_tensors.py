@@ -232,8 +232,10 @@ class Tensor:
         return prod(self.shape)
 
     def numpy(self) -> npt.NDArray[Any]:
-        """The memory as an array; outputs may be written to. Axes that the plugin decides are not
-        known yet: use `array_at` with `data_ptr` for such outputs."""
+        """View the memory as an array; outputs may be written to.
+
+        Axes that the plugin decides are not known yet: such outputs need `array_at` and `data_ptr`.
+        """
         return array_at(self.data_ptr, self.shape, self.dtype, writable=self._writable)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> npt.NDArray[Any]:

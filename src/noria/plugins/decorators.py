@@ -37,9 +37,9 @@ from noria.plugins.decorator_tensors import (
 from noria.plugins.registry import get_plugin_registry
 
 __all__ = [
+    "AppliedPlugin",
     "AutoTuneCombination",
-    "PluginCall",
-    "QuickDefinition",
+    "PluginDefinition",
     "ShapeExpr",
     "ShapeExprs",
     "SizeTensorDesc",
@@ -61,7 +61,7 @@ RESERVED = ("", "trt", "tensorrt", "std")
 
 
 @dataclass(slots=True)
-class QuickDefinition:
+class PluginDefinition:
     """A plugin by decorators.
 
     Attributes:
@@ -120,7 +120,7 @@ class AutoTuneCombination:
     tactics: Sequence[int] = field(default_factory=list)
 
 
-_definitions: dict[tuple[str, str], QuickDefinition] = {}
+_definitions: dict[tuple[str, str], PluginDefinition] = {}
 
 
 def register(plugin_id: str, *, lazy_register: bool = False) -> Callable[[Any], Any]:
@@ -137,7 +137,7 @@ def register(plugin_id: str, *, lazy_register: bool = False) -> Callable[[Any], 
     namespace, name = _split(plugin_id)
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        made = QuickDefinition(namespace, name, function, signature_of(function, plugin_id))
+        made = PluginDefinition(namespace, name, function, signature_of(function, plugin_id))
         before = _definitions.get((namespace, name))
         if before is not None and not lazy_register and _same_file(before.describe, function):
             get_plugin_registry().deregister_creator(
@@ -152,8 +152,10 @@ def register(plugin_id: str, *, lazy_register: bool = False) -> Callable[[Any], 
 
 
 def impl(plugin_id: str) -> Callable[[Any], Any]:
-    """The function that computes: `function(t0: Tensor, …, attributes…, outputs, stream)`, with
-    `tactic` last if it wants to know. It may leave out attributes that it does not need.
+    """Register the function that computes a plugin.
+
+    It is called as `function(t0: Tensor, …, attributes…, outputs, stream)`, with `tactic` last if
+    it has that argument. It may leave out attributes that it does not need.
 
     Raises:
         ValueError: no plugin of that name was declared; arguments that it does not have.
@@ -180,8 +182,11 @@ def impl(plugin_id: str) -> Callable[[Any], Any]:
 
 
 def autotune(plugin_id: str) -> Callable[[Any], Any]:
-    """The function that says which types may be chosen: it takes the inputs, attributes and
-    `outputs` as `TensorDesc`, and returns a list of `AutoTuneCombination`."""
+    """Register the function that lists the types to choose from.
+
+    It takes the inputs, attributes and `outputs` as `TensorDesc`, and returns a list of
+    `AutoTuneCombination`.
+    """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         _known(plugin_id).tune = function
@@ -201,7 +206,7 @@ def aot_impl(plugin_id: str) -> Callable[[Any], Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class PluginCall:
+class AppliedPlugin:
     """`op.namespace.name(…)`: a plugin applied to tensors, for `network.add_plugin`.
 
     Attributes:
@@ -209,7 +214,7 @@ class PluginCall:
         attributes: by name.
     """
 
-    definition: QuickDefinition
+    definition: PluginDefinition
     inputs: tuple[Any, ...]
     attributes: dict[str, Any]
 
@@ -219,7 +224,7 @@ class PluginCall:
         Raises:
             PluginError: `aot` is asked for, or nothing computes it here.
         """
-        from noria.plugins.decorated_plugin import QuickPlugin
+        from noria.plugins.decorated_plugin import DecoratedPlugin
 
         if aot:
             raise PluginError(
@@ -228,23 +233,23 @@ class PluginCall:
                 expected="aot=False, and an impl",
             )
         self.definition.ready()
-        return QuickPlugin(self.definition, self.attributes)
+        return DecoratedPlugin(self.definition, self.attributes)
 
 
 class _Namespace:
     def __init__(self, namespace: str) -> None:
         self._namespace = namespace
 
-    def __getattr__(self, name: str) -> Callable[..., PluginCall]:
+    def __getattr__(self, name: str) -> Callable[..., AppliedPlugin]:
         made = _definitions.get((self._namespace, name))
         if made is None:
             raise AttributeError(f"no plugin {self._namespace}::{name} was registered")
         if get_plugin_registry().find(name, "1", self._namespace) is None:
             _register(made)
 
-        def call(*inputs: Any, **attributes: Any) -> PluginCall:
+        def call(*inputs: Any, **attributes: Any) -> AppliedPlugin:
             values = made.signature.bind(inputs, attributes)
-            return PluginCall(made, inputs, values)
+            return AppliedPlugin(made, inputs, values)
 
         return call
 
@@ -269,17 +274,17 @@ def _split(plugin_id: str) -> tuple[str, str]:
     return namespace, name
 
 
-def _known(plugin_id: str) -> QuickDefinition:
+def _known(plugin_id: str) -> PluginDefinition:
     found = _definitions.get(_split(plugin_id))
     if found is None:
         raise ValueError(f"{plugin_id} was not declared with register")
     return found
 
 
-def _register(made: QuickDefinition) -> None:
-    from noria.plugins.decorated_plugin import QuickCreator
+def _register(made: PluginDefinition) -> None:
+    from noria.plugins.decorated_plugin import DecoratedCreator
 
-    get_plugin_registry().register_creator(QuickCreator(made), made.namespace)
+    get_plugin_registry().register_creator(DecoratedCreator(made), made.namespace)
 
 
 def _same_file(one: Callable[..., Any], other: Callable[..., Any]) -> bool:

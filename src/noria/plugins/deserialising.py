@@ -1,4 +1,4 @@
-"""What belongs together while one engine is loaded: factories of its layers are made once for it.
+"""Share objects among the layers of one engine while it is loaded, such as their factory.
 
 Source: custom-library spec 2.2, rows 9 to 11.
 """
@@ -32,7 +32,7 @@ def deserialising(given: dict[str, Any] | None = None) -> Iterator[None]:
 
 
 def for_this_engine(key: str, make: Callable[[], T]) -> T:
-    """What `make` gave for the engine that is being loaded; made anew outside of that."""
+    """Get the shared object of the engine being loaded; outside of that, make a new one."""
     held = _open.get()
     if held is None:
         return make()

@@ -1,4 +1,4 @@
-"""Device memory for plugins whose code runs on a GPU: tensors are copied there and back.
+"""Device memory for plugins with code for a GPU: tensors are copied there and back.
 
 TensorRT gives `enqueue` addresses of the GPU's memory, and a stream to queue work in. Where the
 rest of a network has its tensors on the host, each call is given copies: of the inputs before it,
@@ -61,11 +61,11 @@ class DeviceStage:
         sizes: Sequence[int],
         workspace_bytes: int,
     ) -> Iterator[tuple[Addresses, Addresses, int]]:
-        """While it is entered, the inputs are on the device; then the outputs are copied back.
+        """Copy the inputs to the device for a block, and the outputs back after it.
 
         Args:
-            inputs, outputs: host addresses. Of one address there is one copy: an output that has
-                the memory of an input has it on the device, too.
+            inputs: host addresses.
+            outputs: host addresses; one that is an input's, too, has one copy on the device.
             sizes: bytes of the outputs, then of the inputs.
             workspace_bytes: of scratch memory; 0 for none.
 
@@ -101,7 +101,7 @@ class DeviceStage:
                 self._stream.wait()
 
     def wait(self) -> None:
-        """Until what was queued is done.
+        """Wait until the queued work is done.
 
         Raises:
             PluginError: the GPU failed in it.
@@ -122,7 +122,7 @@ class DeviceStage:
 
     @contextmanager
     def _step(self, found: str, lost: str = "enqueue") -> Iterator[None]:
-        """Something with the GPU, whose context the plugin may have exchanged for another."""
+        """Set the GPU's context for a block: the plugin may have exchanged it for another."""
         try:
             with entered():
                 yield
@@ -131,7 +131,7 @@ class DeviceStage:
 
     @contextmanager
     def _safe(self) -> Iterator[None]:
-        """Whatever happens, no copy is under way afterwards. What the GPU says goes first."""
+        """Wait for pending copies on exit, after an error too; CUDA's error goes before others."""
         try:
             with entered():
                 yield
@@ -139,12 +139,12 @@ class DeviceStage:
             try:
                 with entered():
                     self._stream.wait()
-            except EngineError:  # whatever is queued, these are not used again
+            except EngineError:  # the addresses are not used again
                 self._memory = None
                 with suppress(EngineError):
                     self._stream = Stream()
-            told = isinstance(failure, PluginError) and _UNUSABLE in failure.found
-            if not told and (lost := why_lost()):
+            reported = isinstance(failure, PluginError) and _UNUSABLE in failure.found
+            if not reported and (lost := why_lost()):
                 raise self._unusable("enqueue", lost) from failure
             raise
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from noria.network.tensor_spec import TensorSpec
 from noria.plugins import checks
-from noria.plugins.calls import Instance
+from noria.plugins.calls import Instance, Rollback
 from noria.plugins.context import Prepared
 from noria.plugins.driver_second import SecondContext, SecondEngine, read_names, told_types
 from noria.plugins.evaluate import checked_leaves, evaluate, symbols
@@ -22,11 +23,9 @@ from noria.plugins.layer import (
     Ranges,
     Shape,
     ShapeInput,
-    TensorInfo,
     refuse,
 )
 from noria.plugins.negotiate import candidates, closest, negotiate
-from noria.plugins.rollback import Owned
 from noria.plugins.types import (
     DataType,
     DynamicPluginTensorDesc,
@@ -49,10 +48,10 @@ class DynamicLayer(LayerPlugin):
         told_types(user, "parse", TYPES, count, input_types)
         user.get("parse", "num_outputs")
         layer = cls(user.clone("parse"), count, num_inputs)
-        with Owned() as owned:
-            owned.add(layer.instance)
+        with Rollback() as rollback:
+            rollback.add(layer.instance)
             read_names(layer, user)
-            owned.keep()
+            rollback.keep()
         return layer
 
     def output_types(self, input_types: Sequence[DataType]) -> tuple[DataType, ...]:
@@ -65,13 +64,13 @@ class DynamicLayer(LayerPlugin):
 
     def build(
         self,
-        inputs: Sequence[TensorInfo],
+        inputs: Sequence[TensorSpec],
         outputs: Sequence[np.dtype[Any]],
         profiles: Sequence[Ranges],
         shape_inputs: Sequence[ShapeInput] = (),
     ) -> DynamicEngine:
-        with Owned() as owned:
-            base = owned.add(self.instance.clone("build"))
+        with Rollback() as rollback:
+            base = rollback.add(self.instance.clone("build"))
             shapes = _shapes(base, self.num_outputs, [t.dims for t in inputs], "build")
             base.get("build", "plugin_type")
             choices = [candidates(t.dtype) for t in inputs] + [candidates(d) for d in outputs]
@@ -79,10 +78,10 @@ class DynamicLayer(LayerPlugin):
             sizes: list[int] = []
             types: list[DataType] = []
             for ranges in profiles:
-                probe = owned.add(base.clone("build"))
+                probe = rollback.add(base.clone("build"))
                 free = described(inputs, ranges, shapes, [None] * self.num_outputs)
                 types = negotiate(probe, _asker(probe), *free, choices, dynamic=False)
-                engine = owned.add(probe.clone("build"))
+                engine = rollback.add(probe.clone("build"))
                 tensors = described(inputs, ranges, shapes, types)
                 checks.status_of(engine, "build", "configure_plugin", *tensors)
                 sizes.append(
@@ -92,7 +91,7 @@ class DynamicLayer(LayerPlugin):
                 probe.destroy("build")
             spec = self.spec(types, outputs, shapes, profiles, sizes)
             made = DynamicEngine(spec, engines, base=base)
-            owned.keep()
+            rollback.keep()
         return made
 
 
@@ -129,7 +128,7 @@ class DynamicEngine(SecondEngine):
 
 
 def described(
-    inputs: Sequence[TensorInfo],
+    inputs: Sequence[TensorSpec],
     ranges: Ranges,
     shapes: Sequence[DimsExprs],
     types: Sequence[DataType | None],

@@ -1,4 +1,4 @@
-"""What the lives of all plugins of the version-2 line have in common.
+"""The common part of the life cycles of the version-2 line.
 
 One engine-level object per profile, each serialised apart; `initialize` and `terminate` once for
 each of them, never for clones of networks and contexts. Source: tensorrt-plugins spec 2.1, 4.1.
@@ -12,11 +12,10 @@ from typing import ClassVar
 from noria._core.text import quoted
 from noria.plugins import checks
 from noria.plugins.base import IPluginV2DynamicExt, IPluginV2Ext
-from noria.plugins.calls import Instance
+from noria.plugins.calls import Instance, Rollback
 from noria.plugins.context import ContextPlugin
 from noria.plugins.layer import EnginePlugin, EngineSpec, LayerPlugin, SavedPlugin
 from noria.plugins.negotiate import canonical
-from noria.plugins.rollback import Owned
 from noria.plugins.trace import Phase
 from noria.plugins.types import DataType
 
@@ -65,14 +64,14 @@ class SecondEngine(EnginePlugin):
         return SavedPlugin(self.spec, tuple(_serialized(e) for e in self.instances))
 
     def context(self) -> SecondContext:
-        with Owned() as owned:
-            clones = [owned.add(e.clone("run")) for e in self.instances]
+        with Rollback() as rollback:
+            clones = [rollback.add(e.clone("run")) for e in self.instances]
             for clone in clones:
                 if _attaches(clone):
                     clone.call("run", "attach_to_context", None, None, None)
-                    owned.detach(clone)
+                    rollback.detach(clone)
             made = self.context_class(self.spec, clones)
-            owned.keep()
+            rollback.keep()
         return made
 
     def _free(self) -> None:

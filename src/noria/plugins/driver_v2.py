@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from noria._core.errors import PluginError
+from noria.network.tensor_spec import TensorSpec
 from noria.plugins import checks
 from noria.plugins.base import IPluginV2Ext, IPluginV2IOExt
-from noria.plugins.calls import Instance, wrong
+from noria.plugins.calls import Instance, Rollback, wrong
 from noria.plugins.context import Prepared
 from noria.plugins.dims import Dims
 from noria.plugins.driver_second import SecondContext, SecondEngine, read_names, told_types
@@ -26,11 +27,9 @@ from noria.plugins.layer import (
     Ranges,
     Shape,
     ShapeInput,
-    TensorInfo,
     refuse,
 )
 from noria.plugins.negotiate import candidates, closest, negotiate
-from noria.plugins.rollback import Owned
 from noria.plugins.types import (
     DataType,
     DynamicPluginTensorDesc,
@@ -73,11 +72,11 @@ class BatchedLayer(LayerPlugin):
         count = checks.as_count(user, "num_outputs", user.get("parse", "num_outputs"))
         layer = cls(user.clone("parse"), count, num_inputs)
         layer._implicit = implicit_batch
-        with Owned() as owned:
-            owned.add(layer.instance)
+        with Rollback() as rollback:
+            rollback.add(layer.instance)
             read_names(layer, user)
             layer.output_types(input_types)
-            owned.keep()
+            rollback.keep()
         return layer
 
     def output_types(self, input_types: Sequence[DataType]) -> tuple[DataType, ...]:
@@ -121,17 +120,17 @@ class BatchedLayer(LayerPlugin):
 
     def build(
         self,
-        inputs: Sequence[TensorInfo],
+        inputs: Sequence[TensorSpec],
         outputs: Sequence[np.dtype[Any]],
         profiles: Sequence[Ranges],
         shape_inputs: Sequence[ShapeInput] = (),
     ) -> BatchedEngine:
-        with Owned() as owned:
+        with Rollback() as rollback:
             engines, sizes = [], []
             types: list[DataType] = []
             shapes: list[DimsExprs] = []
             for ranges in profiles:
-                engine = owned.add(self.instance.clone("build"))
+                engine = rollback.add(self.instance.clone("build"))
                 shapes = self._shapes(engine, [t.dims for t in inputs], "build")
                 items = [_dims(t.dims) for t in inputs]
                 results = [Dims(e.get_constant_value() for e in s[1:]) for s in shapes]
@@ -142,19 +141,19 @@ class BatchedLayer(LayerPlugin):
                 engines.append(engine)
             spec = self.spec(types, outputs, shapes, profiles, sizes)
             made = BatchedEngine(spec, engines)
-            owned.keep()
+            rollback.keep()
         return made
 
     def _configure(
         self,
         engine: Instance,
-        inputs: Sequence[TensorInfo],
+        inputs: Sequence[TensorSpec],
         outputs: Sequence[np.dtype[Any]],
         items: Sequence[Dims],
         results: Sequence[Dims],
         most: int,
     ) -> list[DataType]:
-        """Negotiate, and tell what was chosen; types of inputs, then outputs."""
+        """Negotiate types and configure the plugin; types of inputs, then outputs."""
         if isinstance(engine.plugin, IPluginV2IOExt):
             return _configure_general(engine, inputs, outputs, items, results)
         common = _common_type(engine, inputs)
@@ -166,10 +165,10 @@ class BatchedLayer(LayerPlugin):
         declared = told_types(engine, "build", TYPES, count, kinds)
         shared = [False] * count
         if self._implicit:
-            told = [False] * len(inputs)
+            broadcast = [False] * len(inputs)
             method = "is_output_broadcast_across_batch"
             shared = [
-                checks.as_bool(engine, method, engine.call("build", method, i, told))
+                checks.as_bool(engine, method, engine.call("build", method, i, broadcast))
                 for i in range(count)
             ]
             if any(shared):
@@ -231,7 +230,7 @@ def _dims(dims: Shape) -> Dims:
     return Dims(dims[1:])
 
 
-def _common_type(engine: Instance, inputs: Sequence[TensorInfo]) -> DataType:
+def _common_type(engine: Instance, inputs: Sequence[TensorSpec]) -> DataType:
     """The one float type of a plugin without formats of its own."""
     floats = [closest(t.dtype) for t in inputs if closest(t.dtype).is_float]
     offers = [*floats[:1], DataType.FLOAT, DataType.HALF]
@@ -248,7 +247,7 @@ def _common_type(engine: Instance, inputs: Sequence[TensorInfo]) -> DataType:
 
 def _configure_general(
     engine: Instance,
-    inputs: Sequence[TensorInfo],
+    inputs: Sequence[TensorSpec],
     outputs: Sequence[np.dtype[Any]],
     items: Sequence[Dims],
     results: Sequence[Dims],

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from noria._core.text import quoted
+from noria.network.tensor_spec import TensorSpec
 from noria.plugins import checks
-from noria.plugins.calls import Instance, wrong
+from noria.plugins.calls import Instance, Rollback, wrong
 from noria.plugins.context import ContextPlugin, Prepared
 from noria.plugins.device import stage_for
 from noria.plugins.driver_dynamic import described
@@ -29,12 +30,10 @@ from noria.plugins.layer import (
     SavedPlugin,
     Shape,
     ShapeInput,
-    TensorInfo,
     refuse,
 )
 from noria.plugins.memory import address_of
 from noria.plugins.negotiate import candidates, negotiate
-from noria.plugins.rollback import Owned
 from noria.plugins.trace import Phase
 from noria.plugins.types import (
     DataType,
@@ -82,7 +81,7 @@ class V3Instance(Instance):
         return self.call(phase, method, *arguments, face=self.face(phase, kind))
 
     def must(self, phase: Phase, kind: PluginCapabilityType, method: str, *arguments: Any) -> None:
-        """Call a method of a capability that says whether it went well."""
+        """Call a method of a capability that returns a status."""
         checks.as_status(self, method, self.ask(phase, kind, method, *arguments))
 
     def read(self, phase: Phase, kind: PluginCapabilityType, attribute: str) -> Any:
@@ -93,19 +92,19 @@ class V3Instance(Instance):
         """A capability that was asked for already."""
         return self._faces[kind]
 
-    def adopt(self, made: Any, method: str) -> V3Instance:
-        """See `Instance.adopt`."""
-        plain = super().adopt(made, method)
+    def checked_copy(self, made: Any, method: str) -> V3Instance:
+        """See `Instance.checked_copy`."""
+        plain = super().checked_copy(made, method)
         return V3Instance(plain.plugin, plain.layer, plain.name)
 
     def clone(self, phase: Phase) -> V3Instance:
         """See `Instance.clone`."""
-        return self.adopt(self.call(phase, "clone"), "clone")
+        return self.checked_copy(self.call(phase, "clone"), "clone")
 
     def attached(self, phase: Phase) -> V3Instance:
-        """What `attach_to_context` gives: a new plugin."""
+        """Call `attach_to_context`, which returns a new plugin."""
         made = self.ask(phase, RUNTIME, "attach_to_context", IPluginResourceContext())
-        return self.adopt(made, "attach_to_context")
+        return self.checked_copy(made, "attach_to_context")
 
 
 class V3Layer(LayerPlugin):
@@ -132,10 +131,10 @@ class V3Layer(LayerPlugin):
             plugin.read("parse", BUILD, "num_outputs")
         layer = cls(plugin.clone("parse"), count, num_inputs)
         layer.num_shape_inputs = num_shape_inputs
-        with Owned() as owned:
-            owned.add(layer.instance)
+        with Rollback() as rollback:
+            rollback.add(layer.instance)
             layer._read_names(plugin)
-            owned.keep()
+            rollback.keep()
         return layer
 
     def _read_names(self, user: V3Instance) -> None:
@@ -186,18 +185,18 @@ class V3Layer(LayerPlugin):
 
     def build(
         self,
-        inputs: Sequence[TensorInfo],
+        inputs: Sequence[TensorSpec],
         outputs: Sequence[np.dtype[Any]],
         profiles: Sequence[Ranges],
         shape_inputs: Sequence[ShapeInput] = (),
     ) -> V3Engine:
-        with Owned() as owned:
-            base = owned.add(self.instance.clone("build"))
+        with Rollback() as rollback:
+            base = rollback.add(self.instance.clone("build"))
             assert isinstance(base, V3Instance)
             dims = [t.dims for t in inputs]
             for _ in range(2):
                 shapes = self._shapes(base, dims, shape_inputs, "build")
-            work = _Building(self, base, owned, inputs, outputs, shapes)
+            work = _Building(self, base, rollback, inputs, outputs, shapes)
             parts = [work.profile(ranges) for ranges in profiles]
             first = parts[0]
             spec = self.spec(
@@ -206,12 +205,12 @@ class V3Layer(LayerPlugin):
             )  # fmt: skip
             base.destroy("build")
             made = V3Engine(spec, [p.engine for p in parts])
-            owned.keep()
+            rollback.keep()
         return made
 
 
 class _Profile:
-    """What building for one profile gave."""
+    """The result of building for one profile."""
 
     engine: V3Instance
     types: list[DataType]
@@ -222,47 +221,51 @@ class _Profile:
 
 
 class _Building:
-    """One layer being built."""
+    """Build one layer in TensorRT's order of calls (spec 4.2), once per optimisation profile.
+
+    Three objects take part; a plugin may rely on each call coming after those named here:
+
+    1. `probe`, a clone of the layer's plugin, negotiates types: `_search`, then
+       `format_combination_limit`, `_cache_id` and `_search` again. TensorRT repeats the search once
+       it has collected the combinations; the driver repeats it for plugins that count on the calls,
+       and keeps the types of the first.
+    2. `trial`, attached to a context by `probe`, is configured for the types (`_configure`, which
+       must come before all of the following), lists its tactics, and runs in `_fastest`. In between
+       `_cache_id` is read again, as TensorRT does when the tactics are known: this answer is the
+       key of the timing cache, the first one has no use.
+    3. `engine`, attached by `probe` too, is configured, gets the tactic (`set_tactic`), and only
+       then reports its workspace, metadata and aliases. It becomes part of the plan.
+
+    `trial` and `probe` are destroyed at the end; after an error `rollback` destroys all three.
+    """
 
     def __init__(
         self,
         layer: V3Layer,
         base: V3Instance,
-        owned: Owned,
-        inputs: Sequence[TensorInfo],
+        rollback: Rollback,
+        inputs: Sequence[TensorSpec],
         outputs: Sequence[np.dtype[Any]],
         shapes: Sequence[DimsExprs],
     ) -> None:
-        self.layer, self.base, self.owned = layer, base, owned
+        self.layer, self.base, self.rollback = layer, base, rollback
         self.inputs, self.outputs, self.shapes = inputs, outputs, shapes
         self.choices = [candidates(t.dtype) for t in inputs] + [candidates(d) for d in outputs]
 
     def profile(self, ranges: Ranges) -> _Profile:
+        """Build the layer for one profile."""
         found = _Profile()
-        probe = self._own(self.base.clone("build"))
-        free = described(self.inputs, ranges, self.shapes, [None] * len(self.outputs))
-        found.types = self._search(probe, free)
-        limit = probe.read("build", BUILD, "format_combination_limit")
-        if checks.as_size(probe, "format_combination_limit", limit) < 1:
-            raise refuse(probe, f"format_combination_limit is {limit}", expected="1 or more")
-        cache_id = self._cache_id(probe)
-        self._search(probe, free)
+        probe = self._tracked(self.base.clone("build"))
+        found.types = self._negotiated(probe, ranges)
         tensors = described(self.inputs, ranges, self.shapes, found.types)
-        trial = self._own(probe.attached("build"))
-        self._configure(trial, tensors)
-        tactics = checks.as_tactics(
-            trial, "get_valid_tactics", trial.ask("build", BUILD, "get_valid_tactics")
-        )
-        cache_id = self._cache_id(probe)
-        found.tactic = tactics[0] if tactics else 0
-        if len(tactics) > 1:
-            found.tactic = self._fastest(trial, tensors, tactics, cache_id, found.types)
-        engine = self._own(probe.attached("build"))
+        trial = self._tracked(probe.attached("build"))
+        found.tactic = self._chosen_tactic(probe, trial, tensors, found.types)
+        engine = self._tracked(probe.attached("build"))
         self._configure(engine, tensors)
         engine.must("build", RUNTIME, "set_tactic", found.tactic)
         found.workspace = max(self._workspace(engine, tensors) for _ in range(4))
-        for attribute, kind in (("plugin_name", CORE), ("plugin_version", CORE)):
-            engine.read("build", kind, attribute)
+        for attribute in ("plugin_name", "plugin_version"):
+            engine.read("build", CORE, attribute)
         text = engine.read("build", BUILD, "metadata_string") or ""
         found.metadata = checks.as_text(engine, "metadata_string", text, empty=True)
         found.aliases = self._aliases(engine)
@@ -271,16 +274,42 @@ class _Building:
         found.engine = engine
         return found
 
-    def _own(self, instance: V3Instance) -> V3Instance:
-        self.owned.add(instance)
+    def _tracked(self, instance: V3Instance) -> V3Instance:
+        self.rollback.add(instance)
         return instance
 
+    def _negotiated(self, probe: V3Instance, ranges: Ranges) -> list[DataType]:
+        """Find the types of all tensors, with the calls that TensorRT makes around the search."""
+        free = described(self.inputs, ranges, self.shapes, [None] * len(self.outputs))
+        types = self._search(probe, free)
+        limit = probe.read("build", BUILD, "format_combination_limit")
+        if checks.as_size(probe, "format_combination_limit", limit) < 1:
+            raise refuse(probe, f"format_combination_limit is {limit}", expected="1 or more")
+        self._cache_id(probe)
+        self._search(probe, free)
+        return types
+
     def _search(self, probe: V3Instance, free: Tensors) -> list[DataType]:
+        """Ask `supports_format_combination` until every tensor has a type."""
+
         def ask(pos: int, descs: Sequence[Any], count: int) -> Any:
             method = "supports_format_combination"
             return probe.ask("build", BUILD, method, pos, list(descs), count)
 
         return negotiate(probe, ask, *free, self.choices, dynamic=True)
+
+    def _chosen_tactic(
+        self, probe: V3Instance, trial: V3Instance, tensors: Tensors, types: Sequence[DataType]
+    ) -> int:
+        """Configure `trial` and choose its tactic: the fastest if there are several, 0 if none."""
+        self._configure(trial, tensors)
+        tactics = checks.as_tactics(
+            trial, "get_valid_tactics", trial.ask("build", BUILD, "get_valid_tactics")
+        )
+        cache_id = self._cache_id(probe)
+        if len(tactics) > 1:
+            return self._fastest(trial, tensors, tactics, cache_id, types)
+        return tactics[0] if tactics else 0
 
     def _configure(self, instance: V3Instance, tensors: Tensors) -> None:
         instance.must("build", BUILD, "configure_plugin", *tensors)
@@ -319,7 +348,7 @@ class _Building:
         cache_id: str | None,
         types: Sequence[DataType],
     ) -> int:
-        """Run each tactic on empty tensors of the usual shapes; the fastest."""
+        """Run each tactic on zeros of the usual shapes and return the fastest."""
         question = (
             self.layer.type, self.layer.version, cache_id, tuple(types),
             tuple(tuple(d.opt) for part in tensors for d in part), tuple(tactics),
@@ -350,7 +379,7 @@ class V3Engine(EnginePlugin):
     """See `EnginePlugin`."""
 
     def finish(self) -> None:
-        """Version 3 has no `initialize`; loaded objects are told their tactic."""
+        """Do nothing: version 3 has no `initialize`. `tell_tactics` is for loaded objects."""
 
     def tell_tactics(self) -> None:
         """`set_tactic` after loading.
@@ -374,16 +403,16 @@ class V3Engine(EnginePlugin):
         return SavedPlugin(self.spec, tuple(data))
 
     def context(self) -> V3Context:
-        with Owned() as owned:
+        with Rollback() as rollback:
             attached = []
             for instance in self.instances:
                 assert isinstance(instance, V3Instance)
                 clone = instance.attached("run")
-                owned.add(clone)
+                rollback.add(clone)
                 clone.face("run", RUNTIME)
                 attached.append(clone)
             made = V3Context(self.spec, attached)
-            owned.keep()
+            rollback.keep()
         return made
 
     def _free(self) -> None:
@@ -427,7 +456,7 @@ def _types(
 def _trial_memory(
     trial: V3Instance, arrays: Sequence[Sequence[Array]], workspace_bytes: int
 ) -> Iterator[tuple[tuple[Any, ...], Callable[[], None]]]:
-    """Where inputs, outputs and workspace are, and the stream; what waits for the latter."""
+    """Lend memory for a trial: addresses of tensors and workspace, the stream, and its wait."""
     ins, outs = ([address_of(a) for a in part] for part in arrays)
     stage = stage_for([trial])
     if stage is None:

@@ -8,14 +8,13 @@ from typing import Any
 
 from noria._core.errors import PluginError
 from noria.plugins.base import IPluginV2, IPluginV2DynamicExt
-from noria.plugins.calls import Instance, call_creator
+from noria.plugins.calls import Instance, Rollback, call_creator
 from noria.plugins.creators import IPluginCreatorV3One
 from noria.plugins.driver_dynamic import DynamicEngine, DynamicLayer
 from noria.plugins.driver_v2 import BatchedEngine, BatchedLayer
 from noria.plugins.driver_v3 import V3Engine, V3Instance, V3Layer
 from noria.plugins.layer import EnginePlugin, EngineSpec, LayerPlugin, SavedPlugin
 from noria.plugins.registry import PluginRegistry
-from noria.plugins.rollback import Owned
 from noria.plugins.trace import record
 from noria.plugins.types import DataType, TensorRTPhase
 from noria.plugins.v3 import IPluginV3
@@ -71,7 +70,7 @@ def missing_creators(
 
 
 def load_engine_plugin(saved: SavedPlugin, registry: PluginRegistry) -> EnginePlugin:
-    """Make a plugin layer from what a plan kept; `finish` gets it ready.
+    """Make a plugin layer from the data of a plan; `finish` gets it ready.
 
     Raises:
         PluginError: there is no creator; it, or the plugin, failed. Nothing it made is left.
@@ -99,7 +98,7 @@ def load_engine_plugin(saved: SavedPlugin, registry: PluginRegistry) -> EnginePl
             where=where,
             expected="an IPluginCreatorV3One" if third else "an IPluginCreator",
         )
-    with Owned() as owned:
+    with Rollback() as rollback:
         instances = []
         for data in saved.data:
             for attribute in ("plugin_version", "plugin_namespace"):
@@ -109,10 +108,10 @@ def load_engine_plugin(saved: SavedPlugin, registry: PluginRegistry) -> EnginePl
             more = (TensorRTPhase.RUNTIME,) if third else ()
             made = call_creator(creator, "load", spec.layer, method, spec.layer, data, *more)
             kind = V3Instance if third else Instance
-            instances.append(owned.add(kind(made, spec.layer, spec.name)))
+            instances.append(rollback.add(kind(made, spec.layer, spec.name)))
             _check_class(made, spec, method, where)
         engine = _engine(spec, instances)
-        owned.keep()
+        rollback.keep()
     if isinstance(engine, V3Engine):
         try:
             engine.tell_tactics()

@@ -72,8 +72,10 @@ class _Constant(IDimensionExpr):
 
 
 class Axis(IDimensionExpr):
-    """Axis `axis` of input `input`; with `of_values` the value of element `axis` of that shape
-    input."""
+    """The extent of axis `axis` of input `input`.
+
+    With `of_values` it is the value of element `axis` of that shape input.
+    """
 
     __slots__ = ("axis", "input", "of_values")
 
@@ -98,6 +100,7 @@ class SizeTensor(IDimensionExpr):
         self.output, self.opt, self.upper = output, opt, upper
 
     def is_size_tensor(self) -> bool:
+        """See `IDimensionExpr`."""
         return True
 
     def __repr__(self) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria.plugins.field_values import raw_bytes, values_of
-from noria.plugins.named_enum import NamedIntEnum
+from noria.plugins.types import NamedIntEnum
 
 
 class PluginFieldType(NamedIntEnum):
@@ -32,7 +32,7 @@ class PluginFieldType(NamedIntEnum):
 
     @property
     def numpy(self) -> np.dtype[Any]:
-        """What the elements read back as: characters and opaque bytes are int8."""
+        """The NumPy type of the elements: characters and opaque bytes are int8."""
         return _READ_AS.get(self, np.dtype(np.int8))
 
     @classmethod

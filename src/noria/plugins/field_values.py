@@ -1,4 +1,4 @@
-"""What is given as a field's values, as the bytes of the field's type.
+"""Convert values of a field to the bytes of the field's type.
 
 Buffers of bytes are taken as they are, as the original takes every buffer. Numbers of Python have
 no bytes of their own and become the type of the field; arrays of another type do if that keeps
@@ -19,7 +19,7 @@ _SHOWN = 5
 
 
 def raw_bytes(data: Any) -> bytes | None:
-    """The bytes of what consists of bytes and has no element type; None for anything else."""
+    """The bytes of a buffer without an element type; None for anything else."""
     if isinstance(data, (bytes, bytearray)):
         return bytes(data)
     if isinstance(data, memoryview) and data.format in _RAW_FORMATS:

@@ -1,4 +1,4 @@
-"""Attributes of a node as fields of a plugin. The creator says which; the node says what.
+"""Convert attributes of a node to the fields that a plugin's creator declares.
 
 Source: tensorrt-plugins spec 11.
 """
@@ -176,8 +176,10 @@ def _whole_numbers(value: Any) -> list[int]:
 
 
 def integer_limits(kind: PluginFieldType) -> tuple[int, int] | None:
-    """Least and greatest whole number of a field; None for a type that is not of them. What
-    declares no type gets INT32."""
+    """Least and greatest whole number of a field; None for other types.
+
+    A field that declares no type is INT32.
+    """
     if kind in (FieldType.UNKNOWN, FieldType.CHAR, FieldType.DIMS):
         kind = FieldType.INT32
     if kind not in _INTEGERS:

@@ -66,7 +66,7 @@ class ImportedPlugins:
         return self._factory is not None and self._factory.takes(layer)
 
     def fields(self, kind: str) -> dict[str, str] | None:
-        """Fields of a type of plugins, name to type (INT32 …); None if nobody knows it."""
+        """Fields of a type of plugins, name to type (INT32 …); None if it is not registered."""
         creator = self._registry.find(kind, "1", "")
         return None if creator is None else {f.name: f.type.name for f in creator.field_names}
 
@@ -80,7 +80,10 @@ class ImportedPlugins:
         """As `make`, for a layer that the factory `takes`.
 
         Args:
+            name: of the node.
             weights: of the layer, one array for each blob.
+            fields: as for `make`.
+            inputs: as for `make`.
         """
         assert self._factory is not None
         made = self._factory.create(name, weights, fields)
@@ -98,8 +101,8 @@ class ImportedPlugins:
             inputs: (shape, type) of its inputs; the batch is axis 0, -1.
 
         Returns:
-            (shape, type) of its outputs, the batch as axis 0 (1 without inputs); None if nobody
-            knows the plugin.
+            (shape, type) of its outputs, the batch as axis 0 (1 without inputs); None if the
+            plugin is not registered.
 
         Raises:
             PluginError: the creator or the plugin failed.

@@ -19,8 +19,10 @@ _done = False
 
 
 def known_plugins() -> PluginRegistry:
-    """The registry of this process, after a first call with the standard plugins and those of
-    installed packages in it. A creator that is there already stays."""
+    """Get the registry of this process with standard plugins and those of installed packages.
+
+    The first call adds them. A creator that is there already stays.
+    """
     global _done
     registry = get_plugin_registry()
     with _lock:

@@ -1,4 +1,4 @@
-"""What all drivers share: a plugin in a network, in an engine, in an execution context.
+"""The base classes of the drivers: a plugin in a network, in an engine, in a context.
 
     LayerPlugin --build--> EnginePlugin --save--> SavedPlugin --load--> EnginePlugin
                                         --context--> ContextPlugin --run--> arrays
@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from noria._core.errors import PluginError
 from noria._core.text import quoted
+from noria.network.tensor_spec import TensorSpec
 from noria.plugins.calls import Instance
 from noria.plugins.expressions import DimsExprs, SizeTensor
 from noria.plugins.field_data import PluginFieldCollection
@@ -32,23 +33,8 @@ Generation = Literal["V2", "V2Ext", "V2IOExt", "V2DynamicExt", "V3"]
 
 
 @dataclass(frozen=True, slots=True)
-class TensorInfo:
-    """A tensor in the network.
-
-    Attributes:
-        dtype: of its elements there.
-        dims: shape; -1 for an axis that is known only at run time.
-        name: for messages.
-    """
-
-    dtype: np.dtype[Any]
-    dims: Shape
-    name: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class ShapeInput:
-    """An integer tensor whose values decide shapes (version 3 only).
+    """An integer tensor with values that decide shapes (version 3 only).
 
     Attributes:
         values: those that are known while building; None for the others.
@@ -82,7 +68,7 @@ class Ranges:
 
 @dataclass(frozen=True, slots=True)
 class EngineSpec:
-    """What an engine knows of a plugin layer beside the plugin's own data.
+    """The facts that an engine keeps of a plugin layer beside the plugin's own data.
 
     Attributes:
         layer: name of the node.
@@ -120,13 +106,16 @@ class EngineSpec:
 
     @property
     def decides_shapes(self) -> bool:
-        """The plugin says while it runs how long an output is."""
+        """True if the plugin decides the length of an output while it runs."""
         return any(isinstance(axis, SizeTensor) for shape in self.shapes for axis in shape)
 
     @property
     def is_plain(self) -> bool:
-        """Outputs have memory of their own, shapes known before a run, and the network's types;
-        inputs come as they are."""
+        """True if no input or output needs to be converted, cut or aliased.
+
+        Outputs have memory of their own, shapes known before a run, and the network's types; inputs
+        come as they are.
+        """
         alike = self.generation in ("V2DynamicExt", "V3") or len(self.input_types) == 1
         same = all(t.numpy == d for t, d in zip(self.output_types, self.dtypes, strict=True))
         return alike and same and not self.decides_shapes and all(a < 0 for a in self.aliases)
@@ -134,7 +123,7 @@ class EngineSpec:
 
 @dataclass(frozen=True, slots=True)
 class SavedPlugin:
-    """What a plan keeps of a plugin layer: per profile a blob (version 2) or fields (version 3)."""
+    """Facts and data of a plugin layer: per profile a blob (version 2) or fields (version 3)."""
 
     spec: EngineSpec
     data: tuple[bytes | PluginFieldCollection, ...]
@@ -192,7 +181,7 @@ class LayerPlugin(ABC):
     @abstractmethod
     def build(
         self,
-        inputs: Sequence[TensorInfo],
+        inputs: Sequence[TensorSpec],
         outputs: Sequence[np.dtype[Any]],
         profiles: Sequence[Ranges],
         shape_inputs: Sequence[ShapeInput] = (),
@@ -221,11 +210,17 @@ class LayerPlugin(ABC):
         aliases: tuple[int, ...] = (),
         metadata: str = "",
     ) -> EngineSpec:
-        """What an engine keeps of this layer.
+        """Collect the facts for an engine.
 
         Args:
             types: of inputs, then outputs, as negotiated.
+            outputs: element types in the network.
+            shapes: of the outputs.
+            profiles: the optimisation profiles.
+            workspaces: bytes, one per profile.
             tactics: one per profile; none: the default.
+            aliases: per output, the input with its memory, or -1; none: no output has one.
+            metadata: of the plugin.
         """
         count = len(types) - len(outputs)
         return EngineSpec(
@@ -246,7 +241,7 @@ class LayerPlugin(ABC):
         )
 
     def close(self) -> None:
-        """The network is gone."""
+        """End the plugin with its network."""
         self.instance.destroy()
 
     def __repr__(self) -> str:
@@ -277,7 +272,7 @@ class EnginePlugin(ABC):
 
     @abstractmethod
     def save(self) -> SavedPlugin:
-        """What a plan keeps.
+        """Save the layer for a plan.
 
         Raises:
             PluginError: the plugin failed.
@@ -292,7 +287,7 @@ class EnginePlugin(ABC):
         """
 
     def close(self) -> None:
-        """The engine is gone. Contexts must be closed before."""
+        """End the plugins with their engine. Contexts must be closed before."""
         if not self._closed:
             self._closed = True
             self._free()

@@ -1,4 +1,4 @@
-"""Files of plugins: Python files, and whatever else an opener is registered for."""
+"""Load files of plugins: Python files, and others that an opener is registered for."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def load_once(path: Path, registry: PluginRegistry) -> None:
 
 
 def load_given(path: Path, registry: PluginRegistry) -> None:
-    """Load what must be a file of plugins unless it is loaded as it stands.
+    """Load a file that must be one of plugins, unless it is loaded as it stands.
 
     Raises:
         CustomLibraryError: it is of an unknown kind, or fails.

@@ -1,4 +1,4 @@
-"""Which nodes of a graph are plugins, and what is said of those that nobody knows.
+"""Find plugin nodes, and word the errors for unknown operators and plugins in control flow.
 
 Source: tensorrt-plugins spec 11 (dispatch and fallback importer).
 """
@@ -19,15 +19,15 @@ IN_CPP = (
     "custom-lib-path loads the .so; noria inspect shows what a library registers"
 )
 
-MOST_TOLD = 5
+MOST_LISTED = 5
 
 
-class UnknownOperators(EngineError):
+class UnknownOperatorsError(EngineError):
     """A model has operators that neither ONNX, nor the runtime, nor any plugin knows."""
 
-    def told_with(self, hints: list[str]) -> UnknownOperators:
-        """The same with what is known of the plugins that are there, before all else."""
-        return UnknownOperators(
+    def with_hints(self, hints: list[str]) -> UnknownOperatorsError:
+        """Put hints about registered plugins before the other advice."""
+        return UnknownOperatorsError(
             self.found, where=self.where, expected=self.expected, fix=[*hints, *self.fix]
         )
 
@@ -67,8 +67,10 @@ def text_of(node: Any, attribute: str, default: str) -> str:
 
 
 def find_creator(node: Any, registry: PluginRegistry) -> Any | None:
-    """The creator for a `NodeProto`, by its type, `plugin_version` and `plugin_namespace`; with
-    no namespace given its domain is tried too."""
+    """Find the creator for a `NodeProto` by its type, `plugin_version` and `plugin_namespace`.
+
+    Without a namespace the node's domain is tried too.
+    """
     version = text_of(node, "plugin_version", "1")
     namespace = text_of(node, "plugin_namespace", "")
     return _find(registry, node.op_type, version, namespace, node.domain)
@@ -126,18 +128,17 @@ def unknown_nodes(network: Network) -> Iterator[Any]:
 
 def unknown_error(
     network: Network, runtime: str, registry: PluginRegistry, where: str, said: str = ""
-) -> UnknownOperators | None:
-    """The error for operators that neither ONNX, nor `runtime`, nor any plugin knows; None if
-    there are none.
+) -> UnknownOperatorsError | None:
+    """Word the error for operators unknown to ONNX, runtime and plugins; None if there are none.
 
     Args:
-        network: whose nodes are looked at.
+        network: of the nodes.
         runtime: name of the backend that refused them.
-        registry: whose creators are no help.
+        registry: of the plugins.
         where: the model.
-        said: what the runtime said.
+        said: message of the runtime.
     """
-    told, hints, kinds = [], [], []
+    found, hints, kinds = [], [], []
     for node in unknown_nodes(network):
         if node.name in network.plugins:
             continue
@@ -150,20 +151,20 @@ def unknown_error(
         kinds.append(node.op_type)
         full = f"{node.domain}::{node.op_type}" if node.domain else node.op_type
         fields = ", ".join(attribute_names(node)) or "none"
-        told.append(f"{full} (node {node.name!r}, version {version}, fields: {fields})")
+        found.append(f"{full} (node {node.name!r}, version {version}, fields: {fields})")
         hints += _hints(node.op_type, version, namespace, registry)
-    if not told:
+    if not found:
         return None
-    rest = f" and {len(told) - MOST_TOLD} more" if len(told) > MOST_TOLD else ""
+    rest = f" and {len(found) - MOST_LISTED} more" if len(found) > MOST_LISTED else ""
     first = kinds[0]
-    return UnknownOperators(
-        f"{len(told)} operator(s) that {runtime} does not know: "
-        + "; ".join(told[:MOST_TOLD])
+    return UnknownOperatorsError(
+        f"{len(found)} operator(s) that {runtime} does not know: "
+        + "; ".join(found[:MOST_LISTED])
         + rest,
         where=where,
         expected="operators of ONNX, or a plugin registered under that name, version and namespace",
         fix=[
-            *hints[:MOST_TOLD],
+            *hints[:MOST_LISTED],
             *(
                 f"{path.name} was loaded and registers no creator: does it make one, and is it "
                 "registered (register_creator, or a class of a creator that takes no arguments)?"

@@ -1,4 +1,4 @@
-"""Memory by address: what `enqueue` is given are numbers, as on a GPU.
+"""Memory by address: `enqueue` gets numbers, as on a GPU.
 
 While a plugin runs, the arrays behind its pointers are known: a view that would reach beyond one of
 them, or write into an input, is refused instead of made.
@@ -75,10 +75,13 @@ def _numpy(dtype: Any) -> np.dtype[Any]:
 
 
 def read_at(address: int, shape: Sequence[int], dtype: Any, *, stream: int = 0) -> Array:
-    """The values at an address that somebody gave: a view of host memory, a copy of the GPU's.
+    """Read the values at an address: a view of host memory, a copy of the GPU's.
 
     Args:
-        stream: what is queued there comes before reading the GPU's memory.
+        address: of host or GPU memory.
+        shape: of the array.
+        dtype: type of its elements.
+        stream: work queued there comes before reading the GPU's memory.
 
     Raises:
         ValueError, TypeError: as `array_at`.
@@ -94,10 +97,13 @@ def read_at(address: int, shape: Sequence[int], dtype: Any, *, stream: int = 0) 
 
 
 def write_at(address: int, array: Array, dtype: Any, *, stream: int = 0) -> None:
-    """Put values, as another type, at an address that somebody gave.
+    """Write values, converted to a type, at an address.
 
     Args:
-        stream: what is queued there comes before writing to the GPU's memory.
+        address: of host or GPU memory.
+        array: the values.
+        dtype: type of the elements at the address.
+        stream: work queued there comes before writing to the GPU's memory.
 
     Raises:
         ValueError, TypeError: as `array_at`.
@@ -131,8 +137,8 @@ def _check(address: int, size: int, writable: bool, shape: Any, dtype: Any) -> N
         return
 
 
-class lent:
-    """While it is entered, `array_at` checks against `blocks` in this thread."""
+class LentMemory:
+    """Make `array_at` check against `blocks` in this thread, for a block of code."""
 
     __slots__ = ("_before", "_blocks")
 

@@ -40,7 +40,7 @@ TAKEN = (
     "float32, float16, bfloat16, float64, int8 to int64, uint8 to uint64 or bool: a Cast before "
     "the plugin makes one of them"
 )
-"""What of a network plugins take."""
+"""The element types of a network that plugins take."""
 
 
 def candidates(dtype: np.dtype[Any]) -> list[DataType]:
@@ -69,7 +69,7 @@ def closest(dtype: np.dtype[Any]) -> DataType:
 
 
 def canonical(dtype: DataType) -> DataType:
-    """What version-2 plugins are told when asked for the types of their outputs."""
+    """The input type that version-2 plugins get when asked for the types of their outputs."""
     if dtype.is_float or dtype == DataType.INT8:
         return DataType.FLOAT
     return DataType.BOOL if dtype == DataType.BOOL else DataType.INT32
@@ -83,7 +83,7 @@ def network_types(
     Args:
         declared: by the plugin.
         inputs: types of its inputs in the network.
-        weak: FLOAT means "float of whatever width the network has" (version 2).
+        weak: True if FLOAT means "float of the width that the network has" (version 2).
 
     Raises:
         PluginError: an output of a type that NumPy has no twin of.
@@ -115,7 +115,8 @@ def negotiate(
     Args:
         instance: for messages.
         accepts: calls `supports_format_combination(pos, in_out, num_inputs)`.
-        inputs, outputs: shapes.
+        inputs: their shapes.
+        outputs: their shapes.
         choices: types to offer per tensor, inputs first.
         dynamic: hand `DynamicPluginTensorDesc` over (version 3), else `PluginTensorDesc`.
 

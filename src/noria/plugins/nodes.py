@@ -1,4 +1,4 @@
-"""Nodes of a graph become plugin layers: creators are asked, types and shapes follow.
+"""Make plugin layers of the nodes of a graph: ask creators, derive types and shapes.
 
 Works on a copy of the graph as a `ModelProto`, so that a `Network` may be built more than once.
 Source: tensorrt-plugins spec 3 (parse), 11.
@@ -17,15 +17,17 @@ import numpy.typing as npt
 
 from noria._core.errors import ModelError, PluginError
 from noria._core.notices import Notice
-from noria.network.inference import Known, ShapeView, small_constants
 from noria.network.network import Network
+from noria.network.shapes.graph_shapes import ShapeView
+from noria.network.shapes.protos import small_constants
+from noria.network.tensor_spec import TensorSpec, TensorType
 from noria.plugins.calls import Instance, call_creator
 from noria.plugins.creators import IPluginCreatorV3One
 from noria.plugins.drivers import add_layer
 from noria.plugins.evaluate import evaluate
 from noria.plugins.expressions import Axis, DimsExprs
 from noria.plugins.fields import fields_of
-from noria.plugins.layer import LayerPlugin, Ranges, ShapeInput, TensorInfo
+from noria.plugins.layer import LayerPlugin, Ranges, ShapeInput
 from noria.plugins.lookup import check_control_flow, find_creator, is_builtin, is_unknown
 from noria.plugins.negotiate import TAKEN, closest, network_types, takes
 from noria.plugins.registry import PluginRegistry
@@ -69,7 +71,7 @@ class PluginNode:
     shape_inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     created: bool
-    infos: list[TensorInfo] = field(default_factory=list)
+    infos: list[TensorSpec] = field(default_factory=list)
     shape_infos: list[ShapeInput] = field(default_factory=list)
     dtypes: list[np.dtype[Any]] = field(default_factory=list)
     ranges: list[Ranges] = field(default_factory=list)
@@ -78,7 +80,7 @@ class PluginNode:
 
 @dataclass(slots=True)
 class Resolved:
-    """A graph whose plugin nodes are known.
+    """A graph with its plugin nodes known.
 
     Attributes:
         proto: the `ModelProto`; decomposed plugins are gone from it.
@@ -95,7 +97,7 @@ class Resolved:
     changed: bool
 
     def close(self) -> None:
-        """The network is built: end what was created for it."""
+        """End the layers that `resolve` created."""
         for node in self.nodes:
             if node.created:
                 node.layer.close()
@@ -244,15 +246,17 @@ class _Resolver:
             layer.namespace = creator.plugin_namespace
         return layer
 
-    def _made(self, node: Any, creator: Any, known: Sequence[Known | None]) -> tuple[Any, Instance]:
-        """The node as `onnx_ir` sees it, and what the creator makes of it."""
+    def _made(
+        self, node: Any, creator: Any, known: Sequence[TensorType | None]
+    ) -> tuple[Any, Instance]:
+        """Make the plugin of a node; the node as `onnx_ir` sees it, and the plugin."""
         from noria.network.ir import ir, node_from_proto
 
         ir_node = node_from_proto(node)
         for value, fact in zip(ir_node.inputs, known, strict=True):
             if value is not None and fact is not None:
                 value.dtype = ir.DataType.from_numpy(fact.dtype)
-                value.shape = None if fact.shape is None else ir.Shape(fact.shape)
+                value.shape = None if fact.axes is None else ir.Shape(fact.axes)
         fields, notices = fields_of(ir_node, creator, f"{self.where}, node {node.name!r}")
         self.notices += notices
         more = (TensorRTPhase.BUILD,) if isinstance(creator, IPluginCreatorV3One) else ()
@@ -307,8 +311,7 @@ class _Resolver:
         for name in plain:
             dims = self._shape(name, node) if name else (0,)
             dtype = self._dtype(name, node)
-            axes = tuple(d if isinstance(d, int) else -1 for d in dims)
-            found.infos.append(TensorInfo(dtype, axes, name))
+            found.infos.append(TensorSpec(name, dtype, tuple(dims)))
         found.shape_infos = [self._shape_input(name) for name in shape_inputs]
         found.dtypes = self._output_types(node, found)
         found.ranges = self._ranges(node, found)
@@ -323,7 +326,7 @@ class _Resolver:
         where = found.layer.instance.where
         for name, dtype, expr in zip(found.outputs, found.dtypes, exprs, strict=True):
             if name:
-                self.free.tell(name, Known(dtype, self._named(found, expr)))
+                self.free.tell(name, TensorType.of(dtype, self._named(found, expr)))
         self.free.forget()
         flat = [(r, part) for r in found.ranges for part in ("min", "opt", "max")]
         for (view, _), (ranges, part) in zip(self.fixed, flat, strict=True):
@@ -332,7 +335,7 @@ class _Resolver:
             ).shapes
             for name, dtype, shape in zip(found.outputs, found.dtypes, shapes, strict=True):
                 if name:
-                    view.tell(name, Known(dtype, shape))
+                    view.tell(name, TensorType.of(dtype, shape))
                     arrays = self.stand_ins.setdefault(name, [])
                     arrays.append(_stand_in(name, shape, dtype, where))
             view.forget()
@@ -345,7 +348,7 @@ class _Resolver:
                 axes.append(expr.get_constant_value())
             elif isinstance(expr, Axis) and not expr.of_values:
                 (known,) = self.free.known([found.inputs[expr.input]])
-                shape = known.shape if known is not None else None
+                shape = known.axes if known is not None else None
                 axes.append(shape[expr.axis] if shape is not None else None)
             else:
                 axes.append(None)
@@ -358,9 +361,9 @@ class _Resolver:
         types = network_types(declared, inputs, weak=layer.generation != "V3")
         graph = self.proto.graph
         ends = {v.name for v in graph.output}
-        told = {v.name: v for v in graph.value_info if v.name not in ends}
+        declared_infos = {v.name: v for v in graph.value_info if v.name not in ends}
         for index, name in enumerate(node.output):
-            if name in told and (kind := told[name].type.tensor_type.elem_type):
+            if name in declared_infos and (kind := declared_infos[name].type.tensor_type.elem_type):
                 import onnx
 
                 types[index] = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(kind))
@@ -406,7 +409,7 @@ class _Resolver:
     def _stand_ins(self, index: int) -> dict[str, npt.NDArray[Any]]:
         return {name: arrays[index] for name, arrays in self.stand_ins.items()}
 
-    def _known(self, name: str, node: Any) -> Known | None:
+    def _known(self, name: str, node: Any) -> TensorType | None:
         return self.free.known([name])[0]
 
     def _dtype(self, name: str, node: Any) -> np.dtype[Any]:
@@ -426,14 +429,17 @@ class _Resolver:
 
     def _shape(self, name: str, node: Any) -> Shape:
         known = self._known(name, node)
-        shape = None if known is None else known.shape
+        shape = None if known is None else known.axes
         if shape is None or not all(isinstance(d, int) for d in shape[1:]):
             shape = self._fixed_axes(name, node, shape)
         return shape
 
     def _fixed_axes(self, name: str, node: Any, shape: Shape | None) -> Shape:
-        """Axes that inference does not know: fixed if the numbers of a run do not decide them and
-        runs with the least and the greatest batch have the same."""
+        """Fix axes that inference does not know.
+
+        An axis is fixed if the numbers of a run do not decide it, and runs with the least and the
+        greatest batch agree.
+        """
         last = self._measured(name, node)
         shape = shape or (None,) * last.ndim
         inputs = self.views.free.values()
@@ -451,7 +457,7 @@ class _Resolver:
             b if i >= start and not isinstance(d, int) and d not in taken and a == b else d
             for i, (d, a, b) in enumerate(zip(shape, first.shape, last.shape, strict=True))
         )
-        self.free.tell(name, Known(last.dtype, found))
+        self.free.tell(name, TensorType.of(last.dtype, found))
         return found
 
     def _measured(self, name: str, node: Any, index: int = 2) -> npt.NDArray[Any]:

@@ -109,7 +109,7 @@ class PluginRegistry:
         return None
 
     def get_creator(self, type: str, version: str, plugin_namespace: str = "") -> Any | None:
-        """As `find`; tells the log if there is none."""
+        """As `find`; logs an error if there is none."""
         creator = self.find(type, version, plugin_namespace)
         if creator is None:
             log.error(
@@ -149,8 +149,10 @@ class PluginRegistry:
         ]
 
     def near(self, name: str, version: str, namespace: str) -> list[str]:
-        """What is registered instead of a creator that is not, for errors: others of the name,
-        else similar names."""
+        """List creators near one that is not registered, for errors.
+
+        Those of the same name; if there are none, similar names.
+        """
         from difflib import get_close_matches
 
         if others := self.versions(name):
@@ -273,7 +275,7 @@ def _key(creator: Any, namespace: str) -> Key:
 
 
 def _check_text(text: str, what: str, where: str) -> None:
-    """Refuse what a plan cannot keep: too long a text, or bytes of C++ that are no UTF-8."""
+    """Refuse text that a plan cannot keep: too long, or bytes of C++ that are no UTF-8."""
     data = text.encode(errors="surrogateescape")
     limit = f"text of at most {MAX_STRING - 1} bytes"
     if len(data) >= MAX_STRING:

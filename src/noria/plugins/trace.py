@@ -61,8 +61,8 @@ class Tracer:
 
     Args:
         most: calls that are kept; later ones are counted only.
-        journal: told of each call, once when it begins and once when it is over: for code that may
-            end the process.
+        journal: called for each call when it begins and when it is over: for code that may end
+            the process.
 
     Attributes:
         calls: what happened, in order.
@@ -196,19 +196,19 @@ _open: list[Tracer] = []
 
 
 def label(target: Any) -> str:
-    """What an object is called: its class, or `noria_label` of classes that stand for many."""
+    """Name an object: its class, or `noria_label` of classes that stand for many."""
     if hasattr(type(target), "noria_label"):
         return str(target.noria_label)
     return type(target).__name__
 
 
 def active() -> bool:
-    """Whether anybody listens."""
+    """Whether a tracer is open."""
     return bool(_open)
 
 
 def begin(phase: Phase, layer: str, target: Any, method: str, arguments: tuple[Any, ...]) -> None:
-    """Tell every open tracer that a call begins."""
+    """Report the begin of a call to every open tracer."""
     for tracer in tuple(_open):
         tracer.begin(phase, layer, target, method, arguments)
 
@@ -225,7 +225,7 @@ def record(
     *,
     made: bool = False,
 ) -> None:
-    """Tell every open tracer about a call that began at `started` (`time.perf_counter`)."""
+    """Report a call to every open tracer; it began at `started` (`time.perf_counter`)."""
     seconds = time.perf_counter() - started
     for tracer in tuple(_open):
         tracer.add(phase, layer, target, method, arguments, result, seconds, error, made)

@@ -7,12 +7,22 @@ Source: tensorrt-plugins spec 6 to 8, tensorrt-api spec 2.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
 
 from noria.plugins.dims import Dims
-from noria.plugins.named_enum import NamedIntEnum
+
+
+class NamedIntEnum(IntEnum):
+    """An integer enum that prints as `Class.NAME`, as TensorRT's do."""
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}.{self.name}"
+
+    def __format__(self, spec: str) -> str:
+        return format(int(self), spec) if spec else str(self)
 
 
 class DataType(NamedIntEnum):
@@ -108,7 +118,7 @@ class TensorFormat(NamedIntEnum):
 
 
 class TensorRTPhase(NamedIntEnum):
-    """What a creator makes a plugin for."""
+    """The purpose that a creator makes a plugin for."""
 
     BUILD = 0
     RUNTIME = 1

@@ -90,7 +90,7 @@ class IPluginV3OneCore(IPluginCapability):
 
 
 class IPluginV3OneBuild(IPluginCapability):
-    """What building a network asks of a plugin.
+    """The methods for building a network.
 
     Attributes:
         num_outputs: number of outputs, > 0.
@@ -125,7 +125,7 @@ class IPluginV3OneBuild(IPluginCapability):
     def supports_format_combination(
         self, pos: int, in_out: Sequence[DynamicPluginTensorDesc], num_inputs: int
     ) -> bool:
-        """Whether tensor `pos` may be as `in_out[pos].desc` says, given those before it."""
+        """Whether tensor `pos` may have the type of `in_out[pos].desc`, given those before it."""
         raise missing(self, "supports_format_combination")
 
     def configure_plugin(
@@ -133,7 +133,7 @@ class IPluginV3OneBuild(IPluginCapability):
         inp: Sequence[DynamicPluginTensorDesc],
         out: Sequence[DynamicPluginTensorDesc],
     ) -> None:
-        """What was chosen; only while building."""
+        """Take the chosen types and shapes; only while building."""
 
     def get_workspace_size(
         self,
@@ -149,17 +149,17 @@ class IPluginV3OneBuild(IPluginCapability):
 
 
 class IPluginV3OneBuildV2(IPluginV3OneBuild):
-    """`IPluginV3OneBuild` whose outputs may share an input's memory."""
+    """`IPluginV3OneBuild` with outputs that may share an input's memory."""
 
     _info = InterfaceInfo("PLUGIN_V3ONE_BUILD", 2, 0)
 
     def get_aliased_input(self, output_index: int) -> int:
-        """The input whose memory output `output_index` shares; -1 for none."""
+        """The input that shares its memory with output `output_index`; -1 for none."""
         return -1
 
 
 class IPluginV3OneRuntime(IPluginCapability):
-    """What running asks of a plugin."""
+    """The methods for running."""
 
     _info = InterfaceInfo("PLUGIN_V3ONE_RUNTIME", 1, 0)
 
@@ -193,7 +193,7 @@ class IPluginV3OneRuntime(IPluginCapability):
         raise missing(self, "attach_to_context")
 
     def get_fields_to_serialize(self) -> PluginFieldCollection:
-        """What the engine keeps; the creator makes the plugin from it again."""
+        """Collect the fields for the engine; the creator makes the plugin from them again."""
         raise missing(self, "get_fields_to_serialize")
 
 
@@ -204,15 +204,15 @@ class IPluginResource:
         """Subclasses call it, as in the original."""
 
     def clone(self) -> Any:
-        """What the registry keeps when the resource is first acquired."""
+        """Make the copy that the registry keeps when the resource is first acquired."""
         raise missing(self, "clone")
 
     def release(self) -> None:
-        """Nobody uses it any more."""
+        """Release the copy after its last use."""
 
 
 class IPluginResourceContext:
-    """What `attach_to_context` is given.
+    """The argument of `attach_to_context`.
 
     Attributes:
         error_recorder, gpu_allocator: those of the execution context; None here.

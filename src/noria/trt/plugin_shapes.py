@@ -1,4 +1,4 @@
-"""Shapes of what plugins give, before the network runs. Source: tensorrt-plugins spec 4."""
+"""Shapes of the outputs of plugins, before the network runs. Source: tensorrt-plugins spec 4."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 
 from noria._core.errors import NoriaError
 from noria.engine.plugin_graph.plugin_saving import spec_of
+from noria.network.tensor_spec import TensorType
 from noria.plugins.evaluate import evaluate
 from noria.plugins.types import DataType
 from noria.trt.api.types import elem_of
-from noria.trt.shapes.info import TensorInfo
 
 if TYPE_CHECKING:
     from noria.engine.plan import Plan
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 def symbolic(
     exprs: Any, dims: Sequence[tuple[int, ...]], values: Sequence[tuple[int, ...]], where: str
 ) -> list[tuple[int, ...]]:
-    """Shapes with -1 for what depends on the data or on free axes: tried with two extents."""
+    """Evaluate shapes; -1 for axes that differ between two trial extents of the free axes."""
     made = []
     for stand_in in (7, 11):
         given = [tuple(stand_in if d < 0 else d for d in s) for s in dims]
-        told = [tuple(stand_in if v < 0 else v for v in s) for s in values]
-        made.append(evaluate(exprs, given, told, size="upper", where=where))
+        numbers = [tuple(stand_in if v < 0 else v for v in s) for s in values]
+        made.append(evaluate(exprs, given, numbers, size="upper", where=where))
     shapes = []
     for i, (one, two) in enumerate(zip(made[0].shapes, made[1].shapes, strict=True)):
         decided = {axis for axis, _ in made[0].sized[i]}
@@ -35,8 +35,8 @@ def symbolic(
     return shapes
 
 
-def node_infos(plan: Plan, node: Any, infos: Any) -> list[TensorInfo | None] | None:
-    """What is known of the outputs of a plugin's node in a plan, from those of its inputs."""
+def node_infos(plan: Plan, node: Any, infos: Any) -> list[TensorType | None] | None:
+    """Types of the outputs of a plugin's node in a plan; None if its inputs are unknown."""
     record = next((r for r in plan.header.plugins if r.node == node.name), None)
     if record is None or any(infos.get(n) is None for n in record.inputs if n):
         return None
@@ -56,4 +56,4 @@ def node_infos(plan: Plan, node: Any, infos: Any) -> list[TensorInfo | None] | N
         return None
     kinds = [elem_of(DataType.of(d)) for d in spec.dtypes]
     made = dict(zip(record.outputs, zip(kinds, shapes, strict=True), strict=True))
-    return [TensorInfo(*made[n]) if n in made else None for n in node.output]
+    return [TensorType(*made[n]) if n in made else None for n in node.output]

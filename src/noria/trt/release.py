@@ -1,6 +1,6 @@
-"""Which TensorRT `noria.trt` looks like.
+"""The release of TensorRT that `noria.trt` looks like.
 
-By default it is the union of 8.6, 10 and 11: every name is there, and `__version__` says 8.6.1.
+By default it is the union of 8.6, 10 and 11: every name is there, and `__version__` is 8.6.1.
 `set_version("10")`, the environment variable `NORIA_TRT_VERSION` or `noria exec --trt-version`
 choose one release: names it lacks are hidden, and enums get its numbers.
 """
@@ -28,7 +28,7 @@ class Release:
 
     Attributes:
         name: `union` or the number that was asked for.
-        version: what `__version__` says.
+        version: `__version__` of the module.
         number: major and minor; None for the union, which hides nothing.
     """
 
@@ -56,7 +56,7 @@ class Span:
         since: the first one.
         removed: the first one without it.
         deprecated: the first one that warns.
-        instead: what the warning recommends.
+        instead: the replacement that the warning recommends.
     """
 
     since: Version | None = None
@@ -89,7 +89,7 @@ class _State:
 
 
 def release_of(name: str) -> Release:
-    """The release meant by `8.6`, `10.x`, `11.1`, `union` …
+    """Read the name of a release: `8.6`, `10.x`, `11.1`, `union` ….
 
     Raises:
         ConfigError: a release that is not known.
@@ -124,7 +124,7 @@ def current() -> Release:
 
 
 def generation() -> int:
-    """8, 10 or 11: whose numbers enums have and whose rules hold where releases differ."""
+    """Give 8, 10 or 11: the generation of the enums' numbers and of rules that differ."""
     number = _State.release.number
     if number is None or number[0] < 10:
         return 8
@@ -164,7 +164,7 @@ def versioned(rows: Mapping[str, str]) -> Callable[[Class], Class]:
 
 
 class _Versioned:
-    """A method or property that some releases lack; `hasattr` tells as it does there."""
+    """A method or property that some releases lack; `hasattr` is False for those."""
 
     def __init__(self, inner: Any, name: str, span: Span) -> None:
         self._inner = inner

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import noria
-from noria.custom.guard import LibraryDied, keeper
+from noria.custom.guard import LibraryDiedError, keeper
 from tests.conftest import CONFIG, PARSER, write_mean_model
 
 pytestmark = pytest.mark.skipif(
@@ -159,13 +159,13 @@ def test_the_report_of_a_sanitizer_is_pointed_at(compile_parser: Compile, tmp_pa
     )
     layers = {"mean": noria.Layer("mean", np.ones(3, np.float32))}
     given = layers, noria.NetworkInfo(32, 32, 3), noria.DetectionParams(1, np.zeros(1, np.float32))
-    with pytest.raises(LibraryDied) as error:
+    with pytest.raises(LibraryDiedError) as error:
         library.bbox_parser("ParseReport")(*given)
     assert (
         "ended its process (exit status 1), as AddressSanitizer does: its report is above;"
         in str(error.value)
     )
-    with pytest.raises(LibraryDied) as error:
+    with pytest.raises(LibraryDiedError) as error:
         library.bbox_parser("ParseQuick")(*given)
     assert "ended its process (exit status 0);" in str(error.value)
 
@@ -187,10 +187,10 @@ def test_the_same_fault_is_told_once(
 
 
 def test_no_frames_of_the_interpreter_are_shown() -> None:
-    from noria.custom.guard.symbols import Mapping, trace
+    from noria.custom.guard.symbols import MappedFile, trace
 
     places = ["/lib/libc.so.6", "/x/libuser.so", "/x/_native.so", "/usr/bin/python3.12", "/x/y.so"]
-    maps = [Mapping(i << 12, (i + 1) << 12, 0, path) for i, path in enumerate(places)]
+    maps = [MappedFile(i << 12, (i + 1) << 12, 0, path) for i, path in enumerate(places)]
     libc, user, own, python, other = (1 + (i << 12) for i in range(len(places)))
     names = {a: (f"f{a >> 12}", 1) for a in (libc, user, own, python, other)}
 
@@ -222,7 +222,7 @@ def test_a_parser_that_dies_in_every_frame_is_given_up(scene: Path) -> None:
     params = noria.DetectionParams(1, np.zeros(1, np.float32))
     texts = []
     for _ in range(5):
-        with pytest.raises(LibraryDied) as error:
+        with pytest.raises(LibraryDiedError) as error:
             parse(layers, noria.NetworkInfo(32, 32, 3), params)
         texts.append(str(error.value))
     assert ["is started again" in t for t in texts] == [True, True, False, False, False]

@@ -97,7 +97,7 @@ def test_each_call_is_made_once(library: CustomLibrary, kind: str, outcome: str)
             assert failed.value.found.startswith(ERRORS[outcome])
             assert failed.value.where == f"{library.path}: {kind}{outcome}"
             if outcome == "False":
-                assert type(failed.value).__name__ == "ParserReturnedFalse"
+                assert type(failed.value).__name__ == "ParserReturnedFalseError"
         else:
             assert number_of(parse(layers, NETWORK, PARAMS[kind])) == call
     assert parse.notices == []

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noria.custom import CustomLibrary, open_library
-from noria.custom.guard import GuardOptions, LibraryDied, keeper
+from noria.custom.guard import GuardOptions, LibraryDiedError, keeper
 from noria.custom.guard.library import GuardedLibrary
 from noria.errors import NoriaError, ParserError
 from noria.meta import (
@@ -145,9 +145,9 @@ def test_class_maps_end_at_a_guarded_page(compile_parser: Compile, tmp_path: Pat
         guard_options=GuardOptions(crash_dir=tmp_path),
     )
     parse = library.segmentation_parser("ParseMapPast")
-    with pytest.raises(LibraryDied, match=r"past the end of the class map \(12,288 bytes\)"):
+    with pytest.raises(LibraryDiedError, match=r"past the end of the class map \(12,288 bytes\)"):
         parse(layers("segmentation"), NetworkInfo(64, 48, 3), PARAMS["segmentation"])
-    with pytest.raises(LibraryDied, match=r"past the end of the class map \(140 bytes\)"):
+    with pytest.raises(LibraryDiedError, match=r"past the end of the class map \(140 bytes\)"):
         parse(layers("segmentation"), NetworkInfo(7, 5, 3), PARAMS["segmentation"])
 
 
@@ -169,7 +169,7 @@ def test_what_cannot_be_released_is_named(
     parse = getattr(library, f"{kind}_parser")(name)
     errors = []
     for _ in range(2):
-        with pytest.raises(LibraryDied) as raised:
+        with pytest.raises(LibraryDiedError) as raised:
             parse(layers(kind), NETWORK, PARAMS[kind])
         errors.append(raised.value)
     text = str(errors[0])
@@ -203,15 +203,14 @@ def test_inputs_are_filled_in_the_worker(compile_parser: Compile) -> None:
 @settings(max_examples=examples(60))
 @given(words=st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 300), min_size=16, max_size=16))
 def test_no_answer_of_a_broken_worker_is_believed(words: list[int]) -> None:
-    """Whatever numbers stand there: a result within the region, or `Nonsense`."""
-    from noria.custom.guard.results import READERS
-    from noria.custom.guard.wire import Nonsense, Region, new_memory
+    """Whatever numbers stand there: a result within the region, or `ProtocolError`."""
+    from noria.custom.guard.ipc import RESULT_READERS, ProtocolError, Region, new_memory
 
     region = Region(new_memory("test", 1 << 16))
-    for read in READERS.values():
+    for read in RESULT_READERS.values():
         try:
             read(words, region, words[-1] % 70000)
-        except Nonsense:
+        except ProtocolError:
             continue
 
 
@@ -229,13 +228,13 @@ def test_no_message_of_a_broken_worker_is_believed(
     items: Path, text: bytes, tmp_path: Path
 ) -> None:
     """It ends the worker, and is told as that; the next call has another."""
-    from noria.custom.guard import wire
+    from noria.custom.guard import ipc
 
     options = GuardOptions(crash_dir=tmp_path)
     library = open_library(items, guard="always", guard_options=options)
     assert isinstance(library, GuardedLibrary)
     process = library.process
-    running = process.running("test")
+    running = process.started("test")
 
     class Broken:
         busy = closed = False
@@ -247,16 +246,16 @@ def test_no_message_of_a_broken_worker_is_believed(
         def ask(self, *_: object) -> str:
             running.outputs.ensure(len(text))
             running.outputs.put(0, text)
-            running.words[wire.SIDE_START], running.words[wire.SIDE_BYTES] = 0, len(text)
-            running.words[wire.STATUS] = b"error" in text
-            running.words[wire.OUTPUT_SIZE] = running.outputs.size
+            running.words[ipc.SIDE_START], running.words[ipc.SIDE_BYTES] = 0, len(text)
+            running.words[ipc.STATUS] = b"error" in text
+            running.words[ipc.OUTPUT_SIZE] = running.outputs.size
             return "given"
 
         def take_answered(self) -> int:
             return 0
 
     running.channel = Broken()  # type: ignore[assignment]
-    with pytest.raises(LibraryDied, match="overwrote the memory of its worker"):
+    with pytest.raises(LibraryDiedError, match="overwrote the memory of its worker"):
         process.invoke("noria.custom.guard.operations:open_parser", what="test")
     assert process.pid is None
     assert process.invoke(
@@ -269,8 +268,8 @@ def test_no_message_of_a_broken_worker_is_believed(
 
 @pytest.mark.parametrize("size", [2**37, 2**47, 2**63])
 def test_no_region_is_as_large_as_a_worker_says(size: int) -> None:
-    from noria.custom.guard.wire import Nonsense, Region, new_memory
+    from noria.custom.guard.ipc import ProtocolError, Region, new_memory
 
     region = Region(new_memory("test", 1 << 16))
-    with pytest.raises((Nonsense, OverflowError)):
+    with pytest.raises((ProtocolError, OverflowError)):
         region.follow(size)

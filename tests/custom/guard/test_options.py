@@ -11,7 +11,7 @@ import pytest
 
 import noria
 from noria.custom import CustomLibrary, open_library
-from noria.custom.guard import GuardOptions, LibraryDied, keeper
+from noria.custom.guard import GuardOptions, LibraryDiedError, keeper
 from noria.custom.guard.library import GuardedLibrary
 from noria.custom.guard.trust import TrustStore, content_hash
 from noria.errors import ConfigError, CustomLibraryError
@@ -84,7 +84,7 @@ def test_a_fault_rules_trust_out(
     options = GuardOptions(clean_calls=2, crash_dir=tmp_path)
     guarded = opened(library, guard="auto", guard_options=options)
     parse = guarded.bbox_parser("ParseQuick")
-    with pytest.raises(LibraryDied):
+    with pytest.raises(LibraryDiedError):
         parse(mean(1), NETWORK, PARAMS)
     for _ in range(4):
         parse(mean(0), NETWORK, PARAMS)
@@ -136,7 +136,7 @@ def test_python_modules_are_guarded_only_always(
     assert guarded.symbols() == ["parse"]
     inside = parse(mean(0), NETWORK, PARAMS).boxes[0, 0]
     assert inside != free.bbox_parser("parse")(mean(0), NETWORK, PARAMS).boxes[0, 0]
-    with pytest.raises(LibraryDied, match=r"aborted \(SIGABRT\)") as error:
+    with pytest.raises(LibraryDiedError, match=r"aborted \(SIGABRT\)") as error:
         parse(mean(1), NETWORK, PARAMS)
     assert 'parser.py", line 5 in parse' in str(error.value)
 
@@ -154,7 +154,7 @@ def test_the_config_sets_mode_and_limits(library: Path, mean_config: Callable[..
     guarded = custom_library(cfg, library)
     assert isinstance(guarded, GuardedLibrary)
     assert guarded.options == GuardOptions(timeout_s=0.25, memory_mib=512, restarts=1)
-    with pytest.raises(LibraryDied, match=r"within 0\.25 s"):
+    with pytest.raises(LibraryDiedError, match=r"within 0\.25 s"):
         guarded.bbox_parser("ParseLoop")(mean(1), NETWORK, PARAMS)
     assert not isinstance(custom_library(cfg, library, guard="never"), GuardedLibrary)
     with pytest.raises(ConfigError, match="auto, always, never"):

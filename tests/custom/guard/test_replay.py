@@ -13,12 +13,13 @@ import pytest
 from noria import Inferencer
 from noria.config import ModelConfig
 from noria.custom import open_library
-from noria.custom.guard import GuardOptions, LibraryDied, keeper
-from noria.custom.guard.repro import Case, load_case
+from noria.custom.guard import GuardOptions, LibraryDiedError, keeper
+from noria.custom.guard.repro import Case
 from noria.diagnose.replay import repeat, title
 from noria.errors import CustomLibraryError, NoriaError, PluginError
 from noria.meta import NetworkInfo
 from noria.model import load_or_build
+from noria.model.guarded_cases import load_case
 from tests.custom.conftest import Compile
 from tests.custom.guard.test_hostile_plugins import write_model
 from tests.custom.host import conftest, test_engines
@@ -185,7 +186,7 @@ def test_networks_with_their_files(compile_host: Compile, model: Model, tmp_path
         sizes.add(again(folder, guard=False))
     assert len(sizes) == 1, "files that changed are taken as they were"
     assert re.match(r"the function made a network of [0-9,]+ bytes with the plugins yolo", *sizes)
-    (told,) = load_case(folder)[0].given.notices  # type: ignore[union-attr]
+    (told,) = load_case(folder)[0].args.notices  # type: ignore[union-attr]
     assert "custom-network-config is not there any more: the copy that was saved" in str(told)
     assert next(folder.glob("file_*/mini.weights")).read_bytes() == weights
     next(folder.glob("file_*/mini.cfg")).write_text("[net]")
@@ -224,15 +225,15 @@ def test_the_filling_of_inputs(
     inputs = {"a": np.zeros((4, 2, 3), np.float32), "b": np.zeros((4, 5), np.float32)}
     monkeypatch.setenv("CRASH_IN_INPUTS", "1")
     library.close()  # type: ignore[attr-defined]  # the next worker has the variable
-    with pytest.raises(LibraryDied, match=f"NvDsInferInitializeInputLayers: the function {NULL}"
-                       ) as caught:  # fmt: skip
+    text = f"NvDsInferInitializeInputLayers: the function {NULL}"
+    with pytest.raises(LibraryDiedError, match=text) as caught:
         fill(inputs, NetworkInfo(4, 3, 3), 4)
     (folder,) = options.crash_dir.iterdir()
     assert f"noria replay '{folder}'" in str(caught.value)
     case, (a, b), _ = loaded(folder)
     assert case.kind == "inputs"
     assert (a.shape, b.shape) == ((4, 2, 3), (4, 5))
-    with pytest.raises(LibraryDied, match=NULL):
+    with pytest.raises(LibraryDiedError, match=NULL):
         again(folder)
     monkeypatch.delenv("CRASH_IN_INPUTS")
     for guard in (False, True):
@@ -259,7 +260,7 @@ def test_another_build_without_the_plugin(
 
 def test_a_config_reads_back(tmp_path: Path, compile_host: Compile) -> None:
     """What the library saw of its config comes back the same."""
-    from noria.custom.guard.call_args import NetworkGiven, given_from
+    from noria.model.guarded_cases import ARGS_READERS, NetworkArgs
     from noria.model.init_params import LISTS, NUMBERS, PATHS, TEXTS
 
     (tmp_path / "net.cfg").write_text("[net]")
@@ -272,9 +273,9 @@ def test_a_config_reads_back(tmp_path: Path, compile_host: Compile) -> None:
     cfg = ModelConfig.load(path)
     folder = tmp_path / "case"
     folder.mkdir()
-    said = NetworkGiven(cfg, "Make").write(folder)
-    back = given_from("network", said, [], folder)
-    assert isinstance(back, NetworkGiven)
+    said = NetworkArgs(cfg, "Make").write(folder)
+    back = ARGS_READERS["network"](said, [], folder)
+    assert isinstance(back, NetworkArgs)
     assert (back.function, back.notices) == ("Make", ())
     for key in {*PATHS.values(), *TEXTS.values(), *NUMBERS.values(), *LISTS.values(),
                 "offsets", "infer_dims", "dynamic_properties", "per_class"}:  # fmt: skip

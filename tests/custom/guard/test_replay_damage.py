@@ -11,29 +11,23 @@ import numpy as np
 import pytest
 
 from noria.config import ModelConfig
-from noria.custom.guard.call_args import (
-    BuildGiven,
-    CaseKind,
-    LoadGiven,
-    NetworkGiven,
-    ParserGiven,
-    PluginGiven,
-)
-from noria.custom.guard.errors import LibraryDied
-from noria.custom.guard.repro import Case, load_case, save_case
+from noria.custom.guard.call_args import LoadArgs, ParserArgs
+from noria.custom.guard.errors import LibraryDiedError
+from noria.custom.guard.repro import Case, save_case
 from noria.engine.plugin_graph.plugin_record import PluginRecord
 from noria.errors import CustomLibraryError
 from noria.meta import ClassifierParams, NetworkInfo
+from noria.model.guarded_cases import BuildArgs, NetworkArgs, PluginArgs, load_case
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     params = ClassifierParams(0.5, [["a"]])
     network = NetworkInfo(4, 4, 3)
-    given = ParserGiven(network, params)
-    case = Case(Path("lib.so"), "0", "classifier", "Parse", "auto", None, given)
+    args = ParserArgs(network, params)
+    case = Case(Path("lib.so"), "0", "classifier", "Parse", "auto", None, args)
     data = np.arange(12, dtype=np.float32)
-    saved = save_case(case, {"y": data}, LibraryDied("it crashed"), tmp_path)
+    saved = save_case(case, {"y": data}, LibraryDiedError("it crashed"), tmp_path)
     assert isinstance(saved, Path)
     return saved
 
@@ -156,8 +150,8 @@ def test_cases_of_the_first_version_are_read(tmp_path: Path) -> None:
     (tmp_path / "case.json").write_text(text)
     case, arrays, said = load_case(tmp_path)
     assert (case.kind, case.name, said["found"]) == ("bbox", "Parse", said["found"])
-    assert isinstance(case.given, ParserGiven)
-    assert case.given.network == NetworkInfo(32, 16, 3)
+    assert isinstance(case.args, ParserArgs)
+    assert case.args.network == NetworkInfo(32, 16, 3)
     assert arrays["y"].shape == (1, 4)
 
 
@@ -182,10 +176,10 @@ def config(tmp_path: Path) -> ModelConfig:
     return ModelConfig.load(path)
 
 
-def _saved(kind: CaseKind, given: LoadGiven, to: Path, arrays: int) -> Path:
-    case = Case(Path("lib.so"), "0", kind, "It", "auto", None, given)
+def _saved(kind: str, args: LoadArgs, to: Path, arrays: int) -> Path:
+    case = Case(Path("lib.so"), "0", kind, "It", "auto", None, args)
     data = {f"data {i}": np.zeros((1, 4), np.float32) for i in range(arrays)}
-    saved = save_case(case, data, LibraryDied("it crashed"), to)
+    saved = save_case(case, data, LibraryDiedError("it crashed"), to)
     assert isinstance(saved, Path)
     load_case(saved)
     return saved
@@ -215,8 +209,8 @@ def test_damaged_plugins(
     tmp_path: Path, config: ModelConfig, change: Callable[[Path], None], words: str
 ) -> None:
     record = PluginRecord.model_validate_json(json.dumps(RECORD))
-    given = PluginGiven(config, record=record, place="p", inputs=1)
-    folder = _saved("plugin", given, tmp_path, 2)
+    args = PluginArgs(config, record=record, place="p", inputs=1)
+    folder = _saved("plugin", args, tmp_path, 2)
     change(folder / "case.json")
     _fails(folder, words)
 
@@ -235,16 +229,16 @@ def test_damaged_plugins(
 def test_damaged_requests(
     tmp_path: Path, config: ModelConfig, change: dict[str, object], words: str
 ) -> None:
-    folder = _saved("build", BuildGiven(config, "", REQUEST), tmp_path, 1)
-    read = load_case(folder)[0].given
-    assert isinstance(read, BuildGiven)
+    folder = _saved("build", BuildArgs(config, "", REQUEST), tmp_path, 1)
+    read = load_case(folder)[0].args
+    assert isinstance(read, BuildArgs)
     assert json.loads(json.dumps(read.request)) == REQUEST
     _said(request={**REQUEST, **change})(folder / "case.json")
     _fails(folder, words)
 
 
 def test_damaged_files_of_a_model(tmp_path: Path, config: ModelConfig) -> None:
-    folder = _saved("network", NetworkGiven(config, "Make"), tmp_path, 0)
+    folder = _saved("network", NetworkArgs(config, "Make"), tmp_path, 0)
     (entry,) = json.loads((folder / "case.json").read_text())["files"]
     for change, words in (
         ({"key": "gie-unique-id", "name": "x"}, "its config names no gie-unique-id"),
@@ -281,7 +275,7 @@ def test_damaged_files_of_a_model(tmp_path: Path, config: ModelConfig) -> None:
 def test_damaged_configs(
     tmp_path: Path, config: ModelConfig, damage: Callable[[Path], object], words: str
 ) -> None:
-    folder = _saved("load", LoadGiven(config), tmp_path, 0)
+    folder = _saved("load", LoadArgs(config), tmp_path, 0)
     damage(folder / "config.txt")
     _fails(folder, words)
 
@@ -289,9 +283,9 @@ def test_damaged_configs(
 def test_large_models_stay_where_they_are(
     tmp_path: Path, config: ModelConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("noria.custom.guard.call_args.MAX_COPIES", 4)
-    folder = _saved("network", NetworkGiven(config, "Make"), tmp_path, 0)
+    monkeypatch.setattr("noria.model.guarded_cases.MAX_COPIES", 4)
+    folder = _saved("network", NetworkArgs(config, "Make"), tmp_path, 0)
     assert not list(folder.glob("file_*"))
     (tmp_path / "m.onnx").write_bytes(b"other")
-    (told,) = load_case(folder)[0].given.notices  # type: ignore[union-attr]
+    (told,) = load_case(folder)[0].args.notices  # type: ignore[union-attr]
     assert str(told) == f"{tmp_path / 'm.onnx'}: onnx-file is not what it was"

@@ -105,7 +105,7 @@ def test_calls_go_on_when_the_memory_of_requests_has_moved(parsers: Parsers) -> 
         array[0, :3] = RETURNED, 5, value
         found = parse({"a": Layer("a", array)}, NETWORKS[0], PARAMS[0])
         assert found.boxes[0, 0] == value
-        running = library.process._running
+        running = library.process._worker
         assert running is not None
         before = running.inputs.size
         with pytest.raises(NoriaError):

@@ -15,7 +15,7 @@ import pytest
 
 from noria.custom import open_library
 from noria.custom.compile.toolchain import gpu_present
-from noria.custom.guard import GuardOptions, LibraryDied, keeper
+from noria.custom.guard import GuardOptions, LibraryDiedError, keeper
 from noria.custom.guard.arena import MIN_BYTES, OutputArena
 from noria.custom.guard.library import GuardedLibrary
 from noria.custom.guard.repro import load_case
@@ -59,7 +59,7 @@ def sums(library: GuardedLibrary, name: str, *tensors: npt.NDArray[Any]) -> list
 
 def copied(library: GuardedLibrary) -> bool:
     """Whether any tensor was put into the input region."""
-    running = library.process._running
+    running = library.process._worker
     assert running is not None
     region = running.inputs
     return bool(region.view(8192, np.dtype(np.uint8), (region.size - 8192,)).any())
@@ -110,7 +110,7 @@ def test_two_layers_on_one_page_are_decoded_in_place(guarded: GuardedLibrary) ->
 def test_writing_behind_an_item_harms_no_other(guarded: GuardedLibrary) -> None:
     batch = taken(guarded, 3)
     batch.fill(5)
-    with pytest.raises(LibraryDied, match=r"crashed \(SIGSEGV\).* past the end of .*layer0"):
+    with pytest.raises(LibraryDiedError, match=r"crashed \(SIGSEGV\).* past the end of .*layer0"):
         sums(guarded, "ParseBehind", batch[1])
     assert (batch == 5).all()
     assert sums(guarded, "ParseSum", batch[2]) == [SIZE * 5], "the next worker sees it, too"
@@ -129,11 +129,11 @@ def test_leaving_a_tensor_is_noticed_and_repeated(
     assert behind == [far + writes, SIZE]
     what = "writing" if writes else "reading"
     wanted = rf"crashed \(SIGSEGV\), {what} past the end of output layer layer0 \({4 * size:,} "
-    with pytest.raises(LibraryDied, match=wanted) as caught:
+    with pytest.raises(LibraryDiedError, match=wanted) as caught:
         sums(guarded, "ParseFar", tensor)
     (folder,) = re.findall(r"noria replay (\S+)", str(caught.value))
     case, arrays, _ = load_case(Path(folder))
-    with pytest.raises(LibraryDied, match=wanted):
+    with pytest.raises(LibraryDiedError, match=wanted):
         repeat(case, arrays, case.library, guard=True, timeout_s=60)
     assert sums(guarded, "ParseSum", tensor) == [far + writes]
 

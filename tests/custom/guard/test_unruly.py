@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from noria.custom import open_library
-from noria.custom.guard import GuardOptions, LibraryDied, keeper
+from noria.custom.guard import GuardOptions, LibraryDiedError, keeper
 from noria.custom.guard.library import GuardedLibrary
 from noria.errors import ParserError
 from noria.meta import DetectionParams, Layer, NetworkInfo
@@ -65,7 +65,7 @@ def test_a_thread_that_writes_after_its_call_changes_no_later_one(ask: Ask) -> N
 
 
 def test_one_that_blocks_signals_gets_copies_after_the_first_fault(ask: Ask) -> None:
-    with pytest.raises(LibraryDied, match="SIGSEGV"):
+    with pytest.raises(LibraryDiedError, match="SIGSEGV"):
         ask(WITHOUT_SIGNALS)
     for value in (1, 2, 3):
         assert ask(WITHOUT_SIGNALS, value=value) == value * (SIZE - 2)
@@ -102,7 +102,7 @@ def test_it_cannot_signal_the_application(ask: Ask) -> None:
 def test_the_application_waits_for_nothing_but_its_limit(ask: Ask, what: int) -> None:
     ask(PLAIN)
     started = time.monotonic()
-    with pytest.raises(LibraryDied):
+    with pytest.raises(LibraryDiedError):
         ask(what)
     assert time.monotonic() - started < TIMEOUT_S + 5
     assert ask(PLAIN) == SIZE - 2
@@ -114,7 +114,7 @@ def test_signals_of_the_application_do_not_prolong_the_limit(ask: Ask) -> None:
     signal.setitimer(signal.ITIMER_REAL, 0.3, 0.3)
     started = time.monotonic()
     try:
-        with pytest.raises(LibraryDied, match="did not return within 1 s"):
+        with pytest.raises(LibraryDiedError, match="did not return within 1 s"):
             ask(ENDLESS)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -160,7 +160,7 @@ def test_a_library_closed_during_a_call_says_so(library: GuardedLibrary, ask: As
     before = signal.signal(signal.SIGALRM, lambda *_: library.close())
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.1)
-        with pytest.raises(LibraryDied, match="was closed during the call"):
+        with pytest.raises(LibraryDiedError, match="was closed during the call"):
             ask(ENDLESS)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

@@ -17,7 +17,7 @@ import pytest
 
 from noria.custom import open_library
 from noria.custom.compile.toolchain import gpu_present
-from noria.custom.guard import GuardOptions, LibraryDied, keeper
+from noria.custom.guard import GuardOptions, LibraryDiedError, keeper
 from noria.custom.guard.library import GuardedLibrary
 from noria.custom.guard.process import GuardedProcess
 from noria.errors import CustomLibraryError
@@ -106,7 +106,9 @@ def test_killed_from_outside(guarded: GuardedLibrary) -> None:
     before = guarded.process.pid
     assert before is not None
     os.kill(before, signal.SIGKILL)
-    with pytest.raises(LibraryDied, match=r"was killed \(SIGKILL\), perhaps .* memory ran out"):
+    with pytest.raises(
+        LibraryDiedError, match=r"was killed \(SIGKILL\), perhaps .* memory ran out"
+    ):
         parse(mean(0), NETWORK, PARAMS)
     assert len(parse(mean(0), NETWORK, PARAMS)) == 1
     assert guarded.process.pid != before
@@ -119,7 +121,7 @@ def test_the_process_that_starts_them_is_replaced(guarded: GuardedLibrary) -> No
     assert worker is not None
     os.kill(parent, signal.SIGKILL)
     assert gone(worker)
-    with pytest.raises(LibraryDied):
+    with pytest.raises(LibraryDiedError):
         parse(mean(0), NETWORK, PARAMS)
     assert len(parse(mean(0), NETWORK, PARAMS)) == 1
     assert int(status(guarded.process.pid)["PPid"]) not in (parent, os.getpid())
@@ -159,7 +161,7 @@ def test_a_worker_is_collected_while_another_is_started(
 ) -> None:
     """The collector may run in the midst of anything, with locks held."""
     process = GuardedProcess("dropped", GuardOptions())
-    process.running("dropped")
+    process.started("dropped")
     pid, dropped = process.pid, [process]
     del process
     exchange = keeper.Keeper._exchange
@@ -253,7 +255,7 @@ def test_any_function_can_be_called_in_a_worker(monkeypatch: pytest.MonkeyPatch)
     answer, (back,) = process.invoke(call, {"a": [1, "ü"]}, [values], what="anything: sum")
     assert answer == {"sum": values.sum(), "a": [1, "ü"]}
     assert np.array_equal(back, values[::-1])
-    with pytest.raises(LibraryDied, match=r"anything: sum.*exit status 9"):
+    with pytest.raises(LibraryDiedError, match=r"anything: sum.*exit status 9"):
         process.invoke(call, {"exit": True}, [values], what="anything: sum")
     process.invoke(call, {}, [values], what="anything: sum")
     process.close()
@@ -291,7 +293,7 @@ def test_modules_that_cannot_be_imported_ahead_keep_no_worker_from_starting(
 ) -> None:
     own = keeper.Keeper()
     own.import_ahead(["noria.nothing"])
-    monkeypatch.setattr("noria.custom.guard.process.keeper", lambda: own)
+    monkeypatch.setattr("noria.custom.guard.worker_handle.keeper", lambda: own)
     library = open_library(compile_parser("crashes.cpp", "-g"), guard="always")
     assert isinstance(library, GuardedLibrary)
     assert library.process.pid is not None

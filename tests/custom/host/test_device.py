@@ -34,9 +34,9 @@ from noria.custom import open_library
 from noria.plugins import get_plugin_registry
 from noria.plugins import DataType
 from noria.plugins.drivers import add_layer
-from noria.plugins.layer import TensorInfo
+from noria.network.tensor_spec import TensorSpec
 from tests.custom.host.test_twins import FIELDS, NAMES, _life
-from tests.plugins.lives import FLOAT, ITEM, X, profile
+from tests.plugins.life_cycles import FLOAT, ITEM, X, profile
 
 library = open_library(sys.argv[1])
 told = [n.message for n in library.decisions]
@@ -55,7 +55,7 @@ layer = add_layer(
     get_plugin_registry().find("ScaleDynamic").create_plugin("s", FIELDS), layer="s",
     input_types=[DataType.FLOAT], implicit_batch=False,
 )
-built = layer.build([TensorInfo(FLOAT, (-1, *ITEM))], [FLOAT], [profile(1, 2)])
+built = layer.build([TensorSpec("", FLOAT, (None, *ITEM))], [FLOAT], [profile(1, 2)])
 built.finish()
 contexts = [built.context() for _ in range(3)]
 for context in contexts:
@@ -83,7 +83,7 @@ import numpy as np
 from noria.custom import open_library
 from noria.plugins import get_plugin_registry
 from tests.custom.host.test_twins import _life
-from tests.plugins.lives import X
+from tests.plugins.life_cycles import X
 
 def runs():
     found = _life(get_plugin_registry().find("ScaleDynamic"), implicit=False, profiles=1)
@@ -116,9 +116,9 @@ import numpy as np
 from noria.custom import open_library
 from noria.plugins import DataType, get_plugin_registry
 from noria.plugins.drivers import add_layer
-from noria.plugins.layer import TensorInfo
+from noria.network.tensor_spec import TensorSpec
 from tests.custom.host.test_twins import FIELDS
-from tests.plugins.lives import FLOAT, ITEM, X, profile
+from tests.plugins.life_cycles import FLOAT, ITEM, X, profile
 
 def put(source):
     shutil.copy(source, "new")
@@ -136,7 +136,7 @@ layer = add_layer(
     get_plugin_registry().find("ScaleDynamic").create_plugin("s", FIELDS), layer="s",
     input_types=[DataType.FLOAT], implicit_batch=False,
 )
-built = layer.build([TensorInfo(FLOAT, (-1, *ITEM))], [FLOAT], [profile(1, 2)])
+built = layer.build([TensorSpec("", FLOAT, (None, *ITEM))], [FLOAT], [profile(1, 2)])
 built.finish()
 context = built.context()
 found = [right(context)]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from noria.custom import CustomLibrary
-from noria.host.callback_errors import told
+from noria.host.callback_errors import collected_errors
 from noria.plugins import (
     DataType,
     PluginField,
@@ -25,7 +25,7 @@ from noria.plugins.drivers import add_layer
 from noria.plugins.registry import PluginRegistry
 from noria.plugins.types import TensorRTPhase
 from tests.custom.host.conftest import Compile
-from tests.plugins.lives import X, live_on
+from tests.plugins.life_cycles import X, live_on
 from tests.plugins.samples import PLUGINS, ScaleV3, Watched, creator_for
 
 Open = Callable[[Path], CustomLibrary]
@@ -145,7 +145,7 @@ EXPORTED = ["ScaleDynamic", "ScaleV2", "ScaleV3"]
 def test_exported_creators_enter_the_registry(compile_host: Compile, opened: Open) -> None:
     """`getPluginCreators` instead of REGISTER_TENSORRT_PLUGIN."""
     path = compile_host("twins.cpp", 10, "-DEXPORT_CREATORS")
-    with told() as messages:
+    with collected_errors() as messages:
         library = opened(path)
     assert (2, "three creators") in messages.log  # by the logger that it was given a finder of
     registry = get_plugin_registry()

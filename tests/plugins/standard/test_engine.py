@@ -14,7 +14,7 @@ from noria.engine import Plan
 from noria.engine.builder import BuildOptions, build
 from noria.network.onnx_file import network_from_onnx
 from noria.plugins.standard import standard_layers
-from noria.plugins.standard.layer import Layer
+from noria.plugins.standard.layer import StandardLayer
 from tests.plugins.standard import test_nms, test_pillars, test_priors, test_proposals
 from tests.plugins.standard.driving import run
 
@@ -128,7 +128,9 @@ BUILT_IN = {"Split", "ScatterND", "ScatterElements"}  # nodes of these names are
 KINDS = [layer for layer in standard_layers() if layer.name not in BUILT_IN]
 
 
-def model_of(layer: type[Layer], inputs: list[Any], fields: dict[str, Any], path: Path) -> int:
+def model_of(
+    layer: type[StandardLayer], inputs: list[Any], fields: dict[str, Any], path: Path
+) -> int:
     """A model of the node alone, behind an Identity; the number of its outputs."""
     names = [f"x{k}" for k in range(len(inputs))]
     count = layer_of(layer, fields).outputs
@@ -154,7 +156,7 @@ def model_of(layer: type[Layer], inputs: list[Any], fields: dict[str, Any], path
     return count
 
 
-def layer_of(layer: type[Layer], fields: dict[str, Any]) -> Layer:
+def layer_of(layer: type[StandardLayer], fields: dict[str, Any]) -> StandardLayer:
     from noria.plugins.standard.fields import Given
     from tests.plugins.standard.driving import fields as collection
 
@@ -162,13 +164,13 @@ def layer_of(layer: type[Layer], fields: dict[str, Any]) -> Layer:
 
 
 @pytest.mark.parametrize("layer", KINDS, ids=lambda k: f"{k.name}-{k.version}")
-def test_a_node_of_a_model(layer: type[Layer], tmp_path: Path) -> None:
+def test_a_node_of_a_model(layer: type[StandardLayer], tmp_path: Path) -> None:
     inputs, fields = EXAMPLES[layer.name]
     count = model_of(layer, inputs, fields, tmp_path / "m.onnx")
     plan = build(network_from_onnx(tmp_path / "m.onnx"), BuildOptions(batched=False))
     vanished = not plan.header.plugins
     if layer.name not in ("ROIAlign_TRT", "ResizeNearest_TRT"):  # those with exceptions
-        assert vanished == (layer.decompose is not Layer.decompose)
+        assert vanished == (layer.decompose is not StandardLayer.decompose)
     plan.save(tmp_path / "m.engine")
     feeds = {f"x{k}": x for k, x in enumerate(inputs)}
     with Plan.load(tmp_path / "m.engine").open_session() as session:

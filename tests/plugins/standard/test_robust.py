@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noria.errors import ModelError
-from noria.plugins.standard.layer import Layer
+from noria.plugins.standard.layer import StandardLayer
 from tests.plugins.standard.test_engine import EXAMPLES, KINDS, layer_of
 from tests.profiles import examples
 
@@ -53,7 +53,7 @@ def changed(inputs: list[Any], steps: list[Any], value: float | None) -> list[An
 @pytest.mark.parametrize("kind", KINDS, ids=lambda k: f"{k.name}-{k.version}")
 @settings(max_examples=examples(25))
 @given(changes, odd)
-def test_nothing_but_results_and_errors(kind: type[Layer], steps: Any, value: Any) -> None:
+def test_nothing_but_results_and_errors(kind: type[StandardLayer], steps: Any, value: Any) -> None:
     inputs, fields = EXAMPLES[kind.name]
     layer = layer_of(kind, fields)
     given_inputs = changed(inputs, steps, value)

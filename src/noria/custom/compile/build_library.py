@@ -85,6 +85,7 @@ def compile_library(
         define: macros, `NAME` or `NAME=value`.
         flags: further flags of the compiler, such as `-fpermissive`.
         links: further arguments of the linker, such as `-lopencv_core`.
+        standard: of C++, for `-std`.
         debug: with symbols and without optimisation.
         sanitize: instrument with these sanitisers; run the program with the matching LD_PRELOAD.
         cuda: what becomes of `.cu` files: `host` takes the C++ file `x_host.cpp` beside `x.cu`,

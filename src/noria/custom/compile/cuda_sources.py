@@ -1,4 +1,4 @@
-"""What becomes of `.cu` files: a GPU's machine code, or a C++ file beside them for the CPU."""
+"""`.cu` files: compiled to a GPU's machine code, or replaced by a C++ file beside them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Unit:
         ]
 
     def link_flags(self) -> list[str]:
-        """What the linker needs beside a device unit's object."""
+        """Linker flags beside a device unit's object."""
         home = self._home()
         return [f"-L{home / 'lib64'}", "-lcudart"]
 
@@ -92,7 +92,7 @@ def host_file(source: Path) -> Path | None:
 
 
 def compile_units(sources: Sequence[Path], mode: CudaMode) -> tuple[list[Unit], list[Notice]]:
-    """The files to compile for these sources, and what was decided about `.cu` files.
+    """Choose the files to compile for these sources; with notices about `.cu` files.
 
     Raises:
         CustomLibraryError: a `.cu` file can be compiled neither way.

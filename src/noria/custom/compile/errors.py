@@ -1,4 +1,4 @@
-"""What the compiler and the linker say, cut to its first reasons, with what to do about them."""
+"""Errors of compiler and linker, cut to the first reasons, with hints."""
 
 from __future__ import annotations
 
@@ -63,11 +63,12 @@ _HINTS: tuple[tuple[str, str], ...] = (
 def compile_failed(
     output: str, source: Path | None, command: str, sources: Sequence[Path]
 ) -> CustomLibraryError:
-    """The error for what a compiler (`source`) or the linker (None) refused.
+    """Make the error for a compiler (of `source`) or linker (None) that failed.
 
     Args:
         output: its standard error, in English.
-        command: what ran.
+        source: the file that it compiled; None for the linker.
+        command: the command line.
         sources: all sources of the library; files beside them may define what is missing.
     """
     lines = output.splitlines()

@@ -1,4 +1,4 @@
-"""Where the headers and link libraries are, and what they mean to compilers and Makefiles."""
+"""Places of headers and link libraries, for compilers and Makefiles."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def make_variables(generation: Generation = "9.x") -> dict[str, str]:
 
     `CUDA_VER` and `NVDS_VERSION` only satisfy the Makefile's checks. The compiler reads CPATH after
     the Makefile's own -I flags, so NVIDIA's headers win where they are installed. `CUDA_VER` names
-    no toolkit, so NVCC is told as well: the nvcc of this machine if it has a GPU, and the toolkit's
+    no toolkit, so NVCC is set as well: the nvcc of this machine if it has a GPU, and the toolkit's
     folders first. Without a GPU, a script takes its place that compiles `x_host.cpp` for `x.cu`,
     and calls nvcc, if there is one, for files without such a counterpart.
     """

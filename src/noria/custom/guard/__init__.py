@@ -1,6 +1,6 @@
-"""Users' libraries in processes of their own: what they do there harms no one else."""
+"""Users' libraries in worker processes: a fault there does no harm to the application."""
 
-from noria.custom.guard.errors import Death, LibraryDied
+from noria.custom.guard.errors import Death, LibraryDiedError
 from noria.custom.guard.options import GuardMode, GuardOptions, crash_folder, state_folder
 
-__all__ = ["Death", "GuardMode", "GuardOptions", "LibraryDied", "crash_folder", "state_folder"]
+__all__ = ["Death", "GuardMode", "GuardOptions", "LibraryDiedError", "crash_folder", "state_folder"]

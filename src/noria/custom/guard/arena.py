@@ -1,4 +1,4 @@
-"""Memory that an engine writes its outputs into, and that a worker reads where it is."""
+"""Memory for an engine's outputs, which a worker reads in place."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from noria import _native
-from noria.custom.guard import wire
+from noria.custom.guard import ipc
 
 MAX_BYTES = 1 << 28
-"""Beyond this, outputs are made elsewhere and copied for the worker: somebody keeps them."""
-
+"""Beyond this, outputs are made elsewhere and copied for the worker: the user keeps many."""
 
 MIN_BYTES = 1 << 16
-"""Smaller ones are copied in less time than it takes an engine to be told a place."""
+"""Copying smaller outputs takes less time than giving an engine a place for them."""
 
 
 class _Slot:
@@ -32,14 +31,14 @@ class _Slot:
 
 
 class _Lease:
-    """What an array's memory belongs to; with the last array the slot is free again."""
+    """Owns an array's memory; with the last array the slot is free again."""
 
     __slots__ = ("__array_interface__", "_arena", "_slot")
 
-    def __init__(self, arena: OutputArena, slot: _Slot, shown: dict[str, Any]) -> None:
+    def __init__(self, arena: OutputArena, slot: _Slot, interface: dict[str, Any]) -> None:
         self._arena = arena
         self._slot = slot
-        self.__array_interface__ = shown
+        self.__array_interface__ = interface
 
     def __del__(self) -> None:
         self._arena.free.append(self._slot)
@@ -49,11 +48,11 @@ class OutputArena:
     """A `noria.engine.session.OutputMemory` of one library.
 
     Each array is the end of a slot of whole pages; a further page follows, so that the worker sees
-    nothing else there. Slots are used again when nobody has the array any more.
+    nothing else there. Slots are used again when no array is left in them.
 
     Attributes:
-        slots: where they are, for `GuardChannel.ask`.
-        free: slots to be used again. Appending is all that a collector of garbage does.
+        slots: their places, for `GuardChannel.ask`.
+        free: slots to be used again; the garbage collector only appends.
     """
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
@@ -64,7 +63,7 @@ class OutputArena:
         self._lock = threading.Lock()
         self._size = 0  # of all slots
         self._end = 0  # of the last one in the file
-        self._file = wire.new_memory("results", 0)
+        self._file = ipc.new_memory("results", 0)
         try:  # the worker can only read it
             self.fd = os.open(f"/proc/self/fd/{self._file}", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:  # no /proc
@@ -76,21 +75,19 @@ class OutputArena:
                 os.close(getattr(self, name))
 
     def take(self, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> npt.NDArray[Any] | None:
-        """See `OutputMemory`. None if there is no more room, or if it is not worth while."""
+        """See `OutputMemory`. None if there is no more room, or if copying takes less time."""
         kind = np.dtype(dtype)
         size = prod(shape) * kind.itemsize
-        if (
-            size < MIN_BYTES or os.getpid() != self._owner
-        ):  # a forked child: the slots are its parent's
+        if size < MIN_BYTES or os.getpid() != self._owner:  # slots are the parent's after a fork
             return None
-        room = wire.page_ceil(size)
+        room = ipc.page_ceil(size)
         with self._lock:
             slot = self._again(room) or self._another(room)
         if slot is None:
             return None
         start = slot.mapping.address + slot.room - (-(-size // 64) * 64)
-        shown = {"version": 3, "typestr": kind.str, "shape": shape, "data": (start, False)}
-        return np.asarray(_Lease(self, slot, shown))
+        interface = {"version": 3, "typestr": kind.str, "shape": shape, "data": (start, False)}
+        return np.asarray(_Lease(self, slot, interface))
 
     def _again(self, room: int) -> _Slot | None:
         for _ in range(len(self.free)):
@@ -105,7 +102,7 @@ class OutputArena:
         if room > huge // 2:  # in huge pages; the file has holes then, which are no memory
             room = -(-room // huge) * huge
             self._end = -(-self._end // huge) * huge
-        size = room + wire.PAGE
+        size = room + ipc.PAGE
         if self._size + size > self._max_bytes:
             return None
         try:

@@ -1,81 +1,123 @@
-"""What user code was called with beside its arrays: one class per kind of call, as cases keep it.
+"""Arguments of calls of user code, beside arrays: as a worker gets them, and as cases keep them.
 
-Each writes itself as entries of `case.json`, and files beside it; and reads itself from there.
+There is one class per kind of call. It writes itself as entries of `case.json` and files beside it;
+a function of `ARGS_READERS` reads it from there. Calls that make networks and plugins are in
+`noria.model.guarded_cases`.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import re
-import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import file_digest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+
+import numpy as np
 
 from noria._core.notices import Notice
 from noria.binary.regular_files import open_regular
-from noria.custom.guard.call_json import (
-    Params,
-    ParserKind,
-    network_from,
-    network_json,
-    params_from,
-    params_json,
-)
-from noria.meta import NetworkInfo
+from noria.meta import ClassifierParams, DetectionParams, NetworkInfo, SegmentationParams
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
-    from noria.engine.plugin_graph.plugin_record import PluginRecord
 
-CaseKind = ParserKind | Literal["inputs", "load", "network", "build", "plugin"]
 CONFIG = "config.txt"
 MAX_CONFIG = 4 << 20
-MAX_COPIES = 64 << 20  # bytes of a model's files; larger ones stay where they are
-_SHA256 = re.compile("[0-9a-f]{64}")
+ParserKind = Literal["bbox", "instance", "classifier", "segmentation"]
+Params = DetectionParams | ClassifierParams | SegmentationParams
+
+
+def network_json(network: NetworkInfo) -> list[int]:
+    """Write width, height, channels."""
+    return [network.width, network.height, network.channels]
+
+
+def network_from(entries: list[int]) -> NetworkInfo:
+    """Read the list that `network_json` made."""
+    return NetworkInfo(*entries)
+
+
+def params_json(params: Params) -> dict[str, Any]:
+    """Write the parameters as JSON types, floats of float32 unchanged."""
+    if isinstance(params, DetectionParams):
+        return {
+            "num_classes": params.num_classes,
+            "pre": params.per_class_threshold.tolist(),
+            "post": params.per_class_post_threshold.tolist(),
+            "labels": list(params.labels),
+        }
+    if isinstance(params, ClassifierParams):
+        return {"threshold": params.threshold, "labels": [list(r) for r in params.labels]}
+    return {
+        "num_classes": params.num_classes,
+        "threshold": params.threshold,
+        "order": params.order,
+        "labels": list(params.labels),
+    }
+
+
+def params_from(kind: ParserKind, entries: dict[str, Any]) -> Params:
+    """Read the dict that `params_json` made."""
+    if kind == "classifier":
+        return ClassifierParams(entries["threshold"], entries["labels"])
+    if kind == "segmentation":
+        return SegmentationParams(
+            entries["num_classes"], entries["threshold"], entries["order"], entries["labels"]
+        )
+    return DetectionParams(
+        entries["num_classes"],
+        np.array(entries["pre"], np.float32),
+        np.array(entries["post"], np.float32),
+        entries["labels"],
+    )
+
+
+class CallArgs(Protocol):
+    """Arguments of one kind of call."""
+
+    def write(self, folder: Path) -> dict[str, Any]:
+        """Return entries of `case.json`; further files are written into the folder."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
-class ParserGiven:
-    """A call of a parser."""
+class ParserArgs:
+    """Arguments of a call of a parser."""
 
     network: NetworkInfo
     params: Params
 
     def write(self, folder: Path) -> dict[str, Any]:
-        """Entries of `case.json`."""
+        """Return entries of `case.json`."""
         return {"network": network_json(self.network), "params": params_json(self.params)}
 
 
 @dataclass(frozen=True, slots=True)
-class InputsGiven:
-    """A call of `NvDsInferInitializeInputLayers`."""
+class InputsArgs:
+    """Arguments of a call of `NvDsInferInitializeInputLayers`."""
 
     network: NetworkInfo
     max_batch: int
 
     def write(self, folder: Path) -> dict[str, Any]:
-        """Entries of `case.json`."""
+        """Return entries of `case.json`."""
         return {"network": network_json(self.network), "max-batch": self.max_batch}
 
 
 @dataclass(frozen=True, slots=True)
-class LoadGiven:
-    """Loading a library.
+class LoadArgs:
+    """Arguments of loading a library.
 
     Attributes:
         config: of the model, if networks and plugins of the library are asked for.
-        notices: what became of the files that the config names.
+        notices: about files that the config names and that changed since.
     """
 
     config: ModelConfig | None = None
     notices: tuple[Notice, ...] = field(default=(), kw_only=True, compare=False)
 
     def write(self, folder: Path) -> dict[str, Any]:
-        """Entries of `case.json`; the config is a file.
+        """Return entries of `case.json`; write the config beside it.
 
         Raises:
             ConfigError: it cannot be written.
@@ -92,99 +134,42 @@ class LoadGiven:
         return {"config": True}
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkGiven(LoadGiven):
-    """A call of a function that makes a network; the model files that it may read are kept, too."""
+ArgsReader = Callable[[dict[str, Any], Sequence[int], Path], CallArgs]
+"""Reads back arguments: (all of `case.json`, bytes of the arrays, folder of the case) -> them.
 
-    function: str = ""
-
-    def write(self, folder: Path) -> dict[str, Any]:
-        """See `LoadGiven`."""
-        entries = LoadGiven.write(self, folder) | {"made-by": self.function}
-        if self.function and self.config is not None:
-            entries["files"] = _keep_files(self.config, folder)
-        return entries
+Raises ValueError, TypeError, KeyError, OSError or NoriaError if the case is damaged.
+"""
 
 
-@dataclass(frozen=True, slots=True)
-class BuildGiven(NetworkGiven):
-    """Building the plugins of a network; `function` makes that, or is empty.
-
-    Attributes:
-        request: for `engine_operations.build_layers`.
-    """
-
-    request: Mapping[str, Any] = field(default_factory=dict)
-
-    def write(self, folder: Path) -> dict[str, Any]:
-        """See `LoadGiven`."""
-        return NetworkGiven.write(self, folder) | {"request": dict(self.request)}
+def _parser_args(entries: dict[str, Any], sizes: Sequence[int], folder: Path) -> CallArgs:
+    kind = entries["kind"]
+    return ParserArgs(network_from(entries["network"]), params_from(kind, entries["params"]))
 
 
-@dataclass(frozen=True, slots=True)
-class PluginGiven(LoadGiven):
-    """Loading a plugin layer of a plan, and calling it.
-
-    Attributes:
-        record: of the plan.
-        place: what the plan is called.
-        inputs: how many arrays behind the plugin's blobs are inputs, the rest being shape inputs;
-            None: it did not come to a call.
-    """
-
-    record: PluginRecord | None = None
-    place: str = ""
-    inputs: int | None = None
-
-    def write(self, folder: Path) -> dict[str, Any]:
-        """See `LoadGiven`."""
-        assert self.record is not None
-        record = json.loads(self.record.model_dump_json())
-        more = {"record": record, "place": self.place, "inputs": self.inputs}
-        return LoadGiven.write(self, folder) | more
+def _inputs_args(entries: dict[str, Any], sizes: Sequence[int], folder: Path) -> CallArgs:
+    return InputsArgs(network_from(entries["network"]), plain_count(entries["max-batch"], 1))
 
 
-Given = ParserGiven | InputsGiven | LoadGiven
+def _load_args(entries: dict[str, Any], sizes: Sequence[int], folder: Path) -> CallArgs:
+    return LoadArgs(read_config(folder) if plain_flag(entries["config"]) else None)
 
 
-def given_from(kind: CaseKind, said: dict[str, Any], sizes: Sequence[int], folder: Path) -> Given:
-    """What `write` made entries of.
+ARGS_READERS: Mapping[str, ArgsReader] = {
+    **dict.fromkeys(get_args(ParserKind), _parser_args),
+    "inputs": _inputs_args,
+    "load": _load_args,
+}
+"""Kind of call -> reader of its arguments."""
 
-    Args:
-        said: all of `case.json`.
-        sizes: bytes of the arrays of the case.
+
+def read_config(folder: Path) -> ModelConfig:
+    """Read the config of a case.
 
     Raises:
-        ValueError, TypeError, KeyError, OSError, NoriaError: it is damaged.
+        ConfigError: it is damaged.
+        OSError: it cannot be read.
+        ValueError: it is too large, or no regular file.
     """
-    if kind in ("bbox", "instance", "classifier", "segmentation"):
-        return ParserGiven(network_from(said["network"]), params_from(kind, said["params"]))
-    if kind == "inputs":
-        return InputsGiven(network_from(said["network"]), _count(said["max-batch"], 1))
-    config = _config(folder) if _flag(said["config"]) else None
-    if kind == "load":
-        return LoadGiven(config)
-    if config is None:
-        raise ValueError("it has no config")
-    if kind == "plugin":
-        from noria.engine.plugin_graph.plugin_record import PluginRecord
-
-        record = PluginRecord.model_validate_json(json.dumps(said["record"]))
-        inputs = None if said["inputs"] is None else _count(said["inputs"], 0)
-        arrays = len(sizes) - len(record.blobs)
-        if arrays < (inputs or 0) or (inputs is None and arrays):
-            raise ValueError(f"its plugin has {len(sizes)} arrays")
-        return PluginGiven(config, record=record, place=plain_text(said["place"]), inputs=inputs)
-    function = plain_text(said["made-by"])
-    config, notices = _with_files(config, said.get("files", []), folder)
-    if kind == "network":
-        return NetworkGiven(config, function, notices=notices)
-    if len(sizes) != 1:
-        raise ValueError(f"its network is {len(sizes)} arrays")
-    return BuildGiven(config, function, _request(said["request"]), notices=notices)
-
-
-def _config(folder: Path) -> ModelConfig:
     from noria.config.model_config import ModelConfig
 
     with open_regular(folder / CONFIG, MAX_CONFIG):
@@ -192,85 +177,34 @@ def _config(folder: Path) -> ModelConfig:
     return ModelConfig.load(folder / CONFIG)
 
 
-def _keep_files(cfg: ModelConfig, folder: Path) -> list[dict[str, Any]]:
-    """Copy the files of a model; hashes alone of those that are too large together."""
-    from noria.model.init_params import model_files
+def plain_count(value: Any, least: int) -> int:
+    """Return a number of a case.
 
-    entries = []
-    files = model_files(cfg)
-    kept = sum(path.stat().st_size for path in files.values()) <= MAX_COPIES
-    for number, (key, path) in enumerate(files.items()):
-        if kept:
-            _copy(folder, number, path.name).parent.mkdir()
-            shutil.copyfile(path, _copy(folder, number, path.name))
-        entries.append({"key": key, "name": path.name, "sha256": _hash(path), "kept": kept})
-    return entries
+    Raises:
+        ValueError: it is none, or out of range.
+    """
+    if type(value) is not int or not least <= value < 1 << 20:
+        raise ValueError(f"{value!r} is no such number")
+    return value
 
 
-def _with_files(
-    cfg: ModelConfig, entries: list[dict[str, Any]], folder: Path
-) -> tuple[ModelConfig, tuple[Notice, ...]]:
-    """The config, naming the files as they were: copies of those that are not the same any more."""
-    from noria.model.init_params import MODEL_FILES, model_files
-
-    notices = []
-    there = model_files(cfg)
-    for number, entry in enumerate(entries):
-        key, wanted = plain_text(entry["key"]), plain_text(entry["sha256"])
-        name = Path(plain_text(entry["name"])).name
-        fields = key.replace("-", "_")
-        if fields not in MODEL_FILES or not getattr(cfg, fields):
-            raise ValueError(f"its config names no {key}")
-        if not _SHA256.fullmatch(wanted):
-            raise ValueError(f"{wanted!r} is no hash")
-        path = there.get(key)
-        if path is not None and _hash(path) == wanted:
-            continue
-        gone = "is not there any more" if path is None else "is not what it was"
-        if _flag(entry["kept"]):
-            copy = _copy(folder, number, name)
-            if _hash(copy, MAX_COPIES) != wanted:
-                raise ValueError(f"{copy.parent.name}/{name} is not what it was")
-            cfg = cfg.with_overrides(**{fields: os.path.abspath(copy)})
-            gone += ": the copy that was saved is taken"
-        notices.append(Notice("warning", f"{key} {gone}", str(path or getattr(cfg, fields))))
-    return cfg, tuple(notices)
-
-
-def _copy(folder: Path, number: int, name: str) -> Path:
-    """Under its own name: libraries look at that."""
-    return folder / f"file_{number}" / name
-
-
-def _hash(path: Path, limit: int | None = None) -> str:
-    with open_regular(path, limit) as file:
-        return file_digest(file, "sha256").hexdigest()
-
-
-def _request(given: Any) -> dict[str, Any]:
-    from noria.model.guarded_request import BuildRequest
-
-    return BuildRequest.model_validate_json(json.dumps(given)).model_dump()
-
-
-def _count(given: Any, least: int) -> int:
-    if type(given) is not int or not least <= given < 1 << 20:
-        raise ValueError(f"{given!r} is no such number")
-    return given
-
-
-def _flag(given: Any) -> bool:
-    if type(given) is not bool:
-        raise ValueError(f"{given!r} is neither true nor false")
-    return given
-
-
-def plain_text(given: Any) -> str:
-    """A name or path as it was written.
+def plain_flag(value: Any) -> bool:
+    """Return a boolean of a case.
 
     Raises:
         ValueError: it is none.
     """
-    if not isinstance(given, str) or len(given) > 4096 or "\0" in given:
-        raise ValueError(f"{str(given)[:40]!r} is no name")
-    return given
+    if type(value) is not bool:
+        raise ValueError(f"{value!r} is neither true nor false")
+    return value
+
+
+def plain_text(value: Any) -> str:
+    """Return a name or path of a case.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not isinstance(value, str) or len(value) > 4096 or "\0" in value:
+        raise ValueError(f"{str(value)[:40]!r} is no name")
+    return value

@@ -1,17 +1,29 @@
-"""How a worker ended, in words: from its exit code and from what its signal handler wrote."""
+"""How a worker ended, in words: by its exit code and the report of its signal handler."""
 
 from __future__ import annotations
 
 import signal
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from noria._core.cuda import FAULT_HINT
-from noria.custom.guard.symbols import Mapping, trace
+from noria.binary.elf import ElfError, ElfFile
+from noria.custom.guard.symbols import MappedFile, trace
+
+HANG_SIGNAL = signal.SIGRTMAX - 3
+"""Makes a worker report the place where it is."""
 
 Ending = Literal["died", "late", "nonsense"]
 _SLACK = 1 << 26  # how far past the end of known memory a fault still is its doing
 _PYTHON_LINES = 12
+
+_SANITIZERS = {
+    "__asan_": "AddressSanitizer",
+    "__tsan_": "ThreadSanitizer",
+    "__msan_": "MemorySanitizer",
+    "__ubsan_": "UndefinedBehaviorSanitizer",
+}
 
 # What a function may leave for noria to free -> where it must be from.
 _ALLOCATED = {"attributeLabel": "strdup or malloc", "mask": "new float[]"}
@@ -19,23 +31,23 @@ _ALLOCATED = {"attributeLabel": "strdup or malloc", "mask": "new float[]"}
 
 @dataclass(slots=True)
 class Report:
-    """What the handler wrote; format: `native/src/guard_crash.h`.
+    """A report of the signal handler; format: `native/src/guard_crash.h`.
 
     Attributes:
         signal: number, or None.
         code: si_code of the signal.
-        address: what was accessed.
+        address: the place that was accessed.
         access: `read`, `write` or `-`.
         exit: status given to exit, or None.
-        hang: it was asked where it is.
-        gpu: what broke its context of CUDA.
-        function: what was being called.
+        hang: it is the answer to `HANG_SIGNAL`.
+        gpu: the fault that broke its context of CUDA.
+        function: the one that was being called.
         release: field of its result that noria was releasing.
         message: of an exception or a failed assertion.
         overflow: the stack is used up.
         pc: where it happened.
         frames: addresses, innermost first.
-        maps: what is mapped where.
+        maps: the memory map.
         symbols: frame address -> (name, offset), as the process itself knew them.
         regions: (start, end, name) of memory whose end is guarded.
         rest: lines of Python's own handler.
@@ -54,14 +66,14 @@ class Report:
     overflow: bool = False
     pc: int | None = None
     frames: list[int] = field(default_factory=list)
-    maps: list[Mapping] = field(default_factory=list)
+    maps: list[MappedFile] = field(default_factory=list)
     symbols: dict[int, tuple[str, int]] = field(default_factory=dict)
     regions: list[tuple[int, int, str]] = field(default_factory=list)
     rest: list[str] = field(default_factory=list)
 
 
 def read_report(data: bytes) -> Report | None:
-    """The report, as far as it was written; None if there is none."""
+    """Read a report, as far as it was written; None if there is none."""
     lines = data.decode("utf-8", "replace").splitlines()
     if not lines or lines[0] != "noria-crash 1":
         return None
@@ -74,13 +86,13 @@ def read_report(data: bytes) -> Report | None:
             ended = True
         else:
             try:
-                _take(report, *line.partition(" ")[::2])
+                _read_line(report, *line.partition(" ")[::2])
             except (ValueError, IndexError):  # its memory may have been overwritten
                 continue
     return report
 
 
-def _take(report: Report, key: str, value: str) -> None:
+def _read_line(report: Report, key: str, value: str) -> None:
     words = value.split()
     match key:
         case "signal":
@@ -105,7 +117,7 @@ def _take(report: Report, key: str, value: str) -> None:
         case "frame":
             report.frames.append(int(value, 16))
         case "map":
-            if mapping := Mapping.parse(value):
+            if mapping := MappedFile.parse(value):
                 report.maps.append(mapping)
         case "symbol":
             report.symbols[int(words[0], 16)] = (words[2], int(words[1]))
@@ -117,11 +129,13 @@ def _take(report: Report, key: str, value: str) -> None:
 def describe(
     report: Report | None, code: int | None, ending: Ending, timeout_s: float
 ) -> tuple[str, list[str]]:
-    """(what happened, lines of the backtrace).
+    """Describe an end: (the event in words, lines of the backtrace).
 
     Args:
+        report: of the signal handler, None if there is none.
         code: exit code of the process, negative for a signal.
-        timeout_s: what the call was allowed, for `late`.
+        ending: as the application saw it.
+        timeout_s: limit of the call, for `late`.
     """
     lines: list[str] = []
     if report:
@@ -210,3 +224,18 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+def sanitizer_of(library: str) -> str | None:
+    """Name the sanitizer that a library was compiled with, by the functions that it calls.
+
+    A sanitizer ends the process itself, after a report of its own.
+    """
+    try:
+        symbols = [s.name for s in ElfFile.read(Path(library)).symbols]
+    except (ElfError, OSError):
+        return None
+    for prefix, name in _SANITIZERS.items():
+        if any(symbol.startswith(prefix) for symbol in symbols):
+            return name
+    return None

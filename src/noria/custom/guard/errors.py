@@ -1,4 +1,4 @@
-"""The error for a worker that is gone, and how it went."""
+"""Errors for a worker that ended, and its end in words."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class Death:
     """One end of a worker.
 
     Attributes:
-        found: what happened, in words: `crashed (SIGSEGV), reading a null pointer`.
+        found: the end in words: `crashed (SIGSEGV), reading a null pointer`.
         trace: lines of the backtrace, innermost call first.
-        report: what its handler wrote, if it could.
-        code: its exit code, negative for a signal; None if nobody knows.
+        report: of its signal handler, if that could write one.
+        code: its exit code, negative for a signal; None if it is lost.
         on_frame: completes the saved case.
         late: it was ended because it took too long.
     """
@@ -33,7 +33,7 @@ class Death:
     late: bool = False
 
 
-class LibraryDied(ParserError):
+class LibraryDiedError(ParserError):
     """The worker of a library died in a call, or is not started any more.
 
     Attributes:
@@ -44,7 +44,7 @@ class LibraryDied(ParserError):
 
     @property
     def same(self) -> str:
-        """What is equal for the same fault in another call: all but where its inputs are saved."""
+        """Text that is equal for the same fault in another call."""
         trace = [] if self.death is None else self.death.trace
         return "\n".join([self.where or "", self.found, *trace])
 
@@ -54,5 +54,5 @@ class LibraryDied(ParserError):
             self.death.on_frame(source, frame)
 
 
-class PluginDied(PluginError):
+class PluginDiedError(PluginError):
     """The worker died in a call of a plugin, or is not started any more: a batch has no results."""

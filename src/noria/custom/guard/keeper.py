@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import signal
@@ -23,9 +24,9 @@ _BOOT = "import sys; from noria.custom.guard.keeper_main import main; main(int(s
 
 
 def can_guard() -> str | None:
-    """None if libraries can run in processes of their own here, else why not."""
+    """Return None if libraries can run in worker processes here, else the reason why not."""
     if not sys.platform.startswith("linux"):
-        return "only Linux has what it takes"
+        return "only Linux has the system calls for it"
     if not hasattr(os, "memfd_create") or not hasattr(os, "pidfd_open"):
         return "Python was built for a system without memfd_create or pidfd_open"
     try:
@@ -38,7 +39,7 @@ def can_guard() -> str | None:
 
 
 class Keeper:
-    """Starts workers and tells how they ended. One serves a whole application."""
+    """Starts workers and reports how they ended. One serves a whole application."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -48,8 +49,9 @@ class Keeper:
         self._ahead: list[str] = []
 
     def import_ahead(self, modules: Iterable[str]) -> None:
-        """Let workers have these modules of noria's from their start: they are imported once,
-        before the next worker is forked. None of them may start a thread.
+        """Import modules of noria once, before the next worker is forked.
+
+        None of them may start a thread.
         """
         with self._lock:
             self._ahead += [m for m in modules if m not in self._ahead]
@@ -82,13 +84,14 @@ class Keeper:
             return pid, os.pidfd_open(pid)
 
     def reap(self, pid: int) -> int | None:
-        """Exit code of a worker that ended (negative: a signal); None if nobody knows."""
+        """Return the exit code of a worker that ended (negative: a signal); None if it is lost."""
         with self._lock:
             return self._reap(pid)
 
     def reap_later(self, pid: int) -> None:
-        """Forget a worker that was killed, when the next one is started. Takes no lock: the
-        collector of garbage may come here from anywhere, from the midst of `start`, too.
+        """Reap a worker that was killed when the next one is started.
+
+        Takes no lock: the garbage collector may come here from anywhere, also within `start`.
         """
         self._ended.append(pid)
 
@@ -177,19 +180,17 @@ _making = threading.Lock()
 
 
 def keeper() -> Keeper:
-    """The one of this process."""
+    """Return the keeper of this process."""
     global _keeper
     with _making:
         if _keeper is None:
-            import atexit
-
             _keeper = Keeper()
             atexit.register(_keeper.close)
         return _keeper
 
 
 def _forget() -> None:
-    """In a forked child: the parent's workers are not its own."""
+    """Drop the parent's keeper in a forked child."""
     global _keeper, _making
     _making = threading.Lock()
     if _keeper is not None and _keeper._link is not None:

@@ -8,19 +8,23 @@ It never runs code of a user. When the application is gone it ends, and every wo
 from __future__ import annotations
 
 import array
+import faulthandler
+import fcntl
 import gc
 import importlib
 import json
 import os
-import signal
 import socket
 import sys
 from contextlib import suppress
 from typing import Any
 
-HANG_SIGNAL = signal.SIGRTMAX - 3
-"""Asks a worker to report where it is."""
+from noria import _native
+from noria.custom.compile.toolchain import gpu_present
+from noria.custom.guard.crash import HANG_SIGNAL
+from noria.custom.guard.serve import Worker
 
+_AHEAD = ["noria.custom.cpp_library", "noria.custom.guard.operations"]  # all workers need these
 _FDS = ("page", "inputs", "outputs", "results", "link", "report", "stdout", "stderr")
 _HIGH = 240  # above what code that closes descriptors one by one usually reaches
 _LARGEST = 1 << 18
@@ -28,10 +32,7 @@ _LARGEST = 1 << 18
 
 def main(fd: int) -> None:
     """Serve the application at the other end of a socket until it is gone."""
-    import noria.custom.compile.toolchain  # noqa: F401
-
-    gc.collect()
-    gc.freeze()
+    _import_ahead(_AHEAD)
     link = socket.socket(fileno=fd)
     while True:
         message, fds = _receive(link)
@@ -46,10 +47,10 @@ def main(fd: int) -> None:
 
 
 def _import_ahead(modules: list[str]) -> None:
-    """What the application's workers need beside what all of them do."""
+    """Import modules before workers are forked, so that these have them."""
     new = [module for module in modules if module not in sys.modules]
     for module in new:
-        with suppress(ImportError):  # a worker that needs it tells why it cannot be imported
+        with suppress(ImportError):  # a worker that needs it reports why it cannot be imported
             importlib.import_module(module)
     if new:
         gc.collect()
@@ -96,17 +97,11 @@ def _reap(pid: int) -> dict[str, Any]:
     return {"code": os.waitstatus_to_exitcode(status)}
 
 
-def _work(request: dict[str, Any], given: dict[str, int], keeper: int) -> int:
-    import fcntl
-
-    from noria import _native
-    from noria.custom.compile.toolchain import gpu_present
-    from noria.custom.guard.serve import Worker
-
-    os.dup2(given.pop("stdout"), 1)
-    os.dup2(given.pop("stderr"), 2)
+def _work(request: dict[str, Any], passed: dict[str, int], keeper: int) -> int:
+    os.dup2(passed.pop("stdout"), 1)
+    os.dup2(passed.pop("stderr"), 2)
     fds = {}
-    for name, fd in given.items():
+    for name, fd in passed.items():
         fds[name] = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGH)
     os.closerange(3, _HIGH)
     sys.path[:] = request["path"]
@@ -116,8 +111,6 @@ def _work(request: dict[str, Any], given: dict[str, int], keeper: int) -> int:
     os.environ.update(request["environment"])
     report = fds.pop("report")
     if request["python"]:
-        import faulthandler
-
         faulthandler.enable(file=report, all_threads=False)
         faulthandler.register(HANG_SIGNAL, file=report, all_threads=False)
     _native.guard_report_to(report, HANG_SIGNAL)

@@ -1,4 +1,4 @@
-"""A user's library in a worker process, with the face of any other `CustomLibrary`."""
+"""A user's library in a worker process; a `CustomLibrary` like one in this process."""
 
 from __future__ import annotations
 
@@ -14,16 +14,22 @@ import numpy.typing as npt
 from noria._core.errors import CustomLibraryError, ParserError
 from noria._core.notices import Notice, note_once
 from noria.custom.cpp_function import called_in_call
-from noria.custom.guard import wire
+from noria.custom.guard import ipc
 from noria.custom.guard.arena import OutputArena
-from noria.custom.guard.call_args import InputsGiven, LoadGiven, ParserGiven
-from noria.custom.guard.call_json import Params, ParserKind, network_json, params_json
-from noria.custom.guard.errors import LibraryDied
-from noria.custom.guard.messages import notices_from
+from noria.custom.guard.call_args import (
+    InputsArgs,
+    LoadArgs,
+    Params,
+    ParserArgs,
+    ParserKind,
+    network_json,
+    params_json,
+)
+from noria.custom.guard.errors import LibraryDiedError
+from noria.custom.guard.ipc import RESULT_READERS, notices_from
 from noria.custom.guard.options import GuardMode, GuardOptions
 from noria.custom.guard.process import GuardedProcess
-from noria.custom.guard.repro import Call, CaseSaver
-from noria.custom.guard.results import READERS
+from noria.custom.guard.repro import CaseSaver, FatalCall
 from noria.custom.guard.trust import TrustStore, content_hash
 from noria.custom.inputs import INPUT_INITIALIZER, InputInitializer
 from noria.custom.validate import CheckedParser
@@ -40,7 +46,9 @@ class GuardedLibrary:
 
     Attributes:
         process: the worker; `process.deaths` counts its faults.
-        guard: `auto` or `always`, as asked for.
+        guard: `auto` or `always`, the mode that the user wants.
+        prepared: the parser that the worker is prepared for.
+        cases: saves calls that end the worker.
     """
 
     def __init__(
@@ -63,11 +71,11 @@ class GuardedLibrary:
         self._parsers: list[weakref.ref[GuardedParser]] = []
         self._symbols: list[str] = []
         self._has_initializer = False
-        self._said: set[Notice] = set()
+        self._noticed: set[Notice] = set()
         self.prepared: weakref.ref[GuardedParser] | None = None
         self._clean = 0
         self.cases = CaseSaver(path, self.sha256, abi, rotation)
-        me = weakref.ref(self)  # without a cycle, the worker ends when nobody has the library
+        me = weakref.ref(self)  # no cycle: the worker ends with the last reference to the library
 
         def set_up() -> None:
             if library := me():
@@ -75,7 +83,7 @@ class GuardedLibrary:
 
         def on_news(side: dict[str, Any]) -> None:
             if library := me():
-                library._take_news(side)
+                library._add_news(side)
 
         self.process = GuardedProcess(
             str(path), options, python=kind == "python", setup=set_up, on_news=on_news
@@ -83,10 +91,10 @@ class GuardedLibrary:
         note_once(self.decisions, "info", self._why(), str(path))
         with self.process.lock:
             try:
-                self.process.running(str(path))
-            except LibraryDied as error:
-                load = Call("load", "loading", LoadGiven(), options.load_timeout_s)
-                error = self.cases.told(error, options, lambda: load)
+                self.process.started(str(path))
+            except LibraryDiedError as error:
+                load = FatalCall("load", "loading", LoadArgs(), options.load_timeout_s)
+                error = self.cases.with_hint(error, options, lambda: load)
                 raise CustomLibraryError(
                     error.found.replace("the function", "the library", 1).partition(";")[0]
                     + " while it was loaded",
@@ -99,7 +107,7 @@ class GuardedLibrary:
 
     @property
     def output_memory(self) -> OutputArena:
-        """Where an engine had better make its outputs: parsers read them there, uncopied."""
+        """Memory for an engine's outputs: parsers read them there, uncopied."""
         return self.process.arena
 
     def close(self) -> None:
@@ -107,7 +115,7 @@ class GuardedLibrary:
         self.process.close()
 
     def symbols(self) -> list[str]:
-        """Names in it that may be parsers, sorted."""
+        """List names in it that may be parsers, sorted."""
         return list(self._symbols)
 
     def bbox_parser(self, name: str) -> CheckedParser:
@@ -146,14 +154,14 @@ class GuardedLibrary:
         where = f"{self.path}: {name}"
         function = GuardedParser(self, kind, name, where)
         with self.process.lock:
-            self.process.running(where)
+            self.process.started(where)
             function.open()
             self._parsers.append(weakref.ref(function))
         return function
 
     def _set_up(self) -> None:
         payload = {"path": str(self.path), "abi": self._abi, "rotation": self._rotation}
-        answer, _ = self.process.invoke(f"{_HERE}:open_library", payload, what=str(self.path))
+        answer, _ = self.process.invoke(f"{_HERE}:load_library", payload, what=str(self.path))
         self._symbols = [str(s) for s in answer.get("symbols", ())]
         self._has_initializer = bool(answer.get("initializer"))
         for text in answer.get("unprotected", ()):
@@ -182,19 +190,19 @@ class GuardedLibrary:
                     list(layers.values()),
                     what=f"{self.path}: {INPUT_INITIALIZER}",
                 )
-            except LibraryDied as error:
-                given, limit = InputsGiven(network, max_batch), self.options.load_timeout_s
-                call = Call("inputs", INPUT_INITIALIZER, given, limit, layers)
-                raise self.cases.told(error, self.options, lambda: call) from None
+            except LibraryDiedError as error:
+                args, limit = InputsArgs(network, max_batch), self.options.load_timeout_s
+                call = FatalCall("inputs", INPUT_INITIALIZER, args, limit, layers)
+                raise self.cases.with_hint(error, self.options, lambda: call) from None
             for array, values in zip(layers.values(), filled, strict=True):
                 np.copyto(array, values)
 
-    def _take_news(self, side: dict[str, Any]) -> None:
+    def _add_news(self, side: dict[str, Any]) -> None:
         for key in ("decisions", "notices"):
             for notice in notices_from(side.get(key, ())):
-                if notice in self._said:
+                if notice in self._noticed:
                     continue
-                self._said.add(notice)
+                self._noticed.add(notice)
                 function = self.prepared() if self.prepared else None
                 if key == "notices" and function is not None:
                     function.notices.append(notice)
@@ -263,7 +271,7 @@ class GuardedParser:
             The result, its numbers still to be checked.
 
         Raises:
-            LibraryDied: the worker died, or did not return in time, or is given up.
+            LibraryDiedError: the worker died, or did not return in time, or is given up.
             ParserError: as the parser itself raises.
         """
         library, process = self._library, self._library.process
@@ -273,17 +281,17 @@ class GuardedParser:
                 raise called_in_call(self.where)
             lock.inside = True
             try:
-                process.running(self.where)
+                process.started(self.where)
                 found = self._call(dict(layers), network, params)
-            except LibraryDied as error:
+            except LibraryDiedError as error:
                 library.prepared = None
                 if error.death is None:
                     raise
-                # A write into a tensor that is shared is a fault which the worker mends, unless
-                # the library has taken signals for itself.
+                # A write into a shared tensor is a fault which the worker mends, unless the library
+                # handles signals itself.
                 self._in_place = True
                 saved = partial(self._call_to_save, layers, network, params)
-                raise library.cases.told(error, library.options, saved) from None
+                raise library.cases.with_hint(error, library.options, saved) from None
             except ParserError as error:
                 raise library.with_limit(error) from None
             else:
@@ -293,7 +301,7 @@ class GuardedParser:
                 lock.inside = False
 
     def _call(self, layers: dict[str, Layer], network: NetworkInfo, params: Params) -> Any:
-        # views: nobody else gives them another shape
+        # views: other code cannot give them another shape
         arrays = {name: np.ascontiguousarray(x.data).view() for name, x in layers.items()}
         library = self._library
         if library.prepared is not self.reference or not self._fits(arrays, network, params):
@@ -304,7 +312,7 @@ class GuardedParser:
             list(arrays.values()),
             self._offsets,
             self._sizes,
-            READERS[self.kind],
+            RESULT_READERS[self.kind],
             self.where,
             shared=not self._in_place,
         )
@@ -313,17 +321,17 @@ class GuardedParser:
 
     def _call_to_save(
         self, layers: Mapping[str, Layer], network: NetworkInfo, params: Params
-    ) -> Call:
-        return Call(
+    ) -> FatalCall:
+        return FatalCall(
             self.kind,
             self.name,
-            ParserGiven(network, params),
+            ParserArgs(network, params),
             self._library.options.timeout_s,
             {name: layer.data for name, layer in layers.items()},
         )
 
     def open(self) -> None:
-        """Find the function in the worker.
+        """Get the parser from the library in the worker.
 
         Raises:
             CustomLibraryError: it is not there, or is none of this kind.
@@ -335,7 +343,7 @@ class GuardedParser:
         self._params = None
 
     def _fits(self, arrays: Tensors, network: NetworkInfo, params: Params) -> bool:
-        """Whether the worker is prepared for a call with these."""
+        """Return whether the worker is prepared for a call with these."""
         return (
             params is self._params
             and (network is self._network or network == self._network)
@@ -343,19 +351,19 @@ class GuardedParser:
         )
 
     def _prepare(self, arrays: Tensors, network: NetworkInfo, params: Params) -> None:
-        """Tell the worker where tensors will be, and the parameters.
+        """Send the worker the places of tensors, and the parameters.
 
         Each tensor ends where a page ends (its start is a multiple of 64 bytes): the worker makes
         the page behind it one that cannot be written.
         """
         described, offsets = [], []
-        end = wire.page_ceil(4096 + len(repr(params_json(params))) + 256 * len(arrays))
+        end = ipc.page_ceil(4096 + len(repr(params_json(params))) + 256 * len(arrays))
         for data in arrays.values():
-            room = wire.page_ceil(max(data.nbytes, 1))
+            room = ipc.page_ceil(max(data.nbytes, 1))
             start = end + room - (-(-data.nbytes // 64) * 64)
             offsets.append(start)
             described.append([data.dtype.str, list(data.shape), start])
-            end += room + wire.PAGE + wire.GAP
+            end += room + ipc.PAGE + ipc.GAP
         process = self._library.process
         process.grow_inputs(end, self.where)
         payload = {

@@ -1,4 +1,4 @@
-"""What the application asks of a worker beside calls of parsers. Types: see `serve.Operation`."""
+"""Operations of a worker beside calls of parsers; their type is `serve.Operation`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy.typing as npt
 
 from noria._core.errors import CustomLibraryError
-from noria.custom.guard.call_json import network_from
+from noria.custom.guard.call_args import network_from
 from noria.custom.guard.serve import GuardedMap, Worker
 from noria.custom.opening import open_here
 
@@ -15,7 +15,7 @@ Arrays = list[npt.NDArray[Any]]
 Answer = tuple[dict[str, Any], Arrays]
 
 
-def open_library(worker: Worker, payload: dict[str, Any], arrays: Arrays) -> Answer:
+def load_library(worker: Worker, payload: dict[str, Any], arrays: Arrays) -> Answer:
     """Load the library in this process."""
     library = open_here(payload["path"], abi=payload["abi"], rotation=payload["rotation"])
     worker.library = library
@@ -28,7 +28,7 @@ def open_library(worker: Worker, payload: dict[str, Any], arrays: Arrays) -> Ans
 
 
 def open_parser(worker: Worker, payload: dict[str, Any], arrays: Arrays) -> Answer:
-    """Get a parser of the library: its number, and how errors name it."""
+    """Get a parser of the library: its number, and its name in errors."""
     assert worker.library is not None
     kind, name = payload["kind"], payload["name"]
     parser = getattr(worker.library, f"{kind}_parser")(name)
@@ -40,13 +40,13 @@ def open_parser(worker: Worker, payload: dict[str, Any], arrays: Arrays) -> Answ
 
 
 def prepare(worker: Worker, payload: dict[str, Any], arrays: Arrays) -> Answer:
-    """Get ready for calls of one parser: its layers are views of the input region."""
+    """Prepare calls of one parser: its layers are views of the input region."""
     worker.prepare(payload, arrays)
     return {}, []
 
 
 def initialize(worker: Worker, payload: dict[str, Any], arrays: Arrays) -> Answer:
-    """Fill the inputs beside the picture; the same arrays are the answer."""
+    """Fill the inputs beside the picture; return the same arrays."""
     assert worker.library is not None
     function = worker.library.input_initializer()
     if function is None:

@@ -1,4 +1,4 @@
-"""How a user's library is guarded."""
+"""Settings of the guard: modes, limits of a worker, folders."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class GuardOptions:
         restarts: how often it is started again before it is given up; `FORGIVEN_AFTER` calls
             without a fault set the count back.
         crash_dir: where the inputs of fatal calls are kept; None is `crash_folder()`.
-        once: the worker is for one call: a fatal one is not saved, and nobody speaks of restarts.
+        once: the worker is for one call: a fatal one is not saved, errors mention no restarts.
         clean_calls: calls without a fault after which `auto` trusts a library from then on.
     """
 
@@ -40,17 +40,13 @@ class GuardOptions:
 
 
 def state_folder() -> Path:
-    """Where Noria keeps what it learns about a user's files: `$XDG_STATE_HOME/noria`, or
-    `~/.local/state/noria`.
-    """
+    """Return the folder of Noria's state: `$XDG_STATE_HOME/noria`, or `~/.local/state/noria`."""
     base = os.environ.get("XDG_STATE_HOME", "")
     root = Path(base) if os.path.isabs(base) else Path.home() / ".local" / "state"
     return root / "noria"
 
 
 def crash_folder() -> Path:
-    """Where the inputs of fatal calls are kept: `NORIA_CRASH_DIR`, or `crashes` in the state
-    folder.
-    """
+    """Return the folder of saved calls: `NORIA_CRASH_DIR`, or `crashes` in the state folder."""
     named = os.environ.get("NORIA_CRASH_DIR")
     return Path(named) if named else state_folder() / "crashes"

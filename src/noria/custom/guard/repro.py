@@ -1,4 +1,4 @@
-"""The inputs of a call that ended a worker, kept so that it can be repeated."""
+"""Cases: calls that ended a worker, saved so that they can be repeated."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from datetime import UTC, datetime
 from math import prod
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from noria._core.errors import CustomLibraryError, NoriaError
 from noria.binary.regular_files import open_regular
-from noria.custom.guard.call_args import CaseKind, Given, given_from, plain_text
-from noria.custom.guard.call_json import ParserKind
-from noria.custom.guard.errors import LibraryDied
+from noria.custom.guard.call_args import ARGS_READERS, ArgsReader, CallArgs, plain_text
+from noria.custom.guard.errors import LibraryDiedError
 from noria.custom.guard.options import GuardOptions, crash_folder
 
 KEPT = 20  # folders
@@ -32,9 +31,6 @@ MAX_BYTES = 1 << 29
 MAX_ARRAYS = 4096
 MAX_CASE = 16 << 20  # bytes of `case.json`: labels and thresholds of many classes
 _LIMITS = GuardOptions()
-_KINDS: tuple[CaseKind, ...] = (
-    *get_args(ParserKind), "inputs", "load", "network", "build", "plugin",
-)  # fmt: skip
 _DAMAGE = (OSError, ValueError, TypeError, KeyError, AttributeError, EOFError, RecursionError,
            OverflowError, MemoryError, TokenError, NoriaError)  # fmt: skip
 _KIND_OF_JSON = {list: "a list", str: "text", int: "a number", float: "a number",
@@ -53,28 +49,28 @@ class Case:
             `plugin`: loading and calling one of a plan.
         name: the function, or the plugin.
         abi, rotation: as `open_library` takes them.
-        given: what it was called with.
+        args: its arguments.
         timeout_s, memory_mib: limits that the call had, see `GuardOptions`.
     """
 
     library: Path
     sha256: str
-    kind: CaseKind
+    kind: str
     name: str
     abi: str
     rotation: bool | None
-    given: Given
+    args: CallArgs
     timeout_s: float = _LIMITS.timeout_s
     memory_mib: int = _LIMITS.memory_mib
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """What a `Case` says of a call, beside the library; and its arrays."""
+class FatalCall:
+    """A call that ended its worker, with its arrays; a `Case` names the library, too."""
 
-    kind: CaseKind
+    kind: str
     name: str
-    given: Given
+    args: CallArgs
     timeout_s: float
     arrays: Arrays = field(default_factory=dict)
 
@@ -88,15 +84,15 @@ class CaseSaver:
         self._saved = 0
 
     def hint(
-        self, error: LibraryDied, options: GuardOptions, call: Callable[[], Call]
+        self, error: LibraryDiedError, options: GuardOptions, call: Callable[[], FatalCall]
     ) -> str | None:
-        """Save a call; what an error says about that, if anything."""
+        """Save a call; return the line of an error about that, if there is one."""
         if error.death is None or options.once or self._saved >= MAX_CASES:
             return None
         self._saved += 1
         of = call()
         case = Case(
-            *self._of, of.kind, of.name, *self._as, of.given, of.timeout_s, options.memory_mib
+            *self._of, of.kind, of.name, *self._as, of.args, of.timeout_s, options.memory_mib
         )
         saved = save_case(case, of.arrays, error, options.crash_dir)
         if isinstance(saved, Path):
@@ -106,18 +102,25 @@ class CaseSaver:
             return f"its inputs are saved; to repeat the call: {how}"
         return f"its inputs cannot be saved: {saved}"
 
-    def told(
-        self, error: LibraryDied, options: GuardOptions, call: Callable[[], Call]
-    ) -> LibraryDied:
-        """The error with `hint`."""
+    def with_hint(
+        self, error: LibraryDiedError, options: GuardOptions, call: Callable[[], FatalCall]
+    ) -> LibraryDiedError:
+        """Return the error with `hint` in it."""
         hint = self.hint(error, options, call)
-        told = LibraryDied(error.found, where=error.where, fix=[*error.fix, *filter(None, [hint])])
-        told.death = error.death
-        return told
+        found = LibraryDiedError(
+            error.found, where=error.where, fix=[*error.fix, *filter(None, [hint])]
+        )
+        found.death = error.death
+        return found
 
 
-def save_case(case: Case, arrays: Arrays, error: LibraryDied, folder: Path | None) -> Path | str:
-    """Write `case.json`, `report.txt` and one `.npy` an array into a new folder; or why not.
+def save_case(
+    case: Case, arrays: Arrays, error: LibraryDiedError, folder: Path | None
+) -> Path | str:
+    """Write `case.json`, `report.txt` and one `.npy` per array into a new folder.
+
+    Returns:
+        The folder; or why it was not written, in words.
 
     Only the newest `KEPT` folders stay. Afterwards `error.in_frame` completes `case.json`.
     """
@@ -151,7 +154,7 @@ def save_case(case: Case, arrays: Arrays, error: LibraryDied, folder: Path | Non
         target.mkdir(parents=True)
         for i, array in enumerate(arrays.values()):
             np.save(target / f"layer_{i}.npy", array, allow_pickle=False)
-        described |= case.given.write(target)
+        described |= case.args.write(target)
         _write(target, described)
         (target / "report.txt").write_text(_report(case, error))
     except (OSError, ValueError, NoriaError) as problem:
@@ -170,25 +173,31 @@ def save_case(case: Case, arrays: Arrays, error: LibraryDied, folder: Path | Non
     return target
 
 
-def load_case(folder: Path) -> tuple[Case, dict[str, npt.NDArray[Any]], dict[str, Any]]:
-    """The call, its arrays by name, and all that `case.json` says.
+def load_case(
+    folder: Path, readers: Mapping[str, ArgsReader] = ARGS_READERS
+) -> tuple[Case, dict[str, npt.NDArray[Any]], dict[str, Any]]:
+    """Load a call, its arrays by name, and all entries of `case.json`.
+
+    Args:
+        folder: as `save_case` wrote it.
+        readers: of the kinds of calls that can be loaded.
 
     Raises:
         CustomLibraryError: the folder holds no such case, or it is damaged.
     """
     file = folder / "case.json"
-    said: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     try:
         with open_regular(file, MAX_CASE) as opened:
-            said = json.loads(opened.read(MAX_CASE + 1))
-        if not isinstance(said, dict):
-            raise ValueError(f"the JSON in it is {_KIND_OF_JSON[type(said)]}, not an object")
-        if said.get("noria-case") != 1 or said.get("kind") not in _KINDS:
+            entries = json.loads(opened.read(MAX_CASE + 1))
+        if not isinstance(entries, dict):
+            raise ValueError(f"the JSON in it is {_KIND_OF_JSON[type(entries)]}, not an object")
+        if entries.get("noria-case") != 1 or entries.get("kind") not in readers:
             raise ValueError("it is no case of this version")
-        library, function = Path(plain_text(said["library"])), plain_text(said["function"])
-        timeout_s = _number(said.get("timeout", _LIMITS.timeout_s))
-        memory_mib = int(_number(said.get("memory", _LIMITS.memory_mib)))
-        named = [(str(entry["name"]), Path(entry["file"]).name) for entry in said["layers"]]
+        library, function = Path(plain_text(entries["library"])), plain_text(entries["function"])
+        timeout_s = _number(entries.get("timeout", _LIMITS.timeout_s))
+        memory_mib = int(_number(entries.get("memory", _LIMITS.memory_mib)))
+        named = [(str(entry["name"]), Path(entry["file"]).name) for entry in entries["layers"]]
         if len(named) > MAX_ARRAYS:
             raise ValueError(f"it has {len(named)} layers, and at most {MAX_ARRAYS} are read")
         if len(dict(named)) != len(named):
@@ -204,24 +213,23 @@ def load_case(folder: Path) -> tuple[Case, dict[str, npt.NDArray[Any]], dict[str
             raise _no_case(folder / place, error) from error
         left -= arrays[name].nbytes
     try:
-        kind = cast(CaseKind, said["kind"])
-        given = given_from(kind, said, [a.nbytes for a in arrays.values()], folder)
-        rotation = None if said["rotation"] is None else bool(said["rotation"])
-        abi = plain_text(said["abi"])
+        args = readers[entries["kind"]](entries, [a.nbytes for a in arrays.values()], folder)
+        rotation = None if entries["rotation"] is None else bool(entries["rotation"])
+        abi = plain_text(entries["abi"])
         case = Case(
             library,
-            plain_text(said["sha256"]),
-            kind,
+            plain_text(entries["sha256"]),
+            entries["kind"],
             function,
             abi,
             rotation,
-            given,
+            args,
             timeout_s,
             memory_mib,
         )
     except _DAMAGE as error:
         raise _no_case(file, error) from error
-    return case, arrays, said
+    return case, arrays, entries
 
 
 def _no_case(file: Path, error: Exception) -> CustomLibraryError:
@@ -246,7 +254,7 @@ def _no_case(file: Path, error: Exception) -> CustomLibraryError:
 
 
 def _tensor(file: Path, limit: int) -> npt.NDArray[Any]:
-    """The array of a `.npy`, of at most `limit` bytes.
+    """Read the array of a `.npy`, of at most `limit` bytes.
 
     Raises:
         ValueError: it is none, or the file has another size than its header says.
@@ -278,8 +286,8 @@ def _tensor(file: Path, limit: int) -> npt.NDArray[Any]:
         return cast(npt.NDArray[Any], np.load(opened, allow_pickle=False))
 
 
-def _found(error: LibraryDied) -> str:
-    """What happened, without what became of the worker."""
+def _found(error: LibraryDiedError) -> str:
+    """Describe the end without the fate of the worker."""
     return error.found if error.death is None else f"the function {error.death.found}"
 
 
@@ -293,7 +301,7 @@ def _write(target: Path, described: dict[str, Any]) -> None:
     (target / "case.json").write_text(json.dumps(described, indent=1))
 
 
-def _report(case: Case, error: LibraryDied) -> str:
+def _report(case: Case, error: LibraryDiedError) -> str:
     lines = [f"{case.library}: {case.name}: {_found(error)}", *error.fix]
     return "\n".join(lines) + "\n"
 

@@ -1,9 +1,10 @@
-"""The worker's side: one user's library, and what is asked of it."""
+"""The worker's side: it opens one user's library and answers requests for it."""
 
 from __future__ import annotations
 
 import importlib
 import json
+import mmap
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +15,20 @@ from noria import _native
 from noria._core.cuda import why_lost
 from noria._core.errors import ParserError
 from noria._core.notices import Notice
-from noria.custom.guard import wire
-from noria.custom.guard.call_json import ParserKind, network_from, params_from
-from noria.custom.guard.messages import arrays_in, error_json, notices_json, put_arrays
-from noria.custom.guard.results import WRITERS
-from noria.custom.guard.tensors import MAP_REGION, CannotShare, Tensors
-from noria.custom.guard.wire import OutOfRoom, Region, Writer, control_words
+from noria.custom.guard import ipc
+from noria.custom.guard.call_args import ParserKind, network_from, params_from
+from noria.custom.guard.ipc import (
+    RESULT_WRITERS,
+    Region,
+    ResultTooLargeError,
+    Writer,
+    arrays_in,
+    control_words,
+    error_json,
+    notices_json,
+    put_arrays,
+)
+from noria.custom.guard.tensors import MAP_REGION, CannotShareError, Tensors
 from noria.custom.user_calls import Checked
 from noria.meta import Layer
 
@@ -28,12 +37,13 @@ if TYPE_CHECKING:
 
 
 class Worker:
-    """Serves one application until that is gone.
+    """Serves one application until that has ended.
 
     Attributes:
-        library: what `operations.open_library` opened.
-        parsers: its parsers so far, with their kinds.
-        kept: what else operations keep for the application, by number.
+        library: the user's library, once it is open.
+        parsers: its parsers so far: kind, parser, name for errors.
+        kept: further objects that operations keep for the application, by number.
+        unprotected: rights that could not be taken from this process, in words.
     """
 
     def __init__(self, page: int, inputs: int, outputs: int, results: int, link: int) -> None:
@@ -48,36 +58,37 @@ class Worker:
         self._kind: ParserKind = "bbox"
         self._function = ""
         self._checked: Checked[Any, Any] | None = None
-        self._told: set[Notice] = set()
-        self._told_of = (0, 0)
+        self._sent: set[Notice] = set()
+        self._looked_at = (0, 0)  # numbers of decisions and notices
         self.unprotected: list[str] = []
 
     def serve(self) -> None:
-        """Answer requests, one after the other, until the library closes what they come through."""
+        """Answer requests, one after the other, until the application or the link is gone."""
         while self._channel.next():
             words = self._words
             side: dict[str, Any] = {}
             out = Writer(self.outputs, start=0)
             values: list[int] = []
-            words[wire.STATUS] = words[wire.WROTE] = 0
+            words[ipc.STATUS] = words[ipc.WROTE] = 0
             try:
-                if words[wire.OP] == wire.CALL:
+                if words[ipc.OP] == ipc.CALL:
                     values = self._parse(out)
                 else:
-                    side = self._message(out)
+                    with self._tensors.unprotected():
+                        side = self._operation(out)
             except KeyboardInterrupt:
                 raise
-            except CannotShare:
-                words[wire.WROTE] = wire.NOT_SHARED
+            except CannotShareError:
+                words[ipc.WROTE] = ipc.NOT_SHARED
             except BaseException as error:
                 _native.guard_set_function("")
                 if lost := why_lost():  # and every other call would fail, too
                     _native.guard_give_up(self._function, lost)
-                words[wire.STATUS] = 1
+                words[ipc.STATUS] = 1
                 side = {"error": error_json(error, self._function)}
                 out = Writer(self.outputs, start=0)
             if _native.guard_take_back():
-                words[wire.WROTE] = 1
+                words[ipc.WROTE] = 1
             if news := self._news():
                 side |= news
             if not self._answer(side, values, out):
@@ -90,20 +101,16 @@ class Worker:
             start = -(-out.end // 64) * 64
             self.outputs.ensure(start + len(data))
             self.outputs.put(start, data)
-            words[wire.SIDE_START] = start
-        words[wire.SIDE_BYTES] = len(data)
-        words[wire.OUTPUT_SIZE] = self.outputs.size
-        for i, value in enumerate(values, wire.VALUES):
+            words[ipc.SIDE_START] = start
+        words[ipc.SIDE_BYTES] = len(data)
+        words[ipc.OUTPUT_SIZE] = self.outputs.size
+        for i, value in enumerate(values, ipc.VALUES):
             words[i] = value
         return bool(self._channel.answer())
 
-    def _message(self, out: Writer) -> dict[str, Any]:
-        with self._tensors.unprotected():
-            return self._asked(out)
-
-    def _asked(self, out: Writer) -> dict[str, Any]:
-        self.inputs.follow(self._words[wire.INPUT_SIZE])
-        request = json.loads(self.inputs.take(0, self._words[wire.MESSAGE_BYTES]))
+    def _operation(self, out: Writer) -> dict[str, Any]:
+        self.inputs.follow(self._words[ipc.INPUT_SIZE])
+        request = json.loads(self.inputs.take(0, self._words[ipc.MESSAGE_BYTES]))
         module, _, name = request["do"].partition(":")
         function: Operation = getattr(importlib.import_module(module), name)
         arrays = arrays_in(request["arrays"], self.inputs)
@@ -122,7 +129,7 @@ class Worker:
         network = network_from(payload["network"])
         params = params_from(kind, payload["params"])
         self._kind, self._function, self._checked = kind, name, parser
-        self._told_of = (-1, -1)
+        self._looked_at = (-1, -1)
         self._call = lambda layers: parser(layers, network, params)
         self._tensors.prepare(payload["names"], arrays)
 
@@ -137,21 +144,21 @@ class Worker:
             self._channel.leave_if_forked()
         _native.guard_set_function("")
         try:
-            return WRITERS[self._kind](found, out)
-        except OutOfRoom as error:
+            return RESULT_WRITERS[self._kind](found, out)
+        except ResultTooLargeError as error:
             raise ParserError(f"the parser returned {error}", where=self._function) from error
 
     def _news(self) -> dict[str, Any]:
-        """Decisions and notices that the application has not been told."""
+        """Collect decisions and notices that the application does not know."""
         news: dict[str, Any] = {}
         decisions = [] if self.library is None else self.library.decisions
         notices = [] if self._checked is None else self._checked.notices
-        if self._told_of == (len(decisions), len(notices)):
+        if self._looked_at == (len(decisions), len(notices)):
             return news
-        self._told_of = (len(decisions), len(notices))
+        self._looked_at = (len(decisions), len(notices))
         for name, all_of_them in (("decisions", decisions), ("notices", notices)):
-            if new := [n for n in all_of_them if n not in self._told]:
-                self._told.update(new)
+            if new := [n for n in all_of_them if n not in self._sent]:
+                self._sent.update(new)
                 news[name] = notices_json(new)
         return news
 
@@ -160,27 +167,25 @@ Operation = Callable[
     [Worker, dict[str, Any], list[npt.NDArray[Any]]],
     tuple[dict[str, Any], list[npt.NDArray[Any]]],
 ]
-"""What a request may ask for: (worker, payload, arrays) -> (payload, arrays)."""
+"""A function that a request may name: (worker, payload, arrays) -> (payload, arrays)."""
 
 
 class GuardedMap:
-    """Makes class maps that an inaccessible page follows; one at a time is in use."""
+    """Makes class maps that an inaccessible page follows, one at a time."""
 
     def __init__(self) -> None:
         self._memory: npt.NDArray[np.uint8] | None = None
         self._pages = 0
 
     def __call__(self, height: int, width: int) -> npt.NDArray[np.int32]:
-        """(height, width) int32 of -1."""
-        import mmap
-
+        """Make a map, (height, width) int32 of -1."""
         size = 4 * height * width
-        room = wire.page_ceil(size)
+        room = ipc.page_ceil(size)
         if room != self._pages:
-            self._memory = np.frombuffer(mmap.mmap(-1, room + wire.GAP), np.uint8)
+            self._memory = np.frombuffer(mmap.mmap(-1, room + ipc.GAP), np.uint8)
             self._pages = room
             start = int(self._memory.__array_interface__["data"][0])
-            _native.guard_protect(start + room, wire.GAP, False, False)
+            _native.guard_protect(start + room, ipc.GAP, False, False)
             _native.guard_set_region(MAP_REGION, start + room - size, start + room, "the class map")
         assert self._memory is not None
         found = self._memory[room - size : room].view(np.int32).reshape(height, width)

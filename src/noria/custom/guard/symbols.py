@@ -1,4 +1,4 @@
-"""Addresses of another process as functions and lines."""
+"""Addresses of another process, as functions and lines."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import shutil
 import struct
 import subprocess
 from collections import defaultdict
-from collections.abc import Mapping as MappingType
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -32,7 +31,7 @@ _ENDING = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Mapping:
+class MappedFile:
     """One line of `/proc/PID/maps` that is about a file."""
 
     start: int
@@ -41,8 +40,8 @@ class Mapping:
     path: str
 
     @classmethod
-    def parse(cls, line: str) -> Mapping | None:
-        """None for memory without a file."""
+    def parse(cls, line: str) -> MappedFile | None:
+        """Read a line; None for memory without a file."""
         words = line.split(None, 5)
         if len(words) < 6 or not words[5].startswith("/"):
             return None
@@ -53,27 +52,29 @@ class Mapping:
 @dataclass(frozen=True, slots=True)
 class _Frame:
     address: int
-    mapping: Mapping | None
+    mapping: MappedFile | None
     text: str
 
 
 def trace(
     frames: Sequence[int],
     pc: int | None,
-    maps: Sequence[Mapping],
-    symbols: MappingType[int, tuple[str, int]],
+    maps: Sequence[MappedFile],
+    symbols: Mapping[int, tuple[str, int]],
     *,
     thrown: bool = False,
     ended: bool = False,
 ) -> list[str]:
-    """The calls that led to `pc`, innermost first, one a line, without Noria's own.
+    """Name the calls that led to `pc`, innermost first, one a line, without Noria's own.
 
     Args:
         frames: return addresses from inside a signal handler, or anywhere if `pc` is None.
+        pc: address of the instruction that failed.
+        maps: files in the process's memory.
         symbols: exported names, for where `addr2line` is not installed or knows none.
-        thrown: an exception got here: what the C++ runtime did meanwhile is left out.
-        ended: by abort or exit: of the C library's part, whose inner names a stripped one lacks,
-            only what was called first counts.
+        thrown: an exception got here: calls of the C++ runtime are left out.
+        ended: by abort or exit: of the C library's calls, whose inner names a stripped one lacks,
+            only the outermost counts.
     """
     chosen = list(frames)
     if pc is not None and pc in chosen:
@@ -83,7 +84,7 @@ def trace(
     # A return address is behind the call; the first one is the instruction itself.
     exact = [a if i == 0 and pc is not None else a - 1 for i, a in enumerate(chosen)]
     places = [_mapping(a, maps) for a in exact]
-    # What called Noria is nobody's question: the interpreter, and what is beyond it.
+    # The callers of Noria are left out: the interpreter, and all beyond it.
     chosen = chosen[: next((i for i, m in enumerate(places) if _is_interpreter(m)), len(chosen))]
     own = [m is not None and Path(m.path).name.startswith("_native.") for m in places]
     system = [m is None or _is_system(m.path) for m in places]
@@ -126,11 +127,11 @@ def _render(frames: list[_Frame]) -> list[str]:
     return [f"#{i} {text}" for i, text in enumerate(result[:SHOWN])]
 
 
-def _mapping(address: int, maps: Sequence[Mapping]) -> Mapping | None:
+def _mapping(address: int, maps: Sequence[MappedFile]) -> MappedFile | None:
     return next((m for m in maps if m.start <= address < m.end), None)
 
 
-def _is_interpreter(mapping: Mapping | None) -> bool:
+def _is_interpreter(mapping: MappedFile | None) -> bool:
     return mapping is not None and bool(_INTERPRETER.match(Path(mapping.path).name))
 
 
@@ -139,15 +140,15 @@ def _is_system(path: str) -> bool:
     return name.startswith(_SYSTEM)
 
 
-def _by_symbol(address: int, symbols: MappingType[int, tuple[str, int]]) -> str | None:
+def _by_symbol(address: int, symbols: Mapping[int, tuple[str, int]]) -> str | None:
     if address not in symbols:
         return None
     name, offset = symbols[address]
     return f"{_native.demangle(name)} + {offset}"
 
 
-def _lines(frames: list[tuple[int, Mapping | None]]) -> dict[int, str]:
-    """Function and line of each address that addr2line knows."""
+def _lines(frames: list[tuple[int, MappedFile | None]]) -> dict[int, str]:
+    """Return function and line of each address that addr2line knows."""
     program = shutil.which("addr2line")
     by_file: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for address, mapping in frames:
@@ -174,8 +175,8 @@ def _lines(frames: list[tuple[int, Mapping | None]]) -> dict[int, str]:
     return found
 
 
-def _in_file(address: int, mapping: Mapping) -> int | None:
-    """The address that the file itself has for a place in memory."""
+def _in_file(address: int, mapping: MappedFile) -> int | None:
+    """Return the address in the file of a place in memory."""
     try:
         with open_regular(mapping.path) as file:  # the worker names it
             head = file.read(64)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria import _native
-from noria.custom.guard import wire
+from noria.custom.guard import ipc
 from noria.meta import Layer
 
 MAP_REGION = 159
@@ -19,16 +19,16 @@ MAP_REGION = 159
 
 _MAX_KNOWN = 4096
 Place = tuple[int, int, int]
-Shown = list[tuple[int, int, int, int]]
-"""Of each tensor: start, end, file or -1, offset of its first page in that."""
+Regions = list[tuple[int, int, int, int]]
+"""Per tensor: start, end, file or -1, offset of its first page in that."""
 
 
-class CannotShare(Exception):
-    """There is no address space for shared tensors: they have to be copied."""
+class CannotShareError(Exception):
+    """There is no address space for shared tensors: the application must copy them."""
 
 
 class Tensors:
-    """Where the layers of a call are.
+    """The layers of calls, in the worker's memory.
 
     Each tensor is followed by a page that can only be read, then by a gap. Shared ones can only be
     read themselves; the first write makes a copy of their pages for this process, see
@@ -41,24 +41,24 @@ class Tensors:
         self._names: list[str] = []
         self._arrays: list[npt.NDArray[Any]] = []
         self._protected: list[int] = []  # pages behind tensors
-        self._known: dict[tuple[int, ...], tuple[dict[str, Layer], Shown]] = {}
+        self._known: dict[tuple[int, ...], tuple[dict[str, Layer], Regions]] = {}
         self._current: tuple[int, ...] | None = None
 
     def prepare(self, names: list[str], arrays: list[npt.NDArray[Any]]) -> None:
-        """From now on calls have these layers; `arrays` are where copies will be.
+        """Set the layers of calls from now on; copies of tensors will be in `arrays`.
 
         To be called while nothing is protected.
         """
         self._names, self._arrays = names, arrays
         self._known.clear()
         self._current = None
-        self._protected = [wire.page_ceil(_address(a) + a.nbytes) for a in arrays if a.nbytes]
+        self._protected = [ipc.page_ceil(_address(a) + a.nbytes) for a in arrays if a.nbytes]
         for i in range(MAP_REGION):
             _native.guard_set_region(i, 0, 0, "")
 
     @contextmanager
     def unprotected(self) -> Iterator[None]:
-        """A message takes the place of copies: all of the input region can be read meanwhile."""
+        """Make all of the input region readable: a message takes the place of copies."""
         self._protect(False)
         try:
             yield
@@ -67,17 +67,17 @@ class Tensors:
 
     def _protect(self, protect: bool) -> None:
         for page in self._protected:
-            _native.guard_protect(page, wire.PAGE, True, not protect)
-            _native.guard_protect(page + wire.PAGE, wire.GAP, not protect, not protect)
+            _native.guard_protect(page, ipc.PAGE, True, not protect)
+            _native.guard_protect(page + ipc.PAGE, ipc.GAP, not protect, not protect)
 
     def layers(self, words: memoryview) -> dict[str, Layer]:
-        """The layers of the call that the words of the control page are about.
+        """Return the layers of the call that the control page describes.
 
         Raises:
-            CannotShare: see there.
+            CannotShareError: there is no address space for a shared tensor.
         """
-        count = min(len(self._names), wire.MAX_PLACES)
-        key = tuple(words[wire.PLACES : wire.PLACES + 3 * count])
+        count = min(len(self._names), ipc.MAX_PLACES)
+        key = tuple(words[ipc.PLACES : ipc.PLACES + 3 * count])
         known = self._known.get(key)
         if known is None:
             if len(self._known) >= _MAX_KNOWN:
@@ -90,20 +90,20 @@ class Tensors:
                 _native.guard_set_region(i, start, end, f"output layer {name}", file, offset)
         return known[0]
 
-    def _find(self, key: tuple[int, ...]) -> tuple[dict[str, Layer], Shown]:
+    def _find(self, key: tuple[int, ...]) -> tuple[dict[str, Layer], Regions]:
         layers: dict[str, Layer] = {}
-        shown: Shown = []
+        regions: Regions = []
         for i, (name, array) in enumerate(zip(self._names, self._arrays, strict=True)):
             place, slot, size = key[3 * i : 3 * i + 3] if 3 * i < len(key) else (0, 0, 0)
             if not place:
                 start = _address(array)
-                shown.append((start, start + array.nbytes, -1, 0))
+                regions.append((start, start + array.nbytes, -1, 0))
             else:
                 array, start = self._shared(array, place - 1, slot, size)
-                offset = (place - 1) // wire.PAGE * wire.PAGE
-                shown.append((start, start + array.nbytes, self._results, offset))
+                offset = (place - 1) // ipc.PAGE * ipc.PAGE
+                regions.append((start, start + array.nbytes, self._results, offset))
             layers[name] = Layer(name, array)
-        return layers, shown
+        return layers, regions
 
     def _shared(
         self, like: npt.NDArray[Any], place: int, slot: int, size: int
@@ -113,7 +113,7 @@ class Tensors:
             try:
                 mapping = _native.GuardMapping(self._results, slot, size, False)
             except RuntimeError as error:
-                raise CannotShare(str(error)) from error
+                raise CannotShareError(str(error)) from error
             self._slots[slot] = mapping
         start = mapping.address + place - slot
         memory = (ctypes.c_char * like.nbytes).from_address(start)

@@ -1,4 +1,4 @@
-"""Which C++ libraries ran long enough without a fault to be run in the application itself."""
+"""C++ libraries that the user trusts, or that ran long enough without a fault: not guarded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Trusted:
 
     Attributes:
         sha256: hash of the library file.
-        path: where it was when it became trusted.
+        path: its place when it became trusted.
         why: `said` (`noria trust`) or how many calls it ran without a fault.
         since: date and time, UTC.
     """
@@ -44,7 +44,7 @@ class TrustStore:
         self.file = (folder or state_folder()) / "trusted.json"
 
     def entries(self) -> dict[str, Trusted]:
-        """By hash."""
+        """Read all entries, by hash."""
         try:
             given = json.loads(self.file.read_text())
             return {e["sha256"]: Trusted(**e) for e in given["libraries"]}
@@ -52,6 +52,7 @@ class TrustStore:
             return {}
 
     def get(self, sha256: str) -> Trusted | None:
+        """Return the entry of this content, None if it is not trusted."""
         return self.entries().get(sha256)
 
     def add(self, sha256: str, path: Path, why: str) -> Trusted:
@@ -66,7 +67,7 @@ class TrustStore:
         return entry
 
     def remove(self, sha256: str) -> bool:
-        """No longer trust this content; whether it was trusted.
+        """Stop trusting this content; return whether it was trusted.
 
         Raises:
             CustomLibraryError: the list cannot be written.
@@ -103,7 +104,7 @@ class TrustStore:
 
 
 def content_hash(path: Path) -> str:
-    """SHA-256 of a file.
+    """Return the SHA-256 of a file.
 
     Raises:
         CustomLibraryError: it cannot be read.

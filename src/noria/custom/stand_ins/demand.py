@@ -1,4 +1,4 @@
-"""What a library asks of libraries that are not installed."""
+"""Names that a library needs of libraries that are not installed."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def is_nvidia(soname: str) -> bool:
 
 @dataclass
 class Demand:
-    """What is asked of one library that is not installed.
+    """Names needed of one library that is not installed.
 
     Attributes:
         versions: version nodes that it must have.
@@ -68,7 +68,7 @@ class Demand:
 
 
 def demands(elf: ElfFile) -> list[Demand]:
-    """What is asked of each of NVIDIA's libraries that the loader would not find.
+    """List the names needed of each of NVIDIA's libraries that the loader would not find.
 
     Symbols that an installed library offers, and those whose name is of no NVIDIA library, are not
     among it: that these are missing is an error of the library's build.

@@ -26,7 +26,7 @@ _type_infos: dict[str, int] = {}
 
 
 def supported() -> bool:
-    """Whether stand-ins can be made on this machine."""
+    """Return whether stand-ins can be made on this machine."""
     return sys.platform == "linux" and platform.machine() == "x86_64"
 
 
@@ -34,6 +34,7 @@ def take_place(demands: Iterable[Demand], where: str) -> list[str]:
     """Load, or extend, the stand-ins that a library needs; they stay as long as the process.
 
     Args:
+        demands: the names that it needs, by library.
         where: the library, for errors.
 
     Returns:

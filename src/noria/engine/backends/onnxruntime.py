@@ -104,10 +104,10 @@ class OnnxRuntimeBackend:
     def open(self, model: bytes, options: RunOptions) -> OnnxRuntimeRunner:
         return OnnxRuntimeRunner(model, options)
 
-    def open_split(
+    def open_with_weights(
         self, graph: bytes, weights: memoryview, options: RunOptions
     ) -> OnnxRuntimeRunner:
-        """See `SplitBackend`."""
+        """See `ExternalWeightsBackend`."""
         return OnnxRuntimeRunner(graph, options, weights)
 
     def callback_types(self) -> frozenset[int]:

@@ -93,6 +93,6 @@ def worded(error: Exception, what: str) -> EngineError:
     if match := _UNREGISTERED.search(text):
         fix.append(f"the model uses {match[1]}, which is a plugin or newer than this runtime")
     text = text.rsplit("Status Message: ", 1)[-1]
-    # paths and function names of the runtime's own source help nobody
+    # paths and function names of the runtime's own source are of no use to a reader
     text = re.sub(r"\S*/onnxruntime/\S+ ", "", text)
     return EngineError(f"onnxruntime {what}: {text[:500]}", where=where, fix=fix)

@@ -29,7 +29,7 @@ _NODE = (
     re.compile(r"\[CPU\] (?P<op>\w+) node with name '(?P<node>[^']*)'"),
 )
 _UNKNOWN = re.compile(r"No conversion rule found for operations: ([^\n]+)")
-# Which check of which source file it was that failed helps nobody.
+# The check in OpenVINO's source that failed is of no use to a reader.
 _SOURCE = re.compile(
     r"^Exception from \S+:\d+:?$|^Check '.*' failed at \S+:\d+:?$|^FrontEnd API failed.*|"
     r"^While validating.*|^Summary:$|^-- .*|^To facilitate .*|^Model wasn't fully converted.*"
@@ -69,7 +69,7 @@ class _Variant:
     def run_into(
         self, feeds: Mapping[str, npt.NDArray[Any]], places: Sequence[npt.NDArray[Any] | None]
     ) -> list[npt.NDArray[Any]]:
-        """`run` with requests of their own, whose outputs are told anew each time."""
+        """`run` with separate requests, which get new places for their outputs each time."""
         arrays = [next(feeds[n] for n in names if n in feeds) for names in self._names]
         try:
             request = self._placing.pop()
@@ -211,7 +211,7 @@ def _has_free_batch(port: Any) -> bool:
 
 
 def _with_batch(model: Any, size: int) -> Any:
-    """A copy of `model` whose free first axes are `size`.
+    """Copy `model`, its free first axes set to `size`.
 
     Raises:
         RuntimeError: a shape inside does not fit.
@@ -285,8 +285,8 @@ def _worded(error: Exception, what: str) -> EngineError:
         fix.append("another runtime may: --backend onnxruntime")
     else:
         lines = [line.strip() for line in text.splitlines()]
-        told = [line for line in lines if line and not _SOURCE.match(line)]
-        found = "; ".join(told) or " ".join(lines)
+        useful = [line for line in lines if line and not _SOURCE.match(line)]
+        found = "; ".join(useful) or " ".join(lines)
         found = re.sub(r" ?Check '.*?' failed at \S+:\d+:?", "", found)
     return EngineError(f"openvino {what}: {found[:500]}", where=where, fix=fix)
 
@@ -304,7 +304,7 @@ class OpenVinoBackend:
         return None if "CPU" in _core().available_devices else "OpenVINO finds no CPU plugin"
 
     def capabilities(self) -> frozenset[str]:
-        """What the processor computes in: FP32, INT8, BF16, FP16, …"""
+        """The types the processor computes in (FP32, INT8, BF16, FP16 and others)."""
         if self.why_not():
             return frozenset()
         return frozenset(_core().get_property("CPU", "OPTIMIZATION_CAPABILITIES"))
@@ -333,8 +333,10 @@ class OpenVinoBackend:
             raise _worded(error, "failed") from error
         return [(name, ms) for name, ms in times.items() if len(ms) == runs]
 
-    def open_split(self, graph: bytes, weights: memoryview, options: RunOptions) -> OpenVinoRunner:
-        """See `SplitBackend`. OpenVINO reads files only: they are written, and gone afterwards."""
+    def open_with_weights(
+        self, graph: bytes, weights: memoryview, options: RunOptions
+    ) -> OpenVinoRunner:
+        """See `ExternalWeightsBackend`. OpenVINO reads files only: temporary ones are written."""
         try:
             with tempfile.TemporaryDirectory(prefix="noria-model-") as folder:
                 (Path(folder) / WEIGHTS_FILE).write_bytes(weights)

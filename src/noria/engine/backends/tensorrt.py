@@ -30,7 +30,7 @@ _MODULE = str(trt.__name__).split(".")[0]
 
 
 class _Log(trt.ILogger):  # type: ignore[misc]
-    """Keeps what went wrong for the error that follows; says nothing by itself."""
+    """Collect failures for the error that follows; print nothing."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -78,8 +78,8 @@ def _compile(model: bytes, options: RunOptions) -> bytes:
         config.clear_flag(trt.BuilderFlag.TF32)  # fp32 is fp32
     if not hasattr(trt.NetworkDefinitionCreationFlag, "STRONGLY_TYPED"):
         # TensorRT 8 obeys the types of the graph only as far as the builder may use them
-        told = {"FP16": options.half == "fp16", "INT8": b"DequantizeLinear" in model}
-        for name, asked in told.items():
+        wanted = {"FP16": options.half == "fp16", "INT8": b"DequantizeLinear" in model}
+        for name, asked in wanted.items():
             if asked:
                 config.set_flag(getattr(trt.BuilderFlag, name))
     profile = builder.create_optimization_profile()
@@ -101,13 +101,13 @@ def _compile(model: bytes, options: RunOptions) -> bytes:
 
 
 def _unparsed(parser: Any) -> EngineError:
-    told, where = [], None
+    found, where = [], None
     for i in range(min(parser.num_errors, 3)):
         error = parser.get_error(i)
         if where is None and hasattr(error, "node_name") and error.node_operator():
             where = f"node {error.node_name()!r} ({error.node_operator()})"
-        told.append(" ".join(str(error.desc()).split()))
-    return EngineError(f"{_MODULE} refuses the model: {'; '.join(told)[:500]}", where=where)
+        found.append(" ".join(str(error.desc()).split()))
+    return EngineError(f"{_MODULE} refuses the model: {'; '.join(found)[:500]}", where=where)
 
 
 class _Lane:

@@ -41,8 +41,7 @@ class ContextPool:
                 return self._idle.pop()
         made: list[ContextPlugin] = []
         try:
-            for plugin in self._plugins:
-                made.append(plugin.context())
+            made.extend(plugin.context() for plugin in self._plugins)
         except BaseException:
             for context in made:
                 context.close()

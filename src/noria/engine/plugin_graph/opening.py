@@ -64,8 +64,7 @@ def load_plugins(
     loaded: list[EnginePlugin] = []
     try:
         with deserialising():
-            for one in saved:
-                loaded.append(load_engine_plugin(one, registry))
+            loaded.extend(load_engine_plugin(one, registry) for one in saved)
         for engine in loaded:
             engine.finish()
     except BaseException:

@@ -18,8 +18,11 @@ _OWN_CODE = Path(__file__).parents[2]
 
 
 def code_of(creator: object) -> str:
-    """sha256 of the file that a creator is written in, of a compiled one its library; empty if that
-    is noria's, or unknown."""
+    """Hash the file that a creator is written in, of a compiled one its library.
+
+    Returns:
+        sha256; empty if the file is noria's, or unknown.
+    """
     library = getattr(creator, "library", None)  # of C++, here or in a worker
     definition = getattr(creator, "definition", None)  # plugins by decorators
     try:
@@ -34,8 +37,10 @@ def code_of(creator: object) -> str:
 
 
 def changed_plugins(records: Sequence[PluginRecord]) -> str | None:
-    """Which plugins of a plan are not registered, or from another code than it was built with, in
-    words. What they say of types and shapes is in the plan; it may not be true any more."""
+    """Name the first plugin of a plan that is missing or changed; None if there is none.
+
+    A plan keeps the types and shapes that its plugins declared; other code may declare others.
+    """
     if not records:
         return None
     from noria.plugins.known import known_plugins

@@ -33,12 +33,12 @@ Profiles = Sequence[Mapping[str, tuple[Shape, Shape, Shape]]]
 
 @dataclass(slots=True)
 class PluginLayers:
-    """A network whose plugins are built.
+    """A network with its plugins built.
 
     Attributes:
         model: the ONNX message; types and shapes of all values are in it.
         records, blobs: for the plan.
-        notices: what was decided.
+        notices: of the build.
         registry: where the creators are.
     """
 
@@ -80,7 +80,7 @@ class PluginLayers:
         )  # fmt: skip
 
     def close(self) -> None:
-        """Nobody opens it any more."""
+        """End the plugins; `open` is not called any more."""
         for plugin in self.built:
             plugin.close()
         self.built = []
@@ -106,7 +106,7 @@ def build_plugins(
         max_batch: greatest batch; 1 is the least.
         batched: the first axis is the batch.
         profiles: of networks without a batch, shapes (min, opt, max) by input.
-        registry: where creators are looked for; None: this process's.
+        registry: of the creators; None: this process's.
         where: the model, for messages.
 
     Raises:
@@ -161,7 +161,7 @@ def build_plugins(
                 for t, v, n in missing
             )
             text = f"no creator is registered for {names_text}: the plan cannot be loaded again"
-            near = [told for key in missing for told in registry.near(*key)]
+            near = [hint for key in missing for hint in registry.near(*key)]
             text = "; ".join([text, *near])
             layers.notices.append(Notice("warning", text))
         return layers
@@ -172,7 +172,7 @@ def build_plugins(
 
 
 def _elsewhere(network: Network, registry: PluginRegistry) -> tuple[Any, int]:
-    """Who builds the plugins if they live in another process, and what it knows the network by."""
+    """Find the process that builds the plugins, if not this one, and its number of the network."""
     if (host := getattr(network.plugins, "host", None)) is not None:
         return host, getattr(network.plugins, "number", 0)
     names = {op.name for op in network.unknown_operators()}
@@ -239,7 +239,7 @@ def _views(
 
 
 def _measure(inputs: Sequence[TensorSpec]) -> Any:
-    """Runs a part of the graph on noise, to see shapes that nothing else tells."""
+    """Make a function that runs a part of the graph on noise, to see its shapes."""
 
     def measure(
         proto: Any,

@@ -25,7 +25,7 @@ class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class ProfileRecord(_Record):
+class PluginProfileRecord(_Record):
     """Shapes of a plugin's inputs in one optimisation profile, and values of its shape inputs."""
 
     min: tuple[Axes, ...]
@@ -66,7 +66,7 @@ class PluginRecord(_Record):
     output_types: tuple[Kind, ...]
     dtypes: tuple[Numpy, ...]
     shapes: tuple[Annotated[str, Field(max_length=16_384)], ...]
-    profiles: Annotated[tuple[ProfileRecord, ...], Field(min_length=1, max_length=64)]
+    profiles: Annotated[tuple[PluginProfileRecord, ...], Field(min_length=1, max_length=64)]
     workspaces: tuple[Size, ...]
     tactics: tuple[Annotated[int, Field(ge=0, lt=2**31)], ...]
     blobs: tuple[Name, ...]

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from noria._core.errors import EngineError
-from noria.engine.plugin_graph.plugin_record import PluginRecord, ProfileRecord
+from noria.engine.plugin_graph.plugin_record import PluginProfileRecord, PluginRecord
 from noria.plugins.evaluate import from_text, to_text
 from noria.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
 from noria.plugins.layer import EngineSpec, Ranges, SavedPlugin
@@ -73,7 +73,7 @@ def record_of(
             dtypes=tuple(d.name for d in spec.dtypes),  # type: ignore[misc]
             shapes=tuple(to_text(s) for s in spec.shapes),
             profiles=tuple(
-                ProfileRecord(min=p.min, opt=p.opt, max=p.max, values=p.values)
+                PluginProfileRecord(min=p.min, opt=p.opt, max=p.max, values=p.values)
                 for p in spec.profiles
             ),
             workspaces=spec.workspaces,

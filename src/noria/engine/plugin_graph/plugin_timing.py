@@ -1,6 +1,6 @@
 """The runtime's share of a network with plugins as one model, so that tactics can be timed on it.
 
-Plugins take the same time whatever runs the rest, and need not exist in the process that measures.
+Plugins take the same time beside any runtime, and need not exist in the process that measures.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Bake = Callable[[Network], bytes]
 
 
 class PluginTiming:
-    """What tuning is told instead of the network itself.
+    """The runtime's share of a network with plugins, for tuning.
 
     Args:
         network: with plugins.
@@ -65,7 +65,7 @@ class PluginTiming:
         self.bake(network)
 
     def bake(self, network: Network) -> bytes:
-        """The ONNX message of the runtime's share of `network`, in whatever precision."""
+        """Write the ONNX message of the runtime's share of `network`, in any precision."""
         import onnx
 
         model = self._bake(network)

@@ -1,9 +1,9 @@
-"""Run a graph whose plugin nodes are operators that call back into Python.
+"""Run a graph in which plugin nodes are operators that call back into Python.
 
 Tensors that pass by a plugin stay in the runtime then, in the memory layout it likes; a split costs
 a copy and a change of layout for each of them. The runtime loads the graph with nodes of noria's
-own domain. Each node passes a run id to the next one: it identifies the run, whatever thread
-computes the node, and keeps the plugins in the order in which a split graph runs them.
+own domain. Each node passes a run id to the next one: it identifies the run in any thread
+that computes the node, and keeps the plugins in the order in which a split graph runs them.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class CallbackNode:
 
 @dataclass(frozen=True, slots=True)
 class CallbackGraph:
-    """A model whose plugin nodes are operators of `DOMAIN`.
+    """A model with its plugin nodes as operators of `DOMAIN`.
 
     Attributes:
         model: the `ModelProto`; `RUN_ID` is its last input.
@@ -292,7 +292,7 @@ class CallbackRunner:
         self._runner, self._calls, self._pool = runner, calls, pool
         self.inputs = tuple(s for s in runner.inputs if s.name != RUN_ID)
         self.outputs = runner.outputs
-        # plugins end with the runner even if nobody closes it
+        # plugins end with the runner even if it is not closed
         self._finalizer = weakref.finalize(self, pool.close)
 
     def run(self, feeds: Mapping[str, Any], *, to_host: bool = True) -> Sequence[Any]:

@@ -36,7 +36,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class GraphSection:
     """A piece, if there is one, then plugins that need nothing from later sections."""
 
     piece: Piece | None
@@ -56,7 +56,7 @@ class SplitGraph:
     """
 
     def __init__(
-        self, proto: Any, sections: tuple[Section, ...], constants: frozenset[str]
+        self, proto: Any, sections: tuple[GraphSection, ...], constants: frozenset[str]
     ) -> None:
         graph = proto.graph
         self.proto, self._constants = proto, constants
@@ -170,7 +170,7 @@ class _Splitter:
             plain = [i for i in members if not self._is_plugin(i) and not self._is_constant(i)]
             piece = self._piece(plain, wanted, number, constants)
             if piece is not None or names:
-                sections.append(Section(piece, names))
+                sections.append(GraphSection(piece, names))
         return SplitGraph(self.proto, tuple(sections), constants)
 
     def _is_plugin(self, index: int) -> bool:

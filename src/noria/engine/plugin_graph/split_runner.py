@@ -19,7 +19,7 @@ from noria.engine.backends import Backend, CompilingBackend, Runner, RunOptions
 from noria.engine.plugin_graph.context_pool import ContextPool
 from noria.engine.plugin_graph.plugin_record import PluginRecord
 from noria.engine.plugin_graph.split import Piece, SplitGraph
-from noria.network.inference import read_value
+from noria.network.shapes.protos import read_type
 from noria.network.tensor_spec import TensorSpec
 
 Array = npt.NDArray[Any]
@@ -208,8 +208,7 @@ class SplitRunner:
 
 
 def _spec(value: Any) -> TensorSpec:
-    known = read_value(value)
+    known = read_type(value.type)
     if known is None:
         raise EngineError(f"the type of output {value.name!r} is not known")
-    shape = known.shape
-    return TensorSpec(value.name, known.dtype, () if shape is None else shape)
+    return TensorSpec(value.name, known.dtype, known.axes or ())

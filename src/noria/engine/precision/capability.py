@@ -36,19 +36,22 @@ def exact_int8() -> bool:
 def slow_int8(runtime: str) -> bool:
     """Whether INT8 takes longer than FP32: ONNX Runtime has kernels only for layers between two
     pairs, and computes all others in FP32 on rounded values. Pairs behind all layers would give
-    it more, and take the accuracy: no box of YOLOX-nano was found that way (measured)."""
+    it more, and take the accuracy: no box of YOLOX-nano was found that way (measured).
+    """
     return runtime == "onnxruntime"
 
 
 def weight_bits(runtime: str) -> Literal[7, 8]:
     """Bits of INT8 weights. 7 where 8 would overflow: OpenVINO on such CPUs gave 3 dB of signal to
-    noise for 28 dB with 8 bits, 27 dB with 7 (measured on the demo detector)."""
+    noise for 28 dB with 8 bits, 27 dB with 7 (measured on the demo detector).
+    """
     return 7 if runtime == "openvino" and not exact_int8() else 8
 
 
 def unsigned_int8(runtime: str) -> bool:
     """Whether INT8 activations are stored around 128: OpenVINO (2026.4, and whatever processor)
-    cuts off the upper half of signed ones that come out of a Concat."""
+    cuts off the upper half of signed ones that come out of a Concat.
+    """
     return runtime == "openvino"
 
 

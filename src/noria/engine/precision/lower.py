@@ -20,7 +20,7 @@ from noria.network.network import Network
 
 
 @dataclass(frozen=True, slots=True)
-class Lowered:
+class PrecisionGraph:
     """A graph to build.
 
     Attributes:
@@ -40,7 +40,7 @@ class Lowered:
 
 def lower(
     network: Network, precision: Precision, rules: PrecisionRules, runtimes: Sequence[str]
-) -> Lowered:
+) -> PrecisionGraph:
     """Write a precision, pinned layers and types of outputs into a network.
 
     Args:
@@ -51,7 +51,7 @@ def lower(
     """
     own = _pairs_of_its_own(network, runtimes)
     if precision == "fp32" and not rules.pins and not rules.outputs:
-        return Lowered(network, precision, tuple(runtimes), notices=own)
+        return PrecisionGraph(network, precision, tuple(runtimes), notices=own)
     bits: Literal[7, 8] = 8
     if rules.needs_table(precision):
         bits = weight_bits(runtimes[0])
@@ -71,7 +71,7 @@ def lower(
     if rules.outputs:
         told += with_outputs(done, rules.outputs, rules.scales)
     named = tuple(_named(network, notice) for notice in told)
-    return Lowered(done.network, precision, tuple(runtimes), bits, (*own, *named))
+    return PrecisionGraph(done.network, precision, tuple(runtimes), bits, (*own, *named))
 
 
 def _pairs_of_its_own(network: Network, runtimes: Sequence[str]) -> tuple[Notice, ...]:
@@ -85,7 +85,7 @@ def _pairs_of_its_own(network: Network, runtimes: Sequence[str]) -> tuple[Notice
 
 def lower_or_fp32(
     network: Network, precision: Precision, rules: PrecisionRules, runtimes: Sequence[str]
-) -> Lowered:
+) -> PrecisionGraph:
     """`lower`, or FP32 with a warning where the precision is not possible.
 
     Raises:
@@ -105,7 +105,7 @@ def in_fp32(
     rules: PrecisionRules,
     runtimes: Sequence[str],
     error: EngineError | ModelError,
-) -> Lowered:
+) -> PrecisionGraph:
     """FP32 in place of what failed. Source: config facts 5.3, the retry without the flag."""
     what = precision.upper() if precision != "fp32" else "layer-device-precision"
     at = f"{error.where}: " if error.where and "node" in error.where else ""

@@ -12,7 +12,7 @@ from noria._core.errors import EngineError, ModelError
 from noria._core.notices import Notice
 from noria.engine.backends import installed_backends
 from noria.engine.plan_header import Precision, TacticRecord, TuningRecord
-from noria.engine.precision.lower import Lowered, lower, lower_or_fp32, tuned_precisions
+from noria.engine.precision.lower import PrecisionGraph, lower, lower_or_fp32, tuned_precisions
 from noria.engine.precision.rules import PrecisionRules
 from noria.engine.sample_inputs import sample_inputs
 from noria.engine.tuning.tactic import Tactic
@@ -33,7 +33,7 @@ class TunedPrecision:
     """
 
     tactic: Tactic | None = None
-    lowered: Lowered | None = None
+    lowered: PrecisionGraph | None = None
     tuning: TuningRecord | None = None
     tries: tuple[TacticRecord, ...] = ()
     notices: list[Notice] = field(default_factory=list)
@@ -55,17 +55,23 @@ def tune_precisions(
     """Lower a network to every precision that may be used, and find the best way to run any.
 
     Args:
+        network: as it is.
         bake: makes the ONNX message of a network.
         inputs: with the shapes of the plan.
+        precision: the lowest that may be used.
+        rules: scales for INT8, layers of other precisions, types of outputs.
         items: batch of the runs.
-        feeds: what to run on; None: noise.
+        picture_range: least and greatest value of the noise.
+        options: of the tuning.
+        progress: see `tune`.
+        feeds: arrays to run on; None: noise.
 
     Raises:
         EngineError, ModelError: FP32 cannot be lowered; no candidate; a runtime is missing.
     """
     done = TunedPrecision()
     names = list(options.runtimes or installed_backends())
-    graphs: list[Lowered] = []
+    graphs: list[PrecisionGraph] = []
     for wanted, runtimes in tuned_precisions(precision, rules, names):
         if precision != "best":
             graphs.append(lower_or_fp32(network, wanted, rules, runtimes))

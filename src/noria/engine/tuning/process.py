@@ -21,19 +21,19 @@ from noria.engine.tuning.worker import SIZES, receive, send
 Arrays = dict[str, npt.NDArray[Any]]
 
 
-class Crashed(Exception):
-    """The process ended by itself; says how."""
+class CrashedError(Exception):
+    """The process ended by itself; the text has its end."""
 
 
-class Hung(Exception):
+class HungError(Exception):
     """No answer in time; the process was killed."""
 
 
-class Refused(Exception):
-    """The runtime raised an error; says which."""
+class RefusedError(Exception):
+    """The runtime raised an error; the text is its."""
 
 
-class Worker:
+class TuningWorker:
     """Starts the process when it is needed, and anew after it died."""
 
     def __init__(
@@ -46,7 +46,8 @@ class Worker:
         """One request and its answer, see `tune_worker`.
 
         Raises:
-            Crashed, Hung, Refused: see there. After the first two, what was loaded is gone.
+            CrashedError, HungError: the process is gone, with the models it had loaded.
+            RefusedError: the runtime raised an error.
         """
         deadline = monotonic() + timeout_s
         process = self._started()
@@ -58,13 +59,13 @@ class Worker:
             send(process.stdin, request)
             answer, arrays, _ = receive(io.BytesIO(self._read_message(process, deadline)))
         except (EOFError, BrokenPipeError) as error:
-            raise Crashed(self._how_it_ended()) from error
+            raise CrashedError(self._how_it_ended()) from error
         except BaseException:
             self.stop()
             raise
         if "error" in answer:
             at = f"{answer['where']}: " if answer.get("where") else ""
-            raise Refused(f"{at}{answer['error']}")
+            raise RefusedError(f"{at}{answer['error']}")
         return answer, arrays
 
     def _started(self) -> subprocess.Popen[bytes]:
@@ -103,7 +104,7 @@ class Worker:
         writer.start()
         writer.join(max(0.0, deadline - monotonic()))
         if writer.is_alive():
-            raise Hung
+            raise HungError
         if failed:
             raise failed[0]
 
@@ -116,7 +117,7 @@ class Worker:
         poll.register(pipe, select.POLLIN | select.POLLHUP)
         while len(data) < wanted:
             if not poll.poll(max(0.0, deadline - monotonic()) * 1e3):
-                raise Hung
+                raise HungError
             part = os.read(pipe, min(1 << 20, wanted - len(data)))
             if not part:
                 raise EOFError
@@ -138,7 +139,7 @@ class Worker:
         return f"ended with exit status {code}"
 
     def stop(self) -> None:
-        """Kill the process, whatever it does."""
+        """Kill the process."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -149,7 +150,7 @@ class Worker:
                 with suppress(OSError):
                     pipe.close()
 
-    def __enter__(self) -> Worker:
+    def __enter__(self) -> TuningWorker:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -11,7 +11,7 @@ from noria._core.errors import EngineError
 from noria.engine.backends import BACKENDS, DEFAULT_BACKEND, Optimization, RunOptions
 
 Objective = Literal["throughput", "latency"]
-"""What is to be best: items per second with as many runs at once as it takes, or the time of one
+"""The goal: items per second with as many runs at once as it takes, or the time of one
 run that is alone."""
 
 MAX_COUNT = 1024
@@ -41,7 +41,7 @@ class Tactic:
     spinning: bool = False
 
     def run_options(self, max_batch: int | None = None, precision: str = "fp32") -> RunOptions:
-        """What the runtime is opened with, for a graph of `precision`."""
+        """Make the options to open the runtime with, for a graph of `precision`."""
         return RunOptions(
             threads=self.threads,
             streams=self.streams or 1,
@@ -96,7 +96,7 @@ class Tactic:
 
 
 def candidates(runtimes: Sequence[str], cores: int, objective: Objective) -> list[Tactic]:
-    """What to try, the default first, then by promise.
+    """List the tactics to try, the default first, then by promise.
 
     ONNX Runtime's `all` chooses other memory layouts than `extended`: that pair is the choice of
     layout. Idle threads that wait busily are tried for latency only: beside decoding they cost

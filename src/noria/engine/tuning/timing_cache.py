@@ -1,4 +1,4 @@
-"""What tuning measured, kept so that the next build of the same model needs no measuring.
+"""Keep the results of tuning, so that the next build of the same model measures nothing.
 
 One small JSON file per question: model, shapes, objective, precision, machine, versions of the
 runtimes. Anything else that could change the answer is a different question.
@@ -64,11 +64,15 @@ def question(
     runtimes: Mapping[str, str],
     tactics: Sequence[object],
 ) -> dict[str, str]:
-    """What is asked of the cache.
+    """Make the key of the cache.
 
     Args:
-        model_sha256: of the ONNX message the runtimes are given, weights inside.
-        inputs, items: shapes, and the batch of a run.
+        model_sha256: of the ONNX message for the runtimes, weights inside.
+        inputs: their shapes.
+        items: the batch of a run.
+        objective: goal of the tuning.
+        precision: of the graph.
+        machine: where it is tuned.
         runtimes: name -> version of those that take part.
         tactics: the candidates.
     """

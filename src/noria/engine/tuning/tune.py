@@ -24,8 +24,8 @@ from noria.engine.backends import DEFAULT_BACKEND, get_backend, installed_backen
 from noria.engine.machine import Machine, this_machine
 from noria.engine.plan_header import Outcome, Precision, TacticRecord, TuningRecord
 from noria.engine.store import locked
-from noria.engine.tuning.agreement import NOISE_DB, difference, too_noisy
-from noria.engine.tuning.process import Crashed, Hung, Refused, Worker
+from noria.engine.tuning.output_difference import NOISE_DB, difference, too_noisy
+from noria.engine.tuning.process import CrashedError, HungError, RefusedError, TuningWorker
 from noria.engine.tuning.tactic import Objective, Tactic, candidates
 from noria.engine.tuning.timing_cache import TimingCache, TimingEntry, question
 from noria.network.tensor_spec import TensorSpec
@@ -98,7 +98,7 @@ class Tuning:
     version: int = 0
 
     def notices(self, options: TuneOptions) -> list[Notice]:
-        """What was found, and each tactic that is not to be trusted."""
+        """Report the best tactic, and each tactic that is not to be trusted."""
         if self.tactic is None:
             text = f"not tuned: {self.why}"
             return [Notice("warning", text), *self._suspects()]
@@ -159,7 +159,7 @@ class _Try:
         return min(self.costs(objective))
 
     def cost(self, objective: Objective) -> float:
-        """What is to be small; the median of the rounds."""
+        """The number to minimise: median latency in ms, or 1 / throughput."""
         if objective == "latency":
             return statistics.median(self.latencies_ms)
         return 1e3 / statistics.median(self.rates)
@@ -209,7 +209,7 @@ def tune(
         items: how many items that batch has.
         versions: the graphs to try; None is `model` alone.
         options: budget, objective, candidates.
-        progress: told what is going on; what it raises ends the tuning.
+        progress: called at each step; an exception of it ends the tuning.
 
     Raises:
         EngineError: no candidate, or a runtime that is not installed.
@@ -252,7 +252,7 @@ def tune(
             for number, graph in zip(numbers, graphs, strict=True)
             if graph.runtimes is None or tactic.runtime in graph.runtimes
         ]
-        with Worker(models, feeds, items) as worker:
+        with TuningWorker(models, feeds, items) as worker:
             work = _Contest(worker, tries, items, options, progress, large=sum(map(len, models)))
             why = work.run()
             best = work.best()
@@ -298,7 +298,7 @@ class _Contest:
 
     def __init__(
         self,
-        worker: Worker,
+        worker: TuningWorker,
         tries: Sequence[_Try],
         items: int,
         options: TuneOptions,
@@ -331,9 +331,9 @@ class _Contest:
         self._tell("running the reference")
         try:
             self._references[0] = self._refer(0, self._left())
-        except (Crashed, Refused) as error:
+        except (CrashedError, RefusedError) as error:
             return f"the reference cannot be run: {error}"
-        except Hung:
+        except HungError:
             return f"the reference alone takes longer than {self._budget_s:g} s"
         slowest = 0.0
         for number, attempt in enumerate(self._tries):
@@ -350,7 +350,7 @@ class _Contest:
         return ""
 
     def _refer(self, number: int, timeout_s: float) -> Mapping[str, npt.NDArray[Any]]:
-        """Outputs of a model as its graph says, nothing rewritten."""
+        """Compute the outputs of a model with nothing of its graph rewritten."""
         plain = f"{DEFAULT_BACKEND}:optimization=none"
         _, outputs = self._worker.ask(timeout_s, do="run", model=number, tactic=plain, outputs=True)
         self._worker.ask(max(1.0, self._left()), do="drop", model=number, tactic=plain)
@@ -359,7 +359,7 @@ class _Contest:
     def _judge(
         self, attempt: _Try, outputs: Mapping[str, npt.NDArray[Any]], timeout_s: float
     ) -> str | None:
-        """What is wrong with outputs. In lower precisions they are compared with the same graph."""
+        """Name the fault of outputs. Lower precisions are compared with the same graph."""
         exact = self._references[0]
         attempt.error, wrong = difference(outputs, exact)
         if attempt.precision == "fp32":
@@ -368,16 +368,16 @@ class _Contest:
         if number not in self._references:
             try:
                 self._references[number] = self._refer(number, timeout_s)
-            except Refused:  # types that the reference does not compute, such as BF16
+            except RefusedError:  # types that the reference does not compute, such as BF16
                 self._references[number] = exact
         return too_noisy(outputs, self._references[number], NOISE_DB[attempt.precision])
 
     def _try(self, attempt: _Try, timeout_s: float, *, cut: bool) -> None:
-        """One trial; `cut` says that `timeout_s` is less than it should have."""
+        """Try a tactic once; `cut`: `timeout_s` is less than it should have."""
         deadline = monotonic() + timeout_s
         try:
-            told, outputs = self._ask(attempt, timeout_s, outputs=True)
-            attempt.load_s = told["load_s"]
+            answer, outputs = self._ask(attempt, timeout_s, outputs=True)
+            attempt.load_s = answer["load_s"]
             wrong = self._judge(attempt, outputs, max(0.1, deadline - monotonic()))
             if wrong is None:
                 for _ in range(_TRIAL_WINDOWS):
@@ -386,8 +386,8 @@ class _Contest:
             else:
                 attempt.outcome, attempt.note = "wrong", wrong
             self._ask(attempt, max(1.0, deadline - monotonic()), do="drop")
-        except (Crashed, Hung, Refused) as error:
-            if cut and isinstance(error, Hung):
+        except (CrashedError, HungError, RefusedError) as error:
+            if cut and isinstance(error, HungError):
                 attempt.note = "the time was up"
             else:
                 _out(attempt, error, timeout_s)
@@ -405,9 +405,9 @@ class _Contest:
         )
 
     def _measure(self, attempt: _Try, timeout_s: float, window_s: float) -> None:
-        told, _ = self._ask(attempt, max(0.1, timeout_s), window_s=window_s, at_least=_AT_LEAST)
-        attempt.latencies_ms.append(told["latency_ms"])
-        attempt.rates.append(told["runs_per_s"] * self._items)
+        answer, _ = self._ask(attempt, max(0.1, timeout_s), window_s=window_s, at_least=_AT_LEAST)
+        attempt.latencies_ms.append(answer["latency_ms"])
+        attempt.rates.append(answer["runs_per_s"] * self._items)
 
     def _compare(self) -> None:
         """Measure the best in turns, dropping those that fall behind."""
@@ -432,8 +432,8 @@ class _Contest:
                 timeout = max(_LEAST_TIMEOUT_S, 10 * expected) + (attempt.load_s or 0)
                 try:
                     self._measure(attempt, min(timeout, self._left()), _ROUND_WINDOW_S)
-                except (Crashed, Hung, Refused) as error:
-                    if isinstance(error, Hung) and timeout > self._left():
+                except (CrashedError, HungError, RefusedError) as error:
+                    if isinstance(error, HungError) and timeout > self._left():
                         return self._settle(first)
                     _out(attempt, error, timeout)
             left = [t for t in left if t.outcome == "ok"]
@@ -485,10 +485,10 @@ class _Contest:
         self._progress(min(self._done, self._steps), self._steps, text)
 
 
-def _out(attempt: _Try, error: Crashed | Hung | Refused, timeout_s: float) -> None:
-    if isinstance(error, Hung):
+def _out(attempt: _Try, error: CrashedError | HungError | RefusedError, timeout_s: float) -> None:
+    if isinstance(error, HungError):
         attempt.outcome, attempt.note = "hung", f"no answer within {timeout_s:.1f} s"
-    elif isinstance(error, Crashed):
+    elif isinstance(error, CrashedError):
         attempt.outcome, attempt.note = "crashed", str(error)
     else:
         attempt.outcome, attempt.note = "failed", str(error)

@@ -1,4 +1,4 @@
-"""The child process in which tactics are tried: what crashes here takes nothing else with it.
+"""The child process that tries tactics: a crash here ends no other process.
 
 Messages in both directions: a JSON object and arrays, see `send`. The first one brings the models
 and the inputs; each later one asks for one thing and is answered by one message.
@@ -87,7 +87,7 @@ class _Bench:
         if asked["do"] == "drop":
             self._runners.pop(key).close()
             return {}, {}
-        told: dict[str, Any] = {}
+        answer: dict[str, Any] = {}
         outputs: Arrays = {}
         tactic = Tactic.parse(asked["tactic"])
         if key not in self._runners:
@@ -97,7 +97,7 @@ class _Bench:
                 self._models[key[0]],
                 tactic.run_options(self._max_batch, asked.get("precision", "fp32")),
             )
-            told = {"load_s": perf_counter() - start}
+            answer = {"load_s": perf_counter() - start}
             if not asked.get("outputs"):
                 self._runners[key].run(self._feeds)  # the first run is never like the others
         runner = self._runners[key]
@@ -111,9 +111,9 @@ class _Bench:
                 window_s=asked["window_s"],
                 at_least=asked["at_least"],
             )
-            told["latency_ms"] = float(np.median(np.concatenate(times))) * 1e3
-            told["runs_per_s"] = sum(len(mine) / sum(mine) for mine in times)
-        return told, outputs
+            answer["latency_ms"] = float(np.median(np.concatenate(times))) * 1e3
+            answer["runs_per_s"] = sum(len(mine) / sum(mine) for mine in times)
+        return answer, outputs
 
 
 def main() -> None:
@@ -137,13 +137,13 @@ def main() -> None:
         while True:
             asked, _, _ = receive(requests)
             try:
-                told, outputs = bench.answer(asked)
+                answer, outputs = bench.answer(asked)
             except NoriaError as error:
                 send(answers, {"error": error.found, "where": error.where})
             except (MemoryError, RuntimeError, ValueError, TypeError) as error:
                 send(answers, {"error": f"{type(error).__name__}: {error}", "where": None})
             else:
-                send(answers, told, outputs)
+                send(answers, answer, outputs)
 
 
 def _die_with_parent() -> None:

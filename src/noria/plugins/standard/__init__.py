@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from noria.plugins.registry import PluginRegistry, get_plugin_registry
 
 if TYPE_CHECKING:
-    from noria.plugins.standard.layer import Layer
+    from noria.plugins.standard.layer import StandardLayer
 
 __all__ = ["init_libnvinfer_plugins", "register_standard", "standard_layers"]
 
@@ -30,8 +30,8 @@ _FAMILIES = (
 
 
 @functools.cache
-def standard_layers() -> tuple[type[Layer], ...]:
-    """What describes each standard plugin, in the order of the documentation."""
+def standard_layers() -> tuple[type[StandardLayer], ...]:
+    """The class of each standard plugin, in the order of the documentation."""
     from importlib import import_module
 
     return tuple(

@@ -1,6 +1,6 @@
-"""A `Layer` in the clothes of each plugin class, and the creators of all.
+"""A `StandardLayer` in the clothes of each plugin class, and the creators of all.
 
-V2, V2Ext and IOExt plugins see shapes without the batch and are told shapes only when they are
+V2, V2Ext and IOExt plugins see shapes without the batch, and get shapes only when they are
 configured, so what they save holds shapes and types beside the fields.
 """
 
@@ -20,7 +20,7 @@ from noria.plugins.field_data import PluginField, PluginFieldCollection
 from noria.plugins.memory import array_at
 from noria.plugins.standard.decompose import Decomposition
 from noria.plugins.standard.fields import Given
-from noria.plugins.standard.layer import Layer, Shape, expressions, extents
+from noria.plugins.standard.layer import Shape, StandardLayer, expressions, extents
 from noria.plugins.types import (
     DataType,
     DynamicPluginTensorDesc,
@@ -40,20 +40,20 @@ Tensor = tuple[tuple[int, ...], DataType]
 
 
 class StandardPlugin:
-    """What the plugins of all classes share.
+    """The part that the plugins of all classes share.
 
     Attributes:
         layer: fields, shapes and arithmetic.
         named_by: the attribute with the name that creators are found by.
     """
 
-    layer: Layer
+    layer: StandardLayer
     num_outputs: int
     plugin_version: str
     plugin_namespace: str
     named_by = "plugin_type"
 
-    def __init__(self, layer: Layer) -> None:
+    def __init__(self, layer: StandardLayer) -> None:
         super().__init__()
         self.layer = layer
         self.num_outputs = layer.outputs
@@ -63,7 +63,7 @@ class StandardPlugin:
 
     @property
     def noria_label(self) -> str:
-        """What messages and traces call it."""
+        """Name for messages and traces."""
         return self.layer.name
 
     def clone(self) -> Any:
@@ -110,7 +110,7 @@ def _known_shape(value: Any) -> tuple[int | None, ...] | None:
 
 
 class _WithoutBatch(StandardPlugin):
-    """V2, V2Ext and IOExt: shapes are told once, when the plugin is configured."""
+    """V2, V2Ext and IOExt: shapes are known once the plugin is configured."""
 
     tensors: tuple[tuple[Tensor, ...], tuple[Tensor, ...]] | None = None
 
@@ -306,18 +306,18 @@ class _V3(_Whole, IPluginV3, IPluginV3OneCore, IPluginV3OneBuild, IPluginV3OneRu
         return self.layer.given.collection(self.layer.fields)
 
 
-def _packed(layer: Layer, **more: Any) -> bytes:
+def _packed(layer: StandardLayer, **more: Any) -> bytes:
     return json.dumps({"fields": layer.given.pack(), **more}).encode()
 
 
 _CLASSES: dict[str, Any] = {"V2": _V2, "V2Ext": _V2Ext, "IOExt": _IOExt, "Dyn": _Dynamic, "V3": _V3}
 
 
-def _declared(kind: type[Layer]) -> PluginFieldCollection:
+def _declared(kind: type[StandardLayer]) -> PluginFieldCollection:
     return PluginFieldCollection(PluginField(f.name, None, f.type) for f in kind.fields)
 
 
-def _read(kind: type[Layer], collection: PluginFieldCollection, where: str) -> Given:
+def _read(kind: type[StandardLayer], collection: PluginFieldCollection, where: str) -> Given:
     for field in collection:
         if field.raw and field.name in kind.refused:
             raise ModelError(f"field {field.name!r}: {kind.refused[field.name]}", where=where)
@@ -327,7 +327,7 @@ def _read(kind: type[Layer], collection: PluginFieldCollection, where: str) -> G
 class _StandardCreator:
     noria_label = property(lambda self: f"{self.kind.name}Creator")
 
-    def __init__(self, kind: type[Layer]) -> None:
+    def __init__(self, kind: type[StandardLayer]) -> None:
         super().__init__()
         self.kind = kind
         self.name, self.plugin_version = kind.name, kind.version
@@ -375,6 +375,6 @@ class _CreatorV3(_StandardCreator, IPluginCreatorV3One):
         return self._made(name, field_collection)
 
 
-def creator_of(kind: type[Layer]) -> Any:
+def creator_of(kind: type[StandardLayer]) -> Any:
     """A creator of the plugins that `kind` describes."""
     return (_CreatorV3 if kind.interface == "V3" else _Creator)(kind)

@@ -8,16 +8,18 @@ from typing import ClassVar
 import numpy as np
 
 from noria.plugins.standard.fields import integer, integers, number
-from noria.plugins.standard.layer import Array, Extent, Interface, Layer, ScalarCount, Shape
+from noria.plugins.standard.layer import Array, Extent, Interface, ScalarCount, Shape, StandardLayer
 from noria.plugins.standard.maths.nms import Kept, PlusOne, batched_nms
 from noria.plugins.standard.maths.ssd import CODES, decode
 
 _MAX_TOP = 4096
 
 
-class BatchedNMSDynamic(Layer):
-    """Each class on its own, then the best of all. Classes come out as numbers of the scores' type;
-    -1 and zeros fill the rows that are left."""
+class BatchedNMSDynamic(StandardLayer):
+    """Each class on its own, then the best of all.
+
+    Classes come out as numbers of the scores' type; -1 and zeros fill the rows that are left.
+    """
 
     name = "BatchedNMSDynamic_TRT"
     interface: ClassVar[Interface] = "Dyn"
@@ -97,7 +99,7 @@ class BatchedNMS(ScalarCount, BatchedNMSDynamic):
     interface = "V2Ext"
 
 
-class NMSDynamic(Layer):
+class NMSDynamic(StandardLayer):
     """DetectionOutput of SSD: boxes decoded from priors, suppressed class by class, the best kept.
 
     Rows are picture, label, score, xmin, ymin, xmax, ymax, boxes cut to 0..1; label -1 fills the
@@ -222,4 +224,4 @@ class NMS(NMSDynamic):
     interface = "V2Ext"
 
 
-LAYERS: tuple[type[Layer], ...] = (BatchedNMSDynamic, BatchedNMS, NMSDynamic, NMS)
+LAYERS: tuple[type[StandardLayer], ...] = (BatchedNMSDynamic, BatchedNMS, NMSDynamic, NMS)

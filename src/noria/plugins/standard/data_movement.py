@@ -13,10 +13,10 @@ import numpy as np
 
 from noria.plugins.standard.decompose import Decomposition
 from noria.plugins.standard.fields import integer, integers, number, text
-from noria.plugins.standard.layer import Array, Extent, Interface, Layer, Shape
+from noria.plugins.standard.layer import Array, Extent, Interface, Shape, StandardLayer
 
 
-class ResizeNearest(Layer):
+class ResizeNearest(StandardLayer):
     """out(y, x) = in(floor(y / scale), floor(x / scale))."""
 
     name = "ResizeNearest_TRT"
@@ -52,7 +52,7 @@ class ResizeNearest(Layer):
         return True
 
 
-class FlattenConcat(Layer):
+class FlattenConcat(StandardLayer):
     """Each input of a picture flattened, row by row, then joined."""
 
     name = "FlattenConcat_TRT"
@@ -89,7 +89,7 @@ class FlattenConcat(Layer):
         return graph.opset >= 5
 
 
-class BatchTile(Layer):
+class BatchTile(StandardLayer):
     """The second input as often as the first has pictures."""
 
     name = "BatchTilePlugin_TRT"
@@ -118,7 +118,7 @@ class BatchTile(Layer):
         return True
 
 
-class SpecialSlice(Layer):
+class SpecialSlice(StandardLayer):
     """The first four of six numbers of each detection."""
 
     name = "SpecialSlice_TRT"
@@ -140,7 +140,7 @@ class SpecialSlice(Layer):
         return True
 
 
-class Reorg(Layer):
+class Reorg(StandardLayer):
     """Squares of stride x stride places become channels: YOLO v2's passthrough."""
 
     name = "Reorg_TRT"
@@ -177,7 +177,7 @@ class Reorg2(Reorg):
     interface = "Dyn"
 
 
-class CoordConv(Layer):
+class CoordConv(StandardLayer):
     """Two more channels: the row and the column of each place, from -1 to 1."""
 
     name = "CoordConvAC"
@@ -212,7 +212,7 @@ def _coordinates(height: int, width: int) -> Array:
     return grid
 
 
-class Split(Layer):
+class Split(StandardLayer):
     """Pieces of the given lengths along an axis."""
 
     name = "Split"
@@ -258,7 +258,7 @@ class Split(Layer):
         return True
 
 
-class ScatterND(Layer):
+class ScatterND(StandardLayer):
     """data with updates put where indices say; of equal indices the last counts."""
 
     name = "ScatterND"
@@ -301,7 +301,7 @@ class ScatterND(Layer):
         return True
 
 
-class ScatterElements(Layer):
+class ScatterElements(StandardLayer):
     """data with updates put, or added, multiplied, compared, along an axis."""
 
     name = "ScatterElements"
@@ -383,7 +383,7 @@ _REDUCE = {
     "min": np.minimum,
 }
 
-LAYERS: tuple[type[Layer], ...] = (
+LAYERS: tuple[type[StandardLayer], ...] = (
     ResizeNearest,
     FlattenConcat,
     BatchTile,

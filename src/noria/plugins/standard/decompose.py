@@ -43,7 +43,7 @@ class Decomposition:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Type of the first input; float32 if nobody says."""
+        """Type of the first input; float32 if it is not known."""
         return self.dtypes[0] or np.dtype(np.float32)
 
     def op(self, kind: str, *inputs: str, out: str | None = None, **attributes: Any) -> str:
@@ -61,7 +61,7 @@ class Decomposition:
         return outputs
 
     def constant(self, value: Any, dtype: Any = None) -> str:
-        """A constant; of the type of the first input unless `dtype` says another."""
+        """A constant; of the type of the first input unless `dtype` is given."""
         from onnx import numpy_helper
 
         array = np.asarray(value, dtype or self.dtype)

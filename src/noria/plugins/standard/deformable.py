@@ -1,4 +1,4 @@
-"""Layers that read where the network says: deformable attention and convolution.
+"""Layers that read at computed places: deformable attention and convolution.
 
 Source: standard-plugins spec 4.7, 4.8.
 """
@@ -12,10 +12,10 @@ import numpy as np
 
 from noria import _native
 from noria.plugins.standard.fields import integer, integers
-from noria.plugins.standard.layer import Array, Extent, Interface, Layer, Shape
+from noria.plugins.standard.layer import Array, Extent, Interface, Shape, StandardLayer
 
 
-class MultiscaleDeformableAttention(Layer):
+class MultiscaleDeformableAttention(StandardLayer):
     """Weighted sums of bilinear samples of several maps, 0 outside, for each query and head."""
 
     name = "MultiscaleDeformableAttnPlugin_TRT"
@@ -70,8 +70,8 @@ class MultiscaleDeformableAttention2(MultiscaleDeformableAttention):
     interface = "V3"
 
 
-class ModulatedDeformConv2d(Layer):
-    """DCN v2: a convolution whose taps are moved by offsets and weighted by a mask."""
+class ModulatedDeformConv2d(StandardLayer):
+    """DCN v2: a convolution with taps moved by offsets and weighted by a mask."""
 
     name = "ModulatedDeformConv2d"
     interface: ClassVar[Interface] = "Dyn"
@@ -147,7 +147,7 @@ class ModulatedDeformConv2d2(ModulatedDeformConv2d):
     interface = "V3"
 
 
-LAYERS: tuple[type[Layer], ...] = (
+LAYERS: tuple[type[StandardLayer], ...] = (
     MultiscaleDeformableAttention,
     MultiscaleDeformableAttention2,
     ModulatedDeformConv2d,

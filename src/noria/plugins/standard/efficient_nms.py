@@ -12,9 +12,9 @@ from noria.plugins.standard.layer import (
     Array,
     Extent,
     Interface,
-    Layer,
     ScalarCount,
     Shape,
+    StandardLayer,
     smaller,
 )
 from noria.plugins.standard.maths.nms import Kept, efficient_nms
@@ -22,7 +22,9 @@ from noria.plugins.standard.maths.nms import Kept, efficient_nms
 _FIX = "boxes are [batch, boxes, 1, 4] or [batch, boxes, classes, 4], or without the 1"
 
 
-def _boxes_and_scores(layer: Layer, inputs: Sequence[Shape]) -> tuple[Extent, Extent, Extent]:
+def _boxes_and_scores(
+    layer: StandardLayer, inputs: Sequence[Shape]
+) -> tuple[Extent, Extent, Extent]:
     """Batch, boxes and classes of boxes [B,N,4], [B,N,1,4] or [B,N,C,4], scores [B,N,C(,1)]."""
     boxes = layer.rank(inputs, 0, 3, 4, fix=_FIX)
     scores = layer.rank(inputs, 1, 3, 4, fix="scores are [batch, boxes, classes]")
@@ -45,7 +47,7 @@ def _heads(inputs: Sequence[Array]) -> tuple[Array, Array]:
     return boxes, scores.reshape(scores.shape[:3])
 
 
-class EfficientNMS(Layer):
+class EfficientNMS(StandardLayer):
     """The best boxes of each picture: number, corners, scores, classes. Zeros fill the rest."""
 
     name = "EfficientNMS_TRT"
@@ -98,10 +100,12 @@ def _four(kept: Kept) -> Sequence[Array]:
     return kept.count[:, None], kept.boxes, kept.scores, kept.classes
 
 
-class EfficientNMSONNX(Layer):
-    """Rows (picture, class, box) as of ONNX's NonMaxSuppression, as many at every run: the last
-    one is repeated; all are -1 when there are none. Scores are [B, N, C], as the original reads
-    them."""
+class EfficientNMSONNX(StandardLayer):
+    """Rows (picture, class, box) as of ONNX's NonMaxSuppression, as many at every run.
+
+    The last one is repeated; all are -1 when there are none. Scores are [B, N, C], as the original
+    reads them.
+    """
 
     name = "EfficientNMS_ONNX_TRT"
     interface = "Dyn"
@@ -140,7 +144,7 @@ class EfficientNMSONNX(Layer):
         return [rows]
 
 
-class EfficientNMSExplicit(Layer):
+class EfficientNMSExplicit(StandardLayer):
     """TensorFlow's CombinedNonMaxSuppression: a limit for each class and one for all."""
 
     name = "EfficientNMS_Explicit_TF_TRT"
@@ -196,7 +200,7 @@ class EfficientNMSImplicit(ScalarCount, EfficientNMSExplicit):
     interface = "IOExt"
 
 
-LAYERS: tuple[type[Layer], ...] = (
+LAYERS: tuple[type[StandardLayer], ...] = (
     EfficientNMS,
     EfficientNMSONNX,
     EfficientNMSExplicit,

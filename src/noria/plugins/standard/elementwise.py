@@ -14,10 +14,10 @@ import numpy as np
 
 from noria.plugins.standard.decompose import Decomposition
 from noria.plugins.standard.fields import floats, integer, number
-from noria.plugins.standard.layer import Array, Interface, Layer, Shape
+from noria.plugins.standard.layer import Array, Interface, Shape, StandardLayer
 
 
-class LReLU(Layer):
+class LReLU(StandardLayer):
     """x below 0 times `negSlope`."""
 
     name = "LReLU_TRT"
@@ -38,7 +38,7 @@ class LReLU(Layer):
         return True
 
 
-class Clip(Layer):
+class Clip(StandardLayer):
     """x cut to `clipMin`..`clipMax`."""
 
     name = "Clip_TRT"
@@ -67,7 +67,7 @@ class Clip(Layer):
         return True
 
 
-class Normalize(Layer):
+class Normalize(StandardLayer):
     """L2 norm over the channels, or over channels and places, times a scale."""
 
     name = "Normalize_TRT"
@@ -115,9 +115,11 @@ class Normalize(Layer):
         return True
 
 
-class InstanceNormalization(Layer):
-    """Each channel of each picture with mean 0 and variance 1, times a scale, plus a bias; then,
-    if asked for, values below 0 times alpha."""
+class InstanceNormalization(StandardLayer):
+    """Each channel of each picture with mean 0 and variance 1, times a scale, plus a bias.
+
+    Then, if asked for, values below 0 times alpha.
+    """
 
     name = "InstanceNormalization_TRT"
     interface: ClassVar[Interface] = "Dyn"
@@ -186,7 +188,7 @@ class InstanceNormalization3(InstanceNormalization):
     interface = "V3"
 
 
-class GroupNormalization(Layer):
+class GroupNormalization(StandardLayer):
     """Groups of channels with mean 0 and variance 1, times a scale and plus a bias per channel."""
 
     name = "GroupNormalizationPlugin"
@@ -230,7 +232,7 @@ class GroupNormalization(Layer):
         return True
 
 
-class Region(Layer):
+class YoloRegion(StandardLayer):
     """The last layer of YOLO v2: sigmoid of places and of confidence, softmax of classes."""
 
     name = "Region_TRT"
@@ -286,7 +288,7 @@ class Region(Layer):
         return True
 
 
-LAYERS: tuple[type[Layer], ...] = (
+LAYERS: tuple[type[StandardLayer], ...] = (
     LReLU,
     Clip,
     Normalize,
@@ -294,5 +296,5 @@ LAYERS: tuple[type[Layer], ...] = (
     InstanceNormalization2,
     InstanceNormalization3,
     GroupNormalization,
-    Region,
+    YoloRegion,
 )

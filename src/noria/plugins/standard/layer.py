@@ -1,7 +1,7 @@
-"""What a standard plugin is, apart from the generation of the interface that it wears.
+"""The base of the standard plugins, apart from the generation of their interface.
 
-A `Layer` has fields, shapes and arithmetic, all with the batch axis. `adapters.py` makes a plugin
-of any of the five classes of it.
+A `StandardLayer` has fields, shapes and arithmetic, all with the batch axis. `adapters.py` makes a
+plugin of any of the five classes of it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def expressions(shape: Shape) -> DimsExprs:
     return DimsExprs(SymbolicExtent(extent).expr for extent in shape)
 
 
-class Layer(ABC):
+class StandardLayer(ABC):
     """A standard plugin: fields, shapes, arithmetic. Immutable, usable from any thread.
 
     Args:
@@ -214,7 +214,7 @@ class Layer(ABC):
                 np.copyto(output, result, casting="unsafe")
 
 
-class ScalarCount(Layer):
+class ScalarCount(StandardLayer):
     """In front of a class: without a batch axis the number is a scalar of each picture."""
 
     def shapes(self, inputs: Sequence[Shape]) -> list[Shape]:

@@ -12,15 +12,17 @@ from typing import ClassVar
 import numpy as np
 
 from noria.plugins.standard.fields import Field, integer, integers, number
-from noria.plugins.standard.layer import Array, Extent, Layer, Shape
+from noria.plugins.standard.layer import Array, Extent, Shape, StandardLayer
 from noria.plugins.standard.maths.boxes import decode_pixels, decode_unit, descending
 from noria.plugins.standard.maths.nms import greedy_nms
 from noria.plugins.standard.proposals import MIN_SCORE
 
 
-class _Detections(Layer):
-    """The best class of each region, suppressed class by class: y1, x1, y2, x2, class, score. Class
-    -1 and zeros fill the rows that are left."""
+class _Detections(StandardLayer):
+    """The best class of each region, suppressed class by class.
+
+    Rows are y1, x1, y2, x2, class, score; class -1 and zeros fill the rows that are left.
+    """
 
     interface = "V2Ext"
     native = True
@@ -96,7 +98,7 @@ class GenerateDetection(_Detections):
 
 
 class DetectionLayer(_Detections):
-    """Boxes in 0..1; a region whose best class is the background, class 0, is dropped."""
+    """Boxes in 0..1; regions of the background, class 0, are dropped."""
 
     name = "DetectionLayer_TRT"
 
@@ -104,4 +106,4 @@ class DetectionLayer(_Detections):
         return decode_unit(rois, deltas)
 
 
-LAYERS: tuple[type[Layer], ...] = (GenerateDetection, DetectionLayer)
+LAYERS: tuple[type[StandardLayer], ...] = (GenerateDetection, DetectionLayer)

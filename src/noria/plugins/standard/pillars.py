@@ -12,12 +12,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from noria.plugins.standard.fields import floats, integer, integers, number
-from noria.plugins.standard.layer import Array, Layer, Shape
+from noria.plugins.standard.layer import Array, Shape, StandardLayer
 
 _CHANNELS = 64
 
 
-class VoxelGenerator(Layer):
+class VoxelGenerator(StandardLayer):
     """Points (x, y, z, …) sorted into pillars: features of each point, place and number of pillars.
 
     Features are the point, its distance from the pillar's mean, and from the pillar's middle.
@@ -108,7 +108,7 @@ class VoxelGenerator(Layer):
         return [features, places, number_of]
 
 
-class PillarScatter(Layer):
+class PillarScatter(StandardLayer):
     """Features of pillars put where they lie; zeros elsewhere."""
 
     name = "PillarScatterPlugin"
@@ -139,7 +139,7 @@ class PillarScatter(Layer):
         return [out]
 
 
-class DecodeBbox3D(Layer):
+class DecodeBbox3D(StandardLayer):
     """Boxes x, y, z, dx, dy, dz, yaw, class, score of the places that are sure enough."""
 
     name = "DecodeBbox3DPlugin"
@@ -229,4 +229,4 @@ class DecodeBbox3D(Layer):
         return yaw
 
 
-LAYERS: tuple[type[Layer], ...] = (VoxelGenerator, PillarScatter, DecodeBbox3D)
+LAYERS: tuple[type[StandardLayer], ...] = (VoxelGenerator, PillarScatter, DecodeBbox3D)

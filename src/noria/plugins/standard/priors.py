@@ -14,7 +14,7 @@ import numpy as np
 from noria.network.prior_boxes import cell_ratios, cell_sizes, prior_boxes
 from noria.plugins.standard.decompose import Decomposition
 from noria.plugins.standard.fields import floats, integer, integers, number
-from noria.plugins.standard.layer import Array, Interface, Layer, Shape
+from noria.plugins.standard.layer import Array, Interface, Shape, StandardLayer
 
 _MAX_BOXES = 2**22  # of one layer; SSD 512 has 24,564 in all
 
@@ -34,7 +34,7 @@ def _constant(graph: Decomposition, priors: Array, out: str) -> None:
     graph.op("Expand", graph.constant(priors), shape, out=out)
 
 
-class PriorBox(Layer):
+class PriorBox(StandardLayer):
     """Boxes of a feature map's cells, in 0..1 of the image, and their variances."""
 
     name = "PriorBox_TRT"
@@ -103,7 +103,7 @@ class PriorBox(Layer):
         return True
 
 
-class GridAnchorRect(Layer):
+class GridAnchorRect(StandardLayer):
     """Boxes of the cells of several feature maps, one output for each, and their variances.
 
     Inputs are not looked at, only their batch.
@@ -202,4 +202,4 @@ class GridAnchor(GridAnchorRect):
         return [(n, n) for n in shapes]
 
 
-LAYERS: tuple[type[Layer], ...] = (PriorBox, GridAnchor, GridAnchorRect)
+LAYERS: tuple[type[StandardLayer], ...] = (PriorBox, GridAnchor, GridAnchorRect)

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from noria.plugins.standard.fields import floats, integer, integers, number
-from noria.plugins.standard.layer import Array, Extent, Interface, Layer, Shape
+from noria.plugins.standard.layer import Array, Extent, Interface, Shape, StandardLayer
 from noria.plugins.standard.maths.boxes import (
     centred_anchors,
     decode_pixels,
@@ -23,7 +23,7 @@ from noria.plugins.standard.maths.nms import PlusOne, greedy_nms
 from noria.plugins.standard.maths.sampling import max_pool_regions
 
 MIN_SCORE = np.float32(0.01)
-"""Below this the Mask R-CNN plugins take a row for empty, whatever the threshold says."""
+"""Below this the Mask R-CNN plugins take a row for empty, with any threshold."""
 
 
 def _best(
@@ -35,7 +35,7 @@ def _best(
     return order[kept]
 
 
-class ProposalDynamic(Layer):
+class ProposalDynamic(StandardLayer):
     """Proposals of TAO's Faster R-CNN: y1, x1, y2, x2 in 0..1."""
 
     name = "ProposalDynamic"
@@ -116,7 +116,7 @@ class Proposal(ProposalDynamic):
     interface = "V2Ext"
 
 
-class RPROI(Layer):
+class RPROI(StandardLayer):
     """Proposals of Caffe's Faster R-CNN, x1, y1, x2, y2 in pixels, and features pooled there."""
 
     name = "RPROI_TRT"
@@ -221,7 +221,7 @@ def _round(x: float) -> float:
     return math.floor(x + 0.5)  # as in C: halves away from 0
 
 
-class ProposalLayer(Layer):
+class ProposalLayer(StandardLayer):
     """Proposals of Matterport's Mask R-CNN: y1, x1, y2, x2 in 0..1."""
 
     name = "ProposalLayer_TRT"
@@ -273,9 +273,11 @@ class ProposalLayer(Layer):
         return [out]
 
 
-class MultilevelProposeROI(Layer):
-    """Proposals of TAO's Mask R-CNN, level by level, then the best of all: y1, x1, y2, x2 in
-    pixels."""
+class MultilevelProposeROI(StandardLayer):
+    """Proposals of TAO's Mask R-CNN, level by level, then the best of all.
+
+    Boxes are y1, x1, y2, x2 in pixels.
+    """
 
     name = "MultilevelProposeROI_TRT"
     interface = "V2Ext"
@@ -332,7 +334,7 @@ class MultilevelProposeROI(Layer):
         return [out]
 
 
-LAYERS: tuple[type[Layer], ...] = (
+LAYERS: tuple[type[StandardLayer], ...] = (
     Proposal,
     ProposalDynamic,
     RPROI,

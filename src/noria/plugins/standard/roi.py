@@ -12,7 +12,7 @@ import numpy as np
 
 from noria.plugins.standard.decompose import Decomposition
 from noria.plugins.standard.fields import integer, integers, number
-from noria.plugins.standard.layer import Array, Extent, Interface, Layer, Shape
+from noria.plugins.standard.layer import Array, Extent, Interface, Shape, StandardLayer
 from noria.plugins.standard.maths.sampling import (
     Outside,
     adaptive_counts,
@@ -21,7 +21,7 @@ from noria.plugins.standard.maths.sampling import (
 )
 
 
-class ROIAlign(Layer):
+class ROIAlign(StandardLayer):
     """ONNX's RoiAlign: bins of regions, the mean or the largest of bilinear samples."""
 
     name = "ROIAlign_TRT"
@@ -90,7 +90,7 @@ class ROIAlign2(ROIAlign):
     interface = "V3"
 
 
-class CropAndResizeDynamic(Layer):
+class CropAndResizeDynamic(StandardLayer):
     """TensorFlow's crop_and_resize of the regions of each picture."""
 
     name = "CropAndResizeDynamic"
@@ -130,7 +130,7 @@ class CropAndResize(CropAndResizeDynamic):
     interface = "V2Ext"
 
 
-def _pyramid(layer: Layer, inputs: Sequence[Shape]) -> tuple[Extent, Extent, Extent]:
+def _pyramid(layer: StandardLayer, inputs: Sequence[Shape]) -> tuple[Extent, Extent, Extent]:
     """Batch, regions and channels of regions [B, R, 4] and maps [B, C, H, W]."""
     batch, count, four = layer.rank(inputs, 0, 3)
     layer.agree(four, 4, "numbers of a region")
@@ -143,13 +143,13 @@ def _pyramid(layer: Layer, inputs: Sequence[Shape]) -> tuple[Extent, Extent, Ext
 
 
 def _levels(area: Array, threshold: float, count: int) -> Array:
-    """The level of each area: above the threshold the second, above 4 times that the third …"""
+    """The level of each area: above the threshold the second, above 4 times that the third."""
     limits = np.float32(threshold) * np.float32(4) ** np.arange(count - 1, dtype=np.float32)
     levels: Array = (area[:, None] > limits).sum(axis=1)
     return levels
 
 
-class PyramidROIAlign(Layer):
+class PyramidROIAlign(StandardLayer):
     """Bins of regions, each from the map of a feature pyramid that suits its size."""
 
     name = "PyramidROIAlign_TRT"
@@ -230,9 +230,11 @@ class PyramidROIAlign(Layer):
         return starts, ends, (ends - starts) / np.float32(bins)
 
 
-class MultilevelCropAndResize(Layer):
-    """One sample in the middle of each bin, from the map that suits the region's size. Regions are
-    y1, x1, y2, x2 in pixels; one that is outside of the image or empty gives zeros."""
+class MultilevelCropAndResize(StandardLayer):
+    """One sample in the middle of each bin, from the map that suits the region's size.
+
+    Regions are y1, x1, y2, x2 in pixels; one that is outside of the image or empty gives zeros.
+    """
 
     name = "MultilevelCropAndResize_TRT"
     interface = "V2Ext"
@@ -269,7 +271,7 @@ class MultilevelCropAndResize(Layer):
         return [out.reshape(batch, count, *out.shape[1:])]
 
 
-LAYERS: tuple[type[Layer], ...] = (
+LAYERS: tuple[type[StandardLayer], ...] = (
     ROIAlign,
     ROIAlign2,
     CropAndResize,

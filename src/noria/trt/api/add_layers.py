@@ -193,13 +193,13 @@ class AddsLayers(AddsControl):
     def add_lrn(
         self, input: ITensor, window: int, alpha: float, beta: float, k: float
     ) -> kinds.ILRNLayer:
-        """x / (k + alpha / window * sum of x² over a window of channels) ^ beta."""
+        """Divide x by (k + alpha / window * sum of x² over a window of channels) ^ beta."""
         params = {"window_size": int(window), "alpha": float(alpha), "beta": float(beta),
                   "k": float(k)}  # fmt: skip
         return self._add(kinds.ILRNLayer, "LRN", [input], params)
 
     def add_parametric_relu(self, input: ITensor, slopes: ITensor) -> kinds.IParametricReLULayer:
-        """x, times its slope below 0."""
+        """Keep x, times its slope below 0."""
         return self._add(kinds.IParametricReLULayer, "PARAMETRIC_RELU", [input, slopes])
 
     def add_select(
@@ -381,7 +381,7 @@ class AddsLayers(AddsControl):
         return self._add(kinds.IGatherLayer, "GATHER", [input, indices], params)
 
     def add_gather_v2(self, input: ITensor, indices: ITensor, mode: Any) -> kinds.IGatherLayer:
-        """Elements as the mode says; `axis` and `num_elementwise_dims` are set afterwards."""
+        """Elements by a mode; `axis` and `num_elementwise_dims` are set afterwards."""
         params = {"axis": 0, "num_elementwise_dims": 0, "mode": GatherMode(mode)}
         return self._add(kinds.IGatherLayer, "GATHER", [input, indices], params)
 

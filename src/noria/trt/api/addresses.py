@@ -17,6 +17,7 @@ def address_of(value: Any, where: str) -> int:
     """The address that a script gives: a number, or an object that is one, such as an allocation.
 
     Args:
+        value: the script's argument.
         where: the call and the tensor that it is for.
 
     Raises:

@@ -11,9 +11,10 @@ from noria.engine.builder import BuildOptions, build
 from noria.engine.plan import Plan
 from noria.engine.plan_header import Precision
 from noria.engine.precision.rules import PrecisionRules
+from noria.trt.api.calibrate import table_of
 from noria.trt.api.profile import IOptimizationProfile, Range
 from noria.trt.api.progress import Progress
-from noria.trt.api.record import LayerRecord, ProfileRecord, TrtRecord, attach
+from noria.trt.api.record import LayerRecord, ShapeRanges, TrtRecord, attach
 from noria.trt.api.reporting import Severity, report
 from noria.trt.api.shape_tensors import shape_tensors
 from noria.trt.api.types import elem_of
@@ -63,7 +64,7 @@ def build_plan(
 
 def _profiles(
     network: INetworkDefinition, config: IBuilderConfig, max_batch: int
-) -> list[ProfileRecord]:
+) -> list[ShapeRanges]:
     """The profiles, complete and checked against the network; at least one."""
     given = list(config._profiles)
     free = [t for t in network._inputs if t._info is not None and -1 in tuple(t.shape)]
@@ -96,13 +97,13 @@ def _profiles(
             count = int(np.prod(tensor.shape))
             have = len(values[tensor._name][0]) if tensor._name in values else 0
             if tensor._name not in values or (count >= 0 and have != count):
-                told = f"has {have} values" if tensor._name in values else "has no values"
+                has = f"has {have} values" if tensor._name in values else "has no values"
                 raise EngineError(
-                    f"profile {number} {told} of input {tensor._name!r}, which decides shapes",
+                    f"profile {number} {has} of input {tensor._name!r}, which decides shapes",
                     expected=f"{max(count, 1)} of them: min, opt and max",
                     fix="set them in the profile: set_shape_input, in C++ setShapeValues",
                 )
-        made.append(ProfileRecord(shapes=shapes, values=values))
+        made.append(ShapeRanges(shapes=shapes, values=values))
     return made
 
 
@@ -118,7 +119,7 @@ def _check(found: Range, axes: tuple[int, ...], name: str, number: int) -> None:
             )
 
 
-def _full(network: INetworkDefinition, profile: ProfileRecord, most: int) -> dict[str, Any]:
+def _full(network: INetworkDefinition, profile: ShapeRanges, most: int) -> dict[str, Any]:
     """Shapes of a profile with the implicit batch in front."""
     if not network._implicit:
         return dict(profile.shapes)
@@ -126,7 +127,7 @@ def _full(network: INetworkDefinition, profile: ProfileRecord, most: int) -> dic
 
 
 def _batch(
-    network: INetworkDefinition, profiles: list[ProfileRecord], max_batch: int
+    network: INetworkDefinition, profiles: list[ShapeRanges], max_batch: int
 ) -> tuple[bool, int]:
     """Whether axis 0 is a batch everywhere, as nvinfer wants it, and the largest one."""
     shapes = [t._info.shape for t in (*network._inputs, *network._outputs) if t._info is not None]
@@ -149,18 +150,16 @@ def _precision(
     network: INetworkDefinition,
     config: IBuilderConfig,
     lowered: LoweredNetwork,
-    profiles: list[ProfileRecord],
+    profiles: list[ShapeRanges],
     logger: Any,
     progress: Progress,
 ) -> tuple[Precision, PrecisionRules]:
-    """What may be computed in, and the scales for it."""
+    """The precisions that may be computed in, and their scales."""
     asked = config._precisions()
     floats = [name for name in asked if name != "INT8"]
     precision: Precision = "fp16" if floats else "fp32"
     if "INT8" not in asked:
         return precision, PrecisionRules()
-    from noria.trt.api.calibrate import table_of
-
     table = table_of(network, config, lowered, profiles, logger, progress)
     if table is None:
         report(
@@ -182,7 +181,7 @@ def _record(
     network: INetworkDefinition,
     config: IBuilderConfig,
     lowered: LoweredNetwork,
-    profiles: list[ProfileRecord],
+    profiles: list[ShapeRanges],
     max_batch: int,
 ) -> TrtRecord:
     layers = [

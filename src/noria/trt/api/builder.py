@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from noria._core.errors import NoriaError
 from noria.plugins.registry import PluginRegistry, get_plugin_registry
+from noria.trt.api.build import build_plan
 from noria.trt.api.config import IBuilderConfig
+from noria.trt.api.engine import ICudaEngine, open_engine
 from noria.trt.api.enums import ErrorCodeTRT, names_in
 from noria.trt.api.network import INetworkDefinition
 from noria.trt.api.profile import IOptimizationProfile
@@ -17,7 +19,6 @@ from noria.trt.release import current, generation, versioned
 
 if TYPE_CHECKING:
     from noria.engine.plan import Plan
-    from noria.trt.api.engine import ICudaEngine
 
 
 @versioned(
@@ -35,7 +36,10 @@ if TYPE_CHECKING:
     }
 )
 class Builder(Closable):
-    """Source: tensorrt-api spec 3.1. What cannot be built gives None; why, the logger says."""
+    """Builds engines; None, with a report to the logger, if it cannot.
+
+    Source: tensorrt-api spec 3.1.
+    """
 
     def __init__(self, logger: Any) -> None:
         self._logger = logger
@@ -46,7 +50,7 @@ class Builder(Closable):
         self._plain: dict[str, Any] = {}
         self._registry: PluginRegistry | None = None
 
-    logger = kept("_logger", "Where it says what is wrong.", read_only=True)
+    logger = kept("_logger", "Where errors are reported.", read_only=True)
     error_recorder = kept("_recorder", "An `IErrorRecorder`, or None.")
     gpu_allocator = kept("_allocator", "Kept; memory is the host's.")
     max_batch_size = kept(
@@ -98,7 +102,7 @@ class Builder(Closable):
         return IOptimizationProfile(self._logger)
 
     def get_plugin_registry(self) -> PluginRegistry:
-        """A registry of this builder; what is not in it is looked for in the global one."""
+        """A registry of this builder, in front of the global one."""
         if self._registry is None:
             self._registry = PluginRegistry(get_plugin_registry())
         return self._registry
@@ -153,8 +157,6 @@ class Builder(Closable):
         return self._engine(self._plan(network, config))
 
     def _plan(self, network: INetworkDefinition, config: IBuilderConfig) -> Plan | None:
-        from noria.trt.api.build import build_plan
-
         if not isinstance(network, INetworkDefinition):
             raise TypeError(f"a network, not a {type(network).__name__}")
         if not isinstance(config, IBuilderConfig):
@@ -166,8 +168,6 @@ class Builder(Closable):
             return None
 
     def _engine(self, plan: Plan | None) -> ICudaEngine | None:
-        from noria.trt.api.engine import open_engine
-
         if plan is None:
             return None
         try:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from noria.trt.api.config import IBuilderConfig
     from noria.trt.api.network import INetworkDefinition
     from noria.trt.api.progress import Progress
-    from noria.trt.api.record import ProfileRecord
+    from noria.trt.api.record import ShapeRanges
     from noria.trt.lowering.graph import LoweredNetwork
 
 _ALGORITHMS: dict[str, tuple[str, Method]] = {
@@ -40,7 +40,7 @@ def table_of(
     network: INetworkDefinition,
     config: IBuilderConfig,
     lowered: LoweredNetwork,
-    profiles: list[ProfileRecord],
+    profiles: list[ShapeRanges],
     logger: Any,
     progress: Progress,
 ) -> CalibrationTable | None:
@@ -98,7 +98,7 @@ def _table(data: bytes, algorithm: str, logger: Any) -> CalibrationTable | None:
 def _from_batches(
     network: INetworkDefinition,
     lowered: LoweredNetwork,
-    profiles: list[ProfileRecord],
+    profiles: list[ShapeRanges],
     config: IBuilderConfig,
     calibrator: Any,
     method: Method,
@@ -139,7 +139,7 @@ def _from_batches(
 
 
 def _shapes(
-    network: INetworkDefinition, config: IBuilderConfig, profiles: list[ProfileRecord], size: int
+    network: INetworkDefinition, config: IBuilderConfig, profiles: list[ShapeRanges], size: int
 ) -> dict[str, tuple[int, ...]]:
     """Of one batch: the calibration profile's best shapes, else the first profile's."""
     chosen = config._calibration_profile
@@ -195,7 +195,7 @@ def _all_tensors(network: INetworkDefinition) -> list[Any]:
 
 
 def _call(calibrator: Any, method: str, *arguments: Any) -> Any:
-    """Call the user's code; what it raises ends the build."""
+    """Call the user's code; an exception ends the build."""
     try:
         return getattr(calibrator, method)(*arguments)
     except NoriaError:

@@ -75,7 +75,7 @@ class IBuilderConfig(Closable):
     profiling_verbosity = setting(
         "profiling_verbosity",
         ProfilingVerbosity["LAYER_NAMES_ONLY"],
-        "What the inspector tells.",
+        "How much the inspector shows.",
         convert=ProfilingVerbosity,
     )
     engine_capability = setting(
@@ -196,7 +196,7 @@ class IBuilderConfig(Closable):
         return profile._problem is None
 
     def get_calibration_profile(self) -> IOptimizationProfile | None:
-        """What `set_calibration_profile` set."""
+        """The profile set by `set_calibration_profile`."""
         return self._calibration_profile
 
     def set_device_type(self, layer: ILayer, device_type: Any) -> None:
@@ -225,7 +225,7 @@ class IBuilderConfig(Closable):
         return True
 
     def get_tactic_sources(self) -> int:
-        """What was set, else everything."""
+        """The mask that was set, else all bits."""
         return (0b11111 if generation() < 11 else 0b11) if self._tactics is None else self._tactics
 
     def create_timing_cache(self, serialized_timing_cache: bytes) -> ITimingCache:
@@ -233,7 +233,7 @@ class IBuilderConfig(Closable):
         return ITimingCache(bytes(serialized_timing_cache))
 
     def get_timing_cache(self) -> ITimingCache | None:
-        """What `set_timing_cache` set; after a build there is one."""
+        """The cache set by `set_timing_cache`; after a build there is one."""
         return self._timing_cache
 
     def set_timing_cache(self, cache: ITimingCache, ignore_mismatch: bool) -> bool:

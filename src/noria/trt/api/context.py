@@ -11,15 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from noria._core.errors import EngineError, NoriaError
+from noria.network.shapes.node_shapes import Shape
 from noria.plugins.dims import Dims
 from noria.plugins.memory import read_at, write_at
 from noria.trt.api.addresses import address_of
 from noria.trt.api.context_bindings import ContextBindings
+from noria.trt.api.engine_bindings import by_binding
 from noria.trt.api.enums import ErrorCodeTRT
 from noria.trt.api.reporting import Severity
 from noria.trt.api.strict import kept, setting
 from noria.trt.release import versioned
-from noria.trt.shapes.info import Axes
 
 if TYPE_CHECKING:
     from noria.trt.api.engine import Binding, ICudaEngine
@@ -29,6 +30,10 @@ ALIGNMENT = 256
 
 @versioned(
     {
+        "<10 deprecated>=8.5": (
+            "set_binding_shape -> set_input_shape, get_binding_shape -> get_tensor_shape, "
+            "get_strides -> get_tensor_strides"
+        ),
         ">=8.5": (
             "set_input_shape, get_tensor_shape, set_tensor_address, get_tensor_address, "
             "execute_async_v3, infer_shapes"
@@ -37,15 +42,17 @@ ALIGNMENT = 256
     }
 )
 class IExecutionContext(ContextBindings):
-    """Source: tensorrt-api spec 4.3. Streams are numbers that are ignored: every run is done when
-    the call returns. A run that cannot be gives False; why, the logger says.
+    """Shapes, addresses and runs of an engine.
+
+    Streams are numbers that are ignored: every run is done when the call returns. A run that is
+    refused gives False, and the logger has the reason. Source: tensorrt-api spec 4.3.
     """
 
     def __init__(self, engine: ICudaEngine, strategy: Any) -> None:
         self._engine = engine
         self._strategy = strategy
         self._profile = 0
-        self._shapes: dict[str, Axes] = {}
+        self._shapes: dict[str, Shape] = {}
         self._values: dict[str, npt.NDArray[Any]] = {}
         self._addresses: dict[str, int] = {}
         self._allocators: dict[str, Any] = {}
@@ -70,12 +77,12 @@ class IExecutionContext(ContextBindings):
     name = setting("name", "", "A name of one's own.", convert=str)
     error_recorder = kept("_recorder", "An `IErrorRecorder`, or None.")
     profiler = kept(
-        "_profiler", "An `IProfiler`. The graph runs as a whole: one time is told, under its name."
+        "_profiler", "An `IProfiler`. The graph runs as a whole: it gets one time, under its name."
     )
 
     @property
     def active_optimization_profile(self) -> int:
-        """The profile whose shapes are taken."""
+        """Number of the profile that shapes must fit."""
         return self._profile
 
     @active_optimization_profile.setter
@@ -110,8 +117,8 @@ class IExecutionContext(ContextBindings):
             low <= d <= high for low, d, high in zip(limits[0], axes, limits[2], strict=True)
         )  # fmt: skip
         if not (fits and inside):
-            told = f"; profile {self._profile} has {limits[0]} to {limits[2]}" if limits else ""
-            self._report(f"input {name!r} cannot be {axes}: the engine has {want}{told}")
+            range_ = f"; profile {self._profile} has {limits[0]} to {limits[2]}" if limits else ""
+            self._report(f"input {name!r} cannot be {axes}: the engine has {want}{range_}")
             return False
         self._shapes[name] = (1, *axes) if lead else axes
         return True
@@ -127,6 +134,10 @@ class IExecutionContext(ContextBindings):
         """Steps between elements along each axis, in elements."""
         return _strides(tuple(self.get_tensor_shape(name)))
 
+    set_binding_shape = by_binding(set_input_shape, "binding")
+    get_binding_shape = by_binding(get_tensor_shape, "binding")
+    get_strides = by_binding(get_tensor_strides, "binding")
+
     def set_tensor_address(self, name: str, memory: int) -> bool:
         """Where an input is, or an output goes. `0` takes it back.
 
@@ -137,11 +148,11 @@ class IExecutionContext(ContextBindings):
         if binding is None:
             return False
         self._addresses[name] = address_of(memory, f"set_tensor_address({name!r})")
-        self._values.pop(name, None)  # the memory goes before what `set_shape_input` said
+        self._values.pop(name, None)  # the memory goes before the values of `set_shape_input`
         return True
 
     def get_tensor_address(self, name: str) -> int:
-        """What `set_tensor_address` set; 0 if nothing."""
+        """The address set by `set_tensor_address`; 0 if none."""
         return self._addresses.get(name, 0)
 
     def set_output_allocator(self, name: str, output_allocator: Any) -> bool:
@@ -156,7 +167,7 @@ class IExecutionContext(ContextBindings):
         return True
 
     def get_output_allocator(self, name: str) -> Any:
-        """What `set_output_allocator` set, or None."""
+        """The allocator set by `set_output_allocator`, or None."""
         return self._allocators.get(name)
 
     def get_max_output_size(self, name: str) -> int:
@@ -173,7 +184,7 @@ class IExecutionContext(ContextBindings):
         return int(np.prod(found) * binding.dtype.itemsize)
 
     def infer_shapes(self) -> list[str]:
-        """Inputs whose shapes or addresses are still missing."""
+        """Inputs without a shape or an address."""
         missing = []
         for binding in self._engine._bindings:
             host = self._engine.is_shape_inference_io(binding.name)
@@ -237,7 +248,7 @@ class IExecutionContext(ContextBindings):
         self._profiler.report_layer_time(self._engine.name or "network", self._last_ms)
         return True
 
-    def _shape_of(self, binding: Binding) -> Axes:
+    def _shape_of(self, binding: Binding) -> Shape:
         if binding.is_input:
             return self._shapes.get(binding.name, binding.shape)
         shapes = {
@@ -249,7 +260,7 @@ class IExecutionContext(ContextBindings):
         return tuple(known if d < 0 <= known else d for d, known in _aligned(found, binding.shape))
 
     def _host_values(self) -> dict[str, npt.NDArray[Any]]:
-        """Values of inputs that decide shapes, as far as they are told."""
+        """Values of inputs that decide shapes, as far as they are set."""
         found = dict(self._values)
         for name in self._engine._by_name:
             address = self._addresses.get(name)
@@ -296,16 +307,16 @@ class IExecutionContext(ContextBindings):
                 )
                 return False
             address = addresses.get(binding.name, 0)
-            told = self._values.get(binding.name)
-            if told is None and not address and int(np.prod(shape)):
+            values = self._values.get(binding.name)
+            if values is None and not address and int(np.prod(shape)):
                 self._report(f"input {binding.name!r} has no address; set_tensor_address")
                 return False
-            if told is None:
+            if values is None:
                 with _at(binding, address):
                     array = read_at(address, shape, binding.dtype, stream=stream)
                 array = array.astype(binding.graph, copy=False)
             else:
-                array = told.reshape(shape)
+                array = values.reshape(shape)
             if self._engine.is_shape_inference_io(binding.name):
                 problem = self._values_problem(binding.name, array.reshape(-1).tolist())
                 if problem:
@@ -370,7 +381,7 @@ def _at(binding: Binding, address: int) -> Iterator[None]:
         ) from error
 
 
-def _aligned(found: Axes, declared: Axes) -> list[tuple[int, int]]:
+def _aligned(found: Shape, declared: Shape) -> list[tuple[int, int]]:
     if len(found) != len(declared):
         return [(d, -1) for d in found]
     return list(zip(found, declared, strict=True))

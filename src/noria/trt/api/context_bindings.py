@@ -1,4 +1,4 @@
-"""The older half of `IExecutionContext`, and settings that mean nothing on a CPU."""
+"""The older half of `IExecutionContext`, and settings without effect on a CPU."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noria.plugins.dims import Dims
 from noria.trt.api.enums import ProfilingVerbosity
 from noria.trt.api.strict import Closable, setting
 from noria.trt.release import versioned
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
     {
         "<10 deprecated>=8.5": (
             "execute -> execute_v2, execute_async -> execute_async_v3, "
-            "execute_async_v2 -> execute_async_v3, set_binding_shape -> set_input_shape, "
-            "get_binding_shape -> get_tensor_shape, get_strides -> get_tensor_strides, "
+            "execute_async_v2 -> execute_async_v3, "
             "set_shape_input -> set_tensor_address, get_shape -> get_tensor_address"
         ),
     }
@@ -35,17 +33,17 @@ class ContextBindings(Closable):
 
     debug_sync = setting("debug_sync", False, "Every run is synchronous.")
     enqueue_emits_profile = setting("enqueue_emits_profile", True, "Report each run by itself.")
-    device_memory = setting("device_memory", 0, "None is needed.")
+    device_memory = setting("device_memory", 0, "Recorded; a CPU needs no device memory.")
     persistent_cache_limit = setting("persistent_cache_limit", 0, "Recorded.")
     temporary_allocator = setting("temporary_allocator", None, "Kept.")
     nvtx_verbosity = setting("nvtx_verbosity", ProfilingVerbosity["LAYER_NAMES_ONLY"], "Recorded.")
 
     def set_device_memory(self, memory: int, size: int) -> None:
-        """None is needed."""
+        """Record the address; a CPU needs no device memory."""
         self._plain["device_memory"] = int(memory)
 
     def update_device_memory_size_for_shapes(self) -> int:
-        """None is needed."""
+        """Device memory required; always 0 on a CPU."""
         return 0
 
     def set_input_consumed_event(self, event: int) -> bool:
@@ -54,7 +52,7 @@ class ContextBindings(Closable):
         return True
 
     def get_input_consumed_event(self) -> int:
-        """What was set."""
+        """The event that was set."""
         return int(self._plain.get("event", 0))
 
     def set_aux_streams(self, aux_streams: Sequence[int]) -> None:
@@ -66,20 +64,8 @@ class ContextBindings(Closable):
         return True
 
     def get_debug_listener(self) -> Any:
-        """What was set."""
+        """The listener that was set."""
         return self._plain.get("listener")
-
-    def set_binding_shape(self, binding: int | str, shape: Sequence[int]) -> bool:
-        """`set_input_shape` by index."""
-        return self.set_input_shape(self._engine._at(binding).name, shape)  # type: ignore[attr-defined, no-any-return]
-
-    def get_binding_shape(self, binding: int | str) -> Dims:
-        """`get_tensor_shape` by index."""
-        return self.get_tensor_shape(self._engine._at(binding).name)  # type: ignore[attr-defined, no-any-return]
-
-    def get_strides(self, binding: int) -> Dims:
-        """Steps along each axis, in elements."""
-        return self.get_tensor_strides(self._engine._at(binding).name)  # type: ignore[attr-defined, no-any-return]
 
     def set_shape_input(self, binding: int, shape: Sequence[int]) -> bool:
         """Values of an input that decides shapes; False if the profile does not have them."""
@@ -93,7 +79,7 @@ class ContextBindings(Closable):
         return True
 
     def get_shape(self, binding: int) -> list[int]:
-        """What `set_shape_input` set."""
+        """The values set by `set_shape_input`."""
         values = self._values.get(self._engine._at(binding).name)  # type: ignore[attr-defined]
         return [] if values is None else [int(v) for v in values.reshape(-1)]
 

@@ -11,10 +11,12 @@ import numpy as np
 from noria.engine.plan import MODEL_BLOB, Plan
 from noria.engine.plan_header import TensorRecord
 from noria.engine.plan_session import FreeSession
+from noria.network.shapes.model_shapes import ModelShapes
+from noria.network.shapes.node_shapes import Shape
 from noria.plugins.dims import Dims
 from noria.plugins.types import DataType, TensorFormat
 from noria.trt.api.context import IExecutionContext
-from noria.trt.api.engine_bindings import EngineBindings
+from noria.trt.api.engine_bindings import EngineBindings, by_binding
 from noria.trt.api.enums import (
     EngineCapability,
     ExecutionContextAllocationStrategy,
@@ -25,14 +27,12 @@ from noria.trt.api.enums import (
 )
 from noria.trt.api.inspector import EngineInspector
 from noria.trt.api.interfaces import IRuntimeConfig, ISerializationConfig
-from noria.trt.api.record import ProfileRecord, TrtRecord, record_of
+from noria.trt.api.record import ShapeRanges, TrtRecord, record_of
 from noria.trt.api.reporting import Severity, report
 from noria.trt.api.strict import always, kept
 from noria.trt.api.values import IHostMemory
 from noria.trt.plugin_shapes import node_infos
 from noria.trt.release import generation, versioned
-from noria.trt.shapes.info import Axes
-from noria.trt.shapes.model import ModelShapes
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +47,21 @@ class Binding:
     name: str
     dtype: DataType
     graph: np.dtype[Any]
-    shape: Axes
+    shape: Shape
     is_input: bool
 
 
 @versioned(
     {
+        "<10 deprecated>=8.5": (
+            "get_binding_shape -> get_tensor_shape, get_binding_dtype -> get_tensor_dtype, "
+            "get_binding_format -> get_tensor_format, "
+            "get_binding_format_desc -> get_tensor_format_desc, "
+            "get_binding_bytes_per_component -> get_tensor_bytes_per_component, "
+            "get_binding_components_per_element -> get_tensor_components_per_element, "
+            "get_binding_vectorized_dim -> get_tensor_vectorized_dim, "
+            "get_location -> get_tensor_location, is_shape_binding -> is_shape_inference_io"
+        ),
         ">=8.5": (
             "num_io_tensors, get_tensor_name, get_tensor_mode, get_tensor_shape, get_tensor_dtype"
         ),
@@ -116,7 +125,7 @@ class ICudaEngine(EngineBindings):
 
     @property
     def profiling_verbosity(self) -> Any:
-        """What the inspector tells."""
+        """How much the inspector shows."""
         return ProfilingVerbosity[self._record.verbosity]
 
     @property
@@ -199,6 +208,16 @@ class ICudaEngine(EngineBindings):
         """-1: the format is not vectorised."""
         return -1
 
+    get_binding_shape = by_binding(get_tensor_shape)
+    get_binding_dtype = by_binding(get_tensor_dtype)
+    get_binding_format = by_binding(get_tensor_format)
+    get_binding_format_desc = by_binding(get_tensor_format_desc)
+    get_binding_bytes_per_component = by_binding(get_tensor_bytes_per_component)
+    get_binding_components_per_element = by_binding(get_tensor_components_per_element)
+    get_binding_vectorized_dim = by_binding(get_tensor_vectorized_dim)
+    get_location = by_binding(get_tensor_location)
+    is_shape_binding = by_binding(is_shape_inference_io, "binding")
+
     def get_aliased_input_tensor(self, name: str) -> str | None:
         """No output shares an input's memory."""
         return None
@@ -213,7 +232,7 @@ class ICudaEngine(EngineBindings):
         if binding is None:
             return []
         made = []
-        for which in range(3):  # of an output: what the inputs' shapes make of it
+        for which in range(3):  # of an output: from the inputs' shapes
             shapes = {n: (*((1,) * self._offset), *r[which]) for n, r in profile.shapes.items()}
             shape = self._output_shapes(shapes).get(name) or binding.shape
             made.append(Dims(shape[self._offset :]))
@@ -239,7 +258,7 @@ class ICudaEngine(EngineBindings):
         return IRuntimeConfig()
 
     def create_engine_inspector(self) -> Any:
-        """Tells about layers."""
+        """An inspector of the layers."""
         return EngineInspector(self)
 
     def create_serialization_config(self) -> Any:
@@ -264,7 +283,7 @@ class ICudaEngine(EngineBindings):
             self._report(f"the engine has no input or output called {name!r}")
         return found
 
-    def _profile(self, index: int) -> ProfileRecord:
+    def _profile(self, index: int) -> ShapeRanges:
         if not 0 <= index < len(self._record.profiles):
             raise IndexError(f"profile {index} of {len(self._record.profiles)}")
         return self._record.profiles[index]
@@ -273,8 +292,8 @@ class ICudaEngine(EngineBindings):
         report(self._logger, severity, text, recorder=recorder or self._recorder)
 
     def _output_shapes(
-        self, inputs: dict[str, Axes], values: dict[str, Any] | None = None
-    ) -> dict[str, Axes | None]:
+        self, inputs: dict[str, Shape], values: dict[str, Any] | None = None
+    ) -> dict[str, Shape | None]:
         with self._lock:
             if self._shapes is None:
                 self._shapes = ModelShapes(self._plan.blobs[MODEL_BLOB], self._plugin_shapes)
@@ -344,6 +363,6 @@ def _record_of_foreign(plan: Plan) -> TrtRecord:
         shapes[spec.name] = (tuple(low), tuple(high), tuple(high))
     return TrtRecord(
         name=header.model.name,
-        profiles=(ProfileRecord(shapes=shapes),),
+        profiles=(ShapeRanges(shapes=shapes),),
         max_batch=max(1, header.max_batch),
     )

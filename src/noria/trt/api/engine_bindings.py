@@ -6,12 +6,11 @@ Source: tensorrt-api spec 4.2.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from noria.plugins.dims import Dims
-from noria.plugins.types import DataType, TensorFormat
-from noria.trt.api.enums import TensorLocation
 from noria.trt.api.strict import Closable
 from noria.trt.release import current, versioned
 
@@ -20,21 +19,31 @@ if TYPE_CHECKING:
     from noria.trt.api.record import TrtRecord
 
 
+def by_binding(method: Callable[..., Any], key: str = "index") -> Any:
+    """Make the older twin of a method: it takes the number of a binding instead of a name.
+
+    Args:
+        method: of an engine or a context, with the name as its first argument.
+        key: name of the first argument of the twin.
+    """
+
+    @wraps(method)
+    def call(self: Any, *values: Any, **named: Any) -> Any:
+        first, *rest = values or (named.pop(key),)
+        engine = getattr(self, "_engine", self)
+        return method(self, engine._at(first).name, *rest, **named)
+
+    call.__doc__ = f"`{method.__name__}` by the number of a binding."
+    return call
+
+
 @versioned(
     {
         "<10 deprecated>=8.5": (
             "num_bindings -> num_io_tensors, max_batch_size -> explicit batches, "
             "get_binding_index -> names, get_binding_name -> get_tensor_name, "
-            "get_binding_shape -> get_tensor_shape, get_binding_dtype -> get_tensor_dtype, "
-            "get_binding_format -> get_tensor_format, "
-            "get_binding_format_desc -> get_tensor_format_desc, "
-            "get_binding_bytes_per_component -> get_tensor_bytes_per_component, "
-            "get_binding_components_per_element -> get_tensor_components_per_element, "
-            "get_binding_vectorized_dim -> get_tensor_vectorized_dim, "
-            "binding_is_input -> get_tensor_mode, get_location -> get_tensor_location, "
-            "get_profile_shape -> get_tensor_profile_shape, "
+            "binding_is_input -> get_tensor_mode, get_profile_shape -> get_tensor_profile_shape, "
             "get_profile_shape_input -> get_tensor_profile_values, "
-            "is_shape_binding -> is_shape_inference_io, "
             "is_execution_binding -> get_tensor_mode"
         ),
     }
@@ -85,39 +94,6 @@ class EngineBindings(Closable):
         """Whether a binding is fed."""
         return self._at(index).is_input
 
-    def get_binding_shape(self, index: int | str) -> Dims:
-        """Extents; -1 for free axes."""
-        return Dims(self._at(index).shape[int(self._record.implicit) :])
-
-    def get_binding_dtype(self, index: int | str) -> DataType:
-        """Element type."""
-        return self._at(index).dtype
-
-    def get_binding_format(self, index: int) -> TensorFormat:
-        """Always LINEAR."""
-        return TensorFormat.LINEAR
-
-    def get_binding_format_desc(self, index: int) -> str:
-        """The format in words."""
-        return self.get_tensor_format_desc(self._at(index).name)  # type: ignore[attr-defined, no-any-return]
-
-    def get_binding_bytes_per_component(self, index: int) -> int:
-        """Bytes of an element."""
-        return int(self._at(index).dtype.itemsize)
-
-    def get_binding_components_per_element(self, index: int) -> int:
-        """-1: the format is not vectorised."""
-        return -1
-
-    def get_binding_vectorized_dim(self, index: int) -> int:
-        """-1: the format is not vectorised."""
-        return -1
-
-    def get_location(self, index: int | str) -> Any:
-        """HOST for inputs that decide shapes."""
-        host = self._at(index).name in self._profile_values
-        return TensorLocation["HOST" if host else "DEVICE"]
-
     def get_profile_shape(self, profile_index: int, binding: int | str) -> list[Dims]:
         """[min, opt, max] of an input."""
         found = self._record.profiles[profile_index].shapes.get(self._at(binding).name)
@@ -128,17 +104,9 @@ class EngineBindings(Closable):
         found = self._record.profiles[profile_index].values.get(self._at(binding).name)
         return [] if found is None else [list(v) for v in found]
 
-    def is_shape_binding(self, binding: int) -> bool:
-        """Whether its values decide shapes."""
-        return self._at(binding).name in self._profile_values
-
     def is_execution_binding(self, binding: int) -> bool:
         """Every binding is."""
         return True
-
-    @property
-    def _profile_values(self) -> set[str]:
-        return {name for p in self._record.profiles for name in p.values}
 
     def _name_at(self, index: int) -> str:
         profile, at = divmod(index, len(self._bindings))

@@ -1,5 +1,7 @@
-"""Enums of the module. Those of `ENUM_MEMBERS` have other numbers in other releases: there is one
-class a generation, and only names are stored and compared. Source: tensorrt-api spec 2.
+"""Enums of the module. Source: tensorrt-api spec 2.
+
+Those of `ENUM_MEMBERS` have other numbers in other releases: there is one class a generation, and
+only names are stored and compared.
 """
 
 from __future__ import annotations

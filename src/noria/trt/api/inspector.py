@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 
 class EngineInspector(Strict):
-    """Made by `ICudaEngine.create_engine_inspector`. With detailed verbosity layers are told with
-    inputs, outputs and precision, else by name.
+    """Describes layers; made by `ICudaEngine.create_engine_inspector`.
+
+    With detailed verbosity layers have inputs, outputs and precision, else only a name.
     """
 
     def __init__(self, engine: ICudaEngine) -> None:
@@ -23,7 +24,7 @@ class EngineInspector(Strict):
         self._context: Any = None
         self._recorder: Any = None
 
-    execution_context = kept("_context", "A context whose shapes are told.")
+    execution_context = kept("_context", "A context that gives the shapes.")
     error_recorder = kept("_recorder", "An `IErrorRecorder`, or None.")
 
     def get_layer_information(self, layer_index: int, format: Any) -> str:

@@ -12,7 +12,7 @@ _CACHE_MAGIC = b"NORIATTC"
 
 
 class IOutputAllocator:
-    """Gives memory for outputs whose size is known only after the run.
+    """Gives memory for outputs of a size that is known only after the run.
 
     Source: tensorrt-api spec 4.3.
     """
@@ -31,7 +31,7 @@ class IOutputAllocator:
         return self.reallocate_output(tensor_name, memory, size, alignment)
 
     def notify_shape(self, tensor_name: str, shape: Any) -> None:
-        """The shape of what was written."""
+        """The shape of the output that was written."""
 
 
 class IGpuAllocator:
@@ -88,7 +88,7 @@ class IStreamWriter:
 
 
 class IDebugListener:
-    """Told the values of tensors that are watched."""
+    """Receives the values of watched tensors."""
 
     def __init__(self) -> None:
         """Subclasses call it first."""
@@ -111,7 +111,7 @@ class IRuntimeConfig(Strict):
         self._strategy = ExecutionContextAllocationStrategy(strategy)
 
     def get_execution_context_allocation_strategy(self) -> Any:
-        """What was set."""
+        """The strategy that was set."""
         return self._strategy
 
 
@@ -142,8 +142,9 @@ class ISerializationConfig(Strict):
 
 
 class ITimingCache(Closable):
-    """Noria keeps measured times elsewhere, see `noria build --timing-cache`; this one carries
-    whatever bytes it was given, so that scripts that save and load it work.
+    """Carries the bytes that it was given, so that scripts that save and load it work.
+
+    Noria keeps measured times elsewhere, see `noria build --timing-cache`.
     """
 
     def __init__(self, data: bytes = b"") -> None:

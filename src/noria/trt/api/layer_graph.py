@@ -1,4 +1,4 @@
-"""The layer list behind a network: what depends on what, and what is known of every tensor."""
+"""The layer list behind a network: dependencies of layers, and the type of every tensor."""
 
 from __future__ import annotations
 
@@ -8,23 +8,25 @@ from typing import Any
 import numpy.typing as npt
 
 from noria._core.errors import NoriaError
+from noria.network.shapes.node_shapes import InferenceError, infer_node
+from noria.network.tensor_spec import TensorType
 from noria.trt import lowering as lowering  # registers the functions of all families
 from noria.trt.api.reporting import Severity, report
 from noria.trt.api.strict import Closable
 from noria.trt.api.tensor import ITensor
+from noria.trt.api.types import elem_of
+from noria.trt.layers import IConstantLayer
 from noria.trt.layers.base import ILayer
 from noria.trt.lowering.fragment import Fragment, LoweringError, lowering_of
-from noria.trt.shapes.infer import InferenceError, infer_node
-from noria.trt.shapes.info import TensorInfo
 
 DEFAULT_OPSET = 17
 
 
 class LayerGraph(Closable):
-    """Layers, inputs and outputs. A change makes what lies behind it out of date; the next
-    question about a shape works it out again.
+    """Layers, inputs and outputs; base of `INetworkDefinition`.
 
-    Base of `INetworkDefinition`.
+    A change makes everything behind it out of date; the next question about a shape infers it
+    again.
     """
 
     def __init__(self, logger: Any, *, implicit: bool) -> None:
@@ -58,14 +60,14 @@ class LayerGraph(Closable):
         report(self._logger, severity, text, recorder=self._recorder)
 
     def _changed(self, layer: ILayer | None = None) -> None:
-        """Something that later layers depend on is another now."""
+        """Mark a layer, or all, as changed; later layers depend on it."""
         if layer is None or layer not in self._layers:
             self._dirty = 0
         else:
             self._dirty = min(self._dirty, self._layers.index(layer))
 
     def _reordered(self) -> None:
-        """A layer may take what a later one makes."""
+        """Note that a layer may take an output of a later one."""
         self._sorted = False
         self._dirty = 0
 
@@ -98,7 +100,7 @@ class LayerGraph(Closable):
         return list(done.values())
 
     def _refresh(self) -> None:
-        """Bring what is known of every tensor up to date."""
+        """Bring the types of all tensors up to date."""
         if self._dirty >= len(self._layers):
             return
         try:
@@ -122,8 +124,8 @@ class LayerGraph(Closable):
                 self._signatures[layer._uid] = signature
                 self._work_out(layer, {k: v for k, v in infos.items() if v is not None})
 
-    def _work_out(self, layer: ILayer, infos: dict[str, TensorInfo]) -> None:
-        """Nodes of a layer, and what is known of its outputs."""
+    def _work_out(self, layer: ILayer, infos: dict[str, TensorType]) -> None:
+        """Make the nodes of a layer and infer the types of its outputs."""
         fragment = Fragment(
             layer._uid,
             self._opset,
@@ -154,16 +156,17 @@ class LayerGraph(Closable):
             tensor._info = fragment.infos.get(tensor._uid)
 
     def _tell(self, layer: ILayer) -> None:
-        """Say why a plugin's layer has no shapes, once: it is asked for them as soon as it is
-        there, other layers are told of when the engine is built."""
+        """Report, once, why the layer of a plugin has no shapes.
+
+        It is asked for them as soon as it is there; faults of other layers are reported when the
+        engine is built.
+        """
         error = layer._error
-        if error and layer._kind.startswith("PLUGIN") and error != layer._params.get("_told"):
+        if error and layer._kind.startswith("PLUGIN") and error != layer._params.get("_reported"):
             self._report(_fault(layer))
 
     def _constant_tensor(self, name: str) -> ITensor:
         """An initialiser of a parsed model as the output of a constant layer."""
-        from noria.trt.layers import IConstantLayer
-
         array = self._initializers[name]
         layer = IConstantLayer(
             self, "CONSTANT", [], params={"shape": array.shape}, weights={"CONSTANT": array},  # type: ignore[arg-type]
@@ -174,7 +177,7 @@ class LayerGraph(Closable):
         return layer._outputs[0]
 
     def _errors(self) -> list[str]:
-        """What is wrong with layers that outputs need; not what follows from that behind them."""
+        """Faults of layers that outputs need, without those that only follow from them."""
         self._refresh()
         needed = {layer._uid for layer in self._needed()}
         behind: set[str] = set()
@@ -203,19 +206,20 @@ class LayerGraph(Closable):
 
 
 def _fault(layer: ILayer) -> str:
-    """What is wrong with a layer: in full the first time, then its first line."""
+    """The fault of a layer: in full the first time, then its first line."""
     error = str(layer._error)
-    told = layer._params.get("_told") == error
-    layer._params["_told"] = error
-    text = error.partition("\n")[0] if told else error
+    reported = layer._params.get("_reported") == error
+    layer._params["_reported"] = error
+    text = error.partition("\n")[0] if reported else error
     return text if f"layer {layer._name!r}: " in text else f"{layer._name}: {text}"
 
 
 def _producers(layer: ILayer, *, around: bool = False) -> list[ILayer]:
-    """Layers whose outputs a layer takes; the next value of a recurrence is made after it.
+    """Layers that make the inputs of a layer; the next value of a recurrence is made after it.
 
     Args:
-        around: for an output of a loop, also what the loop's other borders take.
+        layer: the one that takes them.
+        around: True adds the inputs of the loop's other borders to those of its output.
     """
     inputs = layer._inputs[:1] if layer._kind == "RECURRENCE" else layer._inputs
     found = [t._producer for t in inputs if t is not None and t._producer is not None]
@@ -228,7 +232,7 @@ def _producers(layer: ILayer, *, around: bool = False) -> list[ILayer]:
     return found
 
 
-def _signature(info: TensorInfo | None) -> Any:
+def _signature(info: TensorType | None) -> Any:
     if info is None:
         return None
     value = None if info.value is None else (info.value.dtype.str, info.value.tobytes())
@@ -292,7 +296,7 @@ def _rename_inside(node: Any, old: str, new: str) -> None:
 
 
 def _bind_outputs(fragment: Fragment, layer: ILayer, made: list[str]) -> None:
-    """Give what the lowering made the names of the layer's outputs."""
+    """Rename the outputs of a lowering to those of the layer."""
     if len(made) != len(layer._outputs):
         raise LoweringError(f"{len(made)} outputs instead of {len(layer._outputs)}")
     own = {name for node in fragment.nodes for name in node.output}
@@ -322,8 +326,6 @@ def _bind_outputs(fragment: Fragment, layer: ILayer, made: list[str]) -> None:
 
 def _converting(fragment: Fragment, name: str, dtype: Any) -> int | None:
     """The ONNX type to convert to: float kinds are hints, other kinds change values."""
-    from noria.trt.api.types import elem_of
-
     info = fragment.infos.get(name)
     elem = elem_of(dtype)
     floats = (1, 10, 16)

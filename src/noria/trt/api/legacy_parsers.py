@@ -55,8 +55,8 @@ class _Factory:
         if not fields:
             return self._taken.create_plugin(layer, given, self._namespace)
         values = [field_of_value(name, value) for name, value in fields.items()]
-        told = PluginFieldCollection(v for v in values if v is not None)
-        return self._taken.create_plugin(layer, given, self._namespace, told)
+        collection = PluginFieldCollection(v for v in values if v is not None)
+        return self._taken.create_plugin(layer, given, self._namespace, collection)
 
 
 def _plugins(*factories: Any, namespace: str) -> Any:
@@ -98,18 +98,23 @@ class CaffeParser(Closable):
 
     plugin_factory_v2 = setting(
         "plugin_factory_v2", None,
-        "Makes the layers for which `is_plugin_v2(layer_name)` says so, by "
+        "Makes the layers for which `is_plugin_v2(layer_name)` is True, by "
         "`create_plugin(layer_name, weights, namespace)`; they stay the factory's.",
     )  # fmt: skip
-    plugin_namespace = setting("plugin_namespace", "", "What the factory is told.", convert=str)
+    plugin_namespace = setting(
+        "plugin_namespace", "", "Namespace that the factory gets.", convert=str
+    )
     protobuf_buffer_size = setting("protobuf_buffer_size", 2**30, "Recorded.", convert=int)
 
     def parse(
         self, deploy: str, model: str, network: INetworkDefinition, dtype: Any
     ) -> IBlobNameToTensor | None:
-        """Add the layers; None if they cannot be read, and the logger says why.
+        """Add the layers; None if they cannot be read, and the logger has the reason.
 
         Args:
+            deploy: the prototxt.
+            model: the caffemodel.
+            network: receives the layers.
             dtype: of the weights; they are kept as they are.
         """
         from noria.network.caffe import network_from_caffe
@@ -144,7 +149,7 @@ class CaffeParser(Closable):
 
 
 class UffParser(Closable):
-    """Reads a UFF model; inputs and outputs are told before."""
+    """Reads a UFF model; inputs and outputs are registered before."""
 
     def __init__(self) -> None:
         self._input: tuple[str, tuple[int, ...], str] | None = None
@@ -152,7 +157,7 @@ class UffParser(Closable):
         self._namespace = ""
         self._plugin_factory: Any = None  # of C++ sources, from before IPluginV2
 
-    plugin_namespace = kept("_namespace", "What a factory is told.", convert=str)
+    plugin_namespace = kept("_namespace", "Namespace that a factory gets.", convert=str)
 
     uff_required_version_major = always(0, "Version of the format.")
     uff_required_version_minor = always(6, "Version of the format.")
@@ -169,7 +174,7 @@ class UffParser(Closable):
         return True
 
     def parse(self, file: str, network: INetworkDefinition, weights_type: Any = None) -> bool:
-        """Add the layers and mark the outputs; False if they cannot be, and the logger says why."""
+        """Add the layers and mark the outputs; False, with a report to the logger, if not."""
         from noria.network.uff import network_from_uff
 
         name, shape, order = self._input or (None, None, "NCHW")

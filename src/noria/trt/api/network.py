@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from noria.network.tensor_spec import TensorType
 from noria.plugins.dims import Dims
 from noria.plugins.types import DataType
 from noria.trt.api.add_layers import AddsLayers
@@ -16,7 +17,6 @@ from noria.trt.api.values import as_array
 from noria.trt.exports import refusal
 from noria.trt.layers.base import ILayer
 from noria.trt.release import generation, versioned
-from noria.trt.shapes.info import TensorInfo
 
 if TYPE_CHECKING:
     from noria.trt.api.builder import Builder
@@ -34,7 +34,7 @@ class INetworkDefinition(AddsLayers):
     """A network by code; made by `Builder.create_network`.
 
     Every `add_*` gives the new layer; an argument of a wrong type raises a TypeError, and numbers
-    that do not fit together are told when a shape is asked for or the engine is built.
+    that do not fit together are reported when a shape is asked for or the engine is built.
     Source: tensorrt-api spec 3.4.
     """
 
@@ -53,10 +53,10 @@ class INetworkDefinition(AddsLayers):
 
     @property
     def builder(self) -> Builder | None:
-        """What made it."""
+        """The builder that made it."""
         return self._builder
 
-    logger = kept("_logger", "Where it says what is wrong.", read_only=True)
+    logger = kept("_logger", "Where errors are reported.", read_only=True)
     error_recorder = kept("_recorder", "An `IErrorRecorder`, or None.")
 
     @property
@@ -102,9 +102,9 @@ class INetworkDefinition(AddsLayers):
         return self._outputs[index] if 0 <= index < len(self._outputs) else None
 
     def get_layer(self, index: int) -> ILayer | None:
-        """A layer as an `ILayer`, whose `type` is the `LayerType`; None if there is none.
+        """A layer as an `ILayer` with the `LayerType` as its `type`; None if there is none.
 
-        `layer.__class__ = trt.IConvolutionLayer` makes what only that class has accessible.
+        `layer.__class__ = trt.IConvolutionLayer` gives it the attributes of that class.
         """
         return self._layers[index]._as_layer() if 0 <= index < len(self._layers) else None
 
@@ -125,6 +125,7 @@ class INetworkDefinition(AddsLayers):
 
         Args:
             name: must be new among the inputs.
+            dtype: element type.
             shape: -1 for axes that are known only at run time; without an implicit batch.
         """
         axes = tuple(Dims(shape))
@@ -138,7 +139,7 @@ class INetworkDefinition(AddsLayers):
             self._report(f"input {name!r}: {axes} has an axis below -1")
             return None
         lead = (-1,) * self._offset
-        tensor = ITensor(self, name, info=TensorInfo(elem_of(kind), (*lead, *axes)))
+        tensor = ITensor(self, name, info=TensorType(elem_of(kind), (*lead, *axes)))
         self._inputs.append(tensor)
         return tensor
 
@@ -189,7 +190,7 @@ class INetworkDefinition(AddsLayers):
         return False
 
     def mark_debug(self, tensor: ITensor) -> bool:
-        """Watch a tensor; debug listeners are told its values."""
+        """Watch a tensor; debug listeners receive its values."""
         self._debugged.add(tensor._uid)
         return True
 

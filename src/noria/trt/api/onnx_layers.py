@@ -1,4 +1,4 @@
-"""Which layer a node of a model becomes, and what of it can be read there."""
+"""From the nodes of a model to layers, with the attributes that layers show."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from noria.network.shapes.node_shapes import attributes_of
+from noria.plugins.lookup import find_creator, is_builtin, is_unknown
 from noria.trt import layers as kinds
 from noria.trt.api.enums import (
     ActivationType,
@@ -18,9 +20,9 @@ from noria.trt.api.enums import (
     UnaryOperation,
 )
 from noria.trt.api.parser_errors import ParserError
+from noria.trt.api.plugin_layers import add_live, add_parsed
 from noria.trt.api.tensor import ITensor
 from noria.trt.layers.base import ILayer
-from noria.trt.shapes.infer import attributes_of
 
 if TYPE_CHECKING:
     from noria.trt.api.network import INetworkDefinition
@@ -106,7 +108,6 @@ class Checker:
     def creator(self, node: Any) -> Any | None:
         """The creator of a node that ONNX does not define; None for other nodes."""
         from noria.plugins.known import known_plugins
-        from noria.plugins.lookup import find_creator, is_unknown
 
         if not is_unknown(node, self._opsets, self._functions):
             return None
@@ -114,8 +115,6 @@ class Checker:
 
     def problem(self, index: int, node: Any) -> ParserError | None:
         """Why a node cannot be parsed."""
-        from noria.plugins.lookup import is_builtin, is_unknown
-
         if not is_unknown(node, self._opsets, self._functions):
             return None
         if self.creator(node) is not None or is_builtin(node.op_type, self._opsets.get("", 1)):
@@ -159,14 +158,19 @@ def add_node(
     """Add the layer of a node; a node `Constant` becomes an initialiser.
 
     Args:
+        network: receives the layer.
+        node: the `NodeProto`.
+        index: its number in the model.
+        tensors: the tensors of the model so far, by name; the outputs are added.
         creator: of the plugin that computes it, if one does.
+        logger: of the parser.
         live: that plugin (`LayerPlugin`), where the parser of another format made it already.
     """
     if node.op_type == "Constant" and _lift(network, node):
         return
     kind, cls, params = _kind_of(node.op_type)
     inputs: list[ITensor | None] = []
-    slots: list[tuple[str, Any]] = []  # what each input of the node is
+    slots: list[tuple[str, Any]] = []  # the kind of each input of the node
     for name in node.input:
         if name in network._initializers:
             slots.append(("weights", name))
@@ -183,12 +187,8 @@ def add_node(
     attributes = attributes_of(node)
     layer: ILayer | None
     if live is not None:
-        from noria.trt.api.plugin_layers import add_live
-
         layer = add_live(network, name, slots, inputs, live)
     elif creator is not None:
-        from noria.trt.api.plugin_layers import add_parsed
-
         layer = add_parsed(network, node, name, slots, inputs, creator, logger)
     else:
         layer = cls(
@@ -199,7 +199,7 @@ def add_node(
         if kind in ("CONVOLUTION", "DECONVOLUTION"):
             _read_weights(network, layer, node, kind)
         network._append(layer)
-    if layer is None:  # told already; what takes its outputs is refused
+    if layer is None:  # reported already; nodes that take its outputs are refused
         return
     layer._metadata = f"[ONNX Layer: {name}]"
     for output, tensor in zip(named, layer._outputs, strict=False):
@@ -239,7 +239,7 @@ def _captured(node: Any) -> list[str]:
 
 
 def _described(kind: str, node: Any, attributes: dict[str, Any]) -> dict[str, Any]:
-    """Settings of a layer, as far as the node says them."""
+    """Settings of a layer, as far as the node has them."""
     if kind in ("CONVOLUTION", "DECONVOLUTION", "POOLING"):
         shape = tuple(attributes.get("kernel_shape", ()))
         pads = list(attributes.get("pads", [0] * (2 * len(shape))))
@@ -281,7 +281,7 @@ def _described(kind: str, node: Any, attributes: dict[str, Any]) -> dict[str, An
 
 
 def _read_weights(network: INetworkDefinition, layer: ILayer, node: Any, kind: str) -> None:
-    """Kernel and bias of a convolution whose weights are initialisers."""
+    """Kernel and bias of a convolution if they are initialisers."""
     weights = [network._initializers.get(name) for name in node.input[1:]]
     if not weights or weights[0] is None:
         return

@@ -14,21 +14,20 @@ import numpy as np
 from noria._core.errors import NoriaError
 from noria.network.network import Network
 from noria.network.onnx_file import network_from_onnx, network_from_onnx_bytes
+from noria.network.tensor_spec import TensorType
+from noria.plugins.registry import get_plugin_registry
 from noria.trt.api.enums import ErrorCode, OnnxParserFlag
 from noria.trt.api.network import INetworkDefinition
-from noria.trt.api.onnx_layers import add_node
+from noria.trt.api.onnx_layers import Checker, add_node
 from noria.trt.api.parser_errors import CollectsErrors, ParserError
 from noria.trt.api.reporting import Severity, report
 from noria.trt.api.strict import Closable
 from noria.trt.api.tensor import ITensor
-from noria.trt.release import versioned
-from noria.trt.shapes.info import TensorInfo
+from noria.trt.release import current, versioned
 
 
 def get_nv_onnx_parser_version() -> int:
     """The version as one number."""
-    from noria.trt.release import current
-
     major, minor, patch = (int(n) for n in (*current().version.split("."), "0", "0")[:3])
     return major * 10000 + minor * 100 + patch
 
@@ -43,7 +42,7 @@ def get_nv_onnx_parser_version() -> int:
     }
 )
 class OnnxParser(CollectsErrors, Closable):
-    """Reads models into `network`. What is wrong is collected, and told the logger."""
+    """Reads models into `network`; errors are collected and reported to the logger."""
 
     def __init__(self, network: INetworkDefinition, logger: Any) -> None:
         if not isinstance(network, INetworkDefinition):
@@ -78,8 +77,6 @@ class OnnxParser(CollectsErrors, Closable):
     def supports_operator(self, op_name: str) -> bool:
         """Whether ONNX defines the operator, or a registered plugin has its name."""
         import onnx
-
-        from noria.plugins.registry import get_plugin_registry
 
         known = onnx.defs.has(op_name)
         return bool(known or get_plugin_registry().versions(op_name))
@@ -124,8 +121,6 @@ class OnnxParser(CollectsErrors, Closable):
 
     def supports_model_v2(self, model: Any, path: str | None = None) -> bool:
         """Whether every node could be parsed; the runs of nodes are kept."""
-        from noria.trt.api.onnx_layers import Checker
-
         try:
             read = network_from_onnx_bytes(bytes(model), Path(path or "model.onnx"))
             proto = read.to_proto()
@@ -166,8 +161,6 @@ class OnnxParser(CollectsErrors, Closable):
         return None
 
     def _add(self, read: Network) -> bool:
-        from noria.trt.api.onnx_layers import Checker
-
         network = self._network
         try:
             proto = read.to_proto()
@@ -220,7 +213,7 @@ class OnnxParser(CollectsErrors, Closable):
                 d.dim_value if d.HasField("dim_value") and d.dim_value > 0 else -1
                 for d in kind.shape.dim
             )
-            tensor = ITensor(self._network, value.name, info=TensorInfo(kind.elem_type, axes))
+            tensor = ITensor(self._network, value.name, info=TensorType(kind.elem_type, axes))
             for i, d in enumerate(kind.shape.dim):
                 if d.dim_param:
                     tensor._axis_names[i] = d.dim_param

@@ -1,4 +1,4 @@
-"""What an `OnnxParser` says about a model that it cannot take."""
+"""Errors of the parsers about models that they cannot take."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ParserError:
         return self._code
 
     def desc(self) -> str:
-        """What is wrong."""
+        """The fault in words."""
         return self._desc
 
     def file(self) -> str:
@@ -75,7 +75,7 @@ class ParserError:
 
 
 class CollectsErrors:
-    """Base of what reads models: its errors, until they are cleared."""
+    """Base of parsers: their errors, until they are cleared."""
 
     _errors: list[ParserError]
 

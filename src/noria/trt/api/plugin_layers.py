@@ -7,9 +7,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from noria._core.errors import NoriaError
+from noria.plugins.calls import Instance, call_creator
+from noria.plugins.creators import IPluginCreatorV3One
 from noria.plugins.drivers import add_layer
+from noria.plugins.fields import fields_of
 from noria.plugins.layer import LayerPlugin
 from noria.plugins.nodes import SHAPE_INPUTS
+from noria.plugins.types import TensorRTPhase
+from noria.trt.api.reporting import Severity
 from noria.trt.api.tensor import ITensor
 from noria.trt.layers.base import ILayer
 
@@ -43,7 +48,7 @@ def add_plugin(
     name: str | None = None,
     kind: str = "PLUGIN_V2",
 ) -> Any:
-    """Add a layer with a clone of a plugin; None if the plugin refuses, and the logger says why."""
+    """Add a layer with a clone of a plugin; None, with a report to the logger, if it refuses."""
     tensors = [*inputs, *shape_inputs]
     for tensor in tensors:
         if not isinstance(tensor, ITensor):
@@ -82,10 +87,6 @@ def add_parsed(
 ) -> ILayer | None:
     """The layer of a node that a creator is registered for; None if it cannot be made."""
     from noria.network.ir import node_from_proto
-    from noria.plugins.calls import Instance, call_creator
-    from noria.plugins.creators import IPluginCreatorV3One
-    from noria.plugins.fields import fields_of
-    from noria.plugins.types import TensorRTPhase
 
     tensors = _tensors(network, slots, inputs)
     third = isinstance(creator, IPluginCreatorV3One)
@@ -148,6 +149,4 @@ def _tensors(
 
 def trt_severity(level: str) -> Any:
     """How loud a notice is."""
-    from noria.trt.api.reporting import Severity
-
     return Severity.WARNING if level == "warning" else Severity.INFO

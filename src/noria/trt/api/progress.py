@@ -1,4 +1,4 @@
-"""Progress monitors and profilers: what applications subclass to be told."""
+"""Progress monitors and profilers, which applications subclass to watch builds and runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from noria._core.errors import EngineError
 
 
 class IProgressMonitor:
-    """Told how a build goes. Source: tensorrt-api spec 3.2."""
+    """Watches a build. Source: tensorrt-api spec 3.2."""
 
     def __init__(self) -> None:
         """Subclasses call it first."""
@@ -28,7 +28,7 @@ class IProgressMonitor:
 
 
 class IProfiler:
-    """Told how long layers took."""
+    """Receives the time of each layer."""
 
     def __init__(self) -> None:
         """Subclasses call it first."""
@@ -42,11 +42,12 @@ class Profiler(IProfiler):
     """Prints each time."""
 
     def report_layer_time(self, layer_name: str, ms: float) -> None:
+        """Print one layer of one run."""
         print(f"{layer_name}: {ms}ms")
 
 
 class Progress:
-    """Calls a monitor, if there is one; a monitor that fails is told once and not called again."""
+    """Calls a monitor, if there is one; one that fails is reported and not called again."""
 
     def __init__(self, monitor: Any) -> None:
         self._monitor = monitor

@@ -1,4 +1,4 @@
-"""What a plan keeps for `noria.trt`: a blob of JSON beside the model."""
+"""The record of `noria.trt` in a plan: a blob of JSON beside the model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class ProfileRecord(_Record):
+class ShapeRanges(_Record):
     """Shapes and values of inputs: name -> (min, opt, max)."""
 
     shapes: dict[_Name, tuple[_Axes, _Axes, _Axes]] = {}
@@ -30,7 +30,7 @@ class LayerRecord(_Record):
     """A layer, for the inspector and for refitting.
 
     Attributes:
-        nodes: what it became in the graph.
+        nodes: its nodes in the graph.
         weights: role -> initialiser.
     """
 
@@ -45,7 +45,7 @@ class LayerRecord(_Record):
 
 
 class TrtRecord(_Record):
-    """What an engine knows beside the graph.
+    """Facts about an engine that the graph does not hold.
 
     Attributes:
         flags: names of `BuilderFlag`s it was built with.
@@ -57,7 +57,7 @@ class TrtRecord(_Record):
 
     name: _Name = ""
     flags: tuple[_Name, ...] = ()
-    profiles: tuple[ProfileRecord, ...] = ()
+    profiles: tuple[ShapeRanges, ...] = ()
     layers: tuple[LayerRecord, ...] = ()
     types: dict[_Name, _Name] = {}
     shapes: dict[_Name, _Axes] = {}

@@ -1,4 +1,4 @@
-"""Refitting: other weights for an engine that stays what it is. Source: tensorrt-api spec 4.4."""
+"""Refitting: other weights for an engine that stays as it is. Source: tensorrt-api spec 4.4."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from noria._core.errors import NoriaError
 from noria.engine.plan import MODEL_BLOB, Plan, blob_record
-from noria.trt.api.enums import ErrorCodeTRT, WeightsRole
+from noria.network.onnx_file import network_from_onnx, network_from_onnx_bytes
+from noria.trt.api.enums import ErrorCode, ErrorCodeTRT, WeightsRole
 from noria.trt.api.parser_errors import CollectsErrors, ParserError
 from noria.trt.api.reporting import Severity, report
 from noria.trt.api.strict import Closable, kept
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
     }
 )
 class Refitter(Closable):
-    """Collects weights, then replaces them all at once. The engine must have been built with
-    `BuilderFlag.REFIT`.
+    """Collects weights, then replaces them all at once.
+
+    The engine must have been built with `BuilderFlag.REFIT`.
     """
 
     def __init__(self, engine: ICudaEngine, logger: Any) -> None:
@@ -50,7 +52,7 @@ class Refitter(Closable):
         if not engine.refittable:
             self._report("the engine was not built with BuilderFlag.REFIT")
 
-    logger = kept("_logger", "Where it says what is wrong.", read_only=True)
+    logger = kept("_logger", "Where errors are reported.", read_only=True)
     error_recorder = kept("_recorder", "An `IErrorRecorder`, or None.")
     max_threads = kept("_max_threads", "Recorded.", convert=int)
 
@@ -75,7 +77,7 @@ class Refitter(Closable):
         return self._given.pop(self._names.get(name, ""), None) is not None
 
     def get_named_weights(self, name: str) -> Weights | None:
-        """What `set_named_weights` was given."""
+        """The weights given to `set_named_weights`."""
         array = self._given.get(self._names.get(name, ""))
         return None if array is None else Weights(array)
 
@@ -90,7 +92,7 @@ class Refitter(Closable):
         return [n for n, _ in pairs], [WeightsRole[role] for _, role in pairs]
 
     def get_missing(self) -> tuple[list[str], list[Any]]:
-        """None: weights that are not given stay what they are."""
+        """None: weights that are not given stay as they are."""
         return [], []
 
     def get_all_weights(self) -> list[str]:
@@ -98,7 +100,7 @@ class Refitter(Closable):
         return list(self._names)
 
     def get_missing_weights(self) -> list[str]:
-        """None: weights that are not given stay what they are."""
+        """None: weights that are not given stay as they are."""
         return []
 
     def get_dynamic_range(self, tensor_name: str) -> tuple[float, float]:
@@ -157,15 +159,11 @@ class OnnxParserRefitter(CollectsErrors):
 
     def refit_from_file(self, model: str) -> bool:
         """Take the weights of a file."""
-        from noria.network.onnx_file import network_from_onnx
-
         return self._refit(lambda: network_from_onnx(model))
 
     def refit_from_bytes(self, model: Any, path: str | None = None) -> bool:
         """Take the weights of a message."""
         from pathlib import Path
-
-        from noria.network.onnx_file import network_from_onnx_bytes
 
         where = Path(path or "model.onnx")
         return self._refit(lambda: network_from_onnx_bytes(bytes(model), where))
@@ -193,8 +191,6 @@ class OnnxParserRefitter(CollectsErrors):
         return True
 
     def _fail(self, problems: list[str]) -> bool:
-        from noria.trt.api.enums import ErrorCode
-
         for text in problems:
             self._errors.append(ParserError(ErrorCode["REFIT_FAILED"], text))
             report(self._logger, Severity.ERROR, text)
@@ -202,7 +198,7 @@ class OnnxParserRefitter(CollectsErrors):
 
 
 def _weights_of(proto: Any) -> dict[str, npt.NDArray[Any]]:
-    """Initialisers, and constants by the names of what they give."""
+    """Initialisers, and constants by the names of their outputs."""
     from onnx import numpy_helper
 
     found = {t.name: numpy_helper.to_array(t) for t in proto.graph.initializer}

@@ -1,4 +1,4 @@
-"""Loggers, error recorders, and how the objects of the module say that something is wrong."""
+"""Loggers and error recorders, and the way that every object of the module reports to them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LETTERS = "FEWIV"
 
 
 class ILogger:
-    """Told what happens. Subclasses override `log`."""
+    """Receives messages. Subclasses override `log`."""
 
     Severity = Severity
     INTERNAL_ERROR = Severity.INTERNAL_ERROR
@@ -45,6 +45,7 @@ class Logger(ILogger):
     """Writes messages of `min_severity` and worse to standard error, with time and a letter."""
 
     def log(self, severity: Any, msg: str) -> None:
+        """Write one message, unless it is too slight."""
         if int(severity) <= int(self.min_severity):
             stamp = time.strftime("%m/%d/%Y-%H:%M:%S")
             print(f"[{stamp}] [TRT] [{_LETTERS[int(severity)]}] {msg}", file=sys.stderr, flush=True)
@@ -82,7 +83,7 @@ class IErrorRecorder:
         self._errors.clear()
 
     def report_error(self, val: Any, desc: str) -> bool:
-        """One more; True ends what is being done."""
+        """Add an error; True ends the operation."""
         self._errors.append((val, desc))
         return False
 
@@ -95,8 +96,10 @@ def report(
     recorder: Any = None,
     code: Any = ErrorCodeTRT.INVALID_ARGUMENT,
 ) -> None:
-    """Tell the logger, and the recorder if it is an error. A logger of one's own that fails does
-    not stop what is being done: that is said on standard error."""
+    """Send a message to the logger, and an error to the recorder too.
+
+    A user's logger that fails does not stop the operation; its exception goes to standard error.
+    """
     if logger is not None:
         try:
             logger.log(severity, text)

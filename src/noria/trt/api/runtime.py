@@ -40,7 +40,7 @@ class Runtime(Closable):
     temporary_directory = setting("temporary_directory", "", "Not needed.")
     tempfile_control_flags = setting("tempfile_control_flags", 3, "Recorded.")
 
-    logger = kept("_logger", "Where it says what is wrong.", read_only=True)
+    logger = kept("_logger", "Where errors are reported.", read_only=True)
     error_recorder = kept("_recorder", "An `IErrorRecorder`, or None.")
 
     num_DLA_cores = always(0, "None here.")
@@ -50,7 +50,7 @@ class Runtime(Closable):
 
         Returns:
             None if there can be none: damaged, of another program, a plugin is not registered. The
-            logger says why.
+            logger has the reason.
         """
         try:
             data = _bytes_of(serialized_engine)
@@ -68,7 +68,7 @@ class Runtime(Closable):
         return self
 
     def get_plugin_registry(self) -> PluginRegistry:
-        """A registry of this runtime; what is not in it is looked for in the global one."""
+        """A registry of this runtime, in front of the global one."""
         if self._registry is None:
             self._registry = PluginRegistry(get_plugin_registry())
         return self._registry

@@ -1,4 +1,4 @@
-"""Which tensors decide shapes by their values. Source: tensorrt-api spec 3.3, 3.4."""
+"""Tensors that decide shapes by their values. Source: tensorrt-api spec 3.3, 3.4."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LAYERS = {
     "SHUFFLE": (1,), "SLICE": (1, 2, 3), "RESIZE": (1,), "FILL": (0,), "TOPK": (1,),
     "ONE_HOT": (2,), "SQUEEZE": (1,), "UNSQUEEZE": (1,), "TRIP_LIMIT": (0,), "NMS": (2,),
 }  # fmt: skip
-"""Layer -> inputs whose values decide the shape of its output."""
+"""Layer -> inputs that decide the shape of its output by their values."""
 _NODES = {
     "Reshape": (1,), "Expand": (1,), "Tile": (1,), "Slice": (1, 2, 3, 4), "Pad": (1,),
     "Resize": (2, 3), "Upsample": (1,), "ConstantOfShape": (0,), "Range": (0, 1, 2), "TopK": (1,),
@@ -25,8 +25,11 @@ _INTEGERS = (6, 7)  # ONNX's INT32 and INT64
 
 
 def shape_tensors(layers: Iterable[ILayer]) -> set[str]:
-    """Uids of tensors whose values decide shapes: integers with at most one axis, and what they
-    are computed from, up to the network's inputs and to layers that take extents."""
+    """Find the uids of tensors that decide shapes by their values.
+
+    They are integers with at most one axis, and the tensors that these are computed from, up to the
+    network's inputs and to layers that take extents.
+    """
     waiting: list[ITensor] = []
     for layer in layers:
         waiting += _deciding(layer)

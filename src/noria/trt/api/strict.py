@@ -1,5 +1,4 @@
-"""What the classes of `noria.trt` share: strict attributes, attributes that are only kept, and
-`with` that does nothing."""
+"""Shared by the classes of `noria.trt`: strict attributes, kept settings, and an idle `with`."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ def kept(
     convert: Callable[[Any], Any] | None = None,
     read_only: bool = False,
 ) -> Any:
-    """A property over `attribute`; what is set goes through `convert` first."""
+    """Make a property over `attribute`; a value goes through `convert` before it is set."""
 
     def put(self: Any, value: Any) -> None:
         setattr(self, attribute, value if convert is None else convert(value))
@@ -32,7 +31,7 @@ def kept(
 def setting(
     name: str, default: Any, doc: str, *, convert: Callable[[Any], Any] | None = None
 ) -> Any:
-    """A property kept in the object's `_plain`; what is set goes through `convert` first."""
+    """Make a property kept in `_plain`; a value goes through `convert` before it is set."""
 
     def get(self: Any) -> Any:
         value = self._plain.get(name, default)

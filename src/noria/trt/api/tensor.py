@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from noria.network.tensor_spec import TensorType
 from noria.plugins.dims import Dims
 from noria.plugins.types import DataType
 from noria.trt.api.enums import TensorLocation
+from noria.trt.api.shape_tensors import shape_tensors
 from noria.trt.api.strict import Strict, always, kept
 from noria.trt.api.types import datatype_of_elem, elem_of
 from noria.trt.release import versioned
-from noria.trt.shapes.info import TensorInfo
 
 if TYPE_CHECKING:
     from noria.trt.api.network import INetworkDefinition
@@ -39,7 +40,7 @@ class ITensor(Strict):
         *,
         producer: ILayer | None = None,
         index: int = 0,
-        info: TensorInfo | None = None,
+        info: TensorType | None = None,
     ) -> None:
         self._network = network
         self._uid = network._fresh_uid("t")
@@ -66,8 +67,10 @@ class ITensor(Strict):
 
     @property
     def shape(self) -> Dims:
-        """Extents; none of what a layer gives that cannot be. Of a network input it can be set;
-        everything behind it follows."""
+        """Extents; empty for an output of a layer that is wrong.
+
+        The shape of a network input can be set; everything behind it follows.
+        """
         info = self._known()
         if info is None and self._producer is not None:
             self._network._tell(self._producer)
@@ -82,7 +85,7 @@ class ITensor(Strict):
             self._network._report(f"{self._name}: only the shape of a network input can be set")
             return
         lead = (-1,) * self._network._offset
-        self._info = TensorInfo(self._info.elem, (*lead, *axes))
+        self._info = TensorType(self._info.elem, (*lead, *axes))
         self._axis_names = {i: n for i, n in self._axis_names.items() if i < len(axes)}
         self._network._changed()
 
@@ -99,7 +102,7 @@ class ITensor(Strict):
     def dtype(self, value: DataType) -> None:
         kind = DataType(value)
         if self.is_network_input and self._info is not None and self._network._typed_by_inputs:
-            self._info = TensorInfo(elem_of(kind), self._info.shape)
+            self._info = TensorType(elem_of(kind), self._info.shape)
             self._network._changed()
         self._declared = kind
 
@@ -116,8 +119,6 @@ class ITensor(Strict):
     @property
     def is_shape_tensor(self) -> bool:
         """Whether its values decide shapes, as far as that is known while building."""
-        from noria.trt.api.shape_tensors import shape_tensors
-
         info = self._known()
         if info is None or info.elem not in (6, 7, 9):
             return False
@@ -171,7 +172,7 @@ class ITensor(Strict):
         """Name a free axis of an input."""
         self._axis_names[index] = name
 
-    def _known(self) -> TensorInfo | None:
+    def _known(self) -> TensorType | None:
         if self._producer is not None:
             self._network._refresh()
         return self._info

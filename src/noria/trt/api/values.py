@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noria.plugins.memory import array_at
 from noria.plugins.types import DataType
 from noria.trt.api.enums import WeightsRole
 
@@ -94,8 +95,6 @@ class Weights:
 
     def __init__(self, a: Any = DataType.FLOAT, ptr: int = 0, count: int | None = None) -> None:
         if count is not None:
-            from noria.plugins.memory import array_at
-
             self._array = array_at(int(ptr), (int(count),), DataType(a).numpy)
         elif isinstance(a, (DataType, WeightsRole)):
             self._array = np.empty(0, DataType(a).numpy)
@@ -135,7 +134,7 @@ class Weights:
 def _known_type(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if array.dtype == np.float64:
         return array.astype(np.float32)
-    DataType.of(array.dtype)  # a type nobody knows is told here
+    DataType.of(array.dtype)  # raises for a type that TensorRT does not have
     return array
 
 

@@ -1,7 +1,7 @@
 """Running a script that was written for TensorRT, unchanged, in a process of its own.
 
 `import tensorrt` (and its lean, dispatch and RTX flavours) gives `noria.trt`; `pycuda`, `cuda` and
-`cupy` give small shims whose device memory is the host's. Nothing outside the process changes.
+`cupy` give small shims with device memory on the host. Nothing outside the process changes.
 Source: tensorrt-api spec 2, 4.5.
 """
 
@@ -99,6 +99,8 @@ def run_script(script: Path, arguments: Sequence[str], plugins: Sequence[str] = 
     """Run a script as `python script arguments…` would, with the aliases.
 
     Args:
+        script: the file.
+        arguments: its command line.
         plugins: see `noria.trt.compat.script_libraries.load_libraries`.
 
     Raises:
@@ -120,8 +122,10 @@ def run_script(script: Path, arguments: Sequence[str], plugins: Sequence[str] = 
 
 
 def _tell(error: Exception, script: str) -> None:
-    """What Python says of an exception that a script does not catch: from the script's own first
-    line on, without what stands before it here."""
+    """Print an exception that the script does not catch, as Python prints it.
+
+    The trace begins at the script's own first line.
+    """
     trail = error.__traceback__
     while trail is not None and trail.tb_frame.f_code.co_filename != script:
         trail = trail.tb_next

@@ -25,7 +25,7 @@ _CUDA = re.compile(r"libcudart\.so(\.\d+)*")
 
 
 def load_libraries(given: Iterable[str]) -> None:
-    """Load files of plugins now, and twins when the script loads what they stand for.
+    """Load files of plugins now, and twins when the script loads the libraries they replace.
 
     Args:
         given: `FILE`, or `LIBRARY.so=FILE` for a twin.
@@ -51,7 +51,7 @@ def load_libraries(given: Iterable[str]) -> None:
 
 @cache
 def _watch() -> None:
-    """From now on ctypes tells us what it opens, in this process."""
+    """Watch the libraries that ctypes opens in this process."""
     original = ctypes.CDLL.__init__
 
     def init(self: Any, name: Any, *arguments: Any, **more: Any) -> None:

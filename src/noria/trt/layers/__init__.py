@@ -1,4 +1,4 @@
-"""The classes of layers, by family; what they compute is in `noria.trt.lowering`."""
+"""The classes of layers, by family; their maths is in `noria.trt.lowering`."""
 
 from __future__ import annotations
 

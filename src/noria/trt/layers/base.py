@@ -1,4 +1,4 @@
-"""What all layers share."""
+"""`ILayer`, the base of all layers, and the properties that layers are made of."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from noria.plugins.types import DataType
 from noria.trt.api.enums import enum_class
 from noria.trt.api.strict import Strict
 from noria.trt.api.tensor import ITensor
+from noria.trt.api.values import as_array
 from noria.trt.release import versioned
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class ILayer(Strict):
         self._weights = dict(weights or {})
         self._inputs = list(inputs)
         self._node = node
-        self._slots: list[tuple[str, Any]] = []  # of a parsed node: what each input is
+        self._slots: list[tuple[str, Any]] = []  # of a parsed node: the kind of each input
         self._version = 0
         self._error: str | None = None
         self._precision: DataType | None = None
@@ -68,8 +69,10 @@ class ILayer(Strict):
         ]
 
     def _as_layer(self) -> ILayer:
-        """The same layer as networks give it: an `ILayer`, whose `__class__` may be set to the
-        layer's own one. The same object again until that is done."""
+        """The layer as networks give it: an `ILayer` that accepts the layer's own class.
+
+        The same object is given again until its `__class__` is set.
+        """
         if self._seen is None or type(self._seen) is not ILayer:
             seen = ILayer.__new__(ILayer)
             object.__setattr__(seen, "__dict__", self.__dict__)
@@ -95,9 +98,9 @@ class ILayer(Strict):
         old, self._name = f"layer {self._name!r}", value
         if self._error is not None:  # found when it had the other name
             new = f"layer {value!r}"
-            told, self._error = self._error, self._error.replace(old, new)
-            if self._params.get("_told") == told:
-                self._params["_told"] = self._error
+            before_, self._error = self._error, self._error.replace(old, new)
+            if self._params.get("_reported") == before_:
+                self._params["_reported"] = self._error
         for i, tensor in enumerate(self._outputs):
             if before.get(tensor._name) is tensor:  # it has no name of its own
                 tensor._name = self._output_name(i)
@@ -149,7 +152,7 @@ class ILayer(Strict):
 
     @property
     def precision(self) -> DataType:
-        """What the layer shall compute in; here it is recorded, and FP32 is computed."""
+        """Type to compute in; recorded, while FP32 is computed."""
         return self._precision or DataType.FLOAT
 
     @precision.setter
@@ -189,7 +192,7 @@ class ILayer(Strict):
 
     def _set_param(self, key: str, value: Any) -> None:
         if self._node is not None and key in self._params:
-            # read from a node that is kept as it is, until someone changes what it says
+            # read from a node that is kept as it is, until an attribute changes
             self._node = None
         self._params[key] = value
         self._changed()
@@ -214,7 +217,6 @@ def param(
 
 def weights_param(role: str, doc: str = "") -> Any:
     """A property over `_weights[role]`."""
-    from noria.trt.api.values import as_array
 
     def get(self: ILayer) -> Any:
         array = self._weights.get(role)

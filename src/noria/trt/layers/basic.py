@@ -32,8 +32,8 @@ class IScaleLayer(ILayer):
 
     mode = param("mode", ScaleMode, "One number, one per channel, or one per element.")
     channel_axis = param("channel_axis", int, "The axis of channels.")
-    shift = weights_param("SHIFT", "What is added.")
-    scale = weights_param("SCALE", "What is multiplied with first.")
+    shift = weights_param("SHIFT", "Numbers to add.")
+    scale = weights_param("SCALE", "Factors, applied first.")
     power = weights_param("POWER", "The exponent.")
 
 

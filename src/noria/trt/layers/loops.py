@@ -34,13 +34,13 @@ class IIteratorLayer(ILoopBoundaryLayer):
 
 
 class ITripLimitLayer(ILoopBoundaryLayer):
-    """How often, or while what."""
+    """The number of turns, or the condition to go on."""
 
     kind = property(lambda self: self._params["kind"], doc="COUNT or WHILE.")
 
 
 class ILoopOutputLayer(ILoopBoundaryLayer):
-    """What comes out of a loop: the last value, or all of them along a new axis."""
+    """An output of a loop: the last value, or all of them along a new axis."""
 
     axis = param("axis", int)
     kind = property(lambda self: self._params["kind"], doc="LAST_VALUE, CONCATENATE, REVERSE.")
@@ -88,7 +88,7 @@ class ILoop(Strict):
         return cast(ITripLimitLayer, layer)
 
     def add_loop_output(self, tensor: ITensor, kind: Any, axis: int = 0) -> ILoopOutputLayer:
-        """What comes out."""
+        """The kind of output."""
         layer = self._add(
             ILoopOutputLayer, "LOOP_OUTPUT", tensor, kind=LoopOutput(kind), axis=int(axis)
         )

@@ -56,7 +56,7 @@ class ISliceLayer(ILayer):
     shape = _dims("shape", "Elements of each axis.")
     stride = _dims("stride", "Steps along each axis.")
     axes = _dims("axes", "Axes that the numbers are for; all by default.")
-    mode = param("mode", SampleMode, "What lies outside the tensor.")
+    mode = param("mode", SampleMode, "Values outside the tensor.")
 
 
 class IConcatenationLayer(ILayer):
@@ -96,16 +96,16 @@ class IUnsqueezeLayer(ILayer):
 
 
 class IAssertionLayer(ILayer):
-    """Refuses a network whose condition is false."""
+    """Refuses the network if a condition is false."""
 
-    message = param("message", str, "What is told.")
+    message = param("message", str, "Text of the error.")
 
 
 class IFillLayer(ILayer):
     """Inputs 0 to 2: shape, alpha, beta, instead of the attributes."""
 
     shape = _dims("shape", "Extents.")
-    operation = param("operation", FillOperation, "What it is filled with.")
+    operation = param("operation", FillOperation, "The numbers that fill it.")
     alpha = param("alpha", float, "Start, least value or mean.")
     beta = param("beta", float, "Step, greatest value or deviation.")
     to_type = param("to_type", DataType, "Element type.")

@@ -52,7 +52,7 @@ class _Windowed(ILayer):
 
     @property
     def padding_nd(self) -> Dims:
-        """The same padding before and behind; reads what is before."""
+        """The same padding before and behind; reads the one before."""
         return self.pre_padding  # type: ignore[no-any-return]
 
     @padding_nd.setter
@@ -100,7 +100,7 @@ class IPoolingLayer(_Hw):
     """Greatest or mean element of a window."""
 
     _window_key = "window_size"
-    type = param("type", PoolingType, "What is taken of a window.")
+    type = param("type", PoolingType, "How a window becomes one number.")
     window_size_nd = _nd("window_size", 1, "Extents of the window.")
     window_size = _hw("window_size", 1, "`window_size_nd` of two axes.")
     blend_factor = param("blend_factor", float, "Share of the mean in MAX_AVERAGE_BLEND.")

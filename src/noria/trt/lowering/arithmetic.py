@@ -6,12 +6,14 @@ import math
 
 import numpy as np
 
+from noria.trt.api.types import elem_of
 from noria.trt.layers.base import ILayer
 from noria.trt.lowering.fragment import Fragment, Inputs, LoweringError, lowers, required
 
 
 @lowers("ACTIVATION")
 def activation(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """Apply a function with the parameters alpha and beta to each element."""
     x = required(inputs, 0)
     alpha, beta = float(layer._params["alpha"]), float(layer._params["beta"])
     kind = layer._params["type"].name
@@ -60,6 +62,7 @@ _UNARY = {
 
 @lowers("UNARY")
 def unary(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """Apply a function to each element."""
     return [f.op(_UNARY[layer._params["op"].name], required(inputs, 0))]
 
 
@@ -72,6 +75,7 @@ _BINARY = {
 
 @lowers("ELEMENTWISE")
 def elementwise(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """Combine two tensors element by element; FLOOR_DIV rounds down."""
     a, b = f.same_type(required(inputs, 0), required(inputs, 1))
     if f.rank(a) != f.rank(b) and not f.implicit:
         raise LoweringError(
@@ -117,6 +121,7 @@ def scale(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 
 @lowers("PARAMETRIC_RELU")
 def parametric_relu(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """Compute max(x, 0) + slope * min(x, 0)."""
     x, slopes = f.same_type(required(inputs, 0), required(inputs, 1))
     below = f.op("Mul", slopes, f.op("Min", x, f.like(0, x)))
     return [f.op("Add", f.op("Max", x, f.like(0, x)), below)]
@@ -124,12 +129,14 @@ def parametric_relu(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 
 @lowers("SELECT")
 def select(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """Take each element from one of two tensors."""
     a, b = f.same_type(required(inputs, 1), required(inputs, 2))
     return [f.op("Where", f.cast(required(inputs, 0), np.bool_), a, b)]
 
 
 @lowers("LRN")
 def lrn(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """Divide by a power of the sum of squares over neighbouring channels."""
     p = layer._params
     return [
         f.op(
@@ -141,11 +148,11 @@ def lrn(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 
 @lowers("IDENTITY")
 def identity(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """Pass the tensor on."""
     return [f.op("Identity", required(inputs, 0))]
 
 
 @lowers("CAST")
 def cast(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
-    from noria.trt.api.types import elem_of
-
+    """Convert the elements."""
     return [f.op("Cast", required(inputs, 0), to=elem_of(layer._params["to_type"]))]

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
+from noria.network.tensor_spec import TensorType
 from noria.trt.layers.base import ILayer
 from noria.trt.lowering.fragment import Fragment, Inputs, LoweringError, lowers, required
-from noria.trt.shapes.info import TensorInfo
 
 
 @lowers("CONDITION", "TRIP_LIMIT")
 def nothing(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """Make no node: the loop or conditional around reads the layer."""
     return []
 
 
 @lowers("CONDITIONAL_INPUT")
 def conditional_input(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """Pass the tensor into both branches."""
     return [f.op("Identity", required(inputs, 0))]
 
 
 @lowers("CONDITIONAL_OUTPUT")
 def conditional_output(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """Take the output of one branch; both are computed."""
     condition, yes, no = (required(inputs, i) for i in range(3))
     yes, no = f.same_type(yes, no)
     if f.rank(yes) != f.rank(no):
@@ -32,14 +35,14 @@ def conditional_output(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 def recurrence(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
     """No node: the loop's body has it as an input. Its value differs from turn to turn."""
     first = f.infos[required(inputs, 0)]
-    return [f.placeholder("recurrence", TensorInfo(first.elem, first.shape))]
+    return [f.placeholder("recurrence", TensorType(first.elem, first.shape))]
 
 
 @lowers("ITERATOR")
 def iterator(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
     """The slice at the number of the iteration, which the body gives."""
     x, axis = required(inputs, 0), int(layer._params["axis"])
-    at = f.placeholder("iteration", TensorInfo(7, ()))
+    at = f.placeholder("iteration", TensorType(7, ()))
     layer._params["_counter"] = at
     if layer._params["reverse"]:
         last = f.op("Sub", f.squeeze(f.extent(x, axis), [0]), f.const(np.int64(1)))
@@ -49,14 +52,14 @@ def iterator(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 
 @lowers("LOOP_OUTPUT")
 def loop_output(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
-    """What the loop gives, stacked along axis 0, is brought into place."""
+    """Bring outputs of the loop, stacked along axis 0, into place."""
     first = f.infos[required(inputs, 0)]
     kind, axis = layer._params["kind"].name, int(layer._params["axis"])
     shape = first.shape
     if kind == "LAST_VALUE":
-        return [f.placeholder("last", TensorInfo(first.elem, shape))]
+        return [f.placeholder("last", TensorType(first.elem, shape))]
     stacked = None if shape is None else (-1, *shape)
-    made = f.placeholder("stacked", TensorInfo(first.elem, stacked))
+    made = f.placeholder("stacked", TensorType(first.elem, stacked))
     layer._params["_stacked"] = made
     if kind == "REVERSE":
         lowest = np.iinfo(np.int64).min

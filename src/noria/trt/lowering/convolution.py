@@ -22,8 +22,10 @@ def _spread(value: Sequence[int] | None, count: int, default: int) -> list[int]:
 def _paddings(
     layer: ILayer, spatial: Sequence[int], reach: Sequence[int], stride: Sequence[int]
 ) -> tuple[list[int], list[int], str | None]:
-    """What is padded before and after each spatial axis; or ONNX's automatic mode, if an axis that
-    matters is not known."""
+    """Padding before and after each spatial axis.
+
+    The third value is ONNX's automatic mode, if an axis that matters is unknown; else None.
+    """
     count = len(reach)
     pre = _spread(layer._params.get("pre_padding"), count, 0)
     post = _spread(layer._params.get("post_padding"), count, 0)
@@ -44,6 +46,7 @@ def _paddings(
 
 @lowers("CONVOLUTION")
 def convolution(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """Convolve with a kernel over the last axes."""
     x = required(inputs, 0)
     kernel_shape = [int(k) for k in layer._params["kernel_size"]]
     count, groups = len(kernel_shape), int(layer._params["num_groups"])
@@ -75,6 +78,7 @@ def convolution(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 
 @lowers("DECONVOLUTION")
 def deconvolution(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """Convolve transposed, with the padding cut from the result."""
     x = required(inputs, 0)
     kernel_shape = [int(k) for k in layer._params["kernel_size"]]
     count, groups = len(kernel_shape), int(layer._params["num_groups"])
@@ -126,6 +130,7 @@ def fully_connected(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 
 @lowers("POOLING")
 def pooling(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """Reduce each window to its maximum, mean or a blend of both."""
     x = required(inputs, 0)
     window = [int(k) for k in layer._params["window_size"]]
     count = len(window)
@@ -156,7 +161,7 @@ def pooling(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 
 
 def _beyond(n: int, pre: int, post: int, window: int, stride: int, *, caffe: bool) -> int:
-    """What rounding up adds behind the padding."""
+    """Elements that rounding up adds behind the padding."""
     out = -(-(n + pre + post - window) // stride) + 1
     if caffe and (out - 1) * stride >= n + pre:  # no window starts in the padding
         out -= 1
@@ -211,6 +216,7 @@ def _average_pool(f: Fragment, x: str, pool: _Pool, excludes: bool) -> str:
 
 @lowers("PADDING")
 def padding(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """Add zeros around the last two axes, or cut them."""
     x = required(inputs, 0)
     pre, post = list(layer._params["pre_padding"]), list(layer._params["post_padding"])
     lead = [0] * (f.rank(x) - len(pre))

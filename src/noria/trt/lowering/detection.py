@@ -57,7 +57,7 @@ def _limited(f: Fragment, scores: str, limit: int) -> str:
 def _per_class_boxes(
     f: Fragment, boxes: str, scores: str, limits: tuple[str, str, str], centre: int
 ) -> str:
-    """Each class of each image as an image of its own, told apart again afterwards."""
+    """Each class of each image as an image of its own, split by class again afterwards."""
     moved = f.transpose(boxes, [0, 2, 1, 3])  # (B, C, N, 4)
     classes, count = f.extent(scores, 1), f.extent(scores, 2)
     flat_boxes = f.op("Reshape", moved, f.op("Concat", f.ints(-1), count, f.ints(4), axis=0))

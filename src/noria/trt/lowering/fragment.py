@@ -1,4 +1,4 @@
-"""The nodes of one layer in the making, with what is known of every tensor."""
+"""The nodes of one layer in the making, with the type of every tensor."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from noria.trt.shapes.infer import InferenceError, infer_node
-from noria.trt.shapes.info import MAX_VALUES, Axes, TensorInfo
+from noria.network.shapes.node_shapes import InferenceError, Shape, infer_node
+from noria.network.shapes.protos import MAX_VALUES
+from noria.network.tensor_spec import TensorType
 
 if TYPE_CHECKING:
     from noria.trt.layers.base import ILayer
@@ -23,7 +24,7 @@ _LOWERINGS: dict[str, LayerLowering] = {}
 
 
 class LoweringError(ValueError):
-    """The layer cannot be what it says; the text goes to the logger."""
+    """A layer is impossible; the text goes to the logger."""
 
 
 def lowers(*types: str) -> Callable[[LayerLowering], LayerLowering]:
@@ -67,7 +68,7 @@ class Fragment:
         opset: version of ONNX's operators that the network uses.
         implicit: axis 0 is a batch that the layer's own numbers leave out.
         strong: types are never converted for the user.
-        infos: what is known of each tensor, by its name inside the network.
+        infos: the type of each tensor, by its name inside the network.
         nodes: `onnx.NodeProto`s in order.
         constants: name -> array.
         roles: `KERNEL`, `BIAS` … -> name of the constant that can be refitted.
@@ -78,7 +79,7 @@ class Fragment:
         self,
         prefix: str,
         opset: int,
-        infos: Mapping[str, TensorInfo],
+        infos: Mapping[str, TensorType],
         *,
         implicit: bool = False,
         strong: bool = False,
@@ -114,12 +115,12 @@ class Fragment:
         name = self.fresh(role or "constant")
         self.constants[name] = data
         value = data if data.size <= MAX_VALUES else None
-        self.infos[name] = TensorInfo(_elem(data.dtype), data.shape, value)
+        self.infos[name] = TensorType(_elem(data.dtype), data.shape, value)
         if role is not None:
             self.roles[role] = name
         return name
 
-    def placeholder(self, hint: str, info: TensorInfo) -> str:
+    def placeholder(self, hint: str, info: TensorType) -> str:
         """A tensor that no node here makes: the loop around does."""
         name = self.fresh(hint)
         self.infos[name] = info
@@ -132,7 +133,7 @@ class Fragment:
         if inner not in self.constants:
             self.constants[inner] = array
             value = array if array.size <= MAX_VALUES else None
-            self.infos[inner] = TensorInfo(_elem(array.dtype), array.shape, value)
+            self.infos[inner] = TensorType(_elem(array.dtype), array.shape, value)
         return inner
 
     def op(self, op: str, *inputs: str | None, **attributes: Any) -> str:
@@ -156,7 +157,7 @@ class Fragment:
         return outputs
 
     def append(self, node: Any) -> None:
-        """A node as it is; what is known of its outputs is worked out."""
+        """Append a node as it is and infer the types of its outputs."""
         try:
             found = infer_node(node, self.infos, self.opset, self.domains)
         except InferenceError as error:
@@ -166,7 +167,7 @@ class Fragment:
             if name and info is not None:
                 self.infos[name] = info
 
-    def shape(self, name: str) -> Axes:
+    def shape(self, name: str) -> Shape:
         """Extents of a tensor.
 
         Raises:
@@ -261,8 +262,11 @@ class Fragment:
         return [i + self.offset for i in range(rank - self.offset) if mask >> i & 1]
 
     def same_type(self, a: str, b: str) -> tuple[str, str]:
-        """Two integer tensors in the wider of their types, floating ones in FP32 unless the network
-        is strongly typed; others as they are."""
+        """Bring two tensors to one type.
+
+        Integers go to the wider type, floats to FP32 unless the network is strongly typed; others
+        stay as they are.
+        """
         left, right = self.dtype(a), self.dtype(b)
         if left != right and left.kind in "iu" and right.kind in "iu":
             wide = np.promote_types(left, right)

@@ -10,6 +10,7 @@ from noria.trt.lowering.fragment import Fragment, Inputs, LoweringError, lowers,
 
 @lowers("GATHER")
 def gather(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """Take elements by indices, in one of three modes."""
     data, indices = required(inputs, 0), required(inputs, 1)
     shared = int(layer._params["num_elementwise_dims"]) + f.offset
     axis = int(layer._params["axis"]) + f.offset
@@ -28,7 +29,7 @@ def gather(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 
 
 def _shared(f: Fragment, data: str, indices: str, axis: int, shared: int) -> str:
-    """Leading axes are common: out[b, …] takes from data[b] what indices[b] says.
+    """Leading axes are common: out[b, …] takes the elements indices[b] of data[b].
 
     A leading axis of 1 serves for every b.
     """
@@ -55,6 +56,7 @@ def _expanded(f: Fragment, name: str, lead: list[str], shared: int) -> str:
 
 @lowers("SCATTER")
 def scatter(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """Replace elements by indices."""
     data, indices, updates = (required(inputs, i) for i in range(3))
     if layer._params["mode"].name == "ELEMENT":
         axis = int(layer._params["axis"]) + f.offset

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from noria._core.errors import ModelError
 from noria.network.ir import fresh
 from noria.network.network import Network
+from noria.network.tensor_spec import TensorType
 from noria.trt.api.types import elem_of
 from noria.trt.lowering.loop_body import LoopPlan, loop_nodes, plan_loops
-from noria.trt.shapes.info import TensorInfo
 
 if TYPE_CHECKING:
     from noria.trt.api.network import INetworkDefinition
@@ -51,7 +51,7 @@ def from_network(network: INetworkDefinition) -> Network:
 
 
 def lower(network: INetworkDefinition) -> LoweredNetwork:
-    """`from_network`, and what became of each layer.
+    """`from_network`, with the nodes of each layer.
 
     Raises:
         ModelError: as `from_network`.
@@ -169,7 +169,7 @@ class _Lowering:
     def _output(self, tensor: ITensor) -> Any:
         from onnx import helper
 
-        info = tensor._info or TensorInfo(1, None)
+        info = tensor._info or TensorType(1, None)
         name, shown = tensor._name, tensor._declared
         elem = info.elem if shown is None else elem_of(shown)
         inner = self._names[tensor._uid]
@@ -268,7 +268,7 @@ def _elem(array: npt.NDArray[Any]) -> int:
     return int(helper.np_dtype_to_tensor_dtype(array.dtype))
 
 
-def _axes(tensor: ITensor, info: TensorInfo) -> list[int | str | None] | None:
+def _axes(tensor: ITensor, info: TensorType) -> list[int | str | None] | None:
     if info.shape is None:
         return None
     names = tensor._axis_names

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from noria._core.errors import ModelError
+from noria.network.shapes.protos import type_proto
 from noria.trt.api.tensor import ITensor
 from noria.trt.layers.base import ILayer
-from noria.trt.shapes.info import type_proto
 
 if TYPE_CHECKING:
     from noria.trt.layers.loops import ILoop
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class LoopPlan:
-    """A loop and what is inside it, in order: layers, and loops that it encloses."""
+    """A loop and its content in order: layers, and loops that it encloses."""
 
     loop: ILoop
     inside: list[ILayer | LoopPlan] = field(default_factory=list)
@@ -133,16 +133,17 @@ def _layers(item: ILayer | LoopPlan) -> list[ILayer]:
 
 
 def _before(layer: ILayer, *, alone: bool) -> Sequence[ITensor | None]:
-    """What a layer takes; the next value of a recurrence is made later in the same body."""
+    """The inputs of a layer; the next value of a recurrence is made later in the same body."""
     if alone and layer._kind == "RECURRENCE":
         return layer._inputs[:1]
     return [] if alone and layer._kind == "TRIP_LIMIT" else layer._inputs
 
 
 def loop_nodes(plan: LoopPlan, nodes: list[Any], fresh: Any) -> list[Any]:
-    """The node `Loop` and what stands around it.
+    """Make the node `Loop` and the nodes around it.
 
     Args:
+        plan: the loop and its content.
         nodes: of the layers inside.
         fresh: gives new names.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from noria.network.tensor_spec import TensorType
 from noria.plugins.layer import LayerPlugin, ShapeInput
 from noria.plugins.nodes import SHAPE_INPUTS
 from noria.plugins.types import DataType
@@ -13,7 +14,6 @@ from noria.trt.api.types import elem_of
 from noria.trt.layers.base import ILayer
 from noria.trt.lowering.fragment import Fragment, Inputs, lowers
 from noria.trt.plugin_shapes import symbolic
-from noria.trt.shapes.info import TensorInfo
 
 
 @lowers("PLUGIN_V2", "PLUGIN_V3", "PLUGIN")
@@ -22,7 +22,7 @@ def plugin_layer(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
     from onnx import helper
 
     driver: LayerPlugin = layer._params["_plugin"]
-    driver.layer = layer._name  # what fails is told with it
+    driver.layer = layer._name  # errors name it
     plain = int(layer._params["_plain"])
     names = [name for name in inputs if name is not None]
     outputs = [f.fresh("plugin") for _ in layer._outputs]
@@ -35,7 +35,7 @@ def plugin_layer(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
     node.domain = "noria.plugin"
     f.nodes.append(node)
     for name, kind, shape in zip(outputs, types, shapes, strict=True):
-        f.infos[name] = TensorInfo(elem_of(kind), shape)
+        f.infos[name] = TensorType(elem_of(kind), shape)
     return outputs
 
 

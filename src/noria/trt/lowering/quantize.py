@@ -28,7 +28,7 @@ def _scale(f: Fragment, layer: ILayer, inputs: Inputs, dtype: np.dtype[Any]) -> 
 
 @lowers("QUANTIZE")
 def quantize(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
-    """clamp(round to even(x / scale), -128, 127)"""
+    """Compute clamp(round to even(x / scale), -128, 127)."""
     x = required(inputs, 0)
     kind = layer._params["to_type"].name
     if kind not in _BYTES:
@@ -42,7 +42,7 @@ def quantize(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 
 @lowers("DEQUANTIZE")
 def dequantize(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
-    """y = q * scale"""
+    """Compute q * scale."""
     x = required(inputs, 0)
     kind = layer._params["to_type"]
     scale, axis = _scale(f, layer, inputs, np.dtype(np.float32))
@@ -54,7 +54,7 @@ def dequantize(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 
 @lowers("DYNAMIC_QUANTIZE")
 def dynamic_quantize(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
-    """q = clamp(round to even(x / scale), -127, 127), scale = max|x| / 127 of each block."""
+    """Compute clamp(round to even(x / scale), ±127) with scale = max|x| / 127 of each block."""
     x = required(inputs, 0)
     kinds = layer._params["to_type"].name, layer._params["scale_type"].name
     if kinds != ("INT8", "FLOAT"):

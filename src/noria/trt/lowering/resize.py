@@ -19,6 +19,7 @@ _ROUNDINGS = {
 
 @lowers("RESIZE")
 def resize(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """Resize to a shape or by scales."""
     p = layer._params
     x = required(inputs, 0)
     coordinates = _COORDINATES[p["coordinate_transformation"].name]
@@ -64,6 +65,7 @@ _SAMPLE_MODES = {"FILL": "zeros", "CLAMP": "border", "REFLECT": "reflection"}
 
 @lowers("GRID_SAMPLE")
 def grid_sample(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """Sample pictures at places in -1 … 1."""
     p = layer._params
     if f.opset < 16:
         raise LoweringError(f"sampling on a grid needs opset 16; the parsed model has {f.opset}")

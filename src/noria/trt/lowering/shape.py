@@ -1,4 +1,4 @@
-"""Shuffles, joins, constants and what makes tensors from shapes. Source: tensorrt-api spec 3.4."""
+"""Shuffles, joins, constants, and tensors made from shapes. Source: tensorrt-api spec 3.4."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import math
 
 import numpy as np
 
+from noria.network.shapes.node_shapes import Shape
+from noria.trt.api.types import elem_of
 from noria.trt.layers.base import ILayer
 from noria.trt.lowering.fragment import Fragment, Inputs, LoweringError, lowers, required
 from noria.trt.release import generation
-from noria.trt.shapes.info import Axes
 
 
 @lowers("SHUFFLE")
 def shuffle(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """Transpose, reshape, transpose."""
     made = required(inputs, 0)
     if (first := layer._params.get("first_transpose")) is not None:
         made = f.transpose(made, _order(f, first, f.rank(made)))
@@ -34,8 +36,8 @@ def shuffle(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
     return [made]
 
 
-def _check_reshape(f: Fragment, have: Axes, wanted: list[int], keep_zero: bool) -> None:
-    """A shape that cannot be is told now, where all numbers are known.
+def _check_reshape(f: Fragment, have: Shape, wanted: list[int], keep_zero: bool) -> None:
+    """Refuse an impossible shape now, where all numbers are known.
 
     Raises:
         LoweringError: it has another number of elements.
@@ -69,6 +71,7 @@ def _order(f: Fragment, permutation: tuple[int, ...], rank: int) -> list[int]:
 
 @lowers("CONCATENATION")
 def concatenation(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """Join along an axis."""
     names = [required(inputs, i) for i in range(len(inputs))]
     axis = layer._params.get("axis")
     rank = f.rank(names[0])
@@ -83,6 +86,7 @@ def concatenation(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 
 @lowers("CONSTANT")
 def constant(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """Give the array of the layer."""
     array = layer._weights.get("CONSTANT")
     if array is None:
         raise LoweringError("there are no weights")
@@ -101,6 +105,7 @@ def shape(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 
 @lowers("SQUEEZE", "UNSQUEEZE")
 def squeeze(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """Remove or insert axes of extent 1."""
     x, axes = required(inputs, 0), f.known(required(inputs, 1))
     if axes is None:
         raise LoweringError("the axes must be known when the network is built")
@@ -119,6 +124,7 @@ def one_hot(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 
 @lowers("NON_ZERO")
 def non_zero(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """Give the indices of elements that are not 0."""
     made = f.op("NonZero", required(inputs, 0))
     return [f.cast(made, _index_type(layer))]
 
@@ -134,8 +140,6 @@ def fill(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 
     Inputs: 0 shape, 1 alpha, 2 beta, instead of the attributes. Source: tensorrt-api spec 3.4.
     """
-    from noria.trt.api.types import elem_of
-
     kind = layer._params["to_type"]
     if inputs and inputs[0] is not None:
         target = f.cast(inputs[0], np.int64)
@@ -187,6 +191,7 @@ def assertion(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 
 @lowers("REVERSE_SEQUENCE")
 def reverse_sequence(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """Reverse the first elements of each row."""
     lengths = f.cast(required(inputs, 1), np.int64)
     p = layer._params
     return [

@@ -12,6 +12,7 @@ _LOWEST = -(2**31)
 
 @lowers("SLICE")
 def slice_(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """Take elements from a start in steps; outside the tensor by the mode."""
     x = required(inputs, 0)
     starts = _numbers(f, layer, inputs, 1, "start")
     sizes = _numbers(f, layer, inputs, 2, "shape")

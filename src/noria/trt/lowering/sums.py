@@ -24,6 +24,7 @@ def _one_axis(f: Fragment, mask: int, rank: int, what: str) -> int:
 
 @lowers("REDUCE")
 def reduce(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """Reduce over the axes of a mask."""
     x = required(inputs, 0)
     axes = f.axes(int(layer._params["axes"]), f.rank(x))
     if not axes:
@@ -36,6 +37,7 @@ def reduce(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 
 @lowers("TOPK")
 def topk(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """Take the k greatest or smallest elements and their indices."""
     x = required(inputs, 0)
     axis = _one_axis(f, int(layer._params["axes"]), f.rank(x), "top-k")
     if len(inputs) > 1 and inputs[1] is not None:
@@ -53,6 +55,7 @@ def topk(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 
 @lowers("SOFTMAX")
 def softmax(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """Normalise exponentials along one axis."""
     x = required(inputs, 0)
     rank = f.rank(x)
     mask = layer._params.get("axes")
@@ -82,6 +85,7 @@ def ragged_softmax(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 
 @lowers("CUMULATIVE")
 def cumulative(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """Sum up along an axis."""
     p = layer._params
     return [
         f.op(
@@ -118,5 +122,6 @@ def matrix_multiply(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
 
 @lowers("EINSUM")
 def einsum(f: Fragment, layer: ILayer, inputs: Inputs) -> list[str]:
+    """Compute Einstein's sum."""
     names = [required(inputs, i) for i in range(len(inputs))]
     return [f.op("Einsum", *names, equation=str(layer._params["equation"]))]

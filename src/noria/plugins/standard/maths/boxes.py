@@ -33,7 +33,7 @@ def centred_anchors(
 def decode_pixels(
     boxes: Array, deltas: Array, weights: Sequence[float], image: Sequence[int]
 ) -> FloatArray:
-    """y1, x1, y2, x2 in pixels, whose edges count (+1), cut to the image.
+    """y1, x1, y2, x2 in pixels, edges included (+1), cut to the image.
 
     Args:
         boxes: (..., 4).

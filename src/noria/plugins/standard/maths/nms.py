@@ -36,7 +36,7 @@ class PlusOne(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What survives of B images, in K rows each, the best first. Rows from `count` on are zero.
+    """The surviving boxes of B images, in K rows each, the best first, zeros from `count` on.
 
     Attributes:
         count: (B,) int32.
@@ -148,7 +148,11 @@ def batched_nms(
         scores: (B, N, C) float; above `score_threshold` is a candidate.
         keep: K, rows of the output.
         top: candidates of one class, the best.
+        score_threshold: candidates have a score above it.
         iou_threshold: an overlap above suppresses.
+        background: class to skip; -1 for none.
+        plus_one: where edges count as a pixel.
+        clip: True cuts the boxes to 0..1.
 
     Source: standard-plugins spec 3.4.
     """
@@ -182,8 +186,11 @@ def greedy_nms(
     """Rows of `boxes` (N, 4), best first, that no better box overlaps by more than the threshold.
 
     Args:
+        boxes: (N, 4), corners, the best first.
+        iou_threshold: an overlap above suppresses.
         keep: stop at this many.
         class_ids: (N,); only boxes of one class suppress each other.
+        plus_one: where edges count as a pixel.
     """
     rows = np.empty(len(boxes) if keep is None else min(keep, len(boxes)), np.int32)
     classes = None if class_ids is None else np.ascontiguousarray(class_ids, np.int32)

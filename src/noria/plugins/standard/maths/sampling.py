@@ -18,7 +18,7 @@ MAX_SAMPLES = 4096
 
 
 class Outside(IntEnum):
-    """What a sample outside of the map is; the numbers are those of `plugin_sample.h`."""
+    """The value of a sample outside of the map; the numbers are those of `plugin_sample.h`."""
 
     EDGE = 0
     ZERO = 1
@@ -46,13 +46,15 @@ def sample_regions(
     Args:
         features: (B, C, H, W).
         images: (R,), the image of each region.
-        starts, steps: (R, 2), y and x, in places of the map.
+        starts: (R, 2), y and x, in places of the map.
+        steps: (R, 2), y and x, size of a bin.
         counts: (R, 2) or one number, samples of a bin along y and x.
         size: bins along y and x.
         offset: 0.5 puts samples in the middle of their part of the bin.
-        outside: what a sample outside of the map is.
+        outside: value of a sample outside of the map.
         largest: take the largest of the weighted corners of all samples.
-        out, rows: region i fills `out[rows[i]]`; a new array of R regions if not given.
+        out: array to fill; None: a new one of R regions.
+        rows: region i fills `out[rows[i]]`; None: `out[i]`.
 
     Returns:
         (R, C, bins y, bins x) float32, or `out`.
@@ -90,7 +92,11 @@ def crop_and_resize(
     """TensorFlow's crop_and_resize, bilinear, 0 outside.
 
     Args:
+        features: (B, C, H, W).
+        images: (R,), the image of each region.
         boxes: (R, 4), y1, x1, y2, x2 in 0..1 of the map.
+        size: rows and columns of the crops.
+
     Source: standard-plugins spec 4.2.
     """
     last = np.array(features.shape[2:], np.float32) - 1
@@ -109,7 +115,9 @@ def max_pool_regions(
     Args:
         features: (B, C, H, W).
         images: (R,), the image of each region.
-        rois: (R, 4), x1, y1, x2, y2 in pixels; times `scale` they are places.
+        rois: (R, 4), x1, y1, x2, y2 in pixels.
+        size: bins along y and x.
+        scale: of `rois` to places of the map.
 
     Returns:
         (R, C, bins y, bins x).

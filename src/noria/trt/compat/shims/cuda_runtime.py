@@ -54,7 +54,7 @@ class cudaDeviceAttr(IntEnum):
 
 
 class cudaDeviceProp:
-    """What a device says about itself."""
+    """Facts about a device."""
 
     def __init__(self) -> None:
         self.name = b"host memory (noria)"

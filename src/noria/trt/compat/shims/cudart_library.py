@@ -91,4 +91,4 @@ FUNCTIONS: dict[str, Callable[..., int]] = {
     "cudaDeviceSynchronize": _nothing, "cudaGetLastError": _nothing, "cudaGetDevice": _zero,
     "cudaGetDeviceCount": _one,
 }  # fmt: skip
-"""Name -> what stands for it."""
+"""Name -> its stand-in."""

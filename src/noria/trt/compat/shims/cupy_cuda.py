@@ -1,4 +1,4 @@
-"""`cupy.cuda`: addresses that somebody else owns, and streams."""
+"""`cupy.cuda`: addresses of memory that is owned elsewhere, and streams."""
 
 from __future__ import annotations
 

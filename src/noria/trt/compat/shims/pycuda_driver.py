@@ -135,7 +135,7 @@ class Device:
         return Context()
 
     def name(self) -> str:
-        """What it is."""
+        """Its name."""
         return "host memory (noria)"
 
     def compute_capability(self) -> tuple[int, int]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from noria.trt.shapes.infer import InferenceError, infer_node
-from noria.trt.shapes.info import Axes, TensorInfo
-from noria.trt.shapes.loops import constant_info, loop_infos
+from noria.network.shapes.loops import loop_types
+from noria.network.shapes.node_shapes import InferenceError, Shape, infer_node
+from noria.network.shapes.protos import constant_type, read_type
+from noria.network.tensor_spec import TensorType
 
 
 class ModelShapes:
@@ -15,7 +16,7 @@ class ModelShapes:
 
     Args:
         model: an `onnx.ModelProto`'s bytes.
-        unknown: told of nodes that ONNX does not define: (node, infos) -> infos of its outputs, or
+        unknown: infers nodes that ONNX does not define: (node, infos) -> types of its outputs, or
             None.
     """
 
@@ -30,26 +31,21 @@ class ModelShapes:
         )
         self._domains = {o.domain: o.version for o in proto.opset_import}
         self._nodes = list(proto.graph.node)
-        self._declared: dict[str, TensorInfo] = {}
+        self._declared: dict[str, TensorType] = {}
         for value in (*proto.graph.input, *proto.graph.value_info, *proto.graph.output):
-            tensor = value.type.tensor_type
-            shape = None
-            if tensor.HasField("shape"):
-                shape = tuple(
-                    d.dim_value if d.HasField("dim_value") else -1 for d in tensor.shape.dim
-                )
-            self._declared[value.name] = TensorInfo(tensor.elem_type, shape)
-        self._constants: dict[str, TensorInfo] = {}
+            declared = read_type(value.type) or TensorType(0, None)
+            self._declared[value.name] = declared.without_names()
+        self._constants: dict[str, TensorType] = {}
         for tensor in proto.graph.initializer:
-            self._constants[tensor.name] = constant_info(tensor)
+            self._constants[tensor.name] = constant_type(tensor)
         self._outputs = [value.name for value in proto.graph.output]
         del proto.graph.initializer[:]
         self._proto = proto  # nodes live in it
-        self._known: dict[Any, dict[str, Axes | None]] = {}
+        self._known: dict[Any, dict[str, Shape | None]] = {}
 
     def outputs(
-        self, shapes: Mapping[str, Axes], values: Mapping[str, Any] | None = None
-    ) -> dict[str, Axes | None]:
+        self, shapes: Mapping[str, Shape], values: Mapping[str, Any] | None = None
+    ) -> dict[str, Shape | None]:
         """Shapes of the outputs: -1 for axes that depend on the data, None if nothing is known.
 
         Args:
@@ -68,19 +64,19 @@ class ModelShapes:
         return self._known[key]
 
     def _work_out(
-        self, shapes: Mapping[str, Axes], values: Mapping[str, Any]
-    ) -> dict[str, Axes | None]:
+        self, shapes: Mapping[str, Shape], values: Mapping[str, Any]
+    ) -> dict[str, Shape | None]:
         infos = dict(self._constants)
         for name, axes in shapes.items():
-            infos[name] = TensorInfo(self._declared[name].elem, tuple(axes), values.get(name))
+            infos[name] = TensorType(self._declared[name].elem, tuple(axes), values.get(name))
         self._walk(self._nodes, infos)
         return {n: infos[n].shape if n in infos else None for n in self._outputs}
 
-    def _walk(self, nodes: Any, infos: dict[str, TensorInfo]) -> None:
+    def _walk(self, nodes: Any, infos: dict[str, TensorType]) -> None:
         for node in nodes:
             try:
                 if node.op_type == "Loop" and node.domain in ("", "ai.onnx"):
-                    found = loop_infos(node, infos, self._walk)
+                    found = loop_types(node, infos, self._walk)
                 else:
                     found = infer_node(node, infos, self._opset, self._domains)
                 if found and found[0] is None and self._unknown is not None:
@@ -93,6 +89,6 @@ class ModelShapes:
                     if known is not None:
                         infos[name] = known
 
-    def _free(self, name: str) -> TensorInfo | None:
-        """What the model itself says of a tensor."""
+    def _free(self, name: str) -> TensorType | None:
+        """The type that the model declares."""
         return self._declared.get(name)

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from noria.network.tensor_spec import TensorSpec
 from noria.plugins import DataType, PluginRegistry
 from noria.plugins.drivers import add_layer, load_engine_plugin
-from noria.plugins.layer import LayerPlugin, Ranges, TensorInfo
+from noria.plugins.layer import LayerPlugin, Ranges
 from tests.plugins.samples import creator_for
 
 FLOAT = np.dtype(np.float32)
@@ -53,7 +54,7 @@ def live_on(
         layer.output_types([DataType.FLOAT])
         layer.output_shapes([(-1, *ITEM)])
         ranges = [profile(1, 2), profile(3, 4)][:profiles]
-        built = layer.build([TensorInfo(FLOAT, (-1, *ITEM))], [FLOAT], ranges)
+        built = layer.build([TensorSpec("", FLOAT, (None, *ITEM))], [FLOAT], ranges)
         try:
             built.finish()
             saved = built.save()

@@ -1,10 +1,11 @@
-"""The shape of a network's picture input, completed by the dimensions that are asked for."""
+"""Shapes of a network's inputs, completed by the dimensions that are asked for."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 from noria._core.errors import EngineError
+from noria.network.network import Network
 from noria.network.tensor_spec import TensorSpec
 
 Dims = tuple[int, int, int]
@@ -31,13 +32,13 @@ def _in_order(dims: Dims, order: AxisOrder) -> Dims:
 def resolve_shape(
     spec: TensorSpec, infer_dims: Dims | None, order: AxisOrder, *, where: str
 ) -> tuple[int | None, ...]:
-    """The shape of an input with everything but the batch axis fixed.
+    """Fix all axes of an input but the batch.
 
     Args:
         spec: the input as the model declares it, batch first.
         infer_dims: channels, height, width for free axes; must equal the fixed ones.
         order: order of the model's axes.
-        where: what errors name.
+        where: for errors.
 
     Returns:
         The batch (None if free), then the other axes.
@@ -86,6 +87,33 @@ def resolve_shape(
             fix="leave infer-dims out, or export the model with free height and width",
         )
     return tuple(shape)
+
+
+def extra_inputs(network: Network, picture: tuple[int | None, ...], where: str) -> list[TensorSpec]:
+    """Complete the inputs beside the picture.
+
+    A free first axis is the batch; an axis with the name of one of the picture's has its size.
+
+    Args:
+        network: the network.
+        picture: the picture's shape.
+        where: for errors.
+
+    Raises:
+        EngineError: another axis is free.
+    """
+    named = dict(zip(network.inputs[0].shape, picture, strict=True))  # free axes that got a number
+    specs = []
+    for spec in network.inputs[1:]:
+        axes = [d if isinstance(d, int) else named.get(d) for d in spec.shape]
+        if any(d is None for d in axes[1:]):
+            raise EngineError(
+                f"input {spec} leaves an axis free other than the batch",
+                where=where,
+                fix="export the model with fixed axes for its further inputs",
+            )
+        specs.append(TensorSpec(spec.name, spec.dtype, tuple(axes)))
+    return specs
 
 
 def _text(dims: Dims | None) -> str:

@@ -1,51 +1,41 @@
-"""Shapes of what `Loop` gives: of the values it hands on, and of those it stacks."""
+"""Shapes of the outputs of `Loop`: values that it hands on, and values that it stacks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
 from typing import Any
 
 import numpy as np
 
-from noria.trt.shapes.info import MAX_VALUES, Axes, TensorInfo
+from noria.network.shapes.protos import constant_type
+from noria.network.tensor_spec import TensorType
 
 _BOOL, _INT64 = 9, 7
 
-Walk = Callable[[Any, dict[str, TensorInfo]], None]
-"""(nodes, infos): adds what is known of the nodes' outputs."""
+Walk = Callable[[Any, dict[str, TensorType]], None]
+"""(nodes, infos): adds the types of the nodes' outputs."""
 
 
-def constant_info(tensor: Any) -> TensorInfo:
-    """What is known of a `TensorProto`: all, with its values if it is small."""
-    from onnx import numpy_helper
+def loop_types(node: Any, infos: dict[str, TensorType], walk: Walk) -> list[TensorType | None]:
+    """Describe the outputs of a `Loop`; None for an output of which nothing is known.
 
-    shape = tuple(tensor.dims)
-    small = prod(shape) <= MAX_VALUES and not tensor.HasField("data_location")
-    array = numpy_helper.to_array(tensor) if small else None
-    return TensorInfo(tensor.data_type, shape, array)
-
-
-def loop_infos(node: Any, infos: dict[str, TensorInfo], walk: Walk) -> list[TensorInfo | None]:
-    """What is known of the outputs of a `Loop`; None for those of which nothing is.
-
-    Axes of a handed-on value that the body changes are unknown. The body is gone through again
-    with what it made of them until nothing is new, which is so after one time more than there
-    are axes at the latest.
+    Axes of a handed-on value that the body changes are unknown. The walk through the body is
+    repeated with the shapes that it found until none changes: at most one time more than there are
+    axes.
 
     Args:
         node: the `NodeProto`.
-        infos: of everything before it.
+        infos: types of all tensors before it.
         walk: goes through the nodes of the body.
     """
     body = next((a.g for a in node.attribute if a.name == "body"), None)
     names = list(node.input[2:])
     if body is None or len(body.input) != len(names) + 2 or any(n not in infos for n in names):
         return [None] * len(node.output)
-    outer = infos | {tensor.name: constant_info(tensor) for tensor in body.initializer}
-    outer[body.input[0].name] = TensorInfo(_INT64, ())
-    outer[body.input[1].name] = TensorInfo(_BOOL, (), _first_condition(node, infos))
-    state = [TensorInfo(infos[n].elem, infos[n].shape) for n in names]
+    outer = infos | {tensor.name: constant_type(tensor) for tensor in body.initializer}
+    outer[body.input[0].name] = TensorType(_INT64, ())
+    outer[body.input[1].name] = TensorType(_BOOL, (), _first_condition(node, infos))
+    state = [TensorType(infos[n].elem, infos[n].shape) for n in names]
     while True:
         inner = dict(outer)
         for value, info in zip(body.input[2:], state, strict=True):
@@ -63,15 +53,15 @@ def loop_infos(node: Any, infos: dict[str, TensorInfo], walk: Walk) -> list[Tens
     return [*state, *stacked]
 
 
-def _first_condition(node: Any, infos: dict[str, TensorInfo]) -> Any:
+def _first_condition(node: Any, infos: dict[str, TensorType]) -> Any:
     if len(node.input) < 2 or not node.input[1]:
         return np.array(True)
     info = infos.get(node.input[1])
     return None if info is None or info.known is None else info.known.reshape(())
 
 
-def _turns(node: Any, infos: dict[str, TensorInfo], going: TensorInfo | None) -> int:
-    """How many there are, if it is a constant and nothing ends the loop before; else -1."""
+def _turns(node: Any, infos: dict[str, TensorType], going: TensorType | None) -> int:
+    """Number of turns if it is a constant and nothing ends the loop before; else -1."""
     first = _first_condition(node, infos)
     count = infos.get(node.input[0]) if node.input[0] else None
     if first is not None and not first:
@@ -83,15 +73,15 @@ def _turns(node: Any, infos: dict[str, TensorInfo], going: TensorInfo | None) ->
     return max(0, int(count.known.reshape(-1)[0]))
 
 
-def _either(before: TensorInfo, after: TensorInfo | None) -> TensorInfo:
+def _either(before: TensorType, after: TensorType | None) -> TensorType:
     now = None if after is None else after.shape
-    shape: Axes | None = None
+    shape: tuple[int, ...] | None = None
     if now is not None and before.shape is not None and len(now) == len(before.shape):
         shape = tuple(a if a == b else -1 for a, b in zip(before.shape, now, strict=True))
-    return TensorInfo(before.elem, shape)
+    return TensorType(before.elem, shape)
 
 
-def _stacked(info: TensorInfo | None, turns: int) -> TensorInfo | None:
+def _stacked(info: TensorType | None, turns: int) -> TensorType | None:
     if info is None:
         return None
-    return TensorInfo(info.elem, None if info.shape is None else (turns, *info.shape))
+    return TensorType(info.elem, None if info.shape is None else (turns, *info.shape))

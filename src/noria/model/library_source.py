@@ -1,4 +1,4 @@
-"""Functions of the custom library that make the network: which one applies, and calling it.
+"""The function of the custom library that makes a config's network.
 
 The order is the original's: the function that `engine-create-func-name` names, then
 `NvDsInferCudaEngineGet`, then `NvDsInferCreateModelParser`; each goes before every model file.
@@ -7,7 +7,6 @@ Source: custom-library spec 2.2, 3.1.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Collection
 from pathlib import Path
@@ -16,29 +15,28 @@ from typing import TYPE_CHECKING
 from noria._core.errors import CustomLibraryError
 from noria._core.notices import Notice
 from noria.binary.elf import ElfError, ElfFile
-from noria.binary.header_markers import made_for_tensorrt
+from noria.binary.header_markers import made_for_tensorrt, uses_host
 from noria.config.model_files import model_kind
 from noria.custom.missing import named_at, no_such_function
-from noria.model.source import MadeSource
+from noria.model.source import CUDA_ENGINE_GET, MODEL_PARSER, FunctionSource
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
     from noria.model.cpp_engines import CppEngines
     from noria.model.guarded_engines import GuardedEngines
 
-CUDA_ENGINE_GET = "NvDsInferCudaEngineGet"
-MODEL_PARSER = "NvDsInferCreateModelParser"
 _FACTORY = "NvDsInferPluginFactory(Caffe|Uff|Runtime)Get"
 
 
-def engine_source(cfg: ModelConfig, notes: list[Notice]) -> MadeSource | None:
-    """The function of the custom library that makes the network; None if none applies.
+def library_source(cfg: ModelConfig, notices: list[Notice]) -> FunctionSource | None:
+    """Find the function of the custom library that makes the network; None if none applies.
 
     A library of plugins or networks is loaded into this process and stays there, or into a worker,
-    as `custom-lib-guard` says.
+    as `custom-lib-guard` asks.
 
     Args:
-        notes: told what is decided.
+        cfg: the config.
+        notices: appended to.
 
     Raises:
         CustomLibraryError: the library cannot be loaded; the function that the config names is not
@@ -55,12 +53,12 @@ def engine_source(cfg: ModelConfig, notes: list[Notice]) -> MadeSource | None:
         made = python_source(cfg, PythonLibrary(path))
         if made is not None and cfg.custom_lib_guard == "always":
             text = "networks that Python makes are not guarded: its function runs in this process"
-            notes.append(Notice("warning", text, str(path)))
+            notices.append(Notice("warning", text, str(path)))
         return made
     try:
         elf = ElfFile.read(path)
     except (ElfError, OSError):
-        return None  # told when it is opened for its parser
+        return None  # opening it for its parser raises the error
     exported = elf.exported()
     named = cfg.engine_create_func_name
     if named and named not in exported:
@@ -68,57 +66,39 @@ def engine_source(cfg: ModelConfig, notes: list[Notice]) -> MadeSource | None:
         error = no_such_function(elf, named, "engine creator", macro)
         raise named_at(error, cfg.origin("engine_create_func_name"))
     function = function_of(cfg, exported)
-    from noria.binary.header_markers import uses_host
-
     ours = uses_host(elf) or (function is not None and made_for_tensorrt(elf) is not None)
     if not ours:
         if function is not None:
-            _note_foreign(cfg, function, notes)
+            _note_not_callable(cfg, function, notices)
         return None
-    engines = _engines(cfg, path, elf, notes)
+    engines = _engines(cfg, path, elf, notices)
     if function is None:
         return None
-    from noria.model.init_params import model_files
-
-    files = model_files(cfg)
-    notices: list[Notice] = []
-    return MadeSource(
-        kind="onnx",
-        model=path,
-        companions=files,
-        function=function,
-        make=lambda: engines.make(function, notices),
-        keys=(
-            f"batch-size={cfg.batch_size}",
-            f"network-mode={int(cfg.network_mode)}",
-            f"infer-dims={';'.join(map(str, cfg.infer_dims or ()))}",
-        ),
-        beside=base_of(cfg, function, files),
-        notices=notices,
-    )
+    later: list[Notice] = []  # of `make`
+    return FunctionSource.of(cfg, path, function, lambda: engines.make(function, later), later)
 
 
 def function_of(cfg: ModelConfig, names: Collection[str]) -> str | None:
-    """Which function makes the network: the named one, else one of fixed name among `names`."""
+    """Choose the function that makes the network: the named one, else one of fixed name."""
     fixed = (n for n in (CUDA_ENGINE_GET, MODEL_PARSER) if n in names)
     return cfg.engine_create_func_name or next(fixed, None)
 
 
 def _engines(
-    cfg: ModelConfig, path: Path, elf: ElfFile, notes: list[Notice]
+    cfg: ModelConfig, path: Path, elf: ElfFile, notices: list[Notice]
 ) -> CppEngines | GuardedEngines:
-    """The library, opened in this process or in a worker, as `custom-lib-guard` says."""
+    """Open the library in this process or in a worker, as `custom-lib-guard` asks."""
     from noria.custom.library import is_guarded
 
     guarded, why_not = is_guarded(path, False, cfg.custom_lib_guard)
-    notes += why_not
+    notices += why_not
     factories = [n for n in elf.exported() if re.fullmatch(_FACTORY, n)]
     if guarded and factories:
         text = (
             f"its networks and plugins are not guarded, but run in this process: {factories[0]} "
             "gives objects of the time before plugin creators"
         )
-        notes.append(Notice("warning", text, str(path)))
+        notices.append(Notice("warning", text, str(path)))
     engines: CppEngines | GuardedEngines
     if guarded and not factories:
         from noria.custom.guard import GuardOptions
@@ -134,12 +114,16 @@ def _engines(
         from noria.model.cpp_engines import CppEngines
 
         engines = CppEngines(cfg, path, elf)
-    notes += engines.decisions
+    notices += engines.decisions
     return engines
 
 
-def _note_foreign(cfg: ModelConfig, function: str, notes: list[Notice]) -> None:
-    """The library builds engines for the original itself; a model file has to do."""
+def _note_not_callable(cfg: ModelConfig, function: str, notices: list[Notice]) -> None:
+    """Append the notice that a model file replaces a function compiled for TensorRT.
+
+    Raises:
+        CustomLibraryError: the config names no model file, nor an engine.
+    """
     path = cfg.custom_lib_path
     assert path is not None
     kind = model_kind(cfg)
@@ -152,17 +136,4 @@ def _note_foreign(cfg: ModelConfig, function: str, notes: list[Notice]) -> None:
             fix=f"compile the library's sources for noria: noria compile … -o {path.name}",
         )
     text = f"{function} of {path.name} builds engines for TensorRT; noria reads the {kind} model"
-    notes.append(Notice("info", text, _at(cfg, "engine_create_func_name")))
-
-
-def base_of(cfg: ModelConfig, function: str, files: dict[str, Path]) -> Path:
-    """What names of the engines that a function makes begin with: `model` in the working directory
-    as in the original, for a model parser the model's own file."""
-    if function == MODEL_PARSER and files:
-        return next(iter(files.values()))
-    return Path(os.path.abspath("model"))
-
-
-def _at(cfg: ModelConfig, field: str) -> str:
-    origin = cfg.origin(field)
-    return str(origin) if origin.kind == "file" else str(cfg.path)
+    notices.append(Notice("info", text, cfg.where("engine_create_func_name")))

@@ -31,7 +31,9 @@ def _clean(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def run(tmp_path: Path, op: str, x: Any, out: list[Any], **attributes: Any) -> Any:
-    node = helper.make_node(op, ["x"], ["y"], name="quick", plugin_namespace="mine", **attributes)
+    node = helper.make_node(
+        op, ["x"], ["y"], name="decorated", plugin_namespace="mine", **attributes
+    )
     made = model(
         [node],
         [helper.make_tensor_value_info("x", FLOAT, ["N", *x.shape[1:]])],

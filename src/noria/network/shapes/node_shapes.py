@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noria.trt.shapes.info import MAX_VALUES, Axes, TensorInfo, type_proto
-from noria.trt.shapes.values import compute
+from noria.network.shapes.protos import MAX_VALUES, read_type, type_proto
+from noria.network.shapes.small_values import compute
+from noria.network.tensor_spec import TensorType
 
+Shape = tuple[int, ...]
+"""Extents; -1 for a free one."""
 _INT64 = 7
 _CASTS = frozenset({"Cast", "CastLike"})
 
@@ -22,13 +25,13 @@ class InferenceError(ValueError):
 
 
 def infer_node(
-    node: Any, infos: Mapping[str, TensorInfo], opset: int, domains: Mapping[str, int] | None = None
-) -> list[TensorInfo | None]:
-    """What is known of each output of `node`; None for one about which nothing is.
+    node: Any, infos: Mapping[str, TensorType], opset: int, domains: Mapping[str, int] | None = None
+) -> list[TensorType | None]:
+    """Infer the type of each output of `node`; None for an output of which nothing is known.
 
     Args:
         node: an `onnx.NodeProto`.
-        infos: what is known of its inputs, by name.
+        infos: types of its inputs, by name.
         opset: version of ONNX's operators.
         domains: versions of further domains.
 
@@ -38,7 +41,7 @@ def infer_node(
     given = [infos.get(name) if name else None for name in node.input]
     attributes = attributes_of(node)
     if node.op_type == "Shape":
-        found: list[TensorInfo | None] = [_shape_of(given[0], attributes)]
+        found: list[TensorType | None] = [_shape_of(given[0], attributes)]
     else:
         found = _by_schema(node, infos, opset, domains or {})
         if found and found[0] is not None:
@@ -62,11 +65,11 @@ def _attribute(attribute: Any) -> Any:
     return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
 
 
-def _shape_of(info: TensorInfo | None, attributes: Mapping[str, Any]) -> TensorInfo:
+def _shape_of(info: TensorType | None, attributes: Mapping[str, Any]) -> TensorType:
     if info is None or info.shape is None:
-        return TensorInfo(_INT64, (-1,))
+        return TensorType(_INT64, (-1,))
     axes = info.shape[int(attributes.get("start", 0)) : attributes.get("end")]
-    return TensorInfo(_INT64, (len(axes),), _value_of_axes(axes))
+    return TensorType(_INT64, (len(axes),), _value_of_axes(axes))
 
 
 def _value_of_axes(axes: Sequence[int]) -> npt.NDArray[Any]:
@@ -86,14 +89,14 @@ def _schema(op: str, opset: int, domain: str) -> Any:
 
 
 def _by_schema(
-    node: Any, infos: Mapping[str, TensorInfo], opset: int, domains: Mapping[str, int]
-) -> list[TensorInfo | None]:
+    node: Any, infos: Mapping[str, TensorType], opset: int, domains: Mapping[str, int]
+) -> list[TensorType | None]:
     import onnx
     from onnx import helper, numpy_helper
 
     domain = "" if node.domain == "ai.onnx" else node.domain
     schema = _schema(node.op_type, opset if domain == "" else domains.get(domain, 1), domain)
-    unknown: list[TensorInfo | None] = [None] * len(node.output)
+    unknown: list[TensorType | None] = [None] * len(node.output)
     if schema is None:
         return unknown
     types, data = {}, {}
@@ -117,39 +120,32 @@ def _by_schema(
     except Exception as error:  # InferenceError of the binding, ValidationError, RuntimeError
         lines = str(error).strip().splitlines()
         raise InferenceError(lines[-1][:300] if lines else type(error).__name__) from error
-    return [_info(made.get(name)) for name in node.output]
-
-
-def _info(proto: Any) -> TensorInfo | None:
-    if proto is None or not proto.HasField("tensor_type"):
-        return None
-    tensor = proto.tensor_type
-    if not tensor.elem_type:
-        return None
-    if not tensor.HasField("shape"):
-        return TensorInfo(tensor.elem_type, None)
-    axes = [d.dim_value if d.HasField("dim_value") else -1 for d in tensor.shape.dim]
-    return TensorInfo(tensor.elem_type, tuple(axes))
+    found = [read_type(made.get(name)) for name in node.output]
+    return [None if info is None else info.without_names() for info in found]
 
 
 def _completed(
     op: str,
-    given: Sequence[TensorInfo | None],
+    given: Sequence[TensorType | None],
     attributes: Mapping[str, Any],
-    found: TensorInfo,
-) -> TensorInfo:
-    shape = _shape_from_values(op, given, attributes, found)
+    found: TensorType,
+) -> TensorType:
+    shape = found.shape
+    axes = found.axes
+    if shape is None or -1 in shape:
+        better = _shape_from_values(op, given, attributes)
+        axes, shape = (axes, shape) if better is None else (better, better)
     value = None
     small = shape is not None and -1 not in shape and prod(shape) <= MAX_VALUES
     if small:
         value = _value(op, given, attributes, found.elem)
         if value is not None and value.shape != shape:
             value = None
-    return TensorInfo(found.elem, shape, value)
+    return TensorType(found.elem, axes, value)
 
 
 def _value(
-    op: str, given: Sequence[TensorInfo | None], attributes: Mapping[str, Any], elem: int
+    op: str, given: Sequence[TensorType | None], attributes: Mapping[str, Any], elem: int
 ) -> npt.NDArray[Any] | None:
     from onnx import helper
 
@@ -192,13 +188,10 @@ def _cast(value: npt.NDArray[Any], dtype: Any) -> npt.NDArray[Any]:
 
 def _shape_from_values(
     op: str,
-    given: Sequence[TensorInfo | None],
+    given: Sequence[TensorType | None],
     attributes: Mapping[str, Any],
-    found: TensorInfo,
-) -> Axes | None:
+) -> Shape | None:
     """The shape, where an operator takes it from a tensor that is known in part only."""
-    if found.shape is not None and -1 not in found.shape:
-        return found.shape
     values = [None if info is None else info.value for info in given]
     first = given[0].shape if given and given[0] is not None else None
     if op == "Reshape" and len(given) > 1 and values[1] is not None and given[0] is not None:
@@ -214,14 +207,14 @@ def _shape_from_values(
     if op == "Tile" and first is not None and values[1] is not None:
         pairs = zip(first, _axes_of(values[1]), strict=False)
         return tuple(-1 if d < 0 or r < 0 else d * r for d, r in pairs)
-    return found.shape
+    return None
 
 
-def _axes_of(value: npt.NDArray[Any]) -> Axes:
+def _axes_of(value: npt.NDArray[Any]) -> Shape:
     return tuple(-1 if np.isnan(float(d)) else int(d) for d in value.reshape(-1))
 
 
-def _reshaped(shape: Axes | None, target: npt.NDArray[Any], allow_zero: bool) -> Axes:
+def _reshaped(shape: Shape | None, target: npt.NDArray[Any], allow_zero: bool) -> Shape:
     axes: list[int] = []
     inferred, copied, unknown = -1, 0, 0
     for i, number in enumerate(target.reshape(-1)):
@@ -244,12 +237,12 @@ def _reshaped(shape: Axes | None, target: npt.NDArray[Any], allow_zero: bool) ->
     if free == 0 and len(holes) == 1 and rest:
         axes[holes[0]] = fixed // rest
     elif inferred >= 0 and not unknown and free == copied and rest:
-        # what is free on both sides is the same axes, copied: it divides out
+        # the free axes of both sides are the same, copied: they divide out
         axes[inferred] = fixed // rest
     return tuple(axes)
 
 
-def _broadcast(a: Axes, b: Axes) -> Axes:
+def _broadcast(a: Shape, b: Shape) -> Shape:
     rank = max(len(a), len(b))
     left, right = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
     return tuple(
@@ -258,7 +251,7 @@ def _broadcast(a: Axes, b: Axes) -> Axes:
     )
 
 
-def _sliced(shape: Axes, values: Sequence[npt.NDArray[Any] | None]) -> Axes:
+def _sliced(shape: Shape, values: Sequence[npt.NDArray[Any] | None]) -> Shape:
     starts, ends = values[1], values[2]
     axes = values[3] if len(values) > 3 else None
     steps = values[4] if len(values) > 4 else None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from noria import trt
 from noria.config.enums import NetworkMode
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ def remembering_builder(tell: Callable[[int, str], None]) -> Any:
     Args:
         tell: gets the severity and the text of each message.
     """
-    # the room `trt` is behind this one: engines are made there only when a library asks
-    trt: Any = import_module("noria.trt")
 
     class Log(trt.ILogger):  # type: ignore[misc]
         def log(self, severity: Any, msg: str) -> None:
@@ -47,7 +45,6 @@ def host_config(builder: Any, cfg: ModelConfig) -> Any:
     """A config with the precisions that `cfg` asks for, as the original's host has set them; INT8
     only with a calibration table that is there. Source: custom-library spec 3.2.
     """
-    trt: Any = import_module("noria.trt")
     config = builder.create_builder_config()
     table = cfg.int8_calib_file
     usable = table is not None and table.exists()
@@ -55,11 +52,11 @@ def host_config(builder: Any, cfg: ModelConfig) -> Any:
         if name != "INT8" or usable:
             config.set_flag(trt.BuilderFlag[name])
         if name == "INT8" and usable and table is not None:
-            config.int8_calibrator = _table_calibrator(trt, table)
+            config.int8_calibrator = _table_calibrator(table)
     return config
 
 
-def _table_calibrator(trt: Any, table: Path) -> Any:
+def _table_calibrator(table: Path) -> Any:
     """A calibrator that only has the table, as the original's."""
 
     class Table(trt.IInt8EntropyCalibrator2):  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""Whether two runtimes give the same."""
+"""Compare the outputs of two runtimes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ in FP16, or to other INT8 values now and then, explains."""
 def difference(
     ours: Mapping[str, npt.NDArray[Any]], reference: Mapping[str, npt.NDArray[Any]]
 ) -> tuple[float, str | None]:
-    """How far outputs are from the reference, and what is wrong with them, if anything is.
+    """Measure how far outputs are from the reference.
+
+    Args:
+        ours: outputs by name.
+        reference: the outputs they should be.
 
     Returns:
         The greatest difference of a value, relative to the greatest value of that output; and a
@@ -59,7 +63,7 @@ def difference(
 def too_noisy(
     ours: Mapping[str, npt.NDArray[Any]], reference: Mapping[str, npt.NDArray[Any]], least_db: float
 ) -> str | None:
-    """What is wrong with outputs of a lower precision, if anything is.
+    """Name the fault of outputs in a lower precision; None if there is none.
 
     Shapes, types and what is finite must be the same; each output keeps `least_db` of signal to
     noise. Whole numbers (indices, classes) may differ: they follow from scores.
