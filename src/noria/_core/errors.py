@@ -94,6 +94,10 @@ class ParserError(CustomLibraryError):
     """A parser failed, or returned something that is not a detection result."""
 
 
+class DetectionsError(NoriaError, ValueError):
+    """An array of `Detections` has the wrong rank, length or kind."""
+
+
 class MediaError(NoriaError):
     """A source cannot be read, or a sink cannot be written."""
 

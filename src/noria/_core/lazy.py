@@ -50,3 +50,22 @@ def lazy(
         return sorted({*home, *where, *whole})
 
     return __getattr__, __dir__
+
+
+def import_extra(module: str, extra: str) -> Any:
+    """The module of an optional package.
+
+    Raises:
+        MissingExtraError: the package is not installed; the error names `noria[extra]`.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        package = module.partition(".")[0]
+        if error.name is not None and error.name.partition(".")[0] != package:
+            raise  # the package is there, but broken
+        from noria._core.errors import MissingExtraError  # names of errors are late, too
+
+        raise MissingExtraError(
+            f"{package} is not installed, and this needs it", fix=f"pip install 'noria[{extra}]'"
+        ) from error

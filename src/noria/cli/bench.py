@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noria._core.notices import Notice
-from noria.cli.numbers import FiniteRange
-from noria.cli.output import console, print_json, print_notices, printable
+from noria.cli.output import FiniteRange, console, print_json, print_notices, printable
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig

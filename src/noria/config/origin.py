@@ -56,7 +56,7 @@ class EffectiveValue(NamedTuple):
 class Frozen(BaseModel):
     """Fields of checked values that know where they came from, and never change."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False, defer_build=True)
 
     _origins: Mapping[str, Origin] = PrivateAttr(default_factory=dict)
 

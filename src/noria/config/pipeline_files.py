@@ -12,7 +12,6 @@ from noria._core.errors import ConfigError
 from noria._core.text import quoted
 from noria.config.document import Document, report
 from noria.config.reading import MAX_BYTES, read_bytes
-from noria.config.yaml_nodes import top_level_keys
 
 if TYPE_CHECKING:
     from noria.config.pipeline_spec import PipelineSpec
@@ -51,6 +50,8 @@ def kind_of(data: bytes, path: Path) -> FileKind | None:
     if b"\0" in data:
         return None
     if is_yaml(path):
+        from noria.config.yaml_nodes import top_level_keys  # brings PyYAML
+
         names = top_level_keys(data)
         if "property" in names:
             return "model"

@@ -27,7 +27,6 @@ from noria.config.paths import missing_hints, resolve
 from noria.config.value_notices import remark_text
 from noria.config.values import BadValue, Kind, parse_ini, parse_yaml
 from noria.config.wrong_file import refuse_model
-from noria.config.yaml_groups import read_yaml
 
 MAX_BYTES = 1 << 20
 _PIPE_TIMEOUT_S = 10.0
@@ -59,8 +58,12 @@ def read_config(path: Path) -> Reading:
         ConfigError: the file cannot be read, or something in it is refused (all is told at once).
     """
     data = read_bytes(path)
-    read = read_yaml if path.name.endswith((".yml", ".yaml")) else read_keyfile
-    document = read(data, path)
+    if path.name.endswith((".yml", ".yaml")):
+        from noria.config.yaml_groups import read_yaml  # brings PyYAML
+
+        document = read_yaml(data, path)
+    else:
+        document = read_keyfile(data, path)
     interpreter = _Interpreter(document)
     interpreter.run()
     reading = interpreter.reading

@@ -100,6 +100,7 @@ class Model:
 
     @property
     def input_name(self) -> str:
+        """Name of the picture input."""
         return self.session.inputs[0].name
 
     @classmethod
