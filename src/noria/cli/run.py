@@ -318,8 +318,9 @@ def print_report(report: RunReport) -> None:
 
 @contextmanager
 def _finish_on_signal(pipeline: Pipeline) -> Iterator[None]:
-    """First Ctrl-C, SIGTERM or hang-up: finish the files properly. Second: leave at once, whatever
-    a library is busy with.
+    """First Ctrl-C, SIGTERM or hang-up: finish the files properly. Second: leave at once.
+
+    That is, whatever a library is busy with.
 
     A signal that is ignored (`nohup`, a background job) stays ignored.
     """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -21,7 +20,7 @@ from noria.custom.inputs import (
 )
 from noria.custom.validate import CheckedParser
 from noria.custom.validate_maps import CheckedClassifier, CheckedSegmentation
-from noria.plugins.loading import FUNCTIONS, loading, note_loaded
+from noria.plugins.loading import loading, may_have_creators, note_loaded
 
 _RESULTS = ("Detections", "Classification", "Segmentation")
 
@@ -142,7 +141,12 @@ def _with_plugins(path: Path) -> ModuleType:
     """Import the module and register the plugins in it."""
     with loading(path):
         module = import_file(path)
-        _register_plugins(module, path)
+        note_loaded(path)
+        if may_have_creators(module):
+            from noria.plugins.library import register_module
+            from noria.plugins.registry import get_plugin_registry
+
+            register_module(module, path, get_plugin_registry())
     return module
 
 
@@ -214,21 +218,3 @@ class IModelParser:
     def getModelName(self) -> str:
         """Return the name of the model, for messages."""
         return type(self).__name__
-
-
-def _register_plugins(module: ModuleType, path: Path) -> None:
-    """Register the plugin creators of a module that has run, as `load_library` would.
-
-    Raises:
-        CustomLibraryError: see `noria.plugins.library.creators_of`.
-    """
-    note_loaded(path)
-    named = any(hasattr(module, name) for name in FUNCTIONS)
-    if not named and "noria.plugins.creators" not in sys.modules:
-        return  # no class of a creator can be in it
-    from noria.plugins.library import creators_of
-    from noria.plugins.registry import get_plugin_registry
-
-    registry = get_plugin_registry()
-    for creator in creators_of(module, registry, path):
-        registry.register_creator(creator, creator.plugin_namespace)

@@ -6,10 +6,12 @@ need none of the classes that plugins are made of.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from types import ModuleType
 
 PYTHON_SUFFIXES = (".py", ".pyw")
 FUNCTIONS = ("get_plugin_creators", "getPluginCreators")
@@ -49,6 +51,12 @@ def note_loaded(path: Path) -> None:
 def loaded_files() -> list[Path]:
     """Files that were loaded, whether plugins were in them or not."""
     return list(_loaded)
+
+
+def may_have_creators(module: ModuleType) -> bool:
+    """Whether creators can be in a module: their base class is imported, or it has `FUNCTIONS`."""
+    named = any(hasattr(module, name) for name in FUNCTIONS)
+    return named or "noria.plugins.creators" in sys.modules
 
 
 def _stamp(path: Path) -> tuple[int, int]:
