@@ -54,7 +54,6 @@ DOUBLES = {
     "Section": "",
     "Selection": "",
     "Step": "",
-    "Tensor": "",
 }
 
 # Rooms in which every summary line keeps the rule; the others have such lines still.
@@ -67,6 +66,7 @@ CLEAN = {
     "binary",
     "config",
     "custom",
+    "engine",
     "host",
     "model",
     "plugins",
