@@ -21,8 +21,7 @@ from benchmarks.common import ROOT, data_dir
 from noria.config import ModelConfig
 from noria.config.enums import NetworkMode
 from noria.diagnose.average_precision import Scored, agreement, average_precision
-from noria.diagnose.scored import scored
-from noria.diagnose.truth import read_truth
+from noria.diagnose.truth import read_truth, scored
 from noria.engine.backends import installed_backends
 from noria.engine.machine import this_machine
 from noria.engine.plan import Plan

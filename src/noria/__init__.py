@@ -9,7 +9,22 @@ from noria._core.native_check import check_native
 
 if TYPE_CHECKING:
     from noria import _wiring as _wiring
-    from noria import config, draw, media, meta, pipeline, track
+    from noria import (
+        config,
+        custom,
+        draw,
+        engine,
+        errors,
+        infer,
+        media,
+        meta,
+        model,
+        network,
+        pipeline,
+        plugins,
+        track,
+        trt,
+    )
     from noria._core.errors import NoriaError
     from noria._core.notices import NoriaWarning, Notice
     from noria.config import (
@@ -88,12 +103,20 @@ else:
         modules=(
             "._wiring",
             ".config",
+            ".custom",
             ".draw",
+            ".engine",
+            ".errors",
+            ".infer",
             ".media",
             ".meta",
             ".meta.table",
+            ".model",
+            ".network",
             ".pipeline",
+            ".plugins",
             ".track",
+            ".trt",
         ),
     )
 
@@ -144,16 +167,24 @@ __all__ = [
     "Tracker",
     "TrackerSpec",
     "config",
+    "custom",
     "draw",
+    "engine",
+    "errors",
+    "infer",
     "load_pipeline",
     "media",
     "meta",
+    "model",
+    "network",
     "open_pipeline",
     "open_sink",
     "open_source",
     "open_tracker",
     "pipeline",
+    "plugins",
     "show",
     "table",
     "track",
+    "trt",
 ]

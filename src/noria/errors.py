@@ -5,6 +5,7 @@ from __future__ import annotations
 from noria._core.errors import (
     ConfigError,
     CustomLibraryError,
+    DetectionsError,
     EngineError,
     GeometryError,
     MediaError,
@@ -19,6 +20,7 @@ from noria._core.errors import (
 __all__ = [
     "ConfigError",
     "CustomLibraryError",
+    "DetectionsError",
     "EngineError",
     "GeometryError",
     "MediaError",

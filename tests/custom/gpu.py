@@ -1,6 +1,6 @@
 """A GPU for tests: the one that there is, or a driver that stands in for one.
 
-The stand-in (tests/host/sources/fake_gpu.cpp) has memory that the host cannot touch, and works late.
+The stand-in (tests/host/sources/fake_gpu.cpp) has memory that the host cannot touch; it works late.
 """
 
 from __future__ import annotations

@@ -15,8 +15,7 @@ from noria.config import ModelConfig
 from noria.config.enums import NetworkMode
 from noria.diagnose import sensitivity
 from noria.diagnose.average_precision import agreement
-from noria.diagnose.scored import scored
-from noria.diagnose.truth import read_truth
+from noria.diagnose.truth import read_truth, scored
 from noria.engine.backends import installed_backends
 from noria.engine.precision import CalibrationTable, export
 from noria.engine.precision.variants import Variants

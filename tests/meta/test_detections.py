@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from noria.errors import ParserError
+from noria.errors import DetectionsError
 from noria.meta import Detections
 
 
@@ -23,7 +23,7 @@ from noria.meta import Detections
     ],
 )
 def test_class_ids_that_do_not_fit_are_refused_not_wrapped(ids: npt.NDArray[np.generic]) -> None:
-    with pytest.raises(ParserError, match=r"class_ids .* is not a 32-bit integer"):
+    with pytest.raises(DetectionsError, match=r"class_ids .* is not a 32-bit integer"):
         Detections([[1, 2, 3, 4]], [0.5], ids)  # type: ignore[arg-type]
 
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from noria.pipeline.channel import Channel, Closed
+from noria.pipeline.channel import Channel, ChannelClosedError
 
 
 def test_order_is_kept_and_the_end_comes_after_the_last_item() -> None:
@@ -15,7 +15,7 @@ def test_order_is_kept_and_the_end_comes_after_the_last_item() -> None:
     writer.start()
     assert [channel.get() for _ in range(100)] == list(range(100))
     writer.join(5)
-    with pytest.raises(Closed):
+    with pytest.raises(ChannelClosedError):
         channel.get()
 
 
@@ -40,13 +40,13 @@ def test_a_leaving_reader_frees_the_waiting_writer() -> None:
         try:
             channel.put(2)
             outcome.append(None)
-        except Closed:
-            outcome.append(Closed)
+        except ChannelClosedError:
+            outcome.append(ChannelClosedError)
 
     writer = threading.Thread(target=write)
     writer.start()
     channel.abandon()
     writer.join(5)
-    assert outcome == [Closed]
-    with pytest.raises(Closed):
+    assert outcome == [ChannelClosedError]
+    with pytest.raises(ChannelClosedError):
         channel.put(3)

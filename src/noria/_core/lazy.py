@@ -36,7 +36,7 @@ def lazy(
     where = {name: module for module, listed in names.items() for name in listed.split()}
     whole = {module.rpartition(".")[2]: module for module in modules}
 
-    def __getattr__(name: str) -> Any:
+    def get(name: str) -> Any:
         if name in where:
             value = getattr(import_module(where[name], package), name)
         elif name in whole:
@@ -46,7 +46,26 @@ def lazy(
         home[name] = value
         return value
 
-    def __dir__() -> list[str]:
+    def every_name() -> list[str]:
         return sorted({*home, *where, *whole})
 
-    return __getattr__, __dir__
+    return get, every_name
+
+
+def import_extra(module: str, extra: str) -> Any:
+    """The module of an optional package.
+
+    Raises:
+        MissingExtraError: the package is not installed; the error names `noria[extra]`.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        package = module.partition(".")[0]
+        if error.name is not None and error.name.partition(".")[0] != package:
+            raise  # the package is there, but broken
+        from noria._core.errors import MissingExtraError  # names of errors are late, too
+
+        raise MissingExtraError(
+            f"{package} is not installed, and this needs it", fix=f"pip install 'noria[{extra}]'"
+        ) from error

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from noria.cli.numbers import FiniteRange
-from noria.cli.output import print_json, print_notices
+from noria.cli.output import FiniteRange, print_json, print_notices
 
 if TYPE_CHECKING:
     from noria._core.notices import Notice

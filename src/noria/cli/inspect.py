@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from noria.cli.numbers import FiniteRange
-from noria.cli.output import print_json, printable
+from noria.cli.output import FiniteRange, print_json, printable
 
 if TYPE_CHECKING:
     from noria.custom.inspect import LibraryReport

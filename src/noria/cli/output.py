@@ -1,8 +1,9 @@
-"""How the command line talks: notices, tables, progress. Results go to stdout, talk to stderr."""
+"""Talk of the command line: numbers, notices, tables. Results go to stdout, talk to stderr."""
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -15,6 +16,17 @@ from noria._core.notices import Notice
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+class FiniteRange(click.FloatRange):
+    """A number in a range. `nan` is in none, though no comparison finds it outside."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number; refuses `nan`."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
+        return number
 
 
 def console(*, stderr: bool = False) -> Console:

@@ -35,6 +35,7 @@ def show_model(path: Path, partner: Path | None) -> dict[str, Any]:
     """Inputs, outputs, layers and counts of a model.
 
     Args:
+        path: the model.
         partner: the other file of a Caffe or Darknet model; None looks for it beside `path`.
 
     Raises:

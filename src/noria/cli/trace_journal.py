@@ -13,7 +13,7 @@ from typing import IO, Any
 from noria.plugins.trace import PluginCall
 
 
-class Lost(Exception):
+class PluginProcessLostError(Exception):
     """The process that called the plugins is gone.
 
     Attributes:
@@ -42,11 +42,12 @@ class Journal:
         self.report: IO[bytes] = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
 
     def split(self) -> None:
-        """Go on in a copy of this process. This one ends as the copy does, or, if code of a plugin
-        ended that, raises.
+        """Go on in a copy of this process; this one ends as the copy does.
+
+        It raises if code of a plugin ended the copy.
 
         Raises:
-            Lost: a signal ended the copy, or it ended by itself before `done`.
+            PluginProcessLostError: a signal ended the copy, or it ended by itself before `done`.
         """
         sys.stdout.flush()
         sys.stderr.flush()
@@ -61,7 +62,7 @@ class Journal:
         if code == -signal.SIGINT:
             raise KeyboardInterrupt
         if code < 0 or (code == 0 and not self._is_done()):
-            raise Lost(self, code)
+            raise PluginProcessLostError(self, code)
         os._exit(code)
 
     def write(self, call: PluginCall, over: bool) -> None:

@@ -12,7 +12,7 @@ from noria._core.errors import NoriaError
 from noria.cli.output import console, print_json, print_notices, printable
 
 if TYPE_CHECKING:
-    from noria.cli.trace_journal import Lost
+    from noria.cli.trace_journal import PluginProcessLostError
     from noria.engine.plan import Plan
     from noria.plugins.trace import Tracer
 
@@ -46,19 +46,19 @@ def trace_plugins(
     backend: str | None,
     as_json: bool,
 ) -> int:
-    """Build CONFIG's model, or MODEL (.onnx), save it, load it, run it on noise, end it; show each
-    call into its plugins with its phase.
+    """Show each call into the plugins of CONFIG's model, or MODEL (.onnx), with its phase.
 
-    Nothing is written. The exit code is 0 if no call failed.
+    The model is built, saved, loaded, run on noise, and ended. Nothing is written. The exit code is
+    0 if no call failed.
     """
-    from noria.cli.trace_journal import Journal, Lost
+    from noria.cli.trace_journal import Journal, PluginProcessLostError
     from noria.plugins.registry import get_plugin_registry
     from noria.plugins.trace import Tracer
 
     journal = Journal()
     try:
         journal.split()
-    except Lost as lost:
+    except PluginProcessLostError as lost:
         return _lost(lost, phases, as_json)
     for library in libraries:
         get_plugin_registry().load_library(library)
@@ -93,7 +93,7 @@ def trace_plugins(
     return 5 if tracer.failures else 0
 
 
-def _lost(lost: Lost, phases: tuple[str, ...], as_json: bool) -> int:
+def _lost(lost: PluginProcessLostError, phases: tuple[str, ...], as_json: bool) -> int:
     """Show what had been called when the plugins' process ended."""
     last = lost.last
     who = "code between the calls"

@@ -12,7 +12,6 @@ from noria._core.errors import ConfigError
 from noria._core.text import quoted
 from noria.config.document import Document, report
 from noria.config.reading import MAX_BYTES, read_bytes
-from noria.config.yaml_nodes import top_level_keys
 
 if TYPE_CHECKING:
     from noria.config.pipeline_spec import PipelineSpec
@@ -32,7 +31,7 @@ _GROUP = re.compile(rb"^[ \t\f\r]*\[([^\[\]\x00-\x1f\x7f]+)\][ \t\r]*$", re.MULT
 
 
 def file_kind(path: str | Path) -> FileKind | None:
-    """What a file is by its groups: a Noria pipeline file, a deepstream-app config, a model's.
+    """Return the kind of a file by its groups: a pipeline, a deepstream-app or a model config.
 
     Cheap, and never an error: what cannot be read, is no regular file, or is none of the three is
     None. Only names ending in .yml and .yaml are looked at as YAML.
@@ -51,6 +50,8 @@ def kind_of(data: bytes, path: Path) -> FileKind | None:
     if b"\0" in data:
         return None
     if is_yaml(path):
+        from noria.config.yaml_nodes import top_level_keys  # brings PyYAML
+
         names = top_level_keys(data)
         if "property" in names:
             return "model"
@@ -64,6 +65,7 @@ def kind_of(data: bytes, path: Path) -> FileKind | None:
 
 
 def is_yaml(path: Path) -> bool:
+    """Whether a file is read as YAML, by its name."""
     return path.name.endswith((".yml", ".yaml"))
 
 
@@ -85,7 +87,7 @@ def load_pipeline(path: str | Path) -> PipelineSpec:
 
     Raises:
         ConfigError: the file cannot be read, is no pipeline, or something in it is refused (all of
-            it is told at once).
+            it is reported at once).
     """
     from noria.config.pipeline_build import build_spec
     from noria.config.pipeline_yaml import parse_pipeline

@@ -20,7 +20,7 @@ from noria.custom.inputs import (
 )
 from noria.custom.validate import CheckedParser
 from noria.custom.validate_maps import CheckedClassifier, CheckedSegmentation
-from noria.plugins.loading import loading, register_module
+from noria.plugins.loading import loading, may_have_creators, note_loaded
 
 _RESULTS = ("Detections", "Classification", "Segmentation")
 
@@ -141,7 +141,12 @@ def _with_plugins(path: Path) -> ModuleType:
     """Import the module and register the plugins in it."""
     with loading(path):
         module = import_file(path)
-        register_module(module, path)
+        note_loaded(path)
+        if may_have_creators(module):
+            from noria.plugins.library import register_module
+            from noria.plugins.registry import get_plugin_registry
+
+            register_module(module, path, get_plugin_registry())
     return module
 
 

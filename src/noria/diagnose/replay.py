@@ -90,9 +90,11 @@ def title(case: Case) -> str:
 def repeat(
     case: Case, arrays: Arrays, path: Path, *, guard: bool, timeout_s: float
 ) -> tuple[str, list[Notice]]:
-    """Call it.
+    """Repeat the call of a case.
 
     Args:
+        case: the saved call.
+        arrays: its inputs.
         path: the library, or another build of it.
         guard: in a worker process.
         timeout_s: limit of the call; 0 sets none.

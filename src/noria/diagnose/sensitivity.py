@@ -15,8 +15,7 @@ from noria._core.errors import ConfigError, MediaError
 from noria._core.notices import Notice
 from noria.config.enums import NetworkType, ProcessMode
 from noria.diagnose.average_precision import Scored, Truth, agreement, average_precision
-from noria.diagnose.scored import scored
-from noria.diagnose.truth import read_truth
+from noria.diagnose.truth import read_truth, scored
 from noria.engine.backends import DEFAULT_BACKEND, get_backend
 from noria.engine.builder import BuildOptions, build
 from noria.engine.input_shapes import complete_infer_dims

@@ -1,20 +1,25 @@
-"""True boxes from a COCO JSON."""
+"""True boxes from a COCO JSON, and the boxes that a model finds, for measures of quality."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from noria._core.errors import MediaError
-from noria.diagnose.average_precision import Truth
+from noria.diagnose.average_precision import Scored, Truth
 from noria.infer.calibration import Selected
+from noria.infer.inferencer import Inferencer
+from noria.infer.model import LoadOptions, Model
+from noria.infer.record import Record
+from noria.media.frame import Frame
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig
+    from noria.engine.session import Session
 
 _MAX_BYTES = 2**30
 
@@ -29,7 +34,9 @@ def read_truth(
     its name; if a name is no label, categories are the classes in the order of their ids.
 
     Args:
+        path: the JSON.
         sources: folders where pictures may be, besides the JSON's own; or a video.
+        cfg: its labels are the classes.
         limit: the most pictures, spread evenly.
 
     Raises:
@@ -98,4 +105,23 @@ def _truth(entries: list[tuple[list[float], int, bool]]) -> Truth:
         np.array([box for box, _, _ in entries], np.float64).reshape(-1, 4),
         np.array([class_id for _, class_id, _ in entries], np.int64),
         np.array([crowd for _, _, crowd in entries], bool),
+    )
+
+
+def scored(
+    cfg: ModelConfig, session: Session, frames: Iterable[Frame], *, threads: int | None = None
+) -> list[Scored]:
+    """The objects of each frame, which is inferred alone. Closes the session."""
+    record, options = Record(), LoadOptions(threads=threads)
+    model = Model.around(cfg, session, options, record)
+    with Inferencer(model, record, options=options) as inferencer:
+        return [_scored_frame(inferencer, frame) for frame in frames]
+
+
+def _scored_frame(inferencer: Inferencer, frame: Frame) -> Scored:
+    objects = inferencer.process([frame])[0].objects
+    return Scored(
+        np.asarray(objects.rects, np.float64).reshape(-1, 4),
+        np.asarray(objects.class_ids, np.int64),
+        np.asarray(objects.confidences, np.float64),
     )

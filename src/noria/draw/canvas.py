@@ -72,6 +72,7 @@ class PackedCanvas(Canvas):
         self._bgr = frame.format is PixelFormat.BGR
 
     def fill(self, box: Box, color: Rgb, alpha: float = 1.0) -> None:
+        """Blend a colour into a box."""
         inside = self.clip(box)
         if inside is None:
             return
@@ -85,6 +86,7 @@ class PackedCanvas(Canvas):
             area[:, :, i] = _blend_table(value, round(alpha * 255))[area[:, :, i]]
 
     def paste(self, text: TextBox, left: int, top: int) -> None:
+        """Blend a text, its corner at (left, top)."""
         inside = self.clip((left, top, left + text.width, top + text.height))
         if inside is None:
             return
@@ -98,6 +100,7 @@ class PackedCanvas(Canvas):
             area[:] = _mix(area, source, text.alpha[part][:, :, None])
 
     def blend(self, overlay: Overlay) -> None:
+        """Blend an overlay at its place."""
         x, y = overlay.left, overlay.top
         area = self._pixels[y : y + len(overlay.ys), x : x + len(overlay.xs)]
         colors = np.array(overlay.colors, np.uint16)
@@ -106,6 +109,7 @@ class PackedCanvas(Canvas):
         _native.draw_blend(area, overlay.slots, overlay.xs, overlay.ys, keep, add)
 
     def frame(self) -> Frame:
+        """The drawn picture."""
         return replace(self._frame, planes=(self._pixels,), owner=None)
 
 
@@ -130,6 +134,7 @@ class PlanarCanvas(Canvas):
                 self._planes = (luma, frame.planes[1].copy(), frame.planes[2].copy())
 
     def fill(self, box: Box, color: Rgb, alpha: float = 1.0) -> None:
+        """Blend a colour into a box."""
         inside = self.clip(box)
         if inside is None:
             return
@@ -146,6 +151,7 @@ class PlanarCanvas(Canvas):
                 _tint(red[y0:y1, x0:x1], v, part)
 
     def paste(self, text: TextBox, left: int, top: int) -> None:
+        """Blend a text, its corner at (left, top)."""
         inside = self.clip((left, top, left + text.width, top + text.height))
         if inside is None:
             return
@@ -162,6 +168,7 @@ class PlanarCanvas(Canvas):
                 area[:] = _mix(area, colors[i][part], alphas[k][part])
 
     def blend(self, overlay: Overlay) -> None:
+        """Blend an overlay at its place."""
         colors = [to_yuv(color, self._color) for color in overlay.colors]
         values = np.array(colors, np.uint16)
         for i, plane in enumerate(self._planes):
@@ -179,6 +186,7 @@ class PlanarCanvas(Canvas):
             plane[y : y + part.shape[0], x : x + part.shape[1]] = part
 
     def frame(self) -> Frame:
+        """The drawn picture."""
         return replace(
             self._frame,
             planes=self._planes,

@@ -106,6 +106,9 @@ def polygon_overlay(
 
     Args:
         points: x, y corners in frame pixels.
+        line: width of the outline in pixels; 0 fills.
+        color: r, g, b.
+        opacity: 0 to 1.
         size: width, height of the frame.
     """
     from PIL import Image, ImageDraw

@@ -37,10 +37,12 @@ class TextBox:
 
     @property
     def width(self) -> int:
+        """In pixels."""
         return int(self.rgb.shape[1])
 
     @property
     def height(self) -> int:
+        """In pixels."""
         return int(self.rgb.shape[0])
 
 

@@ -21,11 +21,11 @@ from noria.engine.backends import (
     get_backend,
     installed_backends,
 )
-from noria.engine.dynamic_batch import NOT_FREE, with_free_batch
+from noria.engine.dynamic_batch import with_free_batch
 from noria.engine.input_shapes import AxisOrder, Dims, extra_inputs, resolve_shape
 from noria.engine.onnx_message import fix_axes, model_bytes, serialized
 from noria.engine.plan import COMPILED_BLOB, MODEL_BLOB, WEIGHTS_BLOB, Plan
-from noria.engine.plan_header import MAX_BATCH, Precision, TacticRecord, TuningRecord
+from noria.engine.plan_header import MAX_BATCH, NOT_FREE, Precision, TacticRecord, TuningRecord
 from noria.engine.plugin_graph.opening import split_at
 from noria.engine.plugin_graph.plugin_layers import PluginLayers, Profiles, build_plugins
 from noria.engine.plugin_graph.plugin_timing import PluginTiming

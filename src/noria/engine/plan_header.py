@@ -13,6 +13,8 @@ from noria.engine.tuning.tactic import Tactic
 from noria.network.tensor_spec import TensorSpec
 
 _BY_CODE = "built by code"
+NOT_FREE = "the batch stays fixed at 1"
+"""Beginning of the decision on a batch that could not be freed."""
 MAX_BATCH = 1024  # Source: config facts 2.1, batch-size
 
 Precision = Literal["fp32", "fp16", "bf16", "int8", "best"]
@@ -29,7 +31,7 @@ Dim = Annotated[int, Field(ge=0, lt=2**31)]
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
 class FileRecord(_Record):

@@ -1,0 +1,28 @@
+"""One model on batches of frames: select, scale, run, parse, cluster, attach.
+
+Names resolve on first use.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from noria._core.lazy import lazy
+
+if TYPE_CHECKING:
+    from noria.infer.batch import Batch
+    from noria.infer.inferencer import Inferencer
+    from noria.infer.pending import RawOutput
+    from noria.infer.update import ModelUpdater
+else:
+    __getattr__, __dir__ = lazy(
+        __name__,
+        {
+            ".batch": "Batch",
+            ".inferencer": "Inferencer",
+            ".pending": "RawOutput",
+            ".update": "ModelUpdater",
+        },
+    )
+
+__all__ = ["Batch", "Inferencer", "ModelUpdater", "RawOutput"]

@@ -66,6 +66,7 @@ class Winners:
     complete: bool
 
     def attributes(self) -> Iterator[Attribute]:
+        """(layer, value, confidence, name) of each item."""
         labels = map(self.names.__getitem__, self.values)
         return zip(repeat(self.index), self.values, self.confidences, labels, strict=False)
 
@@ -198,6 +199,8 @@ def complete_labels(
 
     Args:
         classification: what the parser returned; it is not changed.
+        params: labels and threshold.
+        generation: whose rules apply.
 
     Returns:
         The same object if there is nothing to fill, else a new one.

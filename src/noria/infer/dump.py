@@ -73,6 +73,7 @@ class TensorFiles:
 
     @property
     def needs_input(self) -> bool:
+        """True if the input tensor is written."""
         return self._raw_input or self._dump_input
 
     @property
@@ -85,6 +86,7 @@ class TensorFiles:
 
     @property
     def replaces_input(self) -> bool:
+        """True if a file takes the place of the input tensor."""
         return self._input_file is not None
 
     def replacement(self, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:

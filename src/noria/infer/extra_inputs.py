@@ -27,6 +27,9 @@ def initialize_extra_inputs(
     """Zero-filled arrays for every input but the first, handed once to the custom library.
 
     Args:
+        cfg: the config, for errors.
+        session: its inputs are filled.
+        network: size of the picture input.
         library: the one that `custom-lib-path` names, if it is loaded.
 
     Returns:

@@ -15,12 +15,12 @@ from noria.infer.parsers import (
     WELL_KNOWN_CLASSIFIERS,
     WELL_KNOWN_INSTANCES,
     WELL_KNOWN_SEGMENTATIONS,
+    BuiltinParser,
     better_than,
     parse_coverage_bbox,
     renaming,
     suggest,
 )
-from noria.infer.parsers.head import AnyHead
 from noria.infer.segment import Segmenter
 from noria.meta import BoxParser, ClassifierParser, NetworkInfo, SegmentationParser
 
@@ -109,6 +109,7 @@ def choose_bbox_parser(
     can, `require_grid_outputs` tells.
 
     Args:
+        cfg: the config.
         abi: layout of a C++ parser's boxes, `auto`, `24` or `28`; None takes the config's.
         guard: whether the library runs in a worker process; None takes the config's.
 
@@ -154,7 +155,9 @@ def choose_segmentation_parser(
     As `choose_bbox_parser`; without a name, the built-in parser of `noria.infer.segment`.
 
     Args:
+        cfg: the config.
         generation: whose rules the built-in parser follows.
+        guard: whether the library runs in a worker process; None takes the config's.
 
     Raises:
         ConfigError, CustomLibraryError: as `choose_bbox_parser`.
@@ -366,17 +369,21 @@ def misfit_notices(
     """A warning if `parser` is a built-in one and others fit the outputs better.
 
     Args:
+        cfg: the config.
+        parser: of its choice.
+        outputs: of the model.
         network: size of the network input, None where it is not known.
     """
-    if not isinstance(parser, AnyHead) or not cfg.num_detected_classes:
+    if not isinstance(parser, BuiltinParser) or not cfg.num_detected_classes:
         return []
-    better = better_than(parser, outputs, network, cfg.num_detected_classes)
+    head = parser.head
+    better = better_than(head, outputs, network, cfg.num_detected_classes)
     if not better:
         return []
-    text = f"{parser.key}={parser.name} does not fit the model's outputs "
+    text = f"{head.key}={head.name} does not fit the model's outputs "
     text += f"({', '.join(map(str, outputs))}; num-detected-classes={cfg.num_detected_classes})"
-    names = renaming(parser, outputs, network)
+    names = renaming(head, outputs, network)
     text += f": it finds them by name, and {names};" if names else ":"
     text += f" {' or '.join(better[:3])} would"
-    where = cfg.origin(parser.key.replace("-", "_"))
+    where = cfg.origin(head.key.replace("-", "_"))
     return [Notice("warning", text, str(where))]

@@ -62,6 +62,8 @@ def segment(
 
     Args:
         layers: one item's outputs; the first is (C, H, W), or (H, W, C) if `params.order` is NHWC.
+        network: size of the network input.
+        params: threshold, classes, order.
         generation: `9.1` refuses outputs that are not float32 and a C that is not
             `params.num_classes`; `6.2` takes C as it is, and any floating point numbers.
 
@@ -114,6 +116,8 @@ def class_map(
 
     Args:
         scores: (C, H, W) float32, or (H, W, C) for NHWC.
+        threshold: a score must be above it.
+        order: axes of `scores`.
         simd: False takes the portable path (the same result, for tests).
 
     Returns:

@@ -15,13 +15,13 @@ from noria.meta.layers import (
     SegmentationParser,
 )
 from noria.meta.objects import (
-    UNTRACKED_OBJECT_ID,
     ClassStyle,
     ObjectMeta,
     Objects,
     mask_border_colors,
 )
 from noria.meta.results import (
+    UNTRACKED_OBJECT_ID,
     ClassifierMeta,
     InputTensor,
     LabelInfo,

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from noria._core.errors import ParserError
-from noria.meta.extras import import_extra
+from noria._core.errors import DetectionsError
+from noria._core.lazy import import_extra
 
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int32]
@@ -29,14 +29,11 @@ def _array(value: object, dtype: type[np.generic], shape: tuple[int | None, ...]
         array = np.asarray(value)
         if array.size == 0 and array.ndim < len(shape):
             array = array.reshape(tuple(s or 0 for s in shape))
-        if array.dtype.kind not in "fiub":
-            raise TypeError(f"dtype {array.dtype} is not numeric")
-        if dtype is np.int32 and array.dtype != dtype and array.size:
-            _require_int32(array)
+        _require_numbers(array, dtype)
         with np.errstate(over="ignore"):  # beyond float32 is infinite, which is judged later
             array = np.ascontiguousarray(array, dtype=dtype)
     except (TypeError, ValueError) as error:
-        raise ParserError(
+        raise DetectionsError(
             f"{name} is not an array of numbers: {error}",
             where=f"Detections.{name}",
             expected=f"{np.dtype(dtype).name} of shape {_shape_text(shape)}",
@@ -44,7 +41,7 @@ def _array(value: object, dtype: type[np.generic], shape: tuple[int | None, ...]
     if array.ndim != len(shape) or any(
         s is not None and s != d for s, d in zip(shape, array.shape, strict=True)
     ):
-        raise ParserError(
+        raise DetectionsError(
             f"{name} has shape {array.shape}",
             where=f"Detections.{name}",
             expected=f"{np.dtype(dtype).name} of shape {_shape_text(shape)}",
@@ -52,8 +49,12 @@ def _array(value: object, dtype: type[np.generic], shape: tuple[int | None, ...]
     return array
 
 
-def _require_int32(array: npt.NDArray[Any]) -> None:
-    """Refuse what would silently become another number."""
+def _require_numbers(array: npt.NDArray[Any], dtype: type[np.generic]) -> None:
+    """Refuse an array without numbers, or with one that would silently become another."""
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"dtype {array.dtype} is not numeric")
+    if dtype is not np.int32 or array.dtype == dtype or not array.size:
+        return
     limits = np.iinfo(np.int32)
     low, high = array.min(), array.max()
     if not (low >= limits.min and high <= limits.max):  # also NaN
@@ -83,7 +84,7 @@ class Detections:
         space: the coordinate space of `boxes`; parsers return `Space.NETWORK`.
 
     Raises:
-        ParserError: an array has the wrong rank, length or kind. Values (NaN, class range) are
+        DetectionsError: an array has the wrong rank, length or kind. Values (NaN, class range) are
             judged where user code hands them over, see `noria.custom`.
     """
 
@@ -106,7 +107,7 @@ class Detections:
                 _array(m, np.float32, (None, None), f"masks[{i}]") for i, m in enumerate(self.masks)
             ]
             if len(self.masks) != n:
-                raise ParserError(
+                raise DetectionsError(
                     f"{len(self.masks)} masks for {n} boxes",
                     where="Detections.masks",
                     expected=f"{n} masks",

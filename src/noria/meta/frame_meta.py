@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from noria._core.lazy import import_extra
 from noria.meta.detections import Detections, Space
-from noria.meta.extras import import_extra
 from noria.meta.objects import ObjectMeta, Objects
 from noria.meta.results import SegmentationMeta, TensorOutput
 

@@ -25,10 +25,12 @@ class Layer:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Axes without the batch."""
         return self.data.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
+        """Type of the values."""
         return self.data.dtype
 
     def __repr__(self) -> str:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from noria.meta.objects import UNTRACKED_OBJECT_ID, Objects
-from noria.meta.results import SegmentationMeta
+from noria.meta.results import UNTRACKED_OBJECT_ID
 
 if TYPE_CHECKING:
     from noria.meta.frame_meta import FrameMeta
+    from noria.meta.objects import Objects
+    from noria.meta.results import SegmentationMeta
 
 _MAX_CLASSES = 4
 _MAX_ROWS = 30

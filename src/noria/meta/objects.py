@@ -10,9 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from noria.meta.detections import Detections, FloatArray, IntArray, Space
-from noria.meta.results import ClassifierMeta, SegmentationMeta, TensorOutput
+from noria.meta.results import (
+    UNTRACKED_OBJECT_ID,
+    ClassifierMeta,
+    SegmentationMeta,
+    TensorOutput,
+)
 
-UNTRACKED_OBJECT_ID = 0xFFFFFFFFFFFFFFFF
 MAX_LABEL_BYTES = 127  # obj_label is a 128-byte field in the original
 MAX_PIXEL = 2**31
 BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
@@ -399,6 +403,7 @@ class ObjectMeta:
 
     @property
     def left(self) -> float:
+        """Left edge in frame pixels."""
         return float(self._objects.rects[self.index, 0])
 
     @left.setter
@@ -407,6 +412,7 @@ class ObjectMeta:
 
     @property
     def top(self) -> float:
+        """Top edge in frame pixels."""
         return float(self._objects.rects[self.index, 1])
 
     @top.setter
@@ -415,6 +421,7 @@ class ObjectMeta:
 
     @property
     def width(self) -> float:
+        """Width in frame pixels."""
         return float(self._objects.rects[self.index, 2])
 
     @width.setter
@@ -423,6 +430,7 @@ class ObjectMeta:
 
     @property
     def height(self) -> float:
+        """Height in frame pixels."""
         return float(self._objects.rects[self.index, 3])
 
     @height.setter
@@ -440,6 +448,7 @@ class ObjectMeta:
 
     @property
     def class_id(self) -> int:
+        """Number of its class."""
         return int(self._objects.class_ids[self.index])
 
     @class_id.setter
@@ -448,6 +457,7 @@ class ObjectMeta:
 
     @property
     def confidence(self) -> float:
+        """Confidence of the detector."""
         return float(self._objects.confidences[self.index])
 
     @confidence.setter
@@ -456,10 +466,12 @@ class ObjectMeta:
 
     @property
     def component_id(self) -> int:
+        """`gie-unique-id` of the model that found it."""
         return int(self._objects.component_ids[self.index])
 
     @property
     def object_id(self) -> int:
+        """Tracking id; `UNTRACKED_OBJECT_ID` without one."""
         return int(self._objects.object_ids[self.index])
 
     @object_id.setter

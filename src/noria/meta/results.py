@@ -12,6 +12,8 @@ import numpy.typing as npt
 from noria.meta.detections import FloatArray, IntArray
 from noria.meta.layers import Layer, NetworkInfo
 
+UNTRACKED_OBJECT_ID = 0xFFFFFFFFFFFFFFFF
+
 
 class LabelInfo(NamedTuple):
     """One attribute that a classifier found.
@@ -72,10 +74,12 @@ class SegmentationMeta:
 
     @property
     def width(self) -> int:
+        """Of the class map, in pixels."""
         return int(self.class_map.shape[1])
 
     @property
     def height(self) -> int:
+        """Of the class map, in pixels."""
         return int(self.class_map.shape[0])
 
 

@@ -35,9 +35,10 @@ from typing import Any
 import numpy as np
 
 from noria._core.errors import MediaError
-from noria.meta.extras import import_extra
+from noria._core.lazy import import_extra
 from noria.meta.frame_meta import FrameMeta
-from noria.meta.objects import UNTRACKED_OBJECT_ID, Objects
+from noria.meta.objects import Objects
+from noria.meta.results import UNTRACKED_OBJECT_ID
 
 COLUMNS: dict[str, str] = {
     "source": "string",

@@ -23,7 +23,7 @@ _numbers = count(1)
 
 
 class Keeping(Protocol):
-    """A `serve.Worker`, or an object that runs operations in its place."""
+    """A `serve.LibraryWorker`, or an object that runs operations in its place."""
 
     kept: dict[int, Any]
     unprotected: list[str]

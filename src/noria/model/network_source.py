@@ -9,6 +9,7 @@ from noria._core.notices import Notice
 from noria.config.model_files import ModelKind, missing_file, model_kind, unused_model_keys
 from noria.config.wrong_file import ENCODED_MODEL
 from noria.model.source import Factories, ModelSource, model_source
+from noria.plugins.loading import PYTHON_SUFFIXES
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
@@ -41,10 +42,12 @@ def network_source(
     if cfg.custom_lib_path is not None:
         # a config without a library does not pay for importing what opens one
         from noria.model.library_source import library_source
-        from noria.model.plugin_factories import plugin_factories
 
         made = library_source(cfg, notices)
-        factories = plugin_factories(cfg, notices)
+        if cfg.custom_lib_path.suffix.lower() not in PYTHON_SUFFIXES:
+            from noria.model.plugin_factories import plugin_factories
+
+            factories = plugin_factories(cfg, notices)
         if made:
             return made, factories
     kind = model_kind(cfg)

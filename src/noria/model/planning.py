@@ -6,25 +6,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from noria._core.errors import EngineError
-from noria._core.notices import Notice, told_by_errors
+from noria._core.notices import Notice, notices_on_errors
 from noria.engine.backends import DEFAULT_BACKEND, get_backend, installed_backends
-from noria.engine.builder import BuildOptions
 from noria.engine.plan import Plan
 from noria.engine.plan_header import Precision
 from noria.engine.plugin_graph.plugin_files import load_custom_plugins
-from noria.engine.tuning.tactic import Tactic
-from noria.engine.tuning.tune import Progress, TuneOptions
-from noria.model.engine_building import EngineBuilding
 from noria.model.engine_search import EngineSearch
 from noria.model.network_source import network_source
 from noria.model.picture_input import network_dims
 from noria.model.precision import ConfigPrecision
 from noria.model.requirement import PlanRequirement, RunChoice
 from noria.plugins.loading import PYTHON_SUFFIXES
-from noria.plugins.registry import get_plugin_registry
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
+    from noria.engine.tuning.tactic import Tactic
+    from noria.engine.tuning.tune import Progress, TuneOptions
 
 
 def load_or_build(
@@ -67,19 +64,28 @@ def load_or_build(
     planning = _Planning(
         cfg,
         RunChoice(backend, tactic, tuning, precision, dynamic_batch),
-        BuildOptions(threads=threads, streams=streams, progress=progress),
+        threads,
+        streams,
+        progress,
     )
-    with told_by_errors(cfg.notices, planning.notices):
+    with notices_on_errors(cfg.notices, planning.notices):
         return planning.run(rebuild=rebuild)
 
 
 class _Planning:
     """One call of `load_or_build`, and the notices of its steps so far."""
 
-    def __init__(self, cfg: ModelConfig, choice: RunChoice, options: BuildOptions) -> None:
+    def __init__(
+        self,
+        cfg: ModelConfig,
+        choice: RunChoice,
+        threads: int | None,
+        streams: int | None,
+        progress: Progress | None,
+    ) -> None:
         self.cfg = cfg
         self.choice = choice
-        self.options = options
+        self.threads, self.streams, self.progress = threads, streams, progress
         self.notices: list[Notice] = []
 
     def run(self, *, rebuild: bool) -> Plan:
@@ -94,13 +100,21 @@ class _Planning:
         search = EngineSearch(self.cfg, requirement, self.notices)
         plan = None if rebuild else search.find()
         if plan is None:
-            plan = EngineBuilding(search, self.options).build_and_save(rebuild=rebuild)
+            plan = self._build(search, rebuild=rebuild)
         elif not self.cfg.input_tensor_from_meta:
             network_dims(plan.inputs[0], self.cfg)
-        plan.threads = self.options.threads
+        plan.threads = self.threads
         self._note_decisions(plan, precisions)
         self._note_missing_outputs(plan)
         return plan
+
+    def _build(self, search: EngineSearch, *, rebuild: bool) -> Plan:
+        """Build and save. A saved engine needs none of what is imported here."""
+        from noria.engine.builder import BuildOptions
+        from noria.model.engine_building import EngineBuilding
+
+        options = BuildOptions(threads=self.threads, streams=self.streams, progress=self.progress)
+        return EngineBuilding(search, options).build_and_save(rebuild=rebuild)
 
     def _settle_runtime(self) -> None:
         """Let a tactic choose its runtime; refuse one that is unknown or not installed early."""
@@ -135,7 +149,11 @@ class _Planning:
         if path is None or path.suffix.lower() not in PYTHON_SUFFIXES:
             return
         self.notices += load_custom_plugins(path)
-        if self.cfg.custom_lib_guard == "always" and get_plugin_registry().come_from(path):
+        if self.cfg.custom_lib_guard != "always":
+            return
+        from noria.plugins.registry import get_plugin_registry
+
+        if get_plugin_registry().come_from(path):
             text = "plugins in Python are not guarded: they run in this process"
             self.notices.append(Notice("warning", text, str(path)))
 

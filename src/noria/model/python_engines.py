@@ -23,10 +23,10 @@ from noria.custom.python_library import IModelParser, PythonLibrary
 from noria.model.init_params import python_init_params
 from noria.model.source import CUDA_ENGINE_GET, MODEL_PARSER, FunctionSource
 from noria.model.user_builder import builder_config, remembering_builder
-from noria.network.network import Network
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
+    from noria.network.network import Network
 
 _SIGNATURES = {
     CUDA_ENGINE_GET: "def NvDsInferCudaEngineGet(builder, initParams, dataType) -> engine",

@@ -8,22 +8,21 @@ from typing import TYPE_CHECKING, Literal
 
 from noria._core.errors import EngineError
 from noria.engine.backends import DEFAULT_BACKEND, get_backend
-from noria.engine.dynamic_batch import NOT_FREE
 from noria.engine.fingerprint import what_changed
 from noria.engine.input_shapes import AxisOrder, Dims, complete_infer_dims
 from noria.engine.machine import Machine, this_machine
 from noria.engine.plan import COMPILED_BLOB, Plan
-from noria.engine.plan_header import PlanHeader, Precision, PrecisionRecord, TuningRecord
+from noria.engine.plan_header import NOT_FREE, PlanHeader, Precision, PrecisionRecord, TuningRecord
 from noria.engine.plugin_graph.plugin_files import changed_plugins
 from noria.engine.precision.rules import wrong_here
-from noria.engine.tuning.tactic import Tactic
-from noria.engine.tuning.tune import TuneOptions
 from noria.model.picture_input import axis_order
 from noria.model.precision import ConfigPrecision, PrecisionDecision
 from noria.model.source import Factories, ModelSource
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
+    from noria.engine.tuning.tactic import Tactic
+    from noria.engine.tuning.tune import TuneOptions
 
 # mismatches that begin so: another config has another value of the key
 _KEYS = ("layer-device-precision=", "output-io-formats=", "int8-calib-file=")

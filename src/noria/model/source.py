@@ -12,10 +12,10 @@ from noria._core.notices import Notice
 from noria.config.model_files import ModelKind, model_kind, model_paths
 from noria.engine.input_shapes import Dims, complete_infer_dims
 from noria.model.init_params import model_files
-from noria.network.network import Network
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
+    from noria.network.network import Network
     from noria.plugins.imported import ImportedPlugins, LayerFactory
 
 

@@ -1,4 +1,4 @@
-"""From what a pipeline file or a command line says to a `Pipeline` that is ready to run."""
+"""From a pipeline file or a command line to a `Pipeline` that is ready to run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from noria._core.errors import EngineError, MediaError, NoriaError, ParserError, PluginError
-from noria._core.notices import Notice, told_by_errors
+from noria._core.notices import Notice, notices_on_errors
 from noria.config import ModelConfig
 from noria.infer.inferencer import Inferencer
 from noria.media import (
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class RunOptions:
+class AssemblyOptions:
     """How a pipeline runs, beside what its files say.
 
     Attributes:
@@ -67,7 +67,7 @@ class RunOptions:
 
 @dataclass(slots=True)
 class Assembly:
-    """Everything of a run that has to be closed or told.
+    """Everything of a run that has to be closed or reported.
 
     Attributes:
         pipeline: ready to run.
@@ -86,7 +86,7 @@ class Assembly:
 
 def assemble(
     spec: PipelineSpec,
-    options: RunOptions | None = None,
+    options: AssemblyOptions | None = None,
     *,
     stages: Sequence[Any] | None = None,
     opened: Mapping[int, Source] | None = None,
@@ -103,28 +103,30 @@ def assemble(
     fail. The tracker comes behind the last primary model.
 
     Args:
+        spec: the pipeline.
+        options: how it runs.
         stages: what runs instead of the models of `spec`, in order: configs, opened models,
             trackers, probes.
         opened: sources that stand for those of `spec`, by place; closed by the pipeline.
         sinks: more outputs, opened already.
         painter: draws instead of what `spec.osd` says.
-        on_stage: told what is being done.
-        on_ready: told everything decided, before an output is created; may raise to refuse.
+        on_stage: called with each step that begins, in words.
+        on_ready: called with everything decided, before an output is created; may raise to refuse.
         on_result: called with each frame's metadata, in order.
         kind: what to make.
 
     Raises:
         NoriaError: whatever is wrong, with nothing left open or half-written; with the notices
-            that `on_ready` was not told.
+            that `on_ready` was not called with.
     """
-    options, opened = options or RunOptions(), opened or {}
+    options, opened = options or AssemblyOptions(), opened or {}
     where = str(spec.path) if spec.path.exists() else None
     items, notices = _numbered(spec.load_models() if stages is None else stages, where)
     configs = [item for item in items if isinstance(item, ModelConfig)]
     inputs = _inputs(spec, configs)
     notices = [*spec.notices, *notices]
     untold = [*notices, *(n for cfg in configs for n in cfg.notices)]
-    with told_by_errors(untold), ExitStack() as undo:
+    with notices_on_errors(untold), ExitStack() as undo:
         check_sinks([s.text for s in spec.sinks if s.text], inputs)
         on_stage("opening source")
         sources: list[Source] = []
@@ -180,8 +182,9 @@ def assemble(
 
 
 def without_results(report: RunReport) -> NoriaError | None:
-    """The error of a run in which a model had no results at all: nothing it put out could be
-    parsed, or every batch was lost.
+    """The error of a run in which a model had no results at all.
+
+    Either none of its outputs could be parsed, or every batch was lost.
     """
     for model in report.models:
         if model.inferred and model.failed == model.inferred:
@@ -282,7 +285,7 @@ def _opened(spec: SourceSpec, number: int, several: bool) -> Source:
     return source
 
 
-def _inferencer(cfg: ModelConfig, options: RunOptions, live: bool) -> Inferencer:
+def _inferencer(cfg: ModelConfig, options: AssemblyOptions, live: bool) -> Inferencer:
     streams = 1 if live and options.streams is None else options.streams
     return Inferencer.from_config(
         cfg,
@@ -303,7 +306,7 @@ def _tracker(spec: PipelineSpec) -> Tracker | None:
     return open_tracker(spec.tracker.config or spec.tracker.text, **spec.tracker.options)
 
 
-def _painter(spec: PipelineSpec, options: RunOptions) -> Any:
+def _painter(spec: PipelineSpec, options: AssemblyOptions) -> Any:
     if not spec.osd.show:
         return _Undrawn()
     from noria.draw import Painter

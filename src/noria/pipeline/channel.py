@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Closed(Exception):
+class ChannelClosedError(Exception):
     """The other side is gone: the writer has ended and all is read, or the reader has left."""
 
 
@@ -24,22 +24,30 @@ class Channel(Generic[T]):
         self._abandoned = False
 
     def put(self, item: T) -> None:
-        """Wait for room, then add. Raises Closed once the reader has left."""
+        """Wait for room, then add.
+
+        Raises:
+            ChannelClosedError: the reader has left.
+        """
         with self._changed:
             while len(self._items) >= self._size and not self._abandoned:
                 self._changed.wait()
             if self._abandoned:
-                raise Closed
+                raise ChannelClosedError
             self._items.append(item)
             self._changed.notify_all()
 
     def get(self) -> T:
-        """Wait for an item. Raises Closed when the writer has ended and nothing is left."""
+        """Wait for an item.
+
+        Raises:
+            ChannelClosedError: the writer has ended and nothing is left.
+        """
         with self._changed:
             while not self._items and not self._ended:
                 self._changed.wait()
             if not self._items:
-                raise Closed
+                raise ChannelClosedError
             item = self._items.popleft()
             self._changed.notify_all()
             return item

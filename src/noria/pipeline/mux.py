@@ -14,7 +14,7 @@ from time import monotonic, perf_counter
 
 from noria.infer.batch import Batch, frame_meta
 from noria.media import Frame, Source
-from noria.pipeline.channel import Closed
+from noria.pipeline.channel import ChannelClosedError
 from noria.pipeline.report import SourceReport
 
 _MIN_GROUP = 16  # frames handed on together when most of them are skipped by `interval`
@@ -144,7 +144,7 @@ class Muxer:
                 report.frames += 1
                 if self._limit is not None and report.frames >= self._limit:
                     break
-        except Closed:
+        except ChannelClosedError:
             pass
         except Exception as error:
             self._fail(feed, error)
@@ -173,7 +173,7 @@ class Muxer:
                 else:
                     feed.room.wait()
             if self._abandoned or feed.ended:
-                raise Closed
+                raise ChannelClosedError
             feed.items.append(frame)
             feed.awaited = True
             self._arrived.notify()

@@ -20,7 +20,7 @@ from noria.config.pipeline_spec import (
 from noria.media import Sink, Source
 from noria.media.sinks import split_spec
 from noria.media.sources.images import IMAGE_SUFFIXES
-from noria.pipeline.assembly import RunOptions, assemble, without_results
+from noria.pipeline.assembly import AssemblyOptions, assemble, without_results
 from noria.pipeline.outlet import Route
 from noria.pipeline.pipeline import Pipeline
 from noria.pipeline.stage import is_stage, is_tracker
@@ -48,6 +48,7 @@ def pipeline_spec(
     """A pipeline from words, as a command line has them; what is given replaces that of `base`.
 
     Args:
+        base: None begins with nothing.
         configs: paths of nvinfer configs, in the order in which they run.
         sources: as `open_source` takes them.
         outputs: paths or `kind:path`, as `open_sink` takes them.
@@ -119,8 +120,20 @@ def open_pipeline(
             Opened sinks are taken too.
         limit: frames of each source.
         on_result: called with each frame's metadata, in order, when all stages are done with it.
-        painter: draws for the outputs that show pixels.
-        threads, streams, abi, guard, generation, palette, rebuild: as `noria run` has them.
+        painter: draws for the outputs that show pixels; None is what the pipeline file says, or the
+            defaults.
+        threads: CPU threads of each engine; None is one per core.
+        streams: batches that each engine runs at once, sharing its threads; None is what it was
+            tuned for, else one per thread, at most 4, and 1 for live sources.
+        abi: bytes per box of a C++ parser, `24` (DeepStream 5 to 8), `28` (9) or `auto`, which
+            detects it; None takes each config's `custom-lib-abi`.
+        guard: whether custom libraries run in worker processes, so that their crashes are survived:
+            `auto` guards C++ libraries that are not trusted yet, `always` guards Python files, too,
+            `never` guards none; None takes each config's `custom-lib-guard`.
+        generation: whose rules apply where releases of the original differ, `9.1` or `6.2`.
+        palette: box colours: `auto` gives each class its own where the config sets none, `config`
+            takes exactly the config's; not used with `painter`.
+        rebuild: build engines even if valid ones are saved.
         strict: refuse warnings of the opening, before an output is created.
 
     Raises:
@@ -157,7 +170,7 @@ def open_pipeline(
     try:
         made = assemble(
             spec,
-            RunOptions(threads, streams, abi, generation, palette, rebuild, limit, guard),
+            AssemblyOptions(threads, streams, abi, generation, palette, rebuild, limit, guard),
             stages=items,
             opened={i: s for i, s in enumerate(given) if isinstance(s, Source)},
             sinks=[out for out in outs if not isinstance(out, (str, PathLike))],

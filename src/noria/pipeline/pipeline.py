@@ -19,7 +19,7 @@ from weakref import ref
 
 from noria._core.errors import NoriaError
 from noria.infer.batch import Batch
-from noria.pipeline.channel import Channel, Closed
+from noria.pipeline.channel import Channel, ChannelClosedError
 from noria.pipeline.mux import Muxer
 from noria.pipeline.outlet import Composes, Outlet, Route, routes_of
 from noria.pipeline.report import RunReport
@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 class SupportsClose(Protocol):
     """Something to be closed."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Release what it holds."""
+        ...
 
 
 class Pipeline:
@@ -196,11 +198,11 @@ class Pipeline:
                         yield pair
                 except GeneratorExit:
                     self.stop()
-                    with suppress(Closed):
+                    with suppress(ChannelClosedError):
                         hand_on(_first(batch, seen))
                     raise
                 hand_on(batch)
-        except Closed:
+        except ChannelClosedError:
             pass  # writing failed
         except KeyboardInterrupt:
             self.stop()
@@ -297,7 +299,7 @@ class Pipeline:
         def guarded() -> None:
             try:
                 work()
-            except Closed:
+            except ChannelClosedError:
                 pass
             except BaseException as error:
                 self._fail(error)

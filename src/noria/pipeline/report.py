@@ -35,6 +35,7 @@ class SourceReport:
     reconnects: int = 0
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as JSON has it."""
         return {
             "source_id": self.source_id,
             "name": self.name,
@@ -83,6 +84,7 @@ class ModelReport:
         return f"{self.name}: {', '.join(parts)}"
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as JSON has it."""
         return {
             "name": self.name,
             "component_id": self.component_id,

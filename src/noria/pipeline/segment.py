@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from noria.infer.batch import Batch
-from noria.pipeline.channel import Channel, Closed
+from noria.pipeline.channel import Channel, ChannelClosedError
 from noria.pipeline.stage import Stage, Step, is_stage, step_of
 
 
@@ -116,7 +116,7 @@ def received(channel: Channel[Batch]) -> Iterator[Batch]:
     while True:
         try:
             batch = channel.get()
-        except Closed:
+        except ChannelClosedError:
             return
         yield batch
 

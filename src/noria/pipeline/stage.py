@@ -19,8 +19,10 @@ Probe = Callable[[Batch], None]
 
 
 class Stage(Protocol):
-    """A model. `begin` and `complete` are each called in batch order, by one thread at a time
-    each; `begin` of a batch may run before `complete` of the one before.
+    """A model.
+
+    `begin` and `complete` are each called in batch order, by one thread at a time each; `begin` of
+    a batch may run before `complete` of the one before.
 
     Attributes:
         name: what it is called in reports.
@@ -82,6 +84,7 @@ class Step:
 
     @property
     def notices(self) -> Sequence[Notice]:
+        """Decisions of the tracker so far."""
         return () if self._tracker is None else self._tracker.notices
 
     def __call__(self, batch: Batch) -> None:

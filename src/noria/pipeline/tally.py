@@ -57,7 +57,7 @@ def count_objects(meta: FrameMeta, counts: Counter[str]) -> None:
     objects = meta.objects
     if not len(objects):
         return
-    components = np.unique(objects.component_ids).tolist()
+    components = sorted(set(objects.component_ids.tolist()))
     for component in components:
         ids = objects.class_ids
         if len(components) > 1:

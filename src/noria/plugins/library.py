@@ -26,6 +26,16 @@ TWINS: dict[str, Path] = {}
 """Name of a compiled library, without its folder -> file of plugins that stands for it."""
 
 
+def register_module(module: ModuleType, path: Path, registry: PluginRegistry) -> None:
+    """Register the creators of a module that was run already, as `load_library` would.
+
+    Raises:
+        CustomLibraryError: see `creators_of`.
+    """
+    for creator in creators_of(module, registry, path):
+        registry.register_creator(creator, creator.plugin_namespace)
+
+
 def load_once(path: Path, registry: PluginRegistry) -> None:
     """Load a Python file of plugins unless it is loaded as it stands; leave other files alone.
 

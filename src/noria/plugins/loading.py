@@ -53,22 +53,10 @@ def loaded_files() -> list[Path]:
     return list(_loaded)
 
 
-def register_module(module: ModuleType, path: Path) -> None:
-    """Register the creators of a module that was run already, as `load_library` would.
-
-    Raises:
-        CustomLibraryError: see `noria.plugins.library.creators_of`.
-    """
-    note_loaded(path)
+def may_have_creators(module: ModuleType) -> bool:
+    """Whether creators can be in a module: their base class is imported, or it has `FUNCTIONS`."""
     named = any(hasattr(module, name) for name in FUNCTIONS)
-    if not named and "noria.plugins.creators" not in sys.modules:
-        return  # no class of a creator can be in it
-    from noria.plugins.library import creators_of
-    from noria.plugins.registry import get_plugin_registry
-
-    registry = get_plugin_registry()
-    for creator in creators_of(module, registry, path):
-        registry.register_creator(creator, creator.plugin_namespace)
+    return named or "noria.plugins.creators" in sys.modules
 
 
 def _stamp(path: Path) -> tuple[int, int]:

@@ -19,6 +19,7 @@ from tests.host.conftest import Compile
 from tests.host.darknet import Model
 from tests.model import test_cpp_engines
 from tests.model.test_cpp_engines import _check, _config
+from tests.profiles import slow
 
 pytestmark = pytest.mark.skipif(
     keeper.can_guard() is not None, reason=f"no workers here: {keeper.can_guard()}"
@@ -41,8 +42,8 @@ def loaded(library: Path) -> bool:
     ("major", "flag", "function"),
     [
         (8, "", "MiniYoloEngineCreate"),
-        (7, "", "MiniYoloEngineCreate"),
-        (10, "-DWITH_CUDA_ENGINE_GET", "NvDsInferCudaEngineGet"),
+        slow(7, "", "MiniYoloEngineCreate"),
+        slow(10, "-DWITH_CUDA_ENGINE_GET", "NvDsInferCudaEngineGet"),
         (10, "-DWITH_MODEL_PARSER -DNO_FACTORY", "NvDsInferCreateModelParser"),
     ],
 )

@@ -1,6 +1,6 @@
 import pytest
 
-from noria.cli.trtexec.options import BadCommandLine, help_text, parse, parse_shapes
+from noria.cli.trtexec.options import CommandLineError, help_text, parse, parse_shapes
 from noria.cli.trtexec.table import OPTIONS
 
 
@@ -32,7 +32,7 @@ def test_defaults_are_those_of_trtexec():
     ],
 )
 def test_what_is_wrong_is_said(words, said):
-    with pytest.raises(BadCommandLine) as caught:
+    with pytest.raises(CommandLineError) as caught:
         parse(words)
     assert said in str(caught.value)
 

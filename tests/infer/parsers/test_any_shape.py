@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from noria.errors import ParserError
-from noria.infer.parsers.catalogue import HEADS
+from noria.infer.parsers.catalogue import HEADS, WELL_KNOWN
 from noria.meta import DetectionParams, Layer, NetworkInfo
 from tests.profiles import examples
 
@@ -46,7 +46,7 @@ def test_detections_or_a_parser_error(head, data):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
-            found = head(layers, NetworkInfo(32, 32, 3), params)
+            found = WELL_KNOWN[head.name](layers, NetworkInfo(32, 32, 3), params)
         except ParserError:
             return
     assert np.isfinite(found.boxes).all() or "Resnet" in head.name

@@ -9,7 +9,7 @@ from noria.engine.backends import get_backend, installed_backends
 from noria.engine.machine import this_machine
 
 
-def print_blocks(log: Log, options: Options) -> None:
+def print_blocks(screen: Log, options: Options) -> None:
     """What was asked for, block by block. Source: TensorRT facts 6.2."""
     for title, rows in (
         ("Model Options", _model(options)),
@@ -19,10 +19,10 @@ def print_blocks(log: Log, options: Options) -> None:
         ("Reporting Options", _reporting(options)),
         ("Device Information", _device()),
     ):
-        log.info(f"=== {title} ===")
+        screen.info(f"=== {title} ===")
         for name, value in rows:
-            log.info(f"{name}: {value}")
-        log.info()
+            screen.info(f"{name}: {value}")
+        screen.info()
 
 
 def _on(value: object) -> str:

@@ -16,7 +16,7 @@ from noria.cli.trtexec.blocks import print_blocks
 from noria.cli.trtexec.engine import engine_for
 from noria.cli.trtexec.inference import input_values, run_timed
 from noria.cli.trtexec.log import Log
-from noria.cli.trtexec.options import BadCommandLine, Options, help_text, parse
+from noria.cli.trtexec.options import CommandLineError, Options, help_text, parse
 from noria.cli.trtexec.report import (
     check_export,
     export_json,
@@ -40,44 +40,45 @@ def trtexec(words: Sequence[str], load_plugins: Callable[[Path], object] | None 
     """Do what trtexec does with the command line `words`; returns the exit status, 0 or 1.
 
     Args:
+        words: the command line without the program.
         load_plugins: makes the plugins of a library known; None refuses libraries.
     """
-    log = Log(words)
-    log.running()
+    screen = Log(words)
+    screen.running()
     try:
         options = parse(words)
-    except BadCommandLine as error:
-        log.error(str(error))
+    except CommandLineError as error:
+        screen.error(str(error))
         print(help_text())
-        return log.ended(False)
+        return screen.ended(False)
     if not words or options.has("help") or options.has("h"):
         print(help_text())
-        return log.ended(True)
-    log.verbose_too = options.has("verbose")
+        return screen.ended(True)
+    screen.verbose_too = options.has("verbose")
     try:
         if options.has("getPlanVersionOnly"):
             _print_plan_version(options)
-            return log.ended(True)
+            return screen.ended(True)
         _check_targets(options)
-        print_blocks(log, options)
+        print_blocks(screen, options)
         for word, reason in options.without_effect.items():
-            log.warning(f"{word} has no effect: {reason}")
-        log.info('"GPU" in this report names the compute stage: here the CPU computes.')
-        _load_plugins(options, log, load_plugins)
+            screen.warning(f"{word} has no effect: {reason}")
+        screen.info('"GPU" in this report names the compute stage: here the CPU computes.')
+        _load_plugins(options, screen, load_plugins)
         try:
-            plan, profile = engine_for(options, log)
+            plan, profile = engine_for(options, screen)
         except NoriaError as error:
-            log.error(str(error))
-            log.error("Engine set up failed")
-            return log.ended(False)
-        _run(plan, profile, options, log)
+            screen.error(str(error))
+            screen.error("Engine set up failed")
+            return screen.ended(False)
+        _run(plan, profile, options, screen)
     except NoriaError as error:
-        log.error(str(error))
-        return log.ended(False)
+        screen.error(str(error))
+        return screen.ended(False)
     except MemoryError:
-        log.error("out of memory")
-        return log.ended(False)
-    return log.ended(True)
+        screen.error("out of memory")
+        return screen.ended(False)
+    return screen.ended(True)
 
 
 def _check_targets(options: Options) -> None:
@@ -108,11 +109,11 @@ def _check_targets(options: Options) -> None:
 
 
 def _load_plugins(
-    options: Options, log: Log, load_plugins: Callable[[Path], object] | None
+    options: Options, screen: Log, load_plugins: Callable[[Path], object] | None
 ) -> None:
-    log.info("Loading standard plugins")
+    screen.info("Loading standard plugins")
     for library in options.libraries:
-        log.info(f"Loading supplied plugin library: {library}")
+        screen.info(f"Loading supplied plugin library: {library}")
         if load_plugins is None:
             raise EngineError("plugin libraries cannot be loaded here", where=str(library))
         load_plugins(library)
@@ -136,20 +137,20 @@ def _print_plan_version(options: Options) -> None:
     print(f"Plan was created with noria version {header.noria}, {runtime.name} {runtime.version}")
 
 
-def _run(plan: Plan, profile: Profile, options: Options, log: Log) -> None:
+def _run(plan: Plan, profile: Profile, options: Options, screen: Log) -> None:
     layers = None
     if options.has("dumpLayerInfo") or options.has("exportLayerInfo"):
         from noria.engine.layers import layers_of
 
         layers = layer_info(plan, layers_of(plan), options.text("profilingVerbosity"))
     if layers is not None and options.has("dumpLayerInfo"):
-        log.info("Layer Information:")
+        screen.info("Layer Information:")
         for line in json.dumps(layers, indent=1).splitlines():
-            log.info(line)
+            screen.info(line)
     if layers is not None and (path := options.path("exportLayerInfo")):
         export_json(path, layers)
     if options.skip_inference:
-        log.info("Skipped inference phase since --skipInference is added.")
+        screen.info("Skipped inference phase since --skipInference is added.")
         return
     started = perf_counter()
     streams = options.streams if options.has("infStreams") or options.has("streams") else None
@@ -159,33 +160,33 @@ def _run(plan: Plan, profile: Profile, options: Options, log: Log) -> None:
     with plan.open_session(
         threads=options.threads, streams=streams, spinning=spinning or None
     ) as session:
-        log.info(f"Engine deserialized in {perf_counter() - started:.6g} sec.")
+        screen.info(f"Engine deserialized in {perf_counter() - started:.6g} sec.")
         runner = session.runner
-        feeds = _feeds(plan, profile, options, log)
+        feeds = _feeds(plan, profile, options, screen)
         for spec in runner.outputs:
             known = [d if isinstance(d, int) else _batch(profile) if i == 0 else None
                      for i, d in enumerate(spec.shape)]  # fmt: skip
             if None in known:
-                log.info(
+                screen.info(
                     f"Output binding for {spec.name} is dynamic and will be created during "
                     "execution using OutputAllocator."
                 )
             else:
                 text = "x".join(map(str, known))
-                log.info(f"Output binding for {spec.name} with dimensions {text} is created.")
-        log.info("Starting inference")
+                screen.info(f"Output binding for {spec.name} with dimensions {text} is created.")
+        screen.info("Starting inference")
         measured = run_timed(runner, feeds, options)
         implicit = options.batch or 1 if options.has("deploy") or options.has("uff") else 1
-        print_performance(log, measured, options, implicit)
+        print_performance(screen, measured, options, implicit)
         run_options = session.options
     if options.has("dumpOutput"):
-        print_outputs(log, measured.outputs)
+        print_outputs(screen, measured.outputs)
     if path := options.path("exportOutput"):
         export_json(path, output_rows(measured.outputs))
     if path := options.path("exportTimes"):
         export_json(path, time_rows(measured.queries))
     if options.has("dumpProfile") or options.has("exportProfile"):
-        _profile(plan, run_options, feeds, len(measured.queries), options, log)
+        _profile(plan, run_options, feeds, len(measured.queries), options, screen)
 
 
 def _profile(
@@ -194,7 +195,7 @@ def _profile(
     feeds: dict[str, Array],
     runs: int,
     options: Options,
-    log: Log,
+    screen: Log,
 ) -> None:
     from noria.engine.layers import layer_times
 
@@ -202,10 +203,10 @@ def _profile(
     try:
         times = layer_times(plan, run_options, feeds, runs)
     except EngineError as error:  # everything else was measured
-        log.warning(f"no profile of the layers: {error.found}")
+        screen.warning(f"no profile of the layers: {error.found}")
         return
     if options.has("dumpProfile"):
-        print_profile(log, times, runs)
+        print_profile(screen, times, runs)
     if path := options.path("exportProfile"):
         export_json(path, profile_rows(times, runs))
 
@@ -215,7 +216,7 @@ def _batch(profile: Profile) -> int | None:
     return first[0] if first else None
 
 
-def _feeds(plan: Plan, profile: Profile, options: Options, log: Log) -> dict[str, Array]:
+def _feeds(plan: Plan, profile: Profile, options: Options, screen: Log) -> dict[str, Array]:
     """Values of the inputs: from files, else random.
 
     Raises:
@@ -233,13 +234,13 @@ def _feeds(plan: Plan, profile: Profile, options: Options, log: Log) -> dict[str
         shape = profile.shapes[spec.name]
         path = options.inputs.get(spec.name)
         if path is None:
-            log.info(f"Using random values for input {spec.name}")
+            screen.info(f"Using random values for input {spec.name}")
             feeds[spec.name] = input_values(spec, shape, rng)
         else:
-            log.info(f"Using values loaded from {path} for input {spec.name}")
+            screen.info(f"Using values loaded from {path} for input {spec.name}")
             feeds[spec.name] = _from_file(path, spec.dtype, shape)
         text = "x".join(map(str, shape))
-        log.info(f"Input binding for {spec.name} with dimensions {text} is created.")
+        screen.info(f"Input binding for {spec.name} with dimensions {text} is created.")
     return feeds
 
 

@@ -33,7 +33,7 @@ LEVEL_BUDGETS_S = (0, 5, 10, 20, 60, 180)
 _CACHE_MARK = b"noria timing cache"
 
 
-def engine_for(options: Options, log: Log) -> tuple[Plan, Profile]:
+def engine_for(options: Options, screen: Log) -> tuple[Plan, Profile]:
     """Build or load, and save if asked.
 
     Raises:
@@ -43,35 +43,35 @@ def engine_for(options: Options, log: Log) -> tuple[Plan, Profile]:
     if loaded is not None:
         started = perf_counter()
         plan = plan_from_tensorrt(loaded) if is_tensorrt_file(loaded) else Plan.load(loaded)
-        log.info(f"Engine loaded in {perf_counter() - started:.6g} sec.")
-        log.info(f"Loaded engine with size: {_mib(plan):.6g} MiB")
-        _told(plan, log)
+        screen.info(f"Engine loaded in {perf_counter() - started:.6g} sec.")
+        screen.info(f"Loaded engine with size: {_mib(plan):.6g} MiB")
+        _told(plan, screen)
         profile = run_shapes(plan.inputs, options, plan.header.max_batch)
     else:
-        plan, profile = _built(options, log)
+        plan, profile = _built(options, screen)
     target = options.path("saveEngine")
     if target is not None:
         plan.save(target)
     return plan, profile
 
 
-def _built(options: Options, log: Log) -> tuple[Plan, Profile]:
-    log.info("Start parsing network model.")
+def _built(options: Options, screen: Log) -> tuple[Plan, Profile]:
+    screen.info("Start parsing network model.")
     started = perf_counter()
     network = _network(options)
-    log.info(f"Finished parsing network model. Parse time: {perf_counter() - started:.6g}")
+    screen.info(f"Finished parsing network model. Parse time: {perf_counter() - started:.6g}")
     started = perf_counter()
     if options.has("onnx"):
         profile = fix_shapes(network, options)
         if options.batch or options.max_batch:
-            log.warning("--batch and --maxBatch are for Caffe and UFF models: use --shapes")
+            screen.warning("--batch and --maxBatch are for Caffe and UFF models: use --shapes")
     else:
         largest = options.max_batch or options.batch or 1
         profile = run_shapes(network.inputs, options, largest)
     for warning in profile.warnings:
-        log.warning(warning)
+        screen.warning(warning)
     with ExitStack() as opened:
-        tuning = _tuning(options, log, opened)
+        tuning = _tuning(options, screen, opened)
         plan = build(
             network,
             BuildOptions(
@@ -86,9 +86,9 @@ def _built(options: Options, log: Log) -> tuple[Plan, Profile]:
                 picture_range=(-1.0, 1.0),
             ),
         )
-    _told(plan, log)
-    log.info(f"Engine built in {perf_counter() - started:.6g} sec.")
-    log.info(f"Created engine with size: {_mib(plan):.6g} MiB")
+    _told(plan, screen)
+    screen.info(f"Engine built in {perf_counter() - started:.6g} sec.")
+    screen.info(f"Created engine with size: {_mib(plan):.6g} MiB")
     return plan, profile
 
 
@@ -177,7 +177,7 @@ def _output_types(options: Options, names: Sequence[str]) -> dict[str, str]:
     return types
 
 
-def _tuning(options: Options, log: Log, opened: ExitStack) -> TuneOptions | None:
+def _tuning(options: Options, screen: Log, opened: ExitStack) -> TuneOptions | None:
     """Whether to tune, and with which times; they go back into the file in the end."""
     file = options.path("timingCacheFile")
     level = options.level if options.level is not None else 3 if file else 0
@@ -187,8 +187,8 @@ def _tuning(options: Options, log: Log, opened: ExitStack) -> TuneOptions | None
     folder = None
     if file is not None:
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="noria-timings-")))
-        if _unpack(file, folder, log):
-            opened.callback(_pack, folder, file, log)
+        if _unpack(file, folder, screen):
+            opened.callback(_pack, folder, file, screen)
     asked = options.text("backend")
     return TuneOptions(
         budget_s=budget,
@@ -199,24 +199,25 @@ def _tuning(options: Options, log: Log, opened: ExitStack) -> TuneOptions | None
     )
 
 
-def _unpack(file: Path, folder: Path, log: Log) -> bool:
+def _unpack(file: Path, folder: Path, screen: Log) -> bool:
     """Take the times out of `file`; whether it may be written."""
     if not file.exists():
         return True
     try:
         with zipfile.ZipFile(file) as archive:
-            if archive.comment != _CACHE_MARK:
-                raise zipfile.BadZipFile
-            for info in archive.infolist():
+            ours = archive.comment == _CACHE_MARK
+            for info in archive.infolist() if ours else ():
                 if "/" not in info.filename and info.file_size < 1 << 20:
                     (folder / info.filename).write_bytes(archive.read(info))
     except (OSError, zipfile.BadZipFile, RuntimeError, ValueError):
-        log.warning(f"{file} is not a timing cache of noria: it is neither read nor written")
+        ours = False
+    if not ours:
+        screen.warning(f"{file} is not a timing cache of noria: it is neither read nor written")
         return False
     return True
 
 
-def _pack(folder: Path, file: Path, log: Log) -> None:
+def _pack(folder: Path, file: Path, screen: Log) -> None:
     temporary = folder / "all.zip"
     try:
         with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -225,15 +226,15 @@ def _pack(folder: Path, file: Path, log: Log) -> None:
                 archive.write(entry, entry.name)
         write_atomically(file, [temporary.read_bytes()])
     except OSError as error:
-        log.warning(f"{file}: the timing cache cannot be written: {error.strerror}")
+        screen.warning(f"{file}: the timing cache cannot be written: {error.strerror}")
     else:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(exist_ok=True)
 
 
-def _told(plan: Plan, log: Log) -> None:
+def _told(plan: Plan, screen: Log) -> None:
     for notice in plan.decisions:
-        (log.warning if notice.level == "warning" else log.info)(str(notice))
+        (screen.warning if notice.level == "warning" else screen.info)(str(notice))
 
 
 def _mib(plan: Plan) -> float:

@@ -38,8 +38,11 @@ class Measured:
 
 
 def input_values(spec: TensorSpec, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
-    """Random values as trtexec makes them: floats -1 … 1, integers -128 … 127, uint8 0 … 255,
-    bool 0 or 1. Source: TensorRT facts 6.1."""
+    """Random values as trtexec makes them.
+
+    Floats are in -1 … 1, integers in -128 … 127, uint8 in 0 … 255, bool is 0 or 1.
+    Source: TensorRT facts 6.1.
+    """
     kind = spec.dtype.kind
     if kind == "f":
         return (rng.random(shape, np.float32) * 2 - 1).astype(spec.dtype)

@@ -11,8 +11,11 @@ TENSORRT_VERSION = "8.6.1"
 
 
 class Log:
-    """`[MM/DD/YYYY-HH:MM:SS] [I] text`: results to standard output, warnings and errors to standard
-    error. Source: TensorRT facts 6.2."""
+    """Lines `[MM/DD/YYYY-HH:MM:SS] [I] text`.
+
+    Results go to standard output, warnings and errors to standard error.
+    Source: TensorRT facts 6.2.
+    """
 
     def __init__(self, words: Sequence[str], *, verbose: bool = False) -> None:
         self.verbose_too = verbose
@@ -22,6 +25,7 @@ class Log:
         self._tail = f"TensorRT.trtexec [TensorRT v{number}] # {command}"
 
     def running(self) -> None:
+        """Print the first line."""
         print(f"&&&& RUNNING {self._tail}", flush=True)
 
     def ended(self, passed: bool) -> int:
@@ -30,16 +34,20 @@ class Log:
         return 0 if passed else 1
 
     def info(self, text: str = "") -> None:
+        """Print a result."""
         self._say("I", text, sys.stdout)
 
     def verbose(self, text: str) -> None:
+        """Print a detail, if details are asked for."""
         if self.verbose_too:
             self._say("V", text, sys.stdout)
 
     def warning(self, text: str) -> None:
+        """Print a warning."""
         self._say("W", text, sys.stderr)
 
     def error(self, text: str) -> None:
+        """Print an error."""
         self._say("E", text, sys.stderr)
 
     @staticmethod

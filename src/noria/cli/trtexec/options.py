@@ -18,7 +18,7 @@ _CHOICES = {
 _MODELS = ("onnx", "uff", "deploy", "loadEngine")
 
 
-class BadCommandLine(Exception):
+class CommandLineError(Exception):
     """What is wrong; the help text belongs to it."""
 
 
@@ -72,6 +72,7 @@ class Options:
 
     @property
     def skip_inference(self) -> bool:
+        """True if nothing is run."""
         return self.has("skipInference") or self.has("buildOnly")
 
 
@@ -79,7 +80,7 @@ def parse(words: Sequence[str]) -> Options:
     """Read a command line: `--option=value` and `--option` alone.
 
     Raises:
-        BadCommandLine: an option that trtexec does not know (a value behind a space counts as
+        CommandLineError: an option that trtexec does not know (a value behind a space counts as
             one), one without its value, or a value that is none.
     """
     options = Options()
@@ -88,18 +89,18 @@ def parse(words: Sequence[str]) -> Options:
         key = name[2:] if name.startswith("--") else name[1:] if name == "-h" else ""
         known = OPTIONS.get(key)
         if known is None:
-            raise BadCommandLine(f"Unknown option: {name} {value}")
+            raise CommandLineError(f"Unknown option: {name} {value}")
         if known.takes and (not equals or not value):
-            raise BadCommandLine(f"{name} needs a value: {name}={known.takes}")
+            raise CommandLineError(f"{name} needs a value: {name}={known.takes}")
         options.given.setdefault(key, []).append(value)
         if known.without_effect:
             options.without_effect[word] = known.without_effect
     if len(models := [f"--{key}" for key in _MODELS if key in options.given]) > 1:
-        raise BadCommandLine(f"{' and '.join(models)} are given: expected one model or engine")
+        raise CommandLineError(f"{' and '.join(models)} are given: expected one model or engine")
     _numbers(options)
     for key, choices in _CHOICES.items():
         if options.has(key) and options.text(key) not in choices:
-            raise BadCommandLine(f"--{key}={options.text(key)}: expected {', '.join(choices)}")
+            raise CommandLineError(f"--{key}={options.text(key)}: expected {', '.join(choices)}")
     options.shapes = _shapes(options, "shapes")
     options.min_shapes = _shapes(options, "minShapes")
     options.opt_shapes = _shapes(options, "optShapes")
@@ -108,7 +109,7 @@ def parse(words: Sequence[str]) -> Options:
         if part:
             name, colon, file = part.partition(":")
             if not colon or not name or not file:
-                raise BadCommandLine(f"--loadInputs={part}: expected NAME:FILE")
+                raise CommandLineError(f"--loadInputs={part}: expected NAME:FILE")
             options.inputs[name.strip("'")] = Path(file)
     return options
 
@@ -134,7 +135,7 @@ def _numbers(options: Options) -> None:
         options.percentiles = tuple(p for p in options.text("percentile").split(",") if p)
         for text in options.percentiles:
             if not _is_number(text) or not 0 <= float(text) <= 100:
-                raise BadCommandLine(f"--percentile={text}: expected 0 to 100")
+                raise CommandLineError(f"--percentile={text}: expected 0 to 100")
 
 
 def _number(
@@ -151,7 +152,7 @@ def _number(
     text = options.text(name)
     if not _is_number(text) or not least <= float(text) <= most or (whole and "." in text):
         kind = "a whole number" if whole else "a number"
-        raise BadCommandLine(f"--{name}={text}: expected {kind} from {least:g} to {most:g}")
+        raise CommandLineError(f"--{name}={text}: expected {kind} from {least:g} to {most:g}")
     return float(text)
 
 
@@ -170,7 +171,7 @@ def _shapes(options: Options, name: str) -> Shapes:
     try:
         return parse_shapes(options.text(name))
     except ValueError as error:
-        raise BadCommandLine(f"--{name}: {error}") from None
+        raise CommandLineError(f"--{name}: {error}") from None
 
 
 def parse_shapes(text: str) -> Shapes:

@@ -22,23 +22,25 @@ from noria.engine.plan import Plan
 from noria.engine.store import write_atomically
 
 
-def print_performance(log: Log, measured: Measured, options: Options, batch: int) -> None:
+def print_performance(screen: Log, measured: Measured, options: Options, batch: int) -> None:
     """Trace and summary. `batch`: the implicit one, 1 if it is explicit."""
     queries = measured.queries
     wall_s = walltime_ms(queries) / 1e3
-    log.info(f"Warmup completed {measured.warm_up * batch} queries over {options.warm_up_ms:g} ms")
-    log.info(f"Timing trace has {len(queries) * batch} queries over {wall_s:.6g} s")
-    log.info()
-    log.info("=== Trace details ===")
-    log.info(f"Trace averages of {options.avg_runs} runs:")
+    screen.info(
+        f"Warmup completed {measured.warm_up * batch} queries over {options.warm_up_ms:g} ms"
+    )
+    screen.info(f"Timing trace has {len(queries) * batch} queries over {wall_s:.6g} s")
+    screen.info()
+    screen.info("=== Trace details ===")
+    screen.info(f"Trace averages of {options.avg_runs} runs:")
     for compute, latency, enqueue in averages(queries, options.avg_runs):
-        log.info(
+        screen.info(
             f"Average on {options.avg_runs} runs - GPU latency: {compute:.6g} ms - "
             f"Host latency: {latency:.6g} ms (enqueue {enqueue:.6g} ms)"
         )
-    log.info()
-    log.info("=== Performance summary ===")
-    log.info(f"Throughput: {throughput(queries, batch):.6g} qps")
+    screen.info()
+    screen.info("=== Performance summary ===")
+    screen.info(f"Throughput: {throughput(queries, batch):.6g} qps")
     for name, values in (
         ("Latency", [q.latency for q in queries]),
         ("Enqueue Time", [q.enqueue for q in queries]),
@@ -46,10 +48,10 @@ def print_performance(log: Log, measured: Measured, options: Options, batch: int
         ("GPU Compute Time", [q.compute for q in queries]),
         ("D2H Latency", [q.d2h for q in queries]),
     ):
-        log.info(f"{name}: {summary(values, options.percentiles)}")
-    log.info(f"Total Host Walltime: {wall_s:.6g} s")
-    log.info(f"Total GPU Compute Time: {sum(q.compute for q in queries) / 1e3:.6g} s")
-    log.info()
+        screen.info(f"{name}: {summary(values, options.percentiles)}")
+    screen.info(f"Total Host Walltime: {wall_s:.6g} s")
+    screen.info(f"Total GPU Compute Time: {sum(q.compute for q in queries) / 1e3:.6g} s")
+    screen.info()
 
 
 def time_rows(queries: Sequence[Query]) -> list[dict[str, float]]:
@@ -66,7 +68,7 @@ def time_rows(queries: Sequence[Query]) -> list[dict[str, float]]:
     ]  # fmt: skip
 
 
-def print_profile(log: Log, times: Sequence[LayerTime], runs: int) -> None:
+def print_profile(screen: Log, times: Sequence[LayerTime], runs: int) -> None:
     """For --dumpProfile."""
     heads = ("Time(ms)", "Avg.(ms)", "Median(ms)", "Time(%)", "Layer")
     total = LayerTime(
@@ -76,13 +78,13 @@ def print_profile(log: Log, times: Sequence[LayerTime], runs: int) -> None:
         median_ms=sum(t.median_ms for t in times),
         percent=100.0,
     )
-    log.info(f"=== Profile ({runs} iterations ) ===")
-    log.info("".join(f"{head:>13}" for head in heads[:-1]) + f"   {heads[-1]}")
+    screen.info(f"=== Profile ({runs} iterations ) ===")
+    screen.info("".join(f"{head:>13}" for head in heads[:-1]) + f"   {heads[-1]}")
     for t in (*times, total):
         numbers = (f"{t.total_ms:.2f}", f"{t.mean_ms:.4f}", f"{t.median_ms:.4f}",
                    f"{t.percent:.1f}")  # fmt: skip
-        log.info("".join(f"{number:>13}" for number in numbers) + f"   {t.name}")
-    log.info()
+        screen.info("".join(f"{number:>13}" for number in numbers) + f"   {t.name}")
+    screen.info()
 
 
 def profile_rows(times: Sequence[LayerTime], runs: int) -> list[dict[str, Any]]:
@@ -113,13 +115,13 @@ def _values(array: npt.NDArray[Any]) -> list[Any]:
     return values
 
 
-def print_outputs(log: Log, outputs: Mapping[str, npt.NDArray[Any]]) -> None:
+def print_outputs(screen: Log, outputs: Mapping[str, npt.NDArray[Any]]) -> None:
     """For --dumpOutput."""
-    log.info("Output Tensors:")
+    screen.info("Output Tensors:")
     for name, array in outputs.items():
-        log.info(f"{name}: ({'x'.join(map(str, array.shape))})")
+        screen.info(f"{name}: ({'x'.join(map(str, array.shape))})")
         for row in array.reshape(-1, array.shape[-1] if array.ndim else 1):
-            log.info(" ".join(f"{v:g}" for v in row.tolist()))
+            screen.info(" ".join(f"{v:g}" for v in row.tolist()))
 
 
 def layer_info(plan: Plan, layers: Sequence[LayerInfo], verbosity: str) -> dict[str, Any]:

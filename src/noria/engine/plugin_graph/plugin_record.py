@@ -22,7 +22,7 @@ Size = Annotated[int, Field(ge=0, le=2**40)]
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
 class PluginProfileRecord(_Record):

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria.infer.parsers.boxes import clipped_corners, sigmoid
-from noria.infer.parsers.head import Arrays, Dims, Head, Layout, Out, Unfit
+from noria.infer.parsers.head import Arrays, Dims, Head, Layout, Out, UnfitError
 from noria.infer.parsers.scan import best_class
 from noria.meta.detections import Detections, FloatArray, IntArray
 from noria.meta.layers import DetectionParams, NetworkInfo
@@ -104,7 +104,7 @@ def _raw_v5(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> De
             tables = grid.reshape(3, -1, rows * columns).transpose(0, 2, 1)
             width = tables.shape[2]
         if width - 5 != params.num_classes:
-            raise Unfit(
+            raise UnfitError(
                 f"num-detected-classes={params.num_classes}, but the outputs hold {width - 5} "
                 "classes",
                 expected=f"num-detected-classes={width - 5}",

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
+import numpy as np
+
+from noria._core.errors import ParserError
 from noria.infer.parsers import (
     anchors,
     classifiers,
@@ -17,10 +22,21 @@ from noria.infer.parsers import (
     ssd,
     yolo,
 )
-from noria.infer.parsers.head import AnyHead, Head, InstanceHead, LayerLike, SegmentationHead
+from noria.infer.parsers.head import (
+    AnyHead,
+    Head,
+    HeadParams,
+    InstanceHead,
+    LayerLike,
+    SegmentationHead,
+    UnfitError,
+    layers_text,
+)
+from noria.meta.detections import Detections
 from noria.meta.layers import (
     BoxParser,
     ClassifierParser,
+    DetectionParams,
     Layer,
     NetworkInfo,
     SegmentationParser,
@@ -41,17 +57,114 @@ HEADS: tuple[Head, ...] = (
 INSTANCE_HEADS: tuple[InstanceHead, ...] = instances.HEADS
 SEGMENTATION_HEADS: tuple[SegmentationHead, ...] = segmentation.HEADS
 
-WELL_KNOWN: Mapping[str, BoxParser] = MappingProxyType({head.name: head for head in HEADS})
+
+@dataclass(frozen=True, slots=True)
+class BuiltinParser:
+    """A head under its name, callable like any parser of its kind.
+
+    It refuses outputs that another head is the likelier reader of, and renders what a head refuses
+    as an error with advice.
+    """
+
+    head: AnyHead
+
+    def __call__(
+        self, layers: Mapping[str, Layer], network: NetworkInfo, params: HeadParams
+    ) -> Any:
+        """Decode one batch item.
+
+        Raises:
+            ParserError: the outputs are not what the head needs; names the layers that exist and
+                the built-in heads that fit them.
+        """
+        given = list(layers.values())
+        try:
+            layout, found, classes = self.head.choose(given, network, params)
+            if classes != params.num_classes:
+                self._refuse_rivals(given, network, params, classes)
+            arrays = layout.arrays(found)
+            # Wild numbers are dealt with by value: a decoder never warns about them.
+            with np.errstate(all="ignore"):
+                return layout.decode(arrays, network, params)
+        except UnfitError as unfit:
+            raise self._refusal(given, network, params, unfit) from None
+
+    def _refuse_rivals(
+        self,
+        layers: Sequence[LayerLike],
+        network: NetworkInfo,
+        params: HeadParams,
+        classes: int | None,
+    ) -> None:
+        """Another number of classes is right only where no other head is the likelier reader."""
+        if params.num_classes and better_than(self.head, layers, network, params.num_classes):
+            counted = "" if classes is None else f": read so they hold {classes} classes"
+            raise UnfitError(
+                f"the network's outputs do not fit this head{counted}, but "
+                f"num-detected-classes={params.num_classes}",
+                expected=f"{self.head.needs} with C={params.num_classes}",
+            )
+
+    def _refusal(
+        self,
+        layers: Sequence[LayerLike],
+        network: NetworkInfo,
+        params: HeadParams,
+        unfit: UnfitError,
+    ) -> ParserError:
+        head = self.head
+        fix = [f"the network's outputs are {layers_text(layers)}"]
+        if not unfit.fix and (names := renaming(head, layers, network)):
+            fix.append(f"it finds them by name: {names}")
+        fix += (
+            [unfit.fix]
+            if unfit.fix
+            else _advice(layers, network, params.num_classes, key=head.key, besides=head.name)
+        )
+        return ParserError(
+            unfit.found,
+            where=f"{head.key}={head.name}",
+            expected=unfit.expected or head.needs,
+            fix=fix,
+        )
+
+
+def parse_coverage_bbox(
+    layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
+) -> Detections:
+    """Decode a coverage and a box grid: the parser used when a config names no function.
+
+    Raises:
+        ParserError: see `decode_coverage_bbox`; names the outputs that exist and the built-in heads
+            that fit them.
+    """
+    try:
+        return coverage.decode_coverage_bbox(layers, network, params)
+    except UnfitError as unfit:
+        given = list(layers.values())
+        fix = [f"the network's outputs are {layers_text(given)}"]
+        fix += _advice(given, network, params.num_classes) or [
+            "name your parser with parse-bbox-func-name and its library with custom-lib-path"
+        ]
+        raise ParserError(
+            unfit.found,
+            where="built-in parser (no parse-bbox-func-name)",
+            expected="a layer [C, gh, gw] with 'cov' in its name and one [4*C, gh, gw] with 'bbox'",
+            fix=fix,
+        ) from None
+
+
+def _by_name(heads: Iterable[AnyHead]) -> Mapping[str, Any]:
+    return MappingProxyType({head.name: BuiltinParser(head) for head in heads})
+
+
+WELL_KNOWN: Mapping[str, BoxParser] = _by_name(HEADS)
 """Name for `parse-bbox-func-name` -> parser."""
 
-WELL_KNOWN_INSTANCES: Mapping[str, BoxParser] = MappingProxyType(
-    {head.name: head for head in INSTANCE_HEADS}
-)
+WELL_KNOWN_INSTANCES: Mapping[str, BoxParser] = _by_name(INSTANCE_HEADS)
 """Name for `parse-bbox-instance-mask-func-name` -> parser."""
 
-WELL_KNOWN_SEGMENTATIONS: Mapping[str, SegmentationParser] = MappingProxyType(
-    {head.name: head for head in SEGMENTATION_HEADS}
-)
+WELL_KNOWN_SEGMENTATIONS: Mapping[str, SegmentationParser] = _by_name(SEGMENTATION_HEADS)
 """Name for `parse-segmentation-func-name` -> parser."""
 
 WELL_KNOWN_CLASSIFIERS: Mapping[str, ClassifierParser] = MappingProxyType(classifiers.PARSERS)
@@ -71,7 +184,7 @@ def builtin_parser(name: str | None) -> BoxParser | None:
     Returns:
         The parser, or None when no built-in has this name.
     """
-    return WELL_KNOWN.get(name) if name else coverage.parse_coverage_bbox
+    return WELL_KNOWN.get(name) if name else parse_coverage_bbox
 
 
 def suggest(
@@ -152,7 +265,7 @@ def _per_item(output: LayerLike | TensorSpec) -> LayerLike:
     return TensorSpec(output.name, output.dtype, axes[1:] or (1,))  # type: ignore[return-value]
 
 
-def advice(
+def _advice(
     layers: Sequence[LayerLike],
     network: NetworkInfo | None,
     num_classes: int | None,

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from noria._core.errors import ParserError
-from noria.infer.parsers.head import Arrays, Head, Layout, Out, layers_text
+from noria.infer.parsers.head import Arrays, Head, Layout, Out, UnfitError
 from noria.infer.parsers.scan import to_float32
 from noria.meta.detections import Detections, FloatArray
 from noria.meta.layers import DetectionParams, Layer, NetworkInfo
@@ -15,34 +14,28 @@ from noria.meta.layers import DetectionParams, Layer, NetworkInfo
 _NORM = np.float32(35.0)
 
 
-def parse_coverage_bbox(
+def decode_coverage_bbox(
     layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
 ) -> Detections:
-    """The built-in parser: a coverage grid (C, gh, gw) and a box grid (4C, gh, gw).
+    """Decode a coverage grid (C, gh, gw) and a box grid (4C, gh, gw).
 
     The last layer whose name contains `cov` and the last whose name contains `bbox` are used.
     Classes beyond `num-detected-classes` are not read. A score equal to the threshold passes, and
     so does NaN. Boxes come class by class, in rows, in network pixels.
 
     Raises:
-        ParserError: a layer is missing, or the two shapes do not belong together; names the
-            outputs that exist and the built-in heads that fit them.
+        UnfitError: a layer is missing, or the two shapes do not belong together.
     Source: spec B.1.
     """
-    coverage = _find(layers, "cov", "coverage", network, params)
-    boxes = _find(layers, "bbox", "bbox", network, params)
+    coverage = _find(layers, "cov", "coverage")
+    boxes = _find(layers, "bbox", "bbox")
     if coverage.data.ndim != 3 or boxes.data.ndim != 3:
-        raise _refused(layers, network, params, "the coverage and bbox outputs are not grids")
+        raise UnfitError("the coverage and bbox outputs are not grids")
     if any(x.dtype.kind != "f" for x in (coverage, boxes)):
-        raise _refused(
-            layers, network, params, "the coverage and bbox outputs are not floating point"
-        )
+        raise UnfitError("the coverage and bbox outputs are not floating point")
     classes, rows, columns = coverage.shape
     if boxes.shape != (4 * classes, rows, columns):
-        raise _refused(
-            layers,
-            network,
-            params,
+        raise UnfitError(
             f"{boxes.name!r} does not have four planes for each of the {classes} class(es) "
             f"of {coverage.name!r} on the same grid",
         )
@@ -97,33 +90,11 @@ def _pull_back(v: FloatArray, size: int) -> FloatArray:
     return np.where(v < 0, np.float32(0), v)
 
 
-def _find(
-    layers: Mapping[str, Layer], part: str, what: str, network: NetworkInfo, params: DetectionParams
-) -> Layer:
+def _find(layers: Mapping[str, Layer], part: str, what: str) -> Layer:
     found = [layer for layer in layers.values() if part in layer.name]
     if not found:
-        raise _refused(
-            layers, network, params, f"no {what} output: no layer has {part!r} in its name"
-        )
+        raise UnfitError(f"no {what} output: no layer has {part!r} in its name")
     return found[-1]
-
-
-def _refused(
-    layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams, found: str
-) -> ParserError:
-    from noria.infer.parsers.catalogue import advice
-
-    given = list(layers.values())
-    fix = [f"the network's outputs are {layers_text(given)}"]
-    fix += advice(given, network, params.num_classes) or [
-        "name your parser with parse-bbox-func-name and its library with custom-lib-path"
-    ]
-    return ParserError(
-        found,
-        where="built-in parser (no parse-bbox-func-name)",
-        expected="a layer [C, gh, gw] with 'cov' in its name and one [4*C, gh, gw] with 'bbox'",
-        fix=fix,
-    )
 
 
 def _resnet(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:

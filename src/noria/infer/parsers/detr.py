@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria.infer.parsers.boxes import clipped_corners, column_thresholds, sigmoid
-from noria.infer.parsers.head import Arrays, Dims, Head, Layout, Out, Unfit
+from noria.infer.parsers.head import Arrays, Dims, Head, Layout, Out, UnfitError
 from noria.infer.parsers.scan import best_class
 from noria.meta.detections import Detections, FloatArray
 from noria.meta.layers import DetectionParams, NetworkInfo
@@ -95,7 +95,7 @@ def _softmax_queries(arrays: Arrays, network: NetworkInfo, params: DetectionPara
     logits, boxes = arrays
     classes = logits.shape[1] - 1
     if classes != params.num_classes:
-        raise Unfit(
+        raise UnfitError(
             f"num-detected-classes={params.num_classes}, but the logits hold {classes} classes "
             "and no-object",
             expected=f"num-detected-classes={classes}",

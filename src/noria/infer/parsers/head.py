@@ -1,7 +1,7 @@
-"""What a built-in head is: the outputs it needs, written once, and the function that decodes them.
+"""Heads of networks: the outputs each needs, declared once, and the function that decodes them.
 
-The same declaration checks the layers of a call, says what was wrong, suggests heads for given
-outputs and fills the table in the documentation.
+The same declaration checks the layers of a call, finds what is wrong with them, suggests heads for
+given outputs and fills the table in the documentation.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from noria._core.errors import ParserError
 from noria.infer.parsers.scan import to_float32
 from noria.meta.detections import Detections
 from noria.meta.layers import (
@@ -40,15 +39,23 @@ class LayerLike(Protocol):
     """Anything with the name, dtype and per-item shape of an output."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Its name."""
+        ...
+
     @property
-    def dtype(self) -> np.dtype[Any]: ...
+    def dtype(self) -> np.dtype[Any]:
+        """Type of its values."""
+        ...
+
     @property
-    def shape(self) -> Shape: ...
+    def shape(self) -> Shape:
+        """Axes of one item; None where a length is not known."""
+        ...
 
 
-class Unfit(Exception):
-    """The outputs cannot be decoded by this head; becomes a ParserError that names the layers."""
+class UnfitError(Exception):
+    """The outputs cannot be decoded by this head; the catalogue makes a ParserError of it."""
 
     def __init__(self, found: str, expected: str | None = None, fix: str | None = None) -> None:
         super().__init__(found)
@@ -175,10 +182,17 @@ class Layout:
         how = "by name " if self.outs[0].names else ""
         return how + ", ".join(map(str, self.outs))
 
+    def arrays(self, found: Found) -> Arrays:
+        """What `decode` takes: the arrays of the layers found, in the order of `outs`."""
+        return [
+            np.empty(0, np.float32) if entry is None else _array(out, *entry)
+            for out, entry in zip(self.outs, found, strict=True)
+        ]
+
 
 @dataclass(frozen=True, slots=True)
 class AnyHead:
-    """What built-in parsers have in common: each is able to say what it needs.
+    """Base of the heads: a declaration of the outputs that one needs.
 
     Attributes:
         name: the name for the configuration.
@@ -196,29 +210,14 @@ class AnyHead:
     suggested: bool = True
     key: ClassVar[str]
 
-    def decode(self, layers: Mapping[str, Layer], network: NetworkInfo, params: HeadParams) -> Any:
-        """Decode one batch item.
+    def choose(
+        self, layers: Sequence[LayerLike], network: NetworkInfo, params: HeadParams
+    ) -> tuple[Layout, Found, int | None]:
+        """The arrangement that the outputs have, their layers, and how many classes they hold.
 
         Raises:
-            ParserError: the outputs are not what this head needs; names the layers that exist and
-                the built-in heads that fit them.
+            UnfitError: there is none, or none with as many classes as `strict_classes` demands.
         """
-        given = list(layers.values())
-        try:
-            layout, found = self._choose(given, network, params)
-            arrays = [
-                np.empty(0, np.float32) if entry is None else _array(out, *entry)
-                for out, entry in zip(layout.outs, found, strict=True)
-            ]
-            # Wild numbers are dealt with by value: a decoder never warns about them.
-            with np.errstate(all="ignore"):
-                return layout.decode(arrays, network, params)
-        except Unfit as unfit:
-            raise self.refusal(given, network, params, unfit) from None
-
-    def _choose(
-        self, layers: Sequence[LayerLike], network: NetworkInfo, params: HeadParams
-    ) -> tuple[Layout, Found]:
         other: list[int] = []
         for layout in self.layouts:
             match = layout.match(layers, network)
@@ -226,39 +225,18 @@ class AnyHead:
                 continue
             found, bound = match
             classes = bound.get("C")
-            if classes == params.num_classes:
-                return layout, found
-            if not self.strict_classes:
-                self._hold_against_others(layers, network, params, classes)
-                return layout, found
+            if classes == params.num_classes or not self.strict_classes:
+                return layout, found, classes
             other.append(classes or 0)
         if other:
             # Where two orientations fit, the one with fewer classes is the plausible one.
             n = min(other)
-            raise Unfit(
+            raise UnfitError(
                 f"num-detected-classes={params.num_classes}, but the outputs hold {n} classes",
                 expected=f"num-detected-classes={n}",
                 fix=f"set num-detected-classes={n}; hide classes with filter-out-class-ids",
             )
-        raise Unfit("the network's outputs do not fit this head")
-
-    def _hold_against_others(
-        self,
-        layers: Sequence[LayerLike],
-        network: NetworkInfo,
-        params: HeadParams,
-        classes: int | None,
-    ) -> None:
-        """Another number of classes is right only where no other head is the likelier reader."""
-        from noria.infer.parsers.catalogue import better_than
-
-        if params.num_classes and better_than(self, layers, network, params.num_classes):
-            counted = "" if classes is None else f": read so they hold {classes} classes"
-            raise Unfit(
-                f"the network's outputs do not fit this head{counted}, but "
-                f"num-detected-classes={params.num_classes}",
-                expected=f"{self.needs} with C={params.num_classes}",
-            )
+        raise UnfitError("the network's outputs do not fit this head")
 
     @property
     def needs(self) -> str:
@@ -306,65 +284,26 @@ class AnyHead:
                 }
         return {}
 
-    def refusal(
-        self,
-        layers: Sequence[LayerLike],
-        network: NetworkInfo,
-        params: HeadParams,
-        unfit: Unfit,
-    ) -> ParserError:
-        """The error for `unfit`, with the layers found and the heads that fit them."""
-        from noria.infer.parsers.catalogue import advice, renaming
-
-        fix = [f"the network's outputs are {layers_text(layers)}"]
-        if not unfit.fix and (names := renaming(self, layers, network)):
-            fix.append(f"it finds them by name: {names}")
-        fix += (
-            [unfit.fix]
-            if unfit.fix
-            else advice(layers, network, params.num_classes, key=self.key, besides=self.name)
-        )
-        return ParserError(
-            unfit.found,
-            where=f"{self.key}={self.name}",
-            expected=unfit.expected or self.needs,
-            fix=fix,
-        )
-
 
 class Head(AnyHead):
-    """A built-in parser of detectors, callable like any `BoxParser`."""
+    """What decodes the outputs of detectors."""
 
     __slots__ = ()
     key = "parse-bbox-func-name"
 
-    def __call__(
-        self, layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
-    ) -> Detections:
-        """Decode one batch item; see `decode`."""
-        found: Detections = self.decode(layers, network, params)
-        return found
-
 
 class InstanceHead(Head):
-    """A built-in parser whose Detections have masks."""
+    """What decodes outputs into Detections with masks."""
 
     __slots__ = ()
     key = "parse-bbox-instance-mask-func-name"
 
 
 class SegmentationHead(AnyHead):
-    """A built-in parser of class maps, callable like any `SegmentationParser`."""
+    """What decodes outputs into class maps."""
 
     __slots__ = ()
     key = "parse-segmentation-func-name"
-
-    def __call__(
-        self, layers: Mapping[str, Layer], network: NetworkInfo, params: SegmentationParams
-    ) -> Segmentation:
-        """Decode one batch item; see `decode`."""
-        found: Segmentation = self.decode(layers, network, params)
-        return found
 
 
 def _array(out: Out, layer: LayerLike, shape: Shape) -> npt.NDArray[Any]:

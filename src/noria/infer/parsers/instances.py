@@ -14,10 +14,10 @@ from noria.infer.parsers.boxes import (
     column_thresholds,
     first_threshold,
     sigmoid,
+    suppressed,
 )
-from noria.infer.parsers.head import Arrays, Dims, InstanceHead, Layout, Out, Unfit
+from noria.infer.parsers.head import Arrays, Dims, InstanceHead, Layout, Out, UnfitError
 from noria.infer.parsers.scan import best_class
-from noria.infer.parsers.suppress import suppressed
 from noria.meta.detections import Detections, FloatArray
 from noria.meta.layers import DetectionParams, NetworkInfo
 
@@ -71,7 +71,7 @@ def _mask_shape(cells: int, network: NetworkInfo) -> tuple[int, int]:
     side = round(cells**0.5)
     if side * side == cells:
         return side, side
-    raise Unfit(
+    raise UnfitError(
         f"masks of {cells} values are neither {quarter[1]}x{quarter[0]} nor square",
         expected="masks of a quarter of the network input in each direction",
     )
@@ -135,7 +135,7 @@ def _raw_yolo(
     first = 5 if rows else 4
     classes = table.shape[1] - first - coefficients
     if classes != params.num_classes:
-        raise Unfit(
+        raise UnfitError(
             f"num-detected-classes={params.num_classes}, but the outputs hold {classes} classes",
             expected=f"num-detected-classes={classes}",
         )

@@ -16,7 +16,7 @@ from noria.infer.parsers.boxes import (
     first_threshold,
     pack,
 )
-from noria.infer.parsers.head import Arrays, Head, Layout, Out, Unfit
+from noria.infer.parsers.head import Arrays, Head, Layout, Out, UnfitError
 from noria.meta.detections import Detections, FloatArray, IntArray
 from noria.meta.layers import DetectionParams, NetworkInfo
 
@@ -29,8 +29,11 @@ _NEVER_UNIT = 10  # pictures; networks that do not clip stay far below
 
 
 def _count(count: npt.NDArray[Any], available: int) -> int:
-    """The number of rows that count. TensorRT's NMS plugins write the bits of an integer into a
-    float tensor: as a number that would be next to nothing."""
+    """Number of rows that count.
+
+    TensorRT's NMS plugins write the bits of an integer into a float tensor: as a number that would
+    be next to nothing.
+    """
     first = count.ravel()[:1]
     if first.dtype == np.float32 and 0 < first.view(np.int32)[0] < _LEAST_NORMAL_BITS:
         first = first.view(np.int32)
@@ -40,7 +43,7 @@ def _count(count: npt.NDArray[Any], available: int) -> int:
 def _refuse_classes(class_ids: IntArray, params: DetectionParams) -> None:
     if len(class_ids) and (class_ids.max() >= params.num_classes or class_ids.min() < 0):
         worst = int(class_ids.max() if class_ids.min() >= 0 else class_ids.min())
-        raise Unfit(
+        raise UnfitError(
             f"the network reports class {worst}, num-detected-classes={params.num_classes}",
             expected=f"class ids from 0 to {params.num_classes - 1}",
             fix=f"set num-detected-classes to the classes of the model, at least {worst + 1}"
@@ -54,14 +57,14 @@ def _refuse_scale(boxes: FloatArray, *, unit: bool) -> None:
     if not len(boxes):
         return
     if unit and np.median(boxes.max(axis=1)) >= _NEVER_UNIT:
-        raise Unfit(
+        raise UnfitError(
             f"boxes reach {boxes.max():g}: they are in pixels, not in 0..1",
             expected="corners in 0..1",
             fix="take a parser of boxes in pixels: NoriaParseEfficientNMS, or "
             "NvDsInferParseYoloV5CustomBatchedNMSTLT behind BatchedNMS",
         )
     if not unit and boxes.max() <= 1:
-        raise Unfit(
+        raise UnfitError(
             f"boxes up to {boxes.max():g}: they are in 0..1, not in pixels",
             expected="corners in network pixels",
             fix="take a parser of boxes in 0..1: NoriaParseEfficientNMSUnit, or "
@@ -188,7 +191,7 @@ def _efficientdet(
     else:
         _refuse_classes(class_ids, params)
         if len(boxes) and not boxes.max() >= 2:
-            raise Unfit(
+            raise UnfitError(
                 f"boxes up to {boxes.max():g}: they are in 0..1, not in pixels",
                 expected="boxes y1, x1, y2, x2 in network pixels",
                 fix="NvDsInferParseCustomTfSSD reads y1, x1, y2, x2 in 0..1 (by output name)",

@@ -13,9 +13,9 @@ from noria.infer.parsers.boxes import (
     column_thresholds,
     first_threshold,
     pack,
+    suppressed,
 )
-from noria.infer.parsers.head import Arrays, Dims, Head, Layout, Out, Unfit
-from noria.infer.parsers.suppress import suppressed
+from noria.infer.parsers.head import Arrays, Dims, Head, Layout, Out, UnfitError
 from noria.meta.detections import Detections, FloatArray
 from noria.meta.layers import DetectionParams, NetworkInfo
 
@@ -29,7 +29,9 @@ def _frcnn_tlt(arrays: Arrays, network: NetworkInfo, params: DetectionParams) ->
     proposals, deltas, scores = arrays
     classes = scores.shape[1] - 1
     if classes < 0 or deltas.shape[1] != 4 * classes:
-        raise Unfit(f"{deltas.shape[1]} deltas per proposal for {classes} classes and background")
+        raise UnfitError(
+            f"{deltas.shape[1]} deltas per proposal for {classes} classes and background"
+        )
     class_ids = np.where(np.isnan(scores), np.float32(-np.inf), scores).argmax(axis=1)
     best = scores[np.arange(len(scores)), class_ids]
     index = np.nonzero((class_ids != classes) & (best >= first_threshold(params)))[0]
@@ -59,7 +61,7 @@ def _faster_rcnn(arrays: Arrays, network: NetworkInfo, params: DetectionParams) 
     """Every class of every proposal, class 0 too; sizes count both edges; score >= T[class]."""
     deltas, scores, rois = arrays
     if deltas.shape[1] != 4 * scores.shape[1]:
-        raise Unfit(f"{deltas.shape[1]} deltas per roi for {scores.shape[1]} classes")
+        raise UnfitError(f"{deltas.shape[1]} deltas per roi for {scores.shape[1]} classes")
     every_class = np.arange(scores.shape[1])
     roi, k = np.nonzero(scores >= column_thresholds(params, every_class))
     x1, y1, x2, y2 = rois[roi].T

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from noria.infer.parsers.head import Arrays, Layout, Out, SegmentationHead, Unfit
+from noria.infer.parsers.head import Arrays, Layout, Out, SegmentationHead, UnfitError
 from noria.infer.segment import class_map
 from noria.meta.detections import IntArray
 from noria.meta.layers import NetworkInfo, Segmentation, SegmentationParams
@@ -14,7 +14,7 @@ from noria.meta.layers import NetworkInfo, Segmentation, SegmentationParams
 def _classes(values: npt.NDArray[np.generic], params: SegmentationParams) -> IntArray:
     """Class numbers as int32, -1 where there is no such class."""
     if values.dtype.kind not in "iu":
-        raise Unfit(f"the output is {values.dtype}", expected="class numbers as integers")
+        raise UnfitError(f"the output is {values.dtype}", expected="class numbers as integers")
     number = values.astype(np.int64)
     known = (number >= 0) & (number < (params.num_classes or np.iinfo(np.int32).max))
     return np.where(known, number, -1).astype(np.int32)
@@ -30,7 +30,7 @@ def _first_values(arrays: Arrays, network: NetworkInfo, params: SegmentationPara
     values = arrays[0].reshape(-1)
     pixels = network.width * network.height
     if len(values) < pixels:
-        raise Unfit(
+        raise UnfitError(
             f"{len(values)} class numbers for {network.width}x{network.height} pixels",
             expected="one for each pixel of the network input",
         )
@@ -45,7 +45,7 @@ def _largest_resized(
     scores = arrays[0]
     _, height, width = scores.shape
     if not scores.size:
-        raise Unfit("the output has no values")
+        raise UnfitError("the output has no values")
     filled = np.where(np.isnan(scores), np.float32(-np.inf), scores)
     best = filled.argmax(axis=0).astype(np.int32)
     y = np.arange(network.height) * height // network.height

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from noria.infer.parsers.boxes import clipped_corners
-from noria.infer.parsers.head import Arrays, Dims, Head, Layout, Out, Unfit
+from noria.infer.parsers.head import Arrays, Dims, Head, Layout, Out, UnfitError
 from noria.infer.parsers.scan import best_class
 from noria.meta.detections import Detections
 from noria.meta.layers import DetectionParams, NetworkInfo
@@ -26,7 +26,7 @@ def _boxes_scores(
     surplus = scores.shape[1] - params.num_classes
     if surplus not in (0, 1):
         channels = scores.shape[1]
-        raise Unfit(
+        raise UnfitError(
             f"num-detected-classes={params.num_classes}, but there are {channels} scores per box",
             expected=f"num-detected-classes={channels - 1} when the first score is background, "
             f"else {channels}",

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from noria.infer.parsers.boxes import box_planes, class_numbers, clipped_corners, column_thresholds
-from noria.infer.parsers.head import Arrays, Dims, Head, Layout, Out, Unfit
+from noria.infer.parsers.head import Arrays, Dims, Head, Layout, Out, UnfitError
 from noria.infer.parsers.scan import best_class
 from noria.meta.detections import Detections, FloatArray, IntArray
 from noria.meta.layers import DetectionParams, NetworkInfo
@@ -110,7 +110,7 @@ def _yolox(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Det
         if yolox_candidates(network, strides) == len(rows):
             break
     else:
-        raise Unfit(
+        raise UnfitError(
             f"{len(rows)} candidates, but a {network.width}x{network.height} network has "
             f"{yolox_candidates(network, _STRIDES[0])} YOLOX cells",
         )

@@ -215,6 +215,8 @@ def _extras(meta: FrameMeta, index: int, ids: list[int]) -> dict[str, Any]:
     """What an annotation says beyond class, box and score; `area` replaces that of the box.
 
     Args:
+        meta: of the frame.
+        index: of the object.
         ids: annotation id of the frame's objects so far, 0 for those that have none.
     """
     objects = meta.objects

@@ -22,9 +22,14 @@ class HasName(Protocol):
     """A source, or what stands for one."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """As its user calls it."""
+        ...
+
     @property
-    def source_id(self) -> int: ...
+    def source_id(self) -> int:
+        """Its number in a pipeline."""
+        ...
 
 
 def _plain_label(name: str) -> str:

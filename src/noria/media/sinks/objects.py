@@ -30,6 +30,7 @@ class Rows:
 
     @property
     def indices(self) -> Sequence[int]:
+        """Places of the rows among the frame's objects."""
         return range(len(self.keys)) if self.kept is None else self.kept
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from noria._core.errors import MediaError
+from noria._core.lazy import import_extra
 from noria._core.text import url_scheme
 from noria.media.sinks.naming import (
     PICTURE_SUFFIXES,
@@ -19,7 +20,6 @@ from noria.media.sinks.naming import (
     has_placeholder,
     source_labels,
 )
-from noria.meta.extras import import_extra
 
 if TYPE_CHECKING:
     from noria.media.sinks.base import Sink

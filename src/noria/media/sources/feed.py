@@ -20,7 +20,7 @@ Connect = Callable[["Feed"], tuple[Any, Any]]
 """Opens a connection for a feed: (feed) -> (av container, its video stream)."""
 
 
-class Lost(Exception):
+class ConnectionLostError(Exception):
     """The connection failed or fell silent.
 
     Attributes:
@@ -55,7 +55,7 @@ class Feed:
         self._changed = threading.Condition()
         self._items: deque[Any] = deque()
         self._opened: tuple[Any, Any] | None = None
-        self._failure: Lost | None = None
+        self._failure: ConnectionLostError | None = None
         self._wanted = self._ended = False
         self.left = False
         self.at_close: list[Callable[[], None]] = []
@@ -65,7 +65,7 @@ class Feed:
         """Wait for the container and its stream; None if the feed was left meanwhile.
 
         Raises:
-            Lost: it cannot be opened.
+            ConnectionLostError: it cannot be opened.
         """
         # Opening and probing have a time-out each.
         with self._changed:
@@ -76,7 +76,7 @@ class Feed:
         """Packets until the peer ends the stream or the feed is left; the last one is empty.
 
         Raises:
-            Lost: the connection failed, or nothing came for too long.
+            ConnectionLostError: the connection failed, or nothing came for too long.
         """
         while True:
             with self._changed:
@@ -103,7 +103,7 @@ class Feed:
                 raise self._failure
             rest = until - monotonic()
             if rest <= 0:
-                raise Lost(f"nothing came for {self._timeout_s:g} s")
+                raise ConnectionLostError(f"nothing came for {self._timeout_s:g} s")
             self._changed.wait(rest)
 
     def _run(self) -> None:
@@ -117,9 +117,9 @@ class Feed:
                     self._changed.wait()
             self._read(container, stream)
         except MediaError as error:
-            self._fail(Lost(error.found, error))
+            self._fail(ConnectionLostError(error.found, error))
         except BaseException as error:  # whatever it is, someone waits for it
-            self._fail(Lost(self._cause(error)))
+            self._fail(ConnectionLostError(self._cause(error)))
         finally:
             with self._changed:
                 while not self.left:  # the reader may still ask the container something
@@ -145,7 +145,7 @@ class Feed:
             self._ended = True
             self._changed.notify_all()
 
-    def _fail(self, failure: Lost) -> None:
+    def _fail(self, failure: ConnectionLostError) -> None:
         with self._changed:
             self._failure = failure
             self._changed.notify_all()

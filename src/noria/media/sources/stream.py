@@ -8,7 +8,7 @@ from typing import Any
 
 from noria._core.errors import MediaError
 from noria.media.sources.decoded import DecodedSource, pick_stream
-from noria.media.sources.feed import Connect, Feed, Lost, PipeFile
+from noria.media.sources.feed import Connect, ConnectionLostError, Feed, PipeFile
 from noria.media.sources.reconnect import Losses, ReconnectPolicy
 
 OpenContainer = Callable[[Feed], Any]
@@ -59,7 +59,7 @@ class StreamSource(DecodedSource):
             return
         try:
             self._open()
-        except Lost as lost:
+        except ConnectionLostError as lost:
             failure = self._failure(lost)
         except BaseException:  # Ctrl-C while it waits
             self._interrupt()
@@ -69,14 +69,18 @@ class StreamSource(DecodedSource):
         raise failure  # outside the handler: nothing of FFmpeg's error stays with it
 
     def _open(self) -> bool:
-        """Open a connection; False if the source was closed meanwhile. Raises Lost."""
+        """Open a connection; False if the source was closed meanwhile.
+
+        Raises:
+            ConnectionLostError: there is none.
+        """
         self._interrupt()
         self._feed = feed = Feed(self._connect, self._timeout_s)
         if self._closing.is_set():  # too late for `close` to know this feed
             feed.leave()
         try:
             opened = feed.opened()
-        except Lost:
+        except ConnectionLostError:
             feed.leave()
             raise
         if opened is None:
@@ -88,7 +92,7 @@ class StreamSource(DecodedSource):
         self._bounded = bool(container.format.name == "rtsp" and container.duration)
         return True
 
-    def _failure(self, lost: Lost) -> MediaError:
+    def _failure(self, lost: ConnectionLostError) -> MediaError:
         if lost.error is not None:
             return lost.error
         return MediaError(
@@ -104,7 +108,7 @@ class StreamSource(DecodedSource):
         self._cause = None
         try:
             yield from self._feed.packets()
-        except Lost as lost:
+        except ConnectionLostError as lost:
             self._cause = lost.cause
             if not self._closing.is_set():
                 yield None  # the decoder may still hold frames
@@ -153,7 +157,7 @@ class StreamSource(DecodedSource):
         """Open what was not opened at once; False if the source was closed meanwhile."""
         try:
             return self._open()
-        except Lost as lost:
+        except ConnectionLostError as lost:
             if self._policy is None:
                 failure = self._failure(lost)
             else:
@@ -176,7 +180,7 @@ class StreamSource(DecodedSource):
             self._tries += 1
             try:
                 return self._open()
-            except Lost as lost:
+            except ConnectionLostError as lost:
                 cause = lost.cause
                 self._losses.tried(cause)
         else:

@@ -1,0 +1,97 @@
+"""What a run with a saved engine imports: only what it needs. No times are asserted."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.warm import noria
+
+SCENE = Path(__file__).parents[2] / "examples" / "conveyor"
+RUN = """
+import sys
+from noria.cli import main
+try:
+    main(sys.argv[1:])
+except SystemExit as end:
+    assert not end.code, end.code
+print(*sorted(sys.modules), file=sys.stderr)
+"""
+NOT_NEEDED = {
+    # for building engines
+    "noria.engine.builder",
+    "noria.engine.tuning.tune",
+    "noria.engine.plugin_graph.split",
+    "noria.model.engine_building",
+    "noria.network.network",
+    "onnx",
+    "onnx_ir",
+    # for plugins, TensorRT's interface, C++ libraries
+    "noria.host",
+    "noria.plugins.base",
+    "noria.plugins.creators",
+    "noria.plugins.registry",
+    "noria.plugins.standard",
+    "noria.trt",
+    # for trackers, drawing, outputs and sources of other kinds
+    "PIL",
+    "noria.draw.painter",
+    "noria.media.sinks.coco",
+    "noria.media.sinks.video",
+    "noria.track.open",
+    # for reading YAML, tables for people, notebooks
+    "noria.meta.notebook",
+    "noria.pipeline.notebook",
+    "numpy.ma",
+    "rich",
+    "yaml",
+}
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo's detector with a saved engine."""
+    folder = tmp_path_factory.mktemp("start")
+    for name in ("config_infer_primary.txt", "conveyor_parser.py", "labels.txt", "detector.onnx"):
+        shutil.copy(SCENE / name, folder)
+    done = noria("build", "config_infer_primary.txt", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def _imported(scene: Path, *args: str) -> set[str]:
+    command = ["run", "config_infer_primary.txt", str(SCENE / "conveyor.mp4"), "--limit", "1"]
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, *command, "-q", *args],
+        cwd=scene,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(done.stderr.split())
+
+
+def test_a_run_with_a_saved_engine_imports_only_what_it_needs(scene: Path) -> None:
+    imported = _imported(scene)
+    assert "noria.pipeline.pipeline" in imported
+    assert not NOT_NEEDED & imported
+
+
+def test_an_output_imports_its_own_kind(scene: Path) -> None:
+    imported = _imported(scene, "-o", "out.jsonl")
+    assert "noria.media.sinks.jsonl" in imported
+    assert not NOT_NEEDED & imported
+    drawn = _imported(scene, "-o", "out.mp4", "--tracker", "iou")
+    assert {"noria.media.sinks.video", "noria.draw.painter", "noria.track.open"} <= drawn
+    assert "noria.media.sinks.coco" not in drawn
+
+
+def test_importing_noria_imports_no_runtime_and_no_decoder() -> None:
+    code = "import noria, sys; noria.Frame, noria.Detections; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    heavy = {"av", "onnx", "onnxruntime", "openvino", "pydantic", "yaml", "click"}
+    assert not heavy & set(done.stdout.split())
