@@ -124,7 +124,7 @@ class Copy:
         command += [*tests, *(["-k", select] if select else [])]
         try:
             done = subprocess.run(command, cwd=self.root, capture_output=True, text=True,
-                                  timeout=600, check=False)  # fmt: skip
+                                  timeout=300, check=False)  # fmt: skip
         except subprocess.TimeoutExpired:
             return False, "it hung"
         lines = done.stdout.strip().splitlines() or [done.stderr[-200:]]

@@ -1,4 +1,4 @@
-"""Write what the Python side expects of the native core: a digest of its stub.
+"""Write the digest of the stub of the native core, which the Python side expects.
 
 usage: native_api.py STUB TARGET
 """
@@ -12,7 +12,7 @@ def main() -> None:
     stub, target = map(Path, sys.argv[1:])
     digest = hashlib.sha256(stub.read_bytes()).hexdigest()[:12]
     target.write_text(
-        '"""What functions of the native core this Python code is written for: `make stubs`."""\n'
+        '"""Digest of the native functions that this Python code is written for: `make stubs`."""\n'
         f'\nNATIVE_API = "{digest}"\n'
     )
 

@@ -1,9 +1,11 @@
-"""How thoroughly the properties are searched: `NORIA_TEST_PROFILE`, `push` (default) or `full`."""
+"""How thorough a run is: `NORIA_TEST_PROFILE` (`push` by default, or `full`), and slow cases."""
 
 from __future__ import annotations
 
 import os
+from typing import Any
 
+import pytest
 from hypothesis import settings
 
 PROFILE = os.environ.get("NORIA_TEST_PROFILE", "push")
@@ -17,6 +19,11 @@ def examples(full: int) -> int:
         full: their number in the profile `full`.
     """
     return max(full // _SHARE[PROFILE], min(full, 10))
+
+
+def slow(*values: Any) -> Any:
+    """Return a case of `parametrize` that `make test` leaves out: others show the same."""
+    return pytest.param(*values, marks=pytest.mark.slow)
 
 
 def load_profile() -> None:

@@ -1,3 +1,3 @@
-"""What functions of the native core this Python code is written for: `make stubs`."""
+"""Digest of the native functions that this Python code is written for: `make stubs`."""
 
 NATIVE_API = "b9c24a9efe5a"

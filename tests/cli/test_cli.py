@@ -16,6 +16,7 @@ import pytest
 from PIL import Image
 
 from tests.cli.processes import started
+from tests.profiles import slow
 from tests.warm import noria
 
 Config = Callable[..., Path]
@@ -432,7 +433,7 @@ def test_lines_on_standard_output_are_nothing_but_lines(
     assert json.loads(shown.stdout)["problems"] == []
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin1", "utf-8"])
+@pytest.mark.parametrize("encoding", ["ascii", slow("latin1"), slow("utf-8")])
 def test_labels_that_do_not_fit_the_locale(
     mean_config: Config, photos: Path, encoding: str
 ) -> None:

@@ -23,6 +23,7 @@ from tests.custom.host.conftest import Compile
 from tests.custom.host.darknet import Model
 from tests.custom.host.test_engines import _config
 from tests.network.onnx_models import picture_model, save
+from tests.profiles import slow
 
 compile_host, model = conftest.compile_host, test_engines.model  # fixtures
 _registry_as_before = conftest._registry_as_before
@@ -33,8 +34,9 @@ workers = pytest.mark.skipif(
 
 
 @workers
-@pytest.mark.parametrize("guard", ["never", "always"])
-@pytest.mark.parametrize("major", [7, 10])
+@pytest.mark.parametrize(
+    ("major", "guard"), [(7, "always"), (10, "never"), slow(7, "never"), slow(10, "always")]
+)
 def test_the_network_is_made_and_shown(
     compile_host: Compile, model: Model, major: int, guard: str
 ) -> None:

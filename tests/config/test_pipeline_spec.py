@@ -171,13 +171,14 @@ def test_sink_kinds_cover_those_that_can_be_opened() -> None:
 def test_file_uris_are_paths(read: Read, tmp_path: Path) -> None:
     (tmp_path / "100%.mp4").touch()
     spec = read(
-        "sources: ['file://clip%20a.mp4', 'file:///x/b.mp4', 'file://100%.mp4', 'p/*.png']\n"
+        "sources: ['file://clip%20a.mp4', 'file:///x/b.mp4', 'file://100%.mp4', 'p/*.png', 'p/']\n"
     )
     assert [s.uri for s in spec.sources] == [
         str(tmp_path / "clip a.mp4"),
         "/x/b.mp4",
         str(tmp_path / "100%.mp4"),
         str(tmp_path / "p/*.png"),
+        f"{tmp_path}/p/",
     ]
 
 

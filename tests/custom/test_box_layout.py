@@ -156,3 +156,15 @@ def test_the_true_layout_is_the_more_plausible(count: int, layout: int) -> None:
     data = boxes.view(np.uint8).ravel()
     assert plausibility(data, 24 if layout == 24 else 28, 3, 416, 320) == 1.0
     assert plausibility(data, 28 if layout == 24 else 24, 3, 416, 320) < 0.9
+
+
+@pytest.mark.parametrize(
+    "box", [(3, 1, 1, 1, 1, 0.5), (0, 9000, 1, 1, 1, 0.5), (0, 1, 1, -1, 1, 0.5),
+            (0, 1, 1, 1, -1, 0.5), (0, 1, 1, 1, 1, 1.5), (0, 1, 1, 1, 1, -0.5),
+            (0, 1, 1, 1, 1, np.nan)],
+)  # fmt: skip
+def test_one_odd_number_makes_a_box_implausible(box: tuple[float, ...]) -> None:
+    good = (2, 1, 1, 5, 5, 0.5)
+    boxes = np.array([good, box], np.float32)
+    boxes.view(np.uint32)[:, 0] = [int(good[0]), int(box[0])]
+    assert plausibility(boxes.view(np.uint8).ravel(), 24, 3, 416, 320) == 0.5

@@ -47,6 +47,7 @@ def test_dims_the_original_sees(shape, settings, expected):
             ["height 4 (infer-dims says 6)", "width 6"],
         ),
         (("n", 3, 4, 6), {"offsets": (1, 2)}, ConfigError, ["2 values", "3 channels"]),
+        (("n", 3, 4, 6), {"offsets": (1, 2, 3, 4)}, ConfigError, ["4 values", "3 channels"]),
         (("n", 3, 4, 6), {"model_color_format": GRAY}, ConfigError, ["1 channel", "3 are seen"]),
         (("n", 1, 4, 6), {"model_color_format": BGR}, ConfigError, ["3 channel", "1 are seen"]),
         (("n", 4, 6, 3), {}, ConfigError, ["is this an NHWC model"]),

@@ -22,6 +22,7 @@ from noria.model import load_or_build
 from noria.model.picture_input import picture_range
 from noria.network import network_from_onnx
 from noria.network.tensor_spec import TensorSpec
+from tests.profiles import slow
 
 ROOT = Path(__file__).parents[2]
 FAKES = [
@@ -227,12 +228,12 @@ def test_another_model_batch_runtime_version_or_machine_is_measured_again(
 @pytest.mark.parametrize(
     "spoil",
     [
-        lambda p: p.write_bytes(b""),
         lambda p: p.write_bytes(p.read_bytes()[:-40]),
-        lambda p: p.write_text("[]"),
         lambda p: p.write_text(p.read_text().replace('"chosen": true', '"chosen": false')),
-        lambda p: p.write_text(p.read_text().replace('"items": "2"', '"items": "3"')),
-        lambda p: (p.unlink(), p.mkdir()),
+        slow(lambda p: p.write_bytes(b"")),
+        slow(lambda p: p.write_text("[]")),
+        slow(lambda p: p.write_text(p.read_text().replace('"items": "2"', '"items": "3"'))),
+        slow(lambda p: (p.unlink(), p.mkdir())),
     ],
 )
 def test_a_damaged_entry_is_measured_again(network, tmp_path, spoil):

@@ -135,6 +135,7 @@ def test_detector_finds_parcels_in_the_clip(scene_copy: Path) -> None:
     assert stats["AP_50"] >= 0.95
 
 
+@pytest.mark.slow
 def test_reader_reads_the_codes_of_found_parcels(seen: list[Seen]) -> None:
     config = ModelConfig.load(FOLDER / "config_infer_secondary_characters.txt")
     assert config.infer_dims is not None

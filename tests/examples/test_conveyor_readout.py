@@ -156,6 +156,7 @@ def test_codes_of_unseen_seeds_are_read(films: list[Film]) -> None:
     assert right / len(counted) >= 0.95, [pair for pair in counted if pair[0] != pair[1]]
 
 
+@pytest.mark.slow
 def test_parcels_keep_their_ids(films: list[Film]) -> None:
     parcels = [p for film in films for p in film.counted]
     tracks = [p.track for p in parcels]
@@ -163,12 +164,14 @@ def test_parcels_keep_their_ids(films: list[Film]) -> None:
     assert sum(len(p.tracks) == 1 for p in parcels) / len(parcels) >= 0.95
 
 
+@pytest.mark.slow
 def test_readable_codes_are_shown_in_full(films: list[Film]) -> None:
     """The reader looks again often enough: an early, incomplete reading does not stay."""
     seen = [c for film in films for c in film.characters if c.readable]
     assert sum(c.shown == c.true for c in seen) / len(seen) >= 0.95
 
 
+@pytest.mark.slow
 def test_nothing_is_made_up(films: list[Film]) -> None:
     """Characters shown are right, and were seen lately."""
     shown = [c for film in films for c in film.characters if c.shown is not None]

@@ -118,6 +118,7 @@ def test_probes_count_what_crosses_the_line(examples: Path) -> None:
     assert any(re.fullmatch(r"\w+ no\. 1", text) for text in texts)
 
 
+@pytest.mark.slow
 def test_many_sources_go_on_without_the_broken_ones(examples: Path) -> None:
     folder = examples / "04_many_sources"
     clip = (examples / "conveyor" / "conveyor.mp4").read_bytes()
@@ -140,6 +141,7 @@ def test_many_sources_go_on_without_the_broken_ones(examples: Path) -> None:
         assert sum(1 for _ in video) == 250
 
 
+@pytest.mark.slow
 def test_own_frames(examples: Path) -> None:
     done = run(examples / "05_own_frames", "own_frames.py")
     assert done.returncode == 0, done.stderr
@@ -177,6 +179,7 @@ def test_own_decoding_finds_what_the_parser_finds(examples: Path) -> None:
     assert same / total > 0.95
 
 
+@pytest.mark.slow
 def test_a_model_is_exchanged_without_losing_a_frame(examples: Path) -> None:
     code = "import update_model as u; seen = u.main(); print(len(seen), [n for n, _ in seen] =="
     done = run(examples / "07_update_model", "-c", f"{code} list(range(120)))")
@@ -258,6 +261,7 @@ def test_a_model_format_of_ones_own(examples: Path) -> None:
     assert (folder / "light.blocks_b2_gpu0_fp32.engine").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
 def test_a_plugin_in_cpp(examples: Path) -> None:
     folder = examples / "11_cpp_plugin"

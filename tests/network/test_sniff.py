@@ -1,3 +1,5 @@
+import struct
+
 import pytest
 
 from noria.network.sniff import HEAD_BYTES, is_tensorrt_engine, looks_like
@@ -51,6 +53,12 @@ def test_models_are_not_taken_for_something_else(data_dir):
 
 def test_random_bytes_look_like_nothing():
     assert looks_like(bytes([200, 3, 250, 17] * 40), 160) is None
+
+
+@pytest.mark.parametrize(("root", "aligned"), [(16, True), (12, True), (14, False), (4, False)])
+def test_the_root_of_an_old_tensorrt_engine_is_aligned(root, aligned):
+    head = struct.pack("<QI", 984, root) + bytes(HEAD_BYTES)
+    assert is_tensorrt_engine(head, 1000) == aligned
 
 
 def test_a_truncated_old_tensorrt_engine_is_no_engine(data_dir):

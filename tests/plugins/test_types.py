@@ -101,6 +101,8 @@ F32, I32 = PluginFieldType.FLOAT32, PluginFieldType.INT32
         (memoryview(np.float32([0.25]).tobytes()), F32, [0.25]),
         (np.frombuffer(np.float32([0.25]).tobytes(), np.uint8), F32, [0.25]),
         (1.0, PluginFieldType.BF16, [0x3F80]),
+        ([1 + 2**-8, 1 + 3 * 2**-8], PluginFieldType.BF16, [0x3F80, 0x3F82]),  # ties: to even
+        ([1 + 3 * 2**-9, -1 - 3 * 2**-9], PluginFieldType.BF16, [0x3F81, 0xBF81]),
         (np.array([0x3F80], np.uint16), PluginFieldType.BF16, [0x3F80]),
         (np.array([7, 8], np.int32), PluginFieldType.UNKNOWN, [7, 0, 0, 0, 8, 0, 0, 0]),
     ],

@@ -121,10 +121,11 @@ def test_impossible_reshapes_are_refused(given, words, as_input):
     assert words in net.builder.logger.errors[-1]
 
 
-def test_slice_out_of_bounds_is_refused():
+@pytest.mark.parametrize(("start", "size"), [(2, 4), (2, 3), (-1, 2)])
+def test_slice_out_of_bounds_is_refused(start, size):
     net = network()
     x = net.add_input("x", trt.float32, (4,))
-    layer = net.add_slice(x, (2,), (4,), (1,))
+    layer = net.add_slice(x, (start,), (size,), (1,))
     net.mark_output(layer.get_output(0))
     assert net.builder.build_serialized_network(net, net.builder.create_builder_config()) is None
     assert "leaves axis 0 of 4 elements" in net.builder.logger.errors[-1]

@@ -18,7 +18,7 @@ from noria.cli.output import print_json, print_notices, printable, stdout_is_for
 if TYPE_CHECKING:
     from noria.config import PipelineSpec
     from noria.pipeline import Pipeline, RunReport
-    from noria.pipeline.assembly import RunOptions
+    from noria.pipeline.assembly import AssemblyOptions
 
 _LEAVE_S = 1.0  # how long the second Ctrl-C waits for threads that are in calls
 _LOOK_S = 0.5  # how often a run looks for streams that went away
@@ -126,7 +126,7 @@ def run(
     **options: Any,
 ) -> int:
     """Run models on sources and write annotated videos and what was found."""
-    from noria.pipeline.assembly import RunOptions
+    from noria.pipeline.assembly import AssemblyOptions
 
     clash = "--json and -o jsonl:- both write to standard output; choose one"
     if as_json and any(out.endswith(":-") for out in outs):
@@ -136,7 +136,7 @@ def run(
     if as_json and lines:
         raise click.UsageError(clash)
     with stdout_is_for_results() if as_json or lines else nullcontext():
-        report = execute(spec, RunOptions(**options), strict=strict, quiet=quiet or as_json)
+        report = execute(spec, AssemblyOptions(**options), strict=strict, quiet=quiet or as_json)
         if not (quiet or as_json):
             print_report(report)
     if as_json:
@@ -197,7 +197,7 @@ def _is_config(name: str) -> bool:
 
 def execute(
     spec: PipelineSpec,
-    options: RunOptions | None = None,
+    options: AssemblyOptions | None = None,
     *,
     strict: bool = False,
     quiet: bool = False,
@@ -251,7 +251,7 @@ def execute(
     return report
 
 
-def _total(pipeline: Pipeline, options: RunOptions | None) -> int | None:
+def _total(pipeline: Pipeline, options: AssemblyOptions | None) -> int | None:
     """Frames to come, if every source knows."""
     limit = None if options is None else options.limit
     total = 0

@@ -20,7 +20,7 @@ from noria.config.pipeline_spec import (
 from noria.media import Sink, Source
 from noria.media.sinks import split_spec
 from noria.media.sources.images import IMAGE_SUFFIXES
-from noria.pipeline.assembly import RunOptions, assemble, without_results
+from noria.pipeline.assembly import AssemblyOptions, assemble, without_results
 from noria.pipeline.outlet import Route
 from noria.pipeline.pipeline import Pipeline
 from noria.pipeline.stage import is_stage, is_tracker
@@ -170,7 +170,7 @@ def open_pipeline(
     try:
         made = assemble(
             spec,
-            RunOptions(threads, streams, abi, generation, palette, rebuild, limit, guard),
+            AssemblyOptions(threads, streams, abi, generation, palette, rebuild, limit, guard),
             stages=items,
             opened={i: s for i, s in enumerate(given) if isinstance(s, Source)},
             sinks=[out for out in outs if not isinstance(out, (str, PathLike))],

@@ -15,6 +15,7 @@ from PIL import Image
 
 from noria.custom.guard import keeper
 from tests.custom.host.conftest import Compile
+from tests.profiles import slow
 from tests.warm import noria, started_anew
 
 LIBRARY = "libmyswish.so"
@@ -160,7 +161,7 @@ def test_a_library_of_plugins_needs_no_parser(compile_host: Compile, folder: Pat
 
 
 @pytest.mark.skipif("NORIA_SANITIZED" in os.environ, reason="its runtime is there")
-@pytest.mark.parametrize("guard", GUARDS)
+@pytest.mark.parametrize("guard", ["never", *map(slow, GUARDS[1:])])
 def test_a_sanitized_library_says_what_to_preload(folder: Path, guard: str) -> None:
     shutil.which("g++") or pytest.skip("no g++")
     (folder / "mine.cpp").write_text(PARSER.format('extern "C"'))
