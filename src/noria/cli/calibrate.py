@@ -174,11 +174,11 @@ def calibrate(
                 on_stage=progress.stage,
                 on_step=progress.step,
             )
-    told = [*(report.notices if report else ()), *(found.notices if found else ())]
-    notices = [*cfg.notices, *told]
+    found_notices = [*(report.notices if report else ()), *(found.notices if found else ())]
+    notices = [*cfg.notices, *found_notices]
     print_notices(notices, quiet=quiet or as_json)
     if strict:
-        refuse_warnings(told)
+        refuse_warnings(found_notices)
     if as_json:
         print_json(_as_json(table, path, report, found, notices))
         return

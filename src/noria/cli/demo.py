@@ -128,7 +128,7 @@ def _draw_sheet(video: Path, sheet: Path, count: int) -> None:
 
 
 def _copy_scene(source: Path, target: Path) -> None:
-    """Copy what the run needs; files the user has changed there are left as they are."""
+    """Copy the files of the run; those that the user has changed there are left as they are."""
     try:
         target.mkdir(parents=True, exist_ok=True)
         for item in sorted(source.iterdir()):

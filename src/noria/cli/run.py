@@ -216,7 +216,7 @@ def execute(
     said: list[Notice] = []
 
     def tell(notices: list[Notice]) -> None:
-        # what is refused is told by the refusal
+        # the refusal reports these itself
         print_notices([n for n in notices if not strict or n.level == "info"], quiet=quiet)
         if strict:
             refuse_warnings(notices)
@@ -272,14 +272,14 @@ def _tell_losses(pipeline: Pipeline) -> Iterator[None]:
     from noria.media.sources.reconnect import AWAY
 
     over = threading.Event()
-    told: set[tuple[int, int]] = set()
+    shown: set[tuple[int, int]] = set()
 
     def watch() -> None:
         while not over.wait(_LOOK_S):
             for number, source in enumerate(pipeline.sources):
                 for place, notice in enumerate(list(source.notices)):
-                    if AWAY in notice.message and (number, place) not in told:
-                        told.add((number, place))
+                    if AWAY in notice.message and (number, place) not in shown:
+                        shown.add((number, place))
                         print_notices([notice])
 
     watcher = threading.Thread(target=watch, name="noria-losses", daemon=True)
@@ -292,7 +292,7 @@ def _tell_losses(pipeline: Pipeline) -> Iterator[None]:
 
 
 def print_report(report: RunReport) -> None:
-    """What a person wants to know after a run."""
+    """Print the summary of a run."""
     found = ", ".join(f"{n} {name}" for name, n in report.objects.most_common(8)) or "no objects"
     more = len(report.objects) - 8
     if more > 0:

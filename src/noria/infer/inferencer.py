@@ -1,4 +1,4 @@
-"""One `nvinfer`: choose what to infer on, scale, infer, parse, attach."""
+"""One `nvinfer`: choose frames or objects, scale, infer, parse, attach."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ import numpy.typing as npt
 
 from noria._core.errors import EngineError
 from noria._core.notices import Notice
+from noria.config import ModelConfig
 from noria.config.enums import ProcessMode
 from noria.engine.machine import usable_cores
 from noria.infer.attach import Generation
 from noria.infer.batch import Batch, frame_meta
+from noria.infer.buffer_turns import BufferTurns
 from noria.infer.engine_runs import EngineRuns
 from noria.infer.gather import frame_runs, object_runs
 from noria.infer.items import Items
@@ -35,13 +37,11 @@ from noria.infer.postprocess.classifier import attach_cached
 from noria.infer.record import Record, StageTimes
 from noria.infer.selection import Selector
 from noria.infer.tensor_input import tensor_chunks
-from noria.infer.turns import Turns
 from noria.media.frame import Frame
 from noria.media.pixel_format import PixelFormat
 from noria.meta import FrameMeta, NetworkInfo
 
 if TYPE_CHECKING:
-    from noria.config import ModelConfig
     from noria.custom.guard import GuardMode
     from noria.engine.session import Session
     from noria.infer.update import ModelUpdater
@@ -75,7 +75,7 @@ class Inferencer:
         self._name = name
         self._models = ModelExchange(model, record)
         self._runs = EngineRuns(model, record, streams)
-        self._turns = Turns(model.config.stabilize_buffer_count)
+        self._turns = BufferTurns(model.config.stabilize_buffer_count)
         self._updater: ModelUpdater | None = None
 
     @classmethod
@@ -111,8 +111,6 @@ class Inferencer:
             ConfigError, ModelError, EngineError, CustomLibraryError: whatever is wrong, before
                 the first frame.
         """
-        from noria.config import ModelConfig
-
         cfg = config if isinstance(config, ModelConfig) else ModelConfig.load(config)
         if unique_id is not None:
             cfg = cfg.with_overrides(gie_unique_id=unique_id)
@@ -155,7 +153,7 @@ class Inferencer:
 
     @property
     def name(self) -> str:
-        """What reports call this stage."""
+        """Name of this stage in reports."""
         return self._name or self.config.path.name
 
     @property
@@ -205,7 +203,7 @@ class Inferencer:
 
     @property
     def failed_items(self) -> int:
-        """Those among them whose outputs could not be parsed."""
+        """Number of inferred items with outputs that could not be parsed."""
         return self._record.failed_items
 
     @property
@@ -263,7 +261,7 @@ class Inferencer:
         return meta
 
     def begin(self, batch: Batch) -> Pending:
-        """Choose what to infer on and hand it to the engine's threads, without waiting for them.
+        """Choose items and hand them to the engine's threads, without waiting for them.
 
         Raises:
             EngineError: tensors of the caller do not fit; an asynchronous run failed.
@@ -317,7 +315,7 @@ class Inferencer:
             self._models.release(model)
 
     def end_of_stream(self, source_id: int) -> None:
-        """A source has ended: forget what is known of its objects. Source: spec D.3."""
+        """Forget the objects of a source that has ended. Source: spec D.3."""
         if self._model.selector is not None:
             self._model.selector.end_of_stream(source_id)
 
@@ -399,7 +397,7 @@ class Inferencer:
         )
 
     def _repr_html_(self) -> str:
-        """What goes in and out, the parser, and what was decided, for notebooks."""
+        """Inputs, outputs, parser and decisions, for notebooks."""
         from noria.infer.notebook import inferencer_html
 
         return inferencer_html(self)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AssemblyOptions:
-    """How a pipeline runs, beside what its files say.
+    """Options of a run beside those in its files.
 
     Attributes:
         threads: CPU threads of each engine; None is one per core.

@@ -1,4 +1,4 @@
-"""A whole pipeline in one call: what `noria run` is on the command line."""
+"""A whole pipeline in one call, as `noria run` on the command line."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def pipeline_spec(
     outputs: Sequence[str] = (),
     tracker: str | None = None,
 ) -> PipelineSpec:
-    """A pipeline from words, as a command line has them; what is given replaces that of `base`.
+    """A pipeline from words, as a command line has them; each argument replaces that of `base`.
 
     Args:
         base: None begins with nothing.
@@ -186,7 +186,7 @@ def open_pipeline(
 
 
 class _Opened(Pipeline):
-    """A pipeline whose maker gave its parts away: it tells what they have to say at the end."""
+    """A pipeline that owns its parts: it shows their warnings at the end."""
 
     def _finish(self) -> None:
         super()._finish()
@@ -199,7 +199,7 @@ class _Opened(Pipeline):
 
 
 def _listed(items: Any) -> list[Any]:
-    """One thing or several as a list; arrays are not what is meant."""
+    """One thing or several as a list; an array is one thing."""
     if isinstance(items, (str, PathLike, Source, Sink, Route)):
         return [items]
     found = list(items) if isinstance(items, Iterable) and not hasattr(items, "dtype") else [items]

@@ -41,7 +41,7 @@ def _label_info(attribute: Attribute) -> LabelInfo:
 
 
 def attach_cached(selector: Selector, meta: FrameMeta, selection: Selection) -> None:
-    """Give the objects of a frame that are not inferred on now what is remembered of them."""
+    """Attach remembered results to the objects of a frame that are not inferred on now."""
     meta.objects.add_classifiers(selection.cached.tolist(), selector.cached_many(selection))
 
 
@@ -92,7 +92,7 @@ class ClassifierPostprocessor:
     def _results(
         self, outputs: dict[str, npt.NDArray[Any]], items: Items
     ) -> list[ClassifierMeta | None]:
-        """What is to be attached to each item: None where no attribute or no text was found."""
+        """Metadata to attach to each item: None where no attribute or no text was found."""
         valid = items.valid()
         component, kind = self._component_id, self._type
         if self._parser is None:
@@ -118,7 +118,7 @@ class ClassifierPostprocessor:
         self._remember(self._results(outputs, items), items)
 
     def _remember(self, results: Sequence[ClassifierMeta | None], items: Items) -> None:
-        """Replace what is remembered of tracked objects, also by an empty result.
+        """Replace the remembered results of tracked objects, also by an empty one.
 
         Objects that are not inferred on this time get what is remembered when their turn comes
         among the items. Source: spec D.3.

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from noria.infer.batch import Batch
 
 
-class Turns:
+class BufferTurns:
     """Counts the buffers of a run.
 
     Args:
