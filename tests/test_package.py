@@ -37,7 +37,6 @@ SMALL = {
     "infer/parsers/suppress.py": "",
     "media/sources/failed.py": "",
     "meta/extras.py": "",
-    "plugins/standard/maths/ssd.py": "",
 }
 
 # Public class names that stand more than once, and why.
