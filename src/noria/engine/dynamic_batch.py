@@ -11,9 +11,9 @@ import numpy.typing as npt
 from noria._core.errors import EngineError, ModelError
 from noria._core.notices import Notice
 from noria.engine.backends import DEFAULT_BACKEND, RunOptions, get_backend
+from noria.engine.input_shapes import sample_inputs
 from noria.engine.onnx_message import model_bytes
 from noria.engine.plan_header import NOT_FREE
-from noria.engine.sample_inputs import sample_inputs
 from noria.engine.tuning.output_difference import difference
 from noria.network.free_batch import free_batch
 from noria.network.network import Network

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
 
 from noria._core.errors import EngineError
 from noria.network.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
     from noria.network.network import Network
+
 
 Dims = tuple[int, int, int]
 """Channels, height, width; also for NHWC models."""
@@ -120,3 +125,39 @@ def extra_inputs(network: Network, picture: tuple[int | None, ...], where: str) 
 
 def _text(dims: Dims | None) -> str:
     return ";".join(map(str, dims or ()))
+
+
+def sample_inputs(
+    inputs: Sequence[TensorSpec],
+    items: int,
+    *,
+    low: float = 0.0,
+    high: float = 1.0,
+    seed: int = 0,
+) -> dict[str, npt.NDArray[Any]]:
+    """Make one batch of noise.
+
+    The first input is uniform in low … high, of integer types 0 … 255 as far as the type goes;
+    further inputs 0 … 1, integers 1.
+
+    Args:
+        inputs: all axes fixed but the batch.
+        items: the batch.
+        low: least value of the first input.
+        high: greatest value of the first input.
+        seed: of the noise.
+    """
+    rng = np.random.default_rng(seed)
+    feeds: dict[str, npt.NDArray[Any]] = {}
+    for number, spec in enumerate(inputs):
+        shape = [d if isinstance(d, int) else items for d in spec.shape]
+        if spec.dtype.kind == "f":
+            bounds = (low, high) if number == 0 else (0.0, 1.0)
+            array = rng.random(shape, np.float32) * np.float32(bounds[1] - bounds[0])
+            feeds[spec.name] = (array + np.float32(bounds[0])).astype(spec.dtype, copy=False)
+        elif number == 0 and spec.dtype.kind in "iu":
+            top = min(255, int(np.iinfo(spec.dtype).max))
+            feeds[spec.name] = rng.integers(0, top, shape, dtype=spec.dtype, endpoint=True)
+        else:
+            feeds[spec.name] = np.ones(shape, spec.dtype)
+    return feeds

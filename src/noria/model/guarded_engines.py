@@ -64,7 +64,7 @@ PRELOADS = {
     "load_layer": (
         "noria.engine.plugin_graph.plugin_record",
         "noria.plugins.drivers",
-        "noria.plugins.known",
+        "noria.plugins.registry",
     ),
 }
 """Operation -> modules that its worker imports, and later workers have from their start.

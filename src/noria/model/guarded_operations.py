@@ -165,7 +165,7 @@ def load_layer(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answ
     from noria.engine.plugin_graph.plugin_record import PluginRecord
     from noria.engine.plugin_graph.plugin_saving import saved_of
     from noria.plugins.drivers import load_engine_plugin
-    from noria.plugins.known import known_plugins
+    from noria.plugins.registry import known_plugins
 
     record = PluginRecord.model_validate_json(payload["record"])
     blobs = dict(zip(record.blobs, (a.tobytes() for a in arrays), strict=True))

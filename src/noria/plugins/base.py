@@ -42,7 +42,6 @@ from noria.plugins.types import (
     TensorRTPhase,
 )
 
-
 TENSORRT_VERSION = 8601
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 from noria._core.errors import PluginError
 from noria.plugins.base import IPluginCreatorV3One, IPluginV2, IPluginV2DynamicExt, IPluginV3
@@ -15,6 +17,37 @@ from noria.plugins.layer import EnginePlugin, EngineSpec, LayerPlugin, SavedPlug
 from noria.plugins.registry import PluginRegistry
 from noria.plugins.trace import record
 from noria.plugins.types import DataType, TensorRTPhase
+
+T = TypeVar("T")
+_open: ContextVar[dict[str, Any] | None] = ContextVar("noria_deserialising", default=None)
+
+
+@contextmanager
+def deserialising(given: dict[str, Any] | None = None) -> Iterator[None]:
+    """Layers that are loaded meanwhile are of one engine. Within another one: of that.
+
+    Args:
+        given: what `for_this_engine` finds already.
+    """
+    if _open.get() is not None:
+        yield
+        return
+    token = _open.set(dict(given or {}))
+    try:
+        yield
+    finally:
+        _open.reset(token)
+
+
+def for_this_engine(key: str, make: Callable[[], T]) -> T:
+    """Get the shared object of the engine being loaded; outside of that, make a new one."""
+    held = _open.get()
+    if held is None:
+        return make()
+    if key not in held:
+        held[key] = make()
+    found: T = held[key]
+    return found
 
 
 def add_layer(

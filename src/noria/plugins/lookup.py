@@ -11,8 +11,7 @@ from typing import Any
 from noria._core.errors import EngineError, ModelError
 from noria.network.network import RUNTIME_DOMAINS, Network
 from noria.plugins.fields import attribute_names
-from noria.plugins.library import without_creators
-from noria.plugins.registry import PluginRegistry, get_plugin_registry
+from noria.plugins.registry import PluginRegistry, get_plugin_registry, without_creators
 
 IN_CPP = (
     "or write it in C++: REGISTER_TENSORRT_PLUGIN(<its creator>), compiled by noria compile, and "

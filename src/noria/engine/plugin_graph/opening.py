@@ -20,8 +20,7 @@ from noria.engine.plugin_graph.plugins_in_runtime import (
 )
 from noria.engine.plugin_graph.split import SplitGraph, split_graph
 from noria.engine.plugin_graph.split_runner import open_pieces
-from noria.plugins.deserialising import deserialising
-from noria.plugins.drivers import load_engine_plugin, missing_creators
+from noria.plugins.drivers import deserialising, load_engine_plugin, missing_creators
 from noria.plugins.layer import EnginePlugin
 from noria.plugins.registry import PluginRegistry
 

@@ -93,10 +93,12 @@ class CallbackGraph:
     Attributes:
         model: the `ModelProto`; `RUN_ID` is its last input.
         nodes: its plugin nodes, in the order in which they run.
+        domain: of their operators.
     """
 
     model: Any
     nodes: tuple[CallbackNode, ...]
+    domain: str = DOMAIN
 
 
 def element_types(proto: Any) -> dict[str, int]:

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from noria._core.errors import EngineError, ModelError
 from noria._core.notices import Notice
 from noria.engine.backends import installed_backends
+from noria.engine.input_shapes import sample_inputs
 from noria.engine.plan_header import Precision, TacticRecord, TuningRecord
 from noria.engine.precision.lower import PrecisionGraph, lower, lower_or_fp32, tuned_precisions
 from noria.engine.precision.rules import PrecisionRules
-from noria.engine.sample_inputs import sample_inputs
 from noria.engine.tuning.tactic import Tactic
 from noria.engine.tuning.tune import Progress, TuneOptions, Version, tune
 from noria.network.network import Network

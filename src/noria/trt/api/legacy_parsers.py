@@ -61,7 +61,7 @@ class _Factory:
 
 def _plugins(*factories: Any, namespace: str) -> Any:
     from noria.plugins.imported import ImportedPlugins
-    from noria.plugins.known import known_plugins
+    from noria.plugins.registry import known_plugins
 
     return ImportedPlugins(known_plugins(), _Factory(*factories, namespace=namespace))
 
