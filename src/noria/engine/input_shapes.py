@@ -41,11 +41,8 @@ def resolve_shape(
 ) -> tuple[int | None, ...]:
     """Fix all axes of an input but the batch.
 
-    Args:
-        spec: the input as the model declares it, batch first.
-        infer_dims: channels, height, width for free axes; must equal the fixed ones.
-        order: order of the model's axes.
-        where: for errors.
+    `spec` is as the model declares it, batch first; `infer_dims` fixes its free axes and must equal
+    the others.
 
     Returns:
         The batch (None if free), then the other axes.
@@ -101,11 +98,6 @@ def extra_inputs(network: Network, picture: tuple[int | None, ...], where: str) 
 
     A free first axis is the batch; an axis with the name of one of the picture's has its size.
 
-    Args:
-        network: the network.
-        picture: the picture's shape.
-        where: for errors.
-
     Raises:
         EngineError: another axis is free.
     """
@@ -138,14 +130,7 @@ def sample_inputs(
     """Make one batch of noise.
 
     The first input is uniform in low … high, of integer types 0 … 255 as far as the type goes;
-    further inputs 0 … 1, integers 1.
-
-    Args:
-        inputs: all axes fixed but the batch.
-        items: the batch.
-        low: least value of the first input.
-        high: greatest value of the first input.
-        seed: of the noise.
+    further inputs 0 … 1, integers 1. All axes are fixed but the batch, which becomes `items`.
     """
     rng = np.random.default_rng(seed)
     feeds: dict[str, npt.NDArray[Any]] = {}

@@ -59,11 +59,7 @@ class PluginLayers:
     ) -> Runner:
         """Open the network as the saved plan does. The first time no creators are needed.
 
-        Args:
-            backend: the runtime.
-            options: how it runs the graph.
-            pieces: True splits the graph in any case.
-            compiled: blobs of `compile_pieces`.
+        `pieces` splits the graph in any case; `compiled` has the blobs of `compile_pieces`.
 
         Raises:
             EngineError: the runtime refuses a piece, or a plugin failed.
@@ -98,15 +94,8 @@ def build_plugins(
 ) -> PluginLayers | None:
     """Find and build the plugins of a network; None if it has none.
 
-    Args:
-        network: what is built.
-        model: the ONNX message of it, shapes fixed as far as they are.
-        inputs: as the plan has them.
-        max_batch: greatest batch; 1 is the least.
-        batched: the first axis is the batch.
-        profiles: of networks without a batch, shapes (min, opt, max) by input.
-        registry: of the creators; None: this process's.
-        where: the model, for messages.
+    `model` is the network's message, its shapes fixed as far as they are; `profiles` those of a
+    network without a batch. The creators are this process's if `registry` is None.
 
     Raises:
         ModelError, PluginError: see `noria.plugins.nodes.resolve` and `LayerPlugin.build`; nothing
@@ -263,11 +252,6 @@ def _upstream(
     proto: Any, names: Sequence[str], feeds: Mapping[str, npt.NDArray[Any]]
 ) -> tuple[bytes, list[str]]:
     """Cut out the part of a graph that makes `names`, beginning at the values in `feeds`.
-
-    Args:
-        proto: the `ModelProto`.
-        names: of the values to compute.
-        feeds: arrays of values where the part begins; their shapes are fixed.
 
     Returns:
         The ONNX message, and the names of the values that go in.

@@ -24,11 +24,8 @@ Bake = Callable[[Network], bytes]
 class PluginTiming:
     """The runtime's share of a network with plugins, for tuning.
 
-    Args:
-        network: with plugins.
-        bake: makes the ONNX message of a network.
-        layers: builds the plugins of such a message; None if there are none.
-        feeds: one batch for its inputs.
+    `bake` makes the ONNX message of a network, `layers` builds the plugins of such a message;
+    `feeds` is one batch.
 
     Attributes:
         inputs, feeds: of the models that `bake` makes: the network's own, and what plugins give.
@@ -92,12 +89,8 @@ def _without_plugins(
 ) -> tuple[bytes, list[str]]:
     """Take the plugin nodes out: their outputs become inputs, their inputs become outputs.
 
-    All the runtime's work is in one model then, to be timed.
-
-    Args:
-        proto: the `ModelProto`.
-        plugins: see `split_graph`.
-        feeds: arrays for the graph's inputs and all that plugins give; their shapes are fixed.
+    All the runtime's work is in one model then, to be timed. `plugins` are as for `split_graph`;
+    `feeds` has arrays for the graph's inputs and all that plugins give.
 
     Returns:
         The ONNX message, and the names of its inputs.

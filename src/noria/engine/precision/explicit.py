@@ -360,11 +360,7 @@ class Variants:
     ) -> None:
         """Quantise all layers that can be.
 
-        Args:
-            network: FP32.
-            scales: activation -> scale.
-            weight_bits: see `to_qdq`.
-            unsigned: see `to_qdq`.
+        `weight_bits` and `unsigned` are those of `to_qdq`.
 
         Raises:
             EngineError, ModelError: as `export` with int8.

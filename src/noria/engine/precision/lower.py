@@ -44,11 +44,7 @@ def lower(
 ) -> PrecisionGraph:
     """Write a precision, pinned layers and types of outputs into a network.
 
-    Args:
-        network: FP32; it is not changed.
-        precision: the precision.
-        rules: scales, pins and types of outputs.
-        runtimes: backends that take the same INT8, see `weight_bits` and `unsigned_int8`.
+    The runtimes take the same INT8, see `weight_bits` and `unsigned_int8`.
 
     Raises:
         EngineError, ModelError: as `export`; an output that is not there.

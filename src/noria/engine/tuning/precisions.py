@@ -54,17 +54,8 @@ def tune_precisions(
 ) -> TunedPrecision:
     """Lower a network to every precision that may be used, and find the best way to run any.
 
-    Args:
-        network: as it is.
-        bake: makes the ONNX message of a network.
-        inputs: with the shapes of the plan.
-        precision: the lowest that may be used.
-        rules: scales for INT8, layers of other precisions, types of outputs.
-        items: batch of the runs.
-        picture_range: least and greatest value of the noise.
-        options: of the tuning.
-        progress: see `tune`.
-        feeds: arrays to run on; None: noise.
+    `bake` makes the ONNX message of a network; `precision` is the lowest that may be used. Runs
+    have `items` pictures of noise in `picture_range`, unless `feeds` are given.
 
     Raises:
         EngineError, ModelError: FP32 cannot be lowered; no candidate; a runtime is missing.
