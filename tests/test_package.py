@@ -32,8 +32,6 @@ SMALL = {
     "binary/regular_files.py": "the one door to files that others name",
     "_wiring.py": "one line for each call from a lower room into a higher one",
     "custom/plugin_library.py": "called through `_wiring` alone",
-    # To be merged, or given a reason:
-    "model/guarded_request.py": "",
     "plugins/standard/maths/ssd.py": "",
 }
 
@@ -43,22 +41,17 @@ DOUBLES = {
     "Device": "CuPy's and PyCUDA's",
     "ParserError": "ours, and TensorRT's",
     "Stream": "CUDA's, CuPy's and PyCUDA's",
-    "Weights": "TensorRT's",
     "Entry": "",
-    "Found": "",
-    "Kind": "",
-    "Layer": "",
     "Log": "",
     "Reason": "",
     "RunOptions": "",
-    "Scalar": "",
-    "Section": "",
     "Selection": "",
     "Step": "",
 }
 
 # Rooms in which every summary line keeps the rule; the others have such lines still.
-CLEAN = {"__init__", "__main__", "_native_api", "custom", "plugins", "trt"}
+CLEAN = {"__init__", "__main__", "_core", "_native_api", "_wiring", "binary", "config", "custom", "engine",
+         "host", "model", "network", "plugins", "trt"}  # fmt: skip
 VAGUE = re.compile(r"\b(what|whose|told|said|says|tells|nobody|somebody|anybody)\b", re.IGNORECASE)
 
 

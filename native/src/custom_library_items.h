@@ -26,7 +26,7 @@ public:
     using CustomFunction::CustomFunction;
 
     // `map` has room for network.width * network.height classes; `probabilities` is what the
-    // function made of a null pointer, in memory that nobody here owns.
+    // function made of a null pointer, in memory that has no owner here.
     bool call(const NvDsInferNetworkInfo &network, float threshold, unsigned int classes, int *map,
               float *&probabilities);
 };

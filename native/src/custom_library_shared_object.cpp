@@ -24,7 +24,7 @@ struct ImageLocks {
     }
 
 private:
-    // In a forked process there is nobody to release what other threads had.
+    // In a forked process no thread is left that releases the locks of the others.
     static void renew() {
         for (auto &[handle, entry] : all().of)
             if (auto lock = entry.lock()) new (lock.get()) std::mutex;

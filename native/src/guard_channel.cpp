@@ -107,8 +107,8 @@ GuardChannel::Together::~Together() {
     const double all = std::chrono::duration<double, std::micro>(Clock::now() - channel_.posted_).count();
     const double cost = all - static_cast<double>(control.worker_ns.load()) / 1e3;
     double &mean = channel_.cost_us_[one_core_];
-    const double told = std::min(std::max(cost, 0.0), most_us);
-    mean = mean == 0 ? told : mean + (told - mean) / 8;
+    const double sample = std::min(std::max(cost, 0.0), most_us);
+    mean = mean == 0 ? sample : mean + (sample - mean) / 8;
 }
 
 void GuardChannel::leave_if_forked() const {

@@ -60,7 +60,7 @@ public:
     }
 
     // The application: a request is under way, from before it is posted until its answer was read;
-    // and nobody waits any more for one, as the worker was ended.
+    // and the worker was ended: no thread waits for an answer any more.
     bool busy = false, closed = false;
 
     // The application: copy tensors, say where the others are, then post a request.
@@ -68,7 +68,7 @@ public:
     // The application: wait for its answer. `process` is a pidfd. After `interrupted` wait again.
     GuardAnswer wait(GuardClock::time_point end, int process);
 
-    // The worker: wait for a request; false if there is nobody to wait for.
+    // The worker: wait for a request; false if the application or the link is gone.
     bool next();
     // The worker: say that the request is answered; false if its descriptors are closed.
     bool answer();

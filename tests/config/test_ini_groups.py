@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from noria.config.document import Document
 from noria.config.ini_groups import read_keyfile
-from noria.config.values import BadValue, Kind, parse_ini
+from noria.config.values import BadValueError, Kind, parse_ini
 from tests.config import glib_oracle
 from tests.profiles import examples
 
@@ -183,7 +183,7 @@ def test_accepted_values(kind: Kind, text: str, expected: object) -> None:
 
 @pytest.mark.parametrize(("kind", "text"), [(k, t) for k, texts in REFUSED.items() for t in texts])
 def test_refused_values(kind: Kind, text: str) -> None:
-    with pytest.raises(BadValue):
+    with pytest.raises(BadValueError):
         parse_ini(kind, text)
 
 
@@ -201,7 +201,7 @@ def test_refused_values(kind: Kind, text: str) -> None:
     ],
 )
 def test_refusals_say_how_to_mend(kind: Kind, text: str, hint: str) -> None:
-    with pytest.raises(BadValue) as caught:
+    with pytest.raises(BadValueError) as caught:
         parse_ini(kind, text)
     assert hint in (caught.value.fix or "")
 
@@ -294,7 +294,7 @@ def test_same_values_as_glib(kind: Kind, text: str) -> None:
     try:
         theirs = glib_oracle.value(GLIB_KINDS[kind], text.encode())
     except ValueError:
-        with pytest.raises(BadValue):
+        with pytest.raises(BadValueError):
             parse_ini(kind, text)
         return
     ours = parse_ini(kind, text)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from noria.config import ClassAttrs, ClusterMode, ModelConfig, NetworkType, TensorOrder
-from noria.config.document import ConfigProblems
+from noria.config.document import ConfigProblemsError
 from noria.config.pipeline_files import load_pipeline
 from noria.config.reading import MAX_BYTES
 from noria.errors import ConfigError
@@ -35,7 +35,7 @@ def test_the_error_of_the_house(load: Load, tmp_path: Path) -> None:
 
 
 def test_all_errors_at_once_in_the_order_of_lines(load: Load) -> None:
-    with pytest.raises(ConfigProblems) as caught:
+    with pytest.raises(ConfigProblemsError) as caught:
         load("batch-size=0\nnonsense\nnetwork-mode=4\n[class-attrs-all]\ntopk=-1\n")
     lines = [p.where.rpartition(":")[2] for p in caught.value.problems if p.where]
     assert lines == ["2", "3", "4", "6"]
@@ -43,7 +43,7 @@ def test_all_errors_at_once_in_the_order_of_lines(load: Load) -> None:
 
 
 def test_a_flood_of_errors_is_cut(load: Load) -> None:
-    with pytest.raises(ConfigProblems) as caught:
+    with pytest.raises(ConfigProblemsError) as caught:
         load("nonsense\n" * 500)
     assert len(caught.value.problems) == 500
     assert str(caught.value).endswith("... and 480 more")
@@ -109,7 +109,7 @@ def test_refused_values_name_what_is_allowed(load: Load, line: str, expected: st
 def test_a_bad_class_count_is_one_error(load: Load) -> None:
     with pytest.raises(ConfigError) as caught:
         load("num-detected-classes=many\n[class-attrs-3]\ntopk=1\n")
-    assert not isinstance(caught.value, ConfigProblems)
+    assert not isinstance(caught.value, ConfigProblemsError)
 
 
 @pytest.mark.parametrize(

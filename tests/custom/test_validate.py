@@ -69,8 +69,10 @@ def test_fields_assigned_after_construction_are_checked_again(check: Call, field
         np.int32,
     )
     setattr(result, field, np.zeros((2, 3)))
-    with pytest.raises(ParserError, match="has shape"):
+    with pytest.raises(ParserError, match="has shape") as caught:
         check(result)
+    assert (caught.value.where or "").startswith("my.py: parse: Detections.")
+    assert caught.value.exit_code == ParserError.exit_code
 
 
 def masked(*masks: Any) -> Detections:

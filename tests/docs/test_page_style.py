@@ -66,3 +66,21 @@ def test_files_named_for_contributors_exist(page: str) -> None:
     missing = [n for n in named - made if not any((r / n).exists() for r in ROOTS)]
     assert missing == []
     assert len(named) >= 10
+
+
+def test_files_of_the_checkout_that_pages_name_exist() -> None:
+    pattern = r"(?<![\w./:-])((?:tests|examples|benchmarks|native|scripts)/[\w./-]*\w)"
+    named = {(page, name) for page in PAGES for name in re.findall(pattern, page.read_text())}
+    assert len(named) > 30
+    assert [f"{page.name}: {name}" for page, name in named if is_missing(name)] == []
+
+
+def is_missing(name: str) -> bool:
+    return "NAME" not in name and not (ROOT / name).exists()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_prose_names_the_actor(page: Path) -> None:
+    riddles = re.compile(r"\b(told|nobody|somebody|anybody)\b", re.I)
+    found = [f"{n}: {x}" for n, x in outside_code(page.read_text()) if riddles.search(x)]
+    assert found == []

@@ -12,7 +12,7 @@ from noria.config import ModelConfig
 from noria.config.enums import TensorOrder
 from noria.engine import Plan
 from noria.engine.backends import BACKENDS
-from noria.engine.tensorrt_plan import built_by, is_tensorrt_file, without_wrapper
+from noria.engine.tensorrt_files import built_by, is_tensorrt_file, without_wrapper
 from noria.engine.tuning.tactic import Tactic
 from noria.engine.tuning.tune import TuneOptions
 from noria.errors import EngineError

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.plugins.memory import lent
+from noria.plugins.memory import LentMemory
 from noria.trt.compat.shims import cupy
 from tests.trt import script_data as data
 
@@ -133,7 +133,7 @@ def test_a_cupy_array_on_an_input_is_read_only():
     memory = {name: np.arange(4, dtype=np.float32) for name in ("input", "output")}
     blocks = [(m.ctypes.data, m.ctypes.data + m.nbytes, n == "output", n)
               for n, m in memory.items()]  # fmt: skip
-    with lent(blocks):
+    with LentMemory(blocks):
         made = {}
         for name, array in memory.items():
             whole = cupy.cuda.UnownedMemory(array.ctypes.data, array.nbytes, None)

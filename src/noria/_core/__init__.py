@@ -1,1 +1,1 @@
-"""What every room stands on: errors, notices, lazy names, quoting of untrusted text."""
+"""The base of every room: errors, notices, lazy names, quoting of untrusted text."""

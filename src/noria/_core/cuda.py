@@ -156,9 +156,10 @@ def _behind(handle: int) -> ctypes.CDLL:
 
 
 def why_lost() -> str | None:
-    """What broke CUDA in this process, such as an illegal access of a kernel; None if it is whole,
-    or not in use. It is asked of the calling thread's context, and of the one that CUDA's runtime
-    uses in all threads.
+    """Return the error that broke CUDA in this process, such as an illegal access of a kernel.
+
+    None if CUDA is whole, or not in use. Asks the calling thread's context, and the one that
+    CUDA's runtime uses in all threads.
     """
     library = _in_use()
     if library is None:
@@ -195,11 +196,11 @@ def _primary_broken(library: ctypes.CDLL) -> str | None:
 
 
 class AnyMemory:
-    """Memory of addresses that somebody gave: of the host, or of the GPU, where one is in use.
+    """Memory at given addresses: of the host, or of the GPU, where one is in use.
 
     Args:
-        stream: what is queued there comes before what is done with the GPU's memory. Small numbers
-            are no addresses of streams: then all that is queued does.
+        stream: its queued work ends before the GPU's memory is used. Small numbers are no addresses
+            of streams: then all queued work ends before.
     """
 
     def __init__(self, stream: int = 0) -> None:
@@ -250,7 +251,7 @@ class AnyMemory:
 
     @contextmanager
     def _ready(self) -> Iterator[_Driver]:
-        """What is queued is done."""
+        """Wait for the work that is queued."""
         with entered() as use:
             if self._stream >= _LEAST_STREAM:
                 use.call("cuStreamSynchronize", c_void_p(self._stream))
@@ -358,7 +359,7 @@ def _give_back(managed: Any) -> None:
 
 
 def _drop_unused(capsule: int) -> None:
-    """A capsule that nobody took gives its tensor back itself."""
+    """A capsule that was not consumed releases its tensor itself."""
     if _is_valid(capsule, _NAME):
         _lent.pop(_raw_pointer(capsule, _NAME), None)
 

@@ -1,4 +1,4 @@
-"""What goes wrong, said so that it can be put right.
+"""Errors that help to put things right.
 
 Every error names what was found and where, what must be instead, and how to fix it.
 The exit codes are those of the command line (`docs/cli/index.md`).
@@ -79,13 +79,13 @@ class EngineError(NoriaError):
 
 
 class PluginError(EngineError):
-    """A plugin failed, returned what it may not, or is not there."""
+    """A plugin failed, returned a wrong result, or is not there."""
 
     exit_code = 5
 
 
 class CustomLibraryError(NoriaError):
-    """A user's library cannot be loaded, or lacks what the config names."""
+    """A user's library cannot be loaded, or lacks a function that the config names."""
 
     exit_code = 5
 

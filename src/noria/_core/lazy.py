@@ -36,7 +36,7 @@ def lazy(
     where = {name: module for module, listed in names.items() for name in listed.split()}
     whole = {module.rpartition(".")[2]: module for module in modules}
 
-    def __getattr__(name: str) -> Any:
+    def get(name: str) -> Any:
         if name in where:
             value = getattr(import_module(where[name], package), name)
         elif name in whole:
@@ -46,10 +46,10 @@ def lazy(
         home[name] = value
         return value
 
-    def __dir__() -> list[str]:
+    def every_name() -> list[str]:
         return sorted({*home, *where, *whole})
 
-    return __getattr__, __dir__
+    return get, every_name
 
 
 def import_extra(module: str, extra: str) -> Any:

@@ -1,4 +1,4 @@
-"""Whether the native core fits the Python code beside it, told once and clearly on import."""
+"""Check on import that the native core fits the Python code beside it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from noria._native_api import NATIVE_API
 
 
 def check_native() -> None:
-    """Compare what the core was compiled as with what is expected: no file is read for it.
+    """Compare the core's sources with the expected ones: no file is read for it.
 
     Raises:
         ImportError: there is no core, it cannot be loaded, or it is of other sources.

@@ -65,8 +65,8 @@ def refuse_warnings(notices: Iterable[Notice]) -> None:
 
 
 @contextmanager
-def told_by_errors(*notices: Iterable[Notice]) -> Iterator[None]:
-    """Put what is in `notices` when a `NoriaError` leaves the block before its own notices."""
+def notices_on_errors(*notices: Iterable[Notice]) -> Iterator[None]:
+    """Put `notices` before those of a `NoriaError` that leaves the block."""
     try:
         yield
     except NoriaError as error:

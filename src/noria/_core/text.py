@@ -1,4 +1,4 @@
-"""Text of unknown origin, and URLs without their secrets, for messages."""
+"""Text for messages: of unknown origin, or URLs without secrets; and names not taken yet."""
 
 from __future__ import annotations
 
@@ -44,3 +44,13 @@ def url_name(url: str) -> str:
         rest = f"{authority}/…" if plain else rest.rpartition("@")[2]
     rest = re.split(r"[?#]", rest, maxsplit=1)[0]
     return scheme[0] + _SECRET.sub(r"\1…", rest)
+
+
+def fresh(name: str, taken: set[str]) -> str:
+    """Return `name`, with a number behind it if it is taken, and add it to `taken`."""
+    made, number = name, 1
+    while made in taken:
+        number += 1
+        made = f"{name}_{number}"
+    taken.add(made)
+    return made

@@ -1,4 +1,4 @@
-"""The user's Python files: run under a name of their own; their errors told by file and line."""
+"""The user's Python files: run under names of their own, errors reported by file and line."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def user_frames(trace: TracebackType | None, folder: Path) -> list[traceback.Fra
 
 
 def describe(error: BaseException, folder: Path) -> tuple[str, str | None, list[str]]:
-    """(what happened, `file:line` in the user's code, the lines of user code that led there)."""
+    """Return the error in words, `file:line` in the user's code, and the user's lines above it."""
     text = str(error).strip()
     kind = type(error).__name__
     found = f"{kind}: {text}" if text else kind

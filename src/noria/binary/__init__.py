@@ -1,1 +1,1 @@
-"""What an ELF file says before it is loaded: symbols, header markers, entry points, ABI."""
+"""Facts of an ELF file before it is loaded: symbols, header markers, entry points, ABI."""

@@ -39,10 +39,10 @@ _X86_64 = 62
 
 @dataclass(frozen=True, slots=True)
 class StaticEvidence:
-    """What the file tells.
+    """The evidence in the file.
 
     Attributes:
-        layout: bytes per box, or None where the file does not tell.
+        layout: bytes per box, or None if the file has no evidence.
         certain: the file declares it; frames need not confirm it.
         reason: the evidence in words.
     """
@@ -54,7 +54,7 @@ class StaticEvidence:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One hint at the layout; `layout` is None where the hint says that nothing can be told."""
+    """One hint at the layout; `layout` is None for a hint that decides nothing."""
 
     layout: BoxLayout | None
     kind: Literal["marker", "code", "linked"]

@@ -71,7 +71,7 @@ class DynamicSymbol:
 
 @dataclass(frozen=True)
 class ElfFile:
-    """What a shared library says about itself.
+    """The facts in a shared library's file.
 
     Attributes:
         bits: 32 or 64.
@@ -122,10 +122,12 @@ class ElfFile:
 
     @property
     def machine_name(self) -> str:
+        """The processor it is for."""
         return MACHINES.get(self.machine, f"machine {self.machine}")
 
     @property
     def type_name(self) -> str:
+        """The kind of file, with its article."""
         return FILE_TYPES.get(self.file_type, f"ELF type {self.file_type}")
 
     def exported(self) -> set[str]:
@@ -310,7 +312,7 @@ class _Reader:
         return tuple(symbols)
 
     def _symbol_count(self, tags: dict[int, list[int]]) -> int:
-        """The number of dynamic symbols, which only the hash tables tell."""
+        """Return the number of dynamic symbols, which only the hash tables have."""
         if _DT_HASH in tags:
             return self.unpack("II", self._offset(tags[_DT_HASH][0]))[1]
         if _DT_GNU_HASH not in tags:

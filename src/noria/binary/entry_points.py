@@ -1,7 +1,7 @@
-"""Which functions of a C++ library the host would call, and what their symbols tell.
+"""Entry points: the functions of a C++ library that the host would call, by their symbols.
 
-A function with C linkage has no parameters in its symbol: fixed names are certain, others are told
-by their name, which is a convention. Source: custom-library spec 2.2, 2.3.
+A function with C linkage has no parameters in its symbol: fixed names are certain, others follow
+a convention. Source: custom-library spec 2.2, 2.3.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from noria.binary.symbol_names import demangled
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class EntryPointKind:
     """One kind of entry point.
 
     Attributes:
@@ -32,62 +32,62 @@ class Kind:
 _LAYERS = "const std::vector<NvDsInferLayerInfo>&, const NvDsInferNetworkInfo&"
 _FRAME = "once per frame or object, in the thread that runs the model's outputs, one at a time"
 _BUILD = "once per build of an engine, in the thread that starts the model"
-KINDS: dict[str, Kind] = {
+KINDS: dict[str, EntryPointKind] = {
     kind.name: kind
     for kind in (
-        Kind(
+        EntryPointKind(
             "detector",
             "parse-bbox-func-name",
             f"bool ({_LAYERS}, const NvDsInferParseDetectionParams&, "
             "std::vector<NvDsInferObjectDetectionInfo>&)",
             _FRAME,
         ),
-        Kind(
+        EntryPointKind(
             "instance segmentation",
             "parse-bbox-instance-mask-func-name",
             f"bool ({_LAYERS}, const NvDsInferParseDetectionParams&, "
             "std::vector<NvDsInferInstanceMaskInfo>&)",
             _FRAME,
         ),
-        Kind(
+        EntryPointKind(
             "classifier",
             "parse-classifier-func-name",
             f"bool ({_LAYERS}, float, std::vector<NvDsInferAttribute>&, std::string&)",
             _FRAME,
         ),
-        Kind(
+        EntryPointKind(
             "segmentation",
             "parse-segmentation-func-name",
             f"bool ({_LAYERS}, float, unsigned int, int*, float*&)",
             _FRAME,
         ),
-        Kind(
+        EntryPointKind(
             "engine creator",
             "engine-create-func-name",
             "bool (nvinfer1::IBuilder*, nvinfer1::IBuilderConfig*, "
             "const NvDsInferContextInitParams*, nvinfer1::DataType, nvinfer1::ICudaEngine*&)",
             _BUILD,
         ),
-        Kind(
+        EntryPointKind(
             "input initialiser",
             None,
             f"bool ({_LAYERS}, unsigned int)",
             "once per start, in the thread that starts the model, if it has more than one input",
         ),
-        Kind(
+        EntryPointKind(
             "old engine creator",
             None,
             "bool (nvinfer1::IBuilder*, NvDsInferContextInitParams*, nvinfer1::DataType, "
             "nvinfer1::ICudaEngine*&)",
             _BUILD + ", if engine-create-func-name is not set",
         ),
-        Kind(
+        EntryPointKind(
             "model parser",
             None,
             "IModelParser* (const NvDsInferContextInitParams*)",
             _BUILD + ", if no engine creator is there",
         ),
-        Kind(
+        EntryPointKind(
             "plugin factory",
             None,
             "bool (factory&, NvDsInferPluginFactoryType&) / void (factory&)",
@@ -134,7 +134,8 @@ class EntryPoint:
     device: bool = False
 
     @property
-    def about(self) -> Kind:
+    def about(self) -> EntryPointKind:
+        """The description of its kind."""
         return KINDS[self.kind]
 
 
@@ -186,8 +187,10 @@ def without_c_linkage(elf: ElfFile) -> list[str]:
 
 
 def standing(name: str, wanted: str) -> tuple[int, str]:
-    """How badly a function's name fits a kind, from 0, and what it is by its name instead; see
-    `missing_name_hints`."""
+    """Rank how badly a function's name fits a kind, from 0, and name the kind that it fits.
+
+    `missing_name_hints` sorts by it.
+    """
     if _DEVICE.search(name):
         return 3, "for GPU memory by its name"
     kind = FIXED.get(name) or _kind_of(name)

@@ -1,4 +1,4 @@
-"""Whether the plugins of a library work in a GPU's memory: told by what its file has.
+"""Whether the plugins of a library work in a GPU's memory, by the content of its file.
 
 The plugins of a library without anything of CUDA compute on the processor, as do those that were
 compiled with Noria's own headers in the place of CUDA's: their calls of CUDA work on host memory,
@@ -38,7 +38,7 @@ _evidence: dict[int, str | None] = {}  # where a library begins in memory -> wha
 
 
 def gpu_evidence(path: Path) -> str | None:
-    """Why plugins of a library work in a GPU's memory, in words; None if nothing says so.
+    """Return the evidence that plugins of a library work in a GPU's memory; None without any.
 
     The library has code for a GPU, or calls CUDA; or it calls another library that has such code,
     but for NVIDIA's own. One that was compiled for the host (`noria compile --cuda host`) does not.
@@ -93,15 +93,16 @@ def _answers(path: Path, asked: set[str]) -> bool:
 
 
 def look_at(image: int, library: str) -> str | None:
-    """Find out about a library that was loaded just now, and remember it: its file may be replaced,
-    or out of reach, when its plugins run.
+    """Look for GPU code in a library that was loaded just now, and remember the result.
+
+    Its file may be replaced, or out of reach, when its plugins run.
 
     Args:
         image: where it begins in memory.
         library: its path.
 
     Returns:
-        what `gpu_evidence` says.
+        The result of `gpu_evidence`.
     """
     if image not in _evidence:
         _evidence[image] = gpu_evidence(Path(library))
@@ -119,7 +120,7 @@ def works_on_device(image: int, library: str) -> bool:
 
 
 def note_pointers(image: int, path: Path, decisions: list[Notice]) -> None:
-    """Say what memory the plugins of a library are given, where that is not the host's as ever."""
+    """Add a notice about plugins that are given, or should be given, the GPU's memory."""
     evidence = look_at(image, str(path))
     if evidence is None:
         return

@@ -1,4 +1,4 @@
-"""What a file shows of noria's headers and host, before anything of it is loaded."""
+"""Markers that noria's headers leave in a library, read before it is loaded."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ def uses_host(elf: ElfFile) -> bool:
 
 
 def export_hints(elf: ElfFile, *, has_plugins: bool = False) -> list[str]:
-    """What is wrong with what a library offers.
+    """Return hints about a library without parsers, or with parsers that no config can name.
 
     Args:
+        elf: the library.
         has_plugins: it registers plugins, or may do so: it need have no parsers.
     """
     if hidden := without_c_linkage(elf):

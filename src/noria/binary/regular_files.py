@@ -1,4 +1,4 @@
-"""Files whose names somebody else says: opened without waiting, and only if they are files."""
+"""Open files by names from elsewhere: without waiting, and only regular ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 @contextmanager
 def open_regular(file: Path | str, limit: int | None = None) -> Iterator[BufferedReader]:
-    """The file, opened without waiting for anybody: a pipe would wait for somebody to write.
+    """Open a file without waiting: a pipe would wait for a writer.
 
     Raises:
         ValueError: it is no regular file, or larger than `limit` bytes.

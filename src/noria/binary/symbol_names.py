@@ -41,9 +41,12 @@ def alternatives(names: Iterable[str]) -> str:
 def missing_name_hints(
     name: str, present: Iterable[str], *, kind: str, standing: Standing | None = None
 ) -> list[str]:
-    """What to say when `name` is absent: what was probably meant, then what there is.
+    """Return hints about an absent name: the one that was probably meant, then those there are.
 
     Args:
+        name: the absent name.
+        present: the names that are there.
+        kind: the noun for them, in the plural.
         standing: what kinds the names are of; None: all are of the one that is asked for.
     """
     names = sorted(set(present))

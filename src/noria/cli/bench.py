@@ -71,11 +71,11 @@ def bench(
     sessions: dict[str, PlanSession] = {}
     ranges: dict[str, tuple[float, float]] = {}
     timed: dict[str, dict[str, float]] = {}
-    from noria._core.notices import told_by_errors
+    from noria._core.notices import notices_on_errors
     from noria.cli.progress import RunProgress
 
     with (
-        told_by_errors(notices),
+        notices_on_errors(notices),
         ExitStack() as opened,
         RunProgress(enabled=not as_json, unit="rounds") as progress,
     ):

@@ -1,6 +1,6 @@
-"""deepstream-app configs, INI and YAML: what of them a pipeline of Noria does.
+"""Read deepstream-app configs, INI and YAML, as pipelines.
 
-Values mean what they mean there; what is not applied is told once, with its reason.
+Values mean the same as there; keys that are not applied are reported once, with the reason.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from noria._core.text import quoted
 from noria.config.app_keys import AppGroup, group_of
 from noria.config.app_models import order_models, read_model
-from noria.config.app_reader import AppReader, Found
+from noria.config.app_reader import AppReader, FoundGroup
 from noria.config.app_sources import AppSources
 from noria.config.document import Document, Group
 from noria.config.ini_groups import read_keyfile
@@ -31,7 +31,7 @@ _CODECS = {1: "H.264", 2: "H.265", 3: "MPEG-4"}
 
 
 def parse_app(data: bytes, path: Path) -> tuple[Parts, Document]:
-    """Read a deepstream-app config; what is refused is in the document's problems."""
+    """Read a deepstream-app config; refusals are in the document's problems."""
     form = read_yaml if path.name.endswith((".yml", ".yaml")) else read_keyfile
     document = form(data, path)
     parts = Parts()
@@ -46,9 +46,9 @@ class _App:
         self.parts = parts
         self.reader = AppReader(document)
         self.sources = AppSources(self.reader)
-        self.found: dict[str, Found] = {}  # groups that exist once
+        self.found: dict[str, FoundGroup] = {}  # groups that exist once
         self.models: list[Item] = []
-        self.sinks: list[tuple[Found, Group]] = []
+        self.sinks: list[tuple[FoundGroup, Group]] = []
 
     def run(self) -> None:
         document, reader = self.document, self.reader
@@ -100,14 +100,14 @@ class _App:
                 group.line, f"[{quoted(group.name)}] is not applied: {reason.text}", reason.level
             )
 
-    def _put(self, name: str, key: str, value: Any, found: Found) -> None:
+    def _put(self, name: str, key: str, value: Any, found: FoundGroup) -> None:
         """A value of the whole pipeline."""
         self.parts.top[name] = value
         self.parts.origins[name] = found.origin(key)
 
     # --- sources ----------------------------------------------------------------------------------
 
-    def _list(self, listed: Found, groups: Mapping[str, Group]) -> None:
+    def _list(self, listed: FoundGroup, groups: Mapping[str, Group]) -> None:
         common = self.found.get("source-attr-all")
         if common is None and "source-attr-all" not in groups:
             line = groups["source-list"].line
@@ -120,7 +120,7 @@ class _App:
             return
         self.sources.source_list(listed, common, groups["source-list"].line)
 
-    def _csv(self, found: Found | None, group: Group) -> None:
+    def _csv(self, found: FoundGroup | None, group: Group) -> None:
         if found is not None and "csv-file-path" in found.values:
             self.sources.csv(found.values["csv-file-path"], found.line("csv-file-path"))
         elif found is not None:
@@ -232,9 +232,9 @@ class _App:
             origins["operate_on_class_ids"] = found.origin("operate-on-class-ids")
         self.parts.items["tracker"].append((values, origins))
 
-    def _tracker_config(self, text: str, found: Found) -> Path | None:
+    def _tracker_config(self, text: str, found: FoundGroup) -> Path | None:
         from noria.config.paths import resolve
-        from noria.config.values import BadValue
+        from noria.config.values import BadValueError
 
         names = [name for name in text.split(";") if name.strip()]
         line = found.line("ll-config-file")
@@ -242,7 +242,7 @@ class _App:
             self.document.remark(line, f"only the first of {len(names)} tracker files is used")
         try:
             return resolve(names[0], self.document.path) if names else None
-        except BadValue as bad:
+        except BadValueError as bad:
             self.document.refuse(line, f"ll-config-file is not {bad.noun}.", bad.expected)
             return None
 
@@ -275,7 +275,7 @@ class _App:
         for found, group in self.sinks:
             self._sink(found, group, tiled=tiler is not None)
 
-    def _sink(self, found: Found, group: Group, *, tiled: bool) -> None:
+    def _sink(self, found: FoundGroup, group: Group, *, tiled: bool) -> None:
         document, name = self.document, quoted(group.name)
         kind, line = found.get("type"), group.line
         if kind in _DISPLAYS:
@@ -299,7 +299,7 @@ class _App:
                 "one of 1 (none), 2 (window), 3 (file), 4 (RTSP), 5 (screen), 6 (messages)",
             )
 
-    def _file_sink(self, found: Found, name: str, line: int, *, tiled: bool) -> None:
+    def _file_sink(self, found: FoundGroup, name: str, line: int, *, tiled: bool) -> None:
         document, output = self.document, found.get("output-file")
         if output is None:
             document.refuse(line, f"[{name}] has no output-file.", "output-file=out.mp4")

@@ -1,4 +1,4 @@
-"""The groups and keys of deepstream-app configs: what is applied, and why the rest is not.
+"""The groups and keys of deepstream-app configs: those that apply, and why the others do not.
 
 Facts: the public documentation and sources of the reference application, 4.0 to 9.1.
 """
@@ -228,5 +228,5 @@ APP_GROUPS: tuple[AppGroup, ...] = (
 
 
 def group_of(name: str) -> AppGroup | None:
-    """The kind of a group by its name; None for one that nobody knows."""
+    """Return the kind of a group by its name; None if it is unknown."""
     return next((group for group in APP_GROUPS if group.pattern.fullmatch(name)), None)

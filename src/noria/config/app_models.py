@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from noria._core.text import quoted
-from noria.config.app_reader import Found
+from noria.config.app_reader import FoundGroup
 from noria.config.document import Document, Group
 from noria.config.enums import ProcessMode
 from noria.config.origin import Origin
@@ -16,7 +16,9 @@ from noria.config.pipeline_yaml import Item
 _COLOR = re.compile(r"bbox-(border|bg)-color([0-9]*)")
 
 
-def read_model(document: Document, found: Found, group: Group, *, primary: bool) -> Item | None:
+def read_model(
+    document: Document, found: FoundGroup, group: Group, *, primary: bool
+) -> Item | None:
     """A `ModelSpec`'s values and origins; None when it is refused."""
     name = quoted(group.name)
     if "config-file" not in found.values:
@@ -59,7 +61,7 @@ def read_model(document: Document, found: Found, group: Group, *, primary: bool)
 
 
 def order_models(models: list[Item], document: Document) -> list[Item]:
-    """Each model behind the one whose objects it works on, otherwise as in the file.
+    """Place each model behind the one that finds its objects, otherwise as in the file.
 
     The original runs secondaries as a tree; one behind the other gives the same objects.
     """

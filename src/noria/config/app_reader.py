@@ -1,4 +1,4 @@
-"""Reading the values of deepstream-app groups, and telling once what is not applied."""
+"""Read the values of deepstream-app groups; report once the keys that are not applied."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from noria.config.key import Key
 from noria.config.keys import nearest
 from noria.config.origin import Origin
 from noria.config.paths import resolve
-from noria.config.values import BadValue, Kind, parse_ini, parse_yaml
+from noria.config.values import BadValueError, Kind, parse_ini, parse_yaml
 
 _MAX_SUGGESTIONS = 50
 _OFF = ("0", "")
 
 
-class Found:
-    """What one group says: values by key, and the entry of each."""
+class FoundGroup:
+    """The content of one group: values by key, and the entry of each."""
 
     def __init__(self, document: Document, kind: AppGroup) -> None:
         self.document = document
@@ -29,12 +29,15 @@ class Found:
         self.entries: dict[str, Entry] = {}
 
     def get(self, key: str, default: Any = None) -> Any:
+        """Return the value of a key."""
         return self.values.get(key, default)
 
     def line(self, key: str) -> int:
+        """Return the line of a key, 1 if it is absent."""
         return self.entries[key].line if key in self.entries else 1
 
     def origin(self, key: str) -> Origin:
+        """Return the place of a key."""
         entry = self.entries[key]
         return Origin("file", self.document.path, entry.line, entry.key, entry.text)
 
@@ -54,10 +57,10 @@ class AppReader:
         self.unknown = 0
         self.unused: dict[tuple[str, Reason], list[tuple[int, str]]] = {}
 
-    def read(self, kind: AppGroup, group: Group) -> Found | None:
+    def read(self, kind: AppGroup, group: Group) -> FoundGroup | None:
         """The values of a group; None when it is switched off."""
         entries = self._entries(group)
-        found = Found(self.document, kind)
+        found = FoundGroup(self.document, kind)
         switch = entries.get("enable")
         if kind.switched:
             if switch is None:
@@ -105,7 +108,7 @@ class AppReader:
             trouble = None if value is None else key.trouble(value)
             if trouble is None and key.kind is Kind.PATH:
                 return resolve(value, self.base) if value else None
-        except BadValue as bad:
+        except BadValueError as bad:
             expected = key.expected() if key.kind in (Kind.INT, Kind.FLOATS) else bad.expected
             document.refuse(entry.line, f"{written} is not {bad.noun}.", expected, bad.fix)
             return None
@@ -145,7 +148,7 @@ class AppReader:
         )
 
     def unknown_group(self, group: Group) -> None:
-        """Tell of a group that nobody knows."""
+        """Report an unknown group."""
         self.unknown += 1
         near = None
         if self.unknown <= _MAX_SUGGESTIONS:

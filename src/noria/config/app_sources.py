@@ -9,13 +9,13 @@ from typing import Any
 from noria._core.errors import ConfigError
 from noria._core.text import quoted
 from noria.config.app_keys import AppGroup, group_of
-from noria.config.app_reader import AppReader, Found
+from noria.config.app_reader import AppReader, FoundGroup
 from noria.config.document import Document, Entry, Group
 from noria.config.pipeline_keys import MAX_ITEMS
 from noria.config.pipeline_yaml import Item
 from noria.config.reading import read_bytes
 from noria.config.uris import absolute_uri, is_camera, is_stream, uri_trouble
-from noria.config.values import BadValue
+from noria.config.values import BadValueError
 
 _TYPES = {1: "a V4L2 camera", 2: "a URI", 3: "several URIs", 4: "RTSP"}
 _OTHER_TYPES = {
@@ -36,7 +36,7 @@ class AppSources:
         self.reader = reader
         self.items: list[Item] = []
         self.copies: list[Item] = []  # further copies of a source come behind all others
-        self.listed: list[Found] | None = None
+        self.listed: list[FoundGroup] | None = None
 
     def group(self, kind: AppGroup, group: Group) -> None:
         """A `[sourceN]` group."""
@@ -49,7 +49,7 @@ class AppSources:
             self._add(found, number, group.line)
 
     def csv(self, path: Path, line: int) -> None:
-        """The rows of a CSV file whose header names the keys."""
+        """Read the rows of a CSV file with the keys in its header."""
         document = self.reader.document
         try:
             data = read_bytes(path)
@@ -86,7 +86,7 @@ class AppSources:
             group.entries = [
                 Entry(key, cell, number)
                 for key, cell in zip(header, row, strict=False)
-                # what has no effect is told for the first row
+                # keys without effect are reported for the first row
                 if cell and (number == rows[1][0] or key in kind.keys)
             ]
             found = reader.read(kind, group)
@@ -98,8 +98,8 @@ class AppSources:
 
     # --- [source-list] ----------------------------------------------------------------------------
 
-    def source_list(self, listed: Found, common: Found | None, line: int) -> None:
-        """The URIs of `[source-list]`, each with what `[source-attr-all]` says."""
+    def source_list(self, listed: FoundGroup, common: FoundGroup | None, line: int) -> None:
+        """Return the URIs of `[source-list]`, each with the values of `[source-attr-all]`."""
         document = self.reader.document
         uris = listed.get("list", ())
         if not uris:
@@ -124,7 +124,7 @@ class AppSources:
         named = "sensor-name-list" if listed.get("sensor-name-list") else "sensor-id-list"
         self.listed = []
         for number, uri in enumerate(uris):
-            found = Found(document, listed.kind)
+            found = FoundGroup(document, listed.kind)
             if common is not None:
                 found.values, found.entries = dict(common.values), dict(common.entries)
             entry = listed.entries["list"]
@@ -144,7 +144,7 @@ class AppSources:
             self.listed.append(found)
 
     def _over_list(self, kind: AppGroup, group: Group, number: int) -> None:
-        """`[sourceN]` beside a list replaces what the list says of source N."""
+        """`[sourceN]` beside a list replaces the values of the list for source N."""
         assert self.listed is not None
         if number >= len(self.listed):
             self.reader.document.refuse(
@@ -185,7 +185,7 @@ class AppSources:
 
     # --- one source -------------------------------------------------------------------------------
 
-    def _add(self, found: Found, number: int, line: int) -> None:
+    def _add(self, found: FoundGroup, number: int, line: int) -> None:
         document = found.document
         kind = found.get("type")
         if kind in _OTHER_TYPES:
@@ -238,7 +238,7 @@ class AppSources:
             text = _NUMBER.sub(lambda m, n=copy: _numbered(m, n), uri) if kind == 3 else uri  # type: ignore[misc]
             try:
                 full = self._absolute(text)
-            except BadValue as bad:
+            except BadValueError as bad:
                 document.refuse(found.line(origin_key), f"uri is not {bad.noun}.", bad.expected)
                 return
             item = ({**values, "uri": full}, dict(origins))
@@ -249,7 +249,7 @@ class AppSources:
     def _absolute(self, text: str) -> str:
         trouble = uri_trouble(text)
         if trouble:
-            raise BadValue(trouble, _URIS)
+            raise BadValueError(trouble, _URIS)
         if is_stream(text) or is_camera(text):
             return text
         return absolute_uri(text, self.reader.base)

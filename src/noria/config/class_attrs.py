@@ -59,16 +59,16 @@ class ClassAttrs:
 def colored(
     cfg: ModelConfig, field: str, colors: Mapping[int, Rgba], origin: Origin
 ) -> tuple[ModelConfig, list[Notice]]:
-    """A config whose classes have these colours.
+    """Return a config with these colours of its classes.
 
     Args:
         cfg: the model's config.
         field: `border_colors` or `bg_colors`.
         colors: by class number; -1 is every other class, whatever the model's own file says.
-        origin: who says so.
+        origin: the place that sets them.
 
     Returns:
-        The config, and what of it has no effect.
+        The config, and notices of colours without effect.
     """
     if not colors:
         return cfg, []

@@ -1,6 +1,6 @@
-"""What follows from several values together: settings that another one makes useless, and more.
+"""Notices that follow from several values together, such as a setting that disables another.
 
-The ids X1 to X22 are those of the config facts, section 5.9; X1 to X4 and X20 are told while
+The ids X1 to X22 are those of the config facts, section 5.9; X1 to X4 and X20 are reported while
 reading (`reading.py`), X22 is about element properties and cannot be seen in a file.
 """
 
@@ -57,8 +57,8 @@ Rule = Callable[["ModelConfig"], Iterator[Remark]]
 def rule_notices(cfg: ModelConfig) -> tuple[Notice, ...]:
     """All findings about a config, those about single keys that Noria does not act on included."""
     remarks = [remark for rule in _RULES for remark in rule(cfg)]
-    told = {name for remark in remarks if remark.complete for name in remark.fields}
-    single = [*_idle(cfg, told), *_inapplicable(cfg, told)]
+    reported = {name for remark in remarks if remark.complete for name in remark.fields}
+    single = [*_idle(cfg, reported), *_inapplicable(cfg, reported)]
     return tuple(_notice(cfg, remark) for remark in [*remarks, *single])
 
 
@@ -72,7 +72,7 @@ def _notice(cfg: ModelConfig, remark: Remark) -> Notice:
 
 
 def _given(cfg: ModelConfig, name: str) -> bool:
-    """Whether somebody chose the value, and chose something else than the default."""
+    """Whether a file or program chose the value, and not the default."""
     return bool(getattr(cfg, name) != _BY_FIELD[name].default)
 
 
@@ -84,12 +84,12 @@ def _names(fields: tuple[str, ...] | list[str]) -> str:
     return ", ".join(_BY_FIELD[name].name for name in fields)
 
 
-def _idle(cfg: ModelConfig, told: set[str]) -> Iterator[Remark]:
+def _idle(cfg: ModelConfig, reported: set[str]) -> Iterator[Remark]:
     """Keys that were read, that differ from their default, and that nothing acts on yet."""
     idle = [
         name
         for name, key in _BY_FIELD.items()
-        if name not in told and _given(cfg, name) and not _acts(cfg, name) and not key.reason
+        if name not in reported and _given(cfg, name) and not _acts(cfg, name) and not key.reason
     ]
     if idle:
         places = []
@@ -103,10 +103,10 @@ def _idle(cfg: ModelConfig, told: set[str]) -> Iterator[Remark]:
         yield Remark("warning", tuple(idle), message)
 
 
-def _inapplicable(cfg: ModelConfig, told: set[str]) -> Iterator[Remark]:
+def _inapplicable(cfg: ModelConfig, reported: set[str]) -> Iterator[Remark]:
     """Keys that have nothing to act on here, and why."""
     for name, key in _BY_FIELD.items():
-        if key.reason and name not in told and _given(cfg, name):
+        if key.reason and name not in reported and _given(cfg, name):
             yield Remark("info", (name,), f"{key.name} has no effect: {key.reason}")
 
 
@@ -172,7 +172,7 @@ def _x8_scale_switches_offsets_off(cfg: ModelConfig) -> Iterator[Remark]:
 
 
 def _x9_precision(cfg: ModelConfig) -> Iterator[Remark]:
-    """What the precision becomes here, the engine says."""
+    """The engine reports the precision that results."""
     if cfg.network_mode in (NetworkMode.INT8, NetworkMode.BEST) and cfg.int8_calib_file is None:
         yield Remark(
             "info",

@@ -1,4 +1,4 @@
-"""What a config file holds before anyone asks what it means: groups, keys, texts, line numbers."""
+"""The content of a config file before its meaning: groups, keys, texts, line numbers."""
 
 from __future__ import annotations
 
@@ -70,12 +70,13 @@ class Document:
     notices: list[tuple[int, Notice]] = field(default_factory=list)
 
     def where(self, line: int) -> str:
+        """Return `file:line` for messages."""
         return f"{quoted(str(self.path), limit=None)}:{line}"
 
     def refuse(
         self, line: int, found: str, expected: str | None = None, fix: str | None = None
     ) -> None:
-        """Note a problem of one line."""
+        """Add a problem of one line."""
         # any of the texts may repeat what the file says
         found = quoted(found, limit=None)
         expected = expected and quoted(expected, limit=None)
@@ -85,11 +86,11 @@ class Document:
     def remark(
         self, line: int, message: str, level: Literal["info", "warning"] = "warning"
     ) -> None:
-        """Note a notice about one line."""
+        """Add a notice about one line."""
         self.notices.append((line, Notice(level, quoted(message, limit=None), self.where(line))))
 
     def counting(self, group: Group, replaced: Callable[[Entry, Entry], str]) -> dict[str, Entry]:
-        """The entries of a group that count, in the order of the file; others are told.
+        """Return the entries of a group that count, in the order of the file; report the others.
 
         Args:
             group: one of this document.
@@ -113,8 +114,8 @@ class Document:
         return f"{quoted(entry.key)}{'=' if self.form == 'ini' else ': '}{quoted(entry.text)}"
 
 
-class ConfigProblems(ConfigError):
-    """Several things wrong with one file, told together.
+class ConfigProblemsError(ConfigError):
+    """Several problems of one file, reported together.
 
     `problems` holds each as its own `ConfigError`.
     """
@@ -128,12 +129,12 @@ class ConfigProblems(ConfigError):
 
 
 def report(path: Path, problems: list[ConfigError]) -> None:
-    """Raise the problems of a file in the order of its lines, several as one `ConfigProblems`."""
+    """Raise the problems of a file by line, several as one `ConfigProblemsError`."""
     problems = sorted(problems, key=_line_of)
     if len(problems) == 1:
         raise problems[0]
     if problems:
-        raise ConfigProblems(quoted(str(path), limit=None), problems)
+        raise ConfigProblemsError(quoted(str(path), limit=None), problems)
 
 
 def _line_of(problem: ConfigError) -> int:

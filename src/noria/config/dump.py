@@ -54,11 +54,8 @@ def _groups(cfg: ModelConfig) -> Iterator[tuple[str, list[tuple[Key, Any]]]]:
 
 
 def _class_pairs(attrs: ClassAttrs, base: ClassAttrs) -> list[tuple[Key, Any]]:
-    pairs = []
-    for key in CLASS_KEYS.values():
-        if key.field and getattr(attrs, key.field) != getattr(base, key.field):
-            pairs.append((key, getattr(attrs, key.field)))
-    return pairs
+    fields = [(key, key.field) for key in CLASS_KEYS.values() if key.field]
+    return [(k, getattr(attrs, f)) for k, f in fields if getattr(attrs, f) != getattr(base, f)]
 
 
 def effective(cfg: ModelConfig) -> Iterator[tuple[str, str, str, str]]:

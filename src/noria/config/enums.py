@@ -15,6 +15,7 @@ class NamedValue(IntEnum):
     label: str
 
     def __new__(cls, value: int, label: str = "") -> NamedValue:
+        """Make a member with its name for people."""
         member = int.__new__(cls, value)
         member._value_ = value
         member.label = label
@@ -25,7 +26,7 @@ class NamedValue(IntEnum):
 
     @classmethod
     def noun(cls) -> str:
-        """What a number outside the choices is not: `a clustering mode`."""
+        """Return the noun for one of the choices: `a clustering mode`."""
         sentence = (cls.__doc__ or "a known value.").split(".", 1)[0]
         return sentence[0].lower() + sentence[1:]
 
@@ -69,7 +70,7 @@ class UffInputOrder(NamedValue):
 
 
 class NetworkType(NamedValue):
-    """A network type. `network-type`: what is done with the outputs."""
+    """A network type. `network-type`: the use of the outputs."""
 
     DETECTOR = 0, "detector"
     CLASSIFIER = 1, "classifier"
@@ -84,14 +85,14 @@ class NetworkType(NamedValue):
 
 
 class ProcessMode(NamedValue):
-    """A process mode. `process-mode`: what is inferred on."""
+    """A process mode. `process-mode`: whole frames, or objects of another model."""
 
     PRIMARY = 1, "primary, whole frames"
     SECONDARY = 2, "secondary, objects found upstream"
 
 
 class NetworkMode(NamedValue):
-    """A precision. `network-mode`: what the engine is built for."""
+    """A precision. `network-mode`: the number format of the engine."""
 
     FP32 = 0, "FP32"
     INT8 = 1, "INT8"

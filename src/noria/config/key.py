@@ -1,4 +1,4 @@
-"""What can be said about one key: how it is read, what it may be, who uses it."""
+"""The description of one key: how it is read, its range, its users."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Key:
         return {Kind.FLAG: "0 or 1", Kind.INT_FLAG: "0 or 1"}.get(self.kind, f"a {self.kind.value}")
 
     def trouble(self, value: Any) -> str | None:
-        """What is wrong with a value of the right type, to stand behind "is not"; else None.
+        """Describe the fault of a value of the right type, to stand behind "is not"; else None.
 
         `value` is a plain number, text or tuple, or the enum member.
         """

@@ -129,7 +129,7 @@ PROPERTY_ROWS: tuple[Key, ...] = (
     _p("parse-bbox-instance-mask-func-name", _STRING, None, "box and mask parser", since="5.0", types=_INSTANCE, acts=True),
     _p("parse-classifier-func-name", _STRING, None, "classifier parser", types=_CLASSIFIER, acts=True),
     _p("parse-segmentation-func-name", _STRING, None, "segmentation parser", since="6.4..7.0", types=_SEMANTIC, acts=True),
-    _p("parse-func", _INT, None, "built-in parser of generation 3 and before; read by nobody since", in_yaml=False, legacy="parse-bbox-func-name"),
+    _p("parse-func", _INT, None, "built-in parser of generation 3 and before; without effect since", in_yaml=False, legacy="parse-bbox-func-name"),
     _e("cluster-mode", ClusterMode, ClusterMode.GROUP_RECTANGLES, "0 runs as NMS with IoU 0.5 and the 20 best per class", since="5.0", types=_BOXES, acts=True),
     _p("enable-dbscan", _FLAG, None, "1 is cluster-mode 1; only where cluster-mode is absent", types=_DETECTOR, in_yaml=False, acts=True, legacy="cluster-mode"),
     _p("filter-out-class-ids", _INTS, (), "classes whose boxes are dropped", since="5.0", types=_BOXES, loose=True, acts=True),
@@ -151,7 +151,7 @@ PROPERTY_ROWS: tuple[Key, ...] = (
     _p("secondary-reinfer-interval", _INT, INT_MAX, "frames until a tracked object is inferred on again", types=(0, 1), mode=_SECONDARY, loose=True, acts=True),
     # tensors, pools, memory
     _p("output-tensor-meta", _FLAG, False, "attach the raw outputs", loose=True, acts=True),
-    _p("tensor-meta-pool-size", _INT, 2, "output buffer sets", low=0, since="6.0", reason="there is no pool: outputs live as long as somebody holds them"),
+    _p("tensor-meta-pool-size", _INT, 2, "output buffer sets", low=0, since="6.0", reason="there is no pool: outputs live as long as they are referenced"),
     _p("auto-inc-mem", _INT_FLAG, True, "grow the output pool", since="6.3", reason="there is no pool of outputs that could be full"),
     _p("max-gpu-mem-per", Kind.PERCENT, 99.0, "percent of GPU memory at which the pool stops growing", since="6.3", reason="outputs lie in main memory, and there is no pool that grows"),
     _p("disable-output-host-copy", _INT_FLAG, False, "outputs stay on the GPU", since=_NEW, types=_PARSED, reason="outputs lie in main memory, and that is what parsers get"),

@@ -54,7 +54,7 @@ def _plain(name: str) -> str:
 
 
 def suggestion(name: str, group: str) -> str:
-    """What to do about a key that its group does not know, as an end of sentence; empty if unknown.
+    """Return the advice about a key that its group does not know, as an end of sentence, or "".
 
     Args:
         name: the unknown key.

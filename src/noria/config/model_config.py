@@ -51,7 +51,7 @@ class EffectiveCluster(NamedTuple):
 
 
 class ModelConfig(Frozen):
-    """What an nvinfer config file says about one model.
+    """The content of an nvinfer config file: one model.
 
     Fields are the `[property]` keys with `-` as `_`; `docs/configuration.md` lists them all. Paths
     are absolute. An absent or empty text or path is None.
@@ -176,7 +176,7 @@ class ModelConfig(Frozen):
 
         Raises:
             ConfigError: the file cannot be read or something in it is refused. Everything that is
-                wrong is told at once, with file, line, key, value, and what is allowed.
+                wrong is reported at once, with file, line, key, value, and what is allowed.
         Source: config facts, sections 1 to 3.
         """
         path = Path(path)
@@ -194,7 +194,7 @@ class ModelConfig(Frozen):
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        """What reading decided or found odd, in the order of the file, then what values imply."""
+        """Decisions and oddities of the reading, in the order of the file, then of the values."""
         return self._read_notices + self._rule_notices
 
     @cached_property
@@ -306,7 +306,7 @@ class ModelConfig(Frozen):
         return copy
 
     def dump(self, format: Literal["ini", "yaml"] = "ini") -> str:
-        """The config as a file's text: what was set or differs from its default, paths absolute.
+        """The config as a file's text: values that were set or are no defaults, paths absolute.
 
         Loading it gives the same values.
 

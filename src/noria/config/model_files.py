@@ -91,7 +91,7 @@ def missing_files(cfg: ModelConfig, skip: Collection[str] = ()) -> list[ConfigEr
     library = cfg.custom_lib_path
     if "custom-lib-path" not in skip:
         problems += _missing(cfg, "custom-lib-path", library)
-    # what a library that is not there would make is not to be told as missing
+    # a missing library might make the model: that is not reported as missing, too
     makes = problems and cfg.engine_create_func_name
     engine = cfg.model_engine_file
     if engine is None or not os.path.isfile(engine):
@@ -126,7 +126,7 @@ def _missing(cfg: ModelConfig, key: str, path: Path | None) -> list[ConfigError]
 
 
 def missing_file(cfg: ModelConfig, key: str, path: Path) -> ConfigError:
-    """The error for what `key` names when that is not a file."""
+    """Return the error for the value of `key` when that is not a file."""
     origin = cfg.origin(key)
     written = origin.text if origin.text is not None else str(path)
     odd = os.path.exists(path) and not os.path.isdir(path)

@@ -19,7 +19,7 @@ class Origin:
     """Where one value came from.
 
     Attributes:
-        kind: `file`, `default` (nobody said anything) or `override` (set by a program).
+        kind: `file`, `default` (no file or program set it) or `override` (set by a program).
         file, line: the config file as it was named, the line from 1; None unless kind is `file`.
         key: the key as written there; differs from the asked one for legacy keys (`enable-dbscan`).
         text: the value as written there.
@@ -33,7 +33,7 @@ class Origin:
 
     @property
     def where(self) -> str | None:
-        """`file:line` for messages; None unless a file says it."""
+        """`file:line` for messages; None unless the value is from a file."""
         return str(self) if self.file else None
 
     def __str__(self) -> str:
@@ -64,7 +64,7 @@ class Frozen(BaseModel):
         """Make it from values.
 
         Raises:
-            ConfigError: a value is refused, or there is no such field; all of it is told at once.
+            ConfigError: values are refused, or there are no such fields; all are reported.
         """
         try:
             super().__init__(**values)

@@ -1,4 +1,4 @@
-"""Paths in config files: what they are relative to, and what to say when nothing is there."""
+"""Paths in config files: the folder they are relative to, and hints when nothing is there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import itertools
 import os
 from pathlib import Path
 
-from noria.config.values import BadValue
+from noria.config.values import BadValueError
 
 _LISTED_NAMES = 5000
 _PATH_MAX = 4096
@@ -22,23 +22,23 @@ def resolve(text: str, config: Path) -> Path:
     does not exist is no error here. Neither `~` nor `$NAME` is expanded.
 
     Raises:
-        BadValue: the path cannot be looked at: permission, link loop, too long.
+        BadValueError: the path cannot be looked at: permission, link loop, too long.
     """
+    reason: str | None = os.strerror(errno.ENAMETOOLONG)
     try:
         joined = os.path.join(os.path.dirname(os.path.realpath(config)), text)
-        if len(os.fsencode(joined)) >= _PATH_MAX:
-            raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
-        try:
-            return Path(os.path.realpath(joined, strict=True))
-        except FileNotFoundError:
-            return Path(joined)
+        if len(os.fsencode(joined)) < _PATH_MAX:
+            try:
+                return Path(os.path.realpath(joined, strict=True))
+            except FileNotFoundError:
+                return Path(joined)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise BadValue(f"a usable path ({reason})", "a path that can be looked at") from None
+    raise BadValueError(f"a usable path ({reason})", "a path that can be looked at")
 
 
 def missing_hints(path: Path) -> list[str]:
-    """What may have been meant by a path where no file is."""
+    """Return hints about a path where no file is."""
     hints = []
     text = str(path)
     name = path.name

@@ -13,7 +13,7 @@ from noria._core.text import quoted
 from noria.config.key import Key
 from noria.config.pipeline_keys import COLORS, SECTIONS, TOP_KEYS
 from noria.config.uris import absolute_uri, uri_trouble
-from noria.config.values import BadValue, Kind
+from noria.config.values import BadValueError, Kind
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -46,6 +46,7 @@ def check_spec_field(spec: str, field: str, value: Any) -> Any:
     Args:
         spec: name of the spec's type.
         field: name of the field.
+        value: of the right type.
 
     Raises:
         ValueError: the value is outside what the key allows.
@@ -59,7 +60,7 @@ def check_spec_field(spec: str, field: str, value: Any) -> Any:
         if trouble is None:
             try:
                 return absolute_uri(value)
-            except BadValue as bad:
+            except BadValueError as bad:
                 trouble = bad.noun
     elif name in COLORS:
         trouble = next(filter(None, map(color_trouble, value, value.values())), None)
@@ -79,12 +80,12 @@ def check_spec_field(spec: str, field: str, value: Any) -> Any:
 
 
 def text_trouble(text: str) -> str | None:
-    """What is wrong with a name or path, to stand behind "is not"; else None."""
+    """Describe the fault of a name or path, to stand behind "is not"; else None."""
     return "a text: it is empty" if not text else uri_trouble(text)
 
 
 def color_trouble(number: int, color: tuple[float, ...]) -> str | None:
-    """What is wrong with one colour of a class, to stand behind "is not"; else None."""
+    """Describe the fault of one colour of a class, to stand behind "is not"; else None."""
     if number < -1:
         return f"about a class: {number} is none"
     trouble = _COLOR_KEY.trouble(color)
@@ -92,7 +93,7 @@ def color_trouble(number: int, color: tuple[float, ...]) -> str | None:
 
 
 def setting_trouble(name: str, value: str) -> str | None:
-    """What is wrong with one setting of a tracker, to stand behind "is not"; else None."""
+    """Describe the fault of one setting of a tracker, to stand behind "is not"; else None."""
     if not _SETTING.fullmatch(name):
         return f"usable: {quoted(name)!r} is not the name of a setting"
     if not value or "," in value or value != value.strip():

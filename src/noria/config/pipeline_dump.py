@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def dump_pipeline(spec: PipelineSpec) -> str:
-    """The file's text: what differs from the defaults; paths are absolute."""
+    """Return the file's text: values that are no defaults, with absolute paths."""
     lines: list[str] = []
     for section in SECTIONS.values():
         value = getattr(spec, section.name)

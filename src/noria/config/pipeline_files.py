@@ -31,7 +31,7 @@ _GROUP = re.compile(rb"^[ \t\f\r]*\[([^\[\]\x00-\x1f\x7f]+)\][ \t\r]*$", re.MULT
 
 
 def file_kind(path: str | Path) -> FileKind | None:
-    """What a file is by its groups: a Noria pipeline file, a deepstream-app config, a model's.
+    """Return the kind of a file by its groups: a pipeline, a deepstream-app or a model config.
 
     Cheap, and never an error: what cannot be read, is no regular file, or is none of the three is
     None. Only names ending in .yml and .yaml are looked at as YAML.
@@ -65,6 +65,7 @@ def kind_of(data: bytes, path: Path) -> FileKind | None:
 
 
 def is_yaml(path: Path) -> bool:
+    """Whether a file is read as YAML, by its name."""
     return path.name.endswith((".yml", ".yaml"))
 
 
@@ -86,7 +87,7 @@ def load_pipeline(path: str | Path) -> PipelineSpec:
 
     Raises:
         ConfigError: the file cannot be read, is no pipeline, or something in it is refused (all of
-            it is told at once).
+            it is reported at once).
     """
     from noria.config.pipeline_build import build_spec
     from noria.config.pipeline_yaml import parse_pipeline

@@ -1,4 +1,4 @@
-"""What can be said in a Noria pipeline file: the sections, their keys, what each may be.
+"""The grammar of a Noria pipeline file: its sections, their keys, and the values of each.
 
 One table for the reader, the checks of specs made by programs, the JSON schema, the dump and the
 documentation.

@@ -34,7 +34,7 @@ _RGBA = Rgba
 
 
 class _Spec(Frozen):
-    """What the parts have in common; equal when the values are."""
+    """The base of the parts; equal when the values are."""
 
     @classmethod
     def _problems(cls, error: ValidationError) -> list[ConfigError]:
@@ -47,7 +47,7 @@ class _Spec(Frozen):
 
     @classmethod
     def read(cls, values: Mapping[str, Any], origins: Mapping[str, Origin]) -> Self:
-        """One made from what a file says, with the place of each value."""
+        """Make one from the values of a file, with the place of each."""
         spec = cls(**values)
         spec._origins = dict(origins)
         return spec
@@ -129,7 +129,7 @@ class SourceSpec(_Spec):
 
 
 class ModelSpec(_Spec):
-    """One model: its config file, and what the pipeline says otherwise.
+    """One model: its config file, and the values that the pipeline sets over it.
 
     Fields behind `config` override keys of that file; None leaves them alone. The colours are by
     class number, -1 for all classes.
@@ -156,7 +156,7 @@ class ModelSpec(_Spec):
         return {n: value for n in names if (value := getattr(self, n)) is not None}
 
     def load(self) -> ModelConfig:
-        """Read the config file and apply what the pipeline says; origins name the pipeline's lines.
+        """Read the config file and apply the pipeline's values; origins name the pipeline's lines.
 
         Raises:
             ConfigError: the config file is missing, or something in it is refused.
@@ -225,7 +225,7 @@ class TilerSpec(_Spec):
 
 
 class OsdSpec(_Spec):
-    """What is drawn, and how. Colours are r, g, b, a in 0..1; None is the painter's choice."""
+    """The drawing. Colours are r, g, b, a in 0..1; None is the painter's choice."""
 
     show: bool = True
     show_boxes: bool = True
@@ -241,7 +241,7 @@ class OsdSpec(_Spec):
 
 
 class SinkSpec(_Spec):
-    """One output. `kind` None: the path's ending says it; `fake` writes nothing, without a path.
+    """One output. `kind` None: by the path's ending; `fake` writes nothing, without a path.
 
     `source` restricts it to one source: a `camera_id`, or else a place among the sources.
     """
@@ -265,7 +265,7 @@ class SinkSpec(_Spec):
 
 
 class PipelineSpec(_Spec):
-    """A whole pipeline: what `load_pipeline` reads and `Pipeline` runs.
+    """A whole pipeline: `load_pipeline` reads it, `Pipeline` runs it.
 
     `models` are in the order in which they run; the tracker comes behind the last primary one.
     `tiler` None gives every source its own picture.
@@ -301,7 +301,7 @@ class PipelineSpec(_Spec):
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        """What of the file is not applied as written, and why; in the order of its lines."""
+        """Parts of the file that are not applied as written, and why; in the order of its lines."""
         return self._notices
 
     @property

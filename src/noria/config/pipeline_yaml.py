@@ -29,8 +29,8 @@ from noria.config.pipeline_keys import (
     Section,
 )
 from noria.config.uris import absolute_uri, is_url, uri_trouble
-from noria.config.values import BadValue, Kind, parse_yaml
-from noria.config.yaml_nodes import MapNode, Node, Scalar, SeqNode, read_tree
+from noria.config.values import BadValueError, Kind, parse_yaml
+from noria.config.yaml_nodes import MapNode, Node, SeqNode, TextNode, read_tree
 
 Values: TypeAlias = dict[str, Any]
 Item: TypeAlias = tuple[Values, dict[str, Origin]]
@@ -48,7 +48,7 @@ _MAX_VALUES = 200_000  # with aliases a small file can name more than fits into 
 
 
 class Parts:
-    """What a pipeline file says, section by section, each item with the origins of its values."""
+    """The content of a pipeline file by section, each item with the origins of its values."""
 
     def __init__(self) -> None:
         self.items: dict[str, list[Item]] = {name: [] for name in SECTIONS}
@@ -57,7 +57,7 @@ class Parts:
 
 
 def parse_pipeline(data: bytes, document: Document) -> Parts:
-    """Read a pipeline file; what is refused is in `document.problems`."""
+    """Read a pipeline file; refusals are in `document.problems`."""
     parts = Parts()
     tree = read_tree(data, document)
     if tree is not None:
@@ -92,7 +92,7 @@ class _Interpreter:
                         key.line, f"{name} has {len(node.items)} items.", f"{MAX_ITEMS} at most"
                     )
                     continue
-            elif isinstance(node, Scalar) and node.empty:
+            elif isinstance(node, TextNode) and node.empty:
                 if name == "sources":
                     document.refuse(key.line, "sources has no value.", "a list of sources")
                 continue
@@ -120,7 +120,7 @@ class _Interpreter:
             what = f"{section.short_says}, or a mapping with {', '.join(section.keys)}"
             document.refuse(node.line, f"{section.noun} is a list.", what)
             return
-        if isinstance(node, Scalar):
+        if isinstance(node, TextNode):
             self._short(section, node, values, origins)
         else:
             for key, value in node.pairs:
@@ -145,7 +145,7 @@ class _Interpreter:
             self.parts.items[section.name].append((values, origins))
 
     def _short(
-        self, section: Section, node: Scalar, values: Values, origins: dict[str, Origin]
+        self, section: Section, node: TextNode, values: Values, origins: dict[str, Origin]
     ) -> None:
         """An item that is a text."""
         document = self.document
@@ -156,18 +156,15 @@ class _Interpreter:
             return
         try:
             if section.name == "tiler":
-                grid = _GRID.fullmatch(node.text.strip())
-                if not grid:
-                    raise BadValue("a grid", section.short_says)
-                for name, text in (("rows", grid[1]), ("columns", grid[2])):
-                    self._put(found, section.keys[name], Scalar(text, node.line))
+                for name, text in _grid(node.text, section).items():
+                    self._put(found, section.keys[name], TextNode(text, node.line))
             elif section.name == "tracker":
                 found = tracker_text(node.text, document.path)
             elif section.name == "sinks":
                 found = sink_text(node.text, document.path)
             else:
                 self._put(found, section.keys[field], node)
-        except BadValue as bad:
+        except BadValueError as bad:
             document.refuse(
                 node.line, f"'{quoted(node.text)}' is not {bad.noun}.", bad.expected, bad.fix
             )
@@ -195,12 +192,12 @@ class _Interpreter:
     # --- one value --------------------------------------------------------------------------------
 
     def _put(self, values: Values, key: Key, node: Node) -> bool:
-        """Store what a key is given; False when it is refused."""
+        """Store the value of a key; False when it is refused."""
         try:
             values[key.field or ""] = read_value(key, node, self.document.path)
-        except BadValue as bad:
+        except BadValueError as bad:
             written = (
-                f": {quoted(node.text)}" if isinstance(node, Scalar) and key.name != "uri" else ""
+                f": {quoted(node.text)}" if isinstance(node, TextNode) and key.name != "uri" else ""
             )
             numeric = key.kind in (Kind.INT, Kind.FLOAT) and key.enum is None
             expected = key.expected() if numeric else bad.expected
@@ -210,11 +207,11 @@ class _Interpreter:
             return False
         return True
 
-    def _origin(self, key: Scalar, node: Node) -> Origin:
-        text = node.text if isinstance(node, Scalar) else None
+    def _origin(self, key: TextNode, node: Node) -> Origin:
+        text = node.text if isinstance(node, TextNode) else None
         return Origin("file", self.document.path, key.line, key.text, text)
 
-    def _unknown(self, key: Scalar, names: Iterable[str], what: str) -> None:
+    def _unknown(self, key: TextNode, names: Iterable[str], what: str) -> None:
         names = list(names)
         self.unknown += 1
         near = nearest(key.text, names) if self.unknown <= _MAX_SUGGESTIONS else None
@@ -226,6 +223,13 @@ class _Interpreter:
         )
 
 
+def _grid(text: str, section: Section) -> dict[str, str]:
+    grid = _GRID.fullmatch(text.strip())
+    if not grid:
+        raise BadValueError("a grid", section.short_says)
+    return {"rows": grid[1], "columns": grid[2]}
+
+
 def _size(item: Node) -> int:
     """How many values an item has, as deep as one can be read."""
     if not isinstance(item, MapNode):
@@ -233,7 +237,7 @@ def _size(item: Node) -> int:
     sizes = [
         len(value.pairs) if isinstance(value, MapNode) else len(value.items)
         for _, value in item.pairs
-        if not isinstance(value, Scalar)
+        if not isinstance(value, TextNode)
     ]
     return 1 + len(item.pairs) + sum(sizes)
 
@@ -247,7 +251,7 @@ def read_value(key: Key, node: Node, path: Path) -> Any:
         path: the file, where relative paths start.
 
     Raises:
-        BadValue: it is refused.
+        BadValueError: it is refused.
     """
     if key.name in COLORS:
         return _mapping(node, key, _class_number, lambda n: _floats(n), color_trouble)
@@ -263,7 +267,7 @@ def read_value(key: Key, node: Node, path: Path) -> Any:
             value = _READ[key.kind](text) if key.kind in _READ else _texts(key, text, path)
     trouble = key.trouble(value)
     if trouble:
-        raise BadValue(trouble, key.expected())
+        raise BadValueError(trouble, key.expected())
     return value
 
 
@@ -271,22 +275,22 @@ def _texts(key: Key, text: str, path: Path) -> Any:
     if key.name == "uri":
         trouble = uri_trouble(text)
         if trouble:
-            raise BadValue(trouble, "a path or URL")
+            raise BadValueError(trouble, "a path or URL")
         return absolute_uri(text, path)
     trouble = text_trouble(text)
     if trouble:
-        raise BadValue(trouble, f"a {key.kind.value}")
+        raise BadValueError(trouble, f"a {key.kind.value}")
     if key.kind is Kind.PATH:
         return resolve(text, path)
     return sink_path(text, path) if key.name == "path" else text
 
 
 def _text(node: Node) -> str:
-    if not isinstance(node, Scalar):
+    if not isinstance(node, TextNode):
         kind = "a mapping" if isinstance(node, MapNode) else "a list"
-        raise BadValue(f"one value but {kind}", "one value")
+        raise BadValueError(f"one value but {kind}", "one value")
     if node.empty:
-        raise BadValue("given", "a value", "write one, or remove the line")
+        raise BadValueError("given", "a value", "write one, or remove the line")
     return node.text
 
 
@@ -294,15 +298,15 @@ def _flag(text: str) -> bool:
     try:
         return _FLAGS[text.strip().lower()]
     except KeyError:
-        raise BadValue("a flag", "true or false") from None
+        raise BadValueError("a flag", "true or false") from None
 
 
 def _number(kind: Kind) -> Callable[[str], Any]:
     def read(text: str) -> Any:
         try:
             return parse_yaml(kind, text, loose=False)
-        except BadValue as bad:
-            raise BadValue(bad.noun, bad.expected.removesuffix(", unquoted")) from None
+        except BadValueError as bad:
+            raise BadValueError(bad.noun, bad.expected.removesuffix(", unquoted")) from None
 
     return read
 
@@ -318,14 +322,14 @@ def _named(enum: type[NamedValue], text: str) -> Any:
     for member in enum:
         if text.strip().lower() in (str(member.value), member.name.lower()):
             return member
-    raise BadValue(enum.noun(), f"one of {', '.join(member.name.lower() for member in enum)}")
+    raise BadValueError(enum.noun(), f"one of {', '.join(member.name.lower() for member in enum)}")
 
 
 def _list(node: Node, read: Callable[[str], Any]) -> tuple[Any, ...]:
     """A list, `1;2;3` as in nvinfer's files, or one item."""
     if isinstance(node, SeqNode):
         if len(node.items) > 65536:
-            raise BadValue("a list of a usable length", "65536 items at most")
+            raise BadValueError("a list of a usable length", "65536 items at most")
         return tuple(read(_text(item)) for item in node.items)
     text = _text(node).strip()
     return tuple(read(item.strip()) for item in text.removesuffix(";").split(";"))
@@ -339,31 +343,31 @@ def _floats(node: Node) -> tuple[float, ...]:
     return _list(node, _READ[Kind.FLOAT])
 
 
-def _class_number(key: Scalar) -> int:
+def _class_number(key: TextNode) -> int:
     if key.text == "all":
         return -1
     number: int = _READ[Kind.INT](key.text)
     if number < 0:
-        raise BadValue("about a class", "a class number, or all")
+        raise BadValueError("about a class", "a class number, or all")
     return number
 
 
 def _mapping(
     node: Node,
     key: Key,
-    name_of: Callable[[Scalar], Any],
+    name_of: Callable[[TextNode], Any],
     value_of: Callable[[Node], Any],
     trouble_of: Callable[[Any, Any], str | None],
 ) -> Mapping[Any, Any]:
     if not isinstance(node, MapNode):
-        raise BadValue("a mapping", f"a mapping: {key.meaning}")
+        raise BadValueError("a mapping", f"a mapping: {key.meaning}")
     found = {}
     for name, value in node.pairs:
         number = name_of(name)
         found[number] = value_of(value)
         trouble = trouble_of(number, found[number])
         if trouble:
-            raise BadValue(trouble, f"a mapping: {key.meaning}")
+            raise BadValueError(trouble, f"a mapping: {key.meaning}")
     return found
 
 
@@ -374,7 +378,7 @@ def tracker_text(text: str, path: Path) -> Values:
     """The fields of a `TrackerSpec` from `iou`, `iou:max_age=30,min_iou=0.3` or a YAML file.
 
     Raises:
-        BadValue: it is none of them.
+        BadValueError: it is none of them.
     """
     text = text.strip()
     if text.lower().endswith((".yml", ".yaml")):
@@ -382,12 +386,12 @@ def tracker_text(text: str, path: Path) -> Values:
     name, colon, rest = text.partition(":")
     found: Values = {"name": name}
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]*", name) or (colon and not rest):
-        raise BadValue("a tracker", "a name such as iou, iou:max_age=30, or a YAML file")
+        raise BadValueError("a tracker", "a name such as iou, iou:max_age=30, or a YAML file")
     if rest:
         settings = dict(item.strip().partition("=")[::2] for item in rest.split(","))
         for setting, value in settings.items():
             if trouble := setting_trouble(setting, value):
-                raise BadValue(trouble, "settings such as iou:max_age=30,min_iou=0.3")
+                raise BadValueError(trouble, "settings such as iou:max_age=30,min_iou=0.3")
         found["settings"] = settings
     return found
 
@@ -396,7 +400,7 @@ def sink_text(text: str, path: Path) -> Values:
     """The fields of a `SinkSpec` from `out.mp4`, `pictures/`, `kitti:labels` or `fake`.
 
     Raises:
-        BadValue: it is none of them.
+        BadValueError: it is none of them.
     """
     if text in ("fake", "none"):
         return {"kind": "fake"}
@@ -409,7 +413,7 @@ def sink_text(text: str, path: Path) -> Values:
     kind = _SINK_ALIASES.get(prefix[1].lower(), prefix[1].lower())
     if kind not in SINK_KINDS:
         near = nearest(kind, list(SINK_KINDS))
-        raise BadValue(
+        raise BadValueError(
             f"an output: {quoted(prefix[1])} is no kind of it",
             f"a path, or kind:path with one of {', '.join(SINK_KINDS)}",
             f"did you mean {near}:?" if near else None,
@@ -422,11 +426,11 @@ def sink_path(text: str, path: Path) -> Path:
     """Where a sink writes; `-` is standard output.
 
     Raises:
-        BadValue: no path can be that.
+        BadValueError: no path can be that.
     """
     trouble = text_trouble(text)
     if trouble:
-        raise BadValue(trouble, "a path")
+        raise BadValueError(trouble, "a path")
     if is_url(text):
-        raise BadValue("a file: streams cannot be written to", "a path, or kind:path")
+        raise BadValueError("a file: streams cannot be written to", "a path, or kind:path")
     return Path(text) if text == "-" else resolve(text, path)

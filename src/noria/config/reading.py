@@ -1,4 +1,4 @@
-"""From a document to typed values: what each entry means, and everything wrong with it.
+"""From a document to typed values: the meaning of each entry, and everything wrong with it.
 
 Source: config facts, sections 1.2 (groups), 1.7 (order), 2 and 3 (keys).
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from noria._core.errors import ConfigError
-from noria._core.notices import Notice, told_by_errors
+from noria._core.notices import Notice, notices_on_errors
 from noria._core.text import quoted
 from noria.config.class_attrs import ClassAttrs
 from noria.config.document import Document, Entry, Group, report
@@ -25,7 +25,7 @@ from noria.config.keys import CLASS_KEYS, PROPERTY_KEYS, nearest, suggestion
 from noria.config.origin import Origin
 from noria.config.paths import missing_hints, resolve
 from noria.config.value_notices import remark_text
-from noria.config.values import BadValue, Kind, parse_ini, parse_yaml
+from noria.config.values import BadValueError, Kind, parse_ini, parse_yaml
 from noria.config.wrong_file import refuse_model
 
 MAX_BYTES = 1 << 20
@@ -41,7 +41,7 @@ _HINTS = {
 
 @dataclass(slots=True)
 class Reading:
-    """What a file says: field values, their origins, and what was odd.
+    """The content of a file: field values, their origins, and notices of oddities.
 
     `origins` uses field names, `all_classes.<name>` and `classes.<n>.<name>`.
     """
@@ -55,7 +55,7 @@ def read_config(path: Path) -> Reading:
     """Read and check a config file, INI or YAML by its name.
 
     Raises:
-        ConfigError: the file cannot be read, or something in it is refused (all is told at once).
+        ConfigError: the file cannot be read, or something in it is refused (all of it is reported).
     """
     data = read_bytes(path)
     if path.name.endswith((".yml", ".yaml")):
@@ -68,7 +68,7 @@ def read_config(path: Path) -> Reading:
     interpreter.run()
     reading = interpreter.reading
     reading.notices = tuple(n for _, n in sorted(document.notices, key=lambda pair: pair[0]))
-    with told_by_errors(reading.notices):
+    with notices_on_errors(reading.notices):
         report(path, document.problems)
     return reading
 
@@ -109,7 +109,7 @@ def _open_without_waiting(path: str, flags: int) -> int:
 
 
 def _wait_for_writer(fd: int, where: str) -> None:
-    """A pipe that nobody writes to would be waited for without end."""
+    """Refuse a pipe without a writer, which would be waited for without end."""
     if stat.S_ISFIFO(os.fstat(fd).st_mode):
         poll = select.poll()
         poll.register(fd, select.POLLIN)
@@ -334,7 +334,7 @@ class _Interpreter:
                 value = tuple(resolve(item, document.path) for item in value)
             elif key.kind is Kind.STRING and not key.choices:
                 value = value or None
-        except BadValue as bad:
+        except BadValueError as bad:
             plain = key.enum is None and key.kind is not Kind.INT and not key.counts
             noun = bad.noun if key.enum is None else key.enum.noun()
             expected = bad.expected if plain else key.expected()

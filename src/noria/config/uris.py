@@ -1,4 +1,4 @@
-"""Source names in pipeline files: what kind they are, what they are relative to, how to show them.
+"""Source names in pipeline files: their kinds, their absolute form, and how to show them.
 
 `noria.media` opens them; the rules for what is a stream are the same there.
 """
@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from noria._core.text import quoted, url_name, url_scheme
 from noria.config.paths import resolve
-from noria.config.values import BadValue
+from noria.config.values import BadValueError
 
 _CAMERA = re.compile(r"camera:\d+|/dev/video\d+")
 _LONGEST = 8192
@@ -25,6 +25,7 @@ def is_url(text: str) -> bool:
 
 
 def is_camera(text: str) -> bool:
+    """Whether it is a camera of this machine."""
     return bool(_CAMERA.fullmatch(text))
 
 
@@ -34,7 +35,7 @@ def is_stream(text: str) -> bool:
 
 
 def uri_trouble(text: str) -> str | None:
-    """What is wrong with a source's name, to stand behind "is not"; else None."""
+    """Describe the fault of a source's name, to stand behind "is not"; else None."""
     if not text.strip():
         return "a path or URL: it is empty"
     if len(text) > _LONGEST:
@@ -57,7 +58,7 @@ def absolute_uri(text: str, config: Path | None = None) -> str:
             directory. Patterns keep their wildcards.
 
     Raises:
-        BadValue: the path cannot be looked at.
+        BadValueError: the path cannot be looked at.
     """
     if is_stream(text):
         return text
@@ -65,7 +66,7 @@ def absolute_uri(text: str, config: Path | None = None) -> str:
     if prefix := _FILE.match(text):
         path = text[prefix.end() :]
         if not path:
-            raise BadValue("a path or URL: it is empty", "a path behind file://")
+            raise BadValueError("a path or URL: it is empty", "a path behind file://")
         written = _resolved(path, config)
         # %20 and the like stand for themselves where a file is called so
         return written if os.path.lexists(written) else _resolved(unquote(path), config)
@@ -75,7 +76,7 @@ def absolute_uri(text: str, config: Path | None = None) -> str:
 def _resolved(text: str, config: Path | None) -> str:
     trouble = uri_trouble(text)
     if trouble:
-        raise BadValue(trouble, "a path or URL")
+        raise BadValueError(trouble, "a path or URL")
     folder = text.endswith("/")
     path = str(Path(text).absolute() if config is None else resolve(text, config))
     return path + "/" if folder and path != "/" else path

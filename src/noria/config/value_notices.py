@@ -18,7 +18,7 @@ _YAML_CUT, _CUT = 63, 1023
 
 
 def remark_text(document: Document, entry: Entry, key: Key) -> None:
-    """Add notices about one entry whose text was accepted."""
+    """Add notices about one entry with an accepted text."""
     if key.kind in _TEXTS:
         _remark_on_text(document, entry, key)
     else:
@@ -53,7 +53,7 @@ def _remark_on_text(document: Document, entry: Entry, key: Key) -> None:
 
 
 def _remark_on_number(document: Document, entry: Entry, key: Key) -> None:
-    """Say what is left out where only the start of a text is read as a number."""
+    """Report the rest of a text of which only the start is read as a number."""
     text = entry.text
     if key.kind in (Kind.INT, Kind.INT_FLAG, Kind.FLAG):
         items = [text]

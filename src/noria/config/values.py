@@ -1,7 +1,7 @@
 """From the text of a value to a number, text or list, by the rules of each file form.
 
 INI follows GLib (config facts 1.4), YAML the original's YAML reader (1.5). Where that reader would
-crash, `BadValue` is raised all the same.
+crash, `BadValueError` is raised all the same.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Kind(Enum):
     PATHS = "list of paths"
 
 
-class BadValue(ValueError):
+class BadValueError(ValueError):
     """A text that is not of its kind.
 
     `noun` completes "is not ..."; `expected` and `fix` are as in `NoriaError`.
@@ -66,7 +66,7 @@ def parse_ini(kind: Kind, text: str) -> Any:
         int, bool, float, str, or a tuple of int, float or str. Ranges are not looked at here.
 
     Raises:
-        BadValue: GLib refuses the text.
+        BadValueError: GLib refuses the text.
     """
     return _INI[kind](text)
 
@@ -75,7 +75,7 @@ def parse_yaml(kind: Kind, text: str, *, loose: bool) -> Any:
     """The value of a YAML scalar; `loose` keys read a leading decimal number and ignore the rest.
 
     Raises:
-        BadValue: the original's reader refuses the text or crashes on it.
+        BadValueError: the original's reader refuses the text or crashes on it.
     """
     if loose and kind in (Kind.INT, Kind.FLAG, Kind.INT_FLAG):
         value = _leading_int(text)
@@ -106,11 +106,11 @@ def _in_32_bits(digits: str) -> int:
     value = int(bare) if len(bare) <= 10 else INT_MAX + 2
     value = -value if digits.startswith("-") else value
     if not INT_MIN <= value <= INT_MAX:
-        raise BadValue("a 32-bit integer", f"an integer from {INT_MIN} to {INT_MAX}")
+        raise BadValueError("a 32-bit integer", f"an integer from {INT_MIN} to {INT_MAX}")
     return value
 
 
-def _not_int(text: str) -> BadValue:
+def _not_int(text: str) -> BadValueError:
     fix = None
     if not text:
         fix = "the value is empty: write one, or remove the line"
@@ -122,7 +122,7 @@ def _not_int(text: str) -> BadValue:
         fix = "there are no quotes in this format"
     elif text.strip().lower() in ("true", "false", "yes", "no", "on", "off"):
         fix = "write 1 or 0"
-    return BadValue("an integer", "an integer in decimal digits", fix)
+    return BadValueError("an integer", "an integer in decimal digits", fix)
 
 
 def _ini_flag(text: str) -> bool:
@@ -138,7 +138,7 @@ def _ini_flag(text: str) -> bool:
         fix = "write true or 1"
     elif bare.lower() in ("false", "no", "off"):
         fix = "write false or 0"
-    raise BadValue("a flag", "exactly true, false, 1 or 0", fix)
+    raise BadValueError("a flag", "exactly true, false, 1 or 0", fix)
 
 
 def _ini_float(text: str) -> float:
@@ -147,7 +147,7 @@ def _ini_float(text: str) -> float:
     raise _not_float(text)
 
 
-def _not_float(text: str) -> BadValue:
+def _not_float(text: str) -> BadValueError:
     fix = None
     bare = text.rstrip(_C_BLANK)
     if not bare:
@@ -165,7 +165,9 @@ def _not_float(text: str) -> BadValue:
             fix = "write the result of the division"
     elif bare.endswith(";"):
         fix = "remove the semicolon"
-    return BadValue("a number", "a number such as 0.0039, with a dot and nothing behind it", fix)
+    return BadValueError(
+        "a number", "a number such as 0.0039, with a dot and nothing behind it", fix
+    )
 
 
 def _float(text: str) -> float:
@@ -184,12 +186,12 @@ def _utf8(text: str) -> str:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise BadValue("UTF-8 text", "text saved as UTF-8") from None
+        raise BadValueError("UTF-8 text", "text saved as UTF-8") from None
     return text
 
 
 def _unescape(text: str, *, separator: bool = False) -> list[str]:
-    """Resolve escapes; with `separator` split at bare `;` (and `\\;` is one literally)."""
+    r"""Resolve escapes; with `separator` split at bare `;` (and `\\;` is one literally)."""
     items, current = [], []
     characters = iter(_utf8(text))
     for character in characters:
@@ -201,7 +203,7 @@ def _unescape(text: str, *, separator: bool = False) -> list[str]:
                 current.append(_ESCAPES[following])
             else:
                 known = r"\s \n \t \r \\" + (r" \;" if separator else "")
-                raise BadValue(
+                raise BadValueError(
                     "readable: it has a bad backslash",
                     f"only these backslash pairs: {known}",
                     r"write \\ for a backslash; folders are separated by /",
@@ -241,14 +243,14 @@ def _ini_floats(text: str) -> tuple[float, ...]:
 def _list_item(item: str, text: str, parse: Callable[[str], Any]) -> Any:
     try:
         return parse(item)
-    except BadValue as bad:
+    except BadValueError as bad:
         noun = f"a list of {bad.noun.removeprefix('an ').removeprefix('a ')}s"
         fix = bad.fix
         if not item:
             fix = "there is an empty item: one ; between items, at most one behind the last"
         elif "," in text and ";" not in text:
             fix = f"items are separated by ; and not by commas: {text.strip().replace(',', ';')}"
-        raise BadValue(noun, f"{bad.expected} per item, items separated by ;", fix) from None
+        raise BadValueError(noun, f"{bad.expected} per item, items separated by ;", fix) from None
 
 
 # --- YAML -----------------------------------------------------------------------------------------
@@ -261,12 +263,12 @@ def _yaml_int(text: str) -> int:
     digits = match[2]
     base = 16 if digits[:2].lower() == "0x" else 8 if digits.startswith("0") else 10
     if len(digits.lstrip("0xX")) > 11:
-        raise BadValue("a 32-bit integer", f"an integer from {INT_MIN} to {INT_MAX}")
+        raise BadValueError("a 32-bit integer", f"an integer from {INT_MIN} to {INT_MAX}")
     value = int(match[1] + digits, base)
     return _in_32_bits(str(value))
 
 
-def _yaml_not_int(text: str) -> BadValue:
+def _yaml_not_int(text: str) -> BadValueError:
     fix = None
     if text.strip().lower() in ("true", "yes", "on"):
         fix = "write 1: the original aborts on YAML's own true and false"
@@ -276,12 +278,12 @@ def _yaml_not_int(text: str) -> BadValue:
         fix = "write it without dot or exponent"
     elif ";" in text:
         fix = "remove the semicolon"
-    return BadValue("an integer", "an integer, unquoted", fix)
+    return BadValueError("an integer", "an integer, unquoted", fix)
 
 
 def _zero_or_one(value: int) -> bool:
     if value not in (0, 1):
-        raise BadValue("a flag", "0 or 1")
+        raise BadValueError("a flag", "0 or 1")
     return bool(value)
 
 

@@ -1,4 +1,4 @@
-"""Models and engines in a config's place: told as such, with what takes them."""
+"""Refuse models and engines in a config's place, and name the commands that take them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ def refuse_model(path: Path, data: bytes, where: str, *, large: bool) -> None:
     """Refuse a model or an engine, known by its name and content.
 
     Args:
-        data: what it begins with.
+        path: the file.
+        data: the bytes it begins with.
         where: for the error.
         large: there is more of it than a config may have.
 

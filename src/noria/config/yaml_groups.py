@@ -11,7 +11,7 @@ from pathlib import Path
 
 from noria._core.text import quoted
 from noria.config.document import Document, Entry, Group
-from noria.config.yaml_nodes import MapNode, Node, Scalar, YamlTree
+from noria.config.yaml_nodes import MapNode, Node, TextNode, YamlTree
 
 
 def read_yaml(data: bytes, path: Path) -> Document:
@@ -38,7 +38,7 @@ def read_yaml(data: bytes, path: Path) -> Document:
     return document
 
 
-def _read_group(document: Document, key: Scalar, value: Node) -> None:
+def _read_group(document: Document, key: TextNode, value: Node) -> None:
     name = key.text
     if name in document.groups:
         document.refuse(
@@ -49,7 +49,7 @@ def _read_group(document: Document, key: Scalar, value: Node) -> None:
     group = document.groups.setdefault(name, Group(name, key.line))
     if isinstance(value, MapNode):
         _read_entries(document, group, value)
-    elif not (isinstance(value, Scalar) and value.empty):
+    elif not (isinstance(value, TextNode) and value.empty):
         group.entries.append(Entry("", "", key.line, problem="is not a mapping"))
 
 
@@ -65,7 +65,7 @@ def _read_entries(document: Document, group: Group, node: MapNode) -> None:
                 "each key once",
             )
         seen.setdefault(key.text, key.line)
-        if isinstance(value, Scalar):
+        if isinstance(value, TextNode):
             problem = "has no value" if value.empty else None
             entry = Entry(key.text, value.text, key.line, value.plain, problem)
         else:

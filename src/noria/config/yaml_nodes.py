@@ -23,7 +23,7 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True, slots=True)
-class Scalar:
+class TextNode:
     """A text.
 
     Attributes:
@@ -40,6 +40,7 @@ class Scalar:
 
     @property
     def empty(self) -> bool:
+        """Whether it stands for nothing."""
         return self.plain and self.text in _NULLS
 
 
@@ -63,20 +64,21 @@ class MapNode:
     """
 
     line: int
-    keys: list[Scalar] = field(default_factory=list)
+    keys: list[TextNode] = field(default_factory=list)
     values: list[Node] = field(default_factory=list)
     odd_keys: list[int] = field(default_factory=list)
 
     @property
-    def pairs(self) -> list[tuple[Scalar, Node]]:
+    def pairs(self) -> list[tuple[TextNode, Node]]:
+        """Each key with its value."""
         return list(zip(self.keys, self.values, strict=False))
 
 
-Node: TypeAlias = "Scalar | SeqNode | MapNode"
+Node: TypeAlias = "TextNode | SeqNode | MapNode"
 Aliases = Literal["nodes", "scalars", "refused"]
 
 
-class Malformed(Exception):
+class MalformedError(Exception):
     """YAML that no dialect accepts.
 
     Attributes:
@@ -111,7 +113,7 @@ class YamlTree:
     ) -> None:
         self.root: Node | None = None
         self.mappings: list[MapNode] = []
-        self.malformed: Malformed | None = None
+        self.malformed: MalformedError | None = None
         self.second_document: int | None = None
         self._aliases = aliases
         self._max_depth = max_depth
@@ -120,20 +122,20 @@ class YamlTree:
         try:
             self._events: Iterator[Any] = yaml.parse(data, Loader=_LOADER)
             self._read()
-        except Malformed as error:
+        except MalformedError as error:
             self.malformed = error
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             reason = ", ".join(part for part in (error.context, error.problem) if part)
-            self.malformed = Malformed(mark.line + 1 if mark else 1, quoted(reason, limit=200))
+            self.malformed = MalformedError(mark.line + 1 if mark else 1, quoted(reason, limit=200))
         except (yaml.YAMLError, UnicodeError) as error:
             # errors of the encoding (bad UTF-8, control characters) know an offset, not a line
             line = data.count(b"\n", 0, getattr(error, "position", 0) or 0) + 1
             reason = str(getattr(error, "reason", error))
-            self.malformed = Malformed(line, quoted(reason, limit=200), "UTF-8 text")
+            self.malformed = MalformedError(line, quoted(reason, limit=200), "UTF-8 text")
 
     def report(self, document: Document) -> None:
-        """Add what the file holds beside the tree to a document: errors and further documents."""
+        """Report the error of the file, and further documents in it."""
         if self.malformed is not None:
             error = self.malformed
             document.refuse(error.line, str(error), error.expected)
@@ -156,20 +158,20 @@ class YamlTree:
         self.root = node
 
     def _node(self, event: Any, place: Callable[[Node], None]) -> None:
-        """Read one node; `place` gets it before its content, so that errors leave what was read."""
+        """Read one node; `place` gets it first, so that an error leaves the part before it."""
         if isinstance(event, yaml.AliasEvent):
             place(self._alias(event))
             return
         line = _line_of(event)
         node: Node
         if isinstance(event, yaml.ScalarEvent):
-            node = Scalar(event.value, line, not event.style, event.tag)
+            node = TextNode(event.value, line, not event.style, event.tag)
         else:
             node = SeqNode(line) if isinstance(event, yaml.SequenceStartEvent) else MapNode(line)
         place(node)
         if event.anchor is not None:  # of a collection that is not complete: an empty list
-            self._anchors[event.anchor] = node if isinstance(node, Scalar) else SeqNode(line)
-        if not isinstance(node, Scalar):
+            self._anchors[event.anchor] = node if isinstance(node, TextNode) else SeqNode(line)
+        if not isinstance(node, TextNode):
             self._content(node)
             if event.anchor is not None and self._aliases == "nodes":
                 self._anchors[event.anchor] = node
@@ -177,7 +179,7 @@ class YamlTree:
     def _content(self, node: SeqNode | MapNode) -> None:
         self._depth += 1
         if self._depth > self._max_depth:
-            raise Malformed(node.line, f"nested deeper than {self._max_depth}")
+            raise MalformedError(node.line, f"nested deeper than {self._max_depth}")
         if isinstance(node, SeqNode):
             self._items(node)
         else:
@@ -193,7 +195,7 @@ class YamlTree:
         while not isinstance(start := next(self._events), yaml.MappingEndEvent):
             found: list[Node] = []
             self._node(start, found.append)
-            if isinstance(found[0], Scalar):
+            if isinstance(found[0], TextNode):
                 node.keys.append(found[0])
                 self._node(next(self._events), node.values.append)
             else:
@@ -202,9 +204,9 @@ class YamlTree:
 
     def _alias(self, event: Any) -> Node:
         if self._aliases == "refused":
-            raise Malformed(_line_of(event), "aliases are not read")
+            raise MalformedError(_line_of(event), "aliases are not read")
         if event.anchor not in self._anchors:
-            raise Malformed(_line_of(event), "an alias of an unknown anchor")
+            raise MalformedError(_line_of(event), "an alias of an unknown anchor")
         return self._anchors[event.anchor]
 
 
@@ -226,7 +228,7 @@ def read_tree(data: bytes, document: Document) -> MapNode | None:
         return None
     if isinstance(tree.root, MapNode):
         return tree.root
-    if tree.root is None or (isinstance(tree.root, Scalar) and tree.root.empty):
+    if tree.root is None or (isinstance(tree.root, TextNode) and tree.root.empty):
         document.refuse(1, "the file is empty.", _TOP_EXPECTED)
     else:
         document.refuse(tree.root.line, "the file is not a mapping.", _TOP_EXPECTED)
@@ -236,7 +238,7 @@ def read_tree(data: bytes, document: Document) -> MapNode | None:
 def _drop_odd_keys(node: MapNode, document: Document) -> None:
     for line in node.odd_keys:
         document.refuse(line, "a key must be a plain text.", "key: value")
-    first: dict[str, tuple[Scalar, Node]] = {}
+    first: dict[str, tuple[TextNode, Node]] = {}
     for key, value in node.pairs:
         if key.text in first:
             line = first[key.text][0].line

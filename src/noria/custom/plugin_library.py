@@ -7,7 +7,7 @@ from typing import Any
 
 from noria.binary.elf import ElfError, ElfFile
 from noria.binary.header_markers import uses_host
-from noria.custom.library import open_library
+from noria.custom.opening import open_here
 from noria.plugins.registry import PluginRegistry, get_plugin_registry
 
 
@@ -23,7 +23,7 @@ def open_plugins(path: Path, registry: PluginRegistry) -> list[Any] | None:
         compiled with noria's headers.
 
     Raises:
-        CustomLibraryError: as `open_library`.
+        CustomLibraryError: as `open_here`.
     """
     try:
         if not uses_host(ElfFile.read(path)):
@@ -31,6 +31,6 @@ def open_plugins(path: Path, registry: PluginRegistry) -> list[Any] | None:
     except (ElfError, OSError):
         return None
     before = {id(c) for c in get_plugin_registry().all_creators}
-    open_library(path)
+    open_here(path)
     made = [c for c in get_plugin_registry().all_creators if id(c) not in before]
     return [] if registry is get_plugin_registry() else made

@@ -23,7 +23,7 @@ from noria.model.engine_search import saved_engine
 from noria.model.inspect_engine import EngineFunction, engine_function
 from noria.model.network_source import network_source
 from noria.model.picture_input import network_dims
-from noria.model.preview import NotLooked, look_at_network, look_at_plugins
+from noria.model.preview import NoPreviewError, preview_network, preview_plugins
 from noria.model.source import FunctionSource, ModelSource, model_source
 from noria.network import Network
 from noria.plugins.known import known_plugins
@@ -90,7 +90,7 @@ def dry_run(cfg: ModelConfig) -> DryRun:
     )
     if isinstance(source, FunctionSource):
         try:
-            done.network = look_at_network(cfg, source.function)
+            done.network = preview_network(cfg, source.function)
         except NoriaError as error:
             done.not_made = error
             with collected():
@@ -139,12 +139,12 @@ def _try_creators(cfg: ModelConfig, source: ModelSource | None, done: DryRun) ->
     if not data:
         return
     try:
-        look_at_plugins(cfg, data, str(network.path or cfg.path))
+        preview_plugins(cfg, data, str(network.path or cfg.path))
     except NoriaError as error:
         _need(error, cfg, source, done.notices)
 
 
 def _need(error: NoriaError, cfg: ModelConfig, source: ModelSource, notes: list[Notice]) -> None:
     """Raise `error`, of a step of building, if a run would come to it."""
-    if not isinstance(error, NotLooked) and saved_engine(cfg, source, notes) is None:
+    if not isinstance(error, NoPreviewError) and saved_engine(cfg, source, notes) is None:
         raise error

@@ -64,9 +64,9 @@ class _Here:
         arrays: Sequence[Any] = (),
         **_: Any,
     ) -> tuple[dict[str, Any], list[Any]]:
-        from noria.model import guarded_operations as engine_operations
+        from noria.model import guarded_operations
 
-        function = getattr(engine_operations, operation)
+        function = getattr(guarded_operations, operation)
         try:
             answer: tuple[dict[str, Any], list[Any]] = function(self, dict(payload), list(arrays))
         except NoriaError:
@@ -200,7 +200,7 @@ def _with_engines(
         nodes = ", ".join(map(str, answer["plugins"]))
         text = f"the function made a network of {made[0].nbytes:,} bytes"
         text += f" with the plugins {nodes}" if nodes else ""
-        told += notices_from(answer["told"])
+        told += notices_from(answer["notices"])
     if isinstance(args, BuildArgs):
         where = title(case)
         with how.limited(where):
@@ -212,7 +212,7 @@ def _with_engines(
                 limit=how.options.timeout_s,
             )
         text = f"{len(answer.get('records', ()))} plugin layer(s) were built"
-        told += notices_from(answer.get("told", ()))
+        told += notices_from(answer.get("notices", ()))
     return text, told
 
 
@@ -249,7 +249,7 @@ def _plugin(
 
 def _engines(cfg: ModelConfig, how: _How) -> tuple[GuardedEngines | _Here, list[Notice]]:
     from noria.binary.elf import ElfError, ElfFile
-    from noria.model.guarded_engines import GuardedEngines, pickled
+    from noria.model.guarded_engines import GuardedEngines, pickled_config
 
     try:
         ElfFile.read(how.path)
@@ -264,9 +264,9 @@ def _engines(cfg: ModelConfig, how: _How) -> tuple[GuardedEngines | _Here, list[
         engines = GuardedEngines(cfg, how.path, how.options)
         return engines, engines.decisions
     here = _Here()
-    payload = {"config": pickled(cfg), "path": str(how.path)}
+    payload = {"config": pickled_config(cfg), "path": str(how.path)}
     answer, _ = here.ask("open_engines", payload, str(how.path))
-    return here, notices_from(answer["told"])
+    return here, notices_from(answer["notices"])
 
 
 def _arrays(found: Arrays) -> str:

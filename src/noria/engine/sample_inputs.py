@@ -22,7 +22,7 @@ def sample_inputs(
     """Make one batch of noise.
 
     The first input is uniform in low … high, of integer types 0 … 255 as far as the type goes;
-    further inputs are 0 … 1, integers 1.
+    further inputs 0 … 1, integers 1.
 
     Args:
         inputs: all axes fixed but the batch.

@@ -43,7 +43,7 @@ class LegacyCreator(IPluginCreator):
         self.factory = factory
 
     def create_plugin(self, name: str, field_collection: PluginFieldCollection) -> Any:
-        """Refuse: no field tells the plugins of a factory apart."""
+        """Refuse: plugins of a factory have no fields to choose one by."""
         raise ValueError("plugins from before IPluginV2 are made by factories alone")
 
     def deserialize_plugin(self, name: str, serialized_plugin: bytes) -> Any:

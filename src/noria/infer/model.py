@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria._core.errors import EngineError
-from noria._core.notices import Notice, told_by_errors
+from noria._core.notices import Notice, notices_on_errors
 from noria.config.enums import NetworkType, ProcessMode
 from noria.engine.machine import usable_cores
 from noria.infer.attach import Generation
@@ -113,7 +113,7 @@ class Model:
         """
         notices = list(cfg.notices)
         of_parser: list[Notice] = []
-        with told_by_errors(notices, of_parser):
+        with notices_on_errors(notices, of_parser):
             choice, labels = _checked(cfg, options, notices)
             of_parser += _notices_of(choice)
             session, plan = _open(cfg, options)
@@ -130,7 +130,7 @@ class Model:
             ConfigError, CustomLibraryError, ParserError: as `load`.
         """
         notices = list(cfg.notices)
-        with told_by_errors(notices):
+        with notices_on_errors(notices):
             try:
                 choice, labels = _checked(cfg, options, notices)
             except BaseException:

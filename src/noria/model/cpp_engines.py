@@ -22,7 +22,7 @@ from noria.host import functions
 from noria.host.callback_errors import CallbackErrors, collected_errors, report_log
 from noria.model.init_params import init_params
 from noria.model.source import CUDA_ENGINE_GET, MODEL_PARSER
-from noria.model.user_builder import host_config, remembering_builder
+from noria.model.user_builder import builder_config, remembering_builder
 from noria.network.network import Network
 from noria.network.onnx_file import network_from_onnx_bytes
 
@@ -123,7 +123,7 @@ class CppEngines:
         return made_for_tensorrt(self._elf) or 10
 
     def _config(self, builder: Any) -> Any:
-        config = host_config(builder, self._cfg)
+        config = builder_config(builder, self._cfg)
         if self._cfg.workspace_size and self._generation() < OLD_SIGNATURE_BEFORE:
             config.max_workspace_size = self._cfg.workspace_size << 20
         return config

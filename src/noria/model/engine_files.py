@@ -76,7 +76,7 @@ def set_aside(path: Path) -> Path | None:
 
 
 def exchange(path: Path, home: Path) -> Path:
-    """Move the engine at `path` to `home`, whose own engine is set aside; return where it is now.
+    """Move the engine at `path` to `home`, setting aside the one there; return its new path.
 
     For the holder of the lock of `home`.
     """

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import file_digest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict, Field
 
 from noria._core.notices import Notice
 from noria.binary.regular_files import open_regular
@@ -33,6 +34,28 @@ if TYPE_CHECKING:
 
 MAX_COPIES = 64 << 20  # bytes of a model's files; larger ones stay where they are
 _SHA256 = re.compile("[0-9a-f]{64}")
+
+
+_Text = Annotated[str, Field(max_length=4096)]
+_Axis = Annotated[int, Field(ge=-(2**40), lt=2**40)]
+_Axes = Annotated[tuple[_Axis, ...], Field(max_length=64)]
+_Free = Annotated[tuple[_Axis | _Text | None, ...], Field(max_length=64)]
+_Type = Annotated[str, Field(pattern=r"^[<>|=][biufV][0-9]{1,2}$")]
+
+
+class BuildRequest(BaseModel):
+    """Schema of a saved "build plugins" request, without the number of the network.
+
+    The file is untrusted, so every field is bounded.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    inputs: Annotated[tuple[tuple[_Text, _Type, _Free], ...], Field(max_length=4096)]
+    max_batch: Annotated[int, Field(ge=1, lt=2**20)]
+    batched: bool
+    profiles: Annotated[tuple[dict[_Text, tuple[_Axes, _Axes, _Axes]], ...], Field(max_length=64)]
+    where: _Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +136,6 @@ def _network_args(entries: dict[str, Any], sizes: Sequence[int], folder: Path) -
 
 
 def _build_args(entries: dict[str, Any], sizes: Sequence[int], folder: Path) -> CallArgs:
-    from noria.model.guarded_request import BuildRequest
-
     network = _network_args(entries, sizes, folder)
     if len(sizes) != 1:
         raise ValueError(f"its network is {len(sizes)} arrays")

@@ -1,7 +1,7 @@
 """Networks and plugins of a C++ library, made and computed in a worker process.
 
-The application never loads the library. It has creators that stand for those in the worker: layers
-of their plugins are built, loaded and run there, and the plan that comes of it is the same.
+The application never loads the library. Its own creators stand for those in the worker: layers of
+their plugins are built, loaded and run there, and the plan is the same.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pydantic import ValidationError
 
 from noria._core.errors import CustomLibraryError, EngineError, ModelError, NoriaError, PluginError
 from noria._core.notices import Notice
@@ -25,7 +26,12 @@ from noria.custom.guard.options import GuardOptions
 from noria.custom.guard.process import GuardedProcess
 from noria.custom.guard.repro import CaseSaver, FatalCall
 from noria.custom.guard.trust import content_hash
+from noria.engine.plan import Plan
+from noria.engine.plugin_graph.plugin_layers import PluginLayers, Profiles
+from noria.engine.plugin_graph.plugin_record import PluginRecord
+from noria.engine.plugin_graph.plugin_saving import record_of
 from noria.model.guarded_cases import BuildArgs, NetworkArgs
+from noria.model.guarded_plugin_layer import GuardedLayer
 from noria.network.network import Network
 from noria.network.onnx_file import network_from_onnx_bytes
 from noria.plugins.creators import IPluginCreator, IPluginCreatorInterface, IPluginCreatorV3One
@@ -36,14 +42,12 @@ from noria.plugins.registry import get_plugin_registry
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
-    from noria.engine.plugin_graph.plugin_layers import PluginLayers, Profiles
-    from noria.model.guarded_plugin_layer import GuardedLayer
     from noria.network.tensor_spec import TensorSpec
 
-HERE = "noria.model.guarded_operations"
-AHEAD = {
+OPERATIONS = "noria.model.guarded_operations"
+PRELOADS = {
     "open_engines": (
-        HERE,
+        OPERATIONS,
         "noria.config.model_config",
         "noria.model.cpp_engines",
         "noria.host.world",
@@ -63,8 +67,9 @@ AHEAD = {
         "noria.plugins.known",
     ),
 }
-"""Operation -> what a worker imports for it, and later workers of the application have from their
-start. Runtimes are not here: they start threads.
+"""Operation -> modules that its worker imports, and later workers have from their start.
+
+Runtimes are not here: they start threads.
 """
 
 
@@ -75,13 +80,14 @@ class GuardedEngines:
         path: the library.
         config: of the model that it is for.
         process: the worker.
-        decisions: what was told while it was loaded.
+        options: limits of the worker.
+        decisions: notices of loading it.
     """
 
     def __init__(self, cfg: ModelConfig, path: Path, options: GuardOptions) -> None:
         self.path = path
         self.config = cfg
-        self._config = pickled(cfg)
+        self._config = pickled_config(cfg)
         self._cases = CaseSaver(path, content_hash(path), cfg.custom_lib_abi, None)
         self._made_by: dict[int, str] = {}  # number of a network in the worker -> function
         self.options = options
@@ -98,7 +104,11 @@ class GuardedEngines:
                 get_plugin_registry().register_creator(kind(self, name, version), namespace)
 
     def make(self, function: str, notices: list[Notice]) -> Network:
-        """The network that a function makes.
+        """Call a function that makes a network.
+
+        Args:
+            function: the entry point.
+            notices: appended to.
 
         Raises:
             CustomLibraryError: it failed, or its process died.
@@ -112,10 +122,10 @@ class GuardedEngines:
             limit=limit,
             call=lambda: FatalCall("network", function, NetworkArgs(self.config, function), limit),
         )
-        network, number, nodes = taken(answer, arrays, self.path, where, notices)
+        network, number, nodes = network_of_answer(answer, arrays, self.path, where, notices)
         self._made_by[number] = function
         if nodes:
-            network.plugins = PluginsThere(self, number, nodes)
+            network.plugins = WorkerPlugins(self, number, nodes)
         return network
 
     def build(
@@ -129,20 +139,20 @@ class GuardedEngines:
         profiles: Profiles,
         where: str,
     ) -> PluginLayers | None:
-        """`noria.engine.plugin_graph.plugin_layers.build_plugins` in the worker.
+        """Run `noria.engine.plugin_graph.plugin_layers.build_plugins` in the worker.
 
         Args:
             number: of a network that was made there; 0: `model` is all of it.
+            model: the ONNX message.
+            inputs: see `build_plugins`.
+            max_batch: see `build_plugins`.
+            batched: see `build_plugins`.
+            profiles: see `build_plugins`.
+            where: the model, for messages.
 
         Raises:
             ModelError, PluginError: as there; or the worker died.
         """
-        from pydantic import ValidationError
-
-        from noria.engine.plugin_graph.plugin_layers import PluginLayers
-        from noria.engine.plugin_graph.plugin_record import PluginRecord
-        from noria.model.guarded_plugin_layer import GuardedLayer
-
         payload = {
             "inputs": [[s.name, s.dtype.str, list(s.shape)] for s in inputs],
             "max_batch": max_batch,
@@ -150,14 +160,14 @@ class GuardedEngines:
             "profiles": [{n: list(map(list, p)) for n, p in x.items()} for x in profiles],
             "where": where,
         }
-        told = f"{self.path}: plugins of {where}"
+        plugins = f"{self.path}: plugins of {where}"
         limit = self.options.build_timeout_s
         data = np.frombuffer(model, np.uint8)
         args = BuildArgs(self.config, self._made_by.get(number, ""), payload)
         answer, arrays = self.ask(
             "build_layers",
             {**payload, "network": number},
-            told,
+            plugins,
             [data],
             limit=limit,
             call=lambda: FatalCall("build", "plugins", args, limit, {"network": data}),
@@ -168,24 +178,21 @@ class GuardedEngines:
             graph, *blobs = (a.tobytes() for a in arrays)
             records = tuple(PluginRecord.model_validate_json(r) for r in answer["records"])
             named = dict(zip(map(str, answer["blobs"]), blobs, strict=True))
-            notices = notices_from(answer["told"])
+            notices = notices_from(answer["notices"])
             registry = get_plugin_registry()
             layers = PluginLayers(graph, records, named, notices, registry, where)
             for record, layer in zip(records, answer["built"], strict=False):
                 layers.built.append(GuardedLayer(self, record, named, where, int(layer)))
         except (ValidationError, KeyError, TypeError, ValueError, ProtocolError) as error:
-            raise PluginError(f"its worker built no plugins: {error}", where=told) from error
+            raise PluginError(f"its worker built no plugins: {error}", where=plugins) from error
         return layers
 
     def load(self, saved: SavedPlugin) -> GuardedLayer:
-        """A plugin layer of a plan.
+        """Load a plugin layer of a plan.
 
         Raises:
             PluginError: it cannot be loaded; the worker died.
         """
-        from noria.engine.plugin_graph.plugin_saving import record_of
-        from noria.model.guarded_plugin_layer import GuardedLayer
-
         spec = saved.spec
         profile = spec.profiles[0]
         names = (
@@ -208,26 +215,35 @@ class GuardedEngines:
         starting: bool = False,
         call: Callable[[], FatalCall] | None = None,
     ) -> tuple[dict[str, Any], list[Any]]:
-        """An operation of `engine_operations`; the arrays are valid until the next one.
+        """Run an operation of `guarded_operations`; its arrays are valid until the next one.
 
         Args:
-            plugin: it is about a plugin in an engine.
-            starting: without it nothing runs, nor is the worker started again.
-            call: what is saved if the worker dies of it.
+            operation: name of the function.
+            payload: its arguments.
+            where: for errors.
+            arrays: its arrays.
+            limit: seconds that it may take; None sets none.
+            plugin: True if it is about a plugin in an engine.
+            starting: True if nothing runs without it, nor a worker that is started again.
+            call: makes the case to save if the worker dies of it.
 
         Raises:
             CustomLibraryError: the worker died; PluginDiedError, if it is about a plugin.
-            NoriaError: what the operation raised.
+            NoriaError: the operation raised it.
         """
-        if operation in AHEAD:
-            keeper().import_ahead(AHEAD[operation])
+        if operation in PRELOADS:
+            keeper().import_ahead(PRELOADS[operation])
         with self.process.lock:
             kind: type[NoriaError] = PluginDiedError if plugin else CustomLibraryError
             try:
                 if self.process.pid is None:
                     self._open()
                 return self.process.invoke(
-                    f"{HERE}:{operation}", dict(payload), list(arrays), what=where, timeout_s=limit
+                    f"{OPERATIONS}:{operation}",
+                    dict(payload),
+                    list(arrays),
+                    what=where,
+                    timeout_s=limit,
                 )
             except LibraryDiedError as error:
                 hint = self._cases.hint(error, self.options, call) if call is not None else None
@@ -242,9 +258,11 @@ class GuardedEngines:
     def _open(self) -> None:
         """Load the library in a new worker."""
         payload = {"config": self._config, "path": str(self.path)}
-        keeper().import_ahead(AHEAD["open_engines"])
+        keeper().import_ahead(PRELOADS["open_engines"])
         try:
-            answer, _ = self.process.invoke(f"{HERE}:open_engines", payload, what=str(self.path))
+            answer, _ = self.process.invoke(
+                f"{OPERATIONS}:open_engines", payload, what=str(self.path)
+            )
         except LibraryDiedError as error:
             if error.death is None:  # given up
                 raise
@@ -259,12 +277,12 @@ class GuardedEngines:
                 (_CreatorV3 if third else _Creator, (str(name), str(version), str(space), third))
                 for name, version, space, third in answer["creators"]
             ]
-            told = notices_from(answer["told"])
+            notices = notices_from(answer["notices"])
         except (KeyError, TypeError, ValueError, ProtocolError) as error:
             raise CustomLibraryError(
                 f"its worker cannot be understood: {error}", where=str(self.path)
             ) from error
-        self.decisions += [n for n in told if n not in self.decisions]
+        self.decisions += [n for n in notices if n not in self.decisions]
 
     def close(self) -> None:
         """End the worker; it is started again if a plugin runs nevertheless."""
@@ -272,39 +290,37 @@ class GuardedEngines:
             self.process.close()
 
 
-def pickled(cfg: ModelConfig) -> str:
-    """As `engine_operations.open_engines` takes it."""
+def pickled_config(cfg: ModelConfig) -> str:
+    """Serialise a config for `guarded_operations.open_engines`."""
     return base64.b64encode(pickle.dumps(cfg)).decode()
 
 
-def taken(
+def network_of_answer(
     answer: Mapping[str, Any],
     arrays: Sequence[Any],
     path: Path,
     where: str,
     notices: list[Notice],
 ) -> tuple[Network, int, list[str]]:
-    """The network of a worker's answer, its number there, and its nodes that are plugins.
+    """Read the network of a worker's answer, its number there, and its nodes that are plugins.
 
     Raises:
-        CustomLibraryError: it is none.
+        CustomLibraryError: the answer has none.
     """
-    from noria.engine.plan import Plan
-
     try:
         graph, *built = (a.tobytes() for a in arrays)
         network = network_from_onnx_bytes(graph, path)
         network.built = Plan.from_bytes(built[0]) if built else None
         network.sha256, network.size_bytes = None, 0  # of no file
         network.implicit_batch = bool(answer["implicit_batch"])
-        notices += notices_from(answer["told"])
+        notices += notices_from(answer["notices"])
         return network, int(answer["network"]), [str(n) for n in answer["plugins"]]
     except (EngineError, ModelError, KeyError, TypeError, ValueError, ProtocolError) as error:
         raise CustomLibraryError(f"its worker gave no network: {error}", where=where) from error
 
 
-class PluginsThere(dict[str, Any]):
-    """`Network.plugins` of a network whose plugin objects are in the worker."""
+class WorkerPlugins(dict[str, Any]):
+    """`Network.plugins` of a network with plugin objects in the worker."""
 
     def __init__(self, host: GuardedEngines, number: int, nodes: Sequence[str]) -> None:
         super().__init__(dict.fromkeys(nodes))
@@ -312,7 +328,7 @@ class PluginsThere(dict[str, Any]):
         self.number = number
 
 
-class _Stand(IPluginCreatorInterface):
+class _WorkerCreator(IPluginCreatorInterface):
     """Stands for a creator in the worker.
 
     Attributes:
@@ -328,7 +344,7 @@ class _Stand(IPluginCreatorInterface):
         self.field_names = PluginFieldCollection([])
 
     def create_plugin(self, name: str, *_: Any) -> Any:
-        """Objects of its plugins are in the worker alone."""
+        """Refuse: objects of its plugins are in the worker alone."""
         raise PluginError(
             f"plugin {self.name} is in a worker process, and cannot be created in this one",
             where=f"layer {name!r}",
@@ -336,11 +352,11 @@ class _Stand(IPluginCreatorInterface):
         )
 
 
-class _Creator(_Stand, IPluginCreator):
+class _Creator(_WorkerCreator, IPluginCreator):
     def deserialize_plugin(self, name: str, serialized_plugin: bytes) -> Any:
-        """As `create_plugin`."""
+        """Refuse, as `create_plugin`."""
         return self.create_plugin(name)
 
 
-class _CreatorV3(_Stand, IPluginCreatorV3One):
+class _CreatorV3(_WorkerCreator, IPluginCreatorV3One):
     pass

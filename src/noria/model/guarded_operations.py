@@ -1,6 +1,6 @@
-"""What the application asks of a worker that makes networks and computes plugins: `Operation`s.
+"""Operations of a worker that makes networks and computes plugins.
 
-What the worker keeps for it (networks, plugin layers, contexts) is in `Keeping.kept`, by number.
+The worker keeps networks, plugin layers and contexts in `Keeping.kept`, by number.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _numbers = count(1)
 
 
 class Keeping(Protocol):
-    """A `serve.Worker`, or whatever does an operation in its place."""
+    """A `serve.LibraryWorker`, or an object that runs operations in its place."""
 
     kept: dict[int, Any]
     unprotected: list[str]
 
 
 def open_engines(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
-    """Load a library of networks and plugins; the creators that it registers."""
+    """Load a library of networks and plugins; answer with the creators that it registers."""
     from noria.binary.elf import ElfFile
     from noria.model.cpp_engines import CppEngines
     from noria.plugins.creators import IPluginCreatorV3One
@@ -48,36 +48,37 @@ def open_engines(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> An
             [c.name, c.plugin_version, c.plugin_namespace, isinstance(c, IPluginCreatorV3One)]
             for c in made
         ],
-        "told": notices_json(engines.decisions),
+        "notices": notices_json(engines.decisions),
         "unprotected": worker.unprotected,
     }, []
 
 
 def make_network(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
-    """Call a function that makes a network: its number; the graph with all weights, and the plan if
-    it was built already.
+    """Call a function that makes a network.
+
+    The answer has the network's number; the graph with all weights, and the plan if there is one.
     """
-    told: list[Any] = []
-    network = worker.kept[0].make(payload["function"], told)
+    notices: list[Any] = []
+    network = worker.kept[0].make(payload["function"], notices)
     number = next(_numbers)
     worker.kept[number] = network
-    return _made(network, number, told)
+    return _made(network, number, notices)
 
 
-def look_at_network(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
-    """`make_network` for whatever makes the network of a config, without an engine."""
+def preview_network(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
+    """Make the network of a config by its library's function, without an engine."""
     from noria.model.library_source import library_source
 
-    told: list[Any] = []
-    source = library_source(_config(payload), told)
+    notices: list[Any] = []
+    source = library_source(_config(payload), notices)
     if source is None:
         raise CustomLibraryError("nothing of it makes a network", where=payload["where"])
     network = source.network()
     network.built = None
-    return _made(network, 0, told)
+    return _made(network, 0, notices)
 
 
-def look_at_plugins(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
+def preview_plugins(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
     """Create the plugins that a library has for nodes, as a build of the model begins."""
     import onnx
 
@@ -108,11 +109,11 @@ def look_at_plugins(worker: Keeping, payload: dict[str, Any], arrays: Arrays) ->
 
 
 def _config(payload: dict[str, Any]) -> Any:
-    # from the application, which this process trusts; nothing goes the other way like that
+    # the application sends it, which this process trusts; the application itself unpickles nothing
     return pickle.loads(base64.b64decode(payload["config"]))
 
 
-def _made(network: Any, number: int, told: list[Any]) -> Answer:
+def _made(network: Any, number: int, notices: list[Any]) -> Answer:
     made = [network.to_proto().SerializeToString()]
     if network.built is not None:
         made.append(b"".join(network.built.to_chunks()))
@@ -120,12 +121,12 @@ def _made(network: Any, number: int, told: list[Any]) -> Answer:
         "network": number,
         "plugins": list(network.plugins),
         "implicit_batch": network.implicit_batch,
-        "told": notices_json(told),
+        "notices": notices_json(notices),
     }, [np.frombuffer(data, np.uint8) for data in made]
 
 
 def build_layers(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
-    """Run `build_plugins` in the worker: records, notices; the graph and the blobs."""
+    """Run `build_plugins`; answer with records and notices; the graph and the blobs."""
     from noria.engine.plugin_graph.plugin_layers import build_plugins
     from noria.network.onnx_file import network_from_onnx_bytes
     from noria.network.tensor_spec import TensorSpec
@@ -154,13 +155,13 @@ def build_layers(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> An
     return {
         "records": [record.model_dump_json() for record in layers.records],
         "blobs": list(layers.blobs),
-        "told": notices_json(layers.notices),
+        "notices": notices_json(layers.notices),
         "built": built,
     }, [np.frombuffer(data, np.uint8) for data in (layers.model, *layers.blobs.values())]
 
 
 def load_layer(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
-    """A plugin layer from what a plan kept, ready for contexts."""
+    """Load a plugin layer of a plan, ready for contexts."""
     from noria.engine.plugin_graph.plugin_record import PluginRecord
     from noria.engine.plugin_graph.plugin_saving import saved_of
     from noria.plugins.drivers import load_engine_plugin
@@ -180,21 +181,21 @@ def load_layer(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answ
 
 
 def open_layer(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
-    """A new execution context of a layer."""
+    """Open a new execution context of a layer."""
     number = next(_numbers)
     worker.kept[number] = worker.kept[payload["layer"]].context()
     return {"context": number}, []
 
 
 def call_layer(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
-    """`ContextPlugin.run`."""
+    """Run a layer in a context, as `ContextPlugin.run`."""
     inputs, fresh = payload["inputs"], payload["fresh"]
     context = worker.kept[payload["context"]]
     return {}, context.run(arrays[:inputs], shape_inputs=arrays[inputs:], fresh=fresh)
 
 
 def close(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
-    """The end of a layer, or of a context."""
+    """Close a layer or a context."""
     kept = worker.kept.pop(payload["number"], None)
     if kept is not None:
         kept.close()

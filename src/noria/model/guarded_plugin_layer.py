@@ -47,7 +47,7 @@ class GuardedLayer(EnginePlugin):
         self.number()
 
     def number(self) -> int:
-        """What the worker knows it by.
+        """Return its number in the worker, where it is loaded if need be.
 
         Raises:
             PluginError: it cannot be loaded there.
@@ -75,7 +75,7 @@ class GuardedLayer(EnginePlugin):
     def call(
         self, inputs: Sequence[Array] | None = None, shape_inputs: Sequence[Array] = ()
     ) -> FatalCall:
-        """What is saved if it ends the worker; None: while it was loaded."""
+        """Make the case to save if it ends the worker; without `inputs` of loading it."""
         options = self.host.options
         args = PluginArgs(
             self.host.config,

@@ -73,7 +73,7 @@ LISTS = {
 
 MODEL_FILES = ("onnx_file", "model_file", "proto_file", "uff_file", "tlt_encoded_model",
                "int8_calib_file", "custom_network_config")  # fmt: skip
-"""The last one is a text to the config, and found by `darknet_cfg`."""
+"""Fields of model files. The last one is text in the config; `darknet_cfg` finds its file."""
 
 
 def init_params(cfg: ModelConfig) -> Any:

@@ -1,4 +1,4 @@
-"""The function of a custom library that makes a config's network: what shows of it."""
+"""Description of the function of a custom library that makes a config's network."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class EngineFunction:
     """A function that makes a network.
 
     Attributes:
-        there: whether the library has it.
+        there: True if the library has it.
         kind: of `entry_points.KINDS`.
         signature: how it is called.
-        reason: why it is taken for one of that signature.
-        evidence: what the library was built with, for what, and which sizes its code shows.
-        callable_here: whether noria can call it: False of one compiled against TensorRT's headers.
+        reason: evidence for that signature.
+        evidence: of the library's compiler, headers, and sizes in its code.
+        callable_here: False if noria cannot call it: it was compiled against TensorRT's headers.
     """
 
     library: Path
@@ -41,12 +41,13 @@ class EngineFunction:
 
 
 def engine_function(cfg: ModelConfig, found: str | None) -> EngineFunction | None:
-    """The function that makes the network of `cfg`; None if a model file is all there is.
+    """Describe the function that makes the network of `cfg`; None if a model file is all there is.
 
-    Looks at the library's file; runs nothing of it.
+    Reads the library's file; runs no code of it.
 
     Args:
-        found: the function that was found to apply, if one was.
+        cfg: the config.
+        found: the function that applies, if one was found.
     """
     path = cfg.custom_lib_path
     if path is None or not path.is_file():
@@ -57,7 +58,7 @@ def engine_function(cfg: ModelConfig, found: str | None) -> EngineFunction | Non
         elf = ElfFile.read(path)
         report = inspect_library(path, load=False)
     except (ElfError, OSError, CustomLibraryError):
-        return None  # told where it is opened
+        return None  # opening it raises the error
     exported = elf.exported()
     function = found or function_of(cfg, exported)
     if function is None:
@@ -94,7 +95,7 @@ def _of_python(cfg: ModelConfig, path: Path, found: str | None) -> EngineFunctio
 
 
 def _signature(kind: str, elf: ElfFile) -> tuple[str, str]:
-    """How a function is called, and why it is believed to be: C linkage tells no types."""
+    """Choose a signature, and its reason: names with C linkage have no types."""
     new = KINDS[kind].signature
     if kind != "engine creator":
         return new, "by its name, which is fixed"
@@ -102,11 +103,11 @@ def _signature(kind: str, elf: ElfFile) -> tuple[str, str]:
     before = f"TensorRT {OLD_SIGNATURE_BEFORE} and later give it a config"
     if (version := made_for_tensorrt(elf)) is not None:
         is_old = version < OLD_SIGNATURE_BEFORE
-        told = "old" if is_old else "new"
-        return old if is_old else new, f"{told}: compiled for TensorRT {version}; {before}"
+        word = "old" if is_old else "new"
+        return old if is_old else new, f"{word}: compiled for TensorRT {version}; {before}"
     names = [n for n in elf.needed if n.startswith("libnvinfer.so.")]
     if names and (number := names[0].removeprefix("libnvinfer.so.").partition(".")[0]).isdigit():
         is_old = int(number) < OLD_SIGNATURE_BEFORE
-        told = "old" if is_old else "new"
-        return old if is_old else new, f"{told}, as far as it shows: linked against {names[0]}"
+        word = "old" if is_old else "new"
+        return old if is_old else new, f"{word}, as far as it shows: linked against {names[0]}"
     return new, f"its symbol does not tell; {before}, earlier ones do not"

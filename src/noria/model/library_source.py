@@ -90,8 +90,8 @@ def _engines(
     """Open the library in this process or in a worker, as `custom-lib-guard` asks."""
     from noria.custom.library import is_guarded
 
-    guarded, why_not = is_guarded(path, False, cfg.custom_lib_guard)
-    notices += why_not
+    guarded, reasons = is_guarded(path, False, cfg.custom_lib_guard)
+    notices += reasons
     factories = [n for n in elf.exported() if re.fullmatch(_FACTORY, n)]
     if guarded and factories:
         text = (

@@ -59,7 +59,7 @@ def network_source(
 
 
 def no_model(cfg: ModelConfig) -> NoriaError:
-    """Describe why a config whose model is needed has no source."""
+    """Make the error for a config that needs a model and has no source."""
     library = cfg.custom_lib_path
     if library is not None and not library.is_file():  # it may have made the model
         return missing_file(cfg, "custom-lib-path", library)

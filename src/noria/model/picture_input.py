@@ -19,7 +19,7 @@ def axis_order(cfg: ModelConfig) -> AxisOrder:
 
 
 def network_dims(spec: TensorSpec, cfg: ModelConfig) -> Dims:
-    """Channels, height and width that scaling and parsers see; refuses what cannot be fed.
+    """Work out the channels, height and width that scaling and parsers see.
 
     Args:
         spec: the first input of a plan or network.
@@ -86,7 +86,7 @@ def _check_channels(channels: int, spec: TensorSpec, cfg: ModelConfig, *, misrea
 
 
 def picture_range(cfg: ModelConfig) -> tuple[float, float]:
-    """Least and greatest value that pre-processing makes. Source: spec A.4."""
+    """Work out the least and greatest value of pre-processing. Source: spec A.4."""
     if cfg.net_scale_factor <= 0:
         return 0.0, 255.0
     offsets = cfg.offsets or ((128.0,) if cfg.mean_file else (0.0,))

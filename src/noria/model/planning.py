@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from noria._core.errors import EngineError
-from noria._core.notices import Notice, told_by_errors
+from noria._core.notices import Notice, notices_on_errors
 from noria.engine.backends import DEFAULT_BACKEND, get_backend, installed_backends
 from noria.engine.plan import Plan
 from noria.engine.plan_header import Precision
@@ -68,7 +68,7 @@ def load_or_build(
         streams,
         progress,
     )
-    with told_by_errors(cfg.notices, planning.notices):
+    with notices_on_errors(cfg.notices, planning.notices):
         return planning.run(rebuild=rebuild)
 
 

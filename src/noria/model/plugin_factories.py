@@ -40,8 +40,12 @@ def _get(kind: str) -> str:
     return f"NvDsInferPluginFactory{kind}Get"
 
 
-def plugin_factories(cfg: ModelConfig, notes: list[Notice]) -> CppFactories | None:
-    """The factories of the custom library; None if it has none that can be called.
+def plugin_factories(cfg: ModelConfig, notices: list[Notice]) -> CppFactories | None:
+    """Find the plugin factories of the custom library; None if it has none that can be called.
+
+    Args:
+        cfg: the config.
+        notices: appended to.
 
     Raises:
         CustomLibraryError: the library cannot be loaded, or was compiled with older headers.
@@ -52,24 +56,24 @@ def plugin_factories(cfg: ModelConfig, notes: list[Notice]) -> CppFactories | No
     try:
         elf = ElfFile.read(path)
     except (ElfError, OSError):
-        return None  # told when it is opened for its parser
+        return None  # opening it for its parser raises the error
     kinds = [kind for kind in KINDS if _get(kind) in elf.exported()]
     if not kinds:
         return None
     if not uses_host(elf):
         text = f"{_get(kinds[0])} is compiled against TensorRT's own headers: it is not called"
-        notes.append(Notice("info", text, str(path)))
+        notices.append(Notice("info", text, str(path)))
         return None
     made = CppFactories(open_library(path, abi=cfg.custom_lib_abi), path, kinds)
-    notes += made.notices
+    notices += made.notices
     return made
 
 
 class CppFactories:
-    """See `noria.model.source.Factories`.
+    """The plugin factories of a C++ library; see `noria.model.source.Factories`.
 
     Attributes:
-        notices: what is worth telling.
+        notices: warnings about the library.
     """
 
     def __init__(self, library: Any, path: Path, kinds: Sequence[str]) -> None:
@@ -96,10 +100,10 @@ class CppFactories:
             register_given()
 
     def layers(self, kind: str) -> _Layers | None:
-        """The factory for a parser; None if the library has none.
+        """Ask for the factory of a parser; None if the library has none.
 
         Raises:
-            CustomLibraryError: it said false, threw, or gave a type of factory that does not exist.
+            CustomLibraryError: it returned false, threw, or gave an unknown type of factory.
         """
         if kind not in self._kinds:
             return None
@@ -123,7 +127,7 @@ class CppFactories:
         return waiting, None
 
     def _runtime(self) -> Any:
-        """The factory for the engine that is being loaded: the one got for its file, or another."""
+        """Give the factory for the engine that is being loaded: its file's, or another."""
         waiting = _waiting.pop(self._path.name, None)
         native = waiting.native if waiting is not None else self._given("Runtime")
         if native is None:
@@ -135,10 +139,10 @@ class CppFactories:
         where = f"{self._path}: {name}"
         with collected_errors() as errors:
             try:
-                said, number, factory = _native.get_plugin_factory(self._native, kind)
+                succeeded, number, factory = _native.get_plugin_factory(self._native, kind)
             except _native.CustomCodeError as error:
                 raise CustomLibraryError(f"it threw {error}", where=where) from error
-        if not said:
+        if not succeeded:
             reason = f": {errors.reason}" if errors.reason else ""
             raise CustomLibraryError(f"it returned false{reason}", where=where)
         kinds = {"Caffe": 3, "Uff": 2, "Runtime": 1}[kind]
@@ -153,7 +157,7 @@ class CppFactories:
 
 
 class _Waiting:
-    """A factory that was got for an engine's file, until its layers are loaded."""
+    """The factory for an engine's file, until its layers are loaded."""
 
     def __init__(self, native: Any) -> None:
         self.native = native
@@ -171,7 +175,7 @@ class _Layers:
         self._library = library
 
     def takes(self, layer: str) -> bool:
-        with _failures(f"isPlugin({layer!r})", self._library):
+        with _FactoryCall(f"isPlugin({layer!r})", self._library):
             return bool(self.native.is_plugin(layer))
 
     def create(
@@ -180,13 +184,13 @@ class _Layers:
         rows = [(FLOAT, np.asarray(w, np.float32).tobytes(), w.size) for w in weights]
         values = [field_of_value(name, value) for name, value in fields.items()]
         collection = PluginFieldCollection(v for v in values if v is not None)
-        with _failures(f"createPlugin({layer!r})", self._library):
+        with _FactoryCall(f"createPlugin({layer!r})", self._library):
             made = self.native.create(layer, rows, fields_to(collection), "")
         return with_namespace(made, self._library)
 
 
-class _failures:
-    """What a factory throws becomes an error that names it."""
+class _FactoryCall:
+    """Turns an exception of a factory into an error that names it."""
 
     def __init__(self, call: str, library: str) -> None:
         self._where = f"{library}: {call}"

@@ -1,7 +1,7 @@
-"""Functions of a Python custom library that make the network, called as the original calls C++.
+"""Calls of Python functions that make networks, as the original calls C++ ones.
 
-They meet `noria.trt` objects where C++ code meets TensorRT's; the network that an engine was built
-from is built again by the engine builder, with the config's own batch, precision and runtime.
+They get `noria.trt` objects where C++ code gets TensorRT's. The engine builder builds the network
+of their engine again, with the config's own batch, precision and runtime.
 Source: custom-library spec 2.2, 2.3, 3.1, 3.2.
 """
 
@@ -22,7 +22,7 @@ from noria.custom.missing import named_at
 from noria.custom.python_library import IModelParser, PythonLibrary
 from noria.model.init_params import python_init_params
 from noria.model.source import CUDA_ENGINE_GET, MODEL_PARSER, FunctionSource
-from noria.model.user_builder import host_config, remembering_builder
+from noria.model.user_builder import builder_config, remembering_builder
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
@@ -35,7 +35,7 @@ _SIGNATURES = {
 
 
 def python_source(cfg: ModelConfig, library: PythonLibrary) -> FunctionSource | None:
-    """The function of `library` that makes the network of `cfg`; None if it has none.
+    """Find the function of `library` that makes the network of `cfg`; None if it has none.
 
     The order is the original's: what `engine-create-func-name` names, `NvDsInferCudaEngineGet`,
     `NvDsInferCreateModelParser`.
@@ -65,7 +65,7 @@ def python_source(cfg: ModelConfig, library: PythonLibrary) -> FunctionSource | 
 
 
 class _NetworkMaker:
-    """Calls one function and takes the network."""
+    """Calls one function, and takes its network."""
 
     def __init__(
         self, cfg: ModelConfig, library: PythonLibrary, name: str, function: Callable[..., Any],
@@ -79,7 +79,7 @@ class _NetworkMaker:
         self._where = f"{library.path}: {name}"
 
     def make(self) -> Network:
-        """The network.
+        """Call the function.
 
         Raises:
             CustomLibraryError: the user's code raised, or made nothing usable.
@@ -87,15 +87,15 @@ class _NetworkMaker:
         # most libraries have parsers alone, and do without it
         from noria.trt.lowering.graph import from_network
 
-        said: list[tuple[int, str]] = []
-        builder = remembering_builder(lambda severity, text: said.append((severity, text)))
+        messages: list[tuple[int, str]] = []
+        builder = remembering_builder(lambda severity, text: messages.append((severity, text)))
         builder._max_batch = self._cfg.batch_size
         work = self._parse if self._name == MODEL_PARSER else self._create
         try:
             network = work(builder)
             made = from_network(network)
         except CustomLibraryError as error:
-            reasons = [text for severity, text in said if severity <= 1][:5]
+            reasons = [text for severity, text in messages if severity <= 1][:5]
             raise CustomLibraryError(
                 error.found, where=error.where, expected=error.expected,
                 fix=[*error.fix, *reasons],
@@ -104,11 +104,11 @@ class _NetworkMaker:
             raise CustomLibraryError(
                 f"its network cannot be used: {error.found}", where=self._where, fix=error.fix
             ) from error
-        for severity, text in dict.fromkeys(said):
+        for severity, text in dict.fromkeys(messages):
             if severity <= 2:
                 self._notices.append(Notice("warning", text, self._where))
-        told = f"the network was made by {self._name}"
-        self._notices.append(Notice("info", told, str(self._library.path)))
+        text = f"the network was made by {self._name}"
+        self._notices.append(Notice("info", text, str(self._library.path)))
         return made
 
     def _create(self, builder: Any) -> Any:
@@ -117,7 +117,7 @@ class _NetworkMaker:
         params = python_init_params(self._cfg)
         arguments: list[Any] = [builder, params, dtype]
         if self._name != CUDA_ENGINE_GET:
-            arguments.insert(1, host_config(builder, self._cfg))
+            arguments.insert(1, builder_config(builder, self._cfg))
         engine = self._call(self._function, *arguments)
         if isinstance(engine, trt.INetworkDefinition):
             return engine
@@ -163,7 +163,7 @@ class _NetworkMaker:
 
 
 def engine_signature(name: str) -> str:
-    """How a function that makes a network is written in Python."""
+    """Write the signature of a function that makes a network, as Python has it."""
     return _SIGNATURES.get(name, f"def {name}(builder, config, initParams, dataType) -> engine")
 
 
@@ -183,4 +183,4 @@ def _check(function: Any, name: str, path: Path) -> None:
             where=where, expected=engine_signature(name),
         ) from error  # fmt: skip
     except ValueError:
-        return  # compiled code without a signature: the call will tell
+        return  # compiled code without a signature: the call will show

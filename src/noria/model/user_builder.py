@@ -1,4 +1,4 @@
-"""What functions of custom libraries get which make the engine themselves: builder and config."""
+"""Builder and config for functions of custom libraries that make the engine themselves."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _FLAGS = {
 }
 
 
-def remembering_builder(tell: Callable[[int, str], None]) -> Any:
-    """A `trt.Builder` that remembers the last network that an engine was built from: `last`.
+def remembering_builder(log_message: Callable[[int, str], None]) -> Any:
+    """Make a `trt.Builder` that remembers the network of its last engine: `last`.
 
     Args:
-        tell: gets the severity and the text of each message.
+        log_message: gets the severity and the text of each message.
     """
 
     class Log(trt.ILogger):  # type: ignore[misc]
         def log(self, severity: Any, msg: str) -> None:
-            tell(int(severity), str(msg))
+            log_message(int(severity), str(msg))
 
     class Builder(trt.Builder):  # type: ignore[misc]
         last: Any = None
@@ -41,9 +41,10 @@ def remembering_builder(tell: Callable[[int, str], None]) -> Any:
     return Builder(Log())
 
 
-def host_config(builder: Any, cfg: ModelConfig) -> Any:
-    """A config with the precisions that `cfg` asks for, as the original's host has set them; INT8
-    only with a calibration table that is there. Source: custom-library spec 3.2.
+def builder_config(builder: Any, cfg: ModelConfig) -> Any:
+    """Make a builder's config with the precisions of `cfg`, as the original's host does.
+
+    INT8 is set only with a calibration table that exists. Source: custom-library spec 3.2.
     """
     config = builder.create_builder_config()
     table = cfg.int8_calib_file
@@ -57,7 +58,7 @@ def host_config(builder: Any, cfg: ModelConfig) -> Any:
 
 
 def _table_calibrator(table: Path) -> Any:
-    """A calibrator that only has the table, as the original's."""
+    """Make a calibrator that has the table alone, as the original's."""
 
     class Table(trt.IInt8EntropyCalibrator2):  # type: ignore[misc]
         def get_batch_size(self) -> int:

@@ -34,7 +34,7 @@ class ExternalRange:
 
 
 def tensors_of(model: Any) -> Iterator[tuple[str, Any]]:
-    """(what it is, TensorProto) of every tensor: initialisers and attributes, at any depth."""
+    """Yield description and TensorProto of every tensor: initialisers, attributes, at any depth."""
     yield from _of_graph(model.graph)
     for function in model.functions:
         yield from _of_nodes(function.node)

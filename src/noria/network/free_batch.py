@@ -1,7 +1,7 @@
 """Making the batch of a graph free that was exported for one item.
 
 The axis itself is easy; what bakes the 1 in are shapes written as constants. Those that can be
-told are rewritten. Whether the result is right is for the caller to find out by running it, see
+declared are rewritten. Whether the result is right is for the caller to find out by running it, see
 `noria.engine.dynamic_batch`.
 """
 
@@ -18,7 +18,7 @@ _BATCH = "batch"
 
 
 def free_batch(network: Network) -> Network:
-    """A copy of `network` whose batch axis is free.
+    """Return a copy of `network` with a free batch axis.
 
     Raises:
         ModelError: why that cannot be: an input or output without a batch of 1 in front; a shape

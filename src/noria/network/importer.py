@@ -135,7 +135,7 @@ class LayerLowering:
         return self.graph.node(name, inputs, shape, **attributes)
 
     def same(self, name: str, *inputs: Blob, **attributes: Any) -> Blob:
-        """Add a node whose output is shaped like its first input."""
+        """Add a node with an output of the shape of its first input."""
         return self.graph.node(name, inputs, inputs[0].shape, **attributes)
 
     def constant(self, array: npt.ArrayLike, dtype: Any = np.float32, name: str = "") -> Blob:

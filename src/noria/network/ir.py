@@ -86,13 +86,3 @@ def node_from_proto(node: Any) -> Any:
     made = graph[0]
     graph.remove(made)
     return made
-
-
-def fresh(name: str, taken: set[str]) -> str:
-    """`name`, or with a number behind it if it is taken; the result is taken from now on."""
-    made, number = name, 1
-    while made in taken:
-        number += 1
-        made = f"{name}_{number}"
-    taken.add(made)
-    return made

@@ -14,9 +14,10 @@ MAX_FILE_BYTES = 2**31
 
 
 def read_model_file(path: Path, what: str, *, max_bytes: int = MAX_FILE_BYTES) -> bytes:
-    """All bytes of `path`.
+    """Return all bytes of a model file.
 
     Args:
+        path: the file.
         what: what the file should be, for messages: "a Caffe model (caffemodel)".
         max_bytes: longer files are refused unread.
 
@@ -45,7 +46,7 @@ def read_model_file(path: Path, what: str, *, max_bytes: int = MAX_FILE_BYTES) -
 
 
 def foreign(data: bytes, path: Path, what: str, damage: str) -> ModelError:
-    """The error for bytes that are not `what`: what they look like, else what is damaged."""
+    """Return the error for bytes of another kind: the kind they look like, else the damage."""
     words = looks_like(data[:HEAD_BYTES], len(data))
     if words is not None and words != what:
         return ModelError(f"it looks like {words}", where=str(path), expected=what)

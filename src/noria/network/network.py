@@ -40,7 +40,7 @@ class UnknownOperator:
 
 @dataclass(frozen=True, slots=True)
 class NetworkSummary:
-    """What `noria show model.onnx` prints.
+    """The content of `noria show model.onnx`.
 
     `operators` maps operator names (with domain, if not ONNX's own) to counts, most frequent
     first; `parameters` counts the elements of all initialisers; `size_bytes` includes external
@@ -73,7 +73,7 @@ class Network:
 
     Attributes:
         made_from: further files that an importer read, by the config key that names them.
-        recipe: what else an importer was told, in words; another recipe is another network.
+        recipe: further arguments of the importer, in words; another recipe is another network.
         plugins: layers that are plugin objects already, by the name of their node
             (`noria.plugins.layer.LayerPlugin`); made by code or by an importer.
         implicit_batch: shapes leave the batch out in the model's own format (Caffe, UFF).
@@ -134,12 +134,12 @@ class Network:
 
     @property
     def inputs(self) -> tuple[TensorSpec, ...]:
-        """What is fed at each run, in the model's order."""
+        """The tensors to feed at each run, in the model's order."""
         return tuple(_spec(v, "input", self._where()) for v in self.model.graph.inputs)
 
     @property
     def outputs(self) -> tuple[TensorSpec, ...]:
-        """What comes out, in the model's order; shapes as far as the model says them."""
+        """The results of a run, in the model's order; shapes as far as the model has them."""
         return tuple(_spec(v, "output", self._where()) for v in self.model.graph.outputs)
 
     def unknown_operators(self) -> tuple[UnknownOperator, ...]:

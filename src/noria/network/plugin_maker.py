@@ -1,4 +1,4 @@
-"""What importers ask for the layers that plugins compute."""
+"""The interface by which importers make layers that plugins compute."""
 
 from __future__ import annotations
 
@@ -29,14 +29,16 @@ class PluginMaker(Protocol):
         ...
 
     def fields(self, kind: str) -> dict[str, str] | None:
-        """Fields of a type of plugins, name to type (INT32 …); None if nobody knows it."""
+        """Fields of a type of plugins, name to type (INT32 …); None if it is unknown."""
         ...
 
     def make(
         self, name: str, kind: str, fields: Mapping[str, Any], inputs: Sequence[tuple[Shape, Any]]
     ) -> list[tuple[Shape, Any]] | None:
-        """(shape, type) of the outputs of a node, batch first (1 without inputs); None if nobody
-        knows it."""
+        """Make a node; return the (shape, type) of its outputs, None if the type is unknown.
+
+        Shapes have the batch first (1 without inputs).
+        """
         ...
 
     def place(self, node: str) -> None:

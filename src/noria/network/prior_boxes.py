@@ -21,8 +21,9 @@ def cell_ratios(aspect_ratios: Sequence[float], *, flip: bool) -> list[float]:
 def cell_sizes(
     least: Sequence[float], largest: Sequence[float], ratios: Sequence[float]
 ) -> list[tuple[float, float]]:
-    """Width and height of the boxes of a cell: for each minimum its square, its larger square (if
-    there are maxima), its other ratios.
+    """Return width and height of the boxes of a cell.
+
+    For each minimum: its square, its larger square (if there are maxima), its other ratios.
 
     Args:
         least: minimum sizes.
@@ -52,7 +53,8 @@ def prior_boxes(
     Args:
         cells: rows and columns of the feature map.
         sizes: width and height of each box of a cell, in pixels.
-        image, step: height and width, in pixels, of the image and of a cell.
+        image: its height and width in pixels.
+        step: height and width of a cell in pixels.
         offset: of the centre in its cell; 0.5 is the middle.
         clip: cut boxes to the image.
     """

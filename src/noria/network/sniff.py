@@ -1,11 +1,11 @@
-"""What a file looks like, judged by its first bytes: to say what was given instead of a model."""
+"""The kind of a file by its first bytes, for the error about a file that is no model."""
 
 from __future__ import annotations
 
 import struct
 
 PLAN_MAGIC = b"NORIAPLN"
-"""First bytes of a plan that noria wrote; foreign files are told apart by it."""
+"""First bytes of a plan that noria wrote; foreign files have others."""
 
 HEAD_BYTES = 4096
 """How much of a file `looks_like` wants to see."""
@@ -54,7 +54,7 @@ def is_tensorrt_engine(head: bytes, size_bytes: int) -> bool:
 
 
 def looks_like(head: bytes, size_bytes: int) -> str | None:
-    """Say in words what a file is, from its first `HEAD_BYTES`; None if nothing known fits.
+    """Name the kind of a file by its first `HEAD_BYTES`; None if no known kind fits.
 
     Source: the formats' own signatures; tried on real files of each kind where at hand.
     """

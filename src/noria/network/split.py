@@ -20,8 +20,10 @@ _ALIGNMENT = 64
 
 
 def split_proto(network: Network) -> tuple[Any, memoryview]:
-    """The graph as a ModelProto whose large tensors are external data in `WEIGHTS_FILE`, and the
-    bytes of that file. Takes the memory of the weights once.
+    """Split the large tensors from a graph.
+
+    Returns a ModelProto with these tensors as external data in `WEIGHTS_FILE`, and the bytes of
+    that file. Takes the memory of the weights once.
 
     Raises:
         ModelError: external data changed since the model was read; not writable as ONNX.

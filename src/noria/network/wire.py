@@ -19,7 +19,7 @@ _MASK64 = 2**64 - 1
 
 
 class WireError(Exception):
-    """Bytes that are no protobuf message; says where."""
+    """The bytes are no protobuf message; the text has the place."""
 
 
 def fields(data: memoryview) -> Iterator[tuple[int, int, Any]]:

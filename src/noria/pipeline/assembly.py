@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from noria._core.errors import EngineError, MediaError, NoriaError, ParserError, PluginError
-from noria._core.notices import Notice, told_by_errors
+from noria._core.notices import Notice, notices_on_errors
 from noria.config import ModelConfig
 from noria.infer.inferencer import Inferencer
 from noria.media import (
@@ -126,7 +126,7 @@ def assemble(
     inputs = _inputs(spec, configs)
     notices = [*spec.notices, *notices]
     untold = [*notices, *(n for cfg in configs for n in cfg.notices)]
-    with told_by_errors(untold), ExitStack() as undo:
+    with notices_on_errors(untold), ExitStack() as undo:
         check_sinks([s.text for s in spec.sinks if s.text], inputs)
         on_stage("opening source")
         sources: list[Source] = []

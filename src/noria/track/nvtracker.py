@@ -11,7 +11,7 @@ from typing import Any
 
 from noria._core.errors import ConfigError
 from noria._core.notices import Notice
-from noria.track.settings_file import Entry
+from noria.track.settings_file import FileSetting
 
 Read = Callable[[float], dict[str, Any]]
 
@@ -40,7 +40,7 @@ KEYS_ACTED_ON = tuple(_ACTS)
 
 
 def settings_from(
-    entries: Mapping[str, Entry], where: str
+    entries: Mapping[str, FileSetting], where: str
 ) -> tuple[dict[str, Any], tuple[Notice, ...]]:
     """Settings of the `iou` tracker from the keys of a file.
 

@@ -8,21 +8,21 @@ from typing import Any, NamedTuple
 import yaml
 
 from noria._core.errors import ConfigError
-from noria.config.yaml_nodes import MapNode, Node, Scalar, YamlTree
+from noria.config.yaml_nodes import MapNode, Node, TextNode, YamlTree
 
 _LARGEST_BYTES = 1 << 20
 _MAX_DEPTH = 20
 _Constructor: Any = yaml.SafeLoader  # its types of scalars: numbers, texts, flags
 
 
-class Entry(NamedTuple):
+class FileSetting(NamedTuple):
     """A value and its line, from 1."""
 
     value: Any
     line: int
 
 
-def read_entries(path: Path) -> dict[str, Entry]:
+def read_entries(path: Path) -> dict[str, FileSetting]:
     """Read the keys of a file, as "key" or "group.key".
 
     OpenCV's first line `%YAML:1.0`, which the original's samples have, is no YAML and is passed
@@ -54,7 +54,7 @@ def read_entries(path: Path) -> dict[str, Entry]:
             where=str(path),
             expected="tracker: iou and settings, or groups of the original such as BaseConfig:",
         )
-    entries: dict[str, Entry] = {}
+    entries: dict[str, FileSetting] = {}
     for key, value in _pairs(tree.root, path):
         if not isinstance(value, MapNode):
             entries[key] = _entry(value, path)
@@ -71,9 +71,9 @@ def _pairs(node: MapNode, path: Path) -> list[tuple[str, Node]]:
     return [(key.text, value) for key, value in node.pairs]
 
 
-def _entry(node: Node, path: Path) -> Entry:
+def _entry(node: Node, path: Path) -> FileSetting:
     try:
-        return Entry(_value(node), node.line)
+        return FileSetting(_value(node), node.line)
     except (yaml.YAMLError, ValueError) as error:
         reason = getattr(error, "problem", None) or str(error)[:200]
         raise ConfigError(f"malformed YAML: {reason}", where=f"{path}:{node.line}") from None
@@ -85,7 +85,7 @@ def _value(node: Node) -> Any:
     Raises:
         yaml.YAMLError, ValueError: its tag is not known, or its text is no such thing.
     """
-    if isinstance(node, Scalar):
+    if isinstance(node, TextNode):
         loader = _Constructor("")
         tag = node.tag
         if tag is None or tag == "!":

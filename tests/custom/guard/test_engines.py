@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from noria import Inferencer
 from noria.custom.guard import GuardOptions, keeper
 from noria.errors import CustomLibraryError, PluginError
 from noria.model import load_or_build
-from noria.model.guarded_engines import GuardedEngines
+from noria.model.guarded_engines import PRELOADS, GuardedEngines
 from noria.plugins import get_plugin_registry
 from tests.custom.host import conftest, test_engines
 from tests.custom.host.conftest import Compile
@@ -25,6 +26,11 @@ pytestmark = pytest.mark.skipif(
 
 compile_host, model = conftest.compile_host, test_engines.model  # fixtures
 _registry_as_before = conftest._registry_as_before
+
+
+def test_modules_to_preload_exist() -> None:
+    names = {name for modules in PRELOADS.values() for name in modules}
+    assert [name for name in sorted(names) if find_spec(name) is None] == []
 
 
 def loaded(library: Path) -> bool:

@@ -204,9 +204,9 @@ def test_inputs_are_filled_in_the_worker(compile_parser: Compile) -> None:
 @given(words=st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 300), min_size=16, max_size=16))
 def test_no_answer_of_a_broken_worker_is_believed(words: list[int]) -> None:
     """Whatever numbers stand there: a result within the region, or `ProtocolError`."""
-    from noria.custom.guard.ipc import RESULT_READERS, ProtocolError, Region, new_memory
+    from noria.custom.guard.ipc import RESULT_READERS, ProtocolError, SharedRegion, new_memory
 
-    region = Region(new_memory("test", 1 << 16))
+    region = SharedRegion(new_memory("test", 1 << 16))
     for read in RESULT_READERS.values():
         try:
             read(words, region, words[-1] % 70000)
@@ -268,8 +268,8 @@ def test_no_message_of_a_broken_worker_is_believed(
 
 @pytest.mark.parametrize("size", [2**37, 2**47, 2**63])
 def test_no_region_is_as_large_as_a_worker_says(size: int) -> None:
-    from noria.custom.guard.ipc import ProtocolError, Region, new_memory
+    from noria.custom.guard.ipc import ProtocolError, SharedRegion, new_memory
 
-    region = Region(new_memory("test", 1 << 16))
+    region = SharedRegion(new_memory("test", 1 << 16))
     with pytest.raises((ProtocolError, OverflowError)):
         region.follow(size)

@@ -106,7 +106,7 @@ def page_ceil(size: int) -> int:
     return -(-size // PAGE) * PAGE
 
 
-class Region:
+class SharedRegion:
     """Memory that both sides have mapped. Views of it stay valid when it grows.
 
     Attributes:
@@ -188,7 +188,7 @@ class Region:
 class Writer:
     """Writes arrays one after the other into a region that grows, up to `MAX_RESULT_BYTES`."""
 
-    def __init__(self, region: Region, start: int = 0) -> None:
+    def __init__(self, region: SharedRegion, start: int = 0) -> None:
         self.region = region
         self.start = self.end = -(-start // 64) * 64
 
@@ -278,7 +278,7 @@ def put_arrays(arrays: Arrays, out: Writer) -> list[list[Any]]:
     return [[a.dtype.str, list(a.shape), out.add(a)] for a in arrays]
 
 
-def arrays_in(entries: Any, region: Region) -> Arrays:
+def arrays_in(entries: Any, region: SharedRegion) -> Arrays:
     """View arrays that `put_arrays` wrote.
 
     Raises:
@@ -319,7 +319,7 @@ def _write_detections(result: Detections, out: Writer) -> list[int]:
 
 
 class _Reader:
-    def __init__(self, region: Region, start: int) -> None:
+    def __init__(self, region: SharedRegion, start: int) -> None:
         self._region, self._at = region, start
 
     def take(self, dtype: np.dtype[Any], *shape: int) -> npt.NDArray[Any]:
@@ -329,7 +329,7 @@ class _Reader:
         return array.copy()
 
 
-def _read_detections(values: Sequence[int], region: Region, start: int) -> DecodedBoxes:
+def _read_detections(values: Sequence[int], region: SharedRegion, start: int) -> DecodedBoxes:
     count, flags = values[0], values[1]
     if count > MAX_OBJECTS or flags > (HAS_ANGLES | HAS_MASKS):
         raise ProtocolError(f"{count} boxes")
@@ -359,7 +359,7 @@ def _write_classification(result: Classification, out: Writer) -> list[int]:
     return [len(data)]
 
 
-def _read_classification(values: Sequence[int], region: Region, start: int) -> Classification:
+def _read_classification(values: Sequence[int], region: SharedRegion, start: int) -> Classification:
     size = values[0]
     if size > _MAX_LETTERS:
         raise ProtocolError(f"a classification of {size} bytes")
@@ -382,7 +382,7 @@ def _write_segmentation(result: Segmentation, out: Writer) -> list[int]:
     return [*values, 1, len(shape), *shape]
 
 
-def _read_segmentation(values: Sequence[int], region: Region, start: int) -> Segmentation:
+def _read_segmentation(values: Sequence[int], region: SharedRegion, start: int) -> Segmentation:
     height, width, more, axes = values[:4]
     if height * width > MAX_MAP_PIXELS:
         raise ProtocolError(f"a class map of {height}x{width}")
@@ -403,7 +403,7 @@ RESULT_WRITERS: dict[ParserKind, Callable[[Any, Writer], list[int]]] = {
 }
 """Kind of parser -> (result, writer of the output region) -> numbers for the answer."""
 
-RESULT_READERS: dict[ParserKind, Callable[[Sequence[int], Region, int], Any]] = {
+RESULT_READERS: dict[ParserKind, Callable[[Sequence[int], SharedRegion, int], Any]] = {
     "bbox": _read_detections,
     "instance": _read_detections,
     "classifier": _read_classification,

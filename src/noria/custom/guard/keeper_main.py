@@ -22,7 +22,7 @@ from typing import Any
 from noria import _native
 from noria.custom.compile.toolchain import gpu_present
 from noria.custom.guard.crash import HANG_SIGNAL
-from noria.custom.guard.serve import Worker
+from noria.custom.guard.serve import LibraryWorker
 
 _AHEAD = ["noria.custom.cpp_library", "noria.custom.guard.operations"]  # all workers need these
 _FDS = ("page", "inputs", "outputs", "results", "link", "report", "stdout", "stderr")
@@ -117,7 +117,7 @@ def _work(request: dict[str, Any], passed: dict[str, int], keeper: int) -> int:
     left = _native.guard_sandbox(request["memory"], gpu=gpu_present())
     if os.getppid() != keeper:  # it died before its death could be waited for
         return 0
-    worker = Worker(**fds)
+    worker = LibraryWorker(**fds)
     worker.unprotected = left
     worker.serve()
     return 71  # its descriptors are closed: the library's doing

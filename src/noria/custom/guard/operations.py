@@ -8,14 +8,14 @@ import numpy.typing as npt
 
 from noria._core.errors import CustomLibraryError
 from noria.custom.guard.call_args import network_from
-from noria.custom.guard.serve import GuardedMap, Worker
+from noria.custom.guard.serve import GuardedMap, LibraryWorker
 from noria.custom.opening import open_here
 
 Arrays = list[npt.NDArray[Any]]
 Answer = tuple[dict[str, Any], Arrays]
 
 
-def load_library(worker: Worker, payload: dict[str, Any], arrays: Arrays) -> Answer:
+def load_library(worker: LibraryWorker, payload: dict[str, Any], arrays: Arrays) -> Answer:
     """Load the library in this process."""
     library = open_here(payload["path"], abi=payload["abi"], rotation=payload["rotation"])
     worker.library = library
@@ -27,7 +27,7 @@ def load_library(worker: Worker, payload: dict[str, Any], arrays: Arrays) -> Ans
     }, []
 
 
-def open_parser(worker: Worker, payload: dict[str, Any], arrays: Arrays) -> Answer:
+def open_parser(worker: LibraryWorker, payload: dict[str, Any], arrays: Arrays) -> Answer:
     """Get a parser of the library: its number, and its name in errors."""
     assert worker.library is not None
     kind, name = payload["kind"], payload["name"]
@@ -39,13 +39,13 @@ def open_parser(worker: Worker, payload: dict[str, Any], arrays: Arrays) -> Answ
     return {"parser": len(worker.parsers) - 1, "where": parser.where}, []
 
 
-def prepare(worker: Worker, payload: dict[str, Any], arrays: Arrays) -> Answer:
+def prepare(worker: LibraryWorker, payload: dict[str, Any], arrays: Arrays) -> Answer:
     """Prepare calls of one parser: its layers are views of the input region."""
     worker.prepare(payload, arrays)
     return {}, []
 
 
-def initialize(worker: Worker, payload: dict[str, Any], arrays: Arrays) -> Answer:
+def initialize(worker: LibraryWorker, payload: dict[str, Any], arrays: Arrays) -> Answer:
     """Fill the inputs beside the picture; return the same arrays."""
     assert worker.library is not None
     function = worker.library.input_initializer()

@@ -20,7 +20,7 @@ from noria.custom.guard.errors import Death, LibraryDiedError
 from noria.custom.guard.ipc import (
     Arrays,
     ProtocolError,
-    Region,
+    SharedRegion,
     Writer,
     arrays_in,
     error_from,
@@ -160,7 +160,7 @@ class GuardedProcess:
         arrays: list[npt.NDArray[Any]],
         offsets: list[int],
         sizes: list[int],
-        read: Callable[[memoryview, Region, int], Any],
+        read: Callable[[memoryview, SharedRegion, int], Any],
         what: str,
         *,
         shared: bool = True,
@@ -238,7 +238,7 @@ class GuardedProcess:
         assert self._worker is not None
         return self._worker
 
-    def grow_inputs(self, size: int, what: str) -> Region:
+    def grow_inputs(self, size: int, what: str) -> SharedRegion:
         """Make the input region at least `size` bytes.
 
         Raises:
@@ -364,7 +364,7 @@ def _end(holder: _Holder) -> None:
         worker.keeper.reap_later(worker.pid)
 
 
-def _read_side(words: memoryview, outputs: Region) -> dict[str, Any]:
+def _read_side(words: memoryview, outputs: SharedRegion) -> dict[str, Any]:
     size = words[ipc.SIDE_BYTES]
     if not size:
         return {}

@@ -191,7 +191,7 @@ def load_case(
         with open_regular(file, MAX_CASE) as opened:
             entries = json.loads(opened.read(MAX_CASE + 1))
         if not isinstance(entries, dict):
-            raise ValueError(f"the JSON in it is {_KIND_OF_JSON[type(entries)]}, not an object")
+            raise TypeError(f"the JSON in it is {_KIND_OF_JSON[type(entries)]}, not an object")
         if entries.get("noria-case") != 1 or entries.get("kind") not in readers:
             raise ValueError("it is no case of this version")
         library, function = Path(plain_text(entries["library"])), plain_text(entries["function"])

@@ -19,8 +19,8 @@ from noria.custom.guard import ipc
 from noria.custom.guard.call_args import ParserKind, network_from, params_from
 from noria.custom.guard.ipc import (
     RESULT_WRITERS,
-    Region,
     ResultTooLargeError,
+    SharedRegion,
     Writer,
     arrays_in,
     control_words,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from noria.custom.opening import CustomLibrary
 
 
-class Worker:
+class LibraryWorker:
     """Serves one application until that has ended.
 
     Attributes:
@@ -49,7 +49,7 @@ class Worker:
     def __init__(self, page: int, inputs: int, outputs: int, results: int, link: int) -> None:
         self._channel = _native.GuardChannel(page, link)
         self._words = control_words(page)
-        self.inputs, self.outputs = Region(inputs), Region(outputs)
+        self.inputs, self.outputs = SharedRegion(inputs), SharedRegion(outputs)
         self.library: CustomLibrary | None = None
         self.kept: dict[int, Any] = {}
         self.parsers: list[tuple[ParserKind, Checked[Any, Any], str]] = []
@@ -164,7 +164,7 @@ class Worker:
 
 
 Operation = Callable[
-    [Worker, dict[str, Any], list[npt.NDArray[Any]]],
+    [LibraryWorker, dict[str, Any], list[npt.NDArray[Any]]],
     tuple[dict[str, Any], list[npt.NDArray[Any]]],
 ]
 """A function that a request may name: (worker, payload, arrays) -> (payload, arrays)."""

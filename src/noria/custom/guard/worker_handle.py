@@ -12,7 +12,7 @@ from typing import Any
 from noria import _native
 from noria.custom.guard import ipc
 from noria.custom.guard.crash import HANG_SIGNAL, Ending, Report, read_report
-from noria.custom.guard.ipc import Region, control_words, new_memory
+from noria.custom.guard.ipc import SharedRegion, control_words, new_memory
 from noria.custom.guard.keeper import end_process, keeper
 from noria.custom.guard.options import GuardOptions
 
@@ -38,7 +38,10 @@ class WorkerHandle:
             # stays open here, so that closing it there is no event.
             for name, end in zip(("mine", "theirs"), socket.socketpair(), strict=True):
                 self.fds[name] = end.detach()
-            self.inputs, self.outputs = Region(self.fds["inputs"]), Region(self.fds["outputs"])
+            self.inputs, self.outputs = (
+                SharedRegion(self.fds["inputs"]),
+                SharedRegion(self.fds["outputs"]),
+            )
             self.words = control_words(self.fds["page"])
             before, after = ("page", "inputs", "outputs"), ("theirs", "report")
             passed = [*(self.fds[n] for n in before), results, *(self.fds[n] for n in after)]

@@ -27,7 +27,7 @@ from noria.engine.store import write_atomically
 
 MAX_TABLE_BYTES = 64 * 2**20
 DEFAULT_HEADER = "TRT-100300-EntropyCalibration2"
-"""What nvinfer and trtexec ask for: their calibrators are entropy-2, however scales were found."""
+"""The header for nvinfer and trtexec, which have entropy-2 calibrators alone."""
 
 ALGORITHMS = ("EntropyCalibration2", "EntropyCalibration", "MinMaxCalibration", "LegacyCalibration")
 _HEADER = re.compile(r"TRT-(?P<version>[0-9]{1,9})-(?P<algorithm>[A-Za-z0-9_]{1,64})\Z")
@@ -51,7 +51,7 @@ class CalibrationTable:
 
     @classmethod
     def of(cls, scales: Mapping[str, float], header: str = DEFAULT_HEADER) -> CalibrationTable:
-        """A new table; scales are rounded to float32.
+        """Make a table; scales are rounded to float32.
 
         Raises:
             EngineError: a header of another form, a name that a line cannot hold, a scale that is
@@ -147,7 +147,7 @@ class CalibrationTable:
 
     @property
     def algorithm(self) -> str:
-        """How the scales were found, as the header says."""
+        """The calibration algorithm in the header."""
         return self.header.split("-", 2)[2]
 
     @property

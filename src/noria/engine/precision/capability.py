@@ -1,4 +1,4 @@
-"""What a runtime gains from a precision on this machine.
+"""Gains of runtimes from a precision on this machine.
 
 Measured on an x86 CPU with AVX2 alone (YOLOX-nano, 416 x 416, milliseconds of one run): ONNX
 Runtime 47 in FP32, 53 in FP16, 73 in INT8; OpenVINO 50, 47 and 39. Neither has FP16 arithmetic
@@ -21,7 +21,7 @@ _BYTE_PRODUCTS = frozenset({"avx512_vnni", "avx_vnni", "amx_int8", "asimddp", "i
 
 @cache
 def fast_fp16(runtime: str) -> bool:
-    """Whether FP16 is computed as such: GPUs, and OpenVINO on CPUs with FP16 arithmetic."""
+    """True if FP16 is computed as such: GPUs, and OpenVINO on CPUs with FP16 arithmetic."""
     if runtime in _GPU:
         return True
     return runtime == "openvino" and "FP16" in _openvino_capabilities()
@@ -29,28 +29,34 @@ def fast_fp16(runtime: str) -> bool:
 
 @cache
 def exact_int8() -> bool:
-    """Whether this CPU multiplies bytes without cutting off sums beyond 16 bits."""
+    """True if this CPU multiplies bytes without cutting off sums beyond 16 bits."""
     return bool(_BYTE_PRODUCTS & cpu_flags())
 
 
 def slow_int8(runtime: str) -> bool:
-    """Whether INT8 takes longer than FP32: ONNX Runtime has kernels only for layers between two
-    pairs, and computes all others in FP32 on rounded values. Pairs behind all layers would give
-    it more, and take the accuracy: no box of YOLOX-nano was found that way (measured).
+    """True if INT8 takes longer than FP32.
+
+    ONNX Runtime has kernels only for layers between two pairs, and computes all others in FP32 on
+    rounded values. Pairs behind all layers would give it more, and take the accuracy: no box of
+    YOLOX-nano was found that way (measured).
     """
     return runtime == "onnxruntime"
 
 
 def weight_bits(runtime: str) -> Literal[7, 8]:
-    """Bits of INT8 weights. 7 where 8 would overflow: OpenVINO on such CPUs gave 3 dB of signal to
-    noise for 28 dB with 8 bits, 27 dB with 7 (measured on the demo detector).
+    """Bits of INT8 weights: 7 where 8 would overflow.
+
+    OpenVINO on such CPUs gave 3 dB of signal to noise for 28 dB with 8 bits, 27 dB with 7 (measured
+    on the demo detector).
     """
     return 7 if runtime == "openvino" and not exact_int8() else 8
 
 
 def unsigned_int8(runtime: str) -> bool:
-    """Whether INT8 activations are stored around 128: OpenVINO (2026.4, and whatever processor)
-    cuts off the upper half of signed ones that come out of a Concat.
+    """True if INT8 activations are stored around 128.
+
+    OpenVINO (2026.4, on any processor) cuts off the upper half of signed ones that come out of a
+    Concat.
     """
     return runtime == "openvino"
 
@@ -60,5 +66,5 @@ def _openvino_capabilities() -> frozenset[str]:
         backend = get_backend("openvino")
     except EngineError:  # not installed
         return frozenset()
-    tell = getattr(backend, "capabilities", None)
-    return frozenset(tell()) if tell else frozenset()
+    capabilities = getattr(backend, "capabilities", None)
+    return frozenset(capabilities()) if capabilities else frozenset()

@@ -1,7 +1,7 @@
-"""Which precision is built when one is asked for: the original's chain of fall-backs.
+"""The precision that is built for the one asked for: the original's chain of fall-backs.
 
-`network-mode` says what may be used, as TensorRT's flags do: FP16 where it would not be faster is
-FP32, which is no less exact. `--precision` says what is to be in the graph.
+`network-mode` allows precisions, as TensorRT's flags do: FP16 where it would not be faster is FP32,
+which is no less exact. `--precision` sets the precision in the graph.
 
 Source: config facts 5.3.
 """
@@ -25,14 +25,14 @@ def choose(
     required: bool = False,
     tuned: bool = False,
 ) -> tuple[Precision, Notice | None]:
-    """What to build, and what to tell about it.
+    """Choose the precision to build, with a notice about it.
 
     Args:
         asked: `network-mode`, or `--precision`.
         runtimes: the backend; with `tuned` all that may be chosen.
         no_table: why there are no INT8 scales; None: there are.
-        required: `asked` is to be in the graph, whether it is faster or not.
-        tuned: a tuner finds out which of the precisions that `best` stands for is the fastest.
+        required: True puts `asked` into the graph, whether it is faster or not.
+        tuned: True if a tuner finds the fastest of the precisions that `best` stands for.
 
     Returns:
         The precision; a warning if INT8 was asked for and is not possible; an info if the graph

@@ -1,4 +1,8 @@
-"""Running a network to see what values its activations take."""
+"""Histograms of a network's activations, collected over pictures.
+
+ONNX Runtime's own calibrator cannot continue a saved state, and its result depends on the order of
+the pictures.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ _MAX_STATE_BYTES = 2**31
 
 
 class ActivationRunner:
-    """A network that puts out its float activations, too.
+    """A network with its float activations as further outputs.
 
     Attributes:
         names: of the activations, inputs first, in the graph's order.
@@ -40,7 +44,9 @@ class ActivationRunner:
         """Open it.
 
         Args:
+            network: the network, with one input.
             names: activations to put out; all by default.
+            threads: of the runtime; None lets it choose.
 
         Raises:
             EngineError: the runtime refuses the model, or the model has further inputs.
@@ -65,7 +71,7 @@ class ActivationRunner:
         self._outputs = [spec.name for spec in self._runner.outputs]
 
     def run(self, pictures: npt.NDArray[np.float32]) -> dict[str, npt.NDArray[Any]]:
-        """All activations of a batch by name.
+        """Compute the activations of a batch by name.
 
         Raises:
             EngineError: the runtime failed.
@@ -93,16 +99,17 @@ class Collector:
     """Histograms of a network's activations, saved and continued.
 
     Attributes:
-        histograms: activation -> what was seen of it.
-        frames: pictures seen.
-        whole: False while, or after an interruption in which, a batch is counted in part.
+        histograms: activation -> its values so far.
+        frames: number of pictures so far.
+        whole: False while a batch is counted in part, also after an interruption.
     """
 
     def __init__(self, runner: ActivationRunner, fingerprint: str) -> None:
-        """Start with nothing seen.
+        """Start without pictures.
 
         Args:
-            fingerprint: of everything that decides what is seen; a saved state of another one is
+            runner: the network.
+            fingerprint: of everything that decides the histograms; a saved state of another one is
                 not continued.
         """
         self.runner = runner
@@ -113,7 +120,7 @@ class Collector:
         self._key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
     def add(self, pictures: npt.NDArray[np.float32], count: int | None = None) -> None:
-        """See one batch, (n, …); `count` of them are new pictures, all by default.
+        """Count one batch, (n, …); `count` of them are new pictures, all by default.
 
         Raises:
             EngineError: the runtime failed; nothing of the batch is counted then.
@@ -126,14 +133,14 @@ class Collector:
         self.whole = True
 
     def scales(self, method: Method, percentile: float = 99.99) -> dict[str, float]:
-        """Activation -> scale; 0 where only zeros were seen."""
+        """Work out the scale of each activation; 0 where all values were 0."""
         return {
             name: clip_at(histogram, method, percentile) / 127
             for name, histogram in self.histograms.items()
         }
 
     def save(self, path: Path) -> None:
-        """Keep what was seen so far, whole or not at all.
+        """Save the state, whole or not at all.
 
         Raises:
             EngineError: it cannot be written.
@@ -157,7 +164,7 @@ class Collector:
             ) from error
 
     def load(self, path: Path) -> str | None:
-        """Go on from a saved state; says why not, if not."""
+        """Continue a saved state; return the reason if that fails."""
         try:
             if path.stat().st_size > _MAX_STATE_BYTES:
                 return "it is too large"

@@ -1,6 +1,6 @@
-"""A network in the precision asked for, all of it written in the graph.
+"""A network in another precision, all of it written in the graph.
 
-TensorRT 11 knows no precision flags: types come from the network. The graphs made here say
+TensorRT 11 knows no precision flags: types come from the network. These graphs hold
 everything, so the same file builds on TensorRT 10 and 11 and runs on ONNX Runtime and OpenVINO.
 """
 
@@ -29,16 +29,16 @@ _NAMED = 5
 
 @dataclass(slots=True)
 class Exported:
-    """A network and what was done to it.
+    """A network in another precision, and a report about it.
 
     Attributes:
         network: the graph in the new precision; its inputs and outputs keep names and types.
-        precision: what was asked for.
+        precision: the precision asked for.
         converted: nodes that compute in the lower precision.
         kept: node -> reason of nodes that stay FP32 (`best`: that stay out of INT8).
         missing: tensors that need a scale and have none in the table.
         unused: tensors that the table names and the graph lacks.
-        notices: the same in words.
+        notices: the report in words.
     """
 
     network: Network
@@ -72,12 +72,14 @@ def export(
         network: FP32. Its own Q/DQ pairs, if it has some, stay and no others are made.
         precision: `int8` is INT8 with FP32 around it, `best` INT8 with FP16 around it.
         scales: activation -> scale, as in a calibration table; needed for int8 and best, and
-            telling which activations leave the range of FP16.
+            showing which activations leave the range of FP16.
         keep: names of nodes to leave in FP32.
         pins: node -> `fp32`, `fp16` or `int8`, whatever `precision` says.
-        layout, weight_bits, unsigned: see `to_qdq`.
-        skip_unknown: names in `keep` and `pins` that are not in the graph are told instead of
-            refused.
+        layout: see `to_qdq`.
+        weight_bits: see `to_qdq`.
+        unsigned: see `to_qdq`.
+        skip_unknown: True gives a notice about names in `keep` and `pins` that are not in the
+            graph; False refuses them.
 
     Raises:
         EngineError: int8 without a scale that fits; `keep` names a node that is not there.
@@ -116,7 +118,7 @@ def export(
         only = singles if precision in ("fp32", "int8") else None
         proto = prepare(proto)
         report = to_half(proto, half, keep=kept, only=only, ranges=ranges)
-        _tell_half(done, report, half, where)
+        _report_half(done, report, half, where)
     done.network = as_network(proto, network)
     return done
 
@@ -154,7 +156,7 @@ def _to_int8(
         weight_bits=weight_bits,
         unsigned=unsigned,
     )
-    _tell_int8(done, report, len(scales), where)
+    _report_int8(done, report, len(scales), where)
     if only is not None:
         others = [name for name in only if name not in (*report.converted, *report.kept)]
         if others:
@@ -164,7 +166,7 @@ def _to_int8(
 
 
 def activation_names(proto: Proto) -> list[str]:
-    """Float tensors of a prepared model that are no weights, inputs first, in the graph's order."""
+    """List the float tensors of a prepared model that are no weights, in the graph's order."""
     from onnx import TensorProto
 
     graph = proto.graph
@@ -184,9 +186,9 @@ def with_outputs(
     """Give the outputs of an exported network other types, see `cast_outputs`."""
     where = str(done.network.path) if done.network.path else None
     proto = done.network.to_proto()
-    told = cast_outputs(proto, types, scales, where=where)
+    notices = cast_outputs(proto, types, scales, where=where)
     done.network = as_network(proto, done.network)
-    return told
+    return notices
 
 
 def require_nodes(proto: Proto, names: Collection[str], where: str | None) -> None:
@@ -226,7 +228,7 @@ def as_network(proto: Proto, old: Network) -> Network:
     return made
 
 
-def _tell_int8(done: Exported, report: QdqReport, entries: int, where: str | None) -> None:
+def _report_int8(done: Exported, report: QdqReport, entries: int, where: str | None) -> None:
     done.converted, done.kept = tuple(report.converted), dict(report.kept)
     done.missing = tuple(report.missing)
     total = len(report.converted) + len(report.kept)
@@ -243,7 +245,7 @@ def _tell_int8(done: Exported, report: QdqReport, entries: int, where: str | Non
         done.notices.append(Notice(level, f"{text}: {_some(done.unused)}", where))
 
 
-def _tell_half(done: Exported, report: HalfReport, half: Kind, where: str | None) -> None:
+def _report_half(done: Exported, report: HalfReport, half: Kind, where: str | None) -> None:
     word = half.upper()
     if done.precision in ("fp16", "bf16"):
         done.converted, done.kept = tuple(report.converted), dict(report.kept)

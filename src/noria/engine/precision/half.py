@@ -1,4 +1,4 @@
-"""FP16 and BF16, explicit in the graph: weights converted, casts around what stays FP32.
+"""FP16 and BF16, explicit in the graph: weights converted, casts around FP32 nodes.
 
 Inputs and outputs of the model keep their types. A node stays FP32 if ONNX gives its operator no
 half-precision form, if it holds a graph of its own, if a weight or a known range does not fit, or
@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from noria._core.text import fresh
 from noria.engine.precision.prepare import Proto, captured_names
-from noria.network.ir import fresh
 
 Kind = Literal["fp16", "bf16"]
 LARGEST_FP16 = 65504.0
@@ -32,7 +32,7 @@ _SUMS = {
 
 @dataclass(slots=True)
 class HalfReport:
-    """What became of the nodes.
+    """Report about the nodes of a graph in half precision.
 
     Attributes:
         converted: names of nodes in half precision.
@@ -47,7 +47,7 @@ class HalfReport:
 
 @dataclass(slots=True)
 class _Signature:
-    """Which float inputs and outputs of a node may be half; None: none may."""
+    """True for each float input and output of a node that may be half."""
 
     inputs: list[bool]
     outputs: list[bool]
@@ -65,6 +65,7 @@ def to_half(
 
     Args:
         proto: from `prepare`; for bf16 of opset 22 or newer, where convolutions know it.
+        kind: the precision.
         keep: names of nodes to leave in FP32.
         only: names of the only nodes to convert, if not all.
         ranges: largest absolute value of activations, as far as known.

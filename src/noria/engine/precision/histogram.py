@@ -1,4 +1,4 @@
-"""How the absolute values of a tensor are distributed, and where to clip them."""
+"""Distribution of a tensor's absolute values, and the value to clip them at."""
 
 from __future__ import annotations
 
@@ -81,12 +81,13 @@ class Histogram:
 
 
 def clip_at(histogram: Histogram, method: Method, percentile: float = 99.99) -> float:
-    """The largest absolute value that INT8 shall tell apart; 0 where all values were 0.
+    """Choose the largest absolute value that INT8 can hold; 0 where all values were 0.
 
     Args:
+        histogram: the values.
         method: `minmax` the largest value seen; `percentile` the one that so many per cent of all
             values do not exceed; `entropy` the one at which the distribution loses least
-            information when it is told in 128 levels (least Kullback-Leibler divergence).
+            information in 128 levels (least Kullback-Leibler divergence).
         percentile: above 0, at most 100.
 
     Source of entropy: S. Migacz, "8-bit Inference with TensorRT" (GTC 2017), zeros left out
@@ -116,20 +117,20 @@ def _least_divergence(counts: Counts) -> int:
     entropies = np.concatenate([[0.0], np.cumsum(_x_log_x(count))])
     outside = sums[-1] - sums[kept]
     edges = np.arange(LEVELS + 1)[None, :] * kept[:, None] // LEVELS
-    inside = np.diff(sums[edges], axis=1)  # (clips, LEVELS): what is told as one level
+    inside = np.diff(sums[edges], axis=1)  # (clips, LEVELS): values of one level
     bins = np.diff(filled[edges], axis=1)
     last = count[kept - 1]
-    # what is clipped counts as the last bin of the truth, and is not there in what is told
+    # clipped values count as the last bin of the truth, and are not there in the levels
     bins[:, -1] += (last == 0) & (outside > 0)
-    told = inside / np.maximum(bins, 1)
+    levels = inside / np.maximum(bins, 1)
     true = inside.copy()
     true[:, -1] += outside
     with np.errstate(divide="ignore"):
-        logs = np.log(np.maximum(told, 1e-4))  # a level with nothing in it, but something clipped
+        logs = np.log(np.maximum(levels, 1e-4))  # a level with nothing in it, but something clipped
     cross = np.where(true > 0, true * logs, 0).sum(axis=1)
     own = entropies[kept] - _x_log_x(last) + _x_log_x(last + outside)
-    all_true, all_told = sums[-1], np.maximum(sums[kept], 1e-4)
-    divergence = (own - cross) / all_true - np.log(all_true) + np.log(all_told)
+    all_true, all_levels = sums[-1], np.maximum(sums[kept], 1e-4)
+    divergence = (own - cross) / all_true - np.log(all_true) + np.log(all_levels)
     best = len(kept) - 1 - int(np.argmin(divergence[::-1]))  # of equals the widest
     return int(kept[best])
 

@@ -1,4 +1,4 @@
-"""What a graph computes in, as its tensors and Q/DQ pairs say."""
+"""Precision of a graph, by its tensors and Q/DQ pairs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class LayerPrecision(NamedTuple):
 
 
 def graph_precision(network: Network) -> Precision:
-    """The lowest precision in a network's graph; `best` where INT8 and FP16 meet."""
+    """Find the lowest precision in a network's graph; `best` where INT8 and FP16 meet."""
     from noria.network.ir import ir
 
     graph = network.model.graph
@@ -46,7 +46,7 @@ def graph_precision(network: Network) -> Precision:
 
 
 def layer_table(proto: Any) -> list[LayerPrecision]:
-    """Every layer but casts and Q/DQ pairs, in the graph's order, with what it computes in.
+    """List the layers with their precisions, in the graph's order, without casts and Q/DQ pairs.
 
     Args:
         proto: an `onnx.ModelProto`.

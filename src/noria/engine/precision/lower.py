@@ -1,4 +1,4 @@
-"""From a network to the graphs that are built: one per precision, made for the runtimes."""
+"""Graphs of a network to build: one per precision, made for the runtimes."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class PrecisionGraph:
     """A graph to build.
 
     Attributes:
-        network: what runtimes are given.
-        precision: that was written into it.
-        runtimes: those it was made for.
+        network: the graph.
+        precision: precision in the graph.
+        runtimes: backends that the graph is for.
         weight_bits: of INT8 weights.
-        notices: what was done.
+        notices: about the graph.
     """
 
     network: Network
@@ -44,6 +44,9 @@ def lower(
     """Write a precision, pinned layers and types of outputs into a network.
 
     Args:
+        network: FP32; it is not changed.
+        precision: the precision.
+        rules: scales, pins and types of outputs.
         runtimes: backends that take the same INT8, see `weight_bits` and `unsigned_int8`.
 
     Raises:
@@ -64,13 +67,13 @@ def lower(
         unsigned=unsigned_int8(runtimes[0]),
         skip_unknown=True,
     )
-    told = list(done.notices)
+    notices = list(done.notices)
     if bits == 7:
         text = "INT8 weights have 7 bits: this CPU adds products of bytes in 16 bits"
-        told.append(Notice("info", text))
+        notices.append(Notice("info", text))
     if rules.outputs:
-        told += with_outputs(done, rules.outputs, rules.scales)
-    named = tuple(_named(network, notice) for notice in told)
+        notices += with_outputs(done, rules.outputs, rules.scales)
+    named = tuple(_named(network, notice) for notice in notices)
     return PrecisionGraph(done.network, precision, tuple(runtimes), bits, (*own, *named))
 
 
@@ -106,19 +109,22 @@ def in_fp32(
     runtimes: Sequence[str],
     error: EngineError | ModelError,
 ) -> PrecisionGraph:
-    """FP32 in place of what failed. Source: config facts 5.3, the retry without the flag."""
+    """Make the graph in FP32 where another precision failed.
+
+    Source: config facts 5.3, the retry without the flag.
+    """
     what = precision.upper() if precision != "fp32" else "layer-device-precision"
     at = f"{error.where}: " if error.where and "node" in error.where else ""
     text = f"{what} cannot be built: {at}{error.found}; FP32 is built"
     plain = lower(network, "fp32", replace(rules, pins={}), runtimes)
-    told = _named(network, Notice("warning", text))
-    return replace(plain, notices=(told, *plain.notices))
+    warning = _named(network, Notice("warning", text))
+    return replace(plain, notices=(warning, *plain.notices))
 
 
 def tuned_precisions(
     precision: Precision, rules: PrecisionRules, runtimes: Sequence[str]
 ) -> list[tuple[Precision, tuple[str, ...]]]:
-    """What a tuner compares: precisions, and the runtimes to try each on.
+    """List the precisions that a tuner compares, and the runtimes to try each on.
 
     `best` stands for FP32, INT8 if there are scales, and FP16 around both where it is computed as
     such. Runtimes that want INT8 in another layout get a graph of their own.

@@ -7,8 +7,8 @@ from typing import Any
 
 from noria._core.errors import EngineError
 from noria._core.notices import Notice
+from noria._core.text import fresh
 from noria.engine.precision.prepare import Proto
-from noria.network.ir import fresh
 
 
 def cast_outputs(
@@ -41,7 +41,7 @@ def cast_outputs(
         "fp32": TensorProto.FLOAT, "fp16": TensorProto.FLOAT16,
         "int32": TensorProto.INT32, "int8": TensorProto.INT8,
     }  # fmt: skip
-    told = []
+    notices = []
     for name, kind in types.items():
         tensor = outputs[name].type.tensor_type
         have, want = tensor.elem_type, numbers[kind]
@@ -50,15 +50,15 @@ def cast_outputs(
         scale = scales.get(name, 0.0)
         if want == TensorProto.INT8 and not (have == TensorProto.FLOAT and scale > 0):
             text = f"output-io-formats: {name} has no scale for int8 in a calibration table"
-            told.append(Notice("warning", f"{text}; it keeps its type", where))
+            notices.append(Notice("warning", f"{text}; it keeps its type", where))
             continue
         _end_with(graph, name, want, scale, taken)
         tensor.elem_type = want
-    return told
+    return notices
 
 
 def _end_with(graph: Any, name: str, want: int, scale: float, taken: set[str]) -> None:
-    """Let what was `name` end in another type under that name."""
+    """Give the tensor `name` another type, and its old one another name."""
     import numpy as np
     from onnx import TensorProto, helper, numpy_helper
 

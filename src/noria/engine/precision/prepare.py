@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from noria._core.errors import ModelError
-from noria.network.ir import fresh
+from noria._core.text import fresh
 
 Proto = Any  # onnx.ModelProto, which has no types
 
 
 def prepare(proto: Proto, *, opset: int = 0, where: str | None = None) -> Proto:
-    """A copy with a name for every node, shapes and types inferred, constants as initialisers.
+    """Copy a model: a name for every node, shapes and types inferred, constants as initialisers.
 
     Args:
         proto: an `onnx.ModelProto`, weights inside.
@@ -107,7 +107,7 @@ def _replace(repeated: Any, items: list[Any]) -> None:
 
 
 def sort_nodes(graph: Any) -> None:
-    """Put every node behind those whose results it takes; otherwise the order stays."""
+    """Put every node behind the makers of its inputs; otherwise the order stays."""
     producers = {name: i for i, node in enumerate(graph.node) for name in node.output if name}
     needs = [
         {producers[n] for n in (*node.input, *_inner_uses(node)) if n in producers} - {i}

@@ -1,4 +1,4 @@
-"""INT8, explicit in the graph: QuantizeLinear and DequantizeLinear around what computes in INT8.
+"""INT8, explicit in the graph: QuantizeLinear and DequantizeLinear around INT8 layers.
 
 TensorRT's rules: activations symmetric with one scale per tensor, weights symmetric with one scale
 per output channel, zero points 0, biases in floating point. Quantised are the inputs of layers
@@ -17,8 +17,8 @@ from typing import Any, Literal
 import numpy as np
 
 from noria._core.errors import EngineError
+from noria._core.text import fresh
 from noria.engine.precision.prepare import Proto, sort_nodes
-from noria.network.ir import fresh
 
 MIN_OPSET = 13  # scales per channel
 WEIGHTED = ("Conv", "ConvTranspose", "Gemm", "MatMul")
@@ -29,7 +29,7 @@ Layout = Literal["inputs", "all"]
 
 @dataclass(slots=True)
 class QdqReport:
-    """What became of the layers with weights.
+    """Report about the layers with weights of a graph in INT8.
 
     Attributes:
         converted: names of nodes that compute in INT8.
@@ -52,7 +52,7 @@ def to_qdq(
     weight_bits: Literal[7, 8] = 8,
     unsigned: bool = False,
 ) -> tuple[Proto, QdqReport]:
-    """A prepared model with Q/DQ pairs.
+    """Put Q/DQ pairs into a prepared model.
 
     Args:
         proto: from `prepare`, of opset 13 or newer.
@@ -167,7 +167,7 @@ def _insert(
 
 
 def _only_for(graph: Any, chosen: Collection[str]) -> None:
-    """Let what is not chosen, and the model's outputs, take tensors as they were.
+    """Let nodes that are not chosen, and the model's outputs, take tensors as they were.
 
     The tools put a pair behind a tensor for everyone who takes it.
     """

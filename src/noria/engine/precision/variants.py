@@ -26,10 +26,13 @@ class Variants:
         weight_bits: Literal[7, 8] = 8,
         unsigned: bool = False,
     ) -> None:
-        """Quantise everything that can be.
+        """Quantise all layers that can be.
 
         Args:
-            weight_bits, unsigned: see `to_qdq`.
+            network: FP32.
+            scales: activation -> scale.
+            weight_bits: see `to_qdq`.
+            unsigned: see `to_qdq`.
 
         Raises:
             EngineError, ModelError: as `export` with int8.
@@ -45,7 +48,7 @@ class Variants:
         self.layers = {n.name: n.op_type for n in plain.graph.node if n.name in chosen}
 
     def network(self, keep: Collection[str] = ()) -> Network:
-        """The network with all layers in INT8 but those of `keep`."""
+        """Make the network with all layers in INT8 but those of `keep`."""
         import onnx
 
         made = onnx.ModelProto()

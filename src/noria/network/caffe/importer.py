@@ -7,7 +7,7 @@ from pathlib import Path
 
 from noria.network.caffe.layers import INPUTS, LOWERINGS, TRAINING_ONLY
 from noria.network.caffe.lowering import CaffeLowering
-from noria.network.caffe.net import Layer, Net, read_net
+from noria.network.caffe.net import CaffeLayer, Net, read_net
 from noria.network.caffe.plugin_layers import by_picture, factory_layer, registered_layer
 from noria.network.caffe.prototxt import read_prototxt
 from noria.network.caffe.weights import WHAT, WeightBlob, read_caffemodel
@@ -124,9 +124,9 @@ class _CaffeImporter(Importer):
             self.graph.label = name
             self.graph.output(name, by_picture(self.graph, self.blobs[name]))
 
-    def leaves(self, layers: Sequence[Layer]) -> list[str]:
+    def leaves(self, layers: Sequence[CaffeLayer]) -> list[str]:
         """Blobs that no layer reads after they were last written, in the order of the text."""
-        written: dict[str, Layer] = {}
+        written: dict[str, CaffeLayer] = {}
         for layer in layers:
             for bottom in layer.bottoms:
                 written.pop(bottom, None)
@@ -136,7 +136,7 @@ class _CaffeImporter(Importer):
             raise self.error("no blob is left to give out: every one is read by a layer")
         return list(written)
 
-    def needed(self, layers: Sequence[Layer], outputs: Sequence[str]) -> list[Layer]:
+    def needed(self, layers: Sequence[CaffeLayer], outputs: Sequence[str]) -> list[CaffeLayer]:
         """The layers that the outputs depend on; other branches may hold anything."""
         wanted, kept = set(outputs), []
         for layer in reversed(layers):
@@ -161,7 +161,7 @@ class _CaffeImporter(Importer):
             self.batch = dims[0]
         self.blobs[name] = self.input(name, dims, with_batch=True)
 
-    def lower(self, layer: Layer, by_factory: bool) -> None:
+    def lower(self, layer: CaffeLayer, by_factory: bool) -> None:
         self.graph.where, self.graph.label = layer.where, layer.name or layer.type
         if layer.type in INPUTS and not by_factory:
             self.input_layer(layer)
@@ -200,7 +200,7 @@ class _CaffeImporter(Importer):
         ctx.refuse_unread()
         return made
 
-    def input_layer(self, layer: Layer) -> None:
+    def input_layer(self, layer: CaffeLayer) -> None:
         shapes = [
             tuple(s.integers("dim")) for s in layer.fields.message("input_param").messages("shape")
         ]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from noria.network.caffe.net import Layer
+from noria.network.caffe.net import CaffeLayer
 from noria.network.caffe.reading import Fields
 from noria.network.caffe.weights import WeightBlob
 from noria.network.graph_builder import Blob, GraphBuilder
@@ -26,7 +26,7 @@ class CaffeLowering(LayerLowering):
 
     def __init__(
         self,
-        layer: Layer,
+        layer: CaffeLayer,
         bottoms: Sequence[Blob],
         weights: Sequence[WeightBlob],
         graph: GraphBuilder,

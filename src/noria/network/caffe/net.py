@@ -1,4 +1,4 @@
-"""A Caffe network as its text says it: inputs and layers, the old forms made like the new."""
+"""A Caffe network: inputs and layers of its text, the old forms made like the new."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ upgrade_net_proto_binary"
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class CaffeLayer:
     """One layer: `fields` are its own, `bottoms` and `tops` the blobs it reads and writes."""
 
     name: str
@@ -42,7 +42,7 @@ class Net:
 
     name: str
     inputs: list[tuple[str, tuple[int, ...]]]
-    layers: list[Layer]
+    layers: list[CaffeLayer]
 
 
 def read_net(message: Message, path: str) -> Net:
@@ -82,7 +82,7 @@ def _inputs(top: Fields) -> list[tuple[str, tuple[int, ...]]]:
     return list(zip(names, shapes or [()] * len(names), strict=True))
 
 
-def _layer(message: Message, path: str, *, old: bool) -> Layer | None:
+def _layer(message: Message, path: str, *, old: bool) -> CaffeLayer | None:
     if "layer" in message.entries:
         raise ModelError(
             "the network has the oldest form of layers (V0)",
@@ -100,7 +100,7 @@ def _layer(message: Message, path: str, *, old: bool) -> Layer | None:
         raise fields.error("type", "the layer has no type", "type: ...")
     if not _in_test_phase(fields):
         return None
-    return Layer(
+    return CaffeLayer(
         name=name,
         type=kind,
         bottoms=tuple(fields.texts("bottom")),

@@ -28,7 +28,7 @@ _OWN_WEIGHTS = ("weights", "bias")
 
 
 def by_picture(graph: GraphBuilder, blob: Blob) -> Blob:
-    """What has several items for each picture, with an axis for the pictures."""
+    """Return a tensor of several items for each picture with an axis for the pictures."""
     if not blob.shape or blob.shape[0] >= BATCH:
         return blob
     return graph.reshape(blob, (BATCH, -blob.shape[0], *blob.shape[1:]))
@@ -104,7 +104,7 @@ def _placed(
 
 
 def _values(ctx: CaffeLowering, kind: str, names: Mapping[str, str]) -> dict[str, Any]:
-    """What the text says for the fields of a plugin: `min_size` fits minSize and min_size."""
+    """Return the values of the text for a plugin's fields: `min_size` fits minSize and min_size."""
     by_name = {_plain(name): name for name in names}
     found: dict[str, Any] = {}
     groups = [ctx.layer.fields.message(n) for n in ctx.layer.fields.groups()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from contextlib import suppress
 
 from noria._core.errors import ModelError
 from noria.network.caffe.prototxt import Message, Scalar
@@ -158,7 +159,7 @@ class Fields:
         return self._message.line
 
     def refuse_unread(self) -> None:
-        """Refuse fields that nobody asked for and that may change the result.
+        """Refuse fields that no lowering read and that may change the result.
 
         Raises:
             ModelError: with the line of the first.
@@ -169,24 +170,23 @@ class Fields:
                 raise self.error(name, f"the field {name!r} is not understood", f"of {known}")
 
     def _int(self, name: str, scalar: Scalar) -> int:
-        try:
-            if scalar.kind != "number":
-                raise ValueError
-            value = int(scalar.text, 0) if scalar.text[:2] in ("0x", "0X") else int(scalar.text)
-        except ValueError:
-            raise self.error(name, f"{name}: {scalar.text[:60]!r}", "an integer") from None
+        value: int | None = None
+        if scalar.kind == "number":
+            with suppress(ValueError):
+                value = int(scalar.text, 0 if scalar.text[:2] in ("0x", "0X") else 10)
+        if value is None:
+            raise self.error(name, f"{name}: {scalar.text[:60]!r}", "an integer")
         if not -(2**63) <= value < 2**63:
             raise self.error(name, f"{name}: {scalar.text[:60]}", "an integer of 64 bits")
         return value
 
     def _float(self, name: str, scalar: Scalar) -> float:
-        try:
-            if scalar.kind == "string":
-                raise ValueError
-            text = scalar.text
-            value = float(text if "inf" in text.lower() else text.rstrip("fF"))
-        except ValueError:
-            raise self.error(name, f"{name}: {scalar.text[:60]!r}", "a number") from None
+        value, text = None, scalar.text
+        if scalar.kind != "string":
+            with suppress(ValueError):
+                value = float(text if "inf" in text.lower() else text.rstrip("fF"))
+        if value is None:
+            raise self.error(name, f"{name}: {text[:60]!r}", "a number")
         if not math.isfinite(value):
             raise self.error(name, f"{name}: {scalar.text[:60]}", "a finite number")
         return value

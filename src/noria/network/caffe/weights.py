@@ -40,8 +40,8 @@ def read_caffemodel(data: bytes, path: Path) -> dict[str, list[WeightBlob]]:
             oldest layout ("V0"), which has to be upgraded with Caffe's own tool.
     """
     found: dict[str, list[WeightBlob]] = {}
+    seen = 0
     try:
-        seen = 0
         for number, wire, value in fields(memoryview(data)):
             if number not in _LAYER_FIELDS:
                 continue
@@ -49,10 +49,10 @@ def read_caffemodel(data: bytes, path: Path) -> dict[str, list[WeightBlob]]:
             name, blobs = _layer(message(wire, value), number, path)
             if blobs:
                 found[name] = blobs
-        if not seen:
-            raise WireError("there are no layers")
     except WireError as error:
         raise foreign(data, path, WHAT, str(error)) from error
+    if not seen:
+        raise foreign(data, path, WHAT, "there are no layers")
     return found
 
 

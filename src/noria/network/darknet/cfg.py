@@ -12,7 +12,7 @@ MAX_SECTIONS = 10_000
 
 
 @dataclass(slots=True)
-class Section:
+class CfgSection:
     """One section; values are text without blanks, as Darknet reads them.
 
     Attributes:
@@ -28,6 +28,7 @@ class Section:
 
     @property
     def where(self) -> str:
+        """File, line and layer, for errors."""
         name = f"layer {self.index} " if self.index >= 0 else ""
         return f"{self.path}:{self.line}, {name}[{self.kind}]"
 
@@ -89,13 +90,13 @@ class Section:
         return values
 
 
-def read_cfg(text: str, path: str) -> list[Section]:
+def read_cfg(text: str, path: str) -> list[CfgSection]:
     """The sections of a file, [net] first.
 
     Raises:
         ModelError: with the line: neither a section nor `key=value`; no [net]; no layers.
     """
-    sections: list[Section] = []
+    sections: list[CfgSection] = []
     for number, raw in enumerate(text.splitlines(), 1):
         line = "".join(re.split("[#;]", raw, maxsplit=1)[0].split())
         if not line:
@@ -104,7 +105,7 @@ def read_cfg(text: str, path: str) -> list[Section]:
             if not line.endswith("]") or len(sections) > MAX_SECTIONS:
                 raise ModelError(f"{line[:60]!r} is not a section", where=f"{path}:{number}",
                                  expected="[name]")  # fmt: skip
-            sections.append(Section(line[1:-1].lower(), len(sections) - 1, path, number))
+            sections.append(CfgSection(line[1:-1].lower(), len(sections) - 1, path, number))
             continue
         key, equals, value = line.partition("=")
         if not equals or not key or not sections:

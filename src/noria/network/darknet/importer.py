@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from noria.network.darknet.cfg import Section, read_cfg
+from noria.network.darknet.cfg import CfgSection, read_cfg
 from noria.network.darknet.layers import HEADS, LOWERINGS
 from noria.network.darknet.lowering import DarknetLowering
-from noria.network.darknet.weights import WHAT, Weights
+from noria.network.darknet.weights import WHAT, DarknetWeights
 from noria.network.graph_builder import BATCH, Blob
 from noria.network.importer import MAX_SIDE, Importer, decoded, note_files
 from noria.network.model_bytes import read_model_file
@@ -67,15 +67,15 @@ def network_from_darknet_bytes(
         ModelError: as `network_from_darknet`.
     """
     sections = read_cfg(decoded(text, text_path, _TEXT), str(text_path))
-    reader = Weights(weights, path)
+    reader = DarknetWeights(weights, path)
     return _DarknetImporter(sections, reader, str(text_path), input_dims, decode).network(path)
 
 
 class _DarknetImporter(Importer):
     def __init__(
         self,
-        sections: list[Section],
-        weights: Weights,
+        sections: list[CfgSection],
+        weights: DarknetWeights,
         where: str,
         input_dims: Sequence[int] | None,
         decode: bool,

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from noria.network.darknet.cfg import Section
-from noria.network.darknet.weights import Weights
+from noria.network.darknet.cfg import CfgSection
+from noria.network.darknet.weights import DarknetWeights
 from noria.network.graph_builder import Blob, GraphBuilder
 from noria.network.importer import LayerLowering
 
@@ -26,11 +26,11 @@ class DarknetLowering(LayerLowering):
 
     def __init__(
         self,
-        section: Section,
+        section: CfgSection,
         before: Sequence[Blob | None],
         x: Blob,
         graph: GraphBuilder,
-        weights: Weights,
+        weights: DarknetWeights,
         size: tuple[int, int],
         heads: list[Blob],
     ) -> None:

@@ -16,7 +16,7 @@ WHAT = "Darknet weights"
 _FIX = "are the .cfg and the .weights of one model?"
 
 
-class Weights:
+class DarknetWeights:
     """Hands out the numbers of a file from front to back, as views.
 
     The header is three int32 (major, minor, revision) and the number of pictures seen in

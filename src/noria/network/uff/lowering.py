@@ -57,7 +57,7 @@ class Turns:
         return turned
 
     def base(self, blob: Blob) -> tuple[Blob, tuple[int, ...]] | None:
-        """What `blob` was turned from, and how."""
+        """Return the tensor that `blob` was turned from, and the order; None without one."""
         return self._made.get(id(blob.value))
 
 
@@ -130,7 +130,7 @@ class UffLowering(LayerLowering):
         return [int(v) for v in found.reshape(-1)]
 
     def elementwise(self, x: Blob, make: Callable[[Blob], Blob]) -> Blob:
-        """`make` on `x`, or on what `x` was turned from: it does not care for the order."""
+        """Apply `make`, to which the order of axes is the same, to `x` or its unturned form."""
         base = self.turns.base(x)
         return make(x) if base is None else self.turns.turn(make(base[0]), base[1])
 

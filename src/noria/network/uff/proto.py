@@ -72,27 +72,31 @@ def read_uff(data: bytes, path: Path) -> Uff:
     Raises:
         ModelError: another format, truncated or damaged, no nodes, references to nothing.
     """
-    nodes: dict[str, Node] = {}
-    shared: dict[str, Any] = {}
     try:
-        for key, wire, value in fields(memoryview(data)):
-            if key == _GRAPHS:
-                for inner, inner_wire, node in fields(message(wire, value)):
-                    if inner == _GRAPH_NODES:
-                        read = _node(message(inner_wire, node))
-                        if read.name in nodes:
-                            raise WireError(f"two nodes are called {read.name!r}")
-                        nodes[read.name] = read
-            elif key == _REFERENCED:
-                name, content = _entry(message(wire, value))
-                shared[name] = content
-        if not nodes:
-            raise WireError("there are no nodes")
-        for node in nodes.values():
-            node.fields = {k: _resolved(v, shared) for k, v in node.fields.items()}
+        return Uff(_nodes(data))
     except WireError as error:
         raise foreign(data, path, WHAT, str(error)) from error
-    return Uff(nodes)
+
+
+def _nodes(data: bytes) -> dict[str, Node]:
+    nodes: dict[str, Node] = {}
+    shared: dict[str, Any] = {}
+    for key, wire, value in fields(memoryview(data)):
+        if key == _GRAPHS:
+            for inner, inner_wire, node in fields(message(wire, value)):
+                if inner == _GRAPH_NODES:
+                    read = _node(message(inner_wire, node))
+                    if read.name in nodes:
+                        raise WireError(f"two nodes are called {read.name!r}")
+                    nodes[read.name] = read
+        elif key == _REFERENCED:
+            name, content = _entry(message(wire, value))
+            shared[name] = content
+    if not nodes:
+        raise WireError("there are no nodes")
+    for node in nodes.values():
+        node.fields = {k: _resolved(v, shared) for k, v in node.fields.items()}
+    return nodes
 
 
 def _node(data: memoryview) -> Node:

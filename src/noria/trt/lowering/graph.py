@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from noria._core.errors import ModelError
-from noria.network.ir import fresh
+from noria._core.text import fresh
 from noria.network.network import Network
 from noria.network.tensor_spec import TensorType
 from noria.trt.api.types import elem_of

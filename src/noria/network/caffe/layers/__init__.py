@@ -28,7 +28,7 @@ LOWERINGS: dict[str, Lower] = {
     **shape.LOWERINGS,
     **ssd.LOWERINGS,
 }
-"""Layer type -> what makes its nodes."""
+"""Layer type -> the function that makes its nodes."""
 
 INPUTS = frozenset(
     ["Input", "Data", "ImageData", "AnnotatedData", "MemoryData", "HDF5Data", "DummyData"]
@@ -50,4 +50,4 @@ TRAINING_ONLY = frozenset(
         "SoftmaxWithLoss",
     ]
 )
-"""Layers that compare with the truth: left out, and what only they need with them."""
+"""Layers that compare with the truth: left out, with the layers that only they need."""

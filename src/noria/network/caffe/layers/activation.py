@@ -54,7 +54,7 @@ def _linear(ctx: CaffeLowering, x: Blob, scale: float, shift: float) -> Blob:
 
 
 def _power(ctx: CaffeLowering) -> list[Blob]:
-    """(shift + scale * x) ^ power"""
+    """Compute (shift + scale * x) ^ power."""
     fields = ctx.fields("power_param")
     power, scale = fields.number("power", 1.0), fields.number("scale", 1.0)
     x = _linear(ctx, ctx.x, scale, fields.number("shift"))
@@ -72,7 +72,7 @@ def _base(ctx: CaffeLowering, base: float) -> float:
 
 
 def _exp(ctx: CaffeLowering) -> list[Blob]:
-    """base ^ (shift + scale * x); base -1 is e."""
+    """Compute base ^ (shift + scale * x); base -1 is e."""
     fields = ctx.fields("exp_param")
     log = _base(ctx, fields.number("base", -1.0))
     scale, shift = fields.number("scale", 1.0), fields.number("shift")
@@ -80,7 +80,7 @@ def _exp(ctx: CaffeLowering) -> list[Blob]:
 
 
 def _log(ctx: CaffeLowering) -> list[Blob]:
-    """log to base of (shift + scale * x); base -1 is e."""
+    """Compute the logarithm to a base of (shift + scale * x); base -1 is e."""
     fields = ctx.fields("log_param")
     log = _base(ctx, fields.number("base", -1.0))
     x = _linear(ctx, ctx.x, fields.number("scale", 1.0), fields.number("shift"))

@@ -33,7 +33,7 @@ def _eltwise(ctx: CaffeLowering) -> list[Blob]:
 
 
 def _axpy(ctx: CaffeLowering) -> list[Blob]:
-    """a * x + y, a one number per channel (squeeze and excitation networks)."""
+    """Compute a * x + y, a one number per channel (squeeze and excitation networks)."""
     ctx.count(3)
     scale, x, y = ctx.inputs
     if size(scale.shape) != size(x.shape[:2]) or x.shape != y.shape:

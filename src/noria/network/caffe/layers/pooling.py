@@ -9,8 +9,11 @@ from noria.network.graph_builder import Blob
 
 
 def _pooled_side(length: int, kernel: int, stride: int, pad: int, *, ceil: bool, clip: bool) -> int:
-    """Length of an axis after pooling. Source: Caffe's rule: with padding on either axis, a window
-    that would begin behind the input and its first padding is dropped."""
+    """Return the length of an axis after pooling.
+
+    Source: Caffe's rule: with padding on either axis, a window that would begin behind the input
+    and its first padding is dropped.
+    """
     steps = length + 2 * pad - kernel
     side = (-(-steps // stride) if ceil else steps // stride) + 1
     if clip and (side - 1) * stride >= length + pad:

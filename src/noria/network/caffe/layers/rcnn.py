@@ -9,8 +9,10 @@ from noria.network.graph_builder import BATCH, PLUGIN_DOMAIN, Blob, size
 
 
 def _rproi(ctx: CaffeLowering) -> list[Blob]:
-    """Regions, 1 x nms_max_out x 4 for each picture, and their pooled features: nms_max_out items
-    for each picture, as if they were pictures of the batch.
+    """Propose regions and pool their features.
+
+    Outputs: regions, 1 x nms_max_out x 4 for each picture; features, nms_max_out items for each
+    picture, as if they were pictures of the batch.
 
     Bottoms: scores of background and foreground, deltas, features, and height, width, scale of the
     picture.

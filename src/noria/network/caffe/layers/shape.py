@@ -67,8 +67,11 @@ def _split(ctx: CaffeLowering) -> list[Blob]:
 
 
 def _reshape(ctx: CaffeLowering) -> list[Blob]:
-    """0 copies an axis, -1 takes what is left. An axis that repeats the batch of the text stays
-    the batch: networks are written for one picture and run for many."""
+    """Reshape: 0 copies an axis, -1 takes the rest.
+
+    An axis that repeats the batch of the text stays the batch: networks are written for one
+    picture and run for many.
+    """
     ctx.count(1)
     fields = ctx.fields("reshape_param")
     dims = fields.message("shape").integers("dim")

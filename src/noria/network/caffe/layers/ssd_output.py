@@ -15,9 +15,10 @@ _BELOW_ALL = -3.0e38  # stands for "no threshold", as in the original
 
 
 def detection_output(ctx: CaffeLowering) -> list[Blob]:
-    """(batch, 1, keep_top_k, 7): picture in the batch, label, score, x1, y1, x2, y2 cut to 0..1;
-    best first, rows that nothing fills have label -1. A second top counts the rows that are filled,
-    as the bits of an INT32.
+    """Decode and suppress boxes: rows of picture in the batch, label, score, x1, y1, x2, y2.
+
+    The shape is (batch, 1, keep_top_k, 7), corners are cut to 0..1, the best come first, and empty
+    rows have label -1. A second top counts the filled rows, as the bits of an INT32.
 
     Source: the layer of the SSD branch; spec, standard plugins 3.5.
     """

@@ -14,4 +14,4 @@ LOWERINGS: dict[str, Lower] = {
     **pooling.LOWERINGS,
     **HEADS,
 }
-"""Section name -> what makes its nodes."""
+"""Name of a section -> the function that makes its nodes."""

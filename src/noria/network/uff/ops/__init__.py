@@ -12,4 +12,4 @@ LOWERINGS: dict[str, Lower] = {
     **shapes.LOWERINGS,
     **spatial.LOWERINGS,
 }
-"""Operation -> what makes its nodes."""
+"""Operation -> the function that makes its nodes."""

@@ -1,4 +1,4 @@
-"""Convolutions, pooling, normalisation: what works on channels and sizes."""
+"""Convolutions, pooling, normalisation: operations on channels and sizes."""
 
 from __future__ import annotations
 
