@@ -49,9 +49,8 @@ DOUBLES = {
     "Step": "",
 }
 
-# Rooms in which every summary line keeps the rule; the others have such lines still.
-CLEAN = {"__init__", "__main__", "_core", "_native_api", "_wiring", "binary", "config", "custom", "engine",
-         "host", "model", "network", "plugins", "trt"}  # fmt: skip
+# Rooms that still have summary lines which break the rule.
+UNCLEAR = {"cli", "diagnose", "draw", "infer", "media", "meta", "pipeline", "track"}
 VAGUE = re.compile(r"\b(what|whose|told|said|says|tells|nobody|somebody|anybody)\b", re.IGNORECASE)
 
 
@@ -123,7 +122,7 @@ def unclear_summaries() -> dict[str, list[str]]:
 
 
 def test_summary_lines_are_clear_and_end_with_a_period() -> None:
-    assert {room: lines for room, lines in unclear_summaries().items() if room in CLEAN} == {}
+    assert {room: lines for room, lines in unclear_summaries().items() if room not in UNCLEAR} == {}
 
 
 def test_stub_of_the_native_core_is_current(tmp_path: Path) -> None:
