@@ -109,6 +109,7 @@ def test_equals_the_oracle(parse, name, data):
     elif oracle is corners:
         rows[:, :4] = rng.uniform(-20, 120, (len(rows), 4))
         rows[:, 5] = rng.integers(0, classes + 2, len(rows))
+        rows[0, 4:] = thresholds[0], 0  # a score that just reaches its threshold
     elif oracle is not unit:
         rows[:, :4] = rng.uniform(-10, 110, (len(rows), 4))
         rows[:, 2:4] /= 2
