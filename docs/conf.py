@@ -32,6 +32,8 @@ def markdown_to_rst(
     text = "\n".join(lines)
     # an indented block behind a paragraph is code
     text = re.sub(r"(?m)^(\S.*\n)\n(?=    \S)", r"\1\n::\n\n", text)
+    # "width, height: in pixels": Sphinx takes the first name for a type, unless they are one word
+    text = re.sub(r"(?m)^ +(\w+, )+\w+(?=: )", lambda names: names[0].replace(", ", "/"), text)
     text = re.sub(r"(?<![`:])`([^`]+)`(?!`)(?=(\w?))", _literal, text)
     lines[:] = text.split("\n")
 

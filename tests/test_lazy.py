@@ -36,7 +36,7 @@ def _promised(file: Path) -> dict[str, str]:
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             for line in node.body:
                 assert isinstance(line, ast.ImportFrom)
-                names = {alias.asname or alias.name for alias in line.names}
+                names = [alias.asname or alias.name for alias in line.names]
                 found |= {name: str(line.module) for name in names if not name.startswith("_")}
     return found
 

@@ -43,8 +43,9 @@ DOUBLES = {
     "Stream": "CUDA's, CuPy's and PyCUDA's",
     "Entry": "",
     "Log": "",
+    "Lost": "",
     "Reason": "",
-    "RunOptions": "",
+    "Section": "",
     "Selection": "",
     "Step": "",
 }

@@ -18,14 +18,15 @@ from noria.model import preview as look
 from noria.model.inspect_engine import engine_function
 from tests.cli.test_show_model import noria
 from tests.custom.guard.test_hostile_plugins import write_model
-from tests.custom.host import conftest, test_engines
-from tests.custom.host.conftest import Compile
-from tests.custom.host.darknet import Model
-from tests.custom.host.test_engines import _config
+from tests.host import conftest
+from tests.host.conftest import Compile
+from tests.host.darknet import Model
+from tests.model import test_cpp_engines
+from tests.model.test_cpp_engines import _config
 from tests.network.onnx_models import picture_model, save
 from tests.profiles import slow
 
-compile_host, model = conftest.compile_host, test_engines.model  # fixtures
+compile_host, model = conftest.compile_host, test_cpp_engines.model  # fixtures
 _registry_as_before = conftest._registry_as_before
 CREATE = "engine-create-func-name="
 workers = pytest.mark.skipif(

@@ -330,18 +330,25 @@ def test_outputs_may_be_left_out(tmp_path: Path, runtime: str, names: list[str])
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
-def test_weights_are_inputs_like_others(tmp_path: Path, runtime: str) -> None:
+@pytest.mark.parametrize("shape", [(1, 3, 1, 1), (1,), ()])
+def test_weights_are_inputs_like_others(
+    tmp_path: Path, runtime: str, shape: tuple[int, ...]
+) -> None:
+    seen = set()
+
     class Adds(Base):
         def enqueue(self, ins: Any, outs: Any, inputs: Any, outputs: Any, ws: int, s: int) -> None:
+            seen.add(tuple(ins[1].dims))
             a, b = (array_at(p, d.dims, np.float32) for p, d in zip(inputs, ins, strict=True))
             array_at(outputs[0], outs[0].dims, np.float32, writable=True)[...] = a + b
 
     nodes = [node("Neg", ["x"], ["n"]), node("P", ["n", "w"], ["p"]), node("Neg", ["p"], ["y"])]
-    shape = ["N", 3, 8, 8]
-    weights = {"w": np.full((1, 3, 1, 1), 3, np.float32)}
-    made = model(nodes, [info("x", FLOAT, shape)], [info("y", FLOAT, shape)], weights)
+    images = ["N", 3, 8, 8]
+    weights = {"w": np.full(shape, 3, np.float32)}
+    made = model(nodes, [info("x", FLOAT, images)], [info("y", FLOAT, images)], weights)
     (y,) = same(built(Adds, made, tmp_path, max_batch=4, runtime=runtime), runtime, {"x": X})
     np.testing.assert_allclose(y, X - 3, rtol=1e-5)
+    assert seen == {shape}
 
 
 def _decided(cls: Any) -> tuple[Any, Any]:

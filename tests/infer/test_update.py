@@ -236,7 +236,7 @@ def test_every_session_is_closed(tmp_path: Path) -> None:
         for _ in range(2):
             updater.update(config=config)
             assert updater.wait(20)
-            sessions.append(model._next.session)  # type: ignore[union-attr]
+            sessions.append(model._models.waiting.session)  # type: ignore[union-attr]
             if len(sessions) == 2:
                 model.process([picture([])])
     for session in sessions:

@@ -93,7 +93,7 @@ class _LazyGroup(click.Group):
         try:
             result = super().main(*args, **kwargs)
             if sys.stdout is not None:
-                sys.stdout.flush()  # a full disk must be told while there is still time
+                sys.stdout.flush()  # a full disk is reported while there is still time
         except NoriaError as error:
             if error.notices:
                 from noria.cli.output import print_notices
@@ -126,7 +126,7 @@ class _LazyGroup(click.Group):
 
 
 def _start_fast() -> None:
-    """Leave out what costs a start time and gives it nothing.
+    """Leave out work that costs a start time and gives it nothing.
 
     Garbage is looked for after 10,000 new objects, not 700: what a start makes stays, and passes
     over all of it were a tenth of its time. Plugins of pydantic watch models, and to find them all
@@ -145,7 +145,7 @@ def _fail(message: str, code: int) -> None:
 
 
 def _drop_stdout() -> None:
-    """Forget what standard output still holds; it would fail again at the end."""
+    """Drop the buffer of standard output; it would fail again at the end."""
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 

@@ -65,7 +65,7 @@ def demo(out: Path, limit: int | None, threads: int | None, as_json: bool) -> in
     `noria run` lines that are printed.
     """
     from noria.cli.run import execute, print_report, spec_of
-    from noria.pipeline.assembly import RunOptions
+    from noria.pipeline.assembly import AssemblyOptions
 
     scene = out / "scene"
     _copy_scene(scene_dir(), scene)
@@ -73,7 +73,7 @@ def demo(out: Path, limit: int | None, threads: int | None, as_json: bool) -> in
     video, lines = out / "annotated.mp4", out / "found.jsonl"
     sheet = out / "contact_sheet.png"
     spec = spec_of((str(pipeline),), (str(video), str(lines)))
-    report = execute(spec, RunOptions(limit=limit, threads=threads), quiet=as_json)
+    report = execute(spec, AssemblyOptions(limit=limit, threads=threads), quiet=as_json)
     _draw_sheet(video, sheet, report.frames)
     report.outputs.append(str(sheet.resolve()))
     if as_json:
@@ -128,7 +128,7 @@ def _draw_sheet(video: Path, sheet: Path, count: int) -> None:
 
 
 def _copy_scene(source: Path, target: Path) -> None:
-    """Copy what the run needs; files the user has changed there are left as they are."""
+    """Copy the files of the run; those that the user has changed there are left as they are."""
     try:
         target.mkdir(parents=True, exist_ok=True)
         for item in sorted(source.iterdir()):

@@ -87,7 +87,7 @@ def stdout_is_for_results() -> Iterator[None]:
 
 
 def printable(text: str) -> str:
-    """`text` for a terminal: what would steer it (from a file's names, say) becomes an escape."""
+    """`text` for a terminal: characters that would steer it become escapes."""
     return "".join(
         c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text
     )

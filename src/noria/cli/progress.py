@@ -15,7 +15,7 @@ _TERMINAL_ALL_THE_SAME = ("FORCE_COLOR", "TTY_COMPATIBLE")  # to rich
 
 
 class RunProgress:
-    """A context manager; `step()` counts a frame, `stage(text)` says what is going on.
+    """A context manager; `step()` counts a frame, `stage(text)` shows the current work.
 
     `unit` names what is counted, if not frames.
     """
@@ -28,7 +28,7 @@ class RunProgress:
             self._task = self._bar.add_task("starting", total=None)
 
     def stage(self, text: str, total: int | None = None) -> None:
-        """Say what is being done, and of how many frames."""
+        """Show the current work, and its number of frames."""
         if self._bar is not None:
             self._bar.update(self._task, description=text, total=total)
 
@@ -55,7 +55,7 @@ class RunProgress:
 
 
 def _bar(unit: str) -> Progress | None:
-    """None where nobody would see it: rich is not imported for nothing."""
+    """None where it would not be seen: rich is not imported for nothing."""
     if not (_on_terminal() or any(map(os.environ.get, _TERMINAL_ALL_THE_SAME))):
         return None
     from noria.cli.output import console

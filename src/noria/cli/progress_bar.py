@@ -31,7 +31,7 @@ class _FramesColumn(ProgressColumn):
 
 
 def bar(screen: Console, unit: str) -> Progress:
-    """What is done, how much of it, how fast, and how long it took and will take."""
+    """Current work, progress, speed, time taken and time left."""
     return Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),

@@ -92,7 +92,7 @@ def _is_other(path: Path, case: Case) -> bool:
 
 
 def _before(folder: Path, library: Path | None) -> str:
-    """What is going to happen: a process that crashes says nothing any more."""
+    """Announce the call: a process that crashes cannot report any more."""
     words = ["noria", "replay", str(folder)]
     if library is not None:
         words += ["--library", str(library)]

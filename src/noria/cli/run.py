@@ -18,7 +18,7 @@ from noria.cli.output import print_json, print_notices, printable, stdout_is_for
 if TYPE_CHECKING:
     from noria.config import PipelineSpec
     from noria.pipeline import Pipeline, RunReport
-    from noria.pipeline.assembly import RunOptions
+    from noria.pipeline.assembly import AssemblyOptions
 
 _LEAVE_S = 1.0  # how long the second Ctrl-C waits for threads that are in calls
 _LOOK_S = 0.5  # how often a run looks for streams that went away
@@ -126,7 +126,7 @@ def run(
     **options: Any,
 ) -> int:
     """Run models on sources and write annotated videos and what was found."""
-    from noria.pipeline.assembly import RunOptions
+    from noria.pipeline.assembly import AssemblyOptions
 
     clash = "--json and -o jsonl:- both write to standard output; choose one"
     if as_json and any(out.endswith(":-") for out in outs):
@@ -136,7 +136,7 @@ def run(
     if as_json and lines:
         raise click.UsageError(clash)
     with stdout_is_for_results() if as_json or lines else nullcontext():
-        report = execute(spec, RunOptions(**options), strict=strict, quiet=quiet or as_json)
+        report = execute(spec, AssemblyOptions(**options), strict=strict, quiet=quiet or as_json)
         if not (quiet or as_json):
             print_report(report)
     if as_json:
@@ -197,7 +197,7 @@ def _is_config(name: str) -> bool:
 
 def execute(
     spec: PipelineSpec,
-    options: RunOptions | None = None,
+    options: AssemblyOptions | None = None,
     *,
     strict: bool = False,
     quiet: bool = False,
@@ -216,7 +216,7 @@ def execute(
     said: list[Notice] = []
 
     def tell(notices: list[Notice]) -> None:
-        # what is refused is told by the refusal
+        # the refusal reports these itself
         print_notices([n for n in notices if not strict or n.level == "info"], quiet=quiet)
         if strict:
             refuse_warnings(notices)
@@ -251,7 +251,7 @@ def execute(
     return report
 
 
-def _total(pipeline: Pipeline, options: RunOptions | None) -> int | None:
+def _total(pipeline: Pipeline, options: AssemblyOptions | None) -> int | None:
     """Frames to come, if every source knows."""
     limit = None if options is None else options.limit
     total = 0
@@ -272,14 +272,14 @@ def _tell_losses(pipeline: Pipeline) -> Iterator[None]:
     from noria.media.sources.reconnect import AWAY
 
     over = threading.Event()
-    told: set[tuple[int, int]] = set()
+    shown: set[tuple[int, int]] = set()
 
     def watch() -> None:
         while not over.wait(_LOOK_S):
             for number, source in enumerate(pipeline.sources):
                 for place, notice in enumerate(list(source.notices)):
-                    if AWAY in notice.message and (number, place) not in told:
-                        told.add((number, place))
+                    if AWAY in notice.message and (number, place) not in shown:
+                        shown.add((number, place))
                         print_notices([notice])
 
     watcher = threading.Thread(target=watch, name="noria-losses", daemon=True)
@@ -292,7 +292,7 @@ def _tell_losses(pipeline: Pipeline) -> Iterator[None]:
 
 
 def print_report(report: RunReport) -> None:
-    """What a person wants to know after a run."""
+    """Print the summary of a run."""
     found = ", ".join(f"{n} {name}" for name, n in report.objects.most_common(8)) or "no objects"
     more = len(report.objects) - 8
     if more > 0:

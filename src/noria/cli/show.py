@@ -1,4 +1,4 @@
-"""`noria show`: what noria understood of a config, a model or an engine."""
+"""`noria show`: a config with origins, a model, or an engine."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _show_config(path: Path, set_only: bool, layers: bool, as_json: bool) -> int
 
 
 def _maker_facts(checked: DryRun) -> dict[str, list[str]]:
-    """The network that a function of the custom library makes: where from, and what it has."""
+    """The network that a function of the custom library makes: its origin and its contents."""
     maker = checked.maker
     if maker is None:
         return {}
@@ -125,7 +125,7 @@ def _maker_facts(checked: DryRun) -> dict[str, list[str]]:
     if maker.evidence:
         facts["library"] = list(maker.evidence)
     if checked.not_made is not None:
-        # as a problem it is told whole
+        # as a problem it is shown whole
         failed = checked.not_made
         facts["not made"] = [f"{failed.where}: {failed.found}" if failed in checked.problems
                              else str(failed)]  # fmt: skip

@@ -1,4 +1,4 @@
-"""What `noria show` tells of models and engines."""
+"""Models and engines in `noria show`."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def _partner(path: Path) -> Path:
 
 
 def show_engine(path: Path) -> dict[str, Any]:
-    """What a plan says about itself, its layers included.
+    """The header of a plan, its layers included.
 
     Raises:
         EngineError: it cannot be read.
@@ -206,7 +206,7 @@ def print_engine_or_model(data: dict[str, Any], *, layers: bool) -> None:
 
 
 def counted_layers(rows: Sequence[dict[str, Any]], *, shown: bool) -> str:
-    """How many layers compute in what; unless they are `shown`, how to list them."""
+    """Number of layers by type of computation; unless they are `shown`, how to list them."""
     counted = Counter(row["precision"] or "unknown" for row in rows)
     kinds = ", ".join(f"{count} {kind}" for kind, count in counted.most_common())
     return f"{len(rows)} ({kinds})" + ("" if shown else "; --layers lists them")

@@ -1,4 +1,4 @@
-"""What plugins were called with when one of them ended the process."""
+"""Journal of calls into plugins that outlives the process."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def trace_plugins(
 
 
 def _lost(lost: PluginProcessLostError, phases: tuple[str, ...], as_json: bool) -> int:
-    """Show what had been called when the plugins' process ended."""
+    """Show the calls until the plugins' process ended."""
     last = lost.last
     who = "code between the calls"
     if last is not None:

@@ -17,7 +17,7 @@ _MOST_PER_PICTURE = 100
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What is in a picture.
+    """True objects of a picture.
 
     Attributes:
         boxes: (N, 4) left, top, width, height in frame pixels.
@@ -32,7 +32,7 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What a model found in a picture: boxes as in `Truth`, with their confidences (N,)."""
+    """Objects that a model found in a picture: boxes as in `Truth`, with their confidences (N,)."""
 
     boxes: Array
     class_ids: npt.NDArray[np.int64]

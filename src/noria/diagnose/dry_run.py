@@ -1,4 +1,4 @@
-"""What `Inferencer.from_config` would do and refuse, without building an engine."""
+"""Decisions and refusals of `Inferencer.from_config`, without building an engine."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from noria.plugins.registry import get_plugin_registry
 
 @dataclass(slots=True)
 class DryRun:
-    """Everything that can be told about a config before it runs.
+    """Everything that can be found about a config before it runs.
 
     Attributes:
         network: the model, if there is one that can be read or made.
@@ -101,8 +101,8 @@ def dry_run(cfg: ModelConfig) -> DryRun:
     if done.network is not None and not isinstance(source, FunctionSource):
         with collected():
             where = str(done.network.path or cfg.path)
-            if told := unknown_error(done.network, DEFAULT_BACKEND, known_plugins(), where):
-                raise told.with_hints(plugin_hints(cfg.custom_lib_path))
+            if unknown := unknown_error(done.network, DEFAULT_BACKEND, known_plugins(), where):
+                raise unknown.with_hints(plugin_hints(cfg.custom_lib_path))
             _try_creators(cfg, source, done)
     size: NetworkInfo | None = None
     if done.network is not None and done.network.inputs:

@@ -13,12 +13,14 @@ import numpy.typing as npt
 from noria._core.cuda import FAULT_HINT, why_lost
 from noria._core.errors import CustomLibraryError, NoriaError, ParserError
 from noria._core.notices import Notice
+from noria.binary.elf import ElfError, ElfFile
 from noria.custom.guard.call_args import InputsArgs, LoadArgs, ParserArgs
 from noria.custom.guard.ipc import notices_from
 from noria.custom.guard.library import GuardedLibrary
 from noria.custom.guard.options import GuardOptions
 from noria.custom.guard.repro import Case
 from noria.custom.in_process import limited
+from noria.custom.library import open_library
 from noria.engine.plugin_graph.plugin_saving import spec_of
 from noria.meta import Layer
 from noria.model.guarded_cases import BuildArgs, NetworkArgs, PluginArgs
@@ -77,7 +79,7 @@ class _Here:
 
 
 def title(case: Case) -> str:
-    """What is called, in words."""
+    """The call, in words."""
     args = case.args
     if isinstance(args, PluginArgs):
         assert args.record is not None
@@ -100,7 +102,7 @@ def repeat(
         timeout_s: limit of the call; 0 sets none.
 
     Returns:
-        What came of it, and what was told.
+        The outcome in words, and notices.
 
     Raises:
         NoriaError: what the call raised; LibraryDiedError and its like, if it ended its worker.
@@ -153,7 +155,7 @@ def _with_library(case: Case, arrays: Arrays, how: _How) -> tuple[str, list[Noti
 
 
 def _placed(data: npt.NDArray[Any], library: CustomLibrary) -> npt.NDArray[Any]:
-    """Where an engine would have made it: what lies behind it there is the same."""
+    """Where an engine would have made it: the same memory lies behind it there."""
     if not isinstance(library, GuardedLibrary):
         return data
     place = library.output_memory.take(data.dtype, data.shape)
@@ -164,8 +166,6 @@ def _placed(data: npt.NDArray[Any], library: CustomLibrary) -> npt.NDArray[Any]:
 
 
 def _open(case: Case, how: _How) -> CustomLibrary:
-    from noria.custom.library import open_library
-
     return open_library(
         how.path,
         abi=case.abi,
@@ -185,9 +185,9 @@ def _with_engines(
     cfg = config.with_overrides(custom_lib_path=how.path)
     loading = how.loading() if type(args) is not LoadArgs else how.limited(case.name)
     with loading:
-        asked, told = _engines(cfg, how)
+        asked, notices = _engines(cfg, how)
     if isinstance(args, PluginArgs):
-        return _plugin(args, arrays, asked, how), told
+        return _plugin(args, arrays, asked, how), notices
     number = 0
     text = "the library was loaded"
     if isinstance(args, NetworkArgs) and args.function:
@@ -200,7 +200,7 @@ def _with_engines(
         nodes = ", ".join(map(str, answer["plugins"]))
         text = f"the function made a network of {made[0].nbytes:,} bytes"
         text += f" with the plugins {nodes}" if nodes else ""
-        told += notices_from(answer["notices"])
+        notices += notices_from(answer["notices"])
     if isinstance(args, BuildArgs):
         where = title(case)
         with how.limited(where):
@@ -212,8 +212,8 @@ def _with_engines(
                 limit=how.options.timeout_s,
             )
         text = f"{len(answer.get('records', ()))} plugin layer(s) were built"
-        told += notices_from(answer.get("notices", ()))
-    return text, told
+        notices += notices_from(answer.get("notices", ()))
+    return text, notices
 
 
 def _plugin(
@@ -248,7 +248,6 @@ def _plugin(
 
 
 def _engines(cfg: ModelConfig, how: _How) -> tuple[GuardedEngines | _Here, list[Notice]]:
-    from noria.binary.elf import ElfError, ElfFile
     from noria.model.guarded_engines import GuardedEngines, pickled_config
 
     try:

@@ -40,7 +40,7 @@ Outputs = list[dict[str, npt.NDArray[Any]]]
 
 @dataclass(frozen=True, slots=True)
 class LayerNoise:
-    """What one layer alone in INT8 does to the model's outputs.
+    """Effect of one layer alone in INT8 on the model's outputs.
 
     Attributes:
         noise: mean over the channels of the worst output: squared error by variance.
@@ -66,7 +66,7 @@ class Step:
 
 @dataclass(slots=True)
 class SensitivityReport:
-    """What was found.
+    """Result of the measurements.
 
     Attributes:
         layers: worst first.
@@ -87,7 +87,7 @@ class SensitivityReport:
 
     @property
     def line(self) -> str:
-        """What to write into the config; empty if all layers may compute in INT8."""
+        """Line for the config; empty if all layers may compute in INT8."""
         if not self.kept:
             return ""
         return "layer-device-precision=" + ";".join(f"{name}:fp32:gpu" for name in self.kept)
@@ -117,7 +117,8 @@ def sensitivity(
         max_loss: points that may be lost; 1 of mAP50-95, or 5 of agreement without a truth.
         threads: CPU threads of the engine.
         backend: the runtime to measure on: INT8 weights are those it gets on this machine.
-        on_stage, on_step: told what is being done, of how many steps; and of each step.
+        on_stage: called with the work that begins, and its number of steps.
+        on_step: called after each step.
 
     Raises:
         ConfigError, ModelError, EngineError, CustomLibraryError: the model cannot be used.
@@ -130,7 +131,7 @@ def sensitivity(
     cfg = cfg.with_overrides(interval=0, batch_size=1)
     network = source.network()
     runtime = backend or DEFAULT_BACKEND
-    get_backend(runtime)  # unknown, or not installed: told before anything else
+    get_backend(runtime)  # unknown, or not installed: refused before anything else
     bits, unsigned = weight_bits(runtime), unsigned_int8(runtime)
     variants = Variants(network, scales, weight_bits=bits, unsigned=unsigned)
     bench = _Bench(cfg, sources, frames, truth, threads, runtime)

@@ -13,6 +13,7 @@ from noria._core.errors import MediaError
 from noria.diagnose.average_precision import Scored, Truth
 from noria.infer.calibration import Selected
 from noria.infer.inferencer import Inferencer
+from noria.infer.labels import load_labels
 from noria.infer.model import LoadOptions, Model
 from noria.infer.record import Record
 from noria.media.frame import Frame
@@ -90,8 +91,6 @@ def read_truth(
 
 
 def _classes(categories: list[dict[str, Any]], cfg: ModelConfig) -> dict[int, int]:
-    from noria.infer.labels import load_labels
-
     labels = load_labels(cfg.labelfile_path).detector if cfg.labelfile_path else []
     ids = sorted(int(c["id"]) for c in categories)
     names = {int(c["id"]): str(c.get("name", "")) for c in categories}

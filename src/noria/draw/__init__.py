@@ -1,4 +1,4 @@
-"""Drawing: what is known about frames on them, many sources on one picture, contact sheets.
+"""Drawing: metadata on frames, many sources on one picture, contact sheets.
 
 Names resolve on first use.
 """

@@ -226,7 +226,7 @@ def _tint(area: Plane, value: int, opacity: int) -> None:
 
 @lru_cache(maxsize=1024)
 def _blend_table(value: int, opacity: int) -> Plane:
-    """What each of the 256 levels becomes under `value` with `opacity` of 255."""
+    """Result for each of the 256 levels under `value` with `opacity` of 255."""
     levels = np.arange(256, dtype=np.uint32)
     table: Plane = ((levels * (255 - opacity) + value * opacity + 127) // 255).astype(np.uint8)
     return table

@@ -1,4 +1,4 @@
-"""Colours: one per class that can be told apart, and their values in a frame's own colour space."""
+"""Colours: one per class, easy to distinguish, and their values in a frame's own colour space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several frames on one picture, to see at a glance what happened."""
+"""Several frames on one picture, to see a scene at a glance."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ class Looks:
         return Look(border, width, fill, box)
 
     def text(self, objects: Objects, index: int) -> str:
-        """What is written beside object `index`, or nothing."""
+        """Text beside object `index`, or nothing."""
         if not self.labels:
             return ""
         exact = self.palette == "config"

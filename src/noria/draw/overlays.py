@@ -1,4 +1,4 @@
-"""What is blended over a frame: instance masks, class maps, rotated boxes."""
+"""Overlays that are blended over a frame: instance masks, class maps, rotated boxes."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def polygon_overlay(
 
 
 def is_background(found: SegmentationMeta, class_id: int) -> bool:
-    """Whether the class's name says that it is nothing."""
+    """Whether the class is background by its name."""
     names = found.labels
     return class_id < len(names) and names[class_id].strip().casefold() in _BACKGROUND
 

@@ -40,7 +40,7 @@ class _Label:
 
 
 class Painter:
-    """Draws what is known about a frame on a copy of it.
+    """Draws the metadata of a frame on a copy of it.
 
     From below to above: class maps, instance masks in their object's colour, backgrounds and
     borders, labels, the legend of the class maps.
@@ -121,7 +121,7 @@ class Painter:
         return cls(**(asked | options))
 
     def draw(self, frame: Frame, meta: FrameMeta) -> Frame:
-        """A new frame with the objects drawn: RGB and BGR stay what they are, others become I420.
+        """A new frame with the objects drawn: RGB and BGR stay, others become I420.
 
         Objects are drawn in attach order, in `auto` the most confident last and children after all
         others; labels lie above all boxes. `frame` is only read.

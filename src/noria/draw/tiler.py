@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from av.video.reformatter import VideoReformatter
 
 from noria._core.errors import MediaError
 from noria._core.notices import Notice, note_once
@@ -134,7 +135,7 @@ class Tiler:
         return self._finish(canvas, tiles)
 
     def grid(self, count: int, shape: float = 16 / 9) -> tuple[int, int]:
-        """Rows and columns for `count` frames whose width is `shape` times their height."""
+        """Rows and columns for `count` frames, `shape` times as wide as high."""
         count = max(1, count)
         if self.rows and self.columns:
             return self.rows, self.columns
@@ -174,8 +175,6 @@ class Tiler:
             return last.planes
         scaler = self._scalers.get(source)
         if scaler is None:
-            from av.video.reformatter import VideoReformatter
-
             scaler = self._scalers[source] = VideoReformatter()
         yuv = frame.format in (PixelFormat.I420, PixelFormat.NV12)
         own = frame.color if yuv else ColorSpace.BT601_FULL

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from noria._core.errors import EngineError, ModelError
 from noria._core.notices import Notice
 from noria.engine.backends import DEFAULT_BACKEND, RunOptions, get_backend
+from noria.engine.onnx_message import model_bytes
 from noria.engine.plan_header import NOT_FREE
 from noria.engine.sample_inputs import sample_inputs
 from noria.engine.tuning.output_difference import difference
@@ -96,8 +97,6 @@ def _verify(
 def _run(
     network: Network, shape: tuple[int | None, ...], feeds: Sequence[Arrays], where: str
 ) -> list[Arrays]:
-    from noria.engine.onnx_message import model_bytes
-
     model = model_bytes(network, shape=shape, where=where, decisions=[])
     runner = get_backend(DEFAULT_BACKEND).open(model, RunOptions(optimization="basic"))
     try:

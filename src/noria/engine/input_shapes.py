@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from noria._core.errors import EngineError
-from noria.network.network import Network
 from noria.network.tensor_spec import TensorSpec
+
+if TYPE_CHECKING:
+    from noria.network.network import Network
 
 Dims = tuple[int, int, int]
 """Channels, height, width; also for NHWC models."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -65,10 +66,8 @@ def layers_of_model(model: Any) -> tuple[LayerInfo, ...]:
 
 
 def _layers(model: Any) -> Iterator[LayerInfo]:
-    from math import prod
-
     graph = model.graph
-    weights = {t.name: (t.data_type, prod(t.dims)) for t in graph.initializer}
+    weights = {t.name: (t.data_type, math.prod(t.dims)) for t in graph.initializer}
     known = {name: (kind, None) for name, (kind, _) in weights.items()}
     for info in (*graph.input, *_inferred(model), *graph.output):
         tensor = info.type.tensor_type

@@ -106,7 +106,7 @@ class AttachParams:
 
 @dataclass(frozen=True, slots=True)
 class AttachResult:
-    """What was attached to a frame.
+    """Objects attached to a frame.
 
     Attributes:
         detections: M objects in frame space, as appended to `FrameMeta.objects`.

@@ -1,4 +1,4 @@
-"""What travels from stage to stage: frames of one or more buffers with their metadata."""
+"""Batches: frames of one or more buffers with their metadata, on their way from stage to stage."""
 
 from __future__ import annotations
 

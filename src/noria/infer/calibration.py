@@ -1,4 +1,4 @@
-"""Finding the INT8 scales of a config's model from pictures, shown to it as the config says."""
+"""INT8 scales of a config's model, found from pictures that are preprocessed as in a run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _SHOWN_BY = (
 
 @dataclass(slots=True)
 class CalibrationReport:
-    """What a calibration made.
+    """Result of a calibration.
 
     Attributes:
         table: the scales.
@@ -112,7 +112,7 @@ def calibrate(
         overwrite: replace a table that is there.
         restart: forget the state of an interrupted run.
         threads: CPU threads of the engine.
-        on_stage: told what is being done, and of how many frames.
+        on_stage: called with the work that begins, and its number of frames.
         on_frame: called after each frame.
 
     Raises:
@@ -264,7 +264,7 @@ def _fingerprint(cfg: ModelConfig, network: Network, chosen: Sequence[Selected])
 
 
 def _check_target(path: Path) -> None:
-    """Refuse what a table cannot be written as, before hours of calibration.
+    """Refuse a table that could not be written, before hours of calibration.
 
     Raises:
         EngineError: the folder is missing, or what stands there is no table.

@@ -1,4 +1,4 @@
-"""What must hold of a config before anything is built, shared by a run and its dry run."""
+"""Checks of a config before anything is built, shared by a run and its dry run."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def classify(
 
 @dataclass(frozen=True, slots=True)
 class Winners:
-    """What one layer says about each item: lists of N; value -1, text "" where nothing wins.
+    """Winners of one layer, lists of N: value -1 and text "" for an item where nothing wins.
 
     Attributes:
         names: name of each value, None if it has none; the last, [-1], is that of no value.
@@ -93,7 +93,7 @@ class BuiltinClassifier:
     def metas(
         self, outputs: Mapping[str, npt.NDArray[Any]], component_id: int, kind: str
     ) -> list[ClassifierMeta | None]:
-        """What is to be attached to each of N items, None where no attribute or text was found.
+        """Metadata to attach to each of N items, None where no attribute or text was found.
 
         Raises:
             ParserError: a layer does not hold floating point numbers.

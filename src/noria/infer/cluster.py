@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Reason(IntEnum):
-    """What became of an input row; the numbers are those of `native/src/cluster.h`."""
+    """Fate of an input row; the numbers are those of `native/src/cluster.h`."""
 
     KEPT = 0
     MERGED = 1
@@ -118,7 +118,7 @@ class ClusterParams:
 
 @dataclass(frozen=True, slots=True)
 class ClusterTrace:
-    """What became of each of the N input rows.
+    """Fate of each of the N input rows.
 
     Attributes:
         reason: (N,) uint8, `Reason`. MERGED rows are part of an output, KEPT rows are one.
@@ -150,7 +150,7 @@ class ClusterResult:
 
     @property
     def dropped(self) -> IntArray:
-        """Input rows that are in no output; `trace.reason` says why.
+        """Input rows that are in no output; `trace.reason` has the reasons.
 
         Raises:
             ValueError: clustering ran without `trace=True`.

@@ -102,7 +102,7 @@ class TensorFiles:
         return _read(self._input_file, np.dtype(np.float32), shape)
 
     def replace_outputs(self, outputs: dict[str, npt.NDArray[Any]]) -> None:
-        """Put what `op-tensor-files` hold in place of outputs, item after item.
+        """Put the contents of `op-tensor-files` in place of outputs, item after item.
 
         Raises:
             EngineError: an output has no such name, or a file is at its end.
@@ -149,7 +149,7 @@ class TensorFiles:
         self._batch += 1
 
     def close(self) -> None:
-        """Close what is read."""
+        """Close the files that are read."""
         for file in (self._input_file, *self._output_files.values()):
             if file is not None:
                 file.close()

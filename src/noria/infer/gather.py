@@ -15,7 +15,7 @@ from noria.meta.detections import FloatArray
 
 
 def frame_runs(batch: Batch, turns: Sequence[bool], size: int) -> Iterator[Items]:
-    """Whole frames whose turn it is, in order, at most `size` in a run."""
+    """Whole frames that are to be inferred now, in order, at most `size` in a run."""
     chosen = [i for i, turn in enumerate(turns) if turn]
     for start in range(0, len(chosen), size):
         places = chosen[start : start + size]

@@ -1,4 +1,4 @@
-"""What a secondary model remembers of tracked objects: when it saw them, what it said."""
+"""History of tracked objects for a secondary model: frames they were inferred in, results."""
 
 from __future__ import annotations
 

@@ -1,13 +1,11 @@
-"""One `nvinfer`: choose what to infer on, scale, infer, parse, attach."""
+"""One `nvinfer`: choose frames or objects, scale, infer, parse, attach."""
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +13,17 @@ import numpy.typing as npt
 
 from noria._core.errors import EngineError
 from noria._core.notices import Notice
-from noria.config.enums import NetworkType, ProcessMode
+from noria.config import ModelConfig
+from noria.config.enums import ProcessMode
 from noria.engine.machine import usable_cores
 from noria.infer.attach import Generation
 from noria.infer.batch import Batch, frame_meta
-from noria.infer.dump import TensorFiles
+from noria.infer.buffer_turns import BufferTurns
+from noria.infer.engine_runs import EngineRuns
 from noria.infer.gather import frame_runs, object_runs
 from noria.infer.items import Items
 from noria.infer.model import LoadOptions, Model
+from noria.infer.model_exchange import ModelExchange
 from noria.infer.parser_choice import Choice
 from noria.infer.pending import (
     Arrays,
@@ -31,26 +32,19 @@ from noria.infer.pending import (
     Run,
     abandon,
     attach_tensors,
-    failed,
-    lost_batch,
 )
-from noria.infer.postprocess.classifier import ClassifierPostprocessor, attach_cached
+from noria.infer.postprocess.classifier import attach_cached
 from noria.infer.record import Record, StageTimes
-from noria.infer.scale import scale
 from noria.infer.selection import Selector
 from noria.infer.tensor_input import tensor_chunks
 from noria.media.frame import Frame
 from noria.media.pixel_format import PixelFormat
 from noria.meta import FrameMeta, NetworkInfo
-from noria.meta.detections import FloatArray
 
 if TYPE_CHECKING:
-    from noria.config import ModelConfig
     from noria.custom.guard import GuardMode
     from noria.engine.session import Session
     from noria.infer.update import ModelUpdater
-
-_ASYNC_BATCHES = 3  # images waiting for an asynchronous classifier. Source: spec E.3
 
 
 class Inferencer:
@@ -63,8 +57,6 @@ class Inferencer:
     Attributes:
         streams: runs of the engine at the same time.
         interval: buffers skipped between two inferred ones (primary mode); may be changed.
-        on_raw_output: called with each run's outputs before results are attached; by a thread of
-            the engine for an asynchronous classifier, else by the one that calls `complete`.
     """
 
     def __init__(
@@ -78,23 +70,13 @@ class Inferencer:
     ) -> None:
         self.streams = streams
         self.interval = model.config.interval
-        self.on_raw_output: Callable[[RawOutput], None] | None = None
-        self._model = model
         self._record = record
         self._options = options or LoadOptions()
         self._name = name
-        self._files = TensorFiles(model.config, model.network)
-        self._workers: ThreadPoolExecutor | None = None
-        self._raw_lock = Lock()
-        self._buffers = 0
-        self._last_buffer = -1
-        self._discard = model.config.stabilize_buffer_count
-        self._discarding: int | None = None
-        self._unfinished: deque[Future[Arrays | None]] = deque()  # of an asynchronous classifier
-        self._next: Model | None = None
+        self._models = ModelExchange(model, record)
+        self._runs = EngineRuns(model, record, streams)
+        self._turns = BufferTurns(model.config.stabilize_buffer_count)
         self._updater: ModelUpdater | None = None
-        self._in_flight: Counter[int] = Counter()  # batches between begin and complete, per model
-        self._replaced: list[Model] = []
 
     @classmethod
     def from_config(
@@ -129,8 +111,6 @@ class Inferencer:
             ConfigError, ModelError, EngineError, CustomLibraryError: whatever is wrong, before
                 the first frame.
         """
-        from noria.config import ModelConfig
-
         cfg = config if isinstance(config, ModelConfig) else ModelConfig.load(config)
         if unique_id is not None:
             cfg = cfg.with_overrides(gie_unique_id=unique_id)
@@ -150,13 +130,30 @@ class Inferencer:
             raise
 
     @property
+    def _model(self) -> Model:
+        return self._models.current
+
+    @property
+    def on_raw_output(self) -> Callable[[RawOutput], None] | None:
+        """Called with each run's outputs before results are attached.
+
+        By a thread of the engine for an asynchronous classifier, else by the one that calls
+        `complete`.
+        """
+        return self._runs.on_raw_output
+
+    @on_raw_output.setter
+    def on_raw_output(self, callback: Callable[[RawOutput], None] | None) -> None:
+        self._runs.on_raw_output = callback
+
+    @property
     def config(self) -> ModelConfig:
         """The model configuration."""
         return self._model.config
 
     @property
     def name(self) -> str:
-        """What reports call this stage."""
+        """Name of this stage in reports."""
         return self._name or self.config.path.name
 
     @property
@@ -206,7 +203,7 @@ class Inferencer:
 
     @property
     def failed_items(self) -> int:
-        """Those among them whose outputs could not be parsed."""
+        """Number of inferred items with outputs that could not be parsed."""
         return self._record.failed_items
 
     @property
@@ -221,7 +218,7 @@ class Inferencer:
             The frames' metadata, which is the batch's. Frames that `stabilize-buffer-count`
             discards are not among them.
         """
-        following = self._last_buffer + 1
+        following = self._turns.last_buffer + 1
         batch = frames if isinstance(frames, Batch) else Batch.of(frames, buffer=following)
         self.complete(self.begin(batch))
         for source_id in batch.ended:
@@ -264,20 +261,20 @@ class Inferencer:
         return meta
 
     def begin(self, batch: Batch) -> Pending:
-        """Choose what to infer on and hand it to the engine's threads, without waiting for them.
+        """Choose items and hand them to the engine's threads, without waiting for them.
 
         Raises:
             EngineError: tensors of the caller do not fit; an asynchronous run failed.
         """
-        return self._begin(batch, self._turns)
+        return self._begin(batch, self._choose)
 
     def _begin(self, batch: Batch, choose: Callable[[Batch], list[bool]]) -> Pending:
-        if self._next is not None:
-            self._exchange()
-        model = self._model
+        if self._models.waiting is not None:
+            self._runs.finish()
+            self._models.exchange()
+            self._runs.change(self._model)
+        model = self._models.take()
         pending = Pending(batch, model)
-        with self._record.lock:
-            self._in_flight[id(model)] += 1
         start = perf_counter()
         try:
             turns = choose(batch)
@@ -290,7 +287,7 @@ class Inferencer:
                     self._submit(pending, items)
         except BaseException:
             pending.cancel()
-            self._release(model)
+            self._models.release(model)
             raise
         self._record.times.select_s += perf_counter() - start
         return pending
@@ -302,7 +299,7 @@ class Inferencer:
             EngineError: the engine failed; nothing more of this batch is attached.
         """
         model = pending.model
-        waiting = deque(() if self._asynchronous(model) else pending.runs)
+        waiting = deque(() if model.asynchronous is not None else pending.runs)
         try:
             while waiting:
                 self._complete_run(waiting.popleft(), model)
@@ -315,10 +312,10 @@ class Inferencer:
             for run in waiting:  # an earlier one failed
                 run.future.cancel()
                 abandon(run.items, model)
-            self._release(model)
+            self._models.release(model)
 
     def end_of_stream(self, source_id: int) -> None:
-        """A source has ended: forget what is known of its objects. Source: spec D.3."""
+        """Forget the objects of a source that has ended. Source: spec D.3."""
         if self._model.selector is not None:
             self._model.selector.end_of_stream(source_id)
 
@@ -327,7 +324,7 @@ class Inferencer:
 
         Source: spec D.1, D.3.
         """
-        self._buffers = 0
+        self._turns.restart()
         if self._model.selector is not None:
             self._model.selector.clear()
 
@@ -351,9 +348,7 @@ class Inferencer:
         Raises:
             EngineError: another one is waiting already. Source: spec D.8.
         """
-        if self._next is not None:
-            raise EngineError("Trying to update model too frequently", where=str(model.config.path))
-        self._next = model
+        self._models.propose(model)
 
     def update_model(
         self,
@@ -384,13 +379,8 @@ class Inferencer:
 
     def close(self) -> None:
         """Release the engine; runs under way finish first."""
-        if self._workers is not None:
-            self._workers.shutdown(cancel_futures=True)
-            self._workers = None
-        self._files.close()
-        for model in (*self._replaced, self._model, self._next):
-            if model is not None:
-                model.close()
+        self._runs.close()
+        self._models.close()
 
     def __enter__(self) -> Inferencer:
         return self
@@ -407,41 +397,18 @@ class Inferencer:
         )
 
     def _repr_html_(self) -> str:
-        """What goes in and out, the parser, and what was decided, for notebooks."""
+        """Inputs, outputs, parser and decisions, for notebooks."""
         from noria.infer.notebook import inferencer_html
 
         return inferencer_html(self)
 
-    def _turns(self, batch: Batch) -> list[bool]:
-        """Whether each frame's buffer is inferred; discards the first buffers if asked to.
-
-        The first buffer is inferred, then every (interval+1)-th. Source: spec D.1.
-        """
-        turns = [False] * len(batch)
-        discarded: list[int] = []
-        for number, places in batch.by_buffer():
-            if number < self._last_buffer:  # another run has begun
-                self._buffers, self._discard = 0, self.config.stabilize_buffer_count
-            self._last_buffer = number
-            if self._discard or number == self._discarding:
-                if number != self._discarding:
-                    self._discard -= 1
-                    self._discarding = number
-                discarded += places
-                continue
-            turn = self._buffers % (self.interval + 1) == 0
-            self._buffers += 1
-            for place in places:
-                turns[place] = turn
-        if discarded:
-            batch.drop(discarded)
-            turns = [turn for i, turn in enumerate(turns) if i not in discarded]
-        return turns
+    def _choose(self, batch: Batch) -> list[bool]:
+        return self._turns.choose(batch, self.interval, self.config.stabilize_buffer_count)
 
     def _begin_objects(self, pending: Pending, selector: Selector) -> None:
         size = pending.model.config.batch_size
         for items in object_runs(pending.batch, selector, size):
-            if self._asynchronous(pending.model):
+            if pending.model.asynchronous is not None:
                 # what is known now, before these are inferred again
                 for _, meta, selection in items.cached:
                     attach_cached(selector, meta, selection)
@@ -464,73 +431,10 @@ class Inferencer:
             self._submit(pending, chunk.items, chunk.inputs)
 
     def _submit(self, pending: Pending, items: Items, inputs: Arrays | None = None) -> None:
-        if self._workers is None:
-            self._workers = ThreadPoolExecutor(self.streams, thread_name_prefix="noria-engine")
-        model = pending.model
-        first = None
-        if self._files.replaces_input and model.preprocessor is not None:
-            first = self._files.replacement(model.preprocessor.shape)
-        run = Run(items, Future())
-        run.future = self._workers.submit(self._execute, model, run, inputs, first)
+        run = self._runs.submit(pending.model, items, inputs)
         pending.runs.append(run)
-        if self._asynchronous(model):
-            self._unfinished.append(run.future)
-            while len(self._unfinished) > _ASYNC_BATCHES or (
-                self._unfinished and self._unfinished[0].done()
-            ):
-                self._unfinished.popleft().result()
-
-    @staticmethod
-    def _asynchronous(model: Model) -> bool:
-        """Results go to the history only. Source: spec D.4."""
-        return model.config.classifier_async_mode and model.selector is not None and (
-            model.config.network_type is NetworkType.CLASSIFIER
-        )  # fmt: skip
-
-    def _execute(
-        self,
-        model: Model,
-        run: Run,
-        inputs: Arrays | None,
-        first: FloatArray | None,
-    ) -> Arrays | None:
-        t0 = perf_counter()
-        if inputs is None:
-            tensor = self._scaled(run.items, model)
-            if first is not None:
-                tensor[0] = first
-            inputs = model.feeds(tensor)
-            if self._files.needs_input:
-                run.inputs = {model.input_name: tensor}
-        elif self._files.needs_input:
-            run.inputs = inputs
-        t1 = perf_counter()
-        try:
-            outputs = model.session.run(inputs)
-        except (EngineError, MemoryError) as error:
-            lost_batch(error, len(run.items), self._record, str(model.config.path))
-            return None
-        t2 = perf_counter()
-        with self._record.lock:
-            self.times.preprocess_s += t1 - t0
-            self.times.infer_s += t2 - t1
-            self._record.inferred_items += len(run.items)
-        post = model.postprocessor
-        if self._asynchronous(model) and isinstance(post, ClassifierPostprocessor):
-            self._raw(run, outputs, model)
-            post.remember(post.results(outputs, run.items), run.items)
-        return outputs
-
-    def _scaled(self, items: Items, model: Model) -> FloatArray:
-        """The network input of a run.
-
-        Raises:
-            EngineError: there is no memory for it.
-        """
-        try:
-            return scale(items, model, self._record)
-        except EngineError as error:
-            raise failed("queue input batch for", error) from error
+        if pending.model.asynchronous is not None:
+            self._runs.follow(run)
 
     def _complete_run(self, run: Run, model: Model) -> None:
         try:
@@ -542,49 +446,8 @@ class Inferencer:
             abandon(run.items, model)
             return
         items = run.items
-        self._raw(run, outputs, model)
+        self._runs.show_raw(run, outputs, model)
         if model.postprocessor is not None:
             model.postprocessor.attach(outputs, items)
         if model.config.output_tensor_meta:
             attach_tensors(outputs, items, model)
-
-    def _raw(self, run: Run, outputs: Arrays, model: Model) -> None:
-        """What the debugging keys and the callback want, before anything is parsed."""
-        if not self._files.active and self.on_raw_output is None:
-            return
-        with self._raw_lock:
-            if self._files.active:
-                self._files.replace_outputs(outputs)
-                self._files.write(run.inputs, outputs)
-            if self.on_raw_output is not None:
-                component, items = model.config.component_id, run.items
-                self.on_raw_output(
-                    RawOutput(component, model.network, outputs, items.metas, items.objects)
-                )
-
-    def _exchange(self) -> None:
-        """Take the waiting model; runs of the old one finish with it."""
-        while self._unfinished:
-            self._unfinished.popleft().result()
-        model, self._next = self._next, None
-        assert model is not None
-        old, self._model = self._model, model
-        self._files.close()
-        self._files = TensorFiles(model.config, model.network)
-        self._record.notices += [n for n in old.all_notices() if n.level == "warning"]
-        self._replaced.append(old)
-        self._close_replaced()
-
-    def _release(self, model: Model) -> None:
-        with self._record.lock:
-            self._in_flight[id(model)] -= 1
-        if self._replaced:
-            self._close_replaced()
-
-    def _close_replaced(self) -> None:
-        """Release models that no batch uses any more."""
-        with self._record.lock:
-            done = [m for m in self._replaced if not self._in_flight[id(m)]]
-            self._replaced = [m for m in self._replaced if self._in_flight[id(m)]]
-        for model in done:
-            model.close()

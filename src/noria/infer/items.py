@@ -1,4 +1,4 @@
-"""What one run of the engine is about: frames, crops of objects, or regions of the caller."""
+"""Items of one run of the engine: frames, crops of objects, or regions of the caller."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Items:
         return Rect(left, top, width, height)
 
     def roi_rect(self, index: int) -> Rect | None:
-        """The region of an item whose tensor the caller prepared."""
+        """Region of an item, where the caller prepared its tensor."""
         if self.rois is None:
             return None
         roi = self.rois[index]

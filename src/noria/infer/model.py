@@ -38,6 +38,8 @@ from noria.infer.preprocess import Preprocessor
 from noria.infer.record import Record
 from noria.infer.selection import Selector
 from noria.meta import ClassifierParams, NetworkInfo
+from noria.model import load_or_build
+from noria.model.picture_input import network_dims
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig
@@ -102,6 +104,17 @@ class Model:
     def input_name(self) -> str:
         """Name of the picture input."""
         return self.session.inputs[0].name
+
+    @property
+    def asynchronous(self) -> ClassifierPostprocessor | None:
+        """Postprocessor of an asynchronous classifier: results go to the history only; or None.
+
+        Source: spec D.4.
+        """
+        post = self.postprocessor
+        if not self.config.classifier_async_mode or self.selector is None:
+            return None
+        return post if isinstance(post, ClassifierPostprocessor) else None
 
     @classmethod
     def load(cls, cfg: ModelConfig, options: LoadOptions, record: Record) -> Model:
@@ -199,7 +212,7 @@ class Model:
             end()
 
     def all_notices(self) -> list[Notice]:
-        """What was decided so far, the custom library's and its parser's decisions included."""
+        """Decisions so far, those of the custom library and its parser included."""
         notices = [*self.notices, *_notices_of(self.parser)]
         if self.selector is not None:
             notices += self.selector.notices
@@ -215,7 +228,7 @@ class Model:
         return feeds
 
     def _warm_up(self) -> None:
-        """One run for each batch size, on zeros; failures are only told. Source: spec D.7."""
+        """Run once for each batch size, on zeros; a failure is a notice. Source: spec D.7."""
         spec = self.session.inputs[0]
         item = [d for d in spec.shape[1:] if isinstance(d, int)]
         for size in range(1, min(self.session.max_batch, self.config.batch_size) + 1):
@@ -238,7 +251,7 @@ def _notices_of(choice: Choice[Any] | None) -> list[Notice]:
 def _checked(
     cfg: ModelConfig, options: LoadOptions, notices: list[Notice]
 ) -> tuple[Choice[Any] | None, Labels]:
-    """What can be known before there is an engine: parser, labels; `notices` is told."""
+    """Parser and labels, which need no engine; adds to `notices`."""
     require_runnable(cfg)
     cfg.check_files(skip=skipped_files(cfg))
     labels = Labels(())
@@ -286,13 +299,11 @@ def _library(
 
 
 def _network(cfg: ModelConfig, session: Session) -> NetworkInfo:
-    from noria.model.picture_input import network_dims
-
     spec = session.inputs[0]
     if not cfg.input_tensor_from_meta or len(spec.shape) == 4:
         channels, height, width = network_dims(spec, cfg)
         return NetworkInfo(width, height, channels)
-    # the caller's tensors may have any axes; parsers are told the last three
+    # the caller's tensors may have any axes; parsers get the last three
     dims: Sequence[int] = [d if isinstance(d, int) else 1 for d in spec.shape[1:]]
     channels, height, width = (1, 1, 1, *dims)[-3:]
     return NetworkInfo(width, height, channels)
@@ -341,8 +352,6 @@ def _postprocessor(
 
 
 def _open(cfg: ModelConfig, options: LoadOptions) -> tuple[Session, Plan]:
-    from noria.model import load_or_build
-
     if options.guard is not None:
         cfg = cfg.with_overrides(custom_lib_guard=options.guard)
     threads, streams = options.threads, options.streams

@@ -1,4 +1,4 @@
-"""What a model looks like in a notebook."""
+"""HTML of a model for notebooks."""
 
 from __future__ import annotations
 

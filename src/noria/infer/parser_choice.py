@@ -35,7 +35,7 @@ P = TypeVar("P")
 
 @dataclass(slots=True)
 class Choice(Generic[P]):
-    """A parser, where it comes from, and what was decided on the way."""
+    """A parser, its origin, and decisions on the way."""
 
     parser: P
     source: str
@@ -50,7 +50,7 @@ SegmentationChoice = Choice[SegmentationParser]
 
 @dataclass(frozen=True, slots=True)
 class _Kind(Generic[P]):
-    """What the choices of the network types differ in.
+    """Differences between the network types in choosing a parser.
 
     Attributes:
         entry: what `noria.binary.entry_points` calls such a function.
@@ -196,7 +196,7 @@ def choose_instance_parser(cfg: ModelConfig, *, guard: GuardMode | None = None) 
 def custom_library(
     cfg: ModelConfig, path: Path, *, abi: str | None = None, guard: GuardMode | None = None
 ) -> CustomLibrary:
-    """Open `custom-lib-path` as the config, or what overrides it, says.
+    """Open `custom-lib-path` with the config's options, or those that override them.
 
     Raises:
         CustomLibraryError: see `noria.custom.open_library`.
@@ -291,7 +291,7 @@ def _from_library(
 
 
 def _no_other_hints(path: Path, kind: _Kind[Any], name: str) -> list[str]:
-    """What to say of a name that noria has no parser for, its library being of no use."""
+    """Hints on a name that noria has no parser for, its library being of no use."""
     from noria.binary.elf import ElfError, ElfFile
     from noria.custom.missing import missing_hints
 
@@ -347,7 +347,7 @@ def require_grid_outputs(cfg: ModelConfig, outputs: Sequence[TensorSpec]) -> Non
 
 
 def _parsers_in(path: Path) -> list[str]:
-    """Functions of a library that are detector parsers, as far as it tells."""
+    """Functions of a library that are detector parsers, as far as they can be recognised."""
     from noria.binary.elf import ElfError, ElfFile
     from noria.binary.entry_points import entry_points
     from noria.binary.symbol_names import shown

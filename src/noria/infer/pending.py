@@ -1,4 +1,4 @@
-"""A batch on its way through the engine, and what is told of its raw outputs."""
+"""Batches on their way through the engine, and records of their raw outputs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class RawOutput:
-    """What the raw output callback gets for each run of the engine. Source: spec C.5.
+    """Argument of the raw output callback for each run of the engine. Source: spec C.5.
 
     Attributes:
         component_id: `gie-unique-id` of the model.
@@ -42,7 +42,7 @@ class RawOutput:
 
 @dataclass(slots=True)
 class Run:
-    """One run of the engine: what it is about and where its outputs will be."""
+    """One run of the engine: its items, and the future of its outputs."""
 
     items: Items
     future: Future[Arrays | None]
@@ -59,7 +59,7 @@ class Pending:
     cached: list[tuple[int, FrameMeta, Selection]] = field(default_factory=list)
 
     def cancel(self) -> None:
-        """Give up what has not started yet."""
+        """Give up the runs that have not started yet."""
         for run in self.runs:
             run.future.cancel()
 
@@ -123,7 +123,7 @@ def lost_batch(error: EngineError | MemoryError, items: int, record: Record, whe
 
 
 def abandon(items: Items, model: Model) -> None:
-    """The results of a run are lost: what was remembered before stays."""
+    """Give up the results of a run: its objects keep their earlier ones."""
     if model.selector is None:
         return
     for selection, first, count in items.parts:

@@ -1,4 +1,4 @@
-"""What an inferencer has done so far: times, counts, and what had to be said."""
+"""Record of an inferencer: times, counts, notices."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from noria._core.errors import ParserError
 from noria._core.notices import Notice, note_once
 from noria.meta import FrameMeta
 
-_MAX_PARSE_ERRORS = 5  # different ones that are told; a message may hold a value of each frame
+_MAX_PARSE_ERRORS = (
+    5  # different ones that become notices; a message may hold a value of each frame
+)
 
 
 @dataclass(slots=True)

@@ -51,7 +51,7 @@ _MAKES_OBJECTS = (NetworkType.DETECTOR, NetworkType.INSTANCE_SEGMENTATION)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selection:
-    """What to do with the objects of one frame.
+    """Objects of one frame: which to infer on, which have remembered results.
 
     It keeps the entries of these objects, so its results can be stored and read after the stream
     ended or the memory was cleared; the memory does not see them then.
@@ -194,7 +194,7 @@ class Selector:
                     entry.pending -= 1
 
     def abandon(self, selection: Selection, first: int = 0, count: int | None = None) -> None:
-        """The results of `count` submitted objects are lost: what is remembered stays."""
+        """Give up the results of `count` submitted objects: they keep their earlier ones."""
         end = None if count is None else first + count
         with self._lock:
             for entry in selection._submitted[first:end]:
@@ -202,7 +202,7 @@ class Selector:
                     entry.pending -= 1
 
     def cached_many(self, selection: Selection) -> list[ClassifierMeta | None]:
-        """What is remembered of each object of `selection.cached`; None where that is nothing.
+        """Remembered result of each object of `selection.cached`, or None.
 
         In synchronous mode the results of earlier frames must have been stored.
         """
@@ -217,7 +217,7 @@ class Selector:
                 entry.pending = max(0, entry.pending - 1)
 
     def cached(self, source_id: int, object_id: int) -> ClassifierMeta | None:
-        """What is remembered of one object."""
+        """Remembered results of one object."""
         with self._lock:
             entry = self._entry(source_id, object_id)
         return None if entry is None else entry.result

@@ -36,8 +36,8 @@ def tensor_chunks(
     """The runs that a batch's tensors ask for.
 
     A tensor is used when it is for this component and its name is that of an input; others of this
-    component are told. Tensors of one id are the inputs of one inference; the regions are those of
-    the first. More regions than `batch_size` are cut.
+    component are reported. Tensors of one id are the inputs of one inference; the regions are those
+    of the first. More regions than `batch_size` are cut.
 
     Raises:
         EngineError: tensors of one inference differ in their number of rows, or rows and regions

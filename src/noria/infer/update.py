@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from noria._core.errors import ConfigError, EngineError, NoriaError
+from noria.config import ModelConfig
 from noria.infer.model import Model
 
 if TYPE_CHECKING:
-    from noria.config import ModelConfig
     from noria.infer.inferencer import Inferencer
 
 SUFFIXES = (".txt", ".yml", ".yaml")
@@ -74,8 +74,6 @@ def updated_config(
         ConfigError: not exactly one of the two is given; the file's name does not end in .txt,
             .yml or .yaml; it cannot be read.
     """
-    from noria.config import ModelConfig
-
     if (config is None) == (engine is None):
         raise ConfigError("an update needs a config or an engine", expected="one of the two")
     kept: dict[str, Any] = {name: getattr(running, name) for name in (*_KEPT, *_ELEMENT)}
@@ -171,7 +169,9 @@ class ModelUpdater:
             except EngineError:
                 model.close()
                 raise
-        except Exception as cause:  # whatever it is: the old model runs on, and somebody is told
+        except (
+            Exception
+        ) as cause:  # whatever it is: the old model runs on, and a warning reports it
             status = 1
             error = cause
             if not isinstance(error, NoriaError):

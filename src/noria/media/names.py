@@ -1,4 +1,4 @@
-"""Names that are safe to print, and what a file that cannot be used really is."""
+"""Near names of missing files, and the real kind of a file that cannot be used."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def nearest_file(path: Path) -> str | None:
-    """The file or folder beside a missing `path` whose name is most like it."""
+    """The file or folder beside a missing `path` with the most similar name."""
     try:
         names = [entry.name for entry in path.parent.iterdir()]
     except OSError:
@@ -32,7 +32,7 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
 
 
 def sniff(path: Path) -> str:
-    """What the file at `path` is, in words, for an error about it."""
+    """Kind of the file at `path`, in words, for an error about it."""
     if path.is_dir():
         return "a folder"
     try:

@@ -11,7 +11,7 @@ from noria._core.errors import MediaError
 
 Plane = npt.NDArray[np.uint8]
 
-# AVColorSpace codes of the matrices that can be told apart here; everything else is BT.601.
+# AVColorSpace codes of the matrices that are distinguished here; everything else is BT.601.
 _BT709, _BT2020 = (1,), (9, 10)
 _FULL_RANGE = 2  # AVCOL_RANGE_JPEG
 

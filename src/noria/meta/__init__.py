@@ -1,4 +1,4 @@
-"""What is known about a batch, a frame, an object."""
+"""Metadata of batches, frames and objects."""
 
 from noria.meta.detections import Detections, Space
 from noria.meta.frame_meta import FrameMeta

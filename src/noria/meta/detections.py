@@ -1,4 +1,4 @@
-"""Detections: what a parser returns and what clustering passes on."""
+"""Detections: returned by parsers, passed on by clustering."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known about a frame."""
+"""Metadata of a frame."""
 
 from __future__ import annotations
 

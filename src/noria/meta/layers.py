@@ -1,4 +1,4 @@
-"""What a parser is given: output layers, network size, thresholds."""
+"""Arguments and results of parsers: output layers, network size, thresholds."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class ClassifierParams:
 
 @dataclass(slots=True)
 class Classification:
-    """What a classifier parser returns for one item.
+    """Result of a classifier parser for one item.
 
     Attributes:
         attributes: (attribute, value, confidence, label) of each attribute found; a label of None
@@ -132,7 +132,7 @@ class SegmentationParams:
 
 @dataclass(slots=True)
 class Segmentation:
-    """What a segmentation parser returns for one item.
+    """Result of a segmentation parser for one item.
 
     Attributes:
         class_map: (H, W) int32, class of each pixel, -1 for none.

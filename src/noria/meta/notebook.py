@@ -1,4 +1,4 @@
-"""What metadata look like in a console and in a notebook."""
+"""Metadata as text for a console, as HTML for a notebook."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COLUMNS = ("", "text", "id", "confidence", "left", "top", "width", "height", "p
 
 
 def objects_line(objects: Objects) -> str:
-    """How many objects of which classes, and what else is known of them."""
+    """Number of objects by class, and of those with further results."""
     n = len(objects)
     counts = Counter(objects.label(i) or f"class {objects.class_ids[i]}" for i in range(n))
     named = [f"{count} {name}" for name, count in counts.most_common(_MAX_CLASSES)]

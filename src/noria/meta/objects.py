@@ -332,7 +332,7 @@ class Objects:
         return names[class_id] if 0 <= class_id < len(names) else ""
 
     def display_text(self, index: int) -> str:
-        """What is drawn beside object `index`: its label and what classifiers added, or nothing."""
+        """Text drawn beside object `index`: its label and the texts of classifiers, or nothing."""
         text = self.texts.get(index)
         return self.label(index) if text is None else text
 
@@ -485,7 +485,7 @@ class ObjectMeta:
 
     @property
     def display_text(self) -> str | None:
-        """The full label and what classifiers added; None if there is none."""
+        """The full label and the texts of classifiers; None if there is none."""
         return self._objects.display_text(self.index) or None
 
     @display_text.setter
@@ -494,7 +494,7 @@ class ObjectMeta:
 
     @property
     def parent(self) -> ObjectMeta | None:
-        """The object in whose crop this one was found."""
+        """The object with the crop that this one was found in."""
         index = int(self._objects.parents[self.index])
         return None if index < 0 else ObjectMeta(self._objects, index)
 
@@ -506,7 +506,7 @@ class ObjectMeta:
 
     @property
     def classifiers(self) -> Sequence[ClassifierMeta]:
-        """What classifiers said about this object, in the order they ran."""
+        """Results of classifiers on this object, in the order they ran."""
         return self._objects.classifiers.get(self.index, ())
 
     @property

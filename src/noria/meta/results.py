@@ -1,4 +1,4 @@
-"""What models other than detectors say: classifications, class maps, raw tensors."""
+"""Results of models other than detectors: classifications, class maps, raw tensors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class LabelInfo(NamedTuple):
 
 
 class ClassifierMeta(NamedTuple):
-    """What one classifier says about one object, frame or region. Source: spec C.3.
+    """Result of one classifier on one object, frame or region. Source: spec C.3.
 
     Attributes:
         component_id: `gie-unique-id` of the classifier.
@@ -124,7 +124,7 @@ class TensorOutput:
 
 @dataclass(slots=True)
 class Roi:
-    """A region whose tensor was prepared by the caller, and what is found in it.
+    """A region with a tensor prepared by the caller, and the results in it.
 
     Attributes:
         frame_index: which frame of the batch it belongs to.

@@ -219,7 +219,7 @@ def _columns(metas: Metas) -> dict[str, Any]:
 
 
 def _classified(objects: Objects) -> tuple[list[list[str]], list[list[float]]]:
-    """What classifiers found on each object: labels, probabilities."""
+    """Labels and probabilities of classifiers on each object."""
     n = len(objects)
     labels: list[list[str]] = [[] for _ in range(n)]
     scores: list[list[float]] = [[] for _ in range(n)]

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class RunOptions:
-    """How a pipeline runs, beside what its files say.
+class AssemblyOptions:
+    """Options of a run beside those in its files.
 
     Attributes:
         threads: CPU threads of each engine; None is one per core.
@@ -86,7 +86,7 @@ class Assembly:
 
 def assemble(
     spec: PipelineSpec,
-    options: RunOptions | None = None,
+    options: AssemblyOptions | None = None,
     *,
     stages: Sequence[Any] | None = None,
     opened: Mapping[int, Source] | None = None,
@@ -119,7 +119,7 @@ def assemble(
         NoriaError: whatever is wrong, with nothing left open or half-written; with the notices
             that `on_ready` was not called with.
     """
-    options, opened = options or RunOptions(), opened or {}
+    options, opened = options or AssemblyOptions(), opened or {}
     where = str(spec.path) if spec.path.exists() else None
     items, notices = _numbered(spec.load_models() if stages is None else stages, where)
     configs = [item for item in items if isinstance(item, ModelConfig)]
@@ -285,7 +285,7 @@ def _opened(spec: SourceSpec, number: int, several: bool) -> Source:
     return source
 
 
-def _inferencer(cfg: ModelConfig, options: RunOptions, live: bool) -> Inferencer:
+def _inferencer(cfg: ModelConfig, options: AssemblyOptions, live: bool) -> Inferencer:
     streams = 1 if live and options.streams is None else options.streams
     return Inferencer.from_config(
         cfg,
@@ -306,7 +306,7 @@ def _tracker(spec: PipelineSpec) -> Tracker | None:
     return open_tracker(spec.tracker.config or spec.tracker.text, **spec.tracker.options)
 
 
-def _painter(spec: PipelineSpec, options: RunOptions) -> Any:
+def _painter(spec: PipelineSpec, options: AssemblyOptions) -> Any:
     if not spec.osd.show:
         return _Undrawn()
     from noria.draw import Painter

@@ -59,13 +59,13 @@ class Channel(Generic[T]):
             return not self._items
 
     def end(self) -> None:
-        """The writer is done; what is in the channel can still be read."""
+        """End writing; waiting items can still be read."""
         with self._changed:
             self._ended = True
             self._changed.notify_all()
 
     def abandon(self) -> None:
-        """The reader leaves; waiting items are dropped and the writer is told."""
+        """Stop reading; waiting items are dropped, and the writer's next `put` raises."""
         with self._changed:
             self._abandoned = True
             self._items.clear()

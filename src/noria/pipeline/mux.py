@@ -88,7 +88,7 @@ class Muxer:
 
     @property
     def reports(self) -> list[SourceReport]:
-        """What each source did so far."""
+        """Counts of each source so far."""
         for feed in self._feeds:
             feed.report.reconnects = feed.source.reconnects
         return [feed.report for feed in self._feeds]
@@ -106,7 +106,7 @@ class Muxer:
             feed.thread.start()
 
     def abandon(self) -> None:
-        """Nobody wants frames any more: what waits is dropped and the sources end."""
+        """Drop waiting frames and end the sources."""
         with self._lock:
             self._abandoned = True
             self.stopping = True
@@ -218,7 +218,7 @@ class Muxer:
         self._buffer += 1
 
     def _next_buffer(self, *, wait: bool) -> list[_Feed]:
-        """Sources whose next frames are a buffer; none at the end, or if `wait` is not wanted."""
+        """Sources with next frames that form a buffer; none at the end, or without `wait`."""
         deadline: float | None = None
         with self._lock:
             while True:

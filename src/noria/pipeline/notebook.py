@@ -1,4 +1,4 @@
-"""What pipelines and reports look like in a console and in a notebook."""
+"""Pipelines and reports as text for a console, as HTML for a notebook."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def pipeline_line(pipeline: Pipeline) -> str:
 
 
 def pipeline_html(pipeline: Pipeline) -> str:
-    """Its parts and what was decided."""
+    """Parts and decisions of a pipeline."""
     from noria._core.html import facts, notice_list, paragraph
 
     parts = facts(
@@ -40,7 +40,7 @@ def pipeline_html(pipeline: Pipeline) -> str:
 
 
 def report_html(report: RunReport) -> str:
-    """What a person wants to know after a run."""
+    """Summary of a run."""
     from noria._core.html import facts, notice_list, paragraph, table
 
     sources = table(

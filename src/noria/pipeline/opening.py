@@ -1,4 +1,4 @@
-"""A whole pipeline in one call: what `noria run` is on the command line."""
+"""A whole pipeline in one call, as `noria run` on the command line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from noria.config.pipeline_spec import (
 from noria.media import Sink, Source
 from noria.media.sinks import split_spec
 from noria.media.sources.images import IMAGE_SUFFIXES
-from noria.pipeline.assembly import RunOptions, assemble, without_results
+from noria.pipeline.assembly import AssemblyOptions, assemble, without_results
 from noria.pipeline.outlet import Route
 from noria.pipeline.pipeline import Pipeline
 from noria.pipeline.stage import is_stage, is_tracker
@@ -45,7 +45,7 @@ def pipeline_spec(
     outputs: Sequence[str] = (),
     tracker: str | None = None,
 ) -> PipelineSpec:
-    """A pipeline from words, as a command line has them; what is given replaces that of `base`.
+    """A pipeline from words, as a command line has them; each argument replaces that of `base`.
 
     Args:
         base: None begins with nothing.
@@ -170,7 +170,7 @@ def open_pipeline(
     try:
         made = assemble(
             spec,
-            RunOptions(threads, streams, abi, generation, palette, rebuild, limit, guard),
+            AssemblyOptions(threads, streams, abi, generation, palette, rebuild, limit, guard),
             stages=items,
             opened={i: s for i, s in enumerate(given) if isinstance(s, Source)},
             sinks=[out for out in outs if not isinstance(out, (str, PathLike))],
@@ -186,7 +186,7 @@ def open_pipeline(
 
 
 class _Opened(Pipeline):
-    """A pipeline whose maker gave its parts away: it tells what they have to say at the end."""
+    """A pipeline that owns its parts: it shows their warnings at the end."""
 
     def _finish(self) -> None:
         super()._finish()
@@ -199,7 +199,7 @@ class _Opened(Pipeline):
 
 
 def _listed(items: Any) -> list[Any]:
-    """One thing or several as a list; arrays are not what is meant."""
+    """One thing or several as a list; an array is one thing."""
     if isinstance(items, (str, PathLike, Source, Sink, Route)):
         return [items]
     found = list(items) if isinstance(items, Iterable) and not hasattr(items, "dtype") else [items]

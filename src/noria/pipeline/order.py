@@ -14,7 +14,7 @@ _FINDS_OBJECTS = (NetworkType.DETECTOR, NetworkType.INSTANCE_SEGMENTATION)
 
 
 def idle_models(stages: Sequence[Any]) -> list[Notice]:
-    """A warning for each secondary model on whose objects no model before it works.
+    """A warning for each secondary model that works on objects of no model before it.
 
     Args:
         stages: configs, opened models, trackers and probes, in order. What follows a probe, or a

@@ -116,7 +116,7 @@ class Outlet:
         return route.tiled
 
     def write(self, batch: Batch) -> None:
-        """Write every frame of a batch, in order; what was tiled follows each buffer."""
+        """Write every frame of a batch, in order; the tiled picture follows each buffer."""
         start = perf_counter()
         before = self.draw_s + self.tile_s
         if self._tiled is _NOWHERE:
@@ -161,7 +161,7 @@ class Outlet:
         return [*tiler, *(n for sink in self.sinks for n in sink.notices)]
 
     def close(self) -> list[BaseException]:
-        """Close every sink; what could not be closed."""
+        """Close every sink; returns the errors of those that could not be closed."""
         errors: list[BaseException] = []
         for sink in self.sinks:
             try:

@@ -39,7 +39,7 @@ class SupportsClose(Protocol):
     """Something to be closed."""
 
     def close(self) -> None:
-        """Release what it holds."""
+        """Release its resources."""
         ...
 
 
@@ -149,14 +149,14 @@ class Pipeline:
 
     @property
     def notices(self) -> list[Notice]:
-        """What was decided so far, each once: while opening, and by every part."""
+        """Decisions so far, each once: while opening, and by every part."""
         found = list(self._decided)
         for part in (*self.stages, *self.sources, self._outlet):
             found += getattr(part, "notices", ())
         return list(dict.fromkeys([*found, *self.report.notices]))
 
     def stop(self) -> None:
-        """Read no further frame; what was read is finished and written. Safe in signal handlers."""
+        """Read no further frame; earlier ones are finished and written. Safe in signal handlers."""
         self.report.interrupted = True
         self._mux.stopping = True
 
@@ -221,14 +221,14 @@ class Pipeline:
         """Close it.
 
         Raises:
-            NoriaError: an error of the run that nobody has been told yet.
+            NoriaError: an error of the run that has not been raised yet.
         """
         self.close()
         if error is None:
             self._raise()
 
     def close(self) -> None:
-        """Stop a loop over it; close sources, sinks and what it owns, if nothing has.
+        """Stop a loop over it; close sources, sinks and owned parts that are still open.
 
         A run ends with this by itself: it is for a pipeline that shall not run.
         """
@@ -253,7 +253,7 @@ class Pipeline:
         return f"Pipeline({pipeline_line(self)})"
 
     def _repr_html_(self) -> str:
-        """What it consists of and what was decided, for notebooks."""
+        """Parts and decisions, for notebooks."""
         from noria.pipeline.notebook import pipeline_html
 
         return pipeline_html(self)
@@ -379,7 +379,7 @@ def _first(batch: Batch, count: int) -> Batch:
 
 
 def _discard(batch: Batch) -> None:
-    """Nobody wants it."""
+    """Give up the loop."""
 
 
 def _always() -> bool:

@@ -1,4 +1,4 @@
-"""What a run did: counts, times, decisions."""
+"""Report of a run: counts, times, decisions."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class SourceReport:
 
 @dataclass(slots=True)
 class ModelReport:
-    """What one model did.
+    """Counts and times of one model.
 
     Attributes:
         name: name of the stage.

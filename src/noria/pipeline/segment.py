@@ -14,7 +14,7 @@ from noria.pipeline.stage import Stage, Step, is_stage, step_of
 
 @dataclass(slots=True)
 class _Running:
-    """A batch, and what the model made of it at its beginning; that may be without frames then."""
+    """A batch, and the pending work of the model; the batch may be without frames then."""
 
     batch: Batch
     work: Any = None
@@ -96,7 +96,7 @@ class Segment:
 
 
 def segments_of(items: Sequence[Any]) -> list[Segment]:
-    """One segment for each model, with what follows it; the first also has what precedes it.
+    """One segment for each model, with the steps behind it; the first also has those before it.
 
     Raises:
         NoriaError: something is no model, tracker or function.
@@ -112,7 +112,7 @@ def segments_of(items: Sequence[Any]) -> list[Segment]:
 
 
 def received(channel: Channel[Batch]) -> Iterator[Batch]:
-    """What comes through a channel, until the writer has ended."""
+    """Items of a channel, until the writer has ended."""
     while True:
         try:
             batch = channel.get()

@@ -1,4 +1,4 @@
-"""What may stand between sources and sinks: models, trackers, probes."""
+"""Stages between sources and sinks: models, trackers, probes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Stage(Protocol):
         ...
 
     def end_of_stream(self, source_id: int) -> None:
-        """Forget what is known of a source."""
+        """Forget the objects of a source."""
         ...
 
 
@@ -88,6 +88,7 @@ class Step:
         return () if self._tracker is None else self._tracker.notices
 
     def __call__(self, batch: Batch) -> None:
+        """Do the work on a batch, and forget the sources that have ended."""
         start = perf_counter()
         if batch.frames:
             self._work(batch)

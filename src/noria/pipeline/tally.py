@@ -1,4 +1,4 @@
-"""Adding up what a run did."""
+"""Sums over a run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LAST = ("draw", "write")
 
 
 class Meter:
-    """What a model does from now on: one that ran before has counted already."""
+    """Counts of a model from now on: one that ran before has counted already."""
 
     def __init__(self, model: Stage) -> None:
         self.model = model
@@ -36,7 +36,7 @@ class Meter:
         return self.model.inferred_items, self.model.failed_items, seconds
 
     def report(self) -> ModelReport:
-        """What it did since this meter was made."""
+        """Counts since this meter was made."""
         inferred, failed, seconds = self._read()
         before = self._before
         return ModelReport(
@@ -87,7 +87,7 @@ def fill_report(
     steps: Sequence[Step],
     outlet: Outlet,
 ) -> None:
-    """Complete a report with what every part of the pipeline says at the end."""
+    """Complete a report with the counts and notices of every part of the pipeline."""
     report.sources = mux.reports
     report.frames = sum(s.frames for s in report.sources)
     report.dropped_frames = sum(s.dropped for s in report.sources)

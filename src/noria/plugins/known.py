@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
+from pathlib import Path
 from typing import Any
 
 from noria._core.errors import NoriaError
@@ -42,7 +44,7 @@ def _load_standard(registry: PluginRegistry) -> None:
 
 
 def _load_entry_points(registry: PluginRegistry) -> None:
-    from importlib.metadata import entry_points
+    from importlib.metadata import entry_points  # slow to import, and rarely asked
 
     for point in entry_points(group=ENTRY_POINTS):
         try:
@@ -54,9 +56,6 @@ def _load_entry_points(registry: PluginRegistry) -> None:
 
 
 def _register(thing: Any, registry: PluginRegistry) -> None:
-    import inspect
-    from pathlib import Path
-
     if inspect.ismodule(thing):
         made = creators_of(thing, registry, Path(thing.__file__ or thing.__name__))
     elif inspect.isclass(thing):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -153,8 +154,6 @@ class PluginRegistry:
 
         Those of the same name; if there are none, similar names.
         """
-        from difflib import get_close_matches
-
         if others := self.versions(name):
             there = "; ".join(f"version {v}, namespace {n!r}" for v, n in others)
             return [

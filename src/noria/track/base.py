@@ -1,4 +1,4 @@
-"""What all trackers share: one state for each source, and objects where no model ran."""
+"""Base of all trackers: one state for each source, and objects where no model ran."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class _Source:
 
 
 class ObjectTracker:
-    """Runs one `Follower` for each source and writes what it finds into the metadata.
+    """Runs one `Follower` for each source and writes its tracks into the metadata.
 
     Args:
         name: what `open_tracker` calls it.
@@ -171,7 +171,7 @@ def _tracker_confidences(objects: Objects) -> FloatArray:
 
 
 def _shown(found: Found, followed: Followed, objects: Objects) -> _Shown:
-    """Copies of what an object needs to be shown again."""
+    """Copies of the values that an object needs to be shown again."""
     rows = np.flatnonzero(followed.ids > 0)
     rows = rows[np.argsort(found.index[rows])]
     index = found.index[rows]

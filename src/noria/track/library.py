@@ -74,7 +74,7 @@ class LibraryFollower:
     """The tracks of one source, by a class of the library.
 
     The library knows nothing of classes and models, so each group of objects has an instance of
-    its own. Time is told in numbers of frames, so that a frame without inference, which the
+    its own. Time is counted in frames, so that a frame without inference, which the
     library never sees, is no miss.
 
     Args:

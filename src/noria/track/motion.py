@@ -39,7 +39,7 @@ def predict(
 
 
 def inside(corners: Corners, width: int, height: int) -> Corners:
-    """The part of boxes that lies in a picture; what lies outside has no area."""
+    """The part of boxes that lies in a picture; a box outside has no area."""
     low = np.zeros(4)
     high = np.array([width, height, width, height], np.float64)
     clipped: Corners = np.clip(corners, low, high)

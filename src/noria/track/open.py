@@ -1,4 +1,4 @@
-"""`open_tracker`: a tracker from what the user writes."""
+"""`open_tracker`: a tracker from its name with settings, or from a YAML file."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def open_tracker(
 def _follower_maker(
     name: str, values: Mapping[str, Any], ids: TrackIds, where: str
 ) -> Callable[[], Follower]:
-    """What makes the state of a source."""
+    """Factory of the state of a source."""
     if name == "iou":
         settings = IouSettings(**values)
         return lambda: IouFollower(settings, ids)

@@ -1,4 +1,4 @@
-"""What a tracker is, and where the numbers of tracks come from."""
+"""Protocol of trackers, and the numbers of tracks."""
 
 from __future__ import annotations
 

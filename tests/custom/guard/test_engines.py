@@ -14,17 +14,18 @@ from noria.errors import CustomLibraryError, PluginError
 from noria.model import load_or_build
 from noria.model.guarded_engines import PRELOADS, GuardedEngines
 from noria.plugins import get_plugin_registry
-from tests.custom.host import conftest, test_engines
-from tests.custom.host.conftest import Compile
-from tests.custom.host.darknet import Model
-from tests.custom.host.test_engines import _check, _config
+from tests.host import conftest
+from tests.host.conftest import Compile
+from tests.host.darknet import Model
+from tests.model import test_cpp_engines
+from tests.model.test_cpp_engines import _check, _config
 from tests.profiles import slow
 
 pytestmark = pytest.mark.skipif(
     keeper.can_guard() is not None, reason=f"no workers here: {keeper.can_guard()}"
 )
 
-compile_host, model = conftest.compile_host, test_engines.model  # fixtures
+compile_host, model = conftest.compile_host, test_cpp_engines.model  # fixtures
 _registry_as_before = conftest._registry_as_before
 
 

@@ -11,8 +11,8 @@ from onnx import TensorProto, helper
 from PIL import Image
 
 from noria.custom.guard import keeper
-from tests.custom.host import conftest
-from tests.custom.host.conftest import Compile
+from tests.host import conftest
+from tests.host.conftest import Compile
 from tests.warm import noria
 
 compile_host = conftest.compile_host

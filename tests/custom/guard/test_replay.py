@@ -22,16 +22,17 @@ from noria.model import load_or_build
 from noria.model.guarded_cases import load_case
 from tests.custom.conftest import Compile
 from tests.custom.guard.test_hostile_plugins import write_model
-from tests.custom.host import conftest, test_engines
-from tests.custom.host.darknet import Model
-from tests.custom.host.test_engines import _config
+from tests.host import conftest
+from tests.host.darknet import Model
+from tests.model import test_cpp_engines
+from tests.model.test_cpp_engines import _config
 from tests.warm import noria
 
 pytestmark = pytest.mark.skipif(
     keeper.can_guard() is not None, reason=f"no workers here: {keeper.can_guard()}"
 )
 
-compile_host, model = conftest.compile_host, test_engines.model  # fixtures
+compile_host, model = conftest.compile_host, test_cpp_engines.model  # fixtures
 _registry_as_before = conftest._registry_as_before
 NULL = r"crashed \(SIGSEGV\), writing a null pointer"
 PICTURE = np.zeros((16, 16, 3), np.uint8)

@@ -10,7 +10,7 @@ from noria.engine.machine import this_machine
 
 
 def print_blocks(screen: Log, options: Options) -> None:
-    """What was asked for, block by block. Source: TensorRT facts 6.2."""
+    """Options of the command line, block by block. Source: TensorRT facts 6.2."""
     for title, rows in (
         ("Model Options", _model(options)),
         ("Build Options", _build(options)),

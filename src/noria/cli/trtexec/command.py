@@ -37,7 +37,7 @@ Array = npt.NDArray[Any]
 
 
 def trtexec(words: Sequence[str], load_plugins: Callable[[Path], object] | None = None) -> int:
-    """Do what trtexec does with the command line `words`; returns the exit status, 0 or 1.
+    """Do the work of trtexec for the command line `words`; returns the exit status, 0 or 1.
 
     Args:
         words: the command line without the program.

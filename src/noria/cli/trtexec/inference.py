@@ -23,7 +23,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What was measured.
+    """Measurements.
 
     Attributes:
         warm_up: runs before the measurement, over `warm_up_ms`.

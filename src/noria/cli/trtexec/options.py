@@ -19,12 +19,12 @@ _MODELS = ("onnx", "uff", "deploy", "loadEngine")
 
 
 class CommandLineError(Exception):
-    """What is wrong; the help text belongs to it."""
+    """A mistake in the command line; the help text belongs to it."""
 
 
 @dataclass(slots=True)
 class Options:
-    """What was asked for. Fields are named like the options; times in the options' own units.
+    """Options of a command line, named alike; times in the options' own units.
 
     Attributes:
         given: option -> values, as they stood on the command line.

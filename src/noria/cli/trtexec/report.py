@@ -1,4 +1,4 @@
-"""What trtexec prints and exports after it has run."""
+"""Reports that trtexec prints and exports after it has run."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def profile_rows(times: Sequence[LayerTime], runs: int) -> list[dict[str, Any]]:
 
 
 def output_rows(outputs: Mapping[str, npt.NDArray[Any]]) -> list[dict[str, Any]]:
-    """For --exportOutput. What JSON has no number for (NaN, infinity) becomes null."""
+    """For --exportOutput. NaN and infinity, which JSON lacks, become null."""
     return [
         {"name": name, "dimensions": "x".join(map(str, array.shape)), "values": _values(array)}
         for name, array in outputs.items()
@@ -125,7 +125,7 @@ def print_outputs(screen: Log, outputs: Mapping[str, npt.NDArray[Any]]) -> None:
 
 
 def layer_info(plan: Plan, layers: Sequence[LayerInfo], verbosity: str) -> dict[str, Any]:
-    """For --exportLayerInfo and --dumpLayerInfo: as TensorRT's engine inspector tells it.
+    """For --exportLayerInfo and --dumpLayerInfo: as TensorRT's engine inspector has it.
 
     Args:
         verbosity: `detailed`, or `layer_names_only`.

@@ -13,7 +13,7 @@ from noria.network.tensor_spec import TensorSpec
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What a network is built for.
+    """Batch and shapes that a network is built for.
 
     Attributes:
         max_batch: most items, where the batch stays free; else what it is fixed at.
@@ -27,7 +27,7 @@ class Profile:
 
 
 def fix_shapes(network: Network, options: Options) -> Profile:
-    """Fix the free axes of the network's inputs as asked; axes that nobody names become 1.
+    """Fix the free axes of the network's inputs as asked; axes without a request become 1.
 
     The batch stays free if --minShapes and --maxShapes differ in it.
 
@@ -105,7 +105,7 @@ def run_shapes(inputs: Sequence[TensorSpec], options: Options, max_batch: int) -
 
 
 def _profile_shapes(options: Options) -> tuple[Shapes, Shapes, Shapes]:
-    """Least, best and greatest shapes: what is not given is the others'."""
+    """Least, best and greatest shapes: a missing one is the others'."""
     best = options.opt_shapes or options.shapes or options.max_shapes or options.min_shapes
     return options.min_shapes or best, best, options.max_shapes or best
 

@@ -1,4 +1,4 @@
-"""The options of trtexec: what each takes, and why some change nothing here.
+"""The options of trtexec: their values, and why some change nothing here.
 
 Source: TensorRT facts 6.1.
 """

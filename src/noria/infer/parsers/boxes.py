@@ -75,7 +75,7 @@ def box_planes(
 
 
 def class_numbers(values: npt.NDArray[Any]) -> IntArray:
-    """(N,) class ids given as numbers, cut to integers; what is no number becomes -1."""
+    """(N,) class ids given as numbers, cut to integers; NaN becomes -1."""
     if values.dtype.kind in "iu":
         values = np.clip(values, -1, 2**31 - 1)
         return np.asarray(values, np.int32)

@@ -194,7 +194,7 @@ def suggest(
     *,
     key: str = Head.key,
 ) -> list[str]:
-    """Names of the built-in heads whose outputs have these names, kinds and shapes.
+    """Names of the built-in heads that need outputs with these names, kinds and shapes.
 
     Args:
         outputs: layers of one batch item, or tensor specs of a session (their axis 0 is the batch).

@@ -183,7 +183,7 @@ class Layout:
         return how + ", ".join(map(str, self.outs))
 
     def arrays(self, found: Found) -> Arrays:
-        """What `decode` takes: the arrays of the layers found, in the order of `outs`."""
+        """Arrays of the layers found, in the order of `outs`, as `decode` takes them."""
         return [
             np.empty(0, np.float32) if entry is None else _array(out, *entry)
             for out, entry in zip(self.outs, found, strict=True)
@@ -272,7 +272,7 @@ class AnyHead:
     def misnamed(
         self, layers: Sequence[LayerLike], network: NetworkInfo | None = None
     ) -> dict[str, str]:
-        """What outputs that fit but for their names would have to be called; empty if none do."""
+        """Right names of outputs that fit but for their names; empty if none do."""
         for layout in self.layouts:
             outs = [out for out in layout.outs if out.names and not out.optional]
             nameless = tuple(replace(out, names=()) for out in outs)
@@ -286,21 +286,21 @@ class AnyHead:
 
 
 class Head(AnyHead):
-    """What decodes the outputs of detectors."""
+    """Decodes the outputs of detectors."""
 
     __slots__ = ()
     key = "parse-bbox-func-name"
 
 
 class InstanceHead(Head):
-    """What decodes outputs into Detections with masks."""
+    """Decodes outputs into Detections with masks."""
 
     __slots__ = ()
     key = "parse-bbox-instance-mask-func-name"
 
 
 class SegmentationHead(AnyHead):
-    """What decodes outputs into class maps."""
+    """Decodes outputs into class maps."""
 
     __slots__ = ()
     key = "parse-segmentation-func-name"

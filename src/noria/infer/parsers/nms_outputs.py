@@ -1,4 +1,4 @@
-"""Heads whose network already ends in NMS: counts, boxes, scores, classes. Network pixels."""
+"""Heads of networks that end in NMS: counts, boxes, scores, classes. Network pixels."""
 
 from __future__ import annotations
 

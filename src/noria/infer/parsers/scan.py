@@ -20,7 +20,7 @@ def best_class(
     objectness: FloatArray | None = None,
     simd: bool = True,
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """The candidates whose best class reaches its threshold.
+    """Candidates with a best class that reaches its threshold.
 
     The best class is the one with the largest score, the lowest index among equals; NaN never
     wins. A best class without a threshold (index >= len(thresholds)) drops the candidate.

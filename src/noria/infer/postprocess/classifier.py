@@ -41,7 +41,7 @@ def _label_info(attribute: Attribute) -> LabelInfo:
 
 
 def attach_cached(selector: Selector, meta: FrameMeta, selection: Selection) -> None:
-    """Give the objects of a frame that are not inferred on now what is remembered of them."""
+    """Attach remembered results to the objects of a frame that are not inferred on now."""
     meta.objects.add_classifiers(selection.cached.tolist(), selector.cached_many(selection))
 
 
@@ -78,10 +78,10 @@ class ClassifierPostprocessor:
         """See `Postprocessor.attach`."""
         times = self._record.times
         t0 = perf_counter()
-        results = self.results(outputs, items)
+        results = self._results(outputs, items)
         self._record.results["labelled"] += len(results) - results.count(None)
         t1 = perf_counter()
-        self.remember(results, items)
+        self._remember(results, items)
         if items.objects is not None and items.rois is None:
             self._attach_objects(results, items)
         else:
@@ -89,10 +89,10 @@ class ClassifierPostprocessor:
         times.parse_s += t1 - t0
         times.attach_s += perf_counter() - t1
 
-    def results(
+    def _results(
         self, outputs: dict[str, npt.NDArray[Any]], items: Items
     ) -> list[ClassifierMeta | None]:
-        """What is to be attached to each item: None where no attribute or no text was found."""
+        """Metadata to attach to each item: None where no attribute or no text was found."""
         valid = items.valid()
         component, kind = self._component_id, self._type
         if self._parser is None:
@@ -113,8 +113,12 @@ class ClassifierPostprocessor:
             for c, ok in zip(found, valid, strict=True)
         ]
 
-    def remember(self, results: Sequence[ClassifierMeta | None], items: Items) -> None:
-        """Replace what is remembered of tracked objects, also by an empty result.
+    def remember_outputs(self, outputs: dict[str, npt.NDArray[Any]], items: Items) -> None:
+        """Parse and remember, attaching nothing: an asynchronous classifier's `attach`."""
+        self._remember(self._results(outputs, items), items)
+
+    def _remember(self, results: Sequence[ClassifierMeta | None], items: Items) -> None:
+        """Replace the remembered results of tracked objects, also by an empty one.
 
         Objects that are not inferred on this time get what is remembered when their turn comes
         among the items. Source: spec D.3.

@@ -1,4 +1,4 @@
-"""What every sink is: something frames and their metadata are written to, in order."""
+"""Base of all sinks: frames and their metadata are written to them, in order."""
 
 from __future__ import annotations
 

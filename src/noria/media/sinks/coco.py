@@ -102,7 +102,7 @@ class CocoSink(Sink):
     def _annotate(
         self, meta: FrameMeta, rows: Rows, number: int, image: dict[str, Any]
     ) -> list[str]:
-        """The annotations of a frame; what is said about the whole frame goes to `image`."""
+        """Annotations of a frame; those of the whole frame go to `image`."""
         objects = meta.objects
         plain = is_plain(objects)
         lines: list[str] = []
@@ -212,7 +212,7 @@ class CocoSink(Sink):
 
 
 def _extras(meta: FrameMeta, index: int, ids: list[int]) -> dict[str, Any]:
-    """What an annotation says beyond class, box and score; `area` replaces that of the box.
+    """Fields of an annotation beyond class, box and score; `area` replaces that of the box.
 
     Args:
         meta: of the frame.

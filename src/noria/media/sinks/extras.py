@@ -1,4 +1,4 @@
-"""What JSON says about an object beyond its box: only what there is.
+"""JSON of an object beyond its box: only the fields that have a value.
 
 The keys are documented in docs/formats.md.
 """
@@ -131,7 +131,7 @@ def _member(key: str, value: Any) -> str:
 
 
 def text_beyond_label(objects: Objects, index: int) -> str:
-    """The display text of an object, blanks tidied; empty if it says no more than the label."""
+    """Display text of an object, blanks tidied; empty if it is the label."""
     text = objects.texts.get(index)
     if text is None:
         return ""
@@ -140,7 +140,7 @@ def text_beyond_label(objects: Objects, index: int) -> str:
 
 
 def classifier_dicts(metas: Sequence[ClassifierMeta]) -> list[dict[str, Any]]:
-    """What classifiers said, as plain data: parsers may have left NumPy numbers in it."""
+    """Results of classifiers as plain data: parsers may have left NumPy numbers in them."""
     return [
         {
             "component_id": int(meta.component_id),

@@ -1,4 +1,4 @@
-"""What sinks share that write files through the operating system themselves."""
+"""Files that sinks write through the operating system themselves."""
 
 from __future__ import annotations
 

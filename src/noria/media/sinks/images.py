@@ -36,7 +36,7 @@ def encode_image(frame: Frame, suffix: str) -> bytes:
 
 
 class ImageSink(Sink):
-    """One picture per frame, JPEG unless the name says PNG.
+    """One picture per frame, JPEG unless the name ends in `.png`.
 
     Args:
         path: a folder (`frame_000012.jpg` for video, the name of the image for images), a pattern

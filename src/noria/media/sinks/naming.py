@@ -19,7 +19,7 @@ _PLACEHOLDER = re.compile(r"\{(source|id)\}")
 
 
 class HasName(Protocol):
-    """A source, or what stands for one."""
+    """A source, or a stand-in for one."""
 
     @property
     def name(self) -> str:
@@ -46,7 +46,7 @@ def _plain_label(name: str) -> str:
 
 
 def source_labels(sources: Sequence[HasName]) -> dict[int, str]:
-    """What each source is called in file names (id -> label).
+    """Name of each source in file names (id -> label).
 
     The name of the file without extension, or host and path of a URL, with `_` for what does not
     belong into a file name. Sources of the same name, whatever the case, have their id behind it.
@@ -86,7 +86,7 @@ def expand_sink_path(spec: str, source: HasName, sources: Sequence[HasName] = ()
     Args:
         spec: a path or `kind:path`.
         source: the source.
-        sources: all sources of the run: those of the same name are told apart by their ids.
+        sources: all sources of the run: ids distinguish those of the same name.
 
     Returns:
         The output; `spec` itself if it has no placeholder.

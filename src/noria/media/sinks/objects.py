@@ -35,7 +35,7 @@ class Rows:
 
 
 def finite_rows(meta: FrameMeta) -> Rows:
-    """The objects of a frame without those whose numbers are not finite."""
+    """Objects of a frame without those that have numbers that are not finite."""
     objects = meta.objects
     n = len(objects.rects)
     values = np.empty((n, 5), np.float64)

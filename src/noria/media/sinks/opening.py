@@ -54,7 +54,7 @@ def split_spec(spec: str) -> tuple[str, Path]:
     """The kind and path of an output given as `path` or `kind:path`.
 
     Raises:
-        MediaError: the kind is unknown, or cannot be told from the path.
+        MediaError: the kind is unknown, or the path does not show it.
     """
     prefix = re.match(r"([A-Za-z][A-Za-z0-9_-]+):(?!//)", spec)
     if prefix and not Path(spec).exists():

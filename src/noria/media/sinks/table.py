@@ -60,7 +60,7 @@ class _TableSink(Sink):
                 raise write_error(self.path, error, meta.frame, 0) from error
 
     def _light(self, meta: FrameMeta) -> FrameMeta:
-        """The objects that are written, without what a table has no column for."""
+        """Objects to be written, without the fields that a table has no column for."""
         objects = copy.copy(meta.objects)
         objects.masks = objects.angles = objects.border_colors = None
         objects.segmentations, objects.tensors, objects.user = {}, {}, {}

@@ -7,6 +7,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import av
+from av.video.reformatter import VideoReformatter
+
 from noria._core.errors import MediaError
 from noria.media.frame import Frame
 from noria.media.pixel_format import PixelFormat, is_full, matrix_code
@@ -67,8 +70,6 @@ class VideoSink(Sink):
         self._file: _Output | None = None
 
     def _start(self, frame: Frame) -> None:
-        import av
-
         encoder = next((e for e in _ENCODERS if e in av.codecs_available), None)
         if encoder is None:
             raise MediaError("this FFmpeg has no H.264 encoder", where=self.name)
@@ -104,8 +105,6 @@ class VideoSink(Sink):
         context.color_range = 2 if self._full else 1
 
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
-        import av
-
         if self._broken:
             raise MediaError(f"frame {meta.frame} comes after a failure", where=self.name)
         if self._stream is None:
@@ -157,8 +156,6 @@ class VideoSink(Sink):
         return self._reformat(picture, width, height)
 
     def _reformat(self, picture: Any, width: int, height: int) -> Any:
-        from av.video.reformatter import VideoReformatter
-
         if self._fit is None:
             self._fit = VideoReformatter()
         return self._fit.reformat(
@@ -173,8 +170,6 @@ class VideoSink(Sink):
 
     def _fitted(self, picture: Any, width: int, height: int) -> Any:
         """`picture` scaled into a black one of `width` x `height`, keeping its shape."""
-        import av
-
         ratio = min(width / picture.width, height / picture.height)
         w = max(2, int(picture.width * ratio) // 2 * 2)
         h = max(2, int(picture.height * ratio) // 2 * 2)
@@ -196,8 +191,6 @@ class VideoSink(Sink):
         if self._container is None:
             self._notice("warning", "no frame came, so no video was written")
             return
-        import av
-
         assert self._file is not None
         failure: OSError | None = None
         try:

@@ -84,7 +84,7 @@ class Source(ABC):
         """Wake a thread that waits for this source; called once `_closing` is set."""
 
     def _release(self) -> None:  # noqa: B027 - most sources hold nothing
-        """Give back what the source holds; called once, when nobody reads it."""
+        """Release the source's resources; called once, when no thread reads it."""
 
     def close(self) -> None:
         """Stop reading, at once and from any thread. Frames already given stay valid."""

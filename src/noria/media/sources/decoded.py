@@ -1,4 +1,4 @@
-"""What decoded sources share: packets to pictures, pictures to frames with rising times."""
+"""Base of decoded sources: packets to pictures, pictures to frames with rising times."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from abc import abstractmethod
 from collections.abc import Generator, Iterable
 from time import monotonic_ns
 from typing import Any
+
+import av
 
 from noria._core.errors import MediaError
 from noria.media.frame import Frame
@@ -19,7 +21,7 @@ Pictures = Generator[Any, None, str | None]
 
 
 def reason_of(error: BaseException) -> str:
-    """What FFmpeg said, without the address it said it about."""
+    """FFmpeg's reason, without the address it is about."""
     text = getattr(error, "strerror", None)
     if not text:
         return "time-out" if isinstance(error, TimeoutError) else type(error).__name__
@@ -49,7 +51,7 @@ def pick_stream(container: Any, name: str, *, threads: int | None, live: bool) -
 
 
 class Timeline:
-    """Times that always rise, whatever the stream says.
+    """Times that always rise, also where those of the stream do not.
 
     A missing time follows the last by one frame. A time that does not rise shifts itself and all
     that follow, so that distances stay what they are. After `away` the next picture follows the
@@ -95,7 +97,7 @@ class Timeline:
 
 
 class DecodedSource(Source):
-    """A source whose frames FFmpeg decodes. Frames are views where `FrameReader` can.
+    """A source decoded by FFmpeg. Frames are views where `FrameReader` can.
 
     Attributes:
         given: frames given so far.
@@ -135,7 +137,7 @@ class DecodedSource(Source):
         """Whole `av.VideoFrame`s in display order."""
 
     def _finished(self) -> None:
-        """Say at the end what was damaged or missing."""
+        """Add notices of damaged and missing frames at the end."""
         if self.skipped:
             plural = "s were" if self.skipped > 1 else " was"
             self._notice("warning", f"{self.skipped} damaged frame{plural} left out")
@@ -149,8 +151,6 @@ class DecodedSource(Source):
         Returns:
             Why it gave up, or None at the end of `packets` (whose last may be None: to flush).
         """
-        import av
-
         errors_in_a_row = 0
         for packet in packets:
             if self._closing.is_set():

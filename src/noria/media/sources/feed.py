@@ -1,4 +1,4 @@
-"""One connection, read by its own thread, so that nobody has to wait for FFmpeg."""
+"""One connection, read by its own thread, so that no other has to wait for FFmpeg."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from time import monotonic
 from typing import Any
+
+import av
 
 from noria._core.errors import MediaError
 from noria.media.sources.decoded import reason_of
@@ -151,8 +153,6 @@ class Feed:
             self._changed.notify_all()
 
     def _cause(self, error: BaseException) -> str:
-        import av
-
         own = isinstance(error, TimeoutError) and not error.errno
         if own or isinstance(error, av.error.ExitError):  # how FFmpeg calls a time-out
             return f"nothing came for {self._timeout_s:g} s"
@@ -160,7 +160,7 @@ class Feed:
 
 
 class PipeFile:
-    """A named pipe for FFmpeg to read, which can be left while nobody writes.
+    """A named pipe for FFmpeg to read, which can be left while it has no writer.
 
     Args:
         path: the pipe.

@@ -1,4 +1,4 @@
-"""Images as a source: one, a folder, or what a pattern matches."""
+"""Images as a source: one, a folder, or the files of a pattern."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _rgb(image: Any) -> Plane:
 class ImageSource(Source):
     """Images in the given order, each its own RGB frame of its own size.
 
-    `frame.source` is the path of the image, so that results can be told apart by it; times are
+    `frame.source` is the path of the image, which distinguishes their results; times are
     `frame / fps`. An image that cannot be read is left out with a notice; the only image, or all
     of them, is an error.
 

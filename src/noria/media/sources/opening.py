@@ -130,7 +130,7 @@ def open_source(
 
 
 def as_frame(picture: Any, format: PixelFormat | str = PixelFormat.BGR) -> Frame:
-    """One picture from what a program has.
+    """One picture from a frame, an array or a path.
 
     Args:
         picture: a `Frame`, an array as `ArraySource` takes it, or the path of an image or video,

@@ -1,4 +1,4 @@
-"""When to try again, and what to say about it."""
+"""When to try again after a loss, and the notices about it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ReconnectPolicy:
 
 
 class Losses:
-    """The losses of one source as notices: each one told, from `MAX_TOLD` on summed up.
+    """Losses of one source as notices: one for each, from `MAX_TOLD` on summed up.
 
     Args:
         notices: where they go; a notice is replaced when more is known.
@@ -98,7 +98,7 @@ class Losses:
         self._end("back")
 
     def stopped(self) -> None:
-        """Nobody waits any more."""
+        """The source was closed while reconnecting."""
         if self._what:
             self._end("not back", self._last_try)
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from time import monotonic
 from typing import Any
 
+import av
+
 from noria._core.errors import MediaError
 from noria.media.sources.decoded import DecodedSource, pick_stream
 from noria.media.sources.feed import Connect, ConnectionLostError, Feed, PipeFile
@@ -154,7 +156,7 @@ class StreamSource(DecodedSource):
                 return
 
     def _first(self) -> bool:
-        """Open what was not opened at once; False if the source was closed meanwhile."""
+        """Open a late source; False if it was closed meanwhile."""
         try:
             return self._open()
         except ConnectionLostError as lost:
@@ -211,7 +213,7 @@ class StreamSource(DecodedSource):
 def _connector(
     open_container: OpenContainer, name: str, threads: int | None, live: bool
 ) -> Connect:
-    """What a feed's thread does first. It must not hold the source, which may be forgotten."""
+    """Connect, in a feed's thread. It must not hold the source, which may be forgotten."""
 
     def connect(feed: Feed) -> tuple[Any, Any]:
         container = open_container(feed)
@@ -230,8 +232,6 @@ def url_opener(
     """Opens a URL or device that FFmpeg knows."""
 
     def open_container(feed: Feed) -> Any:
-        import av
-
         return av.open(url, format=format, options=dict(options), timeout=timeout_s)
 
     return open_container
@@ -241,8 +241,6 @@ def pipe_opener(path: str, timeout_s: float) -> OpenContainer:
     """Opens a named pipe."""
 
     def open_container(feed: Feed) -> Any:
-        import av
-
         return av.open(PipeFile(path, feed, timeout_s))
 
     return open_container

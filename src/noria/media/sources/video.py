@@ -6,6 +6,8 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
+import av
+
 from noria._core.errors import MediaError
 from noria.media.names import sniff
 from noria.media.sources.decoded import DecodedSource, pick_stream, reason_of
@@ -54,8 +56,6 @@ class VideoSource(DecodedSource):
         self._cut = False
 
     def _open(self) -> Any:
-        import av
-
         try:
             # A colon in a plain name would be taken for a protocol.
             return av.open(f"file:{self._path}")
@@ -68,8 +68,6 @@ class VideoSource(DecodedSource):
 
     def _packets(self) -> Iterator[Any]:
         """Packets of the stream; a read error ends it with a notice."""
-        import av
-
         packets = self._container.demux(self._stream)
         while True:
             try:

@@ -13,7 +13,7 @@ from noria.network.importer import Importer, near_names, note_files
 from noria.network.model_bytes import read_model_file
 from noria.network.network import Network
 from noria.network.plugin_maker import PluginMaker, plugin_nodes
-from noria.network.uff.lowering import Turns, UffLowering, permutation
+from noria.network.uff.lowering import Transposes, UffLowering, permutation
 from noria.network.uff.ops import LOWERINGS
 from noria.network.uff.proto import WHAT, Node, Uff, read_uff
 
@@ -84,7 +84,7 @@ class _UffImporter(Importer):
         self.more: dict[str, list[Blob]] = {}  # further outputs of plugins
         self.nodes = uff.nodes
         self.outputs = outputs
-        self.turns = Turns(self.graph)
+        self.turns = Transposes(self.graph)
         self.wanted_input: tuple[str | None, Sequence[int] | None, InputOrder] = None, None, "NCHW"
 
     def choose_input(self, name: str | None, dims: Sequence[int] | None, order: InputOrder) -> None:

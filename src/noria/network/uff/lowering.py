@@ -38,8 +38,8 @@ def permutation(code: Sequence[int], rank: int) -> tuple[int, ...] | None:
     return tuple(order) if sorted(order) == list(range(rank)) else None
 
 
-class Turns:
-    """Tensors that are another one turned: value -> (that one, the order)."""
+class Transposes:
+    """Tensors that are another one transposed: value -> (the other, the order of axes)."""
 
     def __init__(self, graph: GraphBuilder) -> None:
         self.graph = graph
@@ -70,7 +70,7 @@ class UffLowering(LayerLowering):
     """
 
     def __init__(
-        self, node: Node, inputs: Sequence[Blob], graph: GraphBuilder, turns: Turns
+        self, node: Node, inputs: Sequence[Blob], graph: GraphBuilder, turns: Transposes
     ) -> None:
         super().__init__(graph, inputs)
         self.node = node

@@ -14,9 +14,12 @@ from noria.custom.guard import keeper
 from noria.custom.plugin_hints import plugin_hints
 from noria.errors import EngineError
 from noria.model import load_or_build
-from tests.custom.host.conftest import Compile
+from tests.host import conftest
+from tests.host.conftest import Compile
 
 GUARDS = ["never"] + ["always"] * (keeper.can_guard() is None)
+compile_host = conftest.compile_host  # fixtures
+_registry_as_before = conftest._registry_as_before
 OF_NONE = "libown.so registers no plugin: a source with REGISTER_TENSORRT_PLUGIN"
 
 

@@ -15,8 +15,8 @@ from noria.engine import Plan
 from noria.errors import CustomLibraryError
 from noria.media import Frame, PixelFormat
 from noria.model import load_or_build
-from tests.custom.host.conftest import Compile
-from tests.custom.host.darknet import Model, tiny_yolo
+from tests.host.conftest import Compile
+from tests.host.darknet import Model, tiny_yolo
 from tests.network.darknet.models import Darknet
 
 CONFIG = """[property]

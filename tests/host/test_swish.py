@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 from PIL import Image
 
 from noria.custom.guard import keeper
-from tests.custom.host.conftest import Compile
+from tests.host.conftest import Compile
 from tests.profiles import slow
 from tests.warm import noria, started_anew
 

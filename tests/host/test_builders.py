@@ -16,7 +16,7 @@ from noria.engine import builder as engine_builder
 from noria.engine.tuning.tactic import Tactic
 from noria.errors import CustomLibraryError
 from noria.model import load_or_build
-from tests.custom.host.conftest import Compile
+from tests.host.conftest import Compile
 from tests.network.caffe.models import caffemodel, layer, text_of
 from tests.network.onnx_models import picture_model, save
 from tests.network.uff.models import const, node, source, uff

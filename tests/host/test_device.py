@@ -16,7 +16,7 @@ from noria.custom.compile.build_library import compile_library
 from noria.custom.compile.toolchain import gpu_present
 from noria.custom.guard import keeper
 from tests.custom.gpu import BROKEN, KINDS, Gpu, driver, gpu_library
-from tests.custom.host.conftest import SOURCES, Compile
+from tests.host.conftest import SOURCES, Compile
 
 GUARDS = ["never"] + ["always"] * (keeper.can_guard() is None)
 pytestmark = pytest.mark.skipif("NORIA_SANITIZED" in os.environ, reason="its runtime is there")
@@ -35,7 +35,7 @@ from noria.plugins import get_plugin_registry
 from noria.plugins import DataType
 from noria.plugins.drivers import add_layer
 from noria.network.tensor_spec import TensorSpec
-from tests.custom.host.test_twins import FIELDS, NAMES, _life
+from tests.host.test_twins import FIELDS, NAMES, _life
 from tests.plugins.life_cycles import FLOAT, ITEM, X, profile
 
 library = open_library(sys.argv[1])
@@ -82,7 +82,7 @@ import ctypes, json, os, shutil, sys
 import numpy as np
 from noria.custom import open_library
 from noria.plugins import get_plugin_registry
-from tests.custom.host.test_twins import _life
+from tests.host.test_twins import _life
 from tests.plugins.life_cycles import X
 
 def runs():
@@ -117,7 +117,7 @@ from noria.custom import open_library
 from noria.plugins import DataType, get_plugin_registry
 from noria.plugins.drivers import add_layer
 from noria.network.tensor_spec import TensorSpec
-from tests.custom.host.test_twins import FIELDS
+from tests.host.test_twins import FIELDS
 from tests.plugins.life_cycles import FLOAT, ITEM, X, profile
 
 def put(source):

@@ -29,8 +29,8 @@ from noria.custom.compile.toolchain import find_nvcc, gpu_present
 from noria.media import Frame, PixelFormat
 from noria.model import load_or_build
 from noria.plugins import get_plugin_registry
-from tests.custom.host.conftest import SOURCES
-from tests.custom.host.darknet import Model, tiny_yolo
+from tests.host.conftest import SOURCES
+from tests.host.darknet import Model, tiny_yolo
 from tests.network.caffe.models import caffemodel, layer
 
 FOLDER = os.environ.get("NORIA_CPP_SOURCES", "")

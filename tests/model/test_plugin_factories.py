@@ -14,7 +14,7 @@ from noria.config import ModelConfig
 from noria.engine import Plan
 from noria.errors import CustomLibraryError
 from noria.model import load_or_build
-from tests.custom.host.conftest import Compile
+from tests.host.conftest import Compile
 from tests.network.caffe.models import caffemodel, layer, text_of
 from tests.network.uff.models import const, node, source, uff
 

@@ -24,7 +24,7 @@ from noria.plugins import (
 from noria.plugins.drivers import add_layer
 from noria.plugins.registry import PluginRegistry
 from noria.plugins.types import TensorRTPhase
-from tests.custom.host.conftest import Compile
+from tests.host.conftest import Compile
 from tests.plugins.life_cycles import X, live_on
 from tests.plugins.samples import PLUGINS, ScaleV3, Watched, creator_for
 
