@@ -43,15 +43,13 @@ DOUBLES = {
     "Stream": "CUDA's, CuPy's and PyCUDA's",
     "Entry": "",
     "Log": "",
-    "Lost": "",
     "Reason": "",
-    "Section": "",
     "Selection": "",
     "Step": "",
 }
 
 # Rooms that still have summary lines which break the rule.
-UNCLEAR = {"cli", "diagnose", "draw", "infer", "media", "meta", "pipeline", "track"}
+UNCLEAR = {"cli"}
 VAGUE = re.compile(r"\b(what|whose|told|said|says|tells|nobody|somebody|anybody)\b", re.IGNORECASE)
 
 
