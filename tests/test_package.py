@@ -32,7 +32,6 @@ SMALL = {
     "binary/regular_files.py": "the one door to files that others name",
     "_wiring.py": "one line for each call from a lower room into a higher one",
     "custom/plugin_library.py": "called through `_wiring` alone",
-    "plugins/standard/maths/ssd.py": "",
 }
 
 # Public class names that stand more than once, and why.
