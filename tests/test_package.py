@@ -31,7 +31,6 @@ SMALL = {
     "_core/native_check.py": "runs before anything else of the package",
     "binary/regular_files.py": "the one door to files that others name",
     "_wiring.py": "one line for each call from a lower room into a higher one",
-    "custom/plugin_library.py": "called through `_wiring` alone",
 }
 
 # Public class names that stand more than once, and why.

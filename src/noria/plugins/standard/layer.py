@@ -92,7 +92,6 @@ class Decomposition:
         return f"{self.label}/{kind}_{len(self.nodes)}_out"
 
 
-Array = npt.NDArray[Any]
 Interface = Literal["V2", "V2Ext", "IOExt", "Dyn", "V3"]
 
 

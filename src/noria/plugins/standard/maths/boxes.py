@@ -75,8 +75,6 @@ def descending(scores: Array, limit: int | None = None) -> npt.NDArray[np.intp]:
     return rows[order[:limit]]
 
 
-Array = npt.NDArray[Any]
-
 CODES = ("CORNER", "CENTER_SIZE", "CORNER_SIZE", "TF_CENTER")
 """`codeType` 0 to 3."""
 
