@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from noria._core.errors import CustomLibraryError, EngineError, ModelError, NoriaError, PluginError
 from noria._core.notices import Notice
 from noria.custom.guard.call_args import LoadArgs
-from noria.custom.guard.errors import LibraryDiedError, PluginDiedError
+from noria.custom.guard.crash import LibraryDiedError, PluginDiedError
 from noria.custom.guard.ipc import ProtocolError, notices_from
 from noria.custom.guard.keeper import keeper
 from noria.custom.guard.options import GuardOptions

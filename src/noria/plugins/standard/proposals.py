@@ -1,4 +1,4 @@
-"""Two-stage detectors: Proposal, RPROI, ProposalLayer, MultilevelProposeROI; Mask R-CNN's heads.
+"""Two-stage detectors: Proposal, RPROI, ProposalLayer, MultilevelProposeROI; Mask R-CNN heads.
 
 The heads are GenerateDetection (TAO) and DetectionLayer (Matterport). Rows that nothing fills are
 zeros. Source: standard-plugins spec 4.1, 4.3, 4.5, 4.6.
