@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from noria.draw import Painter
 from noria.draw.canvas import canvas_for
 from noria.draw.colors import class_color, component_color
-from noria.draw.legend import Legend
 from noria.draw.overlays import Overlay, class_map_overlay, mask_overlay
+from noria.draw.painter import Legend
 from noria.media import Frame, PixelFormat
 from noria.media.pixel_format import plane_shapes
 from noria.media.pixels import to_rgb

@@ -14,11 +14,11 @@ from typing import Any, TypeAlias
 from noria._core.text import quoted
 from noria.config.document import Document
 from noria.config.enums import NamedValue
+from noria.config.field_checks import color_trouble, setting_trouble, text_trouble
 from noria.config.key import Key
 from noria.config.keys import nearest
 from noria.config.origin import Origin
-from noria.config.paths import resolve
-from noria.config.pipeline_checks import color_trouble, setting_trouble, text_trouble
+from noria.config.paths import absolute_uri, is_url, resolve, uri_trouble
 from noria.config.pipeline_keys import (
     COLORS,
     MAX_ITEMS,
@@ -28,7 +28,6 @@ from noria.config.pipeline_keys import (
     TOP_KEYS,
     Section,
 )
-from noria.config.uris import absolute_uri, is_url, uri_trouble
 from noria.config.values import BadValueError, Kind, parse_yaml
 from noria.config.yaml_nodes import MapNode, Node, SeqNode, TextNode, read_tree
 

@@ -59,7 +59,7 @@ def read_config(path: Path) -> Reading:
     """
     data = read_bytes(path)
     if path.name.endswith((".yml", ".yaml")):
-        from noria.config.yaml_groups import read_yaml  # brings PyYAML
+        from noria.config.yaml_nodes import read_yaml  # brings PyYAML
 
         document = read_yaml(data, path)
     else:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from noria._core.text import quoted
 from noria.binary.elf import ElfError, ElfFile
-from noria.binary.header_markers import CREATORS, uses_host
+from noria.binary.entry_points import CREATORS, uses_host
 from noria.custom.stand_ins import is_nvidia
 from noria.plugins.registry import get_plugin_registry
 

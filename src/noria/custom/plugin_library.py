@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from noria.binary.elf import ElfError, ElfFile
-from noria.binary.header_markers import uses_host
+from noria.binary.entry_points import uses_host
 from noria.custom.opening import open_here
 from noria.plugins.registry import PluginRegistry, get_plugin_registry
 

@@ -38,8 +38,8 @@ from noria.engine.sample_inputs import sample_inputs
 from noria.engine.tuning.precisions import tune_precisions
 from noria.engine.tuning.tactic import Tactic
 from noria.engine.tuning.tune import Progress, TuneOptions
+from noria.network.external_data import split_proto
 from noria.network.network import Network
-from noria.network.split import split_proto
 from noria.network.tensor_spec import TensorSpec
 from noria.plugins.known import known_plugins
 from noria.plugins.lookup import unknown_error

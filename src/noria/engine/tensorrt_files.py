@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-from noria.network.sniff import HEAD_BYTES, is_tensorrt_engine
+from noria.network.model_bytes import HEAD_BYTES, is_tensorrt_engine
 
 _TAGS = (b"ftrt", b"ptrt", b"vtrt")
 

@@ -213,18 +213,6 @@ class GraphBuilder:
         shape = (*blob.shape[:axis], end - start, *blob.shape[axis + 1 :])
         return self.node("Slice", [blob, *bounds], shape, dtype=blob.dtype)
 
-    def filled(self, lengths: Blob, value: float, shape: Shape | None) -> Blob:
-        """A float32 tensor of `lengths` (an int64 tensor) elements along its axes, all `value`."""
-        from noria.network.ir import ir
-
-        tensor = ir.tensor(np.array([value], np.float32))
-        return self.node("ConstantOfShape", [lengths], shape, value=tensor)
-
-    def filled_like(self, blob: Blob, value: float) -> Blob:
-        """A float32 tensor of the same shape, all `value`."""
-        lengths = self.node("Shape", [blob], (blob.rank,), dtype=np.int64)
-        return self.filled(lengths, value, blob.shape)
-
     def for_each_picture(self, blob: Blob, like: Blob) -> Blob:
         """Repeat a tensor of one item along the batch of `like`."""
         lengths = self.node("Shape", [like], (like.rank,), dtype=np.int64)

@@ -9,8 +9,8 @@ from typing import Any
 
 from noria._core.errors import ModelError
 from noria.network.external_data import check_tensors
+from noria.network.model_bytes import HEAD_BYTES, looks_like
 from noria.network.network import Network
-from noria.network.sniff import HEAD_BYTES, looks_like
 
 _FIELDS = {  # of ModelProto: number -> wire type, name
     1: (0, "ir_version"),

@@ -10,10 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from noria._core.errors import ConfigError
-from noria.track.base import Followed
 from noria.track.selection import Corners, Found
 from noria.track.settings import Setting
-from noria.track.tracker import TrackIds
+from noria.track.tracker import Followed, TrackIds
 
 LIBRARY_TRACKERS: Mapping[str, str] = {
     "sort": "SORTTracker",

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria.network.caffe.net import CaffeLayer
-from noria.network.caffe.reading import Fields
+from noria.network.caffe.prototxt import Fields
 from noria.network.caffe.weights import WeightBlob
 from noria.network.graph_builder import Blob, GraphBuilder
 from noria.network.importer import LayerLowering

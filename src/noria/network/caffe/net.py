@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from noria._core.errors import ModelError
-from noria.network.caffe.prototxt import Message, Scalar
-from noria.network.caffe.reading import Fields
+from noria.network.caffe.prototxt import Fields, Message, Scalar
 
 _V1_TYPES = {
     "ABSVAL": "AbsVal",

@@ -12,10 +12,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from noria.network.caffe.lowering import CaffeLowering
-from noria.network.caffe.prototxt import Scalar
-from noria.network.caffe.reading import Fields
+from noria.network.caffe.prototxt import Fields, Scalar
 from noria.network.graph_builder import BATCH, PLUGIN_DOMAIN, Blob, GraphBuilder
-from noria.network.plugin_maker import PluginMaker, plugin_nodes
+from noria.network.importer import PluginMaker, plugin_nodes
 
 _AXES = 3
 _SUFFIXES = ("", "_TRT")

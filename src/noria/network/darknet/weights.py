@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria._core.errors import ModelError
-from noria.network.model_bytes import foreign
-from noria.network.sniff import HEAD_BYTES, looks_like
+from noria.network.model_bytes import HEAD_BYTES, foreign, looks_like
 
 WHAT = "Darknet weights"
 _FIX = "are the .cfg and the .weights of one model?"
