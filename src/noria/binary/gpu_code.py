@@ -93,13 +93,6 @@ def look_at(image: int, library: str) -> str | None:
     """Look for GPU code in a library that was loaded just now, and remember the result.
 
     Its file may be replaced, or out of reach, when its plugins run.
-
-    Args:
-        image: where it begins in memory.
-        library: its path.
-
-    Returns:
-        The result of `gpu_evidence`.
     """
     if image not in _evidence:
         _evidence[image] = gpu_evidence(Path(library))

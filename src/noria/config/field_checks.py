@@ -16,7 +16,7 @@ from noria.config.key import Key
 from noria.config.keys import CLASS_KEYS, PROPERTY_KEYS, nearest
 from noria.config.paths import absolute_uri, uri_trouble
 from noria.config.pipeline_keys import COLORS, SECTIONS, TOP_KEYS
-from noria.config.values import BadValueError, Kind
+from noria.config.values import BadValueError, Kind, is_utf8
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -28,11 +28,7 @@ _CLASS_BY_FIELD = {key.field: key for key in CLASS_KEYS.values() if key.field}
 
 
 def check_field(name: str, value: Any) -> Any:
-    """A field's value as it is kept: paths absolute, nothing as None.
-
-    Raises:
-        ValueError: the value is outside what the key allows.
-    """
+    """A field's value as it is kept: paths absolute, nothing as None."""
     key = _BY_FIELD.get(name)
     if key is None or value == key.default:
         return value
@@ -44,36 +40,17 @@ def check_field(name: str, value: Any) -> Any:
         return None
     elif name == "infer_dims" and 0 in value:
         return None  # a zero counts as absent
-    _refuse_trouble(key, value)
+    if value is not None:
+        texts = value if isinstance(value, tuple) else (value,)
+        if not all(is_utf8(str(text)) for text in texts if isinstance(text, str | Path)):
+            raise ValueError("is not UTF-8 text")
+        if trouble := key.trouble(value):
+            raise ValueError(f"is not {trouble}")
     return value
 
 
-def _refuse_trouble(key: Key, value: Any) -> None:
-    if value is None:
-        return
-    texts = value if isinstance(value, tuple) else (value,)
-    for text in texts:
-        if isinstance(text, str | Path) and not _is_utf8(str(text)):
-            raise ValueError("is not UTF-8 text")
-    trouble = key.trouble(value)
-    if trouble:
-        raise ValueError(f"is not {trouble}")
-
-
-def _is_utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def check_classes(cfg: ModelConfig) -> None:
-    """Per-class settings: in range, of an existing class, and such that a file can say them.
-
-    Raises:
-        ValueError: one of them is not.
-    """
+    """Per-class settings: in range, of an existing class, and such that a file can say them."""
     if not cfg.network_type.has_class_attrs and (cfg.classes or cfg.all_classes != ClassAttrs()):
         raise ValueError(f"network-type {cfg.network_type} has no per-class settings")
     _check_attrs("class-attrs-all", cfg.all_classes)
@@ -133,29 +110,11 @@ _SECTION_OF = {
 }
 _TRACKER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 _SETTING = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-_COLOR_KEY = Key(
-    name="color",
-    group="pipeline",
-    kind=Kind.FLOATS,
-    default=None,
-    meaning="",
-    counts=(4,),
-    low=0,
-    high=1,
-)
+_COLOR_KEY = SECTIONS["osd"].keys["text-color"]
 
 
 def check_spec_field(spec: str, field: str, value: Any) -> Any:
-    """A field's value as it is kept: paths absolute.
-
-    Args:
-        spec: name of the spec's type.
-        field: name of the field.
-        value: of the right type.
-
-    Raises:
-        ValueError: the value is outside what the key allows.
-    """
+    """A field's value as it is kept: paths absolute."""
     key = _key(spec, field)
     if key is None or value is None:
         return value

@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from noria._core.text import quoted, url_name, url_scheme
-from noria.config.values import BadValueError
+from noria.config.values import BadValueError, is_utf8
 
 _LISTED_NAMES = 5000
 _PATH_MAX = 4096
@@ -105,11 +105,7 @@ def uri_trouble(text: str) -> str | None:
         return f"usable: it is longer than {_LONGEST} characters"
     if any(c < " " or c == "\x7f" for c in text):
         return "printable: it holds a control character"
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return "UTF-8 text"
-    return None
+    return None if is_utf8(text) else "UTF-8 text"
 
 
 def absolute_uri(text: str, config: Path | None = None) -> str:

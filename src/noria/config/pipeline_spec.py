@@ -367,11 +367,7 @@ _TYPES: dict[str, Any] = {
 
 
 def build_spec(parts: Parts, document: Document) -> PipelineSpec:
-    """The spec of a file without problems.
-
-    Raises:
-        ConfigError: the parts do not fit together.
-    """
+    """The spec of a file without problems."""
     values: dict[str, Any] = dict(parts.top)
     origins: dict[str, Origin] = dict(parts.origins)
     for name, items in parts.items.items():

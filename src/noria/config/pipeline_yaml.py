@@ -242,16 +242,7 @@ def _size(item: Node) -> int:
 
 
 def read_value(key: Key, node: Node, path: Path) -> Any:
-    """The value of one key of a pipeline file.
-
-    Args:
-        key: how it is read.
-        node: what the file says.
-        path: the file, where relative paths start.
-
-    Raises:
-        BadValueError: it is refused.
-    """
+    """The value of one key of a pipeline file."""
     if key.name in COLORS:
         return _mapping(node, key, _class_number, lambda n: _floats(n), color_trouble)
     if key.name == "settings":
@@ -374,11 +365,7 @@ def _mapping(
 
 
 def tracker_text(text: str, path: Path) -> Values:
-    """The fields of a `TrackerSpec` from `iou`, `iou:max_age=30,min_iou=0.3` or a YAML file.
-
-    Raises:
-        BadValueError: it is none of them.
-    """
+    """The fields of a `TrackerSpec` from `iou`, `iou:max_age=30,min_iou=0.3` or a YAML file."""
     text = text.strip()
     if text.lower().endswith((".yml", ".yaml")):
         return {"config": resolve(text, path)}
@@ -396,11 +383,7 @@ def tracker_text(text: str, path: Path) -> Values:
 
 
 def sink_text(text: str, path: Path) -> Values:
-    """The fields of a `SinkSpec` from `out.mp4`, `pictures/`, `kitti:labels` or `fake`.
-
-    Raises:
-        BadValueError: it is none of them.
-    """
+    """The fields of a `SinkSpec` from `out.mp4`, `pictures/`, `kitti:labels` or `fake`."""
     if text in ("fake", "none"):
         return {"kind": "fake"}
     prefix = _SINK_PREFIX.match(text)
@@ -422,11 +405,7 @@ def sink_text(text: str, path: Path) -> Values:
 
 
 def sink_path(text: str, path: Path) -> Path:
-    """Where a sink writes; `-` is standard output.
-
-    Raises:
-        BadValueError: no path can be that.
-    """
+    """Where a sink writes; `-` is standard output."""
     trouble = text_trouble(text)
     if trouble:
         raise BadValueError(trouble, "a path")

@@ -264,15 +264,7 @@ def _line_of(event: Any) -> int:
 
 
 def read_yaml(data: bytes, path: Path) -> Document:
-    """Read the YAML form.
-
-    Args:
-        data: content of the file.
-        path: the file as it was named, for messages.
-
-    Returns:
-        The document; what is refused is in `problems`.
-    """
+    """Read the YAML form."""
     document = Document(path, "yaml")
     tree = YamlTree(data, aliases="scalars")  # an alias of a mapping is no group
     if isinstance(tree.root, MapNode):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from noria.draw.text import TextBox, render_text
 from noria.media import Frame, as_frame
 from noria.meta import FrameMeta, Objects, SegmentationMeta
 from noria.meta.masks import object_mask
-from noria.meta.objects import Rgba
 
 if TYPE_CHECKING:
     from noria.config import OsdSpec
@@ -118,7 +117,8 @@ class _Label:
         )
 
 
-class Painter:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Painter(Looks):
     """Draws the metadata of a frame on a copy of it.
 
     From below to above: class maps, instance masks in their object's colour, backgrounds and
@@ -139,47 +139,18 @@ class Painter:
         ids: add the tracking id to the label.
         legend: name the classes of class maps with their share of the frame.
         opacity: of masks and class maps, 0..1.
-        border_width, text_size: in pixels and points, instead of those in the metadata; they grow
-            with the frame like them.
-        text_color, text_bg_color: r, g, b, a in 0..1.
+        border_width: in pixels, instead of that in the metadata; it grows with the frame like that.
+        text_size: in points, likewise.
+        text_color: r, g, b, a in 0..1.
+        text_bg_color: likewise.
 
     One painter may be used from several threads.
     """
 
-    def __init__(
-        self,
-        *,
-        palette: Literal["auto", "config"] = "auto",
-        confidence: bool = True,
-        labels: bool = True,
-        scale: float | None = None,
-        font: str | None = None,
-        masks: bool = True,
-        legend: bool = True,
-        opacity: float = 0.45,
-        boxes: bool = True,
-        ids: bool = True,
-        border_width: int | None = None,
-        text_size: int | None = None,
-        text_color: Rgba | None = None,
-        text_bg_color: Rgba | None = None,
-    ) -> None:
-        self.looks = Looks(
-            palette=palette,
-            confidence=confidence,
-            labels=labels,
-            ids=ids,
-            boxes=boxes,
-            font=font,
-            border_width=border_width,
-            text_size=text_size,
-            text_color=text_color,
-            text_bg_color=text_bg_color,
-        )
-        self.scale = scale
-        self.masks = masks
-        self.legend = legend
-        self.opacity = opacity
+    scale: float | None = None
+    masks: bool = True
+    legend: bool = True
+    opacity: float = 0.45
 
     @classmethod
     def from_spec(cls, spec: OsdSpec, **options: Any) -> Painter:
@@ -214,7 +185,7 @@ class Painter:
         if len(objects):
             self._draw_objects(canvas, objects, scale)
         if self.legend:
-            legend.draw(canvas, max(12, round(12 * PX_PER_PT * scale)), self.looks.font or "")
+            legend.draw(canvas, max(12, round(12 * PX_PER_PT * scale)), self.font or "")
         return canvas.frame()
 
     def _draw_class_maps(self, canvas: Canvas, meta: FrameMeta, legend: Legend) -> None:
@@ -236,15 +207,15 @@ class Painter:
         rects = objects.rects
         nested = bool((objects.parents >= 0).any())
         order = range(len(objects))
-        if self.looks.palette == "auto":
+        if self.palette == "auto":
             keys = (objects.confidences, objects.parents >= 0) if nested else (objects.confidences,)
             order = np.lexsort(keys).tolist()
-        colored = self.looks.colored(objects)
+        colored = self.colored(objects)
         if self.masks and objects.masks is not None:
             for i in order:
                 mask = object_mask(objects, i, canvas.width, canvas.height)
                 if mask is not None:
-                    color = self.looks.border(objects, i, colored)[:3]
+                    color = self.border(objects, i, colored)[:3]
                     line = max(1, round(1.5 * scale))
                     canvas.blend(mask_overlay(mask, color, self.opacity, line))
         placed: dict[int, _Label] = {}
@@ -253,7 +224,7 @@ class Painter:
         for i in order:
             if not finite[i]:
                 continue
-            look = self.looks.look(objects, i, scale, colored)
+            look = self.look(objects, i, scale, colored)
             angle = 0.0 if objects.angles is None else float(objects.angles[i])
             if angle % 360 and math.isfinite(angle):
                 box = self._draw_rotated(canvas, rects[i].tolist(), angle, look)
@@ -267,7 +238,7 @@ class Painter:
             if look.text is None or box is None:
                 continue
             label = _Label(look.text, *self._place(look.text, box, canvas))
-            if self.looks.palette == "auto":
+            if self.palette == "auto":
                 if objects.class_ids[i] == WHOLE_FRAME:
                     place = (label.left, label.top)
                     label = _Label(look.text, place[0], place[1] + stacks.get(place, 0))
@@ -331,7 +302,7 @@ class Painter:
         if self.scale is not None:
             return self.scale
         # Metadata sizes are made for 1080p; below about 700 lines text would not be readable.
-        return max(0.65, height / 1080) if self.looks.palette == "auto" else 1.0
+        return max(0.65, height / 1080) if self.palette == "auto" else 1.0
 
     def _box(self, rect: list[float], canvas: Canvas) -> Box | None:
         """Whole pixels of a rectangle; in `auto` even ones, which keeps I420 colours clean."""
@@ -341,7 +312,7 @@ class Painter:
         x1, y1 = min(1e6, left + width), min(1e6, top + height)
         if x1 <= x0 or y1 <= y0:
             return None
-        if self.looks.palette == "config":
+        if self.palette == "config":
             return int(x0), int(y0), math.ceil(x1), math.ceil(y1)
         even = (2 * round(x0 / 2), 2 * round(y0 / 2), 2 * round(x1 / 2), 2 * round(y1 / 2))
         box = (even[0], even[1], max(even[0] + 2, even[2]), max(even[1] + 2, even[3]))
@@ -350,7 +321,7 @@ class Painter:
     def _place(self, text: TextBox, box: Box, canvas: Canvas) -> tuple[int, int]:
         """Left and top of a label, even."""
         left, top = box[0], box[1]
-        if self.looks.palette == "config":
+        if self.palette == "config":
             return max(0, left) // 2 * 2, max(0, top - 10) // 2 * 2
         y = top - text.height if top >= text.height else max(0, top)
         x = max(0, min(left, (canvas.width - text.width) // 2 * 2))

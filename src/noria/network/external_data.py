@@ -210,11 +210,7 @@ def locate(location: str, model: Path, *, where: str) -> Path:
 
 
 def fold(model: Any, ranges: list[ExternalRange], path: Path) -> None:
-    """Read external data into `model` (a ModelProto), in place. `ranges` are `check_tensors`'s.
-
-    Raises:
-        ModelError: a data file changed or vanished since it was checked.
-    """
+    """Read external data into `model` (a ModelProto), in place. `ranges` are `check_tensors`'s."""
     from onnx import TensorProto
 
     external = ((label, t) for label, t in tensors_of(model) if t.data_location)

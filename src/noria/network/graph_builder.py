@@ -142,11 +142,7 @@ class GraphBuilder:
         name: str = "",
         **attributes: Any,
     ) -> list[Blob]:
-        """One operator with several outputs: (shape, dtype) of each. `name`: if it must have one.
-
-        Raises:
-            ModelError: an axis is empty, or an output has more than `MAX_ELEMENTS` elements.
-        """
+        """One operator with outputs of (shape, dtype) each. `name`: if it must have one."""
         from noria.network.ir import ir
 
         fixed = all(b is None or b.fixed for b in inputs)
@@ -163,11 +159,7 @@ class GraphBuilder:
         return blobs
 
     def check_shape(self, shape: Shape, most: int = MAX_ELEMENTS) -> None:
-        """Refuse a shape that cannot be meant.
-
-        Raises:
-            ModelError: an empty axis, or more than `most` elements for one item.
-        """
+        """Refuse a shape that cannot be meant."""
         if any(d == 0 for d in shape):
             raise self.error(f"the result would be empty: {shape_text(shape)}")
         if abs(size(shape)) > most:
@@ -177,11 +169,7 @@ class GraphBuilder:
             )
 
     def reshape(self, blob: Blob, shape: Shape) -> Blob:
-        """The same elements in another shape.
-
-        Raises:
-            ModelError: the number of elements differs.
-        """
+        """The same elements in another shape."""
         if shape == blob.shape:
             return blob
         if size(shape) != size(blob.shape):

@@ -119,9 +119,6 @@ def read_model_file(path: Path, what: str, *, max_bytes: int = MAX_FILE_BYTES) -
         path: the file.
         what: what the file should be, for messages: "a Caffe model (caffemodel)".
         max_bytes: longer files are refused unread.
-
-    Raises:
-        ModelError: missing, not a regular file, empty, or longer than `max_bytes`.
     """
     where = str(path)
     try:

@@ -77,11 +77,7 @@ def _neighbours(path: Path) -> list[str]:
 
 
 def network_from_onnx_bytes(data: bytes, path: Path) -> Network:
-    """`network_from_onnx` for the bytes of a file that stood at `path`.
-
-    Raises:
-        ModelError: as `network_from_onnx`.
-    """
+    """`network_from_onnx` for the bytes of a file that stood at `path`."""
     where = str(path)
     if not data:
         raise ModelError("the file is empty", where=where, expected="an ONNX model")

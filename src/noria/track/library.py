@@ -24,11 +24,7 @@ _GAIN = 0.4  # weight of the newest movement in the velocity of a track
 
 
 def library_tracker(name: str) -> type[Any]:
-    """The library's class.
-
-    Raises:
-        ConfigError: the library is not installed, or cannot be imported.
-    """
+    """The library's class."""
     try:
         import trackers
 

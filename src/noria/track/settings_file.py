@@ -87,11 +87,7 @@ def _entry(node: Node, path: Path) -> FileSetting:
 
 
 def _value(node: Node) -> Any:
-    """Return the number, text, flag or list that a node stands for.
-
-    Raises:
-        yaml.YAMLError, ValueError: its tag is not known, or its text is no such thing.
-    """
+    """Return the number, text, flag or list that a node stands for."""
     if isinstance(node, TextNode):
         loader = _Constructor("")
         tag = node.tag
@@ -140,9 +136,6 @@ def settings_from(
 
     Returns:
         The settings, and one notice that names the keys without effect, if there are any.
-
-    Raises:
-        ConfigError: a value that is no number.
     """
     settings: dict[str, Any] = {}
     ignored, cascaded = [], False

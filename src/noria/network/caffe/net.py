@@ -45,11 +45,7 @@ class Net:
 
 
 def read_net(message: Message, path: str) -> Net:
-    """Inputs and layers of a parsed prototxt.
-
-    Raises:
-        ModelError: no layers; the V0 form; a layer without type; inputs without their dims.
-    """
+    """Inputs and layers of a parsed prototxt."""
     top = Fields(message, path, "the network")
     layers = []
     for field in ("layer", "layers"):

@@ -34,12 +34,7 @@ def by_picture(graph: GraphBuilder, blob: Blob) -> Blob:
 
 
 def factory_layer(ctx: CaffeLowering, plugins: PluginMaker) -> list[Blob]:
-    """The layer as the factory makes it.
-
-    Raises:
-        ModelError, PluginError, CustomLibraryError: it failed, or has not as many outputs as the
-            layer has tops.
-    """
+    """The layer as the factory makes it."""
     inputs = _inputs(ctx)
     shapes = [(b.shape, b.dtype) for b in inputs]
     made = plugins.make_by_factory(ctx.layer.name, ctx.all_weights(), {}, shapes)
@@ -51,12 +46,7 @@ def factory_layer(ctx: CaffeLowering, plugins: PluginMaker) -> list[Blob]:
 
 
 def registered_layer(ctx: CaffeLowering, plugins: PluginMaker) -> list[Blob] | None:
-    """The layer as a registered plugin of its type makes it; None if there is none.
-
-    Raises:
-        ModelError: fields of the layer, or weights, that the plugin does not know.
-        PluginError: the plugin failed.
-    """
+    """The layer as a registered plugin of its type makes it; None if there is none."""
     kind, names = next(
         ((k, n) for s in _SUFFIXES if (n := plugins.fields(k := ctx.layer.type + s)) is not None),
         ("", None),

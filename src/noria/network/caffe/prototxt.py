@@ -46,11 +46,7 @@ class Message:
 
 
 def read_prototxt(text: str, where: str) -> Message:
-    """Parse the text of a file.
-
-    Raises:
-        ModelError: with the line: a character, word or bracket that does not belong there.
-    """
+    """Parse the text of a file."""
     return _Parser(text, where).message(1, "", 0)
 
 
@@ -293,11 +289,7 @@ class Fields:
         return groups
 
     def refuse_unread(self) -> None:
-        """Refuse fields that no lowering read and that may change the result.
-
-        Raises:
-            ModelError: with the line of the first.
-        """
+        """Refuse fields that no lowering read and that may change the result."""
         for name in self._message.entries:
             if name not in self._read and name not in _NO_EFFECT:
                 known = ", ".join(self._read)
