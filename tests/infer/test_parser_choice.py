@@ -13,10 +13,7 @@ from noria.config import ModelConfig
 from noria.errors import ConfigError, CustomLibraryError
 from noria.infer.parser_choice import (
     Choice,
-    choose_bbox_parser,
-    choose_classifier_parser,
-    choose_instance_parser,
-    choose_segmentation_parser,
+    choose_parser,
     misfit_notices,
 )
 from noria.infer.parsers import (
@@ -34,23 +31,20 @@ def my_parser(layers, network, params):
     return None
 """
 KINDS = {
-    "bbox": (0, "parse-bbox-func-name", choose_bbox_parser, WELL_KNOWN),
+    "bbox": (0, "parse-bbox-func-name", WELL_KNOWN),
     "classifier": (
         1,
         "parse-classifier-func-name",
-        choose_classifier_parser,
         WELL_KNOWN_CLASSIFIERS,
     ),
     "segmentation": (
         2,
         "parse-segmentation-func-name",
-        choose_segmentation_parser,
         WELL_KNOWN_SEGMENTATIONS,
     ),
     "instance": (
         3,
         "parse-bbox-instance-mask-func-name",
-        choose_instance_parser,
         WELL_KNOWN_INSTANCES,
     ),
 }
@@ -64,7 +58,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def load(tmp_path: Path) -> Callable[..., ModelConfig]:
     def load(kind: str, name: str | None = None, library: str | None = None) -> ModelConfig:
-        number, key, _, _ = KINDS[kind]
+        number, key, _ = KINDS[kind]
         lines = ["[property]", "onnx-file=m.onnx", f"network-type={number}", "cluster-mode=4"]
         lines += ["num-detected-classes=2"]
         lines += [f"{key}={name}"] * bool(name) + [f"custom-lib-path={library}"] * bool(library)
@@ -172,16 +166,16 @@ def test_a_built_in_classifier_without_labels_is_a_warning(load: Load, tmp_path:
 
 def test_instance_segmentation_refuses_to_go_without(load: Load) -> None:
     with pytest.raises(ConfigError, match="network-type=3 without parse-bbox-instance-mask"):
-        choose_instance_parser(load("instance"))
+        choose_parser(load("instance"))
     with pytest.raises(ConfigError, match="MyOwn has no effect without custom-lib-path") as caught:
-        choose_instance_parser(load("instance", "MyOwn"))
+        choose_parser(load("instance", "MyOwn"))
     assert first_known("instance") in str(caught.value)
     with pytest.raises(ConfigError, match="did you mean NvDsInferParseYoloSeg"):
-        choose_instance_parser(load("instance", "NvDsInferParseYoloSeq"))
+        choose_parser(load("instance", "NvDsInferParseYoloSeq"))
 
 
 def test_the_generation_of_segmentation(load: Load) -> None:
-    choice = choose_segmentation_parser(load("segmentation"), generation="6.2")
+    choice = choose_parser(load("segmentation"), generation="6.2")
     assert isinstance(choice.parser, Segmenter)
     assert choice.parser.generation == "6.2"
 
@@ -226,6 +220,6 @@ def test_the_warning_of_a_stand_in_says_how_to_have_the_library(tmp_path: Path) 
     (tmp_path / "lib.so").write_bytes(b"version https://git-lfs.github.com/spec/v1\n")
     text = "[property]\nnetwork-type=0\ncustom-lib-path=lib.so\n"
     (tmp_path / "c.txt").write_text(f"{text}parse-bbox-func-name=NvDsInferParseYolo\n")
-    choice = choose_bbox_parser(ModelConfig.load(tmp_path / "c.txt"))
+    choice = choose_parser(ModelConfig.load(tmp_path / "c.txt"))
     assert choice.parser is WELL_KNOWN["NvDsInferParseYolo"]
     assert "\n  fetch it: git lfs pull" in choice.notices[0].message
