@@ -12,14 +12,13 @@ from noria._core.errors import CustomLibraryError
 from noria._core.notices import Notice
 from noria._core.user_module import import_file
 from noria.binary.symbol_names import missing_name_hints
-from noria.custom.inputs import (
+from noria.custom.user_calls import (
     INITIALIZER_SIGNATURE,
     INPUT_INITIALIZER,
     InputInitializer,
     checked_initializer,
 )
-from noria.custom.validate import CheckedParser
-from noria.custom.validate_maps import CheckedClassifier, CheckedSegmentation
+from noria.custom.validate import CheckedClassifier, CheckedParser, CheckedSegmentation
 from noria.plugins.loading import loading, may_have_creators, note_loaded
 
 _RESULTS = ("Detections", "Classification", "Segmentation")

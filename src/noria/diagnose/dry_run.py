@@ -10,7 +10,7 @@ from noria._core.errors import NoriaError
 from noria._core.notices import Notice
 from noria.config import ModelConfig
 from noria.config.model_files import model_paths
-from noria.custom.plugin_hints import plugin_hints
+from noria.custom.plugin_library import plugin_hints
 from noria.engine.backends import DEFAULT_BACKEND
 from noria.engine.plugin_graph.plugin_files import load_custom_plugins
 from noria.infer.labels import label_notices, load_labels

@@ -33,7 +33,7 @@ def open_engines(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> An
     """Load a library of networks and plugins; answer with the creators that it registers."""
     from noria.binary.elf import ElfFile
     from noria.model.cpp_engines import CppEngines
-    from noria.plugins.creators import IPluginCreatorV3One
+    from noria.plugins.base import IPluginCreatorV3One
     from noria.plugins.registry import get_plugin_registry
 
     config = _config(payload)
@@ -85,8 +85,8 @@ def preview_plugins(worker: Keeping, payload: dict[str, Any], arrays: Arrays) ->
     from noria.binary.elf import ElfFile
     from noria.model.cpp_engines import CppEngines
     from noria.network.ir import node_from_proto
+    from noria.plugins.base import IPluginCreatorV3One
     from noria.plugins.calls import call_creator
-    from noria.plugins.creators import IPluginCreatorV3One
     from noria.plugins.fields import fields_of
     from noria.plugins.lookup import find_creator
     from noria.plugins.registry import get_plugin_registry

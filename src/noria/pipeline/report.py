@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from noria._core.notices import Notice
 from noria.media import Source
 from noria.meta import FrameMeta, Objects
-from noria.pipeline.mux import Muxer
-from noria.pipeline.outlet import Outlet
-from noria.pipeline.stage import Stage, Step
+
+if TYPE_CHECKING:
+    from noria.pipeline.mux import Muxer
+    from noria.pipeline.outlet import Outlet
+    from noria.pipeline.stage import Stage, Step
 
 SourceState = Literal["ended", "failed", "stopped"]
 

@@ -13,7 +13,7 @@ import numpy as np
 from noria._native import address_of
 from noria.plugins.calls import Instance
 from noria.plugins.device import stage_for
-from noria.plugins.evaluate import Shaped, evaluate
+from noria.plugins.expressions import Shaped, evaluate
 from noria.plugins.layer import Array, EngineSpec, Shape, refuse
 from noria.plugins.memory import Block, LentMemory
 from noria.plugins.types import DataType, PluginTensorDesc, TensorFormat

@@ -6,19 +6,19 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from noria.plugins.creators import IPluginCreatorV3One
-from noria.plugins.decorator_attributes import field_of, value_of
-from noria.plugins.decorator_tensors import SizeTensorDesc, Tensor, TensorDesc
-from noria.plugins.expressions import DimsExprs, IExprBuilder, SizeTensor
-from noria.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
-from noria.plugins.types import DataType, TensorFormat
-from noria.plugins.v3 import (
+from noria.plugins.base import (
     InterfaceInfo,
+    IPluginCreatorV3One,
     IPluginV3,
     IPluginV3OneBuildV2,
     IPluginV3OneCore,
     IPluginV3OneRuntime,
 )
+from noria.plugins.decorator_attributes import field_of, value_of
+from noria.plugins.decorator_tensors import SizeTensorDesc, Tensor, TensorDesc
+from noria.plugins.expressions import DimsExprs, IExprBuilder, SizeTensor
+from noria.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
+from noria.plugins.types import DataType, TensorFormat
 
 if TYPE_CHECKING:
     from noria.plugins.decorators import PluginDefinition

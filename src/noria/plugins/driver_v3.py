@@ -16,12 +16,12 @@ import numpy as np
 from noria._core.text import quoted
 from noria.network.tensor_spec import TensorSpec
 from noria.plugins import checks
+from noria.plugins.base import IPluginResourceContext
 from noria.plugins.calls import Instance, Rollback, wrong
 from noria.plugins.context import ContextPlugin, Prepared
 from noria.plugins.device import stage_for
-from noria.plugins.driver_dynamic import described
-from noria.plugins.evaluate import checked_leaves, symbols, values
-from noria.plugins.expressions import DimsExprs, IExprBuilder
+from noria.plugins.driver_v2 import described
+from noria.plugins.expressions import DimsExprs, IExprBuilder, checked_leaves, symbols, values
 from noria.plugins.layer import (
     Array,
     EnginePlugin,
@@ -42,7 +42,6 @@ from noria.plugins.types import (
     PluginTensorDesc,
     TensorFormat,
 )
-from noria.plugins.v3 import IPluginResourceContext
 
 CORE, BUILD, RUNTIME = PluginCapabilityType
 TIMING_RUNS = 3

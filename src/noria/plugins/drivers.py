@@ -7,17 +7,14 @@ from time import perf_counter
 from typing import Any
 
 from noria._core.errors import PluginError
-from noria.plugins.base import IPluginV2, IPluginV2DynamicExt
+from noria.plugins.base import IPluginCreatorV3One, IPluginV2, IPluginV2DynamicExt, IPluginV3
 from noria.plugins.calls import Instance, Rollback, call_creator
-from noria.plugins.creators import IPluginCreatorV3One
-from noria.plugins.driver_dynamic import DynamicEngine, DynamicLayer
-from noria.plugins.driver_v2 import BatchedEngine, BatchedLayer
+from noria.plugins.driver_v2 import BatchedEngine, BatchedLayer, DynamicEngine, DynamicLayer
 from noria.plugins.driver_v3 import V3Engine, V3Instance, V3Layer
 from noria.plugins.layer import EnginePlugin, EngineSpec, LayerPlugin, SavedPlugin
 from noria.plugins.registry import PluginRegistry
 from noria.plugins.trace import record
 from noria.plugins.types import DataType, TensorRTPhase
-from noria.plugins.v3 import IPluginV3
 
 
 def add_layer(

@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from noria._core.errors import PluginError
 from noria.network.network import Network
+from noria.plugins.base import IPluginCreatorV3One
 from noria.plugins.calls import Instance, call_creator
-from noria.plugins.creators import IPluginCreatorV3One
 from noria.plugins.drivers import add_layer
-from noria.plugins.evaluate import evaluate
+from noria.plugins.expressions import evaluate
 from noria.plugins.fields import plain_fields_of
 from noria.plugins.layer import LayerPlugin
 from noria.plugins.negotiate import closest, network_types

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import noria
 from noria._core.errors import CustomLibraryError
 from noria._core.user_module import describe, import_file
-from noria.plugins.creators import IPluginCreatorInterface
+from noria.plugins.base import IPluginCreatorInterface
 from noria.plugins.loading import (
     FUNCTIONS,
     PYTHON_SUFFIXES,

@@ -56,7 +56,7 @@ def loaded_files() -> list[Path]:
 def may_have_creators(module: ModuleType) -> bool:
     """Whether creators can be in a module: their base class is imported, or it has `FUNCTIONS`."""
     named = any(hasattr(module, name) for name in FUNCTIONS)
-    return named or "noria.plugins.creators" in sys.modules
+    return named or "noria.plugins.base" in sys.modules
 
 
 def _stamp(path: Path) -> tuple[int, int]:

@@ -21,11 +21,10 @@ from noria.network.network import Network
 from noria.network.shapes.graph_shapes import ShapeView
 from noria.network.shapes.protos import small_constants
 from noria.network.tensor_spec import TensorSpec, TensorType
+from noria.plugins.base import IPluginCreatorV3One
 from noria.plugins.calls import Instance, call_creator
-from noria.plugins.creators import IPluginCreatorV3One
 from noria.plugins.drivers import add_layer
-from noria.plugins.evaluate import evaluate
-from noria.plugins.expressions import Axis, DimsExprs
+from noria.plugins.expressions import Axis, DimsExprs, evaluate
 from noria.plugins.fields import fields_of
 from noria.plugins.layer import LayerPlugin, Ranges, ShapeInput
 from noria.plugins.lookup import check_control_flow, find_creator, is_builtin, is_unknown

@@ -15,7 +15,7 @@ from typing import Any
 from noria._core.errors import CustomLibraryError
 from noria._core.notices import Notice
 from noria._core.text import quoted
-from noria.plugins.creators import IPluginCreator, IPluginCreatorInterface
+from noria.plugins.base import IPluginCreator, IPluginCreatorInterface
 from noria.plugins.library import open_plugin_file
 from noria.plugins.loading import file_being_loaded, loading
 

@@ -44,7 +44,7 @@ class PluginRecord(_Record):
         inputs, shape_inputs, outputs: names of the values; "" where one is left out.
         input_types, output_types: what the plugin works in.
         dtypes: of the outputs in the model.
-        shapes: of the outputs, as text (`noria.plugins.evaluate`).
+        shapes: of the outputs, as text (`noria.plugins.expressions`).
         profiles: shapes it was built for; per profile also:
         workspaces: bytes of scratch memory.
         tactics: the way to compute.
@@ -88,7 +88,10 @@ class PluginRecord(_Record):
             counts.append(len(p.values) == len(self.shape_inputs))
         if not all(counts):
             raise ValueError("a plugin's inputs, outputs and profiles do not go together")
-        from noria.plugins.evaluate import checked_leaves, from_text  # only plans with plugins pay
+        from noria.plugins.expressions import (  # only plans with plugins pay
+            checked_leaves,
+            from_text,
+        )
 
         first = self.profiles[0]
         checked_leaves(

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from noria._core.errors import EngineError
 from noria.engine.plugin_graph.plugin_record import PluginProfileRecord, PluginRecord
-from noria.plugins.evaluate import from_text, to_text
+from noria.plugins.expressions import from_text, to_text
 from noria.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
 from noria.plugins.layer import EngineSpec, Ranges, SavedPlugin
 from noria.plugins.types import DataType

@@ -23,7 +23,6 @@ _FAMILIES = (
     "data_movement",
     "roi",
     "proposals",
-    "mask_rcnn",
     "deformable",
     "pillars",
 )

@@ -12,9 +12,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from noria.plugins.standard.decompose import Decomposition
 from noria.plugins.standard.fields import floats, integer, number
-from noria.plugins.standard.layer import Array, Interface, Shape, StandardLayer
+from noria.plugins.standard.layer import Array, Decomposition, Interface, Shape, StandardLayer
 
 
 class LReLU(StandardLayer):

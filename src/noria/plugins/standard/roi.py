@@ -10,9 +10,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from noria.plugins.standard.decompose import Decomposition
 from noria.plugins.standard.fields import integer, integers, number
-from noria.plugins.standard.layer import Array, Extent, Interface, Shape, StandardLayer
+from noria.plugins.standard.layer import (
+    Array,
+    Decomposition,
+    Extent,
+    Interface,
+    Shape,
+    StandardLayer,
+)
 from noria.plugins.standard.maths.sampling import (
     Outside,
     adaptive_counts,
