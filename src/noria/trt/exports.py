@@ -64,31 +64,39 @@ _NAMES = {
     "noria.trt.api.network": "INetworkDefinition",
     "noria.trt.api.onnx_parser": "get_nv_onnx_parser_version OnnxParser",
     "noria.trt.api.parser_errors": "ParserError",
-    "noria.trt.api.plugin_layers": "IPluginLayer IPluginV2Layer IPluginV3Layer>=10",
     "noria.trt.api.profile": "IOptimizationProfile",
     "noria.trt.api.progress": "IProfiler IProgressMonitor>=10 Profiler",
     "noria.trt.api.refitter": "OnnxParserRefitter>=10 Refitter",
     "noria.trt.api.reporting": "IErrorRecorder ILogger Logger",
     "noria.trt.api.runtime": "Runtime",
     "noria.trt.api.tensor": "ITensor",
-    "noria.trt.api.types": "nptype volume",
-    "noria.trt.api.values": "IHostMemory Permutation Weights",
-    "noria.trt.layers": (
-        "IActivationLayer IAssertionLayer ICastLayer>=8.6 IConcatenationLayer "
-        "IConstantLayer IConvolutionLayer ICumulativeLayer>=10.5 IDeconvolutionLayer "
-        "IDequantizeLayer IDynamicQuantizeLayer>=10.8 IEinsumLayer IElementWiseLayer "
-        "IFillLayer IFullyConnectedLayer<10 IGatherLayer IGridSampleLayer IIdentityLayer "
-        "ILayer ILRNLayer IMatrixMultiplyLayer INMSLayer INonZeroLayer "
-        "INormalizationLayer>=8.6 IOneHotLayer IPaddingLayer IParametricReLULayer "
-        "IPoolingLayer IQuantizeLayer IRaggedSoftMaxLayer IReduceLayer IResizeLayer "
-        "IReverseSequenceLayer IScaleLayer IScatterLayer ISelectLayer IShapeLayer "
-        "IShuffleLayer ISliceLayer ISoftMaxLayer ISqueezeLayer>=10.4 ITopKLayer IUnaryLayer "
-        "IUnsqueezeLayer>=10.4"
-    ),
-    "noria.trt.layers.loops": (
+    "noria.trt.api.values": "IHostMemory nptype Permutation volume Weights",
+    "noria.trt.layers.base": "ILayer",
+    "noria.trt.layers.control": (
         "IConditionLayer IIfConditional IIfConditionalBoundaryLayer "
         "IIfConditionalInputLayer IIfConditionalOutputLayer IIteratorLayer ILoop "
         "ILoopBoundaryLayer ILoopOutputLayer IRecurrenceLayer ITripLimitLayer"
+    ),
+    "noria.trt.layers.elementwise": (
+        "IActivationLayer ICastLayer>=8.6 IElementWiseLayer IIdentityLayer ILRNLayer "
+        "IParametricReLULayer IScaleLayer ISelectLayer IUnaryLayer"
+    ),
+    "noria.trt.layers.plugins": "IPluginLayer IPluginV2Layer IPluginV3Layer>=10",
+    "noria.trt.layers.quantizing": "IDequantizeLayer IDynamicQuantizeLayer>=10.8 IQuantizeLayer",
+    "noria.trt.layers.sampling": "IGridSampleLayer IResizeLayer ISliceLayer",
+    "noria.trt.layers.selection": (
+        "IGatherLayer INMSLayer INonZeroLayer IOneHotLayer IReverseSequenceLayer IScatterLayer"
+    ),
+    "noria.trt.layers.shaping": (
+        "IAssertionLayer IConcatenationLayer IConstantLayer IFillLayer IShapeLayer "
+        "IShuffleLayer ISqueezeLayer>=10.4 IUnsqueezeLayer>=10.4"
+    ),
+    "noria.trt.layers.sums": (
+        "ICumulativeLayer>=10.5 IEinsumLayer IMatrixMultiplyLayer INormalizationLayer>=8.6 "
+        "IRaggedSoftMaxLayer IReduceLayer ISoftMaxLayer ITopKLayer"
+    ),
+    "noria.trt.layers.windows": (
+        "IConvolutionLayer IDeconvolutionLayer IFullyConnectedLayer<10 IPaddingLayer IPoolingLayer"
     ),
     "noria.trt.lowering.graph": "from_network",
 }

@@ -17,7 +17,7 @@ from noria.trt.api.progress import Progress
 from noria.trt.api.record import LayerRecord, ShapeRanges, TrtRecord, attach
 from noria.trt.api.reporting import Severity, report
 from noria.trt.api.shape_tensors import shape_tensors
-from noria.trt.api.types import elem_of
+from noria.trt.api.values import elem_of
 from noria.trt.lowering.graph import LoweredNetwork, lower
 
 if TYPE_CHECKING:

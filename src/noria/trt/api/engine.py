@@ -31,7 +31,7 @@ from noria.trt.api.record import ShapeRanges, TrtRecord, record_of
 from noria.trt.api.reporting import Severity, report
 from noria.trt.api.strict import always, kept
 from noria.trt.api.values import IHostMemory
-from noria.trt.plugin_shapes import node_infos
+from noria.trt.layers.plugins import node_infos
 from noria.trt.release import generation, versioned
 
 

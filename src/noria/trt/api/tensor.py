@@ -11,7 +11,7 @@ from noria.plugins.types import DataType
 from noria.trt.api.enums import TensorLocation
 from noria.trt.api.shape_tensors import shape_tensors
 from noria.trt.api.strict import Strict, always, kept
-from noria.trt.api.types import datatype_of_elem, elem_of
+from noria.trt.api.values import datatype_of_elem, elem_of
 from noria.trt.release import versioned
 
 if TYPE_CHECKING:
