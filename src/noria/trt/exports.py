@@ -33,7 +33,7 @@ _NAMES = {
         "int8=DataType.INT8 PluginFormat=TensorFormat uint8=DataType.UINT8"
     ),
     "noria.trt.api.builder": "Builder get_builder_plugin_registry",
-    "noria.trt.api.calibrators": (
+    "noria.trt.api.calibration": (
         "IInt8Calibrator<11 IInt8EntropyCalibrator<11 IInt8EntropyCalibrator2<11 "
         "IInt8LegacyCalibrator<11 IInt8MinMaxCalibrator<11"
     ),
@@ -57,17 +57,15 @@ _NAMES = {
     "noria.trt.api.inspector": "EngineInspector",
     "noria.trt.api.legacy_parsers": "CaffeParser<10 IBlobNameToTensor<10 UffParser<10",
     "noria.trt.api.interfaces": (
-        "IDebugListener>=10 IGpuAllocator IGpuAsyncAllocator>=10 IOutputAllocator "
-        "IRuntimeConfig>=10.8 ISerializationConfig>=10 IStreamReader>=10 "
-        "IStreamReaderV2>=10.7 IStreamWriter>=10.13 ITimingCache"
+        "IDebugListener>=10 IGpuAllocator IGpuAsyncAllocator>=10 IOutputAllocator IProfiler "
+        "IProgressMonitor>=10 Profiler IRuntimeConfig>=10.8 ISerializationConfig>=10 "
+        "IStreamReader>=10 IStreamReaderV2>=10.7 IStreamWriter>=10.13 ITimingCache"
     ),
     "noria.trt.api.network": "INetworkDefinition",
     "noria.trt.api.onnx_parser": "get_nv_onnx_parser_version OnnxParser",
-    "noria.trt.api.parser_errors": "ParserError",
     "noria.trt.api.profile": "IOptimizationProfile",
-    "noria.trt.api.progress": "IProfiler IProgressMonitor>=10 Profiler",
     "noria.trt.api.refitter": "OnnxParserRefitter>=10 Refitter",
-    "noria.trt.api.reporting": "IErrorRecorder ILogger Logger",
+    "noria.trt.api.reporting": "IErrorRecorder ILogger Logger ParserError",
     "noria.trt.api.runtime": "Runtime",
     "noria.trt.api.tensor": "ITensor",
     "noria.trt.api.values": "IHostMemory nptype Permutation volume Weights",

@@ -18,7 +18,7 @@ from noria.trt.api.enums import (
     ReduceOperation,
     UnaryOperation,
 )
-from noria.trt.api.parser_errors import ParserError
+from noria.trt.api.reporting import ParserError
 from noria.trt.api.tensor import ITensor
 from noria.trt.layers import (
     elementwise,
