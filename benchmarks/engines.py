@@ -22,7 +22,7 @@ import openvino.properties.hint as hints
 
 from benchmarks.common import Row, data_dir
 from benchmarks.networks import resnet50, yolo11n
-from noria.engine.bench import measure
+from noria.engine.tuning.worker import measure
 from noria.engine.builder import BuildOptions, build
 from noria.engine.machine import usable_cores
 from noria.engine.tuning.tune import TuneOptions

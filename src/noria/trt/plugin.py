@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from noria.plugins import decorators as quick
-from noria.plugins.decorators import *  # noqa: F403 - the module under its other name
+from noria.plugins.decorators import *
 
 __all__ = list(quick.__all__)
