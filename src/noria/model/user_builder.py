@@ -26,7 +26,7 @@ def remembering_builder(log_message: Callable[[int, str], None]) -> Any:
         log_message: gets the severity and the text of each message.
     """
 
-    class Log(trt.ILogger):  # type: ignore[misc]
+    class Listener(trt.ILogger):  # type: ignore[misc]
         def log(self, severity: Any, msg: str) -> None:
             log_message(int(severity), str(msg))
 
@@ -38,7 +38,7 @@ def remembering_builder(log_message: Callable[[int, str], None]) -> Any:
             self.last = network if plan is not None else self.last
             return plan
 
-    return Builder(Log())
+    return Builder(Listener())
 
 
 def builder_config(builder: Any, cfg: ModelConfig) -> Any:
