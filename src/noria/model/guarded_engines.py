@@ -49,7 +49,7 @@ PRELOADS = {
     "open_engines": (
         OPERATIONS,
         "noria.config.model_config",
-        "noria.model.cpp_engines",
+        "noria.model.engine_functions",
         "noria.host.world",
     ),
     "make_network": (

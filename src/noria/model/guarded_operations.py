@@ -32,7 +32,7 @@ class Keeping(Protocol):
 def open_engines(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
     """Load a library of networks and plugins; answer with the creators that it registers."""
     from noria.binary.elf import ElfFile
-    from noria.model.cpp_engines import CppEngines
+    from noria.model.engine_functions import CppEngines
     from noria.plugins.creators import IPluginCreatorV3One
     from noria.plugins.registry import get_plugin_registry
 
@@ -83,7 +83,7 @@ def preview_plugins(worker: Keeping, payload: dict[str, Any], arrays: Arrays) ->
     import onnx
 
     from noria.binary.elf import ElfFile
-    from noria.model.cpp_engines import CppEngines
+    from noria.model.engine_functions import CppEngines
     from noria.network.ir import node_from_proto
     from noria.plugins.calls import call_creator
     from noria.plugins.creators import IPluginCreatorV3One
