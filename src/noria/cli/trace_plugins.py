@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from noria._core.errors import NoriaError
-from noria.cli.output import console, print_json, print_notices, printable
+from noria.cli.output import console, print_error, print_json, print_notices, printable
 
 if TYPE_CHECKING:
     from noria.engine.plan import Plan
@@ -91,8 +91,7 @@ def trace_plugins(
         if plan is not None:
             print_notices(plan.decisions)
     if failure is not None:
-        click.secho("error: ", fg="red", err=True, nl=False)
-        click.echo(printable(str(failure)), err=True)
+        print_error(str(failure))
         return failure.exit_code
     return 5 if tracer.failures else 0
 
@@ -114,8 +113,7 @@ def _lost(lost: PluginProcessLostError, phases: tuple[str, ...], as_json: bool) 
             _print(calls)
         for line in lost.trace:
             click.echo(printable(f"  {line}"), err=True)
-    click.secho("error: ", fg="red", err=True, nl=False)
-    click.echo(printable(text), err=True)
+    print_error(text)
     return 5
 
 
@@ -178,11 +176,9 @@ def _print(calls: Any) -> None:
     for call in calls:
         shown = f"#{call.made}" in call.result
         made = f" (#{call.made})" if call.made and not shown else ""
-        result = (
-            f"[red]{_plain(call.error)}[/red]"
-            if call.error
-            else _plain(_cut(call.result, 32)) + made
-        )
+        result = _plain(_cut(call.result, 32)) + made
+        if call.error:
+            result = f"[red]{_plain(call.error)}[/red]"
         arguments = f"({_cut(call.arguments, 48)})" if call.arguments else ""
         table.add_row(
             str(call.number), call.phase, f"{call.cls}#{call.object}",
