@@ -11,8 +11,8 @@ from weakref import WeakValueDictionary
 
 from noria.binary.gpu_code import forget, look_at
 from noria.host.forwarding import Forwarding, fields_from, fields_to
-from noria.plugins.creators import IPluginCreator, IPluginCreatorV3One
-from noria.plugins.deserialising import for_this_engine
+from noria.plugins.base import IPluginCreator, IPluginCreatorV3One
+from noria.plugins.drivers import for_this_engine
 from noria.plugins.field_data import PluginFieldCollection
 from noria.plugins.registry import PluginRegistry, get_plugin_registry
 from noria.plugins.types import APILanguage, TensorRTPhase

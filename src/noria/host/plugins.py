@@ -12,23 +12,26 @@ from typing import Any
 
 from noria.binary.gpu_code import works_on_device
 from noria.host.forwarding import Forwarding, fields_from
-from noria.plugins.base import IPluginV2, IPluginV2DynamicExt, IPluginV2Ext, IPluginV2IOExt
-from noria.plugins.dims import Dims
-from noria.plugins.expressions import DimsExprs
-from noria.plugins.types import (
-    APILanguage,
-    DataType,
-    PluginCapabilityType,
-    PluginTensorDesc,
-    TensorFormat,
-)
-from noria.plugins.v3 import (
+from noria.plugins.base import (
     IPluginResourceContext,
+    IPluginV2,
+    IPluginV2DynamicExt,
+    IPluginV2Ext,
+    IPluginV2IOExt,
     IPluginV3,
     IPluginV3OneBuild,
     IPluginV3OneBuildV2,
     IPluginV3OneCore,
     IPluginV3OneRuntime,
+)
+from noria.plugins.expressions import DimsExprs
+from noria.plugins.types import (
+    APILanguage,
+    DataType,
+    Dims,
+    PluginCapabilityType,
+    PluginTensorDesc,
+    TensorFormat,
 )
 
 

@@ -30,7 +30,7 @@ class Keeping(Protocol):
 
 def open_engines(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
     """Load a library of networks and plugins; answer with the creators that it registers."""
-    from noria.plugins.creators import IPluginCreatorV3One
+    from noria.plugins.base import IPluginCreatorV3One
 
     made = _open(worker, payload)
     return {
@@ -85,8 +85,8 @@ def preview_plugins(worker: Keeping, payload: dict[str, Any], arrays: Arrays) ->
     import onnx
 
     from noria.network.ir import node_from_proto
+    from noria.plugins.base import IPluginCreatorV3One
     from noria.plugins.calls import call_creator
-    from noria.plugins.creators import IPluginCreatorV3One
     from noria.plugins.fields import fields_of
     from noria.plugins.lookup import find_creator
     from noria.plugins.registry import get_plugin_registry
@@ -162,7 +162,7 @@ def load_layer(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answ
     from noria.engine.plugin_graph.plugin_record import PluginRecord
     from noria.engine.plugin_graph.plugin_saving import saved_of
     from noria.plugins.drivers import load_engine_plugin
-    from noria.plugins.known import known_plugins
+    from noria.plugins.registry import known_plugins
 
     record = PluginRecord.model_validate_json(payload["record"])
     blobs = dict(zip(record.blobs, (a.tobytes() for a in arrays), strict=True))
