@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from noria._core.errors import NoriaError
-from noria.config.enums import UffInputOrder
 from noria.network.network import Network
 from noria.plugins.field_data import PluginFieldCollection
 from noria.plugins.fields import field_of_value
 from noria.plugins.types import Dims
+from noria.trt.api.enums import UffInputOrder
 from noria.trt.api.network import INetworkDefinition
 from noria.trt.api.onnx_parser import OnnxParser
 from noria.trt.api.reporting import Severity, report
