@@ -250,7 +250,7 @@ class GuardedEngines:
                 raise kind(found, where=where, fix=fix) from None
 
     def is_current(self, generation: int) -> bool:
-        """True if the worker of that generation still has what it was given."""
+        """True if the worker of that generation still holds its data."""
         return self.process.pid is not None and self.process.generation == generation
 
     def _open(self) -> None:
