@@ -6,19 +6,15 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from noria._core.errors import ConfigError
-from noria._core.text import quoted
 from noria.config.class_attrs import ClassAttrs
 from noria.config.key import Key
-from noria.config.keys import CLASS_KEYS, PROPERTY_KEYS, nearest
+from noria.config.keys import CLASS_KEYS, PROPERTY_KEYS
 from noria.config.values import Kind
 
 if TYPE_CHECKING:
-    from pydantic import ValidationError
-
     from noria.config.model_config import ModelConfig
 
-_BY_FIELD = {key.field: key for key in PROPERTY_KEYS.values() if key.field}
+KEY_OF_FIELD = {key.field: key for key in PROPERTY_KEYS.values() if key.field}
 _CLASS_BY_FIELD = {key.field: key for key in CLASS_KEYS.values() if key.field}
 
 
@@ -28,7 +24,7 @@ def check_field(name: str, value: Any) -> Any:
     Raises:
         ValueError: the value is outside what the key allows.
     """
-    key = _BY_FIELD.get(name)
+    key = KEY_OF_FIELD.get(name)
     if key is None or value == key.default:
         return value
     if key.kind is Kind.PATH:
@@ -89,30 +85,3 @@ def _check_attrs(group: str, attrs: ClassAttrs) -> None:
         key, value = _CLASS_BY_FIELD[item.name], getattr(attrs, item.name)
         if value != key.default and (trouble := key.trouble(value)):
             raise ValueError(f"{group}: {key.name}={value} is not {trouble}")
-
-
-def from_validation(error: ValidationError) -> list[ConfigError]:
-    """The findings of pydantic in our words."""
-    problems = []
-    for found in error.errors(include_url=False):
-        name = str(found["loc"][0]) if found["loc"] else ""
-        key = _BY_FIELD.get(name)
-        message = quoted(found["msg"].removeprefix("Value error, "), limit=None)
-        if found["type"] == "extra_forbidden":
-            meant = nearest(name, [field for field in _BY_FIELD if field])
-            problems.append(
-                ConfigError(
-                    f"{quoted(name)} is not a field of ModelConfig.",
-                    fix=f"did you mean {meant.replace('-', '_')}?" if meant else None,
-                )
-            )
-        elif key is None:
-            problems.append(ConfigError(f"{message}."))
-        else:
-            if key.enum is not None:
-                message = f"is not {key.enum.noun()}"
-            elif found["type"] != "value_error":
-                message = f"is not usable: {message}"
-            value = quoted(str(found["input"]))
-            problems.append(ConfigError(f"{key.name}={value} {message}.", expected=key.expected()))
-    return problems

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from noria._core.errors import ConfigError
 from noria._core.text import quoted
 from noria.config.key import Key
 from noria.config.pipeline_keys import COLORS, SECTIONS, TOP_KEYS
 from noria.config.uris import absolute_uri, uri_trouble
 from noria.config.values import BadValueError, Kind
-
-if TYPE_CHECKING:
-    from pydantic import ValidationError
 
 _SECTION_OF = {
     "SourceSpec": "sources",
@@ -51,7 +45,7 @@ def check_spec_field(spec: str, field: str, value: Any) -> Any:
     Raises:
         ValueError: the value is outside what the key allows.
     """
-    key = _key(spec, field)
+    key = spec_key(spec, field)
     if key is None or value is None:
         return value
     name = key.name
@@ -101,37 +95,8 @@ def setting_trouble(name: str, value: str) -> str | None:
     return uri_trouble(value)
 
 
-def spec_problems(
-    error: ValidationError, spec: str, fields: Iterable[str] | Mapping[str, Any]
-) -> list[ConfigError]:
-    """The findings of pydantic in our words."""
-    problems = []
-    for found in error.errors(include_url=False):
-        name = str(found["loc"][0]) if found["loc"] else ""
-        message = quoted(found["msg"].removeprefix("Value error, "), limit=300)
-        if found["type"] == "extra_forbidden":
-            close = difflib.get_close_matches(name, list(fields), n=1, cutoff=0.6)
-            problems.append(
-                ConfigError(
-                    f"{quoted(name)} is not a field of {spec}.",
-                    fix=f"did you mean {close[0]}?" if close else None,
-                )
-            )
-        elif found["type"] == "missing":
-            problems.append(ConfigError(f"{spec} needs {name}."))
-        elif not name:
-            problems.append(ConfigError(f"{message}."))
-        else:
-            key = _key(spec, name)
-            if found["type"] != "value_error":
-                message = f"is not usable: {message}"
-            shown = "" if name == "uri" else f"={quoted(str(found['input']))}"
-            expected = key.expected() if key is not None and key.kind is not Kind.STRINGS else None
-            problems.append(ConfigError(f"{name}{shown} {message}.", expected=expected))
-    return problems
-
-
-def _key(spec: str, field: str) -> Key | None:
+def spec_key(spec: str, field: str) -> Key | None:
+    """Look up the key of a pipeline file that sets a field of a spec's type."""
     section = _SECTION_OF.get(spec)
     keys = SECTIONS[section].keys if section else TOP_KEYS
     return next((key for key in keys.values() if key.field == field), None)

@@ -41,7 +41,7 @@ def _pairs(section: Section, item: Any) -> Iterator[str]:
     """`key: value` of what differs from the defaults, the required key in any case."""
     for key in section.keys.values():
         value = getattr(item, key.field or "")
-        default = type(item).model_fields[key.field or ""].get_default(call_default_factory=True)
+        default = item.FIELDS[key.field or ""]
         if value == default and key.name != section.required:
             continue
         if key.name in COLORS:

@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
-
-from pydantic import (
-    Field,
-    PrivateAttr,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
 
 from noria._core.errors import ConfigError
 from noria._core.notices import Notice
 from noria._core.text import quoted
 from noria.config.class_attrs import Rgba, colored
 from noria.config.enums import ProcessMode
+from noria.config.frozen import Frozen
+from noria.config.key import Key
 from noria.config.model_config import ModelConfig
-from noria.config.origin import Frozen, Origin
+from noria.config.origin import Origin
 from noria.config.paths import missing_hints
-from noria.config.pipeline_checks import check_spec_field, spec_problems
+from noria.config.pipeline_checks import check_spec_field, spec_key
 from noria.config.pipeline_dump import dump_pipeline
 from noria.config.pipeline_keys import MAX_ITEMS, OVERRIDES
 from noria.config.uris import is_stream, safe_uri
+from noria.config.values import Kind
 
 _RGBA = Rgba
 
@@ -37,13 +32,13 @@ class _Spec(Frozen):
     """The base of the parts; equal when the values are."""
 
     @classmethod
-    def _problems(cls, error: ValidationError) -> list[ConfigError]:
-        return spec_problems(error, cls.__name__, cls.model_fields)
+    def _key(cls, field: str) -> Key | None:
+        key = spec_key(cls.__name__, field)
+        return None if key is not None and key.kind is Kind.STRINGS else key
 
-    @field_validator("*", mode="after")
     @classmethod
-    def _check_field(cls, value: Any, info: ValidationInfo) -> Any:
-        return check_spec_field(cls.__name__, info.field_name or "", value)
+    def _check_field(cls, field: str, value: Any) -> Any:
+        return check_spec_field(cls.__name__, field, value)
 
     @classmethod
     def read(cls, values: Mapping[str, Any], origins: Mapping[str, Origin]) -> Self:
@@ -69,23 +64,18 @@ class _Spec(Frozen):
         Raises:
             ConfigError: a value is refused, or there is no such field.
         """
-        fields = {name: getattr(self, name) for name in type(self).model_fields} | values
-        copy = type(self)(**fields)
+        copy = type(self).__new__(type(self))
+        copy._take(self._set_values(), values)
         copy._origins = {k: v for k, v in self._origins.items() if k not in values}
         return copy
 
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and all(
-            getattr(self, name) == getattr(other, name) for name in type(self).model_fields
-        )
+    def _shown_values(self) -> dict[str, Any]:
+        """The values that are no defaults, for people."""
+        return {n: v for n, v in self.values().items() if v != self.FIELDS[n]}
 
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
-        for name, info in type(self).model_fields.items():
-            value = getattr(self, name)
-            if value != info.get_default(call_default_factory=True):
-                yield name, value
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={value!r}" for name, value in self._shown_values().items())
+        return f"{type(self).__name__}({values})"
 
 
 class SourceSpec(_Spec):
@@ -111,7 +101,9 @@ class SourceSpec(_Spec):
     @classmethod
     def given(cls, uri: str) -> SourceSpec:
         """A source as a command line gives it: any path that the system knows, kept as it is."""
-        return cls.model_construct(uri=uri)
+        source = cls.__new__(cls)
+        vars(source)["uri"] = uri
+        return source
 
     @property
     def label(self) -> str:
@@ -123,9 +115,8 @@ class SourceSpec(_Spec):
         """Whether it is a network stream or camera; a file, pattern or folder otherwise."""
         return is_stream(self.uri)
 
-    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
-        for name, value in super().__repr_args__():
-            yield name, safe_uri(value) if name == "uri" else value
+    def _shown_values(self) -> dict[str, Any]:
+        return super()._shown_values() | {"uri": safe_uri(self.uri)}
 
 
 class ModelSpec(_Spec):
@@ -146,8 +137,8 @@ class ModelSpec(_Spec):
     model_engine_file: Path | None = None
     labelfile_path: Path | None = None
     input_tensor_from_meta: bool | None = None
-    border_colors: Mapping[int, _RGBA] = Field(default_factory=dict)
-    bg_colors: Mapping[int, _RGBA] = Field(default_factory=dict)
+    border_colors: Mapping[int, _RGBA] = MappingProxyType({})
+    bg_colors: Mapping[int, _RGBA] = MappingProxyType({})
 
     @property
     def overrides(self) -> dict[str, Any]:
@@ -187,15 +178,13 @@ class TrackerSpec(_Spec):
 
     name: str | None = None
     config: Path | None = None
-    settings: Mapping[str, str] = Field(default_factory=dict)
+    settings: Mapping[str, str] = MappingProxyType({})
     operate_on_gie_id: tuple[int, ...] | None = None
     operate_on_class_ids: tuple[int, ...] | None = None
 
-    @model_validator(mode="after")
-    def _one_of_both(self) -> TrackerSpec:
+    def _check_whole(self) -> None:
         if (self.name is None) == (self.config is None):
             raise ValueError("a tracker has a name or a config, one of both")
-        return self
 
     @property
     def text(self) -> str:
@@ -250,11 +239,9 @@ class SinkSpec(_Spec):
     path: Path | None = None
     source: int | None = None
 
-    @model_validator(mode="after")
-    def _path_or_fake(self) -> SinkSpec:
+    def _check_whole(self) -> None:
         if (self.path is None) != (self.kind == "fake"):
             raise ValueError("a sink has a path, unless it is a fake one")
-        return self
 
     @property
     def text(self) -> str | None:
@@ -275,16 +262,15 @@ class PipelineSpec(_Spec):
     models: tuple[ModelSpec, ...] = ()
     tracker: TrackerSpec | None = None
     tiler: TilerSpec | None = None
-    osd: OsdSpec = Field(default_factory=OsdSpec)
+    osd: OsdSpec = OsdSpec()
     sinks: tuple[SinkSpec, ...] = ()
     batch_size: int | None = None
     batch_timeout_ms: float = 40.0
 
-    _path: Path = PrivateAttr(default=Path("<no file>"))
-    _notices: tuple[Notice, ...] = PrivateAttr(default=())
+    _path = Path("<no file>")
+    _notices = tuple[Notice, ...]()
 
-    @model_validator(mode="after")
-    def _check_counts(self) -> PipelineSpec:
+    def _check_whole(self) -> None:
         if not self.sources:
             raise ValueError("a pipeline has at least one source")
         for name in ("sources", "models", "sinks"):
@@ -292,7 +278,6 @@ class PipelineSpec(_Spec):
                 raise ValueError(f"more than {MAX_ITEMS} {name}")
         if sum(source.repeat for source in self.sources) > MAX_ITEMS:
             raise ValueError(f"more than {MAX_ITEMS} sources")
-        return self
 
     @property
     def path(self) -> Path:
