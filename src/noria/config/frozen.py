@@ -41,7 +41,7 @@ class Frozen:
         """
         self._take({}, values)
 
-    def _take(self, typed: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+    def _take(self, typed: dict[str, Any], values: dict[str, Any]) -> None:
         """Check values and keep them.
 
         Args:
@@ -49,7 +49,7 @@ class Frozen:
             values: values of a program, which replace those.
         """
         problems = []
-        for name, value in (typed | dict(values)).items():
+        for name, value in (typed | values).items():
             try:
                 if name not in self.FIELDS:
                     raise _UnknownFieldError
@@ -136,14 +136,15 @@ class _UnknownFieldError(ValueError):
 
 
 @cache
-def _types(cls: type[Frozen]) -> dict[str, Any]:
+def _types(cls: type) -> dict[str, Any]:
     return get_type_hints(cls)
 
 
 def _typed(cls: type[Frozen], field: str, value: Any) -> Any:
     """Return a program's value as the type of a field: a list as tuple, a text as path."""
     try:
-        return msgspec.convert(_plain(value), _types(cls)[field], strict=False, dec_hook=_instance)
+        kind = _types(cls)[field]  # type: ignore[arg-type]
+        return msgspec.convert(_plain(value), kind, strict=False, dec_hook=_instance)
     except msgspec.ValidationError as error:
         found = str(error)
         raise ValueError(f"is not usable: {found[0].lower()}{found[1:]}") from None
@@ -158,7 +159,7 @@ def _plain(value: Any) -> Any:
     return value.item() if getattr(value, "ndim", None) == 0 else value
 
 
-def _instance(kind: type, value: Any) -> Any:
+def _instance(kind: Any, value: Any) -> Any:
     if isinstance(value, kind):
         return value
     if issubclass(kind, Frozen):

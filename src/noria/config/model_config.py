@@ -335,8 +335,7 @@ class ModelConfig(Frozen):
         )
 
     def __eq__(self, other: object) -> bool:
-        return super().__eq__(other) and (self._path, self._origins, self._read_notices) == (
-            other._path,
-            other._origins,
-            other._read_notices,
-        )
+        if not isinstance(other, ModelConfig) or self.values() != other.values():
+            return False
+        mine = (self._path, self._origins, self._read_notices)
+        return mine == (other._path, other._origins, other._read_notices)

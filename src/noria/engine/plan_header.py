@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 import numpy as np
 from msgspec import Meta
 
+from noria._core.json_record import JsonRecord, Seconds
 from noria._core.notices import Notice
-from noria._core.record import Record, Seconds
 from noria.engine.plugin_graph.plugin_record import PluginRecord
 from noria.engine.tuning.tactic import Tactic
 from noria.network.tensor_spec import TensorSpec
@@ -23,14 +23,14 @@ Precision = Literal["fp32", "fp16", "bf16", "int8", "best"]
 
 Text = Annotated[str, Meta(max_length=4096)]
 Name = Annotated[str, Meta(min_length=1, max_length=4096)]
-Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}\\Z")]
 Bytes = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Count = Annotated[int, Meta(ge=1, le=65536)]
 Outcome = Literal["built", "measured", "ok", "wrong", "failed", "crashed", "hung", "untried"]
 Dim = Annotated[int, Meta(ge=0, lt=2**31)]
 
 
-class FileRecord(Record):
+class FileRecord(JsonRecord, frozen=True, kw_only=True):
     """A file that went in: `name` relative to the model's folder."""
 
     name: Name
@@ -38,7 +38,7 @@ class FileRecord(Record):
     sha256: Sha256
 
 
-class ModelRecord(FileRecord):
+class ModelRecord(FileRecord, frozen=True, kw_only=True):
     """The model file, and all else that went into the network.
 
     Attributes:
@@ -62,14 +62,14 @@ class ModelRecord(FileRecord):
         return self.recipe == _BY_CODE
 
 
-class RuntimeRecord(Record):
+class RuntimeRecord(JsonRecord, frozen=True, kw_only=True):
     """The backend that built the plan."""
 
     name: Name
     version: Text
 
 
-class TensorRecord(Record):
+class TensorRecord(JsonRecord, frozen=True, kw_only=True):
     """An input or output; free axes are null or a name."""
 
     name: Name
@@ -90,7 +90,7 @@ class TensorRecord(Record):
         return TensorSpec(self.name, np.dtype(self.dtype), self.shape)
 
 
-class TacticRecord(Record):
+class TacticRecord(JsonRecord, frozen=True, kw_only=True):
     """One way of running, and the outcome of trying it.
 
     Attributes:
@@ -130,7 +130,7 @@ class TacticRecord(Record):
         return Tactic(self.runtime, self.threads, self.streams, self.optimization, self.spinning)
 
 
-class TuningRecord(Record):
+class TuningRecord(JsonRecord, frozen=True, kw_only=True):
     """How the tactics were compared.
 
     Attributes:
@@ -150,7 +150,7 @@ class TuningRecord(Record):
     cached: bool
 
 
-class PrecisionRecord(Record):
+class PrecisionRecord(JsonRecord, frozen=True, kw_only=True):
     """The inputs that decided the precision, so that a change of them is seen.
 
     Attributes:
@@ -168,7 +168,7 @@ class PrecisionRecord(Record):
     weight_bits: Literal[7, 8] = 8
 
 
-class DecisionRecord(Record):
+class DecisionRecord(JsonRecord, frozen=True, kw_only=True):
     """A `Notice` from the build."""
 
     level: Literal["info", "warning"]
@@ -186,7 +186,7 @@ class DecisionRecord(Record):
         return Notice(self.level, self.message, self.where)
 
 
-class BlobRecord(Record):
+class BlobRecord(JsonRecord, frozen=True, kw_only=True):
     """A run of bytes after the header; blobs follow each other without gaps."""
 
     name: Name
@@ -194,7 +194,7 @@ class BlobRecord(Record):
     sha256: Sha256
 
 
-class PlanHeader(Record):
+class PlanHeader(JsonRecord, frozen=True, kw_only=True):
     """The header of a plan.
 
     Attributes:

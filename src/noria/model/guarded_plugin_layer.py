@@ -57,7 +57,7 @@ class GuardedLayer(EnginePlugin):
             if not self._number or self._generation != host.process.generation or (
                 host.process.pid is None
             ):  # fmt: skip
-                payload = {"record": self._record.model_dump_json(), "where": self._place}
+                payload = {"record": self._record.to_json().decode(), "where": self._place}
                 data = [_bytes(b) for b in self._blobs.values()]
                 answer, _ = host.ask(
                     "load_layer",

@@ -9,12 +9,14 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from noria._core.record import Record
+from noria._core.json_record import JsonRecord
 
 Text = Annotated[str, Meta(max_length=4096)]
 Name = Annotated[str, Meta(min_length=1, max_length=4096)]
 Axes = Annotated[tuple[Annotated[int, Meta(ge=0, lt=2**40)], ...], Meta(max_length=64)]
-Values = Annotated[tuple[Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)], ...], Meta(max_length=4096)]
+Values = Annotated[
+    tuple[Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)], ...], Meta(max_length=4096)
+]
 Kind = Literal["FLOAT", "HALF", "INT8", "INT32", "BOOL", "UINT8", "INT64"]
 Numpy = Literal[
     "float16", "float32", "float64", "bool", "bfloat16",
@@ -23,7 +25,7 @@ Numpy = Literal[
 Size = Annotated[int, Meta(ge=0, le=2**40)]
 
 
-class PluginProfileRecord(Record):
+class PluginProfileRecord(JsonRecord, frozen=True, kw_only=True):
     """Shapes of a plugin's inputs in one optimisation profile, and values of its shape inputs."""
 
     min: tuple[Axes, ...]
@@ -32,7 +34,7 @@ class PluginProfileRecord(Record):
     values: tuple[Values, ...] = ()
 
 
-class PluginRecord(Record):
+class PluginRecord(JsonRecord, frozen=True, kw_only=True):
     """A layer that a plugin computes.
 
     Attributes:
@@ -70,7 +72,7 @@ class PluginRecord(Record):
     blobs: tuple[Name, ...]
     aliases: tuple[Annotated[int, Meta(ge=-1, lt=4096)], ...] = ()
     metadata: Text = ""
-    code: Annotated[str, Meta(pattern="^([0-9a-f]{64})?$")] = ""
+    code: Annotated[str, Meta(pattern="^([0-9a-f]{64})?\\Z")] = ""
 
     def __post_init__(self) -> None:
         ins, outs, profiles = len(self.inputs), len(self.outputs), len(self.profiles)
