@@ -275,7 +275,7 @@ def _from_library(
     try:
         parser = kind.find(library, name)
     except CustomLibraryError as failure:
-        from noria.custom.missing import named_at
+        from noria.custom.load_errors import named_at
 
         refusal = named_at(failure, cfg.origin(kind.field))
         if name in kind.known:
@@ -293,7 +293,7 @@ def _from_library(
 def _no_other_hints(path: Path, kind: _Kind[Any], name: str) -> list[str]:
     """Hints on a name that noria has no parser for, its library being of no use."""
     from noria.binary.elf import ElfError, ElfFile
-    from noria.custom.missing import missing_hints
+    from noria.custom.load_errors import missing_hints
 
     none = f"noria has no built-in parser {name} to use instead"
     try:
@@ -351,8 +351,8 @@ def _parsers_in(path: Path) -> list[str]:
     from noria.binary.elf import ElfError, ElfFile
     from noria.binary.entry_points import entry_points
     from noria.binary.symbol_names import shown
-    from noria.custom.opening import PYTHON_SUFFIXES
     from noria.custom.python_library import PythonLibrary
+    from noria.plugins.loading import PYTHON_SUFFIXES
 
     try:
         if path.suffix.lower() in PYTHON_SUFFIXES:

@@ -109,7 +109,7 @@ def lost_batch(error: EngineError | MemoryError, items: int, record: Record, whe
     Raises:
         EngineError: after this one the run cannot go on.
     """
-    from noria.custom.guard.errors import PluginDiedError
+    from noria.custom.guard.crash import PluginDiedError
 
     if isinstance(error, MemoryError):
         text = f"there was no memory for the outputs of a batch of {items}: it has no results"

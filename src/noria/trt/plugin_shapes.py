@@ -10,7 +10,7 @@ import numpy as np
 from noria._core.errors import NoriaError
 from noria.engine.plugin_graph.plugin_saving import spec_of
 from noria.network.tensor_spec import TensorType
-from noria.plugins.evaluate import evaluate
+from noria.plugins.expressions import evaluate
 from noria.plugins.types import DataType
 from noria.trt.api.types import elem_of
 

@@ -5,11 +5,13 @@ Source: tensorrt-plugins spec 12.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
 from noria._core.json_record import JsonRecord
+from noria.plugins.loading import code_of
 
 Text = Annotated[str, Meta(max_length=4096)]
 Name = Annotated[str, Meta(min_length=1, max_length=4096)]
@@ -44,7 +46,7 @@ class PluginRecord(JsonRecord, frozen=True, kw_only=True):
         inputs, shape_inputs, outputs: names of the values; "" where one is left out.
         input_types, output_types: what the plugin works in.
         dtypes: of the outputs in the model.
-        shapes: of the outputs, as text (`noria.plugins.evaluate`).
+        shapes: of the outputs, as text (`noria.plugins.expressions`).
         profiles: shapes it was built for; per profile also:
         workspaces: bytes of scratch memory.
         tactics: the way to compute.
@@ -87,7 +89,10 @@ class PluginRecord(JsonRecord, frozen=True, kw_only=True):
             counts.append(len(p.values) == len(self.shape_inputs))
         if not all(counts):
             raise ValueError("a plugin's inputs, outputs and profiles do not go together")
-        from noria.plugins.evaluate import checked_leaves, from_text  # only plans with plugins pay
+        from noria.plugins.expressions import (  # only plans with plugins pay
+            checked_leaves,
+            from_text,
+        )
 
         first = self.profiles[0]
         checked_leaves(
@@ -101,3 +106,21 @@ class PluginRecord(JsonRecord, frozen=True, kw_only=True):
     def __str__(self) -> str:
         space = f", namespace {self.namespace!r}" if self.namespace else ""
         return f"{self.type} version {self.version}{space} (node {self.node!r}, {self.generation})"
+
+
+def changed_plugins(records: Sequence[PluginRecord]) -> str | None:
+    """Name the first plugin of a plan that is missing or changed; None if there is none.
+
+    A plan keeps the types and shapes that its plugins declared; other code may declare others.
+    """
+    if not records:
+        return None
+    from noria.plugins.registry import known_plugins
+
+    for record in records:
+        creator = known_plugins().find(record.type, record.version, record.namespace)
+        if creator is None:
+            return f"plugin {record} is not registered"
+        if record.code and code_of(creator) != record.code:
+            return f"the code of plugin {record.type} changed"
+    return None

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, cast
 
-from noria.plugins.dims import Dims, DimsHW
-from noria.plugins.types import DataType
+from noria.plugins.types import DataType, Dims, DimsHW
 from noria.trt import layers as kinds
 from noria.trt.api.control import AddsControl
 from noria.trt.api.enums import (

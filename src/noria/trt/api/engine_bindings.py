@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from noria.plugins.dims import Dims
+from noria.plugins.types import Dims
 from noria.trt.api.strict import Closable
 from noria.trt.release import current, versioned
 

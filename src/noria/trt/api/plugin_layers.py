@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from noria._core.errors import NoriaError
+from noria.plugins.base import IPluginCreatorV3One
 from noria.plugins.calls import Instance, call_creator
-from noria.plugins.creators import IPluginCreatorV3One
 from noria.plugins.drivers import add_layer
 from noria.plugins.fields import fields_of
 from noria.plugins.layer import LayerPlugin

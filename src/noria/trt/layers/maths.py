@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from noria.plugins.dims import Dims
-from noria.plugins.types import DataType
+from noria.plugins.types import DataType, Dims
 from noria.trt.api.enums import CumulativeOperation, MatrixOperation, ReduceOperation
 from noria.trt.layers.base import ILayer, param
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from noria.plugins.dims import Dims
-from noria.plugins.types import DataType
+from noria.plugins.types import DataType, Dims
 from noria.trt.api.enums import (
     FillOperation,
     InterpolationMode,

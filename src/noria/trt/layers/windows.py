@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from noria.plugins.dims import Dims, DimsHW
+from noria.plugins.types import Dims, DimsHW
 from noria.trt.api.enums import PaddingMode, PoolingType
 from noria.trt.layers.base import ILayer, param, weights_param
 from noria.trt.release import versioned
