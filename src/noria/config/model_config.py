@@ -10,7 +10,6 @@ from typing import Any, Literal, NamedTuple
 
 from noria._core.notices import Notice
 from noria.config.class_attrs import ClassAttrs
-from noria.config.combined_notices import rule_notices
 from noria.config.document import report
 from noria.config.dump import dump, effective
 from noria.config.enums import (
@@ -30,6 +29,7 @@ from noria.config.key import Key
 from noria.config.model_files import missing_files
 from noria.config.origin import DEFAULT, OVERRIDE, EffectiveValue, Origin
 from noria.config.reading import read_config
+from noria.config.value_notices import rule_notices
 
 
 class EffectiveCluster(NamedTuple):

@@ -24,8 +24,8 @@ from noria.engine.precision.rules import PrecisionRules
 from noria.engine.store import write_atomically
 from noria.engine.tensorrt_plan import plan_from_tensorrt
 from noria.engine.tuning.tune import TuneOptions
+from noria.network.model_bytes import is_tensorrt_file
 from noria.network.network import Network
-from noria.network.sniff import is_tensorrt_file
 
 LEVEL_BUDGETS_S = (0, 5, 10, 20, 60, 180)
 """Seconds of tuning by --builderOptimizationLevel; 3 is the level if there is a timing cache."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from noria.track import Tracker, open_tracker
-from noria.track.nvtracker import KEYS_ACTED_ON
+from noria.track.settings_file import KEYS_ACTED_ON
 from tests.track.scenes import meta, track
 
 BOX = [100, 100, 50, 50]

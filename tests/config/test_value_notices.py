@@ -7,7 +7,7 @@ import re
 import pytest
 
 from noria.config import ModelConfig
-from noria.config import combined_notices as rules
+from noria.config import value_notices as rules
 from noria.config.keys import PROPERTY_KEYS
 from tests.config.conftest import Load
 

@@ -1,15 +1,15 @@
-"""Heads of the DETR family: logits per query and centre boxes in 0..1. Network pixels out."""
+"""Heads of two tables, boxes and class scores: priors of SSD, queries of DETR. Network pixels."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from noria.infer.parsers.boxes import clipped_corners, column_thresholds, sigmoid
-from noria.infer.parsers.head import Arrays, Dims, Head, Layout, Out, UnfitError
-from noria.infer.parsers.scan import best_class
+from noria.infer.parsers.boxes import best_class, clipped_corners, column_thresholds, sigmoid
+from noria.infer.parsers.head import Arrays, Dims, Head, Layout, Out, UnfitError, wrong_classes
 from noria.meta.detections import Detections, FloatArray
 from noria.meta.layers import DetectionParams, NetworkInfo
 
@@ -95,12 +95,7 @@ def _softmax_queries(arrays: Arrays, network: NetworkInfo, params: DetectionPara
     logits, boxes = arrays
     classes = logits.shape[1] - 1
     if classes != params.num_classes:
-        raise UnfitError(
-            f"num-detected-classes={params.num_classes}, but the logits hold {classes} classes "
-            "and no-object",
-            expected=f"num-detected-classes={classes}",
-            fix=f"set num-detected-classes={classes}; hide classes with filter-out-class-ids",
-        )
+        raise wrong_classes(params, classes, "the logits hold {} classes and no-object")
     powers = np.exp(logits - logits.max(axis=1, keepdims=True))
     chances = powers[:, :-1] / powers.sum(axis=1, keepdims=True)
     query, class_ids, scores = best_class(chances, params.per_class_threshold)
@@ -139,5 +134,75 @@ HEADS = (
         "NoriaParseDetrSoftmax",
         "DETR: soft-max over C classes and no-object (last), >= T[class]",
         tuple(Layout(outs, _softmax_queries, _few_queries, _few_queries) for outs in _ANY),
+    ),
+)
+
+
+def _boxes_scores(
+    arrays: Arrays,
+    network: NetworkInfo,
+    params: DetectionParams,
+    *,
+    unit: bool,
+    centres: bool = False,
+    swapped: bool = False,
+) -> Detections:
+    """Best class >= T[class]; one channel more than classes means: channel 0 is background."""
+    boxes, scores = arrays[::-1] if swapped else arrays
+    surplus = scores.shape[1] - params.num_classes
+    if surplus not in (0, 1):
+        channels = scores.shape[1]
+        raise UnfitError(
+            f"num-detected-classes={params.num_classes}, but there are {channels} scores per box",
+            expected=f"num-detected-classes={channels - 1} when the first score is background, "
+            f"else {channels}",
+            fix=f"set num-detected-classes={channels - 1} (or {channels}: no background)",
+        )
+    index, class_ids, best = best_class(scores[:, surplus:], params.per_class_threshold)
+    boxes = boxes[index]
+    if unit:
+        boxes = boxes * np.array([network.width, network.height] * 2, np.float32)
+    x1, y1, x2, y2 = boxes.T
+    if centres:
+        half = np.float32(0.5)
+        x1, y1, x2, y2 = x1 - x2 * half, y1 - y2 * half, x1 + x2 * half, y1 + y2 * half
+    return clipped_corners(x1, y1, x2, y2, network.width, network.height, best, class_ids)
+
+
+def _many(dims: Dims, network: NetworkInfo | None) -> bool:
+    return dims["N"] > 1000
+
+
+_PAIRS = (
+    (Out("N 4", ("boxes", "bboxes", "loc")), Out("N C", ("scores", "confs", "conf", "classes"))),
+    (Out("N 4"), Out("N C")),
+)
+
+
+def _layouts(*, unit: bool, centres: bool = False) -> tuple[Layout, ...]:
+    decode = partial(_boxes_scores, unit=unit, centres=centres)
+    return (
+        *(Layout(pair, decode, likely=_many) for pair in _PAIRS),
+        Layout(_PAIRS[1][::-1], partial(decode, swapped=True), likely=_many),
+    )
+
+
+_RULE = "best class >= T[class]; first score is background if there is one more than classes"
+
+SSD_HEADS = (
+    Head(
+        "NoriaParseSSDCorners",
+        f"SSD, RFB: corner boxes in 0..1 and scores; {_RULE}",
+        _layouts(unit=True),
+    ),
+    Head(
+        "NoriaParseSSDCenters",
+        f"centre boxes in 0..1 and scores; {_RULE}",
+        _layouts(unit=True, centres=True),
+    ),
+    Head(
+        "NoriaParseBoxesScores",
+        f"YOLO-NAS, PP-YOLOE: corner boxes in pixels and scores; {_RULE}",
+        _layouts(unit=False),
     ),
 )
