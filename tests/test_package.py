@@ -65,7 +65,7 @@ def test_public_names_resolve() -> None:
 
 
 def test_import_is_light() -> None:
-    heavy = "numpy onnx onnxruntime av pydantic PIL click rich yaml supervision cv2 torch"
+    heavy = "numpy onnx onnxruntime av msgspec PIL click rich yaml supervision cv2 torch"
     code = "import sys, noria; print(*[m for m in sys.argv[1:] if m in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", code, *heavy.split()], capture_output=True, text=True, check=True
