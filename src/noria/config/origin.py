@@ -61,11 +61,7 @@ class Frozen(BaseModel):
     _origins: Mapping[str, Origin] = PrivateAttr(default_factory=dict)
 
     def __init__(self, **values: Any) -> None:
-        """Make it from values.
-
-        Raises:
-            ConfigError: values are refused, or there are no such fields; all are reported.
-        """
+        """Make it from values; ConfigError reports all that are refused, and unknown fields."""
         try:
             super().__init__(**values)
         except ValidationError as error:

@@ -101,7 +101,7 @@ class ModelSource:
 
     def _network(self) -> Network:
         if self.kind == "caffe":
-            from noria.network.caffe import network_from_caffe
+            from noria.network.caffe.importer import network_from_caffe
 
             network = network_from_caffe(
                 self.companions["proto-file"],
@@ -113,7 +113,7 @@ class ModelSource:
             network.made_from = dict(self.companions)
             return network
         if self.kind == "uff":
-            from noria.network.uff import network_from_uff
+            from noria.network.uff.importer import network_from_uff
 
             network = network_from_uff(
                 self.model,
@@ -126,7 +126,7 @@ class ModelSource:
             network.made_from = dict(self.companions)
             return network
         if self.kind == "darknet":
-            from noria.network.darknet import network_from_darknet
+            from noria.network.darknet.importer import network_from_darknet
 
             cfg = self.companions["custom-network-config"]
             return network_from_darknet(cfg, self.model, input_dims=self.dims)
