@@ -127,16 +127,16 @@ def read_model(path: Path, partner: Path | None = None) -> tuple[Any, list[Path]
 
         return network_from_onnx(path), [path]
     if suffix == ".uff":
-        from noria.network.uff import network_from_uff
+        from noria.network.uff.importer import network_from_uff
 
         return network_from_uff(path), [path]
     other = partner or _partner(path)
     text, weights = (other, path) if suffix in _TEXTS else (path, other)
     if text.suffix.lower() == ".cfg" or weights.suffix.lower() == ".weights":
-        from noria.network.darknet import network_from_darknet
+        from noria.network.darknet.importer import network_from_darknet
 
         return network_from_darknet(text, weights), [text, weights]
-    from noria.network.caffe import network_from_caffe
+    from noria.network.caffe.importer import network_from_caffe
 
     return network_from_caffe(text, weights), [text, weights]
 
