@@ -13,7 +13,7 @@
 #include <stdexcept>
 #include <string>
 
-// Field offsets are known to noria.custom.stand_ins.image.
+// Field offsets are known to noria.custom.stand_in_image.
 struct StandInRecord {
     void *target;
     const char *function;

@@ -17,7 +17,7 @@ from noria import _native
 from noria.custom import open_library
 from noria.custom.guard import GuardOptions, keeper
 from noria.custom.guard.library import GuardedLibrary
-from noria.custom.opening import CustomLibrary
+from noria.custom.library import CustomLibrary
 from noria.custom.validate import CheckedParser
 from noria.errors import NoriaError
 from noria.meta import DetectionParams, Detections, Layer, NetworkInfo, Space

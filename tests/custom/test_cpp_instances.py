@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from noria.custom import open_library
-from noria.custom.cpp_function import ParserReturnedFalseError
+from noria.custom.cpp_parsers import ParserReturnedFalseError
 from noria.errors import CustomLibraryError, ParserError
 from noria.meta import DetectionParams, Layer, NetworkInfo
 from tests.custom.conftest import Compile, rows_layer

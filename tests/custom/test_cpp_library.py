@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noria.custom import open_library
-from noria.custom.cpp_function import ParserReturnedFalseError
+from noria.custom.cpp_parsers import ParserReturnedFalseError
 from noria.errors import CustomLibraryError, ParserError
 from noria.meta import DetectionParams, Detections, Layer, NetworkInfo
 from tests.custom.conftest import Compile, rows_layer

@@ -123,7 +123,7 @@ def test_all_missing_libraries_are_named(
     tmp_path: Path, soname: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where nothing stands in for NVIDIA's."""
-    for module in ("load_errors", "load_stand_ins"):
+    for module in ("load_errors", "stand_ins"):
         monkeypatch.setattr(f"noria.custom.{module}.supported", lambda: False)
     compiler = shutil.which("g++")
     if compiler is None:

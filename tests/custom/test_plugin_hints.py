@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 
 from noria.config import ModelConfig
 from noria.custom.guard import keeper
-from noria.custom.plugin_hints import plugin_hints
+from noria.custom.plugin_library import plugin_hints
 from noria.errors import EngineError
 from noria.model import load_or_build
 from tests.host import conftest

@@ -13,8 +13,8 @@ import pytest
 from noria.binary.elf import ElfFile
 from noria.custom import CustomLibrary, open_library
 from noria.custom.compile.toolchain import include_dir
+from noria.custom.stand_in_image import ANCHOR, build, elf_hash
 from noria.custom.stand_ins import demands, supported
-from noria.custom.stand_ins.image import ANCHOR, build, elf_hash
 from noria.errors import CustomLibraryError, ParserError
 from noria.meta import DetectionParams, Layer, NetworkInfo
 

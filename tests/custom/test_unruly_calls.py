@@ -18,9 +18,9 @@ import pytest
 
 from noria.custom import open_library
 from noria.custom.guard import GuardOptions, keeper
-from noria.custom.guard.errors import LibraryDiedError
+from noria.custom.guard.crash import LibraryDiedError
 from noria.custom.guard.library import GuardedLibrary
-from noria.custom.opening import CustomLibrary
+from noria.custom.library import CustomLibrary
 from noria.errors import ParserError
 from noria.meta import DetectionParams, Layer, NetworkInfo
 from tests.custom.conftest import Compile

@@ -8,23 +8,25 @@ from noria._core.lazy import lazy
 
 if TYPE_CHECKING:
     from noria.custom.compile.toolchain import include_dir
-    from noria.custom.inputs import INPUT_INITIALIZER, InputInitializer
-    from noria.custom.library import open_library
-    from noria.custom.opening import CustomLibrary
+    from noria.custom.library import CustomLibrary, open_library
     from noria.custom.python_library import IModelParser
-    from noria.custom.validate import MAX_OBJECTS, CheckedParser, checked
-    from noria.custom.validate_maps import CheckedClassifier, CheckedSegmentation
+    from noria.custom.user_calls import INPUT_INITIALIZER, InputInitializer
+    from noria.custom.validate import (
+        MAX_OBJECTS,
+        CheckedClassifier,
+        CheckedParser,
+        CheckedSegmentation,
+        checked,
+    )
 else:
     __getattr__, __dir__ = lazy(
         __name__,
         {
-            ".inputs": "INPUT_INITIALIZER InputInitializer",
-            ".library": "open_library",
-            ".opening": "CustomLibrary",
+            ".user_calls": "INPUT_INITIALIZER InputInitializer",
+            ".library": "CustomLibrary open_library",
             ".python_library": "IModelParser",
             ".compile.toolchain": "include_dir",
-            ".validate": "MAX_OBJECTS CheckedParser checked",
-            ".validate_maps": "CheckedClassifier CheckedSegmentation",
+            ".validate": "MAX_OBJECTS CheckedClassifier CheckedParser CheckedSegmentation checked",
         },
     )
 

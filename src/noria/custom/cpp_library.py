@@ -13,16 +13,19 @@ from noria._core.notices import Notice
 from noria.binary.entry_points import returns_boxes, standing
 from noria.binary.symbol_names import demangled, missing_name_hints, parser_like
 from noria.custom.box_layout import LayoutDecision
-from noria.custom.cpp_boxes import CppBoxParser, CppInstanceParser
-from noria.custom.cpp_function import CppFunction
-from noria.custom.cpp_items import CppClassifierParser, CppSegmentationParser, cpp_initializer
+from noria.custom.cpp_parsers import (
+    CppBoxParser,
+    CppClassifierParser,
+    CppFunction,
+    CppInstanceParser,
+    CppSegmentationParser,
+    cpp_initializer,
+)
 from noria.custom.in_process import note_loading
-from noria.custom.inputs import INPUT_INITIALIZER, InputInitializer, checked_initializer
-from noria.custom.load_errors import check_header, compile_command, load_failed
-from noria.custom.load_stand_ins import note_calls, provide_stand_ins
-from noria.custom.missing import no_such_function
-from noria.custom.validate import CheckedParser
-from noria.custom.validate_maps import CheckedClassifier, CheckedSegmentation
+from noria.custom.load_errors import check_header, compile_command, load_failed, no_such_function
+from noria.custom.stand_ins import note_calls, provide_stand_ins
+from noria.custom.user_calls import INPUT_INITIALIZER, InputInitializer, checked_initializer
+from noria.custom.validate import CheckedClassifier, CheckedParser, CheckedSegmentation
 from noria.host.loading import open_shared_object
 
 # Parsers of the public collections that set rotation_angle; all others leave it to chance.

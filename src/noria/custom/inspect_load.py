@@ -118,7 +118,7 @@ def _child(path: str, report: int) -> None:
     from noria import _native
     from noria._core.errors import CustomLibraryError
     from noria.binary.elf import ElfFile
-    from noria.custom.opening import open_here
+    from noria.custom.library import open_here
 
     # Output of the library must not get into the result, nor be lost if it ends the process.
     result: dict[str, object] = {"error": None, "creators": [], "decisions": []}

@@ -1,15 +1,24 @@
-"""Errors for shared libraries that cannot be loaded."""
+"""Errors for C++ libraries that cannot be loaded, or lack a function."""
 
 from __future__ import annotations
 
 import platform
 import re
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from noria import _native
 from noria._core.errors import CustomLibraryError
 from noria.binary.elf import MACHINES, ElfError, ElfFile, version_key
+from noria.binary.entry_points import standing
 from noria.binary.library_search import find_library
+from noria.binary.symbol_names import missing_name_hints, parser_like
 from noria.custom.stand_ins import is_nvidia, supported
+
+if TYPE_CHECKING:
+    from noria.config.origin import Origin
+
 
 HOST_MACHINES = {"x86_64": 62, "aarch64": 183, "riscv64": 243, "ppc64le": 21, "s390x": 22}
 _SHOWN = 8
@@ -181,3 +190,51 @@ def missing_versions(elf: ElfFile) -> list[tuple[str, str, str]]:
         newest = max((o for o in offered if o.startswith(family)), key=version_key, default="none")
         result.append((library, ", ".join(lacking[-_SHOWN:]), newest))
     return result
+
+
+def no_such_function(elf: ElfFile, name: str, kind: str, check_macro: str) -> CustomLibraryError:
+    """Make the error for a function that is not there, or has C++ linkage.
+
+    Args:
+        elf: the library.
+        name: the function that the user named.
+        kind: of `entry_points.KINDS`, the kind that the user wants.
+        check_macro: checks such a function in its source.
+    """
+    for symbol in elf.functions():
+        if symbol.startswith("_Z") and f"{len(name)}{name}" in symbol:
+            signature = _native.demangle(symbol)
+            if signature.partition("(")[0].rpartition("::")[2] == name:
+                return CustomLibraryError(
+                    f"{name} has C++ linkage: its name in the library is {symbol}",
+                    where=str(elf.path),
+                    expected="a function with C linkage",
+                    fix=[
+                        f'write extern "C" before bool {name}(…) in its source, and compile it '
+                        "again",
+                        f"{check_macro}({name}); reports this at compile time",
+                    ],
+                )
+    return CustomLibraryError(
+        f"the library has no function {name!r}",
+        where=str(elf.path),
+        fix=missing_hints(elf, name, kind),
+    )
+
+
+def named_at(error: CustomLibraryError, origin: Origin) -> CustomLibraryError:
+    """Return the error with the config's line that names its subject, before its own place."""
+    if origin.where is None or type(error) is not CustomLibraryError:  # a fault of its own
+        return error
+    where = f"{origin.where}: {error.where}" if error.where else origin.where
+    return CustomLibraryError(error.found, where=where, expected=error.expected, fix=error.fix)
+
+
+def missing_hints(elf: ElfFile, name: str, kind: str) -> list[str]:
+    """List functions of the library with similar names: of this kind first, the nearest first."""
+    functions = [n for n in elf.functions() if not n.startswith("_")]
+    names, what = functions, "functions"
+    if kind != "engine creator" and (parsers := parser_like(functions)):
+        names, what = parsers, "parser-like functions"
+    fits = partial(standing, wanted=kind)
+    return missing_name_hints(name, names, kind=f"exported {what}", standing=fits)

@@ -12,14 +12,13 @@ from noria._core.errors import CustomLibraryError
 from noria._core.notices import Notice
 from noria._core.user_module import import_file
 from noria.binary.symbol_names import missing_name_hints
-from noria.custom.inputs import (
+from noria.custom.user_calls import (
     INITIALIZER_SIGNATURE,
     INPUT_INITIALIZER,
     InputInitializer,
     checked_initializer,
 )
-from noria.custom.validate import CheckedParser
-from noria.custom.validate_maps import CheckedClassifier, CheckedSegmentation
+from noria.custom.validate import CheckedClassifier, CheckedParser, CheckedSegmentation
 from noria.plugins.loading import loading, may_have_creators, note_loaded
 
 _RESULTS = ("Detections", "Classification", "Segmentation")
@@ -143,8 +142,7 @@ def _with_plugins(path: Path) -> ModuleType:
         module = import_file(path)
         note_loaded(path)
         if may_have_creators(module):
-            from noria.plugins.library import register_module
-            from noria.plugins.registry import get_plugin_registry
+            from noria.plugins.registry import get_plugin_registry, register_module
 
             register_module(module, path, get_plugin_registry())
     return module

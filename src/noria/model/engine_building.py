@@ -98,7 +98,7 @@ class EngineBuilding:
             return build(network, options)
         except UnknownOperatorsError as error:
             # only a failed build pays for reading the custom library once more
-            from noria.custom.plugin_hints import plugin_hints
+            from noria.custom.plugin_library import plugin_hints
 
             raise error.with_hints(plugin_hints(self.cfg.custom_lib_path)) from error.__cause__
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from noria._core.errors import CustomLibraryError
-from noria.custom.guard.errors import LibraryDiedError
+from noria.custom.guard.crash import LibraryDiedError
 from noria.custom.guard.keeper import can_guard, keeper
 from noria.custom.guard.options import GuardOptions
 from noria.custom.guard.process import GuardedProcess

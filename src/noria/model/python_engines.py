@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from noria._core.errors import CustomLibraryError
 from noria._core.notices import Notice
 from noria.binary.symbol_names import missing_name_hints
-from noria.custom.missing import named_at
+from noria.custom.load_errors import named_at
 from noria.custom.python_library import PythonLibrary
 from noria.model.source import CUDA_ENGINE_GET, MODEL_PARSER, FunctionSource
 

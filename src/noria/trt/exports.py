@@ -24,11 +24,10 @@ _NAMES = {
         "PluginFieldCollection PluginFieldType PluginTensorDesc TensorFormat "
         "TensorRTPhase>=10"
     ),
-    "noria.plugins.dims": "Dims2 Dims3 Dims4 DimsHW",
     "noria.plugins.standard": "init_libnvinfer_plugins",
     "noria.plugins.types": (
-        "APILanguage bfloat16=DataType.BF16>=9 bool=DataType.BOOL float16=DataType.HALF "
-        "float32=DataType.FLOAT fp4=DataType.FP4>=10.8 fp8=DataType.FP8 "
+        "APILanguage bfloat16=DataType.BF16>=9 bool=DataType.BOOL Dims2 Dims3 Dims4 DimsHW "
+        "float16=DataType.HALF float32=DataType.FLOAT fp4=DataType.FP4>=10.8 fp8=DataType.FP8 "
         "int32=DataType.INT32 int4=DataType.INT4>=10 int64=DataType.INT64>=9 "
         "int8=DataType.INT8 PluginFormat=TensorFormat uint8=DataType.UINT8"
     ),

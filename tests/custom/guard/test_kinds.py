@@ -256,10 +256,10 @@ def test_no_message_of_a_broken_worker_is_believed(
 
     running.channel = Broken()  # type: ignore[assignment]
     with pytest.raises(LibraryDiedError, match="overwrote the memory of its worker"):
-        process.invoke("noria.custom.guard.operations:open_parser", what="test")
+        process.invoke("noria.custom.guard.serve:open_parser", what="test")
     assert process.pid is None
     assert process.invoke(
-        "noria.custom.guard.operations:open_parser",
+        "noria.custom.guard.serve:open_parser",
         {"kind": "instance", "name": "ParseMasks"},
         what="test",
     )

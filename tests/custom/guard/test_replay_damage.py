@@ -12,7 +12,7 @@ import pytest
 
 from noria.config import ModelConfig
 from noria.custom.guard.call_args import LoadArgs, ParserArgs
-from noria.custom.guard.errors import LibraryDiedError
+from noria.custom.guard.crash import LibraryDiedError
 from noria.custom.guard.repro import Case, save_case
 from noria.engine.plugin_graph.plugin_record import PluginRecord
 from noria.errors import CustomLibraryError

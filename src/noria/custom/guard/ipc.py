@@ -36,16 +36,18 @@ from noria._core.errors import (
     PluginError,
 )
 from noria._core.notices import Notice
-from noria.custom.cpp_function import ParserReturnedFalseError
+from noria.custom.cpp_parsers import ParserReturnedFalseError
 from noria.custom.guard.call_args import ParserKind
 from noria.custom.validate import (
+    MAX_ATTRIBUTES,
+    MAX_MAP_PIXELS,
     MAX_MASK_PIXELS,
     MAX_MASKS_PIXELS,
     MAX_OBJECTS,
+    MAX_TEXT,
     NO_MASK,
     DecodedBoxes,
 )
-from noria.custom.validate_maps import MAX_ATTRIBUTES, MAX_MAP_PIXELS, MAX_TEXT
 from noria.meta import Classification, Detections, Segmentation
 
 Arrays = list[npt.NDArray[Any]]

@@ -24,7 +24,7 @@ from noria.custom.compile.toolchain import gpu_present
 from noria.custom.guard.crash import HANG_SIGNAL
 from noria.custom.guard.serve import LibraryWorker
 
-_AHEAD = ["noria.custom.cpp_library", "noria.custom.guard.operations"]  # all workers need these
+_AHEAD = ["noria.custom.cpp_library"]  # all workers need it
 _FDS = ("page", "inputs", "outputs", "results", "link", "report", "stdout", "stderr")
 _HIGH = 240  # above what code that closes descriptors one by one usually reaches
 _LARGEST = 1 << 18

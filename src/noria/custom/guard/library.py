@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from noria._core.errors import CustomLibraryError, ParserError
 from noria._core.notices import Notice, note_once
-from noria.custom.cpp_function import called_in_call
+from noria.custom.cpp_parsers import called_in_call
 from noria.custom.guard import ipc
 from noria.custom.guard.arena import OutputArena
 from noria.custom.guard.call_args import (
@@ -25,18 +25,17 @@ from noria.custom.guard.call_args import (
     network_json,
     params_json,
 )
-from noria.custom.guard.errors import LibraryDiedError
+from noria.custom.guard.crash import LibraryDiedError
 from noria.custom.guard.ipc import RESULT_READERS, notices_from
 from noria.custom.guard.options import GuardMode, GuardOptions
 from noria.custom.guard.process import GuardedProcess
 from noria.custom.guard.repro import CaseSaver, FatalCall
 from noria.custom.guard.trust import TrustStore, content_hash
-from noria.custom.inputs import INPUT_INITIALIZER, InputInitializer
-from noria.custom.validate import CheckedParser
-from noria.custom.validate_maps import CheckedClassifier, CheckedSegmentation
+from noria.custom.user_calls import INPUT_INITIALIZER, InputInitializer
+from noria.custom.validate import CheckedClassifier, CheckedParser, CheckedSegmentation
 from noria.meta import Layer, NetworkInfo
 
-_HERE = "noria.custom.guard.operations"
+_HERE = "noria.custom.guard.serve"
 
 Tensors = dict[str, npt.NDArray[Any]]
 

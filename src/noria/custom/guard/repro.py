@@ -22,7 +22,7 @@ import numpy.typing as npt
 from noria._core.errors import CustomLibraryError, NoriaError
 from noria.binary.regular_files import open_regular
 from noria.custom.guard.call_args import ARGS_READERS, ArgsReader, CallArgs, plain_text
-from noria.custom.guard.errors import LibraryDiedError
+from noria.custom.guard.crash import LibraryDiedError
 from noria.custom.guard.options import GuardOptions, crash_folder
 
 KEPT = 20  # folders

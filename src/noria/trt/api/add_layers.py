@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from noria._core.errors import NoriaError
-from noria.plugins.dims import DimsHW
-from noria.plugins.types import DataType
+from noria.plugins.types import DataType, DimsHW
 from noria.trt.api.layer_graph import LayerGraph
 from noria.trt.api.tensor import ITensor
 from noria.trt.api.values import as_array

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from noria._core.errors import EngineError, NoriaError
 from noria.network.shapes.node_shapes import Shape
-from noria.plugins.dims import Dims
 from noria.plugins.memory import read_at, write_at
+from noria.plugins.types import Dims
 from noria.trt.api.enums import ErrorCodeTRT, ProfilingVerbosity
 from noria.trt.api.reporting import Severity
 from noria.trt.api.strict import Closable, Stored, by_binding, kept

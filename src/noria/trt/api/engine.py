@@ -11,11 +11,10 @@ import numpy as np
 
 from noria.engine.plan import MODEL_BLOB, Plan
 from noria.engine.plan_header import TensorRecord
-from noria.engine.plan_session import FreeSession
+from noria.engine.session import FreeSession
 from noria.network.shapes.model_shapes import ModelShapes
 from noria.network.shapes.node_shapes import Shape
-from noria.plugins.dims import Dims
-from noria.plugins.types import DataType, TensorFormat
+from noria.plugins.types import DataType, Dims, TensorFormat
 from noria.trt.api.context import IExecutionContext
 from noria.trt.api.enums import (
     EngineCapability,

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from noria._core.errors import NoriaError
+from noria.config.enums import UffInputOrder
 from noria.network.network import Network
-from noria.plugins.dims import Dims
 from noria.plugins.field_data import PluginFieldCollection
 from noria.plugins.fields import field_of_value
-from noria.trt.api.enums import UffInputOrder
+from noria.plugins.types import Dims
 from noria.trt.api.network import INetworkDefinition
 from noria.trt.api.onnx_parser import OnnxParser
 from noria.trt.api.reporting import Severity, report
@@ -61,7 +61,7 @@ class _Factory:
 
 def _plugins(*factories: Any, namespace: str) -> Any:
     from noria.plugins.imported import ImportedPlugins
-    from noria.plugins.known import known_plugins
+    from noria.plugins.registry import known_plugins
 
     return ImportedPlugins(known_plugins(), _Factory(*factories, namespace=namespace))
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from noria.network.tensor_spec import TensorType
-from noria.plugins.dims import Dims
-from noria.plugins.types import DataType
+from noria.plugins.types import DataType, Dims
 from noria.trt.api.add_layers import AddsLayers
 from noria.trt.api.enums import from_mask, names_in
 from noria.trt.api.strict import kept

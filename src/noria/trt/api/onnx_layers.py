@@ -95,7 +95,7 @@ class Checker:
 
     def creator(self, node: Any) -> Any | None:
         """The creator of a node that ONNX does not define; None for other nodes."""
-        from noria.plugins.known import known_plugins
+        from noria.plugins.registry import known_plugins
 
         if not is_unknown(node, self._opsets, self._functions):
             return None

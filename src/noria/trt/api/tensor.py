@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from noria.network.tensor_spec import TensorType
-from noria.plugins.dims import Dims
-from noria.plugins.types import DataType
+from noria.plugins.types import DataType, Dims
 from noria.trt.api.enums import TensorLocation
 from noria.trt.api.strict import Strict, always, kept
 from noria.trt.api.values import datatype_of_elem, elem_of

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from noria.plugins.dims import Dims
-from noria.plugins.types import DataType
+from noria.plugins.types import DataType, Dims
 from noria.trt.api.enums import enum_class
 from noria.trt.api.strict import Strict
 from noria.trt.api.tensor import ITensor

@@ -11,10 +11,10 @@ import numpy as np
 from noria._core.errors import NoriaError
 from noria.engine.plugin_graph.plugin_saving import spec_of
 from noria.network.tensor_spec import TensorType
+from noria.plugins.base import IPluginCreatorV3One
 from noria.plugins.calls import Instance, call_creator
-from noria.plugins.creators import IPluginCreatorV3One
 from noria.plugins.drivers import add_layer
-from noria.plugins.evaluate import evaluate
+from noria.plugins.expressions import evaluate
 from noria.plugins.fields import fields_of
 from noria.plugins.layer import LayerPlugin, ShapeInput
 from noria.plugins.nodes import SHAPE_INPUTS

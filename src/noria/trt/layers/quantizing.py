@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from noria.plugins.dims import Dims
-from noria.plugins.types import DataType
+from noria.plugins.types import DataType, Dims
 from noria.trt.layers.base import ILayer, Param
 from noria.trt.lowering.fragment import Fragment, Inputs, LoweringError, required
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from noria.plugins.dims import Dims, DimsHW
+from noria.plugins.types import Dims, DimsHW
 from noria.trt.api.enums import PaddingMode, PoolingType
 from noria.trt.layers.base import ILayer, Param, weights_param
 from noria.trt.lowering.fragment import Fragment, Inputs, LoweringError, required
