@@ -26,7 +26,6 @@ SMALL = {
     "trt/compat/shims/cuda_bindings.py": "a face: `cuda.bindings`",
     "trt/compat/shims/pycuda.py": "a face: `pycuda`",
     "trt/compat/shims/pycuda_autoinit.py": "a face: `pycuda.autoinit`",
-    "infer/notebook.py": "imported where a notebook shows a model",
     "cli/completion.py": "one file per command",
     "_core/native_check.py": "runs before anything else of the package",
     "binary/regular_files.py": "the one door to files that others name",

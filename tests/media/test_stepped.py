@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 import numpy as np
-from noria.media.sources.stepped import SteppedSource
+from noria.media.sources.base import SteppedSource
 
 from noria.media import ArraySource
 
