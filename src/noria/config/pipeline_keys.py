@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from noria.config.key import Key
-from noria.config.key_table import PROPERTY_ROWS
+from noria.config.keys import PROPERTY_ROWS
 from noria.config.values import INT_MAX, Kind
 
 MAX_ITEMS = 1024  # sources, models or sinks of one pipeline; the muxer's largest batch

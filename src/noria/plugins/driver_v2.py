@@ -9,7 +9,7 @@ Source: tensorrt-plugins spec 1 (explicit batch), 2.1 to 2.4, 3, 4.1.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +17,12 @@ from noria._core.errors import PluginError
 from noria._core.text import quoted
 from noria.network.tensor_spec import TensorSpec
 from noria.plugins import checks
-from noria.plugins.base import IPluginV2DynamicExt, IPluginV2Ext, IPluginV2IOExt
+from noria.plugins.base import (
+    IPluginV2,
+    IPluginV2DynamicExt,
+    IPluginV2Ext,
+    IPluginV2IOExt,
+)
 from noria.plugins.calls import Instance, Rollback, wrong
 from noria.plugins.context import ContextPlugin, Prepared
 from noria.plugins.expressions import (
@@ -31,11 +36,10 @@ from noria.plugins.expressions import (
 from noria.plugins.layer import (
     Array,
     EnginePlugin,
-    EngineSpec,
     Generation,
     LayerPlugin,
+    Life,
     Ranges,
-    SavedPlugin,
     Shape,
     ShapeInput,
     refuse,
@@ -50,68 +54,7 @@ from noria.plugins.types import (
     TensorFormat,
 )
 
-
-class SecondContext(ContextPlugin):
-    """See `ContextPlugin`."""
-
-    def _free(self) -> None:
-        for instance in self.instances:
-            if _attaches(instance):
-                instance.quietly("destroy", "detach_from_context")
-            instance.destroy()
-
-
-class SecondEngine(EnginePlugin):
-    """See `EnginePlugin`.
-
-    Args:
-        base: what the objects were cloned from; it ends when they are ready.
-        loaded: they come out of a plan.
-    """
-
-    context_class: ClassVar[type[SecondContext]]
-
-    def __init__(
-        self,
-        spec: EngineSpec,
-        instances: Sequence[Instance],
-        *,
-        base: Instance | None = None,
-        loaded: bool = False,
-    ) -> None:
-        super().__init__(spec, instances)
-        self._base = base
-        self._phase: Phase = "load" if loaded else "build"
-        self._ready: list[Instance] = []
-
-    def finish(self) -> None:
-        for instance in self.instances:
-            checks.status_of(instance, self._phase, "initialize")
-            self._ready.append(instance)
-        if self._base is not None:
-            self._base.destroy("build")
-
-    def save(self) -> SavedPlugin:
-        return SavedPlugin(self.spec, tuple(_serialized(e) for e in self.instances))
-
-    def context(self) -> SecondContext:
-        with Rollback() as rollback:
-            clones = [rollback.add(e.clone("run")) for e in self.instances]
-            for clone in clones:
-                if _attaches(clone):
-                    clone.call("run", "attach_to_context", None, None, None)
-                    rollback.detach(clone)
-            made = self.context_class(self.spec, clones)
-            rollback.keep()
-        return made
-
-    def _free(self) -> None:
-        for instance in self.instances:
-            if instance in self._ready:
-                instance.quietly("destroy", "terminate")
-            instance.destroy()
-        if self._base is not None:
-            self._base.destroy()
+LINEAR = TensorFormat.LINEAR
 
 
 def read_names(layer: LayerPlugin, user: Instance) -> None:
@@ -137,8 +80,13 @@ def told_types(
     )
 
 
-def _attaches(instance: Instance) -> bool:
-    return isinstance(instance.plugin, IPluginV2Ext | IPluginV2DynamicExt)
+def _attached(instances: Sequence[Instance], rollback: Rollback) -> list[Instance]:
+    clones = [rollback.add(one.clone("run")) for one in instances]
+    for clone in clones:
+        if isinstance(clone.plugin, IPluginV2Ext | IPluginV2DynamicExt):
+            clone.call("run", "attach_to_context", None, None, None)
+            rollback.detach(clone)
+    return clones
 
 
 def _serialized(instance: Instance) -> bytes:
@@ -151,10 +99,6 @@ def _serialized(instance: Instance) -> bytes:
         size = instance.get("save", "serialization_size")
     size = checks.as_size(instance, "get_serialization_size", size)
     return checks.as_blob(instance, "serialize", instance.call("save", "serialize"), size)
-
-
-LINEAR = TensorFormat.LINEAR
-TYPES = "get_output_data_type"
 
 
 class BatchedLayer(LayerPlugin):
@@ -198,7 +142,9 @@ class BatchedLayer(LayerPlugin):
     def output_types(self, input_types: Sequence[DataType]) -> tuple[DataType, ...]:
         if self.generation == "V2":
             return (DataType.FLOAT,) * self.num_outputs
-        return told_types(self.instance, "parse", TYPES, self.num_outputs, input_types)
+        return told_types(
+            self.instance, "parse", "get_output_data_type", self.num_outputs, input_types
+        )
 
     def output_shapes(
         self, inputs: Sequence[Shape], shape_inputs: Sequence[ShapeInput] = ()
@@ -240,7 +186,7 @@ class BatchedLayer(LayerPlugin):
         outputs: Sequence[np.dtype[Any]],
         profiles: Sequence[Ranges],
         shape_inputs: Sequence[ShapeInput] = (),
-    ) -> BatchedEngine:
+    ) -> EnginePlugin:
         with Rollback() as rollback:
             engines, sizes = [], []
             types: list[DataType] = []
@@ -256,7 +202,7 @@ class BatchedLayer(LayerPlugin):
                 sizes.append(checks.as_size(engine, "get_workspace_size", size))
                 engines.append(engine)
             spec = self.spec(types, outputs, shapes, profiles, sizes)
-            made = BatchedEngine(spec, engines)
+            made = EnginePlugin(spec, engines, BATCHED)
             rollback.keep()
         return made
 
@@ -278,7 +224,7 @@ class BatchedLayer(LayerPlugin):
             return [common] * (len(inputs) + len(outputs))
         count = self.num_outputs
         kinds = [closest(t.dtype) for t in inputs]
-        declared = told_types(engine, "build", TYPES, count, kinds)
+        declared = told_types(engine, "build", "get_output_data_type", count, kinds)
         shared = [False] * count
         if self._implicit:
             broadcast = [False] * len(inputs)
@@ -299,7 +245,7 @@ class BatchedLayer(LayerPlugin):
         return [*ins, *outs]
 
 
-class BatchedContext(SecondContext):
+class BatchedContext(ContextPlugin):
     """See `ContextPlugin`."""
 
     def _change(self, now: Prepared, *, within: bool) -> None:
@@ -323,12 +269,6 @@ class BatchedContext(SecondContext):
         batch = _batch(now)
         given = batch, inputs, outputs, workspace, self.stream
         checks.status_of(instance, "run", "execute_async", *given)
-
-
-class BatchedEngine(SecondEngine):
-    """See `EnginePlugin`."""
-
-    context_class = BatchedContext
 
 
 def _generation(plugin: Any) -> Generation:
@@ -385,9 +325,6 @@ def _configure_general(
     return types
 
 
-TYPES = "get_output_datatype"
-
-
 class DynamicLayer(LayerPlugin):
     """See `LayerPlugin`. Made by `add`."""
 
@@ -397,7 +334,7 @@ class DynamicLayer(LayerPlugin):
     def add(cls, user: Instance, num_inputs: int, input_types: Sequence[DataType]) -> DynamicLayer:
         """Copy the user's plugin into a network."""
         count = checks.as_count(user, "num_outputs", user.get("parse", "num_outputs"))
-        told_types(user, "parse", TYPES, count, input_types)
+        told_types(user, "parse", "get_output_datatype", count, input_types)
         user.get("parse", "num_outputs")
         layer = cls(user.clone("parse"), count, num_inputs)
         with Rollback() as rollback:
@@ -407,7 +344,9 @@ class DynamicLayer(LayerPlugin):
         return layer
 
     def output_types(self, input_types: Sequence[DataType]) -> tuple[DataType, ...]:
-        return told_types(self.instance, "parse", TYPES, self.num_outputs, input_types)
+        return told_types(
+            self.instance, "parse", "get_output_datatype", self.num_outputs, input_types
+        )
 
     def output_shapes(
         self, inputs: Sequence[Shape], shape_inputs: Sequence[ShapeInput] = ()
@@ -420,7 +359,7 @@ class DynamicLayer(LayerPlugin):
         outputs: Sequence[np.dtype[Any]],
         profiles: Sequence[Ranges],
         shape_inputs: Sequence[ShapeInput] = (),
-    ) -> DynamicEngine:
+    ) -> EnginePlugin:
         with Rollback() as rollback:
             base = rollback.add(self.instance.clone("build"))
             shapes = _shapes(base, self.num_outputs, [t.dims for t in inputs], "build")
@@ -442,12 +381,12 @@ class DynamicLayer(LayerPlugin):
                 engines.append(engine)
                 probe.destroy("build")
             spec = self.spec(types, outputs, shapes, profiles, sizes)
-            made = DynamicEngine(spec, engines, base=base)
+            made = EnginePlugin(spec, engines, DYNAMIC, base=base)
             rollback.keep()
         return made
 
 
-class DynamicContext(SecondContext):
+class DynamicContext(ContextPlugin):
     """See `ContextPlugin`."""
 
     def _change(self, now: Prepared, *, within: bool) -> None:
@@ -471,12 +410,6 @@ class DynamicContext(SecondContext):
         self.instances[now.profile].call(
             "run", "enqueue", now.inputs, now.outputs, inputs, outputs, workspace, self.stream
         )
-
-
-class DynamicEngine(SecondEngine):
-    """See `EnginePlugin`."""
-
-    context_class = DynamicContext
 
 
 def described(
@@ -542,3 +475,7 @@ def _workspace(
     )
     size = instance.call(phase, "get_workspace_size", ins, outs)
     return checks.as_size(instance, "get_workspace_size", size)
+
+
+BATCHED = Life(IPluginV2, BatchedContext, _attached, _serialized)
+DYNAMIC = Life(IPluginV2DynamicExt, DynamicContext, _attached, _serialized)

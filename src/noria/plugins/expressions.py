@@ -236,9 +236,6 @@ class SymbolicExtent:
 
     TensorRT's `IDimensionExpr` has no operators; this wraps one for the standard plugins, and for
     the decorators, whose `ShapeExpr` adds comparisons.
-
-    Args:
-        value: a number, an expression, or another extent.
     """
 
     __slots__ = ("expr",)
@@ -253,10 +250,7 @@ class SymbolicExtent:
     def apply(self, op: DimensionOperation, other: Any, *, swap: bool = False) -> Self:
         """Apply an operation.
 
-        Args:
-            op: the operation.
-            other: the second operand.
-            swap: True makes `other` the first operand.
+        `swap`: True makes `other` the first operand.
         """
         pair = (self.expr, SymbolicExtent(other).expr)
         return type(self)(_BUILDER.operation(op, *(pair[::-1] if swap else pair)))
@@ -333,12 +327,7 @@ def evaluate(
 ) -> Shaped:
     """Shapes of the outputs for real shapes of the inputs.
 
-    Args:
-        shapes: of the outputs, in terms of the inputs.
-        inputs: their shapes.
-        shape_values: values of the shape inputs.
-        size: which number stands for an extent that the plugin decides.
-        where: for messages.
+    `size`: which number stands for an extent that the plugin decides.
 
     Raises:
         PluginError: a division by zero, a negative or absurd extent, an input that is not there.
@@ -434,12 +423,8 @@ def checked_leaves(
 ) -> None:
     """Refuse expressions over axes that the inputs do not have.
 
-    Args:
-        shapes: of the outputs.
-        ranks: of the inputs.
-        counts: of the values of the shape inputs.
-        outputs: how many outputs there are.
-        complain: makes the error.
+    `ranks` and `counts` are of the inputs, and of the values of the shape inputs; `complain` makes
+    the error.
     """
     for exprs in shapes:
         for expression in exprs:

@@ -34,11 +34,7 @@ def raw_bytes(data: Any) -> bytes | None:
 def values_of(data: Any, dtype: np.dtype[Any], name: str, kind: str) -> npt.NDArray[Any]:
     """Numbers as an array of `dtype`.
 
-    Args:
-        data: a number, a list of them, an array, or anything NumPy makes an array of.
-        dtype: of the field's elements.
-        name: of the field, for messages.
-        kind: the field's type, for messages.
+    `name` and `kind` are those of the field, for messages.
 
     Raises:
         PluginError: the type cannot hold them, or an array would lose digits (other than

@@ -117,13 +117,8 @@ def resolve(
 ) -> Resolved:
     """Find the plugin nodes of `proto` and give each its layer.
 
-    Args:
-        network: for its live plugins.
-        proto: the `ModelProto` of it; changed.
-        views: shapes of the inputs.
-        registry: where creators are looked for.
-        measure: runs part of the graph where ONNX's shape inference does not know enough.
-        where: the model, for messages.
+    `proto` is the `ModelProto` of `network` and is changed; `measure` runs part of the graph where
+    ONNX's shape inference does not know enough.
 
     Raises:
         ModelError: attributes or outputs that do not fit; a plugin inside a control-flow body.

@@ -44,10 +44,7 @@ def record_of(
 ) -> tuple[PluginRecord, dict[str, bytes]]:
     """The record of a saved plugin layer, and its blobs by name.
 
-    Args:
-        saved: what the plugin gave.
-        names: of its inputs, shape inputs and outputs.
-        number: of the layer in the plan.
+    `names` are those of its inputs, shape inputs and outputs.
 
     Raises:
         EngineError: it cannot be described in a plan.

@@ -222,6 +222,3 @@ class NMS(NMSDynamic):
 
     name = "NMS_TRT"
     interface = "V2Ext"
-
-
-LAYERS: tuple[type[StandardLayer], ...] = (BatchedNMSDynamic, BatchedNMS, NMSDynamic, NMS)

@@ -151,6 +151,7 @@ class Reorg(StandardLayer):
 
     name = "Reorg_TRT"
     interface: ClassVar[Interface] = "V2Ext"
+    later = (("2", "Dyn"),)
     fields = (integer("stride", above=0),)
 
     def shapes(self, inputs: Sequence[Shape]) -> list[Shape]:
@@ -174,13 +175,6 @@ class Reorg(StandardLayer):
             "SpaceToDepth", graph.inputs[0], out=graph.outputs[0], blocksize=int(self.given.stride)
         )
         return True
-
-
-class Reorg2(Reorg):
-    """As version 1, for axes known only at run time."""
-
-    version = "2"
-    interface = "Dyn"
 
 
 class CoordConv(StandardLayer):
@@ -312,6 +306,7 @@ class ScatterElements(StandardLayer):
 
     name = "ScatterElements"
     interface: ClassVar[Interface] = "Dyn"
+    later = (("2", "V3"),)
     fields = (
         integer("axis", 0),
         text("reduction", "none", one_of=("none", "add", "mul", "max", "min", "mean")),
@@ -374,13 +369,6 @@ class ScatterElements(StandardLayer):
         return True
 
 
-class ScatterElements2(ScatterElements):
-    """As version 1."""
-
-    version = "2"
-    interface = "V3"
-
-
 _REDUCE = {
     "add": np.add,
     "mean": np.add,
@@ -388,17 +376,3 @@ _REDUCE = {
     "max": np.maximum,
     "min": np.minimum,
 }
-
-LAYERS: tuple[type[StandardLayer], ...] = (
-    ResizeNearest,
-    FlattenConcat,
-    BatchTile,
-    SpecialSlice,
-    Reorg,
-    Reorg2,
-    CoordConv,
-    Split,
-    ScatterND,
-    ScatterElements,
-    ScatterElements2,
-)

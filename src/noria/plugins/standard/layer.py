@@ -121,13 +121,10 @@ def expressions(shape: Shape) -> DimsExprs:
 class StandardLayer(ABC):
     """A standard plugin: fields, shapes, arithmetic. Immutable, usable from any thread.
 
-    Args:
-        given: the values of its fields.
-        where: the layer's name, for messages.
-
     Attributes:
         name, version: what it is registered as.
         interface: the class of plugin that the original is.
+        later: version and interface of the same plugin in later releases.
         fields: what its creator takes, in the original's order.
         inputs: least and greatest number of inputs.
         integer_inputs, integer_outputs: places of tensors of INT32 (inputs may be INT64 too);
@@ -144,6 +141,7 @@ class StandardLayer(ABC):
     name: ClassVar[str]
     version: ClassVar[str] = "1"
     interface: ClassVar[Interface]
+    later: ClassVar[tuple[tuple[str, Interface], ...]] = ()
     fields: ClassVar[tuple[Field, ...]] = ()
     inputs: ClassVar[tuple[int, int]] = (1, 1)
     integer_inputs: ClassVar[frozenset[int]] = frozenset()

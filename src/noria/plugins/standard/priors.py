@@ -199,6 +199,3 @@ class GridAnchor(GridAnchorRect):
             raise self.error(f"{len(shapes)} featureMapShapes",
                              expected=f"one length for each of numLayers = {layers}")  # fmt: skip
         return [(n, n) for n in shapes]
-
-
-LAYERS: tuple[type[StandardLayer], ...] = (PriorBox, GridAnchor, GridAnchorRect)

@@ -422,14 +422,3 @@ class DetectionLayer(_Detections):
 
     def decode(self, rois: Array, deltas: Array) -> Array:
         return decode_unit(rois, deltas)
-
-
-LAYERS: tuple[type[StandardLayer], ...] = (
-    Proposal,
-    ProposalDynamic,
-    RPROI,
-    ProposalLayer,
-    MultilevelProposeROI,
-    GenerateDetection,
-    DetectionLayer,
-)
