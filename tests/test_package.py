@@ -22,7 +22,6 @@ SMALL = {
     "_native_api.py": "generated",
     "errors.py": "a face",
     "trt/plugin.py": "a face: `tensorrt.plugin`",
-    "infer/notebook.py": "imported where a notebook shows a model",
     "_core/native_check.py": "runs before anything else of the package",
     "binary/regular_files.py": "the one door to files that others name",
     "_wiring.py": "one line for each call from a lower room into a higher one",
