@@ -16,7 +16,7 @@
 
 #include "array_view.h"
 #include "crash_note.h"
-#include "custom_library_boxes.h"
+#include "custom_library.h"
 #include "guard_channel.h"
 #include "guard_crash.h"
 #include "guard_memory.h"
@@ -42,16 +42,6 @@ const char *ask(GuardChannel &channel, const nb::list &arrays, const std::vector
         request.add(*views[i], to.at(i), slots);
     }
     return request.ask(channel, worker, process, timeout_s);
-}
-
-// Copies of a worker's boxes: (boxes, scores, class ids, angles or None, whether they are sound, bytes
-// that they take); None if `size` bytes have no room for as many.
-nb::object copied_boxes(uintptr_t address, size_t size, size_t count, bool with_angles) {
-    if (count > size / 24 || BoxBlock(nullptr, count, with_angles).bytes > size) return nb::none();
-    const NumpyBoxes found(count, with_angles);
-    std::memcpy(found.start(), reinterpret_cast<const void *>(address), found.bytes());
-    return nb::make_tuple(found.boxes(), found.scores(), found.ids(), found.angles(),
-                          sound_boxes(found.arrays(), count), found.bytes());
 }
 
 void protect(uintptr_t address, size_t bytes, bool readable, bool writable) {
@@ -114,8 +104,8 @@ void bind_guard(nb::module_ &m) {
     m.attr("GUARD_PLACES_AT") = guard_places_at;
 
     m.def("guard_boxes", &copied_boxes, "address"_a, "size"_a, "count"_a, "with_angles"_a,
-          "Copies of a worker's boxes: ((N, 4) boxes, scores, class ids, angles or None, whether all "
-          "is finite and in range, bytes that they take); None if there are not as many bytes.");
+          "Copies of a worker's boxes: (what decode_boxes gives, bytes that they take); None if there "
+          "are not as many bytes.");
 
     m.def("guard_sandbox", &guard_sandbox, "memory_bytes"_a, "gpu"_a = false,
           "Give up what a library does not need, for good; what could not be done, in words. `gpu`: "

@@ -85,68 +85,45 @@ class SharedObject:
     def has(self, arg: str, /) -> bool: ...
 
 class CustomFunction:
-    """A function of a custom library."""
+    """
+    A function of a custom library. Calls are given tensors, and width, height and channels of the network; None: the function said false.
+    """
+
+    def __init__(self, library: SharedObject, name: str) -> None: ...
 
     def set_layers(self, names: Sequence[str], bindings: Sequence[int], inputs: bool = False) -> None: ...
 
-class InputInitializer(CustomFunction):
-    """NvDsInferInitializeInputLayers of a library."""
+    def set_params(self, num_classes: int, pre: Sequence[float], post: Sequence[float]) -> None: ...
 
-    def __init__(self, library: SharedObject, name: str) -> None: ...
+    def call_detector(self, tensors: list, size: Sequence[int], words: int, with_angles: bool, most: int) -> object:
+        """
+        What decode_boxes gives, if the boxes are sound and no more than `most`; else (uint8 array of the boxes, capacity in bytes). `words`: 32-bit words of a box, 0 if they are not known.
+        """
 
-    def call(self, tensors: list, data_types: Sequence[int], width: int, height: int, channels: int, max_batch: int) -> bool:
+    def call_instances(self, tensors: list, size: Sequence[int], most_objects: int, most_pixels: int, most_pixels_together: int) -> object:
+        """
+        (what decode_boxes gives, list of masks or None, (masks not finite, masks of wrong size, pixels of the largest, of all)); a number of objects above the limit.
+        """
+
+    def call_classifier(self, tensors: list, size: Sequence[int], threshold: float, most: int) -> object:
+        """
+        ([(attribute, value, confidence, label or None)], text); a number of attributes above the limit.
+        """
+
+    def call_segmentation(self, tensors: list, size: Sequence[int], threshold: float, classes: int, map: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')]) -> object:
+        """
+        Fills map, which has the size of the network input. The address of the probabilities, 0 for none.
+        """
+
+    def call_initializer(self, tensors: list, size: Sequence[int], max_batch: int) -> bool:
         """
         What the function said. The tensors are the first entries of batches to fill.
-        """
-
-class DetectorParser(CustomFunction):
-    """A detector parser of a custom library."""
-
-    def __init__(self, library: SharedObject, name: str) -> None: ...
-
-    def set_params(self, num_classes: int, pre: Sequence[float], post: Sequence[float]) -> None: ...
-
-    def call(self, tensors: list, data_types: Sequence[int], width: int, height: int, channels: int, words: int, with_angles: bool, most: int) -> object:
-        """
-        What decode_boxes gives, if the boxes are sound and no more than `most`; else (uint8 array of the boxes, capacity in bytes); None if the function said false. `words`: 32-bit words of a box, 0 if they are not known.
-        """
-
-class InstanceParser(CustomFunction):
-    """An instance parser of a custom library."""
-
-    def __init__(self, library: SharedObject, name: str) -> None: ...
-
-    def set_params(self, num_classes: int, pre: Sequence[float], post: Sequence[float]) -> None: ...
-
-    def call(self, tensors: list, data_types: Sequence[int], width: int, height: int, channels: int, most_objects: int, most_pixels: int, most_pixels_together: int) -> object:
-        """
-        (boxes, scores, class ids, whether all is finite and in range, list of masks or None, (masks not finite, masks of wrong size, pixels of the largest, of all)); a number of objects above the limit; None if the function said false.
         """
 
 def decode_boxes(data: Annotated[NDArray[numpy.uint8], dict(shape=(None,))], words: int, with_angles: bool) -> tuple:
     """
     ((N, 4) boxes, scores, class ids, angles or None, whether all is finite and in range).
     """
-
-class ClassifierParser(CustomFunction):
-    """A classifier parser of a custom library."""
-
-    def __init__(self, library: SharedObject, name: str) -> None: ...
-
-    def call(self, tensors: list, data_types: Sequence[int], width: int, height: int, channels: int, threshold: float, most_attributes: int) -> object:
-        """
-        ([(attribute, value, confidence, label or None)], text); a number of attributes above the limit; None if the function said false.
-        """
-
-class SegmentationParser(CustomFunction):
-    """A segmentation parser of a custom library."""
-
-    def __init__(self, library: SharedObject, name: str) -> None: ...
-
-    def call(self, tensors: list, data_types: Sequence[int], channels: int, threshold: float, classes: int, map: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')]) -> object:
-        """
-        Fills map, which has the size of the network input. The address of the probabilities, 0 for none; None if the function said false.
-        """
 
 def demangle(name: str) -> str:
     """The C++ name behind a linker symbol."""
@@ -235,7 +212,7 @@ GUARD_PLACES_AT: int = 64
 
 def guard_boxes(address: int, size: int, count: int, with_angles: bool) -> object:
     """
-    Copies of a worker's boxes: ((N, 4) boxes, scores, class ids, angles or None, whether all is finite and in range, bytes that they take); None if there are not as many bytes.
+    Copies of a worker's boxes: (what decode_boxes gives, bytes that they take); None if there are not as many bytes.
     """
 
 def guard_sandbox(memory_bytes: int, gpu: bool = False) -> list[str]:
