@@ -185,24 +185,12 @@ class GuardChannel:
 
     def answer(self) -> bool: ...
 
-class GuardMapping:
-    """Whole pages of a file in shared memory."""
-
-    def __init__(self, file: int, offset: int, bytes: int, writable: bool) -> None: ...
-
-    @property
-    def address(self) -> int: ...
-
 class GuardSlots:
     """Addresses that are parts of a file in shared memory."""
 
     def __init__(self) -> None: ...
 
     def add(self, start: int, bytes: int, offset: int, mapped: int) -> None: ...
-
-GUARD_HUGE_PAGE: int = 2097152
-
-GUARD_GAP: int = 1048576
 
 GUARD_WORDS: dict = ...
 
@@ -215,19 +203,12 @@ def guard_boxes(address: int, size: int, count: int, with_angles: bool) -> objec
     Copies of a worker's boxes: (what decode_boxes gives, bytes that they take); None if there are not as many bytes.
     """
 
-def guard_sandbox(memory_bytes: int, gpu: bool = False) -> list[str]:
-    """
-    Give up what a library does not need, for good; what could not be done, in words. `gpu`: a driver of NVIDIA shall work in it.
-    """
+def guard_signal_main_thread(process: int, number: int) -> bool:
+    """Send a signal to the first thread of another process."""
 
 def guard_report_to(fd: int, hang_signal: int) -> None:
     """
     Report fatal signals, std::terminate and exit of this process to a file descriptor.
-    """
-
-def note_crashes(text: str) -> None:
-    """
-    Have fatal signals of this process that nothing handles say this before they end it.
     """
 
 def guard_set_function(name: str) -> None:
@@ -244,11 +225,30 @@ def guard_set_region(slot: int, start: int, end: int, name: str, file: int = -1,
 def guard_take_back() -> bool:
     """Share again what became a copy; whether anything had."""
 
+class GuardMapping:
+    """Whole pages of a file in shared memory."""
+
+    def __init__(self, file: int, offset: int, bytes: int, writable: bool) -> None: ...
+
+    @property
+    def address(self) -> int: ...
+
+GUARD_HUGE_PAGE: int = 2097152
+
+GUARD_GAP: int = 1048576
+
 def guard_protect(address: int, bytes: int, readable: bool, writable: bool) -> None:
     """Change the rights of whole pages."""
 
-def guard_signal_main_thread(process: int, number: int) -> bool:
-    """Send a signal to the first thread of another process."""
+def guard_sandbox(memory_bytes: int, gpu: bool = False) -> list[str]:
+    """
+    Give up what a library does not need, for good; what could not be done, in words. `gpu`: a driver of NVIDIA shall work in it.
+    """
+
+def note_crashes(text: str) -> None:
+    """
+    Have fatal signals of this process that nothing handles say this before they end it.
+    """
 
 def class_map(scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], limit: float, nhwc: bool, map: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], simd: bool = True) -> None:
     """

@@ -1,3 +1,3 @@
 """Digest of the native functions that this Python code is written for: `make stubs`."""
 
-NATIVE_API = "19089d0db58e"
+NATIVE_API = "4a99656104fe"
