@@ -5,6 +5,7 @@ Real models and videos come from NORIA_TEST_DATA; tests skip without them.
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -121,6 +122,7 @@ def watched_anew() -> Iterator[None]:
     """Plugins that are watched are counted from 0, and do what they should."""
     from tests.plugins.samples import Watched
 
+    gc.collect()  # plugins of earlier tests end now, not while they are counted
     Watched.reset()
     yield
     Watched.reset()

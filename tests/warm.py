@@ -38,7 +38,7 @@ MODULES = [
     "noria.custom.guard",
     "noria.engine.builder",
     "noria.model.planning",
-    "noria.engine.plan_session",
+    "noria.engine.session",
     "noria.network.ir",
     "noria.network.onnx_file",
     "noria.pipeline.assembly",

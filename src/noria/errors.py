@@ -1,4 +1,4 @@
-"""Errors that Noria raises on purpose, each with what was found, where, and how to fix it."""
+"""Errors that Noria raises on purpose: found, where, expected, fix."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from noria.cli import main
 from noria.engine.backends import RunOptions
 from noria.engine.bench import bench
-from noria.engine.plan_session import PlanSession
+from noria.engine.session import PlanSession
 from noria.network.tensor_spec import TensorSpec
 from tests import warm
 

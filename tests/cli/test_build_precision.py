@@ -13,8 +13,7 @@ from click.testing import CliRunner, Result
 
 from noria.cli import main
 from noria.engine.precision import CalibrationTable
-from noria.engine.precision.inspect import layer_table
-from tests.engine.precision.graphs import small_net
+from tests.engine.precision.graphs import layer_table, small_net
 from tests.engine.precision.test_building import SCALES
 
 Config = Callable[..., Path]

@@ -33,7 +33,6 @@ NOT_NEEDED = {
     # for plugins, TensorRT's interface, C++ libraries
     "noria.host",
     "noria.plugins.base",
-    "noria.plugins.creators",
     "noria.plugins.registry",
     "noria.plugins.standard",
     "noria.trt",

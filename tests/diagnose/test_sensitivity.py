@@ -18,7 +18,7 @@ from noria.diagnose.average_precision import agreement
 from noria.diagnose.truth import read_truth, scored
 from noria.engine.backends import installed_backends
 from noria.engine.precision import CalibrationTable, export
-from noria.engine.precision.variants import Variants
+from noria.engine.precision.explicit import Variants
 from noria.errors import ConfigError, MediaError
 from noria.infer.calibration import calibrate
 from noria.media import open_source

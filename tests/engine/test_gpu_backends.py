@@ -11,7 +11,7 @@ from noria.engine import BuildOptions, Plan, build
 from noria.engine.backends import RunOptions, get_backend, installed_backends
 from noria.engine.backends import onnxruntime_cuda as ort_cuda
 from noria.engine.plan import COMPILED_BLOB
-from noria.engine.plan_session import PlanSession
+from noria.engine.session import PlanSession
 from noria.errors import EngineError
 from noria.network import network_from_onnx
 from tests.engine.test_backends import convolutions, pictures

@@ -10,7 +10,7 @@ import pytest
 
 from noria.engine import BuildOptions, build
 from noria.engine.backends import installed_backends
-from noria.engine.plan_session import PlanSession
+from noria.engine.session import PlanSession
 from noria.errors import EngineError
 from noria.network import network_from_onnx
 from tests.engine.test_backends import convolutions, node, pictures, value

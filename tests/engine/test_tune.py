@@ -12,7 +12,7 @@ import pytest
 
 from noria.engine import BuildOptions, Plan, build
 from noria.engine.backends import BACKENDS, installed_backends
-from noria.engine.sample_inputs import sample_inputs
+from noria.engine.input_shapes import sample_inputs
 from noria.engine.tuning import tune as module
 from noria.engine.tuning.output_difference import difference
 from noria.engine.tuning.tactic import Tactic, candidates

@@ -7,6 +7,7 @@ import pytest
 
 from noria.infer.batch import Batch
 from noria.media import Frame
+from noria.meta import InputTensor, Roi
 
 
 def frames(*ids: tuple[int, int]) -> list[Frame]:
@@ -33,3 +34,13 @@ def test_buffers_are_told_apart() -> None:
 def test_parts_of_different_length_are_refused() -> None:
     with pytest.raises(ValueError, match="2 frames, 1 metas and 2 buffer"):
         Batch(frames((0, 0), (0, 1)), Batch.of(frames((0, 0))).metas, [0, 0])
+
+
+def test_tensors_go_with_the_frames_they_show() -> None:
+    batch = Batch.of(frames((0, 0), (1, 0), (2, 0)))
+    for place in range(3):
+        roi = Roi(place, 0, 0, 6, 4)
+        batch.tensors.append(InputTensor("x", np.zeros((1, 2)), [roi], [1], meta_id=place))
+    batch.drop([1])
+    assert [m.source for m in batch.metas] == ["s0", "s2"]
+    assert [(t.meta_id, t.rois[0].frame_index) for t in batch.tensors] == [(0, 0), (2, 1)]

@@ -12,11 +12,11 @@ from noria.config import ModelConfig
 from noria.config.enums import TensorOrder
 from noria.engine import Plan
 from noria.engine.backends import BACKENDS
-from noria.engine.tensorrt_files import built_by, is_tensorrt_file, without_wrapper
 from noria.engine.tuning.tactic import Tactic
 from noria.engine.tuning.tune import TuneOptions
 from noria.errors import EngineError
 from noria.model import load_or_build
+from noria.network.model_bytes import built_by, is_tensorrt_file, without_wrapper
 from noria.network.tensor_spec import TensorSpec
 from tests.engine.plan_bytes import build_header, reseal
 from tests.network.onnx_models import picture_model, save

@@ -17,7 +17,7 @@ from noria.engine.builder import BuildOptions, build
 from noria.errors import PluginError
 from noria.plugins import DataType, array_at, get_plugin_registry
 from noria.plugins import decorators as trtp
-from noria.plugins.decorator_attributes import signature_of
+from noria.plugins.decorators import signature_of
 from tests.plugins.models import FLOAT, model, network
 
 

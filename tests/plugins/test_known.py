@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from noria.plugins import IPluginCreator, PluginFieldCollection, PluginRegistry, known
+from noria.plugins import IPluginCreator, PluginFieldCollection, PluginRegistry
+from noria.plugins.registry import ENTRY_POINTS, known_plugins
 
 
 class MineCreator(IPluginCreator):
@@ -28,16 +29,16 @@ def broken(registry: PluginRegistry) -> None:
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> PluginRegistry:
     registry = PluginRegistry()
-    monkeypatch.setattr(known, "get_plugin_registry", lambda: registry)
-    monkeypatch.setattr(known, "_done", False)
+    monkeypatch.setattr("noria.plugins.registry.get_plugin_registry", lambda: registry)
+    monkeypatch.setattr("noria.plugins.registry._done", False)
     return registry
 
 
 def entries(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
-    points = [EntryPoint(n, f"{__name__}:{v}", known.ENTRY_POINTS) for n, v in values.items()]
+    points = [EntryPoint(n, f"{__name__}:{v}", ENTRY_POINTS) for n, v in values.items()]
 
     def found(group: str) -> Any:
-        return points if group == known.ENTRY_POINTS else []
+        return points if group == ENTRY_POINTS else []
 
     monkeypatch.setattr("importlib.metadata.entry_points", found)
     monkeypatch.setattr(EntryPoint, "load", lambda self: globals()[self.value.split(":")[1]])
@@ -45,10 +46,10 @@ def entries(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
 
 def test_standard_plugins_are_there_after_the_first_question(fresh: PluginRegistry) -> None:
     assert fresh.all_creators == []
-    assert known.known_plugins() is fresh
+    assert known_plugins() is fresh
     assert fresh.find("EfficientNMS_TRT") is not None
     count = len(fresh.all_creators)
-    known.known_plugins()
+    known_plugins()
     assert len(fresh.all_creators) == count
     assert fresh.notices == []
 
@@ -56,7 +57,7 @@ def test_standard_plugins_are_there_after_the_first_question(fresh: PluginRegist
 def test_standard_plugins_give_way(fresh: PluginRegistry) -> None:
     early = MineCreator("BatchedNMS_TRT")
     fresh.register_creator(early)
-    known.known_plugins()
+    known_plugins()
     assert fresh.find("BatchedNMS_TRT") is early
     late = MineCreator("EfficientNMS_TRT")
     assert fresh.register_creator(late)
@@ -68,7 +69,7 @@ def test_installed_packages_bring_plugins(
     fresh: PluginRegistry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entries(monkeypatch, one="MineCreator", two="fill", three="broken")
-    known.known_plugins()
+    known_plugins()
     assert fresh.find("Mine") is not None
     assert fresh.find("ByFunction") is not None
     (notice,) = fresh.notices

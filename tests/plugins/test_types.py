@@ -20,9 +20,9 @@ from noria.plugins import (
     address_of,
     array_at,
 )
-from noria.plugins.dims import DimsHW
 from noria.plugins.expressions import Axis, ShapeError
 from noria.plugins.memory import LentMemory
+from noria.plugins.types import DimsHW
 
 SHAPES = st.lists(st.integers(-1, 100), max_size=8)
 

@@ -243,6 +243,8 @@ def test_weights():
     assert (empty.size, empty.dtype) == (0, trt.float16)
     full = trt.Weights(np.ones((2, 3), np.float32))
     assert (len(full), full.nbytes, full.numpy().shape) == (6, 24, (6,))
+    double = trt.Weights(np.array([0.5, 2.0]))
+    assert (double.dtype, double.nbytes, double.numpy().tolist()) == (trt.float32, 8, [0.5, 2.0])
 
 
 def test_helpers():

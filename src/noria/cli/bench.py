@@ -16,7 +16,7 @@ from noria.cli.output import FiniteRange, console, print_json, print_notices, pr
 if TYPE_CHECKING:
     from noria.config import ModelConfig
     from noria.engine.bench import BenchResult
-    from noria.engine.plan_session import PlanSession
+    from noria.engine.session import PlanSession
 
 EPILOG = """\b
 Examples:
@@ -116,9 +116,9 @@ def _plan(path: Path, batch: int | None, notices: list[Notice]) -> tuple[Any, Mo
     from noria.cli.show_model import is_model, read_model
     from noria.config import ModelConfig
     from noria.engine import BuildOptions, Plan, build
-    from noria.engine.tensorrt_files import is_tensorrt_file
     from noria.engine.tensorrt_plan import plan_from_tensorrt
     from noria.model import load_or_build
+    from noria.network.model_bytes import is_tensorrt_file
 
     if path.suffix.lower() in _ENGINES:
         plan = plan_from_tensorrt(path) if is_tensorrt_file(path) else Plan.load(path)

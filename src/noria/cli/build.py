@@ -36,7 +36,7 @@ _DEFAULT_BUDGET = "60"
 )
 @click.option(
     "--precision", type=click.Choice(["fp32", "fp16", "bf16", "int8", "best"]),
-    help="What is to be in the graph. Default: what network-mode allows and is faster here.",
+    help="Types in the graph. Default: what network-mode allows and is faster here.",
 )  # fmt: skip
 @click.option(
     "--export-onnx", type=click.Path(path_type=Path), metavar="FILE",
@@ -49,11 +49,11 @@ _DEFAULT_BUDGET = "60"
 )  # fmt: skip
 @click.option(
     "--tune-for", type=click.Choice(["throughput", "latency"]), default="throughput",
-    show_default=True, help="What is to be best.",
+    show_default=True, help="What to optimise.",
 )  # fmt: skip
 @click.option("--timing-cache", type=click.Path(path_type=Path), metavar="FOLDER",
               help="Where times are kept. Default: the user's cache folder.")  # fmt: skip
-@click.option("--retime", is_flag=True, help="Measure even what the timing cache knows.")
+@click.option("--retime", is_flag=True, help="Measure again what is in the timing cache.")
 @click.option("--tactic", metavar="TACTIC",
               help="Pin the way to run it, as onnxruntime:threads=1,streams=2.")  # fmt: skip
 @click.option("--dynamic-batch", is_flag=True,
@@ -80,7 +80,7 @@ def build(
 ) -> None:
     """Build the engine of CONFIG and save it beside the model.
 
-    A valid saved engine is kept; otherwise the reason for building is said. noria run uses the
+    A valid saved engine is kept; otherwise the reason for building is printed. noria run uses the
     engine as it was tuned or pinned.
     """
     from noria._core.notices import refuse_warnings

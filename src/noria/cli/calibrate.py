@@ -45,7 +45,7 @@ Examples:
     type=click.Choice(["entropy", "minmax", "percentile"]),
     default="entropy",
     show_default=True,
-    help="How to choose where a tensor is clipped.",
+    help="How the limits of a tensor are chosen.",
 )
 @click.option(
     "--percentile",
@@ -83,7 +83,7 @@ Examples:
     "--max-loss",
     type=FiniteRange(0, 100),
     metavar="POINTS",
-    help="What INT8 may lose. Default: 1 point of mAP50-95, or 5 % of FP32's boxes.",
+    help="Loss that is accepted of INT8. Default: 1 point of mAP50-95, or 5 % of FP32's boxes.",
 )
 @click.option(
     "--backend",
@@ -118,7 +118,7 @@ def calibrate(
 ) -> None:
     """Find the INT8 scales of CONFIG's model from pictures and write a calibration table.
 
-    Pictures are shown to the model as the config says. An interrupted run goes on where it was
+    Pictures are preprocessed by the config's keys. An interrupted run goes on where it was
     when it is started again.
     """
     from noria._core.notices import refuse_warnings

@@ -99,7 +99,7 @@ def compile(
 
 def _print(name: str, library: Path, parsers: list[str]) -> None:
     from noria.binary.elf import ElfFile
-    from noria.binary.header_markers import export_hints, uses_host
+    from noria.binary.entry_points import export_hints, uses_host
 
     elf = ElfFile.read(library)
     may_have = not parsers and uses_host(elf)

@@ -66,8 +66,8 @@ def _there_already(name: str, version: str) -> list[Notice]:
     """A warning if nodes of that type are computed without the plugin."""
     import onnx
 
-    from noria.plugins.known import known_plugins
     from noria.plugins.lookup import is_builtin
+    from noria.plugins.registry import known_plugins
 
     if is_builtin(name, onnx.defs.onnx_opset_version()):
         text = (

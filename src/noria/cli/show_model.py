@@ -59,8 +59,8 @@ def show_model(path: Path, partner: Path | None) -> dict[str, Any]:
 
 def _operators_of_plugins(network: Any) -> dict[str, Any]:
     """Operators that ONNX does not define: `plugins`, which are there, and `unknown_operators`."""
-    from noria.plugins.known import known_plugins
     from noria.plugins.lookup import find_creator, unknown_nodes
+    from noria.plugins.registry import known_plugins
 
     if not network.unknown_operators():
         return {"plugins": [], "unknown_operators": []}

@@ -118,8 +118,8 @@ def _lost(lost: PluginProcessLostError, phases: tuple[str, ...], as_json: bool) 
 def _live(file: Path, batch: int, runs: int, backend: str | None) -> Plan:
     """A whole life; the plan, closed."""
     from noria.engine.builder import BuildOptions, build
+    from noria.engine.input_shapes import sample_inputs
     from noria.engine.plan import Plan
-    from noria.engine.sample_inputs import sample_inputs
 
     if file.suffix.lower() == ".onnx":
         from noria.network import network_from_onnx
@@ -145,9 +145,9 @@ def _of_config(file: Path, backend: str | None) -> Any:
     from noria.config import ModelConfig
     from noria.engine.builder import BuildOptions
     from noria.engine.input_shapes import complete_infer_dims
-    from noria.engine.plugin_graph.plugin_files import load_custom_plugins
     from noria.model.network_source import network_source, no_model
     from noria.model.picture_input import axis_order
+    from noria.plugins.loading import load_custom_plugins
 
     # calls are seen in this process only
     cfg = ModelConfig.load(file).with_overrides(custom_lib_guard="never")

@@ -122,8 +122,7 @@ def _with_plugins(path: Path) -> ModuleType:
         module = import_file(path)
         note_loaded(path)
         if may_have_creators(module):
-            from noria.plugins.library import register_module
-            from noria.plugins.registry import get_plugin_registry
+            from noria.plugins.registry import get_plugin_registry, register_module
 
             register_module(module, path, get_plugin_registry())
     return module

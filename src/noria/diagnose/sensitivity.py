@@ -20,7 +20,7 @@ from noria.engine.backends import DEFAULT_BACKEND, get_backend
 from noria.engine.builder import BuildOptions, build
 from noria.engine.input_shapes import complete_infer_dims
 from noria.engine.precision.capability import unsigned_int8, weight_bits
-from noria.engine.precision.variants import Variants
+from noria.engine.precision.explicit import Variants
 from noria.infer.calibration import select_frames, selected_frames
 from noria.infer.preprocess import Preprocessor
 from noria.model.picture_input import axis_order, network_dims

@@ -28,8 +28,8 @@ from noria.engine.plan_header import (
     TensorRecord,
     TuningRecord,
 )
-from noria.engine.plan_session import FreeSession, PlanSession
 from noria.engine.plugin_graph.plugin_record import PluginRecord
+from noria.engine.session import FreeSession, PlanSession
 from noria.engine.tuning.tactic import Tactic
 from noria.network.network import Network
 from noria.network.tensor_spec import TensorSpec

@@ -10,8 +10,8 @@ from time import perf_counter
 import numpy as np
 
 from noria._core.errors import EngineError
-from noria.engine.plan_session import PlanSession
-from noria.engine.sample_inputs import sample_inputs
+from noria.engine.input_shapes import sample_inputs
+from noria.engine.session import PlanSession
 from noria.engine.tuning.worker import measure
 
 PERCENTILES = (50, 90, 95, 99)

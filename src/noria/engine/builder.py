@@ -22,7 +22,7 @@ from noria.engine.backends import (
     installed_backends,
 )
 from noria.engine.dynamic_batch import with_free_batch
-from noria.engine.input_shapes import AxisOrder, Dims, extra_inputs, resolve_shape
+from noria.engine.input_shapes import AxisOrder, Dims, extra_inputs, resolve_shape, sample_inputs
 from noria.engine.onnx_message import fix_axes, model_bytes, serialized
 from noria.engine.plan import COMPILED_BLOB, MODEL_BLOB, WEIGHTS_BLOB, Plan
 from noria.engine.plan_header import MAX_BATCH, NOT_FREE, Precision, TacticRecord, TuningRecord
@@ -30,21 +30,18 @@ from noria.engine.plugin_graph.opening import split_at
 from noria.engine.plugin_graph.plugin_layers import PluginLayers, Profiles, build_plugins
 from noria.engine.plugin_graph.plugin_timing import PluginTiming
 from noria.engine.plugin_graph.split_runner import compile_pieces
-from noria.engine.precision.chain import choose
-from noria.engine.precision.inspect import graph_precision
-from noria.engine.precision.lower import PrecisionGraph, in_fp32, lower_or_fp32
+from noria.engine.precision.capability import choose
+from noria.engine.precision.lower import PrecisionGraph, graph_precision, in_fp32, lower_or_fp32
 from noria.engine.precision.rules import PrecisionRules
-from noria.engine.sample_inputs import sample_inputs
 from noria.engine.tuning.precisions import tune_precisions
 from noria.engine.tuning.tactic import Tactic
 from noria.engine.tuning.tune import Progress, TuneOptions
+from noria.network.external_data import split_proto
 from noria.network.network import Network
-from noria.network.split import split_proto
 from noria.network.tensor_spec import TensorSpec
-from noria.plugins.known import known_plugins
 from noria.plugins.lookup import unknown_error
 from noria.plugins.nodes import has_plugins
-from noria.plugins.registry import PluginRegistry
+from noria.plugins.registry import PluginRegistry, known_plugins
 from noria.plugins.types import DataType
 
 

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from noria._core.errors import EngineError, ModelError
 from noria._core.notices import Notice
 from noria.engine.backends import DEFAULT_BACKEND, RunOptions, get_backend
+from noria.engine.input_shapes import sample_inputs
 from noria.engine.onnx_message import model_bytes
 from noria.engine.plan_header import NOT_FREE
-from noria.engine.sample_inputs import sample_inputs
 from noria.engine.tuning.output_difference import difference
 from noria.network.free_batch import free_batch
 from noria.network.network import Network
@@ -31,12 +31,8 @@ def with_free_batch(
 ) -> tuple[Network, Notice]:
     """Free the batch of `network` if a batch of 2 gives the results of two runs of 1.
 
-    Args:
-        network: its batch is fixed at 1.
-        inputs: with the shapes of the plan, their batch 1.
-        shape: of the first input, its batch 1.
-        picture_range: least and greatest value of the noise to compare with.
-        where: the model, for messages.
+    The batch of `network`, `inputs` and `shape` is 1. `picture_range` is that of the noise to
+    compare with.
 
     Returns:
         The freed network or the given one, and a notice with the reason.

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
 
 from noria._core.errors import EngineError
 from noria.network.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
     from noria.network.network import Network
+
 
 Dims = tuple[int, int, int]
 """Channels, height, width; also for NHWC models."""
@@ -36,11 +41,8 @@ def resolve_shape(
 ) -> tuple[int | None, ...]:
     """Fix all axes of an input but the batch.
 
-    Args:
-        spec: the input as the model declares it, batch first.
-        infer_dims: channels, height, width for free axes; must equal the fixed ones.
-        order: order of the model's axes.
-        where: for errors.
+    `spec` is as the model declares it, batch first; `infer_dims` fixes its free axes and must equal
+    the others.
 
     Returns:
         The batch (None if free), then the other axes.
@@ -96,11 +98,6 @@ def extra_inputs(network: Network, picture: tuple[int | None, ...], where: str) 
 
     A free first axis is the batch; an axis with the name of one of the picture's has its size.
 
-    Args:
-        network: the network.
-        picture: the picture's shape.
-        where: for errors.
-
     Raises:
         EngineError: another axis is free.
     """
@@ -120,3 +117,32 @@ def extra_inputs(network: Network, picture: tuple[int | None, ...], where: str) 
 
 def _text(dims: Dims | None) -> str:
     return ";".join(map(str, dims or ()))
+
+
+def sample_inputs(
+    inputs: Sequence[TensorSpec],
+    items: int,
+    *,
+    low: float = 0.0,
+    high: float = 1.0,
+    seed: int = 0,
+) -> dict[str, npt.NDArray[Any]]:
+    """Make one batch of noise.
+
+    The first input is uniform in low … high, of integer types 0 … 255 as far as the type goes;
+    further inputs 0 … 1, integers 1. All axes are fixed but the batch, which becomes `items`.
+    """
+    rng = np.random.default_rng(seed)
+    feeds: dict[str, npt.NDArray[Any]] = {}
+    for number, spec in enumerate(inputs):
+        shape = [d if isinstance(d, int) else items for d in spec.shape]
+        if spec.dtype.kind == "f":
+            bounds = (low, high) if number == 0 else (0.0, 1.0)
+            array = rng.random(shape, np.float32) * np.float32(bounds[1] - bounds[0])
+            feeds[spec.name] = (array + np.float32(bounds[0])).astype(spec.dtype, copy=False)
+        elif number == 0 and spec.dtype.kind in "iu":
+            top = min(255, int(np.iinfo(spec.dtype).max))
+            feeds[spec.name] = rng.integers(0, top, shape, dtype=spec.dtype, endpoint=True)
+        else:
+            feeds[spec.name] = np.ones(shape, spec.dtype)
+    return feeds

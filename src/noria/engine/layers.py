@@ -154,12 +154,6 @@ def layer_times(
 ) -> Sequence[LayerTime]:
     """Run a plan and time each layer, under its name after the runtime fused layers.
 
-    Args:
-        plan: of a runtime that times layers.
-        options: how it runs.
-        feeds: one batch.
-        runs: how often it runs.
-
     Raises:
         EngineError: the runtime does not time layers, or fails.
     """

@@ -15,11 +15,8 @@ def model_bytes(
 ) -> bytes:
     """Write the ONNX message of a network, weights inside, with the axes of its first input fixed.
 
-    Args:
-        network: smaller than 2 GiB.
-        shape: of the first input, None for a free axis; empty: as it is.
-        where: the model, for messages.
-        decisions: gets a notice if the model is marked with a newer version than it needs.
+    `shape` has None for a free axis, and is empty to leave all as they are. `decisions` gets a
+    notice if the model is marked with a newer version than it needs.
 
     Raises:
         ModelError: it is over 2 GiB.

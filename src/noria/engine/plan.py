@@ -38,19 +38,24 @@ from noria.engine.backends import (
 from noria.engine.machine import usable_cores
 from noria.engine.plan_header import BlobRecord, PlanHeader, TacticRecord
 from noria.engine.store import locked, write_atomically
-from noria.engine.tensorrt_files import built_by
 from noria.engine.tuning.tactic import HALVES, Tactic
-from noria.network.sniff import HEAD_BYTES, PLAN_MAGIC, is_tensorrt_engine, looks_like
+from noria.network.model_bytes import (
+    HEAD_BYTES,
+    PLAN_MAGIC,
+    built_by,
+    is_tensorrt_engine,
+    looks_like,
+)
 from noria.network.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
-    from noria.engine.plan_session import PlanSession
+    from noria.engine.session import PlanSession
     from noria.plugins.registry import PluginRegistry
 
 FORMAT_VERSION = 1
 MODEL_BLOB = "model"
 WEIGHTS_BLOB = "weights"
-"""Weights of a model too large for one message; see `noria.network.split`."""
+"""Weights of a model too large for one message; see `noria.network.external_data`."""
 COMPILED_BLOB = "compiled"
 """The model as a runtime compiled it; see `noria.engine.backends.CompilingBackend`."""
 MAX_HEADER_BYTES = 16 * 2**20
@@ -148,7 +153,7 @@ class Plan:
             EngineError: the runtime is missing or refuses the model; an INT8 engine is to run on
                 a runtime that it was not made for.
         """
-        from noria.engine.plan_session import FreeSession, PlanSession
+        from noria.engine.session import FreeSession, PlanSession
 
         runtime = self.header.runtime.name
         if tactic is None:
@@ -183,7 +188,7 @@ class Plan:
 
     def _open_with_plugins(self, backend: Backend, options: RunOptions) -> Runner:
         from noria.engine.plugin_graph.opening import load_plugins, open_plugin_graph
-        from noria.plugins.known import known_plugins
+        from noria.plugins.registry import known_plugins
 
         where = str(self.path or self.header.model.name)
         records = self.header.plugins

@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 
 from noria.binary.gpu_code import forget, look_at
 from noria.host.forwarding import Forwarding, fields_from, fields_to
-from noria.plugins.creators import IPluginCreator, IPluginCreatorV3One
+from noria.plugins.base import IPluginCreator, IPluginCreatorV3One
 from noria.plugins.field_data import PluginFieldCollection
 from noria.plugins.registry import PluginRegistry
 from noria.plugins.types import APILanguage, TensorRTPhase

@@ -7,9 +7,8 @@ from typing import Any
 from noria import trt
 from noria.host import creators
 from noria.host.legacy_plugins import GIVEN, register_given
-from noria.plugins.deserialising import deserialising
-from noria.plugins.known import known_plugins
-from noria.plugins.registry import PluginRegistry
+from noria.plugins.drivers import deserialising
+from noria.plugins.registry import PluginRegistry, known_plugins
 from noria.plugins.registry import get_plugin_registry as _registry
 
 _resources: dict[str, list[int]] = {}

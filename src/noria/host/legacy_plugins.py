@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from noria.plugins.creators import IPluginCreator
-from noria.plugins.deserialising import for_this_engine
+from noria.plugins.base import IPluginCreator
+from noria.plugins.drivers import for_this_engine
 from noria.plugins.field_data import PluginFieldCollection
 from noria.plugins.registry import get_plugin_registry
 

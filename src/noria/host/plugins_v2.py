@@ -10,10 +10,10 @@ from typing import Any
 
 from noria.host.forwarding import ForwardingPlugin
 from noria.plugins.base import IPluginV2, IPluginV2DynamicExt, IPluginV2Ext, IPluginV2IOExt
-from noria.plugins.dims import Dims
 from noria.plugins.expressions import DimsExprs, IExprBuilder
 from noria.plugins.types import (
     DataType,
+    Dims,
     DynamicPluginTensorDesc,
     PluginTensorDesc,
     TensorFormat,

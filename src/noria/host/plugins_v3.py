@@ -9,6 +9,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from noria.host.forwarding import ForwardingPlugin, fields_from
+from noria.plugins.base import (
+    IPluginResourceContext,
+    IPluginV3,
+    IPluginV3OneBuild,
+    IPluginV3OneBuildV2,
+    IPluginV3OneCore,
+    IPluginV3OneRuntime,
+)
 from noria.plugins.expressions import DimsExprs, IExprBuilder
 from noria.plugins.field_data import PluginFieldCollection
 from noria.plugins.types import (
@@ -17,14 +25,6 @@ from noria.plugins.types import (
     DynamicPluginTensorDesc,
     PluginCapabilityType,
     PluginTensorDesc,
-)
-from noria.plugins.v3 import (
-    IPluginResourceContext,
-    IPluginV3,
-    IPluginV3OneBuild,
-    IPluginV3OneBuildV2,
-    IPluginV3OneCore,
-    IPluginV3OneRuntime,
 )
 
 

@@ -19,8 +19,7 @@ from noria.host.plugins_v2 import plugin_v2
 from noria.host.plugins_v3 import plugin_v3
 from noria.plugins import types
 from noria.plugins.field_data import PluginFieldCollection
-from noria.plugins.known import known_plugins
-from noria.plugins.registry import PluginRegistry
+from noria.plugins.registry import PluginRegistry, known_plugins
 
 LAYER_TYPES = [
     "CONVOLUTION", "CAST", "ACTIVATION", "POOLING", "LRN", "SCALE", "SOFTMAX", "DECONVOLUTION",

@@ -13,8 +13,8 @@ from noria import _native, trt
 from noria._core.errors import CustomLibraryError, NoriaError
 from noria._core.notices import Notice
 from noria.binary.elf import ElfFile
+from noria.binary.entry_points import OLD_SIGNATURE_BEFORE, made_for_tensorrt
 from noria.binary.gpu_code import ON_DEVICE
-from noria.binary.header_markers import OLD_SIGNATURE_BEFORE, made_for_tensorrt
 from noria.config.enums import NetworkMode
 from noria.custom.library import open_library
 from noria.engine.plan import MODEL_BLOB

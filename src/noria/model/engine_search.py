@@ -12,12 +12,12 @@ from noria.engine.machine import this_machine, usable_cores
 from noria.engine.plan import NewerPlanError, Plan, is_plan_file, read_header
 from noria.engine.plan_header import TuningRecord
 from noria.engine.store import locked
-from noria.engine.tensorrt_files import is_tensorrt_file
 from noria.engine.tensorrt_plan import plan_from_tensorrt
 from noria.model import engine_files
 from noria.model.precision import MODES, ConfigPrecision
 from noria.model.requirement import Mismatch, PlanRequirement
 from noria.model.source import ModelSource
+from noria.network.model_bytes import is_tensorrt_file
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig

@@ -34,7 +34,7 @@ from noria.model.guarded_cases import BuildArgs, NetworkArgs
 from noria.model.guarded_plugin_layer import GuardedLayer
 from noria.network.network import Network
 from noria.network.onnx_file import network_from_onnx_bytes
-from noria.plugins.creators import IPluginCreator, IPluginCreatorInterface, IPluginCreatorV3One
+from noria.plugins.base import IPluginCreator, IPluginCreatorInterface, IPluginCreatorV3One
 from noria.plugins.field_data import PluginFieldCollection
 from noria.plugins.layer import SavedPlugin
 from noria.plugins.loading import loading
@@ -64,7 +64,7 @@ PRELOADS = {
     "load_layer": (
         "noria.engine.plugin_graph.plugin_record",
         "noria.plugins.drivers",
-        "noria.plugins.known",
+        "noria.plugins.registry",
     ),
 }
 """Operation -> modules that its worker imports, and later workers have from their start.

@@ -33,7 +33,7 @@ def open_engines(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> An
     """Load a library of networks and plugins; answer with the creators that it registers."""
     from noria.binary.elf import ElfFile
     from noria.model.cpp_engines import CppEngines
-    from noria.plugins.creators import IPluginCreatorV3One
+    from noria.plugins.base import IPluginCreatorV3One
     from noria.plugins.registry import get_plugin_registry
 
     config = _config(payload)
@@ -85,8 +85,8 @@ def preview_plugins(worker: Keeping, payload: dict[str, Any], arrays: Arrays) ->
     from noria.binary.elf import ElfFile
     from noria.model.cpp_engines import CppEngines
     from noria.network.ir import node_from_proto
+    from noria.plugins.base import IPluginCreatorV3One
     from noria.plugins.calls import call_creator
-    from noria.plugins.creators import IPluginCreatorV3One
     from noria.plugins.fields import fields_of
     from noria.plugins.lookup import find_creator
     from noria.plugins.registry import get_plugin_registry
@@ -165,7 +165,7 @@ def load_layer(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answ
     from noria.engine.plugin_graph.plugin_record import PluginRecord
     from noria.engine.plugin_graph.plugin_saving import saved_of
     from noria.plugins.drivers import load_engine_plugin
-    from noria.plugins.known import known_plugins
+    from noria.plugins.registry import known_plugins
 
     record = PluginRecord.model_validate_json(payload["record"])
     blobs = dict(zip(record.blobs, (a.tobytes() for a in arrays), strict=True))

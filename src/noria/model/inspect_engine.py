@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from noria._core.errors import CustomLibraryError
 from noria.binary.elf import ElfError, ElfFile
-from noria.binary.entry_points import FIXED, KINDS
-from noria.binary.header_markers import OLD_SIGNATURE_BEFORE, made_for_tensorrt
+from noria.binary.entry_points import FIXED, KINDS, OLD_SIGNATURE_BEFORE, made_for_tensorrt
 from noria.custom.inspect import inspect_library
 from noria.model.library_source import function_of
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from noria._core.errors import CustomLibraryError
 from noria._core.notices import Notice
 from noria.binary.elf import ElfError, ElfFile
-from noria.binary.header_markers import made_for_tensorrt, uses_host
+from noria.binary.entry_points import made_for_tensorrt, uses_host
 from noria.config.model_files import model_kind
 from noria.custom.load_errors import named_at, no_such_function
 from noria.model.source import CUDA_ENGINE_GET, MODEL_PARSER, FunctionSource

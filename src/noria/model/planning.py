@@ -10,13 +10,12 @@ from noria._core.notices import Notice, notices_on_errors
 from noria.engine.backends import DEFAULT_BACKEND, get_backend, installed_backends
 from noria.engine.plan import Plan
 from noria.engine.plan_header import Precision
-from noria.engine.plugin_graph.plugin_files import load_custom_plugins
 from noria.model.engine_search import EngineSearch
 from noria.model.network_source import network_source
 from noria.model.picture_input import network_dims
 from noria.model.precision import ConfigPrecision
 from noria.model.requirement import PlanRequirement, RunChoice
-from noria.plugins.loading import PYTHON_SUFFIXES
+from noria.plugins.loading import PYTHON_SUFFIXES, load_custom_plugins
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig

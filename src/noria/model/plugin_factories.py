@@ -20,7 +20,7 @@ from noria import _native
 from noria._core.errors import CustomLibraryError
 from noria._core.notices import Notice
 from noria.binary.elf import ElfError, ElfFile
-from noria.binary.header_markers import REVISION, uses_host
+from noria.binary.entry_points import REVISION, uses_host
 from noria.custom.library import open_library
 from noria.host.callback_errors import collected_errors
 from noria.host.forwarding import fields_to

@@ -17,8 +17,7 @@ from noria.config.enums import NetworkMode
 from noria.config.model_files import model_paths
 from noria.engine.plan_header import Precision
 from noria.engine.precision.cache import CalibrationTable
-from noria.engine.precision.capability import fast_fp16
-from noria.engine.precision.chain import choose
+from noria.engine.precision.capability import choose, fast_fp16
 from noria.engine.precision.rules import PrecisionRules
 
 if TYPE_CHECKING:

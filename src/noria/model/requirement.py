@@ -13,7 +13,7 @@ from noria.engine.input_shapes import AxisOrder, Dims, complete_infer_dims
 from noria.engine.machine import Machine, this_machine
 from noria.engine.plan import COMPILED_BLOB, Plan
 from noria.engine.plan_header import NOT_FREE, PlanHeader, Precision, PrecisionRecord, TuningRecord
-from noria.engine.plugin_graph.plugin_files import changed_plugins
+from noria.engine.plugin_graph.plugin_record import changed_plugins
 from noria.engine.precision.rules import wrong_here
 from noria.model.picture_input import axis_order
 from noria.model.precision import ConfigPrecision, PrecisionDecision

@@ -136,7 +136,7 @@ class ModelSource:
 
     def _plugins(self, kind: str) -> ImportedPlugins:
         from noria.plugins.imported import ImportedPlugins
-        from noria.plugins.known import known_plugins
+        from noria.plugins.registry import known_plugins
 
         factory = self.factories.layers(kind) if self.factories is not None else None
         return ImportedPlugins(known_plugins(), factory)

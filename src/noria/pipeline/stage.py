@@ -88,6 +88,7 @@ class Step:
         return () if self._tracker is None else self._tracker.notices
 
     def __call__(self, batch: Batch) -> None:
+        """Do the work on a batch, and forget the sources that have ended."""
         start = perf_counter()
         if batch.frames:
             self._work(batch)

@@ -10,9 +10,22 @@ from typing import TYPE_CHECKING
 from noria._core.lazy import lazy
 
 if TYPE_CHECKING:
-    from noria.plugins.base import IPluginV2, IPluginV2DynamicExt, IPluginV2Ext, IPluginV2IOExt
-    from noria.plugins.creators import IPluginCreator, IPluginCreatorInterface, IPluginCreatorV3One
-    from noria.plugins.dims import Dims
+    from noria.plugins.base import (
+        IPluginCreator,
+        IPluginCreatorInterface,
+        IPluginCreatorV3One,
+        IPluginResource,
+        IPluginResourceContext,
+        IPluginV2,
+        IPluginV2DynamicExt,
+        IPluginV2Ext,
+        IPluginV2IOExt,
+        IPluginV3,
+        IPluginV3OneBuild,
+        IPluginV3OneBuildV2,
+        IPluginV3OneCore,
+        IPluginV3OneRuntime,
+    )
     from noria.plugins.expressions import DimsExprs, IDimensionExpr, IExprBuilder
     from noria.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
     from noria.plugins.memory import address_of, array_at
@@ -21,40 +34,31 @@ if TYPE_CHECKING:
     from noria.plugins.types import (
         DataType,
         DimensionOperation,
+        Dims,
         DynamicPluginTensorDesc,
         PluginCapabilityType,
         PluginTensorDesc,
         TensorFormat,
         TensorRTPhase,
     )
-    from noria.plugins.v3 import (
-        IPluginResource,
-        IPluginResourceContext,
-        IPluginV3,
-        IPluginV3OneBuild,
-        IPluginV3OneBuildV2,
-        IPluginV3OneCore,
-        IPluginV3OneRuntime,
-    )
 else:
     __getattr__, __dir__ = lazy(
         __name__,
         {
-            ".base": "IPluginV2 IPluginV2DynamicExt IPluginV2Ext IPluginV2IOExt",
-            ".creators": "IPluginCreator IPluginCreatorInterface IPluginCreatorV3One",
-            ".dims": "Dims",
+            ".base": (
+                "IPluginCreator IPluginCreatorInterface IPluginCreatorV3One IPluginResource "
+                "IPluginResourceContext IPluginV2 IPluginV2DynamicExt IPluginV2Ext IPluginV2IOExt "
+                "IPluginV3 IPluginV3OneBuild IPluginV3OneBuildV2 IPluginV3OneCore "
+                "IPluginV3OneRuntime"
+            ),
             ".expressions": "DimsExprs IDimensionExpr IExprBuilder",
             ".field_data": "PluginField PluginFieldCollection PluginFieldType",
             ".memory": "address_of array_at",
             ".registry": "PluginRegistry get_plugin_registry",
             ".trace": "Tracer",
             ".types": (
-                "DataType DimensionOperation DynamicPluginTensorDesc "
+                "DataType DimensionOperation Dims DynamicPluginTensorDesc "
                 "PluginCapabilityType PluginTensorDesc TensorFormat TensorRTPhase"
-            ),
-            ".v3": (
-                "IPluginResource IPluginResourceContext IPluginV3 IPluginV3OneBuild "
-                "IPluginV3OneBuildV2 IPluginV3OneCore IPluginV3OneRuntime"
             ),
         },
     )

@@ -19,6 +19,7 @@ from noria._core.errors import NoriaError, PluginError
 from noria._core.user_module import describe
 from noria.plugins import trace
 from noria.plugins.trace import Phase
+from noria.plugins.types import PluginCapabilityType
 
 _asked: ContextVar[bool] = ContextVar("asked", default=False)
 """Whether a creator is called from here, not by a script."""
@@ -45,13 +46,14 @@ class Instance:
         name: type and version of the plugin.
     """
 
-    __slots__ = ("_done", "layer", "name", "plugin")
+    __slots__ = ("_done", "_faces", "layer", "name", "plugin")
 
     def __init__(self, plugin: Any, layer: str, name: str = "") -> None:
         self.plugin = plugin
         self.layer = layer
         self.name = name or trace.label(plugin)
         self._done = False
+        self._faces: dict[PluginCapabilityType, Any] = {}
 
     @property
     def where(self) -> str:
@@ -99,6 +101,33 @@ class Instance:
         if trace.active():
             trace.record(phase, self.layer, target, attribute, (), value, started)
         return value
+
+    def face(self, phase: Phase, kind: PluginCapabilityType) -> Any:
+        """The object with the methods of `kind`, of a plugin of version 3.
+
+        Raises:
+            PluginError: there is none, or it is another one than before.
+        """
+        method = "get_capability_interface"
+        found = self.call(phase, method, kind)
+        if found is None:
+            raise wrong(self, method, f"None for {kind.name}", "an object with its methods")
+        if self._faces.setdefault(kind, found) is not found:
+            text = f"another object for {kind.name} than before"
+            raise wrong(self, method, text, "the same object every time")
+        return found
+
+    def known(self, kind: PluginCapabilityType) -> Any:
+        """A capability that was asked for already."""
+        return self._faces[kind]
+
+    def ask(self, phase: Phase, kind: PluginCapabilityType, method: str, *arguments: Any) -> Any:
+        """Call a method of a capability."""
+        return self.call(phase, method, *arguments, face=self.face(phase, kind))
+
+    def read(self, phase: Phase, kind: PluginCapabilityType, attribute: str) -> Any:
+        """Read an attribute of a capability."""
+        return self.get(phase, attribute, face=self.face(phase, kind))
 
     def clone(self, phase: Phase) -> Instance:
         """A clone of the plugin, of the same class.

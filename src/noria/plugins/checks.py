@@ -12,11 +12,10 @@ from typing import Any
 
 from noria._core.errors import PluginError
 from noria.plugins.calls import Instance, wrong
-from noria.plugins.dims import MAX_DIMS
 from noria.plugins.expressions import DimsExprs, IDimensionExpr
 from noria.plugins.field_data import PluginField, PluginFieldCollection
 from noria.plugins.trace import Phase
-from noria.plugins.types import DataType
+from noria.plugins.types import MAX_DIMS, DataType
 
 MAX_OUTPUTS = 1024
 MAX_SIZE = 2**40

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from noria._native import address_of
+from noria.plugins.base import IPluginV2DynamicExt, IPluginV2Ext
 from noria.plugins.calls import Instance
 from noria.plugins.device import stage_for
-from noria.plugins.evaluate import Shaped, evaluate
+from noria.plugins.expressions import Shaped, evaluate
 from noria.plugins.layer import Array, EngineSpec, Shape, refuse
 from noria.plugins.memory import Block, LentMemory
 from noria.plugins.types import DataType, PluginTensorDesc, TensorFormat
@@ -254,8 +255,11 @@ class ContextPlugin(ABC):
         self, now: Prepared, inputs: list[int], outputs: list[int], workspace: int
     ) -> None: ...
 
-    @abstractmethod
-    def _free(self) -> None: ...
+    def _free(self) -> None:
+        for instance in self.instances:
+            if isinstance(instance.plugin, IPluginV2Ext | IPluginV2DynamicExt):
+                instance.quietly("destroy", "detach_from_context")
+            instance.destroy()
 
     def __repr__(self) -> str:
         return f"ContextPlugin({self.spec.name}, layer {self.spec.layer!r})"

@@ -6,19 +6,20 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from noria.plugins.creators import IPluginCreatorV3One
-from noria.plugins.decorator_attributes import field_of, value_of
-from noria.plugins.decorator_tensors import SizeTensorDesc, Tensor, TensorDesc
-from noria.plugins.expressions import DimsExprs, IExprBuilder, SizeTensor
-from noria.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
-from noria.plugins.types import DataType, TensorFormat
-from noria.plugins.v3 import (
+import numpy as np
+
+from noria.plugins.base import (
     InterfaceInfo,
+    IPluginCreatorV3One,
     IPluginV3,
     IPluginV3OneBuildV2,
     IPluginV3OneCore,
     IPluginV3OneRuntime,
 )
+from noria.plugins.decorator_tensors import SizeTensorDesc, Tensor, TensorDesc
+from noria.plugins.expressions import DimsExprs, IExprBuilder, SizeTensor
+from noria.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
+from noria.plugins.types import DataType, TensorFormat
 
 if TYPE_CHECKING:
     from noria.plugins.decorators import PluginDefinition
@@ -185,6 +186,43 @@ class DecoratedCreator(IPluginCreatorV3One):
         if missing:
             raise ValueError(f"attributes are missing: {', '.join(missing)}")
         return DecoratedPlugin(self.definition, {n: value_of(given[n], kinds[n]) for n in wanted})
+
+
+def field_of(name: str, value: Any, kind: Any) -> PluginField:
+    """An attribute as it is saved."""
+    if kind is bool:
+        return PluginField(name, np.array([value], np.int8), PluginFieldType.INT8)
+    if kind is int:
+        return PluginField(name, np.array([value], np.int64), PluginFieldType.INT64)
+    if kind is float:
+        return PluginField(name, np.array([value], np.float64), PluginFieldType.FLOAT64)
+    if kind is str:
+        return PluginField(name, value.encode(), PluginFieldType.CHAR)
+    if kind is bytes:
+        return PluginField(name, value, PluginFieldType.UNKNOWN)
+    array = np.ascontiguousarray(value, kind)
+    if array.dtype == np.float16:  # as raw bytes
+        return PluginField(name, array.tobytes(), PluginFieldType.UNKNOWN)
+    return PluginField(name, array, PluginFieldType.of(array.dtype))
+
+
+def value_of(field: PluginField, kind: Any) -> Any:
+    """An attribute from a field, whether it was saved or comes from a node.
+
+    Raises:
+        ValueError: the field holds something else.
+    """
+    if kind is str:
+        return field.text()
+    if kind is bytes:
+        return field.raw
+    if field.data is None or not field.size:
+        raise ValueError(f"field {field.name} is empty")
+    if kind in (int, float, bool):
+        return kind(field.data.reshape(-1)[0])
+    if kind == np.float16 and field.type == PluginFieldType.UNKNOWN:
+        return np.frombuffer(field.raw, np.float16)
+    return field.data.astype(kind)
 
 
 def _expanded(combination: Any, tensors: int) -> list[tuple[tuple[DataType, ...], tuple[int, ...]]]:

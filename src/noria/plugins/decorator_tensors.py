@@ -165,9 +165,7 @@ class TensorDesc:
 class SizeTensorDesc(TensorDesc):
     """A scalar output that holds the length of an axis of another output.
 
-    Args:
-        opt: the usual length.
-        upper_bound: the greatest length.
+    Made by `size_tensor`.
     """
 
     def __init__(self, opt: Any, upper_bound: Any) -> None:

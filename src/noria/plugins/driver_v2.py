@@ -1,7 +1,9 @@
-"""The lives of `IPluginV2`, `IPluginV2Ext` and `IPluginV2IOExt`.
+"""The lives of the version-2 line: calls, order, clones and counts.
 
-They see shapes without the batch, which is the leading axis of every tensor here.
-Source: tensorrt-plugins spec 1 (explicit batch), 2.1 to 2.3, 3.
+One engine-level object per profile, each serialised apart; `initialize` and `terminate` once for
+each of them, never for clones of networks and contexts. `IPluginV2`, `IPluginV2Ext` and
+`IPluginV2IOExt` see shapes without the batch, which is the leading axis of every tensor here.
+Source: tensorrt-plugins spec 1 (explicit batch), 2.1 to 2.4, 3, 4.1.
 """
 
 from __future__ import annotations
@@ -12,33 +14,91 @@ from typing import Any
 import numpy as np
 
 from noria._core.errors import PluginError
+from noria._core.text import quoted
 from noria.network.tensor_spec import TensorSpec
 from noria.plugins import checks
-from noria.plugins.base import IPluginV2Ext, IPluginV2IOExt
+from noria.plugins.base import (
+    IPluginV2,
+    IPluginV2DynamicExt,
+    IPluginV2Ext,
+    IPluginV2IOExt,
+)
 from noria.plugins.calls import Instance, Rollback, wrong
-from noria.plugins.context import Prepared
-from noria.plugins.dims import Dims
-from noria.plugins.driver_second import SecondContext, SecondEngine, read_names, told_types
-from noria.plugins.expressions import Axis, DimsExprs, IExprBuilder
+from noria.plugins.context import ContextPlugin, Prepared
+from noria.plugins.expressions import (
+    Axis,
+    DimsExprs,
+    IExprBuilder,
+    checked_leaves,
+    evaluate,
+    symbols,
+)
 from noria.plugins.layer import (
     Array,
+    EnginePlugin,
     Generation,
     LayerPlugin,
+    Life,
     Ranges,
     Shape,
     ShapeInput,
     refuse,
 )
-from noria.plugins.negotiate import candidates, closest, negotiate
+from noria.plugins.negotiate import candidates, canonical, closest, negotiate
+from noria.plugins.trace import Phase
 from noria.plugins.types import (
     DataType,
+    Dims,
     DynamicPluginTensorDesc,
     PluginTensorDesc,
     TensorFormat,
 )
 
 LINEAR = TensorFormat.LINEAR
-TYPES = "get_output_data_type"
+
+
+def read_names(layer: LayerPlugin, user: Instance) -> None:
+    """Type, version and namespace of a plugin, checked."""
+    text = checks.as_text
+    layer.type = text(user, "plugin_type", user.get("parse", "plugin_type"))
+    copy = layer.instance
+    layer.version = text(copy, "plugin_version", getattr(copy.plugin, "plugin_version", None))
+    layer.namespace = text(
+        copy, "plugin_namespace", getattr(copy.plugin, "plugin_namespace", None), empty=True
+    )
+    copy.name = quoted(f"{layer.type} version {layer.version}", limit=None)
+
+
+def told_types(
+    instance: Instance, phase: Phase, method: str, count: int, input_types: Sequence[DataType]
+) -> tuple[DataType, ...]:
+    """Types of the outputs, asked one by one."""
+    asked = [canonical(t) for t in input_types]
+    return tuple(
+        checks.as_type(instance, method, instance.call(phase, method, i, asked))
+        for i in range(count)
+    )
+
+
+def _attached(instances: Sequence[Instance], rollback: Rollback) -> list[Instance]:
+    clones = [rollback.add(one.clone("run")) for one in instances]
+    for clone in clones:
+        if isinstance(clone.plugin, IPluginV2Ext | IPluginV2DynamicExt):
+            clone.call("run", "attach_to_context", None, None, None)
+            rollback.detach(clone)
+    return clones
+
+
+def _serialized(instance: Instance) -> bytes:
+    """The blob of a plugin."""
+    for attribute in ("plugin_type", "plugin_version", "plugin_namespace"):
+        instance.get("save", attribute)
+    if hasattr(instance.plugin, "get_serialization_size"):
+        size = instance.call("save", "get_serialization_size")
+    else:
+        size = instance.get("save", "serialization_size")
+    size = checks.as_size(instance, "get_serialization_size", size)
+    return checks.as_blob(instance, "serialize", instance.call("save", "serialize"), size)
 
 
 class BatchedLayer(LayerPlugin):
@@ -82,7 +142,9 @@ class BatchedLayer(LayerPlugin):
     def output_types(self, input_types: Sequence[DataType]) -> tuple[DataType, ...]:
         if self.generation == "V2":
             return (DataType.FLOAT,) * self.num_outputs
-        return told_types(self.instance, "parse", TYPES, self.num_outputs, input_types)
+        return told_types(
+            self.instance, "parse", "get_output_data_type", self.num_outputs, input_types
+        )
 
     def output_shapes(
         self, inputs: Sequence[Shape], shape_inputs: Sequence[ShapeInput] = ()
@@ -124,7 +186,7 @@ class BatchedLayer(LayerPlugin):
         outputs: Sequence[np.dtype[Any]],
         profiles: Sequence[Ranges],
         shape_inputs: Sequence[ShapeInput] = (),
-    ) -> BatchedEngine:
+    ) -> EnginePlugin:
         with Rollback() as rollback:
             engines, sizes = [], []
             types: list[DataType] = []
@@ -140,7 +202,7 @@ class BatchedLayer(LayerPlugin):
                 sizes.append(checks.as_size(engine, "get_workspace_size", size))
                 engines.append(engine)
             spec = self.spec(types, outputs, shapes, profiles, sizes)
-            made = BatchedEngine(spec, engines)
+            made = EnginePlugin(spec, engines, BATCHED)
             rollback.keep()
         return made
 
@@ -162,7 +224,7 @@ class BatchedLayer(LayerPlugin):
             return [common] * (len(inputs) + len(outputs))
         count = self.num_outputs
         kinds = [closest(t.dtype) for t in inputs]
-        declared = told_types(engine, "build", TYPES, count, kinds)
+        declared = told_types(engine, "build", "get_output_data_type", count, kinds)
         shared = [False] * count
         if self._implicit:
             broadcast = [False] * len(inputs)
@@ -183,7 +245,7 @@ class BatchedLayer(LayerPlugin):
         return [*ins, *outs]
 
 
-class BatchedContext(SecondContext):
+class BatchedContext(ContextPlugin):
     """See `ContextPlugin`."""
 
     def _change(self, now: Prepared, *, within: bool) -> None:
@@ -207,12 +269,6 @@ class BatchedContext(SecondContext):
         batch = _batch(now)
         given = batch, inputs, outputs, workspace, self.stream
         checks.status_of(instance, "run", "execute_async", *given)
-
-
-class BatchedEngine(SecondEngine):
-    """See `EnginePlugin`."""
-
-    context_class = BatchedContext
 
 
 def _generation(plugin: Any) -> Generation:
@@ -267,3 +323,159 @@ def _configure_general(
     parts = tensors(items, types[:count]), tensors(results, types[count:])
     checks.status_of(engine, "build", "configure_plugin", *parts)
     return types
+
+
+class DynamicLayer(LayerPlugin):
+    """See `LayerPlugin`. Made by `add`."""
+
+    generation = "V2DynamicExt"
+
+    @classmethod
+    def add(cls, user: Instance, num_inputs: int, input_types: Sequence[DataType]) -> DynamicLayer:
+        """Copy the user's plugin into a network."""
+        count = checks.as_count(user, "num_outputs", user.get("parse", "num_outputs"))
+        told_types(user, "parse", "get_output_datatype", count, input_types)
+        user.get("parse", "num_outputs")
+        layer = cls(user.clone("parse"), count, num_inputs)
+        with Rollback() as rollback:
+            rollback.add(layer.instance)
+            read_names(layer, user)
+            rollback.keep()
+        return layer
+
+    def output_types(self, input_types: Sequence[DataType]) -> tuple[DataType, ...]:
+        return told_types(
+            self.instance, "parse", "get_output_datatype", self.num_outputs, input_types
+        )
+
+    def output_shapes(
+        self, inputs: Sequence[Shape], shape_inputs: Sequence[ShapeInput] = ()
+    ) -> list[DimsExprs]:
+        return _shapes(self.instance, self.num_outputs, inputs, "parse")
+
+    def build(
+        self,
+        inputs: Sequence[TensorSpec],
+        outputs: Sequence[np.dtype[Any]],
+        profiles: Sequence[Ranges],
+        shape_inputs: Sequence[ShapeInput] = (),
+    ) -> EnginePlugin:
+        with Rollback() as rollback:
+            base = rollback.add(self.instance.clone("build"))
+            shapes = _shapes(base, self.num_outputs, [t.dims for t in inputs], "build")
+            base.get("build", "plugin_type")
+            choices = [candidates(t.dtype) for t in inputs] + [candidates(d) for d in outputs]
+            engines: list[Instance] = []
+            sizes: list[int] = []
+            types: list[DataType] = []
+            for ranges in profiles:
+                probe = rollback.add(base.clone("build"))
+                free = described(inputs, ranges, shapes, [None] * self.num_outputs)
+                types = negotiate(probe, _asker(probe), *free, choices, dynamic=False)
+                engine = rollback.add(probe.clone("build"))
+                tensors = described(inputs, ranges, shapes, types)
+                checks.status_of(engine, "build", "configure_plugin", *tensors)
+                sizes.append(
+                    max(_workspace(engine, tensors, which, "build") for which in ("max", "opt"))
+                )
+                engines.append(engine)
+                probe.destroy("build")
+            spec = self.spec(types, outputs, shapes, profiles, sizes)
+            made = EnginePlugin(spec, engines, DYNAMIC, base=base)
+            rollback.keep()
+        return made
+
+
+class DynamicContext(ContextPlugin):
+    """See `ContextPlugin`."""
+
+    def _change(self, now: Prepared, *, within: bool) -> None:
+        instance = self.instances[now.profile]
+        ranges = self.spec.profiles[now.profile]
+        ins = [
+            DynamicPluginTensorDesc(d, low, high, opt)
+            for d, low, high, opt in zip(
+                now.inputs, ranges.min, ranges.max, ranges.opt, strict=True
+            )
+        ]
+        outs = [DynamicPluginTensorDesc(d, d.dims, d.dims, d.dims) for d in now.outputs]
+        checks.status_of(instance, "run", "configure_plugin", ins, outs)
+        if not within:
+            size = instance.call("run", "get_workspace_size", now.inputs, now.outputs)
+            self._grow_workspace(checks.as_size(instance, "get_workspace_size", size))
+
+    def _enqueue(
+        self, now: Prepared, inputs: list[int], outputs: list[int], workspace: int
+    ) -> None:
+        self.instances[now.profile].call(
+            "run", "enqueue", now.inputs, now.outputs, inputs, outputs, workspace, self.stream
+        )
+
+
+def described(
+    inputs: Sequence[TensorSpec],
+    ranges: Ranges,
+    shapes: Sequence[DimsExprs],
+    types: Sequence[DataType | None],
+) -> tuple[list[DynamicPluginTensorDesc], list[DynamicPluginTensorDesc]]:
+    """Descriptors of inputs and outputs for one profile; free axes are -1."""
+    kinds = list(types[: len(inputs)]) if len(types) > len(shapes) else [None] * len(inputs)
+    ins = []
+    for index, tensor in enumerate(inputs):
+        kind = kinds[index] or closest(tensor.dtype)
+        desc = PluginTensorDesc(tensor.dims, kind, TensorFormat.LINEAR)
+        ins.append(
+            DynamicPluginTensorDesc(desc, ranges.min[index], ranges.max[index], ranges.opt[index])
+        )
+    low = evaluate(shapes, ranges.min, ranges.values, size="opt").shapes
+    opt = evaluate(shapes, ranges.opt, ranges.values, size="opt").shapes
+    high = evaluate(shapes, ranges.max, ranges.values, size="upper").shapes
+    outs = []
+    for index, exprs in enumerate(shapes):
+        dims = [e.get_constant_value() if e.is_constant() else -1 for e in exprs]
+        chosen = types[len(types) - len(shapes) + index]
+        desc = PluginTensorDesc(dims, chosen, TensorFormat.LINEAR)
+        outs.append(DynamicPluginTensorDesc(desc, low[index], high[index], opt[index]))
+    return ins, outs
+
+
+def _shapes(instance: Instance, count: int, inputs: Sequence[Shape], phase: Any) -> list[DimsExprs]:
+    method = "get_output_dimensions"
+    exprs = [symbols(dims, i) for i, dims in enumerate(inputs)]
+    found = [
+        checks.as_exprs(instance, method, instance.call(phase, method, i, exprs, IExprBuilder()))
+        for i in range(count)
+    ]
+    checked_leaves(
+        found,
+        [len(d) for d in inputs],
+        [],
+        count,
+        lambda text: refuse(instance, f"{method} uses {text}"),
+    )
+    return found
+
+
+def _asker(probe: Instance) -> Any:
+    def ask(pos: int, descs: Sequence[Any], count: int) -> Any:
+        return probe.call("build", "supports_format_combination", pos, list(descs), count)
+
+    return ask
+
+
+def _workspace(
+    instance: Instance,
+    tensors: tuple[list[DynamicPluginTensorDesc], list[DynamicPluginTensorDesc]],
+    which: str,
+    phase: Any,
+) -> int:
+    ins, outs = (
+        [PluginTensorDesc(getattr(d, which), d.desc.type, d.desc.format) for d in part]
+        for part in tensors
+    )
+    size = instance.call(phase, "get_workspace_size", ins, outs)
+    return checks.as_size(instance, "get_workspace_size", size)
+
+
+BATCHED = Life(IPluginV2, BatchedContext, _attached, _serialized)
+DYNAMIC = Life(IPluginV2DynamicExt, DynamicContext, _attached, _serialized)

@@ -16,18 +16,20 @@ import numpy as np
 from noria._core.text import quoted
 from noria.network.tensor_spec import TensorSpec
 from noria.plugins import checks
+from noria.plugins.base import IPluginResourceContext, IPluginV3
 from noria.plugins.calls import Instance, Rollback, wrong
 from noria.plugins.context import ContextPlugin, Prepared
 from noria.plugins.device import stage_for
-from noria.plugins.driver_dynamic import described
-from noria.plugins.evaluate import checked_leaves, symbols, values
-from noria.plugins.expressions import DimsExprs, IExprBuilder
+from noria.plugins.driver_v2 import described
+from noria.plugins.expressions import DimsExprs, IExprBuilder, checked_leaves, symbols, values
+from noria.plugins.field_data import PluginFieldCollection
 from noria.plugins.layer import (
     Array,
     EnginePlugin,
+    EngineSpec,
     LayerPlugin,
+    Life,
     Ranges,
-    SavedPlugin,
     Shape,
     ShapeInput,
     refuse,
@@ -42,7 +44,6 @@ from noria.plugins.types import (
     PluginTensorDesc,
     TensorFormat,
 )
-from noria.plugins.v3 import IPluginResourceContext
 
 CORE, BUILD, RUNTIME = PluginCapabilityType
 TIMING_RUNS = 3
@@ -51,67 +52,23 @@ _timings: dict[tuple[Any, ...], int] = {}
 """Timing cache: (type, version, timing_cache_id, types, shapes, tactics) -> fastest tactic."""
 
 
-class V3Instance(Instance):
-    """One object of version 3, and its capabilities."""
+def _must(
+    instance: Instance, phase: Phase, kind: PluginCapabilityType, method: str, *arguments: Any
+) -> None:
+    """Call a method of a capability that returns a status."""
+    checks.as_status(instance, method, instance.ask(phase, kind, method, *arguments))
 
-    __slots__ = ("_faces",)
 
-    def __init__(self, plugin: Any, layer: str, name: str = "") -> None:
-        super().__init__(plugin, layer, name)
-        self._faces: dict[PluginCapabilityType, Any] = {}
-
-    def face(self, phase: Phase, kind: PluginCapabilityType) -> Any:
-        """The object with the methods of `kind`.
-
-        Raises:
-            PluginError: there is none, or it is another one than before.
-        """
-        method = "get_capability_interface"
-        found = self.call(phase, method, kind)
-        if found is None:
-            raise wrong(self, method, f"None for {kind.name}", "an object with its methods")
-        known = self._faces.setdefault(kind, found)
-        if known is not found:
-            text = f"another object for {kind.name} than before"
-            raise wrong(self, method, text, "the same object every time")
-        return found
-
-    def ask(self, phase: Phase, kind: PluginCapabilityType, method: str, *arguments: Any) -> Any:
-        """Call a method of a capability."""
-        return self.call(phase, method, *arguments, face=self.face(phase, kind))
-
-    def must(self, phase: Phase, kind: PluginCapabilityType, method: str, *arguments: Any) -> None:
-        """Call a method of a capability that returns a status."""
-        checks.as_status(self, method, self.ask(phase, kind, method, *arguments))
-
-    def read(self, phase: Phase, kind: PluginCapabilityType, attribute: str) -> Any:
-        """Read an attribute of a capability."""
-        return self.get(phase, attribute, face=self.face(phase, kind))
-
-    def known(self, kind: PluginCapabilityType) -> Any:
-        """A capability that was asked for already."""
-        return self._faces[kind]
-
-    def checked_copy(self, made: Any, method: str) -> V3Instance:
-        """See `Instance.checked_copy`."""
-        plain = super().checked_copy(made, method)
-        return V3Instance(plain.plugin, plain.layer, plain.name)
-
-    def clone(self, phase: Phase) -> V3Instance:
-        """See `Instance.clone`."""
-        return self.checked_copy(self.call(phase, "clone"), "clone")
-
-    def attached(self, phase: Phase) -> V3Instance:
-        """Call `attach_to_context`, which returns a new plugin."""
-        made = self.ask(phase, RUNTIME, "attach_to_context", IPluginResourceContext())
-        return self.checked_copy(made, "attach_to_context")
+def _attached(instance: Instance, phase: Phase) -> Instance:
+    """Call `attach_to_context`, which returns a new plugin."""
+    made = instance.ask(phase, RUNTIME, "attach_to_context", IPluginResourceContext())
+    return instance.checked_copy(made, "attach_to_context")
 
 
 class V3Layer(LayerPlugin):
     """See `LayerPlugin`. Made by `add`."""
 
     generation = "V3"
-    instance: V3Instance
 
     @classmethod
     def add(
@@ -122,22 +79,21 @@ class V3Layer(LayerPlugin):
         num_shape_inputs: int = 0,
     ) -> V3Layer:
         """Copy the user's plugin into a network."""
-        plugin = V3Instance(user.plugin, user.layer, user.name)
         for kind in (CORE, BUILD, RUNTIME):
-            plugin.face("parse", kind)
-        count = checks.as_count(plugin, "num_outputs", plugin.read("parse", BUILD, "num_outputs"))
-        _types(plugin, count, input_types, "parse")
+            user.face("parse", kind)
+        count = checks.as_count(user, "num_outputs", user.read("parse", BUILD, "num_outputs"))
+        _types(user, count, input_types, "parse")
         for _ in range(2):
-            plugin.read("parse", BUILD, "num_outputs")
-        layer = cls(plugin.clone("parse"), count, num_inputs)
+            user.read("parse", BUILD, "num_outputs")
+        layer = cls(user.clone("parse"), count, num_inputs)
         layer.num_shape_inputs = num_shape_inputs
         with Rollback() as rollback:
             rollback.add(layer.instance)
-            layer._read_names(plugin)
+            layer._read_names(user)
             rollback.keep()
         return layer
 
-    def _read_names(self, user: V3Instance) -> None:
+    def _read_names(self, user: Instance) -> None:
         self.type = checks.as_text(user, "plugin_name", user.read("parse", CORE, "plugin_name"))
         core = self.instance.face("parse", CORE)
         self.version = checks.as_text(
@@ -159,7 +115,7 @@ class V3Layer(LayerPlugin):
 
     def _shapes(
         self,
-        instance: V3Instance,
+        instance: Instance,
         inputs: Sequence[Shape],
         shape_inputs: Sequence[ShapeInput],
         phase: Phase,
@@ -189,10 +145,9 @@ class V3Layer(LayerPlugin):
         outputs: Sequence[np.dtype[Any]],
         profiles: Sequence[Ranges],
         shape_inputs: Sequence[ShapeInput] = (),
-    ) -> V3Engine:
+    ) -> EnginePlugin:
         with Rollback() as rollback:
             base = rollback.add(self.instance.clone("build"))
-            assert isinstance(base, V3Instance)
             dims = [t.dims for t in inputs]
             for _ in range(2):
                 shapes = self._shapes(base, dims, shape_inputs, "build")
@@ -204,7 +159,7 @@ class V3Layer(LayerPlugin):
                 tactics=[p.tactic for p in parts], aliases=first.aliases, metadata=first.metadata,
             )  # fmt: skip
             base.destroy("build")
-            made = V3Engine(spec, [p.engine for p in parts])
+            made = EnginePlugin(spec, [p.engine for p in parts], THIRD)
             rollback.keep()
         return made
 
@@ -212,7 +167,7 @@ class V3Layer(LayerPlugin):
 class _Profile:
     """The result of building for one profile."""
 
-    engine: V3Instance
+    engine: Instance
     types: list[DataType]
     tactic: int
     workspace: int
@@ -242,7 +197,7 @@ class _Building:
     def __init__(
         self,
         layer: V3Layer,
-        base: V3Instance,
+        base: Instance,
         rollback: Rollback,
         inputs: Sequence[TensorSpec],
         outputs: Sequence[np.dtype[Any]],
@@ -258,11 +213,11 @@ class _Building:
         probe = self._tracked(self.base.clone("build"))
         found.types = self._negotiated(probe, ranges)
         tensors = described(self.inputs, ranges, self.shapes, found.types)
-        trial = self._tracked(probe.attached("build"))
+        trial = self._tracked(_attached(probe, "build"))
         found.tactic = self._chosen_tactic(probe, trial, tensors, found.types)
-        engine = self._tracked(probe.attached("build"))
+        engine = self._tracked(_attached(probe, "build"))
         self._configure(engine, tensors)
-        engine.must("build", RUNTIME, "set_tactic", found.tactic)
+        _must(engine, "build", RUNTIME, "set_tactic", found.tactic)
         found.workspace = max(self._workspace(engine, tensors) for _ in range(4))
         for attribute in ("plugin_name", "plugin_version"):
             engine.read("build", CORE, attribute)
@@ -274,11 +229,11 @@ class _Building:
         found.engine = engine
         return found
 
-    def _tracked(self, instance: V3Instance) -> V3Instance:
+    def _tracked(self, instance: Instance) -> Instance:
         self.rollback.add(instance)
         return instance
 
-    def _negotiated(self, probe: V3Instance, ranges: Ranges) -> list[DataType]:
+    def _negotiated(self, probe: Instance, ranges: Ranges) -> list[DataType]:
         """Find the types of all tensors, with the calls that TensorRT makes around the search."""
         free = described(self.inputs, ranges, self.shapes, [None] * len(self.outputs))
         types = self._search(probe, free)
@@ -289,7 +244,7 @@ class _Building:
         self._search(probe, free)
         return types
 
-    def _search(self, probe: V3Instance, free: Tensors) -> list[DataType]:
+    def _search(self, probe: Instance, free: Tensors) -> list[DataType]:
         """Ask `supports_format_combination` until every tensor has a type."""
 
         def ask(pos: int, descs: Sequence[Any], count: int) -> Any:
@@ -299,7 +254,7 @@ class _Building:
         return negotiate(probe, ask, *free, self.choices, dynamic=True)
 
     def _chosen_tactic(
-        self, probe: V3Instance, trial: V3Instance, tensors: Tensors, types: Sequence[DataType]
+        self, probe: Instance, trial: Instance, tensors: Tensors, types: Sequence[DataType]
     ) -> int:
         """Configure `trial` and choose its tactic: the fastest if there are several, 0 if none."""
         self._configure(trial, tensors)
@@ -311,20 +266,20 @@ class _Building:
             return self._fastest(trial, tensors, tactics, cache_id, types)
         return tactics[0] if tactics else 0
 
-    def _configure(self, instance: V3Instance, tensors: Tensors) -> None:
-        instance.must("build", BUILD, "configure_plugin", *tensors)
+    def _configure(self, instance: Instance, tensors: Tensors) -> None:
+        _must(instance, "build", BUILD, "configure_plugin", *tensors)
 
-    def _workspace(self, instance: V3Instance, tensors: Tensors) -> int:
+    def _workspace(self, instance: Instance, tensors: Tensors) -> int:
         size = instance.ask("build", BUILD, "get_workspace_size", *tensors)
         return checks.as_size(instance, "get_workspace_size", size)
 
-    def _cache_id(self, probe: V3Instance) -> str | None:
+    def _cache_id(self, probe: Instance) -> str | None:
         value = probe.read("build", BUILD, "timing_cache_id")
         if value is None:
             return None
         return checks.as_text(probe, "timing_cache_id", value, empty=True)
 
-    def _aliases(self, engine: V3Instance) -> tuple[int, ...]:
+    def _aliases(self, engine: Instance) -> tuple[int, ...]:
         face = engine.face("build", BUILD)
         if not hasattr(face, "get_aliased_input"):
             return ()
@@ -342,7 +297,7 @@ class _Building:
 
     def _fastest(
         self,
-        trial: V3Instance,
+        trial: Instance,
         tensors: Tensors,
         tactics: Sequence[int],
         cache_id: str | None,
@@ -360,12 +315,12 @@ class _Building:
         with _trial_memory(trial, arrays, self._workspace(trial, tensors)) as (given, wait):
             times = {}
             for tactic in tactics:
-                trial.must("build", RUNTIME, "set_tactic", tactic)
-                trial.must("build", RUNTIME, "on_shape_change", ins, outs)
+                _must(trial, "build", RUNTIME, "set_tactic", tactic)
+                _must(trial, "build", RUNTIME, "on_shape_change", ins, outs)
                 best = float("inf")
                 for _ in range(TIMING_RUNS):
                     started = time.perf_counter()
-                    trial.must("build", RUNTIME, "enqueue", ins, outs, *given)
+                    _must(trial, "build", RUNTIME, "enqueue", ins, outs, *given)
                     wait()
                     best = min(best, time.perf_counter() - started)
                 times[tactic] = best
@@ -375,57 +330,11 @@ class _Building:
         return chosen
 
 
-class V3Engine(EnginePlugin):
-    """See `EnginePlugin`."""
-
-    def finish(self) -> None:
-        """Do nothing: version 3 has no `initialize`. `tell_tactics` is for loaded objects."""
-
-    def tell_tactics(self) -> None:
-        """`set_tactic` after loading.
-
-        Raises:
-            PluginError: the plugin failed.
-        """
-        for instance, tactic in zip(self.instances, self.spec.tactics, strict=True):
-            assert isinstance(instance, V3Instance)
-            instance.must("load", RUNTIME, "set_tactic", tactic)
-
-    def save(self) -> SavedPlugin:
-        data = []
-        for instance in self.instances:
-            assert isinstance(instance, V3Instance)
-            for attribute in ("plugin_name", "plugin_version", "plugin_namespace"):
-                instance.read("save", CORE, attribute)
-            method = "get_fields_to_serialize"
-            answer = instance.ask("save", RUNTIME, method)
-            data.append(checks.as_fields(instance, method, answer))
-        return SavedPlugin(self.spec, tuple(data))
-
-    def context(self) -> V3Context:
-        with Rollback() as rollback:
-            attached = []
-            for instance in self.instances:
-                assert isinstance(instance, V3Instance)
-                clone = instance.attached("run")
-                rollback.add(clone)
-                clone.face("run", RUNTIME)
-                attached.append(clone)
-            made = V3Context(self.spec, attached)
-            rollback.keep()
-        return made
-
-    def _free(self) -> None:
-        for instance in self.instances:
-            instance.destroy()
-
-
 class V3Context(ContextPlugin):
     """See `ContextPlugin`."""
 
     def _change(self, now: Prepared, *, within: bool) -> None:
         instance = self.instances[now.profile]
-        assert isinstance(instance, V3Instance)
         face = instance.known(RUNTIME)
         checks.status_of(instance, "run", "on_shape_change", now.inputs, now.outputs, face=face)
 
@@ -433,19 +342,14 @@ class V3Context(ContextPlugin):
         self, now: Prepared, inputs: list[int], outputs: list[int], workspace: int
     ) -> None:
         instance = self.instances[now.profile]
-        assert isinstance(instance, V3Instance)
         checks.status_of(
             instance, "run", "enqueue", now.inputs, now.outputs, inputs, outputs, workspace,
             self.stream, face=instance.known(RUNTIME),
         )  # fmt: skip
 
-    def _free(self) -> None:
-        for instance in self.instances:
-            instance.destroy()
-
 
 def _types(
-    instance: V3Instance, count: int, input_types: Sequence[DataType], phase: Phase
+    instance: Instance, count: int, input_types: Sequence[DataType], phase: Phase
 ) -> tuple[DataType, ...]:
     method = "get_output_data_types"
     answer = instance.ask(phase, BUILD, method, list(input_types))
@@ -454,7 +358,7 @@ def _types(
 
 @contextmanager
 def _trial_memory(
-    trial: V3Instance, arrays: Sequence[Sequence[Array]], workspace_bytes: int
+    trial: Instance, arrays: Sequence[Sequence[Array]], workspace_bytes: int
 ) -> Iterator[tuple[tuple[Any, ...], Callable[[], None]]]:
     """Lend memory for a trial: addresses of tensors and workspace, the stream, and its wait."""
     ins, outs = ([address_of(a) for a in part] for part in arrays)
@@ -470,3 +374,31 @@ def _trial_memory(
 
 def _at_opt(desc: DynamicPluginTensorDesc) -> Any:
     return PluginTensorDesc(desc.opt, desc.desc.type, TensorFormat.LINEAR)
+
+
+def _in_context(instances: Sequence[Instance], rollback: Rollback) -> list[Instance]:
+    attached = []
+    for instance in instances:
+        attached.append(rollback.add(_attached(instance, "run")))
+        attached[-1].face("run", RUNTIME)
+    return attached
+
+
+def _fields(instance: Instance) -> PluginFieldCollection:
+    for attribute in ("plugin_name", "plugin_version", "plugin_namespace"):
+        instance.read("save", CORE, attribute)
+    method = "get_fields_to_serialize"
+    return checks.as_fields(instance, method, instance.ask("save", RUNTIME, method))
+
+
+def set_loaded_tactics(spec: EngineSpec, instances: Sequence[Instance]) -> None:
+    """Set the tactics of a plan in objects that were loaded from it.
+
+    Raises:
+        PluginError: the plugin failed.
+    """
+    for instance, tactic in zip(instances, spec.tactics, strict=True):
+        _must(instance, "load", RUNTIME, "set_tactic", tactic)
+
+
+THIRD = Life(IPluginV3, V3Context, _in_context, _fields, "create_plugin", False)

@@ -1,23 +1,68 @@
-"""Which driver a plugin gets, and how saved plugins come back."""
+"""Choose the driver of a plugin, and load saved plugins.
+
+The layers of one engine may share objects while it is loaded, such as their factory.
+Source: custom-library spec 2.2, rows 9 to 11.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 from noria._core.errors import PluginError
-from noria.plugins.base import IPluginV2, IPluginV2DynamicExt
+from noria.plugins.base import IPluginCreatorV3One, IPluginV2, IPluginV2DynamicExt, IPluginV3
 from noria.plugins.calls import Instance, Rollback, call_creator
-from noria.plugins.creators import IPluginCreatorV3One
-from noria.plugins.driver_dynamic import DynamicEngine, DynamicLayer
-from noria.plugins.driver_v2 import BatchedEngine, BatchedLayer
-from noria.plugins.driver_v3 import V3Engine, V3Instance, V3Layer
-from noria.plugins.layer import EnginePlugin, EngineSpec, LayerPlugin, SavedPlugin
+from noria.plugins.driver_v2 import BATCHED, DYNAMIC, BatchedLayer, DynamicLayer
+from noria.plugins.driver_v3 import THIRD, V3Layer, set_loaded_tactics
+from noria.plugins.layer import (
+    EnginePlugin,
+    EngineSpec,
+    Generation,
+    LayerPlugin,
+    Life,
+    SavedPlugin,
+)
 from noria.plugins.registry import PluginRegistry
 from noria.plugins.trace import record
 from noria.plugins.types import DataType, TensorRTPhase
-from noria.plugins.v3 import IPluginV3
+
+T = TypeVar("T")
+_open: ContextVar[dict[str, Any] | None] = ContextVar("noria_deserialising", default=None)
+
+
+@contextmanager
+def deserialising(given: dict[str, Any] | None = None) -> Iterator[None]:
+    """Layers that are loaded meanwhile are of one engine. Within another one: of that.
+
+    `for_this_engine` finds what is in `given` already.
+    """
+    if _open.get() is not None:
+        yield
+        return
+    token = _open.set(dict(given or {}))
+    try:
+        yield
+    finally:
+        _open.reset(token)
+
+
+def for_this_engine(key: str, make: Callable[[], T]) -> T:
+    """Get the shared object of the engine being loaded; outside of that, make a new one."""
+    held = _open.get()
+    if held is None:
+        return make()
+    if key not in held:
+        held[key] = make()
+    found: T = held[key]
+    return found
+
+
+LIVES: dict[Generation, Life] = {
+    "V2": BATCHED, "V2Ext": BATCHED, "V2IOExt": BATCHED, "V2DynamicExt": DYNAMIC, "V3": THIRD,
+}  # fmt: skip
 
 
 def add_layer(
@@ -91,49 +136,30 @@ def load_engine_plugin(saved: SavedPlugin, registry: PluginRegistry) -> EnginePl
     if host is not None:
         layer: EnginePlugin = host.load(saved)
         return layer
-    third = spec.generation == "V3"
+    life = LIVES[spec.generation]
+    third = life is THIRD
     if third != isinstance(creator, IPluginCreatorV3One):
         raise PluginError(
             f"its creator {type(creator).__name__} is of another generation",
             where=where,
             expected="an IPluginCreatorV3One" if third else "an IPluginCreator",
         )
+    more = (TensorRTPhase.RUNTIME,) if third else ()
     with Rollback() as rollback:
         instances = []
         for data in saved.data:
             for attribute in ("plugin_version", "plugin_namespace"):
                 value = getattr(creator, attribute, None)
                 record("load", spec.layer, creator, attribute, (), value, perf_counter())
-            method = "create_plugin" if third else "deserialize_plugin"
-            more = (TensorRTPhase.RUNTIME,) if third else ()
-            made = call_creator(creator, "load", spec.layer, method, spec.layer, data, *more)
-            kind = V3Instance if third else Instance
-            instances.append(rollback.add(kind(made, spec.layer, spec.name)))
-            _check_class(made, spec, method, where)
-        engine = _engine(spec, instances)
+            made = call_creator(creator, "load", spec.layer, life.restore, spec.layer, data, *more)
+            instances.append(rollback.add(Instance(made, spec.layer, spec.name)))
+            if not isinstance(made, life.plugin):
+                raise PluginError(
+                    f"{life.restore} returned a {type(made).__name__}",
+                    where=where,
+                    expected=f"an IPlugin{spec.generation}",
+                )
+        if third:
+            set_loaded_tactics(spec, instances)
         rollback.keep()
-    if isinstance(engine, V3Engine):
-        try:
-            engine.tell_tactics()
-        except PluginError:
-            engine.close()
-            raise
-    return engine
-
-
-def _engine(spec: EngineSpec, instances: list[Instance]) -> EnginePlugin:
-    if spec.generation == "V3":
-        return V3Engine(spec, instances)
-    if spec.generation == "V2DynamicExt":
-        return DynamicEngine(spec, instances, loaded=True)
-    return BatchedEngine(spec, instances, loaded=True)
-
-
-def _check_class(made: Any, spec: EngineSpec, method: str, where: str) -> None:
-    wanted = {"V3": IPluginV3, "V2DynamicExt": IPluginV2DynamicExt}.get(spec.generation, IPluginV2)
-    if not isinstance(made, wanted):
-        raise PluginError(
-            f"{method} returned a {type(made).__name__}",
-            where=where,
-            expected=f"an I{'Plugin' + spec.generation}",
-        )
+    return EnginePlugin(spec, instances, life, phase="load")

@@ -36,11 +36,6 @@ def fields_of(
     Attributes that are no fields are ignored; fields that are no attributes are left to the
     creator's defaults.
 
-    Args:
-        node: of the graph.
-        creator: its `field_names` say what is taken.
-        where: for messages.
-
     Returns:
         The fields, and what is worth telling.
 
@@ -193,10 +188,7 @@ def field_of_value(
 ) -> PluginField | None:
     """A field of a plain value; None for a kind that no field can hold.
 
-    Args:
-        name: of the field.
-        value: number, text, bytes, array, or list of numbers or texts.
-        declared: type of the field where the value leaves it open (int or float, bytes).
+    `declared`: type of the field where the value leaves it open (int or float, bytes).
     """
     if isinstance(value, (str, bytes)) and not (
         isinstance(value, bytes) and declared not in (FieldType.CHAR, FieldType.UNKNOWN)

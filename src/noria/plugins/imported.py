@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from noria._core.errors import PluginError
 from noria.network.network import Network
+from noria.plugins.base import IPluginCreatorV3One
 from noria.plugins.calls import Instance, call_creator
-from noria.plugins.creators import IPluginCreatorV3One
 from noria.plugins.drivers import add_layer
-from noria.plugins.evaluate import evaluate
+from noria.plugins.expressions import evaluate
 from noria.plugins.fields import plain_fields_of
 from noria.plugins.layer import LayerPlugin
 from noria.plugins.negotiate import closest, network_types
@@ -77,14 +77,7 @@ class ImportedPlugins:
         fields: Mapping[str, Any],
         inputs: Tensors,
     ) -> Made:
-        """As `make`, for a layer that the factory `takes`.
-
-        Args:
-            name: of the node.
-            weights: of the layer, one array for each blob.
-            fields: as for `make`.
-            inputs: as for `make`.
-        """
+        """As `make`, for a layer that the factory `takes`."""
         assert self._factory is not None
         made = self._factory.create(name, weights, fields)
         if made is None:
@@ -94,11 +87,7 @@ class ImportedPlugins:
     def make(self, name: str, kind: str, fields: Mapping[str, Any], inputs: Tensors) -> Made | None:
         """The layer of a node.
 
-        Args:
-            name: of the node.
-            kind: type of the plugin.
-            fields: its fields, as plain values.
-            inputs: (shape, type) of its inputs; the batch is axis 0, -1.
+        `fields` are plain values; `inputs` (shape, type) have the batch as axis 0, -1.
 
         Returns:
             (shape, type) of its outputs, the batch as axis 0 (1 without inputs); None if the

@@ -9,7 +9,7 @@ Source: tensorrt-plugins spec 3 to 5, 14.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,9 +19,11 @@ import numpy.typing as npt
 from noria._core.errors import PluginError
 from noria._core.text import quoted
 from noria.network.tensor_spec import TensorSpec
-from noria.plugins.calls import Instance
+from noria.plugins.calls import Instance, Rollback
+from noria.plugins.checks import status_of
 from noria.plugins.expressions import DimsExprs, SizeTensor
 from noria.plugins.field_data import PluginFieldCollection
+from noria.plugins.trace import Phase
 from noria.plugins.types import DataType
 
 if TYPE_CHECKING:
@@ -188,11 +190,7 @@ class LayerPlugin(ABC):
     ) -> EnginePlugin:
         """Negotiate types, configure, size the workspace: the layer in an engine to be.
 
-        Args:
-            inputs: as the network has them.
-            outputs: element types of the outputs in the network.
-            profiles: one or more.
-            shape_inputs: version 3.
+        `inputs` and the element types of `outputs` are as the network has them.
 
         Raises:
             PluginError: the plugin failed or accepts no types; nothing it made is left.
@@ -248,8 +246,36 @@ class LayerPlugin(ABC):
         return f"LayerPlugin({self.instance.where})"
 
 
-class EnginePlugin(ABC):
+@dataclass(frozen=True, slots=True)
+class Life:
+    """How the objects of one generation live in an engine: a row of `noria.plugins.drivers.LIVES`.
+
+    Attributes:
+        plugin: their class.
+        context: class of the layers in execution contexts.
+        attach: makes the objects of a context from the engine's.
+        pack: what a plan keeps of an object.
+        restore: the creator's method that takes that.
+        initialises: True if `initialize` and `terminate` frame the object's life.
+    """
+
+    plugin: type
+    context: type[ContextPlugin]
+    attach: Callable[[Sequence[Instance], Rollback], list[Instance]]
+    pack: Callable[[Instance], bytes | PluginFieldCollection]
+    restore: str = "deserialize_plugin"
+    initialises: bool = True
+
+
+class EnginePlugin:
     """A plugin layer in an engine: one object per profile.
+
+    Args:
+        spec: its facts.
+        instances: the objects.
+        life: the row of their generation; None for a layer of another process.
+        base: what the objects were cloned from; it ends when they are ready.
+        phase: "load" if the objects come out of a plan.
 
     Attributes:
         remote: it is computed in another process, which takes arrays of the host only.
@@ -257,34 +283,59 @@ class EnginePlugin(ABC):
 
     remote = False
 
-    def __init__(self, spec: EngineSpec, instances: Sequence[Instance]) -> None:
+    def __init__(
+        self,
+        spec: EngineSpec,
+        instances: Sequence[Instance],
+        life: Life | None = None,
+        *,
+        base: Instance | None = None,
+        phase: Phase = "build",
+    ) -> None:
         self.spec = spec
         self.instances = list(instances)
+        self._life = life
+        self._base = base
+        self._phase: Phase = phase
+        self._ready: list[Instance] = []
         self._closed = False
 
-    @abstractmethod
+    @property
+    def life(self) -> Life:
+        """The row of its generation."""
+        assert self._life is not None, "a layer of another process has a class of its own"
+        return self._life
+
     def finish(self) -> None:
         """All layers are configured: get ready to run.
 
         Raises:
             PluginError: the plugin failed; close it then.
         """
+        for instance in self.instances if self.life.initialises else ():
+            status_of(instance, self._phase, "initialize")
+            self._ready.append(instance)
+        if self._base is not None:
+            self._base.destroy("build")
 
-    @abstractmethod
     def save(self) -> SavedPlugin:
         """Save the layer for a plan.
 
         Raises:
             PluginError: the plugin failed.
         """
+        return SavedPlugin(self.spec, tuple(self.life.pack(one) for one in self.instances))
 
-    @abstractmethod
     def context(self) -> ContextPlugin:
         """The layer in a new execution context.
 
         Raises:
             PluginError: the plugin failed; nothing it made is left.
         """
+        with Rollback() as rollback:
+            made = self.life.context(self.spec, self.life.attach(self.instances, rollback))
+            rollback.keep()
+        return made
 
     def close(self) -> None:
         """End the plugins with their engine. Contexts must be closed before."""
@@ -292,8 +343,13 @@ class EnginePlugin(ABC):
             self._closed = True
             self._free()
 
-    @abstractmethod
-    def _free(self) -> None: ...
+    def _free(self) -> None:
+        for instance in self.instances:
+            if instance in self._ready:
+                instance.quietly("destroy", "terminate")
+            instance.destroy()
+        if self._base is not None:
+            self._base.destroy()
 
     def __repr__(self) -> str:
         return f"EnginePlugin({self.spec.name}, layer {self.spec.layer!r})"

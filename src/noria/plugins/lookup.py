@@ -11,8 +11,7 @@ from typing import Any
 from noria._core.errors import EngineError, ModelError
 from noria.network.network import RUNTIME_DOMAINS, Network
 from noria.plugins.fields import attribute_names
-from noria.plugins.library import without_creators
-from noria.plugins.registry import PluginRegistry, get_plugin_registry
+from noria.plugins.registry import PluginRegistry, get_plugin_registry, without_creators
 
 IN_CPP = (
     "or write it in C++: REGISTER_TENSORRT_PLUGIN(<its creator>), compiled by noria compile, and "
@@ -88,11 +87,6 @@ def _find(
 def check_control_flow(graph: Any, is_plugin: Callable[[Any], bool], where: str) -> None:
     """Refuse plugins inside the bodies of If, Loop and Scan, at any depth.
 
-    Args:
-        graph: the `GraphProto`.
-        is_plugin: True for the `NodeProto` of a plugin.
-        where: the model, for messages.
-
     Raises:
         ModelError: a plugin is in a body; node, body and plugin are named.
     """
@@ -131,12 +125,7 @@ def unknown_error(
 ) -> UnknownOperatorsError | None:
     """Word the error for operators unknown to ONNX, runtime and plugins; None if there are none.
 
-    Args:
-        network: of the nodes.
-        runtime: name of the backend that refused them.
-        registry: of the plugins.
-        where: the model.
-        said: message of the runtime.
+    `said` is the message of the runtime that refused them.
     """
     found, hints, kinds = [], [], []
     for node in unknown_nodes(network):

@@ -77,11 +77,7 @@ def _numpy(dtype: Any) -> np.dtype[Any]:
 def read_at(address: int, shape: Sequence[int], dtype: Any, *, stream: int = 0) -> Array:
     """Read the values at an address: a view of host memory, a copy of the GPU's.
 
-    Args:
-        address: of host or GPU memory.
-        shape: of the array.
-        dtype: type of its elements.
-        stream: work queued there comes before reading the GPU's memory.
+    Work queued in `stream` comes before reading the GPU's memory.
 
     Raises:
         ValueError, TypeError: as `array_at`.
@@ -99,11 +95,7 @@ def read_at(address: int, shape: Sequence[int], dtype: Any, *, stream: int = 0) 
 def write_at(address: int, array: Array, dtype: Any, *, stream: int = 0) -> None:
     """Write values, converted to a type, at an address.
 
-    Args:
-        address: of host or GPU memory.
-        array: the values.
-        dtype: type of the elements at the address.
-        stream: work queued there comes before writing to the GPU's memory.
+    Work queued in `stream` comes before writing to the GPU's memory.
 
     Raises:
         ValueError, TypeError: as `array_at`.

@@ -80,10 +80,7 @@ def network_types(
 ) -> list[np.dtype[Any]]:
     """Element types of the outputs in the network.
 
-    Args:
-        declared: by the plugin.
-        inputs: types of its inputs in the network.
-        weak: True if FLOAT means "float of the width that the network has" (version 2).
+    `weak`: True if FLOAT means "float of the width that the network has" (version 2).
 
     Raises:
         PluginError: an output of a type that NumPy has no twin of.
@@ -112,13 +109,9 @@ def negotiate(
 ) -> list[DataType]:
     """Walk the tree of types until the plugin accepts one for every tensor.
 
-    Args:
-        instance: for messages.
-        accepts: calls `supports_format_combination(pos, in_out, num_inputs)`.
-        inputs: their shapes.
-        outputs: their shapes.
-        choices: types to offer per tensor, inputs first.
-        dynamic: hand `DynamicPluginTensorDesc` over (version 3), else `PluginTensorDesc`.
+    `choices` are the types to offer per tensor, inputs first; `accepts` calls
+    `supports_format_combination(pos, in_out, num_inputs)`, with a `DynamicPluginTensorDesc` for
+    each tensor where `dynamic` is True (version 3), else a `PluginTensorDesc`.
 
     Raises:
         PluginError: the plugin failed, answered something else than yes or no, or refuses all.

@@ -21,11 +21,10 @@ from noria.network.network import Network
 from noria.network.shapes.graph_shapes import ShapeView
 from noria.network.shapes.protos import small_constants
 from noria.network.tensor_spec import TensorSpec, TensorType
+from noria.plugins.base import IPluginCreatorV3One
 from noria.plugins.calls import Instance, call_creator
-from noria.plugins.creators import IPluginCreatorV3One
 from noria.plugins.drivers import add_layer
-from noria.plugins.evaluate import evaluate
-from noria.plugins.expressions import Axis, DimsExprs
+from noria.plugins.expressions import Axis, DimsExprs, evaluate
 from noria.plugins.fields import fields_of
 from noria.plugins.layer import LayerPlugin, Ranges, ShapeInput
 from noria.plugins.lookup import check_control_flow, find_creator, is_builtin, is_unknown
@@ -118,13 +117,8 @@ def resolve(
 ) -> Resolved:
     """Find the plugin nodes of `proto` and give each its layer.
 
-    Args:
-        network: for its live plugins.
-        proto: the `ModelProto` of it; changed.
-        views: shapes of the inputs.
-        registry: where creators are looked for.
-        measure: runs part of the graph where ONNX's shape inference does not know enough.
-        where: the model, for messages.
+    `proto` is the `ModelProto` of `network` and is changed; `measure` runs part of the graph where
+    ONNX's shape inference does not know enough.
 
     Raises:
         ModelError: attributes or outputs that do not fit; a plugin inside a control-flow body.

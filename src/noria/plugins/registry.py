@@ -5,19 +5,124 @@ Source: tensorrt-plugins spec 9.
 
 from __future__ import annotations
 
+import inspect
 import logging
 import threading
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from noria._core.errors import CustomLibraryError
+import noria
+from noria._core.errors import CustomLibraryError, NoriaError
 from noria._core.notices import Notice
 from noria._core.text import quoted
-from noria.plugins.creators import IPluginCreator, IPluginCreatorInterface
-from noria.plugins.library import open_plugin_file
-from noria.plugins.loading import file_being_loaded, loading
+from noria._core.user_module import describe, import_file
+from noria.plugins.base import IPluginCreator, IPluginCreatorInterface
+from noria.plugins.loading import (
+    FUNCTIONS,
+    PYTHON_SUFFIXES,
+    file_being_loaded,
+    is_loaded,
+    loaded_files,
+    loading,
+    note_loaded,
+)
+
+TWINS: dict[str, Path] = {}
+"""Name of a compiled library, without its folder -> file of plugins that stands for it."""
+
+
+def register_module(module: ModuleType, path: Path, registry: PluginRegistry) -> None:
+    """Register the creators of a module that was run already, as `load_library` would.
+
+    Raises:
+        CustomLibraryError: see `creators_of`.
+    """
+    for creator in creators_of(module, registry, path):
+        registry.register_creator(creator, creator.plugin_namespace)
+
+
+def load_given(path: Path, registry: PluginRegistry) -> None:
+    """Load a file that must be one of plugins, unless it is loaded as it stands.
+
+    Raises:
+        CustomLibraryError: it is of an unknown kind, or fails.
+    """
+    path = path.absolute()
+    if not is_loaded(path):
+        registry.load_library(path)
+        note_loaded(path)
+
+
+def without_creators(registry: PluginRegistry) -> list[Path]:
+    """Files that were loaded and registered nothing."""
+    return [path for path in loaded_files() if not registry.come_from(path)]
+
+
+def open_plugin_file(path: Path, registry: PluginRegistry) -> tuple[Any, list[Any]]:
+    """Load a file; the module, and the creators in it that are not registered yet.
+
+    Raises:
+        CustomLibraryError: missing, of an unknown kind, or it failed.
+    """
+    path = TWINS.get(path.name, path)
+    if not path.is_file():
+        raise CustomLibraryError("there is no such plugin library", where=str(path))
+    if path.suffix.lower() in PYTHON_SUFFIXES:
+        module = import_file(path)
+        return module, creators_of(module, registry, path)
+    creators = noria._wiring.open_plugins(path, registry)
+    if creators is not None:
+        return None, creators
+    raise CustomLibraryError(
+        "compiled plugins cannot be loaded from this file",
+        where=str(path),
+        expected="a Python file of plugins (.py), or a library of plugins that noria compile made",
+        fix="write the plugin in Python and register it under the same name, version and "
+        "namespace: noria init --plugin NAME writes a template",
+    )
+
+
+def creators_of(module: ModuleType, registry: PluginRegistry, path: Path) -> list[Any]:
+    """The creators of a module that were not registered when it ran.
+
+    Raises:
+        CustomLibraryError: `get_plugin_creators` failed, or a creator cannot be made.
+    """
+    for name in FUNCTIONS:
+        function = getattr(module, name, None)
+        if inspect.isfunction(function) and function.__module__ == module.__name__:
+            return list(_guarded(function, name, path))
+    registered = {type(creator) for creator in registry.all_creators}
+    found = []
+    for name, value in vars(module).items():
+        is_own = inspect.isclass(value) and value.__module__ == module.__name__
+        if not is_own or not issubclass(value, IPluginCreatorInterface) or name.startswith("_"):
+            continue
+        if value not in registered and _takes_nothing(value):
+            found.append(_guarded(value, name, path))
+    return found
+
+
+def _guarded(function: Any, name: str, path: Path) -> Any:
+    try:
+        return function()
+    except Exception as error:
+        found, line, trail = describe(error, path.parent)
+        raise CustomLibraryError(
+            f"{name}() raised {found}", where=line or str(path), fix=trail
+        ) from error
+
+
+def _takes_nothing(cls: type) -> bool:
+    try:
+        inspect.signature(cls).bind()
+    except (TypeError, ValueError):
+        return False
+    return True
+
 
 Key = tuple[str, str, str]
 MAX_STRING = 1024
@@ -289,3 +394,57 @@ def _check_text(text: str, what: str, where: str) -> None:
         raise CustomLibraryError(
             f"{what} is {shown}, which is no UTF-8", where=where, expected=limit
         ) from None
+
+
+ENTRY_POINTS = "noria.plugins"
+"""Group of entry points. Each names a module of plugins, a creator class, or a function that is
+called with the registry."""
+
+_lock = threading.Lock()
+_done = False
+
+
+def known_plugins() -> PluginRegistry:
+    """Get the registry of this process with standard plugins and those of installed packages.
+
+    The first call adds them. A creator that is there already stays.
+    """
+    global _done
+    registry = get_plugin_registry()
+    with _lock:
+        if not _done:
+            _done = True
+            _load_entry_points(registry)
+            _load_standard(registry)
+    return registry
+
+
+def _load_standard(registry: PluginRegistry) -> None:
+    from noria.plugins.standard import register_standard
+
+    before = {id(c) for c in registry.all_creators}
+    register_standard(registry)
+    registry.replaceable.update(id(c) for c in registry.all_creators if id(c) not in before)
+
+
+def _load_entry_points(registry: PluginRegistry) -> None:
+    from importlib.metadata import entry_points  # slow to import, and rarely asked
+
+    for point in entry_points(group=ENTRY_POINTS):
+        try:
+            _register(point.load(), registry)
+        except Exception as error:
+            said = error.found if isinstance(error, NoriaError) else f"{error}"
+            text = f"plugins of {point.value} are not loaded: {type(error).__name__}: {said}"
+            registry.notices.append(Notice("warning", text, f"entry point {point.name}"))
+
+
+def _register(thing: Any, registry: PluginRegistry) -> None:
+    if inspect.ismodule(thing):
+        made = creators_of(thing, registry, Path(thing.__file__ or thing.__name__))
+    elif inspect.isclass(thing):
+        made = [thing()]
+    else:
+        made = thing(registry) or []
+    for creator in made:
+        registry.register_creator(creator, creator.plugin_namespace)

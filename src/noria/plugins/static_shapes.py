@@ -22,10 +22,7 @@ _EXTENTS = {  # operands that are extents, places or numbers of elements
 def decided_by_values(graph: Any, name: str, given: Collection[str]) -> bool:
     """Whether the shape of value `name` may depend on more than the shapes of the inputs.
 
-    Args:
-        graph: a GraphProto, its nodes in order.
-        name: the value.
-        given: values to stop at; their shapes are known, their numbers are not.
+    It stops at the values in `given`: their shapes are known, their numbers are not.
 
     Returns:
         False if it certainly does not; True for operators that ONNX does not define.

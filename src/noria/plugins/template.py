@@ -178,12 +178,8 @@ def plugin_template(
 ) -> str:
     """The source of a plugin.
 
-    Args:
-        name: what nodes are called.
-        version: their `plugin_version`.
-        fields: their attributes; those that no field can hold are left out.
-        outputs: how many outputs the node has.
-        file: name of the file, for the comments in it.
+    `fields` are the attributes of nodes called `name`; those that no field can hold are left out.
+    `file` is named in the comments.
 
     Raises:
         NoriaError: a name that cannot be one.

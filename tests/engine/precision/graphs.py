@@ -9,6 +9,7 @@ import onnx
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
+from noria.engine.layers import layers_of_model
 from noria.network.network import Network
 
 
@@ -94,3 +95,10 @@ def sqnr(reference: np.ndarray, value: np.ndarray) -> float:
     """Signal to noise in dB."""
     noise = np.square(reference.astype(np.float64) - value).mean()
     return float(10 * np.log10(np.square(reference.astype(np.float64)).mean() / (noise + 1e-30)))
+
+
+def layer_table(proto: Any) -> list[tuple[str, str, str]]:
+    """Name, operator and precision of each layer, without casts and Q/DQ pairs."""
+    others = ("Cast", "QuantizeLinear", "DequantizeLinear")
+    rows = [(x.name, x.operator, x.precision) for x in layers_of_model(proto)]
+    return [row for row in rows if row[1] not in others]

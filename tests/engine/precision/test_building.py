@@ -10,17 +10,16 @@ from noria.config.enums import NetworkMode
 from noria.engine.backends import installed_backends
 from noria.engine.builder import BuildOptions, build
 from noria.engine.plan import MODEL_BLOB
-from noria.engine.precision import CalibrationTable, capability, chain, export, rules
-from noria.engine.precision.chain import choose
-from noria.engine.precision.inspect import layer_table
+from noria.engine.precision import CalibrationTable, capability, export, rules
+from noria.engine.precision.capability import choose
 from noria.engine.precision.rules import PrecisionRules
 from noria.engine.tuning.tactic import Tactic
 from noria.engine.tuning.tune import TuneOptions, Version, tune
 from noria.errors import ConfigError, EngineError
 from noria.model import load_or_build
 from noria.network.tensor_spec import TensorSpec
+from tests.engine.precision.graphs import layer_table, network_of, ranges_of, run, small_net, sqnr
 from tests.engine.precision.graphs import model as graph_of
-from tests.engine.precision.graphs import network_of, ranges_of, run, small_net, sqnr
 
 IMAGE = np.random.default_rng(1).random((2, 3, 8, 8)).astype(np.float32)
 SCALES = {n: r / 127 for n, r in ranges_of(small_net(), {"image": IMAGE}).items()}
@@ -85,7 +84,7 @@ def layers_of(plan):
     ],
 )
 def test_the_chain_of_fall_backs(monkeypatch, asked, runtime, table, built, level):
-    monkeypatch.setattr(chain, "fast_fp16", lambda name: name in FAST)
+    monkeypatch.setattr(capability, "fast_fp16", lambda name: name in FAST)
     got, notice = choose(asked, [runtime], no_table=None if table else "there is none")
     assert got == built
     assert (notice.level if notice else None) == level
@@ -95,7 +94,7 @@ def test_the_chain_of_fall_backs(monkeypatch, asked, runtime, table, built, leve
 
 @pytest.mark.parametrize("asked", ["fp16", "bf16", "best", "int8"])
 def test_a_required_precision_is_built_whether_it_is_faster_or_not(monkeypatch, asked):
-    monkeypatch.setattr(chain, "fast_fp16", lambda name: False)
+    monkeypatch.setattr(capability, "fast_fp16", lambda name: False)
     assert choose(asked, ["plain"], required=True) == (asked, None)
 
 

@@ -12,7 +12,7 @@ from noria._core.cuda import why_no_gpu
 from noria.engine.backends import RunOptions, get_backend
 from noria.engine.precision import export
 from noria.engine.precision.collect import ActivationRunner
-from noria.engine.precision.inspect import graph_precision
+from noria.engine.precision.lower import graph_precision
 from noria.errors import EngineError
 from noria.network import network_from_onnx
 from tests.engine.precision.graphs import network_of, small_net

@@ -52,6 +52,11 @@ def test_summary_is_what_the_values_say(values):
     assert min(below, above) * 2 >= len(values)
 
 
+def test_the_median_of_an_even_number_is_between_the_two():
+    assert "median = 2.5 ms" in summary([10, 1, 3, 2], [])
+    assert "median = 3 ms" in summary([10, 1, 3], [])
+
+
 steps = st.tuples(*[st.floats(0, 100)] * 6)
 
 

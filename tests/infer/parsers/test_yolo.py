@@ -109,9 +109,12 @@ def test_equals_the_oracle(parse, name, data):
     elif oracle is corners:
         rows[:, :4] = rng.uniform(-20, 120, (len(rows), 4))
         rows[:, 5] = rng.integers(0, classes + 2, len(rows))
+        rows[0, 4:] = thresholds[0], 0  # a score that just reaches its threshold
     elif oracle is not unit:
         rows[:, :4] = rng.uniform(-10, 110, (len(rows), 4))
         rows[:, 2:4] /= 2
+    if oracle is objectness:
+        rows[0, 4], rows[0, 5:] = thresholds[0], 0
     found = parse(name, [rows.T.copy() if transposed else rows], thresholds, SIZE)
     expected = [b for i, row in enumerate(rows) if (b := oracle(row, thresholds, i))]
     assert len(found) == len(expected)

@@ -6,7 +6,7 @@ import pytest
 from noria.errors import ModelError
 from noria.network.uff import network_from_uff
 from noria.plugins.imported import ImportedPlugins
-from noria.plugins.known import known_plugins
+from noria.plugins.registry import known_plugins
 from tests.network.uff.digits import digit
 from tests.network.uff.models import const, network_of, node, orders, run, source, uff
 

@@ -22,9 +22,9 @@ from noria.engine.plan_header import Precision
 from noria.engine.precision.cache import CalibrationTable
 from noria.engine.precision.rules import PrecisionRules
 from noria.engine.store import write_atomically
-from noria.engine.tensorrt_files import is_tensorrt_file
 from noria.engine.tensorrt_plan import plan_from_tensorrt
 from noria.engine.tuning.tune import TuneOptions
+from noria.network.model_bytes import is_tensorrt_file
 from noria.network.network import Network
 
 LEVEL_BUDGETS_S = (0, 5, 10, 20, 60, 180)

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import json
+import tempfile
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 import onnxruntime as ort
 
+from noria import _native
 from noria._core.errors import EngineError
 from noria.engine.backends import RunOptions
 from noria.engine.backends.onnxruntime_common import SILENT, session_options, spec, worded
-from noria.network.split import WEIGHTS_FILE
+from noria.network.external_data import WEIGHTS_FILE
 
 if TYPE_CHECKING:
     from noria.engine.plugin_graph.plugins_in_runtime import CallbackGraph, PluginCallbacks
+
+
+_CALLBACK_TYPES = (
+    "FLOAT", "FLOAT16", "DOUBLE", "BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16",
+    "UINT32", "UINT64",
+)  # fmt: skip
+"""ONNX element types that ONNX Runtime passes to operators and back."""
+_SUFFIX = "_kernel_time"  # of the events of nodes in its profile
 
 
 class OnnxRuntimeRunner:
@@ -112,16 +124,16 @@ class OnnxRuntimeBackend:
 
     def callback_types(self) -> frozenset[int]:
         """See `CallingBackend`."""
-        from noria.engine.backends.onnxruntime_plugins import TYPES  # plugins are rare
+        from onnx import TensorProto
 
-        return TYPES
+        return frozenset(getattr(TensorProto, name) for name in _CALLBACK_TYPES)
 
     def why_no_callbacks(self) -> str | None:
         """See `CallingBackend`."""
-        from noria.engine.backends.onnxruntime_plugins import try_register
-
-        try:
-            try_register()
+        try:  # no operators at all, to see whether the runtime takes them
+            _register(
+                _native.OrtOperators(lambda index, call: False, "noria", []), ort.SessionOptions()
+            )
         except Exception as error:  # the binding's exception types share no base of their own
             return worded(error, "takes no operators").found
         return None
@@ -130,21 +142,58 @@ class OnnxRuntimeBackend:
         self, graph: CallbackGraph, options: RunOptions, calls: PluginCallbacks
     ) -> OnnxRuntimeRunner:
         """See `CallingBackend`."""
-        from noria.engine.backends.onnxruntime_plugins import operators_for, register
+        nodes = [
+            (node.op, list(node.input_types), list(node.output_types), node.passes_run_id)
+            for node in graph.nodes
+        ]
 
-        operators = operators_for(graph, calls)
+        def compute(index: int, call: _native.OrtCall) -> bool:
+            return calls.call(index, call.run_id, call.inputs(), call.output)
+
+        operators = _native.OrtOperators(compute, graph.domain, nodes)
         model = graph.model.SerializeToString()
         return OnnxRuntimeRunner(
-            model, options, register=lambda settings: register(operators, settings)
+            model, options, register=lambda settings: _register(operators, settings)
         )
 
     def profile(
         self, model: bytes, options: RunOptions, feeds: Mapping[str, Any], runs: int
     ) -> list[tuple[str, list[float]]]:
         """See `noria.engine.layers.ProfilingBackend`."""
-        from noria.engine.backends.onnxruntime_profile import profile_nodes
+        with tempfile.TemporaryDirectory(prefix="noria-profile-") as folder:
+            settings = session_options(options)
+            settings.enable_profiling = True
+            settings.profile_file_prefix = str(Path(folder) / "profile")
+            try:
+                session = ort.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
+                for _ in range(runs + 1):  # the first run is never like the others
+                    session.run(None, dict(feeds))
+                events = json.loads(Path(session.end_profiling()).read_text())
+            except Exception as error:  # the binding's exception types share no base of their own
+                raise worded(error, "failed") from error
+        times: dict[str, list[float]] = {}
+        for event in events:
+            name = event.get("name", "")
+            if event.get("cat") == "Node" and name.endswith(_SUFFIX):
+                operator = event.get("args", {}).get("op_name", "")
+                own = name[: -len(_SUFFIX)]
+                key = f"{own} ({operator})" if operator and operator not in own else own
+                times.setdefault(key, []).append(event["dur"] / 1e3)
+        # a node inside a loop runs more often than the model does
+        return [(name, _by_run(ms, runs + 1)[1:]) for name, ms in times.items()]
 
-        return profile_nodes(model, options, feeds, runs)
+
+def _register(operators: _native.OrtOperators, settings: Any) -> None:
+    """Register operators with the options of one session; any exception: it takes none."""
+    # the library is noria itself; the runtime does not say for which session it asks
+    operators.register_with(lambda: settings.register_custom_ops_library(_native.__file__))
+
+
+def _by_run(times: list[float], runs: int) -> list[float]:
+    if len(times) % runs:
+        return [sum(times) / runs] * runs
+    each = len(times) // runs
+    return [sum(times[i * each : (i + 1) * each]) for i in range(runs)]
 
 
 backend = OnnxRuntimeBackend()

@@ -63,9 +63,6 @@ def session_options(options: RunOptions) -> Any:
 def spec(arg: Any) -> TensorSpec:
     """Describe an input or output.
 
-    Args:
-        arg: `onnxruntime.NodeArg`.
-
     Raises:
         EngineError: its type is none of NumPy's.
     """

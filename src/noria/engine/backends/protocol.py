@@ -204,10 +204,7 @@ class CallingBackend(Backend, Protocol):
     ) -> Runner:
         """Load a model with plugin nodes that `calls` computes.
 
-        Args:
-            graph: the model, with the run id as its last input.
-            options: as for `open`.
-            calls: may be called from any thread.
+        They may be called from any thread.
 
         Raises:
             EngineError: the runtime refuses the model.

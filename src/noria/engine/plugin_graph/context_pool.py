@@ -15,8 +15,7 @@ from noria.plugins.layer import EnginePlugin
 class ContextPool:
     """See module. It owns the plugins: they end when it is closed and the last run is over.
 
-    Args:
-        plugins: the layers, in the order of the plan.
+    The layers are in the order of the plan.
     """
 
     def __init__(self, plugins: Sequence[EnginePlugin]) -> None:

@@ -20,8 +20,7 @@ from noria.engine.plugin_graph.plugins_in_runtime import (
 )
 from noria.engine.plugin_graph.split import SplitGraph, split_graph
 from noria.engine.plugin_graph.split_runner import open_pieces
-from noria.plugins.deserialising import deserialising
-from noria.plugins.drivers import load_engine_plugin, missing_creators
+from noria.plugins.drivers import deserialising, load_engine_plugin, missing_creators
 from noria.plugins.layer import EnginePlugin
 from noria.plugins.registry import PluginRegistry
 
@@ -33,12 +32,6 @@ def load_plugins(
     where: str,
 ) -> list[EnginePlugin]:
     """Load the plugin layers of a plan, ready for contexts.
-
-    Args:
-        records: of the layers.
-        blobs: of the plan, with the data of the plugins.
-        registry: where creators are looked for.
-        where: the plan, for messages.
 
     Raises:
         EngineError: naming all plugins that no creator is registered for; a damaged blob.
@@ -94,13 +87,6 @@ def must_split(
     A graph stays in one piece where the runtime calls plugins back and a split would make two
     pieces or more: with one piece, arrays pass to the plugins without a copy already.
 
-    Args:
-        backend: the runtime.
-        split: the graph.
-        types: its element types.
-        records: of the plugin nodes.
-        plugins: their layers.
-
     Returns:
         True if it must be split; and the reason, if this runtime calls plugins of other graphs.
     """
@@ -136,15 +122,9 @@ def open_plugin_graph(
 ) -> Runner:
     """Open a graph with plugins, split at them only if `must_split`.
 
-    Args:
-        backend: runs the graph or its pieces.
-        model: the ONNX message with its plugin nodes.
-        options: for the runtime.
-        records: of the plugin nodes.
-        plugins: their layers in the same order; the runner owns them from now on.
-        notices: gets the reason of a split that this runtime does not need for other graphs.
-        pieces: True splits the graph in any case.
-        compiled: blobs of `compile_pieces`.
+    The runner owns `plugins`, which are in the order of `records`, from now on. `notices` gets the
+    reason of a split that this runtime does not need for other graphs; `pieces` splits the graph in
+    any case; `compiled` has the blobs of `compile_pieces`.
 
     Raises:
         EngineError: the runtime refuses the graph or a piece; a plugin failed. The plugins are

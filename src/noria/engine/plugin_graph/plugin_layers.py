@@ -12,19 +12,18 @@ from noria._core.errors import PluginError
 from noria._core.notices import Notice
 from noria._core.text import quoted
 from noria.engine.backends import DEFAULT_BACKEND, Backend, Runner, RunOptions, get_backend
+from noria.engine.input_shapes import sample_inputs
 from noria.engine.plugin_graph.opening import load_plugins, open_plugin_graph
-from noria.engine.plugin_graph.plugin_files import code_of
 from noria.engine.plugin_graph.plugin_record import PluginRecord
 from noria.engine.plugin_graph.plugin_saving import record_of
-from noria.engine.plugin_graph.subgraphs import upstream
-from noria.engine.sample_inputs import sample_inputs
+from noria.engine.plugin_graph.split import names_read
 from noria.network.network import Network
 from noria.network.tensor_spec import TensorSpec
 from noria.plugins.drivers import missing_creators
-from noria.plugins.known import known_plugins
 from noria.plugins.layer import EnginePlugin
+from noria.plugins.loading import code_of
 from noria.plugins.nodes import Resolved, Shape, Views, has_plugins, resolve
-from noria.plugins.registry import PluginRegistry
+from noria.plugins.registry import PluginRegistry, known_plugins
 
 BATCH = "noria_batch"
 """Name of a free batch axis that the model leaves unnamed."""
@@ -60,11 +59,7 @@ class PluginLayers:
     ) -> Runner:
         """Open the network as the saved plan does. The first time no creators are needed.
 
-        Args:
-            backend: the runtime.
-            options: how it runs the graph.
-            pieces: True splits the graph in any case.
-            compiled: blobs of `compile_pieces`.
+        `pieces` splits the graph in any case; `compiled` has the blobs of `compile_pieces`.
 
         Raises:
             EngineError: the runtime refuses a piece, or a plugin failed.
@@ -99,15 +94,8 @@ def build_plugins(
 ) -> PluginLayers | None:
     """Find and build the plugins of a network; None if it has none.
 
-    Args:
-        network: what is built.
-        model: the ONNX message of it, shapes fixed as far as they are.
-        inputs: as the plan has them.
-        max_batch: greatest batch; 1 is the least.
-        batched: the first axis is the batch.
-        profiles: of networks without a batch, shapes (min, opt, max) by input.
-        registry: of the creators; None: this process's.
-        where: the model, for messages.
+    `model` is the network's message, its shapes fixed as far as they are; `profiles` those of a
+    network without a batch. The creators are this process's if `registry` is None.
 
     Raises:
         ModelError, PluginError: see `noria.plugins.nodes.resolve` and `LayerPlugin.build`; nothing
@@ -249,7 +237,7 @@ def _measure(inputs: Sequence[TensorSpec]) -> Any:
     ) -> dict[str, npt.NDArray[Any]]:
         specs = [TensorSpec(s.name, s.dtype, tuple(shapes[s.name])) for s in inputs]
         feeds = {**sample_inputs(specs, 1), **stand_ins}
-        model, used = upstream(proto, names, feeds)
+        model, used = _upstream(proto, names, feeds)
         runner = get_backend(DEFAULT_BACKEND).open(model, RunOptions(batched=False))
         try:
             arrays = runner.run({name: feeds[name] for name in used})
@@ -258,3 +246,46 @@ def _measure(inputs: Sequence[TensorSpec]) -> Any:
             runner.close()
 
     return measure
+
+
+def _upstream(
+    proto: Any, names: Sequence[str], feeds: Mapping[str, npt.NDArray[Any]]
+) -> tuple[bytes, list[str]]:
+    """Cut out the part of a graph that makes `names`, beginning at the values in `feeds`.
+
+    Returns:
+        The ONNX message, and the names of the values that go in.
+    """
+    import onnx
+
+    nodes = list(proto.graph.node)
+    producer = {o: i for i, n in enumerate(nodes) for o in n.output if o}
+    initializers = {t.name: t for t in proto.graph.initializer}
+    needed: set[int] = set()
+    inputs: dict[str, None] = {}
+    weights: dict[str, None] = {}
+    stack = list(names)
+    while stack:
+        name = stack.pop()
+        if name in initializers:
+            weights[name] = None
+        elif name in feeds:
+            inputs[name] = None
+        elif name in producer and producer[name] not in needed:
+            needed.add(producer[name])
+            stack += [r for r in names_read(nodes[producer[name]]) if r]
+    model = onnx.ModelProto()
+    model.ir_version = max(proto.ir_version, 4)
+    model.opset_import.extend(proto.opset_import)
+    model.functions.extend(proto.functions)
+    graph = model.graph
+    graph.name = "upstream"
+    graph.node.extend(nodes[i] for i in sorted(needed))
+    graph.initializer.extend(initializers[n] for n in weights)
+    for name in inputs:
+        kind = onnx.helper.np_dtype_to_tensor_dtype(feeds[name].dtype)
+        shape = list(feeds[name].shape)
+        graph.input.append(onnx.helper.make_tensor_value_info(name, kind, shape))
+    for name in names:
+        graph.output.add().name = name
+    return bytes(model.SerializeToString()), list(inputs)

@@ -5,9 +5,12 @@ Source: tensorrt-plugins spec 12.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from noria.plugins.loading import code_of
 
 Text = Annotated[str, Field(max_length=4096)]
 Name = Annotated[str, Field(min_length=1, max_length=4096)]
@@ -44,7 +47,7 @@ class PluginRecord(_Record):
         inputs, shape_inputs, outputs: names of the values; "" where one is left out.
         input_types, output_types: what the plugin works in.
         dtypes: of the outputs in the model.
-        shapes: of the outputs, as text (`noria.plugins.evaluate`).
+        shapes: of the outputs, as text (`noria.plugins.expressions`).
         profiles: shapes it was built for; per profile also:
         workspaces: bytes of scratch memory.
         tactics: the way to compute.
@@ -88,7 +91,10 @@ class PluginRecord(_Record):
             counts.append(len(p.values) == len(self.shape_inputs))
         if not all(counts):
             raise ValueError("a plugin's inputs, outputs and profiles do not go together")
-        from noria.plugins.evaluate import checked_leaves, from_text  # only plans with plugins pay
+        from noria.plugins.expressions import (  # only plans with plugins pay
+            checked_leaves,
+            from_text,
+        )
 
         first = self.profiles[0]
         checked_leaves(
@@ -103,3 +109,21 @@ class PluginRecord(_Record):
     def __str__(self) -> str:
         space = f", namespace {self.namespace!r}" if self.namespace else ""
         return f"{self.type} version {self.version}{space} (node {self.node!r}, {self.generation})"
+
+
+def changed_plugins(records: Sequence[PluginRecord]) -> str | None:
+    """Name the first plugin of a plan that is missing or changed; None if there is none.
+
+    A plan keeps the types and shapes that its plugins declared; other code may declare others.
+    """
+    if not records:
+        return None
+    from noria.plugins.registry import known_plugins
+
+    for record in records:
+        creator = known_plugins().find(record.type, record.version, record.namespace)
+        if creator is None:
+            return f"plugin {record} is not registered"
+        if record.code and code_of(creator) != record.code:
+            return f"the code of plugin {record.type} changed"
+    return None

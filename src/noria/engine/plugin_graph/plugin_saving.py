@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from noria._core.errors import EngineError
 from noria.engine.plugin_graph.plugin_record import PluginProfileRecord, PluginRecord
-from noria.plugins.evaluate import from_text, to_text
+from noria.plugins.expressions import from_text, to_text
 from noria.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
 from noria.plugins.layer import EngineSpec, Ranges, SavedPlugin
 from noria.plugins.types import DataType
@@ -44,10 +44,7 @@ def record_of(
 ) -> tuple[PluginRecord, dict[str, bytes]]:
     """The record of a saved plugin layer, and its blobs by name.
 
-    Args:
-        saved: what the plugin gave.
-        names: of its inputs, shape inputs and outputs.
-        number: of the layer in the plan.
+    `names` are those of its inputs, shape inputs and outputs.
 
     Raises:
         EngineError: it cannot be described in a plan.

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from noria.engine.backends import DEFAULT_BACKEND, RunOptions, get_backend
 from noria.engine.plugin_graph.plugin_layers import PluginLayers
+from noria.engine.plugin_graph.split import names_read
 from noria.engine.plugin_graph.split_runner import SplitRunner
-from noria.engine.plugin_graph.subgraphs import without_plugins
 from noria.network.network import Network
 from noria.network.tensor_spec import TensorSpec
 
@@ -24,11 +24,8 @@ Bake = Callable[[Network], bytes]
 class PluginTiming:
     """The runtime's share of a network with plugins, for tuning.
 
-    Args:
-        network: with plugins.
-        bake: makes the ONNX message of a network.
-        layers: builds the plugins of such a message; None if there are none.
-        feeds: one batch for its inputs.
+    `bake` makes the ONNX message of a network, `layers` builds the plugins of such a message;
+    `feeds` is one batch.
 
     Attributes:
         inputs, feeds: of the models that `bake` makes: the network's own, and what plugins give.
@@ -73,7 +70,7 @@ class PluginTiming:
         names = list(self._values)
         if layers is not None:
             try:
-                model, names = without_plugins(
+                model, names = _without_plugins(
                     onnx.ModelProto.FromString(layers.model),
                     {r.node: (r.inputs + r.shape_inputs, r.outputs) for r in layers.records},
                     self._values,
@@ -83,3 +80,49 @@ class PluginTiming:
         self.feeds = {name: self._values[name] for name in names}
         self.inputs = [TensorSpec(n, a.dtype, a.shape) for n, a in self.feeds.items()]
         return model
+
+
+def _without_plugins(
+    proto: Any,
+    plugins: Mapping[str, tuple[Sequence[str], Sequence[str]]],
+    feeds: Mapping[str, npt.NDArray[Any]],
+) -> tuple[bytes, list[str]]:
+    """Take the plugin nodes out: their outputs become inputs, their inputs become outputs.
+
+    All the runtime's work is in one model then, to be timed. `plugins` are as for `split_graph`;
+    `feeds` has arrays for the graph's inputs and all that plugins give.
+
+    Returns:
+        The ONNX message, and the names of its inputs.
+    """
+    import onnx
+
+    model = onnx.ModelProto()
+    model.CopyFrom(proto)
+    graph = model.graph
+    infos = {v.name: v for v in (*graph.value_info, *graph.output)}
+    kept = [n for n in graph.node if n.name not in plugins]
+    made = {name for n in kept for name in n.output}
+    used = {r for n in kept for r in names_read(n)}
+    given = {o for _, outs in plugins.values() for o in outs if o}
+    inputs = [v.name for v in graph.input if v.name in feeds and v.name in used]
+    inputs += sorted(given & used)
+    ends = [v.name for v in graph.output if v.name not in given]
+    copies = [onnx.ValueInfoProto.FromString(infos[n].SerializeToString()) for n in ends]
+    for value in copies:
+        value.type.tensor_type.ClearField("shape")
+    for name, (reads, _) in plugins.items():
+        for index, read in enumerate(reads):
+            if read in made:  # under a name that no rewriting of the graph changes
+                end = f"{name}:{index}"
+                kept.append(onnx.helper.make_node("Identity", [read], [end], name=f"{end}/end"))
+                copies.append(onnx.ValueInfoProto(name=end))
+    for part in (graph.node, graph.output, graph.input, graph.value_info):
+        del part[:]
+    graph.node.extend(kept)
+    graph.output.extend(copies)
+    for name in inputs:
+        kind = onnx.helper.np_dtype_to_tensor_dtype(feeds[name].dtype)
+        shape = list(feeds[name].shape)
+        graph.input.append(onnx.helper.make_tensor_value_info(name, kind, shape))
+    return bytes(model.SerializeToString(deterministic=True)), inputs

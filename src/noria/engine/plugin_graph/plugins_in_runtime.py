@@ -93,10 +93,12 @@ class CallbackGraph:
     Attributes:
         model: the `ModelProto`; `RUN_ID` is its last input.
         nodes: its plugin nodes, in the order in which they run.
+        domain: of their operators.
     """
 
     model: Any
     nodes: tuple[CallbackNode, ...]
+    domain: str = DOMAIN
 
 
 def element_types(proto: Any) -> dict[str, int]:
@@ -119,12 +121,7 @@ def callback_graph(
 ) -> CallbackGraph:
     """Make the plugin nodes of a graph operators of `DOMAIN`. `must_split` must have allowed it.
 
-    Args:
-        proto: the `ModelProto`.
-        types: its `element_types`; those at plugins are known.
-        records: of the plugin nodes.
-        plugins: their layers.
-        order: names of their nodes, in the order they run.
+    `order` names the nodes in the order they run.
     """
     import onnx
 
@@ -188,9 +185,7 @@ class _Run:
 class PluginCallbacks:
     """Compute plugin nodes for the runtime. Knows the runs under way by their ids.
 
-    Args:
-        nodes: of the graph.
-        pool: contexts of its plugins, in the order of the plan.
+    Contexts in the pool are in the order of the plan.
     """
 
     def __init__(self, nodes: Sequence[CallbackNode], pool: ContextPool) -> None:

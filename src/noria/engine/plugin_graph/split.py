@@ -87,9 +87,6 @@ class SplitGraph:
     def model(self, piece: Piece) -> bytes:
         """Write the ONNX message of a piece.
 
-        Args:
-            piece: one of `pieces`.
-
         Raises:
             EngineError: the type of a value that goes in is not known.
         """

@@ -31,11 +31,6 @@ def compile_pieces(
 ) -> dict[str, bytes]:
     """Compile each piece between the plugins; the results by names for a plan's blobs.
 
-    Args:
-        backend: the runtime.
-        split: the graph.
-        options: as for `open_pieces`.
-
     Raises:
         EngineError: the runtime refuses a piece.
     """
@@ -55,13 +50,8 @@ def open_pieces(
 ) -> SplitRunner:
     """Open the pieces of a split graph.
 
-    Args:
-        backend: runs the pieces.
-        split: the graph.
-        options: for the pieces.
-        records: of the plugin nodes.
-        pool: contexts of the plugins, in the same order; the runner owns it from now on.
-        compiled: blobs of `compile_pieces`, if the pieces are compiled already.
+    The runner owns the pool, whose contexts are in the order of `records`, from now on. `compiled`
+    has the blobs of `compile_pieces`, if the pieces are compiled already.
 
     Raises:
         EngineError: the runtime refuses a piece; all pieces are closed then.
@@ -170,9 +160,6 @@ class SplitRunner:
         """Run, and return every value that passed between pieces and plugins.
 
         The next run uses some of the memory again.
-
-        Args:
-            feeds: arrays for the inputs.
 
         Raises:
             EngineError: the runtime or a plugin failed, or the session is closed.

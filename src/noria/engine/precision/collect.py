@@ -43,10 +43,7 @@ class ActivationRunner:
     ) -> None:
         """Open it.
 
-        Args:
-            network: the network, with one input.
-            names: activations to put out; all by default.
-            threads: of the runtime; None lets it choose.
+        By default all activations are put out.
 
         Raises:
             EngineError: the runtime refuses the model, or the model has further inputs.
@@ -107,10 +104,8 @@ class Collector:
     def __init__(self, runner: ActivationRunner, fingerprint: str) -> None:
         """Start without pictures.
 
-        Args:
-            runner: the network.
-            fingerprint: of everything that decides the histograms; a saved state of another one is
-                not continued.
+        `fingerprint` is of everything that decides the histograms: a saved state of another one is
+        not continued.
         """
         self.runner = runner
         self.histograms = {name: Histogram() for name in runner.names}

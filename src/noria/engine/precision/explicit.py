@@ -10,15 +10,92 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 from noria._core.errors import EngineError
 from noria._core.notices import Notice
+from noria._core.text import fresh
 from noria.engine.precision.half import HalfReport, Kind, to_half
-from noria.engine.precision.outputs import cast_outputs
-from noria.engine.precision.prepare import Proto, fold_batch_norms, prepare
+from noria.engine.precision.prepare import Proto, captured_names, fold_batch_norms, prepare
 from noria.engine.precision.qdq import MIN_OPSET, Layout, QdqReport, to_qdq
 from noria.network.network import Network
+
+
+def cast_outputs(
+    proto: Proto, types: Mapping[str, str], scales: Mapping[str, float], *, where: str | None
+) -> list[Notice]:
+    """Give outputs of a model other types, in place, by casts.
+
+    An `int8` output is quantised with the scale of its tensor, as TensorRT does.
+
+    Returns:
+        A warning for each output that keeps its type.
+
+    Raises:
+        EngineError: the model has no such output.
+    """
+    from onnx import TensorProto
+
+    graph = proto.graph
+    outputs = {value.name: value for value in graph.output}
+    if unknown := [name for name in types if name not in outputs]:
+        raise EngineError(
+            f"output-io-formats: the model has no output {', '.join(unknown)}",
+            where=where,
+            expected=f"one of {', '.join(outputs)}",
+        )
+    taken = {n for node in graph.node for n in (*node.input, *node.output)} | set(outputs)
+    taken |= {tensor.name for tensor in graph.initializer} | {v.name for v in graph.input}
+    taken |= {node.name for node in graph.node}
+    numbers = {
+        "fp32": TensorProto.FLOAT, "fp16": TensorProto.FLOAT16,
+        "int32": TensorProto.INT32, "int8": TensorProto.INT8,
+    }  # fmt: skip
+    notices = []
+    for name, kind in types.items():
+        tensor = outputs[name].type.tensor_type
+        have, want = tensor.elem_type, numbers[kind]
+        if have == want:
+            continue
+        scale = scales.get(name, 0.0)
+        if want == TensorProto.INT8 and not (have == TensorProto.FLOAT and scale > 0):
+            text = f"output-io-formats: {name} has no scale for int8 in a calibration table"
+            notices.append(Notice("warning", f"{text}; it keeps its type", where))
+            continue
+        _end_with(graph, name, want, scale, taken)
+        tensor.elem_type = want
+    return notices
+
+
+def _end_with(graph: Any, name: str, want: int, scale: float, taken: set[str]) -> None:
+    """Give the tensor `name` another type, and its old one another name."""
+    import numpy as np
+    from onnx import TensorProto, helper, numpy_helper
+
+    inner = fresh(f"{name}_inner", taken)
+    there = False
+    for node in graph.node:
+        for index, used in enumerate(node.output):
+            if used == name:
+                node.output[index], there = inner, True
+        for index, used in enumerate(node.input):
+            if used == name:
+                node.input[index] = inner
+    if not there:  # an input or weight that is put out as it is
+        for node in graph.node:
+            node.input[:] = [name if used == inner else used for used in node.input]
+        raise EngineError(f"output-io-formats: {name!r} is no result of a layer")
+    label = fresh(f"{name}_cast", taken)
+    if want != TensorProto.INT8:
+        graph.node.append(helper.make_node("Cast", [inner], [name], label, to=want))
+        return
+    parts = []
+    for suffix, value in (("scale", np.float32(scale)), ("zero", np.int8(0))):
+        made = numpy_helper.from_array(np.asarray(value), fresh(f"{name}_{suffix}", taken))
+        graph.initializer.add().CopyFrom(made)
+        parts.append(made.name)
+    graph.node.append(helper.make_node("QuantizeLinear", [inner, *parts], [name], label))
+
 
 ExportPrecision = Literal["fp32", "fp16", "bf16", "int8", "best"]
 
@@ -264,3 +341,70 @@ def _report_half(done: Exported, report: HalfReport, half: Kind, where: str | No
 def _some(names: Collection[str]) -> str:
     first = ", ".join(repr(n) for n in list(names)[:_NAMED])
     return f"{first}, …" if len(names) > _NAMED else first
+
+
+class Variants:
+    """Quantises once; a variant takes the FP32 inputs of layers that are kept.
+
+    Attributes:
+        layers: name -> operator of the layers that can compute in INT8, in the graph's order.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        scales: Mapping[str, float],
+        *,
+        weight_bits: Literal[7, 8] = 8,
+        unsigned: bool = False,
+    ) -> None:
+        """Quantise all layers that can be.
+
+        `weight_bits` and `unsigned` are those of `to_qdq`.
+
+        Raises:
+            EngineError, ModelError: as `export` with int8.
+        """
+        where = str(network.path) if network.path else None
+        plain = prepare(network.to_proto(), opset=MIN_OPSET, where=where)
+        fold_batch_norms(plain)
+        self._network = network
+        self._full, report = to_qdq(plain, scales, weight_bits=weight_bits, unsigned=unsigned)
+        chosen = set(report.converted)
+        self._plain = {n.name: n for n in plain.graph.node if n.name in chosen}
+        self._weights = {t.name: t for t in plain.graph.initializer}
+        self.layers = {n.name: n.op_type for n in plain.graph.node if n.name in chosen}
+
+    def network(self, keep: Collection[str] = ()) -> Network:
+        """Make the network with all layers in INT8 but those of `keep`."""
+        import onnx
+
+        made = onnx.ModelProto()
+        made.CopyFrom(self._full)
+        graph = made.graph
+        there = {t.name for t in graph.initializer}
+        for node in graph.node:
+            if node.name not in keep or node.name not in self._plain:
+                continue
+            original = self._plain[node.name]
+            node.input[:] = original.input
+            for name in original.input:
+                if name in self._weights and name not in there:
+                    graph.initializer.add().CopyFrom(self._weights[name])
+                    there.add(name)
+        _prune(graph)
+        return as_network(made, self._network)
+
+
+def _prune(graph: Any) -> None:
+    """Drop nodes and weights that no output needs."""
+    needed = {value.name for value in graph.output} | captured_names(graph)
+    for index in reversed(range(len(graph.node))):
+        node = graph.node[index]
+        if needed.isdisjoint(node.output):
+            del graph.node[index]
+        else:
+            needed.update(node.input)
+    for index in reversed(range(len(graph.initializer))):
+        if graph.initializer[index].name not in needed:
+            del graph.initializer[index]

@@ -16,6 +16,7 @@ from noria.engine.precision.capability import (
 )
 from noria.engine.precision.explicit import export, with_outputs
 from noria.engine.precision.rules import PrecisionRules
+from noria.network.ir import ir
 from noria.network.network import Network
 
 
@@ -43,11 +44,7 @@ def lower(
 ) -> PrecisionGraph:
     """Write a precision, pinned layers and types of outputs into a network.
 
-    Args:
-        network: FP32; it is not changed.
-        precision: the precision.
-        rules: scales, pins and types of outputs.
-        runtimes: backends that take the same INT8, see `weight_bits` and `unsigned_int8`.
+    The runtimes take the same INT8, see `weight_bits` and `unsigned_int8`.
 
     Raises:
         EngineError, ModelError: as `export`; an output that is not there.
@@ -84,6 +81,31 @@ def _pairs_of_its_own(network: Network, runtimes: Sequence[str]) -> tuple[Notice
     text = f"{bad[0]} computes INT8 wrongly that is not made for it (signed activations behind a "
     text += "Concat; 8-bit weights without VNNI): --backend onnxruntime computes the model's own "
     return (_named(network, Notice("warning", f"{text}Q/DQ pairs as they stand")),)
+
+
+def graph_precision(network: Network) -> Precision:
+    """Find the lowest precision in a network's graph; `best` where INT8 and FP16 meet."""
+    graph = network.model.graph
+    types: set[ir.DataType | None] = set()
+    for value in graph.initializers.values():
+        types.add(value.dtype if value.const_value is None else value.const_value.dtype)
+    operators = set()
+    for node in graph:
+        operators.add(node.op_type)
+        if node.op_type != "Cast":  # of an input or output
+            types |= {value.dtype for value in node.outputs}
+    half = ir.DataType.FLOAT16 in types
+    if operators & {
+        "DequantizeLinear",
+        "QLinearConv",
+        "QLinearMatMul",
+        "ConvInteger",
+        "MatMulInteger",
+    }:
+        return "best" if half else "int8"
+    if half:
+        return "fp16"
+    return "bf16" if ir.DataType.BFLOAT16 in types else "fp32"
 
 
 def lower_or_fp32(

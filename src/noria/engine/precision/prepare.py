@@ -17,10 +17,7 @@ Proto = Any  # onnx.ModelProto, which has no types
 def prepare(proto: Proto, *, opset: int = 0, where: str | None = None) -> Proto:
     """Copy a model: a name for every node, shapes and types inferred, constants as initialisers.
 
-    Args:
-        proto: an `onnx.ModelProto`, weights inside.
-        opset: at least this version of ONNX's operators; older models are converted.
-        where: for errors.
+    Models older than `opset` are converted to that version of ONNX's operators.
 
     Raises:
         ModelError: ONNX's converter cannot bring the model to that opset.

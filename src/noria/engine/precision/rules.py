@@ -72,11 +72,7 @@ class PrecisionRules:
     ) -> str | None:
         """The first difference from the rules that a plan was built by; None if there is none.
 
-        Args:
-            built: the plan's rules.
-            built_for: the precision that the plan was asked for.
-            required: the precision that is asked for now.
-            runtime: the plan's runtime.
+        The plan was asked for `built_for` and is run by `runtime`; `required` is asked for now.
         """
         if built_for != required:
             return f"{built_for} ≠ {required}"

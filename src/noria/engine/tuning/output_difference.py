@@ -18,10 +18,6 @@ def difference(
 ) -> tuple[float, str | None]:
     """Measure how far outputs are from the reference.
 
-    Args:
-        ours: outputs by name.
-        reference: the outputs they should be.
-
     Returns:
         The greatest difference of a value, relative to the greatest value of that output; and a
         sentence if it is more than rounding explains: 1e-4 of the greatest value plus 1e-3 of the

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from noria._core.errors import EngineError, ModelError
 from noria._core.notices import Notice
 from noria.engine.backends import installed_backends
+from noria.engine.input_shapes import sample_inputs
 from noria.engine.plan_header import Precision, TacticRecord, TuningRecord
 from noria.engine.precision.lower import PrecisionGraph, lower, lower_or_fp32, tuned_precisions
 from noria.engine.precision.rules import PrecisionRules
-from noria.engine.sample_inputs import sample_inputs
 from noria.engine.tuning.tactic import Tactic
 from noria.engine.tuning.tune import Progress, TuneOptions, Version, tune
 from noria.network.network import Network
@@ -54,17 +54,8 @@ def tune_precisions(
 ) -> TunedPrecision:
     """Lower a network to every precision that may be used, and find the best way to run any.
 
-    Args:
-        network: as it is.
-        bake: makes the ONNX message of a network.
-        inputs: with the shapes of the plan.
-        precision: the lowest that may be used.
-        rules: scales for INT8, layers of other precisions, types of outputs.
-        items: batch of the runs.
-        picture_range: least and greatest value of the noise.
-        options: of the tuning.
-        progress: see `tune`.
-        feeds: arrays to run on; None: noise.
+    `bake` makes the ONNX message of a network; `precision` is the lowest that may be used. Runs
+    have `items` pictures of noise in `picture_range`, unless `feeds` are given.
 
     Raises:
         EngineError, ModelError: FP32 cannot be lowered; no candidate; a runtime is missing.

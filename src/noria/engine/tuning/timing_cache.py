@@ -66,15 +66,8 @@ def question(
 ) -> dict[str, str]:
     """Make the key of the cache.
 
-    Args:
-        model_sha256: of the ONNX message for the runtimes, weights inside.
-        inputs: their shapes.
-        items: the batch of a run.
-        objective: goal of the tuning.
-        precision: of the graph.
-        machine: where it is tuned.
-        runtimes: name -> version of those that take part.
-        tactics: the candidates.
+    `model_sha256` is of the ONNX message, weights inside; `runtimes` name -> version of those that
+    take part.
     """
     return {
         "version": str(_VERSION),

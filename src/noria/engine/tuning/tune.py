@@ -25,9 +25,9 @@ from noria.engine.machine import Machine, this_machine
 from noria.engine.plan_header import Outcome, Precision, TacticRecord, TuningRecord
 from noria.engine.store import locked
 from noria.engine.tuning.output_difference import NOISE_DB, difference, too_noisy
-from noria.engine.tuning.process import CrashedError, HungError, RefusedError, TuningWorker
 from noria.engine.tuning.tactic import Objective, Tactic, candidates
 from noria.engine.tuning.timing_cache import TimingCache, TimingEntry, question
+from noria.engine.tuning.worker import CrashedError, HungError, RefusedError, TuningWorker
 from noria.network.tensor_spec import TensorSpec
 
 DEFAULT_BUDGET_S = 60.0

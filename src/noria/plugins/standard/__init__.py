@@ -23,7 +23,6 @@ _FAMILIES = (
     "data_movement",
     "roi",
     "proposals",
-    "mask_rcnn",
     "deformable",
     "pillars",
 )
@@ -31,12 +30,22 @@ _FAMILIES = (
 
 @functools.cache
 def standard_layers() -> tuple[type[StandardLayer], ...]:
-    """The class of each standard plugin, in the order of the documentation."""
+    """The class of each standard plugin: those of the families that have a name of their own."""
     from importlib import import_module
 
-    return tuple(
-        layer for name in _FAMILIES for layer in import_module(f"{__name__}.{name}").LAYERS
-    )
+    from noria.plugins.standard.layer import StandardLayer
+
+    found: list[type[StandardLayer]] = []
+    for family in _FAMILIES:
+        for layer in vars(import_module(f"{__name__}.{family}")).values():
+            if not (isinstance(layer, type) and issubclass(layer, StandardLayer)):
+                continue
+            if "name" in vars(layer):
+                found.append(layer)
+                for version, interface in vars(layer).get("later", ()):
+                    more = {"version": version, "interface": interface, "__doc__": layer.__doc__}
+                    found.append(type(f"{layer.__name__}{version}", (layer,), more))
+    return tuple(found)
 
 
 def register_standard(registry: PluginRegistry, namespace: str = "") -> None:

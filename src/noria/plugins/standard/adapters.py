@@ -11,28 +11,31 @@ from collections.abc import Sequence
 from typing import Any
 
 from noria._core.errors import ModelError
-from noria.plugins.base import IPluginV2, IPluginV2DynamicExt, IPluginV2Ext, IPluginV2IOExt
-from noria.plugins.calls import none_in_scripts
-from noria.plugins.creators import IPluginCreator, IPluginCreatorV3One
-from noria.plugins.dims import Dims
-from noria.plugins.expressions import DimsExprs, IExprBuilder
-from noria.plugins.field_data import PluginField, PluginFieldCollection
-from noria.plugins.memory import array_at
-from noria.plugins.standard.decompose import Decomposition
-from noria.plugins.standard.fields import Given
-from noria.plugins.standard.layer import Shape, StandardLayer, expressions, extents
-from noria.plugins.types import (
-    DataType,
-    DynamicPluginTensorDesc,
-    PluginTensorDesc,
-    TensorFormat,
-    TensorRTPhase,
-)
-from noria.plugins.v3 import (
+from noria.plugins.base import (
+    IPluginCreator,
+    IPluginCreatorV3One,
+    IPluginV2,
+    IPluginV2DynamicExt,
+    IPluginV2Ext,
+    IPluginV2IOExt,
     IPluginV3,
     IPluginV3OneBuild,
     IPluginV3OneCore,
     IPluginV3OneRuntime,
+)
+from noria.plugins.calls import none_in_scripts
+from noria.plugins.expressions import DimsExprs, IExprBuilder
+from noria.plugins.field_data import PluginField, PluginFieldCollection
+from noria.plugins.memory import array_at
+from noria.plugins.standard.fields import Given
+from noria.plugins.standard.layer import Decomposition, Shape, StandardLayer, expressions, extents
+from noria.plugins.types import (
+    DataType,
+    Dims,
+    DynamicPluginTensorDesc,
+    PluginTensorDesc,
+    TensorFormat,
+    TensorRTPhase,
 )
 
 Tensor = tuple[tuple[int, ...], DataType]

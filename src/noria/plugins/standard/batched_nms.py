@@ -9,8 +9,8 @@ import numpy as np
 
 from noria.plugins.standard.fields import integer, integers, number
 from noria.plugins.standard.layer import Array, Extent, Interface, ScalarCount, Shape, StandardLayer
+from noria.plugins.standard.maths.boxes import CODES, decode
 from noria.plugins.standard.maths.nms import Kept, PlusOne, batched_nms
-from noria.plugins.standard.maths.ssd import CODES, decode
 
 _MAX_TOP = 4096
 
@@ -222,6 +222,3 @@ class NMS(NMSDynamic):
 
     name = "NMS_TRT"
     interface = "V2Ext"
-
-
-LAYERS: tuple[type[StandardLayer], ...] = (BatchedNMSDynamic, BatchedNMS, NMSDynamic, NMS)

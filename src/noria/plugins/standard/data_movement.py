@@ -11,9 +11,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from noria.plugins.standard.decompose import Decomposition
 from noria.plugins.standard.fields import integer, integers, number, text
-from noria.plugins.standard.layer import Array, Extent, Interface, Shape, StandardLayer
+from noria.plugins.standard.layer import (
+    Array,
+    Decomposition,
+    Extent,
+    Interface,
+    Shape,
+    StandardLayer,
+)
 
 
 class ResizeNearest(StandardLayer):
@@ -145,6 +151,7 @@ class Reorg(StandardLayer):
 
     name = "Reorg_TRT"
     interface: ClassVar[Interface] = "V2Ext"
+    later = (("2", "Dyn"),)
     fields = (integer("stride", above=0),)
 
     def shapes(self, inputs: Sequence[Shape]) -> list[Shape]:
@@ -168,13 +175,6 @@ class Reorg(StandardLayer):
             "SpaceToDepth", graph.inputs[0], out=graph.outputs[0], blocksize=int(self.given.stride)
         )
         return True
-
-
-class Reorg2(Reorg):
-    """As version 1, for axes known only at run time."""
-
-    version = "2"
-    interface = "Dyn"
 
 
 class CoordConv(StandardLayer):
@@ -306,6 +306,7 @@ class ScatterElements(StandardLayer):
 
     name = "ScatterElements"
     interface: ClassVar[Interface] = "Dyn"
+    later = (("2", "V3"),)
     fields = (
         integer("axis", 0),
         text("reduction", "none", one_of=("none", "add", "mul", "max", "min", "mean")),
@@ -368,13 +369,6 @@ class ScatterElements(StandardLayer):
         return True
 
 
-class ScatterElements2(ScatterElements):
-    """As version 1."""
-
-    version = "2"
-    interface = "V3"
-
-
 _REDUCE = {
     "add": np.add,
     "mean": np.add,
@@ -382,17 +376,3 @@ _REDUCE = {
     "max": np.maximum,
     "min": np.minimum,
 }
-
-LAYERS: tuple[type[StandardLayer], ...] = (
-    ResizeNearest,
-    FlattenConcat,
-    BatchTile,
-    SpecialSlice,
-    Reorg,
-    Reorg2,
-    CoordConv,
-    Split,
-    ScatterND,
-    ScatterElements,
-    ScatterElements2,
-)

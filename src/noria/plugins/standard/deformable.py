@@ -20,6 +20,7 @@ class MultiscaleDeformableAttention(StandardLayer):
 
     name = "MultiscaleDeformableAttnPlugin_TRT"
     interface: ClassVar[Interface] = "Dyn"
+    later = (("2", "V3"),)
     native = True
     inputs = (5, 5)
     integer_inputs = frozenset((1, 2))
@@ -63,18 +64,12 @@ class MultiscaleDeformableAttention(StandardLayer):
         return [out]
 
 
-class MultiscaleDeformableAttention2(MultiscaleDeformableAttention):
-    """As version 1."""
-
-    version = "2"
-    interface = "V3"
-
-
 class ModulatedDeformConv2d(StandardLayer):
     """DCN v2: a convolution with taps moved by offsets and weighted by a mask."""
 
     name = "ModulatedDeformConv2d"
     interface: ClassVar[Interface] = "Dyn"
+    later = (("2", "V3"),)
     native = True
     fields = (
         integers("stride", length=2, above=0),
@@ -138,18 +133,3 @@ class ModulatedDeformConv2d(StandardLayer):
         if len(inputs) == 5:
             out += inputs[4].reshape(1, -1, 1, 1)
         return [out]
-
-
-class ModulatedDeformConv2d2(ModulatedDeformConv2d):
-    """As version 1."""
-
-    version = "2"
-    interface = "V3"
-
-
-LAYERS: tuple[type[StandardLayer], ...] = (
-    MultiscaleDeformableAttention,
-    MultiscaleDeformableAttention2,
-    ModulatedDeformConv2d,
-    ModulatedDeformConv2d2,
-)

@@ -198,11 +198,3 @@ class EfficientNMSImplicit(ScalarCount, EfficientNMSExplicit):
 
     name = "EfficientNMS_Implicit_TF_TRT"
     interface = "IOExt"
-
-
-LAYERS: tuple[type[StandardLayer], ...] = (
-    EfficientNMS,
-    EfficientNMSONNX,
-    EfficientNMSExplicit,
-    EfficientNMSImplicit,
-)

@@ -12,9 +12,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from noria.plugins.standard.decompose import Decomposition
 from noria.plugins.standard.fields import floats, integer, number
-from noria.plugins.standard.layer import Array, Interface, Shape, StandardLayer
+from noria.plugins.standard.layer import Array, Decomposition, Interface, Shape, StandardLayer
 
 
 class LReLU(StandardLayer):
@@ -123,6 +122,7 @@ class InstanceNormalization(StandardLayer):
 
     name = "InstanceNormalization_TRT"
     interface: ClassVar[Interface] = "Dyn"
+    later = (("2", "Dyn"), ("3", "V3"))
     fields = (
         number("epsilon", low=0),
         floats("scales"),
@@ -173,19 +173,6 @@ class InstanceNormalization(StandardLayer):
         if g.relu:
             graph.op("LeakyRelu", y, out=last, alpha=float(g.alpha))
         return True
-
-
-class InstanceNormalization2(InstanceNormalization):
-    """As version 1."""
-
-    version = "2"
-
-
-class InstanceNormalization3(InstanceNormalization):
-    """As version 1."""
-
-    version = "3"
-    interface = "V3"
 
 
 class GroupNormalization(StandardLayer):
@@ -286,15 +273,3 @@ class YoloRegion(StandardLayer):
         whole = graph.integers([0, g.num * channels, *places])
         graph.op("Reshape", joined, whole, out=graph.outputs[0])
         return True
-
-
-LAYERS: tuple[type[StandardLayer], ...] = (
-    LReLU,
-    Clip,
-    Normalize,
-    InstanceNormalization,
-    InstanceNormalization2,
-    InstanceNormalization3,
-    GroupNormalization,
-    YoloRegion,
-)

@@ -16,11 +16,82 @@ import numpy.typing as npt
 
 from noria._core.errors import ModelError
 from noria.plugins.expressions import DimsExprs, IDimensionExpr, SymbolicExtent
-from noria.plugins.standard.decompose import Decomposition
 from noria.plugins.standard.fields import Field, Given
 from noria.plugins.types import DataType, DimensionOperation
 
 Array = npt.NDArray[Any]
+
+
+class Decomposition:
+    """Collects the nodes that replace one plugin node.
+
+    Args:
+        label: prefix of the names of new nodes and values.
+        inputs, outputs: names of the values that the plugin reads and writes; "" is left out.
+        shapes: of the inputs as far as they are known, None for free axes; None where nothing is.
+        dtypes: of the inputs as far as they are known.
+        opset: of the network, for the standard domain.
+
+    Attributes:
+        nodes: the `NodeProto`s so far.
+    """
+
+    def __init__(
+        self,
+        label: str,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        *,
+        shapes: Sequence[tuple[int | None, ...] | None] = (),
+        dtypes: Sequence[np.dtype[Any] | None] = (),
+        opset: int,
+    ) -> None:
+        self.label, self.opset = label, opset
+        self.inputs, self.outputs = tuple(inputs), tuple(outputs)
+        self.shapes = (*shapes, *[None] * (len(inputs) - len(shapes)))
+        self.dtypes = (*dtypes, *[None] * (len(inputs) - len(dtypes)))
+        self.nodes: list[Any] = []
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the first input; float32 if it is not known."""
+        return self.dtypes[0] or np.dtype(np.float32)
+
+    def op(self, kind: str, *inputs: str, out: str | None = None, **attributes: Any) -> str:
+        """A node with one output, called `out` or something new; gives its name."""
+        return self.ops(kind, inputs, [out or self._name(kind)], **attributes)[0]
+
+    def ops(
+        self, kind: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: Any
+    ) -> Sequence[str]:
+        """A node with several outputs."""
+        from onnx import helper
+
+        name = f"{self.label}/{kind}_{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, list(inputs), list(outputs), name, **attributes))
+        return outputs
+
+    def constant(self, value: Any, dtype: Any = None) -> str:
+        """A constant; of the type of the first input unless `dtype` is given."""
+        from onnx import numpy_helper
+
+        array = np.asarray(value, dtype or self.dtype)
+        return self.op("Constant", value=numpy_helper.from_array(array))
+
+    def integers(self, value: Any) -> str:
+        """An INT64 constant: axes, shapes, indices."""
+        return self.constant(value, np.int64)
+
+    def reduce_sum(self, x: str, axes: Sequence[int]) -> str:
+        """Sum over axes, which stay with extent 1."""
+        if self.opset >= 13:
+            return self.op("ReduceSum", x, self.integers(list(axes)), keepdims=1)
+        return self.op("ReduceSum", x, axes=list(axes), keepdims=1)
+
+    def _name(self, kind: str) -> str:
+        return f"{self.label}/{kind}_{len(self.nodes)}_out"
+
+
 Interface = Literal["V2", "V2Ext", "IOExt", "Dyn", "V3"]
 
 
@@ -50,13 +121,10 @@ def expressions(shape: Shape) -> DimsExprs:
 class StandardLayer(ABC):
     """A standard plugin: fields, shapes, arithmetic. Immutable, usable from any thread.
 
-    Args:
-        given: the values of its fields.
-        where: the layer's name, for messages.
-
     Attributes:
         name, version: what it is registered as.
         interface: the class of plugin that the original is.
+        later: version and interface of the same plugin in later releases.
         fields: what its creator takes, in the original's order.
         inputs: least and greatest number of inputs.
         integer_inputs, integer_outputs: places of tensors of INT32 (inputs may be INT64 too);
@@ -73,6 +141,7 @@ class StandardLayer(ABC):
     name: ClassVar[str]
     version: ClassVar[str] = "1"
     interface: ClassVar[Interface]
+    later: ClassVar[tuple[tuple[str, Interface], ...]] = ()
     fields: ClassVar[tuple[Field, ...]] = ()
     inputs: ClassVar[tuple[int, int]] = (1, 1)
     integer_inputs: ClassVar[frozenset[int]] = frozenset()

@@ -227,6 +227,3 @@ class DecodeBbox3D(StandardLayer):
         turns = np.floor(value / period + np.float32(g.dir_limit_offset))
         yaw: Array = value - turns * period + np.float32(g.dir_offset) + period * label
         return yaw
-
-
-LAYERS: tuple[type[StandardLayer], ...] = (VoxelGenerator, PillarScatter, DecodeBbox3D)

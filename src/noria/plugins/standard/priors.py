@@ -12,9 +12,8 @@ from typing import ClassVar
 import numpy as np
 
 from noria.network.prior_boxes import cell_ratios, cell_sizes, prior_boxes
-from noria.plugins.standard.decompose import Decomposition
 from noria.plugins.standard.fields import floats, integer, integers, number
-from noria.plugins.standard.layer import Array, Interface, Shape, StandardLayer
+from noria.plugins.standard.layer import Array, Decomposition, Interface, Shape, StandardLayer
 
 _MAX_BOXES = 2**22  # of one layer; SSD 512 has 24,564 in all
 
@@ -200,6 +199,3 @@ class GridAnchor(GridAnchorRect):
             raise self.error(f"{len(shapes)} featureMapShapes",
                              expected=f"one length for each of numLayers = {layers}")  # fmt: skip
         return [(n, n) for n in shapes]
-
-
-LAYERS: tuple[type[StandardLayer], ...] = (PriorBox, GridAnchor, GridAnchorRect)

@@ -10,9 +10,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from noria.plugins.standard.decompose import Decomposition
 from noria.plugins.standard.fields import integer, integers, number
-from noria.plugins.standard.layer import Array, Extent, Interface, Shape, StandardLayer
+from noria.plugins.standard.layer import (
+    Array,
+    Decomposition,
+    Extent,
+    Interface,
+    Shape,
+    StandardLayer,
+)
 from noria.plugins.standard.maths.sampling import (
     Outside,
     adaptive_counts,
@@ -26,6 +32,7 @@ class ROIAlign(StandardLayer):
 
     name = "ROIAlign_TRT"
     interface: ClassVar[Interface] = "Dyn"
+    later = (("2", "V3"),)
     native = True
     fields = (
         integer("coordinate_transformation_mode", 1, one_of=(0, 1)),
@@ -83,18 +90,12 @@ class ROIAlign(StandardLayer):
         return True
 
 
-class ROIAlign2(ROIAlign):
-    """As version 1."""
-
-    version = "2"
-    interface = "V3"
-
-
 class CropAndResizeDynamic(StandardLayer):
     """TensorFlow's crop_and_resize of the regions of each picture."""
 
     name = "CropAndResizeDynamic"
     interface: ClassVar[Interface] = "Dyn"
+    later = (("2", "V3"),)
     native = True
     fields = (integer("crop_width", above=0), integer("crop_height", above=0))
     inputs = (2, 2)
@@ -114,13 +115,6 @@ class CropAndResizeDynamic(StandardLayer):
         images = np.repeat(np.arange(batch), count)
         out = crop_and_resize(features, images, rois.reshape(-1, 4), size)
         return [out.reshape(batch, count, *out.shape[1:])]
-
-
-class CropAndResizeDynamic2(CropAndResizeDynamic):
-    """As version 1."""
-
-    version = "2"
-    interface = "V3"
 
 
 class CropAndResize(CropAndResizeDynamic):
@@ -269,14 +263,3 @@ class MultilevelCropAndResize(StandardLayer):
                 offset=0.5, outside=Outside.EDGE, out=out, rows=rows,
             )  # fmt: skip
         return [out.reshape(batch, count, *out.shape[1:])]
-
-
-LAYERS: tuple[type[StandardLayer], ...] = (
-    ROIAlign,
-    ROIAlign2,
-    CropAndResize,
-    CropAndResizeDynamic,
-    CropAndResizeDynamic2,
-    PyramidROIAlign,
-    MultilevelCropAndResize,
-)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from noria.plugins.dims import Dims
+from noria.plugins.types import Dims
 from noria.trt.api.reporting import Severity, report
 from noria.trt.api.strict import Strict
 
