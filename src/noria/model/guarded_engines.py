@@ -105,11 +105,7 @@ class GuardedEngines:
                 get_plugin_registry().register_creator(kind(self, name, version), namespace)
 
     def make(self, function: str, notices: list[Notice]) -> Network:
-        """Call a function that makes a network.
-
-        Args:
-            function: the entry point.
-            notices: appended to.
+        """Call a function that makes a network; its notices are appended.
 
         Raises:
             CustomLibraryError: it failed, or its process died.
@@ -250,7 +246,7 @@ class GuardedEngines:
                 raise kind(found, where=where, fix=fix) from None
 
     def is_current(self, generation: int) -> bool:
-        """True if the worker of that generation still has what it was given."""
+        """True if the worker of that generation is still there."""
         return self.process.pid is not None and self.process.generation == generation
 
     def _open(self) -> None:
@@ -371,11 +367,7 @@ class NoPreviewError(CustomLibraryError):
 def preview_network(cfg: ModelConfig, function: str) -> Network:
     """Make the network of `cfg`, without an engine and without objects of its plugins.
 
-    A crash or an endless loop of the code does no harm to this process.
-
-    Args:
-        cfg: the config.
-        function: of its library, for errors.
+    A crash or an endless loop of the code does no harm to this process. Errors name the function.
 
     Raises:
         NoriaError: there is none, as in a run.
@@ -394,10 +386,7 @@ def preview_network(cfg: ModelConfig, function: str) -> Network:
 def preview_plugins(cfg: ModelConfig, nodes: Sequence[bytes], model: str) -> None:
     """Let the creators of the custom library make the plugins of nodes, as a build begins.
 
-    Args:
-        cfg: the config.
-        nodes: serialised `NodeProto`s; those of other creators are ignored.
-        model: for messages.
+    Nodes are serialised `NodeProto`s; those of other creators are ignored. Messages name the model.
 
     Raises:
         NoriaError, NoPreviewError: as `preview_network`.
