@@ -112,7 +112,7 @@ def bench(
 
 
 def _plan(path: Path, batch: int | None, notices: list[Notice]) -> tuple[Any, ModelConfig | None]:
-    from noria.cli.show_model import is_model, read_model
+    from noria.cli.show import is_model, read_model
     from noria.config import ModelConfig
     from noria.engine import BuildOptions, Plan, build
     from noria.engine.tensorrt_plan import plan_from_tensorrt
