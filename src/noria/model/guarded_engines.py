@@ -246,7 +246,7 @@ class GuardedEngines:
                 raise kind(found, where=where, fix=fix) from None
 
     def is_current(self, generation: int) -> bool:
-        """True if the worker of that generation is still there."""
+        """True if the worker of that generation still holds its data."""
         return self.process.pid is not None and self.process.generation == generation
 
     def _open(self) -> None:
