@@ -187,15 +187,7 @@ def is_model(path: Path) -> bool:
 
 
 def _model_data(path: Path, partner: Path | None) -> dict[str, Any]:
-    """Inputs, outputs, layers and counts of a model.
-
-    Args:
-        path: the model.
-        partner: the other file of a Caffe or Darknet model; None looks for it beside `path`.
-
-    Raises:
-        ModelError: as the importer of the format; the other file is not found.
-    """
+    """Inputs, outputs, layers and counts of a model; see `read_model`."""
     from noria.infer.parsers import suggest
 
     network, files = read_model(path, partner)
@@ -272,6 +264,8 @@ def _nodes(row: dict[str, Any]) -> str:
 def read_model(path: Path, partner: Path | None = None) -> tuple[Any, list[Path]]:
     """The network of a model file and the files it was read from.
 
+    `partner` is the other file of a Caffe or Darknet model; None looks for it beside `path`.
+
     Raises:
         ModelError: as the importer of the format; the other file is not found.
     """
@@ -314,11 +308,7 @@ def _partner(path: Path) -> Path:
 
 
 def _engine_data(path: Path) -> dict[str, Any]:
-    """The header of a plan, its layers included.
-
-    Raises:
-        EngineError: it cannot be read.
-    """
+    """The header of a plan, its layers included."""
     from noria.cli.build import tactic_rows
     from noria.engine import Plan
     from noria.engine.layers import layers_of
