@@ -275,16 +275,16 @@ def read_model(path: Path, partner: Path | None = None) -> tuple[Any, list[Path]
 
         return network_from_onnx(path), [path]
     if suffix == ".uff":
-        from noria.network.uff import network_from_uff
+        from noria.network.uff.importer import network_from_uff
 
         return network_from_uff(path), [path]
     other = partner or _partner(path)
     text, weights = (other, path) if suffix in _TEXTS else (path, other)
     if text.suffix.lower() == ".cfg" or weights.suffix.lower() == ".weights":
-        from noria.network.darknet import network_from_darknet
+        from noria.network.darknet.importer import network_from_darknet
 
         return network_from_darknet(text, weights), [text, weights]
-    from noria.network.caffe import network_from_caffe
+    from noria.network.caffe.importer import network_from_caffe
 
     return network_from_caffe(text, weights), [text, weights]
 
@@ -326,9 +326,9 @@ def _engine_data(path: Path) -> dict[str, Any]:
     }
     data["made with"] = [line for line in model.recipe.split("\n") if line]
     if header.rules is not None:
-        data["rules"] = header.rules.model_dump(exclude_none=True)
+        data["rules"] = {n: v for n, v in header.rules.to_dict().items() if v is not None}
     data["tactics"] = tactic_rows(plan)
-    data["tuning"] = None if header.tuning is None else header.tuning.model_dump()
+    data["tuning"] = None if header.tuning is None else header.tuning.to_dict()
     data["layers"] = [asdict(layer) for layer in layers_of(plan)]
     return data
 

@@ -84,7 +84,7 @@ class ModelSource:
 
     def _network(self) -> Network:
         if self.kind == "caffe":
-            from noria.network.caffe import network_from_caffe
+            from noria.network.caffe.importer import network_from_caffe
 
             return network_from_caffe(
                 self.companions["proto-file"],
@@ -94,7 +94,7 @@ class ModelSource:
                 plugins=self._plugins("Caffe"),
             )
         if self.kind == "uff":
-            from noria.network.uff import network_from_uff
+            from noria.network.uff.importer import network_from_uff
 
             return network_from_uff(
                 self.model,
@@ -105,7 +105,7 @@ class ModelSource:
                 plugins=self._plugins("Uff"),
             )
         if self.kind == "darknet":
-            from noria.network.darknet import network_from_darknet
+            from noria.network.darknet.importer import network_from_darknet
 
             cfg = self.companions["custom-network-config"]
             return network_from_darknet(cfg, self.model, input_dims=self.dims)
