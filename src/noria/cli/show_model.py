@@ -182,9 +182,9 @@ def show_engine(path: Path) -> dict[str, Any]:
     }
     data["made with"] = [line for line in model.recipe.split("\n") if line]
     if header.rules is not None:
-        data["rules"] = header.rules.model_dump(exclude_none=True)
+        data["rules"] = {n: v for n, v in header.rules.to_dict().items() if v is not None}
     data["tactics"] = tactic_rows(plan)
-    data["tuning"] = None if header.tuning is None else header.tuning.model_dump()
+    data["tuning"] = None if header.tuning is None else header.tuning.to_dict()
     data["layers"] = [asdict(layer) for layer in layers_of(plan)]
     return data
 

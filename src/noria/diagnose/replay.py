@@ -229,7 +229,7 @@ def _plugin(
         )
 
     with how.limited(where):
-        payload: dict[str, Any] = {"record": record.model_dump_json(), "where": args.place}
+        payload: dict[str, Any] = {"record": record.to_json().decode(), "where": args.place}
         answer, _ = ask("load_layer", payload, blobs)
         layer = answer["layer"]
         answer, _ = ask("open_layer", {"layer": layer})

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import ValidationError
 
 from noria._core.errors import CustomLibraryError, EngineError, ModelError, NoriaError, PluginError
 from noria._core.notices import Notice
@@ -170,14 +169,14 @@ class GuardedEngines:
             return None
         try:
             graph, *blobs = (a.tobytes() for a in arrays)
-            records = tuple(PluginRecord.model_validate_json(r) for r in answer["records"])
+            records = tuple(PluginRecord.from_json(r) for r in answer["records"])
             named = dict(zip(map(str, answer["blobs"]), blobs, strict=True))
             notices = notices_from(answer["notices"])
             registry = get_plugin_registry()
             layers = PluginLayers(graph, records, named, notices, registry, where)
             for record, layer in zip(records, answer["built"], strict=False):
                 layers.built.append(GuardedLayer(self, record, named, where, int(layer)))
-        except (ValidationError, KeyError, TypeError, ValueError, ProtocolError) as error:
+        except (KeyError, TypeError, ValueError, ProtocolError) as error:
             raise PluginError(f"its worker built no plugins: {error}", where=plugins) from error
         return layers
 
