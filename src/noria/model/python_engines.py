@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from noria._core.errors import CustomLibraryError
 from noria._core.notices import Notice
 from noria.binary.symbol_names import missing_name_hints
-from noria.custom.load_errors import named_at
 from noria.custom.python_library import PythonLibrary
 from noria.model.source import CUDA_ENGINE_GET, MODEL_PARSER, FunctionSource
 
@@ -43,6 +42,8 @@ def python_source(cfg: ModelConfig, library: PythonLibrary) -> FunctionSource | 
     found = next((n for n in names if library.entry_point(n) is not None), None)
     if found is None:
         if named:
+            from noria.custom.load_errors import named_at  # brings the readers of ELF files
+
             error = CustomLibraryError(
                 f"there is no function {named!r}",
                 where=str(library.path),
