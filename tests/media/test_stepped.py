@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import islice
 
 import numpy as np
-from noria.media.sources.stepped import SteppedSource
 
 from noria.media import ArraySource
+from noria.media.sources.base import SteppedSource
 
 PICTURE = np.zeros((4, 6, 3), np.uint8)
 

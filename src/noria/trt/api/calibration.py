@@ -1,4 +1,8 @@
-"""Scales for INT8: from a calibrator's table, its batches, or dynamic ranges."""
+"""Scales for INT8: from a calibrator's table, its batches, or dynamic ranges.
+
+Applications subclass a calibrator, which gives batches and keeps the table.
+Source: tensorrt-api spec 3.6.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +20,16 @@ from noria.engine.precision.histogram import Histogram, Method, clip_at
 from noria.engine.precision.prepare import prepare
 from noria.network.network import Network
 from noria.plugins.memory import read_at
+from noria.trt.api.enums import CalibrationAlgoType
 from noria.trt.api.reporting import Severity, report
+from noria.trt.api.strict import Subclassed
 from noria.trt.api.values import IHostMemory
 from noria.trt.release import current
 
 if TYPE_CHECKING:
+    from noria.trt.api.build import Progress
     from noria.trt.api.config import IBuilderConfig
     from noria.trt.api.network import INetworkDefinition
-    from noria.trt.api.progress import Progress
     from noria.trt.api.record import ShapeRanges
     from noria.trt.lowering.graph import LoweredNetwork
 
@@ -34,6 +40,68 @@ _ALGORITHMS: dict[str, tuple[str, Method]] = {
     "MINMAX_CALIBRATION": ("MinMaxCalibration", "minmax"),
 }
 MAX_BATCHES = 10_000
+
+
+class IInt8Calibrator(Subclassed):
+    """Base of all; subclasses call its `__init__`."""
+
+    algorithm: Any = CalibrationAlgoType["ENTROPY_CALIBRATION_2"]
+
+    def get_batch_size(self) -> int:
+        """Items of a batch."""
+        raise NotImplementedError("get_batch_size")
+
+    def get_batch(self, names: list[str]) -> list[int] | None:
+        """Addresses of the inputs of a batch, in the order of `names`; None at the end."""
+        raise NotImplementedError("get_batch")
+
+    def read_calibration_cache(self) -> bytes | None:
+        """The table of an earlier build, or None."""
+        return None
+
+    def write_calibration_cache(self, cache: bytes) -> None:
+        """Keep the table."""
+
+    def get_algorithm(self) -> Any:
+        """How scales are found."""
+        return self.algorithm
+
+
+class IInt8EntropyCalibrator2(IInt8Calibrator):
+    """Clips where least information is lost."""
+
+
+class IInt8EntropyCalibrator(IInt8Calibrator):
+    """The older entropy calibrator; here the same."""
+
+    algorithm = CalibrationAlgoType["ENTROPY_CALIBRATION"]
+
+
+class IInt8MinMaxCalibrator(IInt8Calibrator):
+    """Clips nothing."""
+
+    algorithm = CalibrationAlgoType["MINMAX_CALIBRATION"]
+
+
+class IInt8LegacyCalibrator(IInt8Calibrator):
+    """Clips beyond a quantile."""
+
+    algorithm = CalibrationAlgoType["LEGACY_CALIBRATION"]
+
+    def get_quantile(self) -> float:
+        """Share of the values that are kept, in 0 … 1."""
+        return 0.9999
+
+    def get_regression_cutoff(self) -> float:
+        """Not used."""
+        return 1.0
+
+    def read_histogram_cache(self, length: int) -> bytes | None:
+        """Not asked."""
+        return None
+
+    def write_histogram_cache(self, ptr: int, length: int) -> None:
+        """Not called."""
 
 
 def table_of(
