@@ -46,8 +46,8 @@ NOT_NEEDED = {
     "noria.media.sinks.video",
     "noria.track.open",
     # for reading YAML, tables for people, notebooks
+    "noria._core.html",
     "noria.meta.notebook",
-    "noria.pipeline.notebook",
     "numpy.ma",
     "rich",
     "yaml",

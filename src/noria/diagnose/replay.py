@@ -27,7 +27,7 @@ from noria.model.guarded_cases import BuildArgs, NetworkArgs, PluginArgs
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
-    from noria.custom.library import CustomLibrary
+    from noria.custom.validate import CustomLibrary
     from noria.model.guarded_engines import GuardedEngines
 
 Arrays = Mapping[str, npt.NDArray[Any]]
