@@ -16,4 +16,4 @@ void bind_ort_operators(nanobind::module_ &m);   // ort_operators.cpp
 void bind_loaded_library(nanobind::module_ &m);  // loaded_library.cpp
 void bind_memory_view(nanobind::module_ &m);     // memory_view.cpp
 void bind_guard(nanobind::module_ &m);           // guard.cpp
-void bind_host(nanobind::module_ &m);            // host/host_bind.cpp
+void bind_host(nanobind::module_ &m);            // host/host_foreign.cpp
