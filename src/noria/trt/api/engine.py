@@ -32,7 +32,7 @@ from noria.trt.api.inspector import EngineInspector
 from noria.trt.api.interfaces import IRuntimeConfig, ISerializationConfig
 from noria.trt.api.record import ShapeRanges, TrtRecord, record_of
 from noria.trt.api.reporting import Severity, report
-from noria.trt.api.strict import Closable, always, by_binding, kept
+from noria.trt.api.strict import Closable, always, by_binding, counted, kept
 from noria.trt.api.values import IHostMemory, elem_of
 from noria.trt.release import current, generation, versioned
 
@@ -102,32 +102,14 @@ class ICudaEngine(Closable):
         ]
         self._by_name = {b.name: b for b in self._bindings}
 
-    @property
-    def name(self) -> str:
-        """Name of the network."""
-        return self._record.name
-
+    name = kept("_record.name", "Name of the network.", read_only=True)
     error_recorder = kept("_recorder", "An `IErrorRecorder`, or None.")
-
-    @property
-    def num_io_tensors(self) -> int:
-        """Inputs and outputs."""
-        return len(self._bindings)
-
-    @property
-    def num_layers(self) -> int:
-        """Layers of the network."""
-        return len(self._record.layers)
-
-    @property
-    def num_optimization_profiles(self) -> int:
-        """Profiles."""
-        return len(self._record.profiles)
-
-    @property
-    def has_implicit_batch_dimension(self) -> bool:
-        """Whether shapes leave the batch out."""
-        return self._record.implicit
+    num_io_tensors = counted("_bindings", "Inputs and outputs.")
+    num_layers = counted("_record.layers", "Layers of the network.")
+    num_optimization_profiles = counted("_record.profiles", "Profiles.")
+    has_implicit_batch_dimension = kept(
+        "_record.implicit", "Whether shapes leave the batch out.", read_only=True
+    )
 
     @property
     def refittable(self) -> bool:

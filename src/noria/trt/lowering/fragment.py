@@ -22,6 +22,11 @@ class LoweringError(ValueError):
     """A layer is impossible; the text goes to the logger."""
 
 
+def bodies(node: Any) -> list[Any]:
+    """The graphs inside a node."""
+    return [graph for a in node.attribute for graph in (a.g, *a.graphs)]
+
+
 def required(inputs: Inputs, index: int) -> str:
     """The name of an input that must be there.
 

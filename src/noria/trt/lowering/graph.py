@@ -17,6 +17,7 @@ from noria.network.ir import ir
 from noria.network.network import Network
 from noria.network.tensor_spec import TensorType
 from noria.trt.api.values import elem_of
+from noria.trt.lowering.fragment import bodies
 from noria.trt.lowering.loop_body import LoopPlan, loop_nodes, plan_loops
 
 if TYPE_CHECKING:
@@ -254,21 +255,19 @@ def _axes(tensor: ITensor, info: TensorType) -> list[int | str | None] | None:
 
 def _uses(node: Any) -> list[str]:
     names = list(node.input)
-    for attribute in node.attribute:
-        for graph in (attribute.g, *attribute.graphs):
-            names += [v.name for v in graph.output]
-            for inner in graph.node:
-                names += _uses(inner)
+    for graph in bodies(node):
+        names += [v.name for v in graph.output]
+        for inner in graph.node:
+            names += _uses(inner)
     return names
 
 
 def _rename_captured(node: Any, names: Mapping[str, str]) -> None:
     """Tensors that graphs inside a node take from around them, by their names in the graph."""
-    for attribute in node.attribute:
-        for graph in (attribute.g, *attribute.graphs):
-            for value in (*graph.input, *graph.output):
-                value.name = names.get(value.name, value.name)
-            for inner in graph.node:
-                inner.input[:] = [names.get(n, n) for n in inner.input]
-                inner.output[:] = [names.get(n, n) for n in inner.output]
-                _rename_captured(inner, names)
+    for graph in bodies(node):
+        for value in (*graph.input, *graph.output):
+            value.name = names.get(value.name, value.name)
+        for inner in graph.node:
+            inner.input[:] = [names.get(n, n) for n in inner.input]
+            inner.output[:] = [names.get(n, n) for n in inner.output]
+            _rename_captured(inner, names)
