@@ -8,6 +8,7 @@ from typing import get_args
 from noria._core.errors import CustomLibraryError
 from noria._core.notices import Notice
 from noria.custom.guard.options import GuardMode, GuardOptions
+from noria.custom.guard.trust import TrustStore, content_hash
 from noria.custom.load_errors import check_header, compile_command
 from noria.custom.validate import CustomLibrary
 from noria.plugins.loading import PYTHON_SUFFIXES
@@ -137,16 +138,7 @@ def is_guarded(path: Path, python: bool, guard: GuardMode) -> tuple[bool, list[N
         if guard == "always":
             raise CustomLibraryError(text, where=str(path), fix="guard=never runs it in this one")
         return False, [Notice("warning", f"{text}; it runs in this one", str(path))]
-    if guard == "auto" and (notice := _trusted(path)):
-        return False, [notice]
+    if guard == "auto" and (entry := TrustStore().get(content_hash(path))):
+        text = f"it runs in this process: trusted since {entry.since} ({entry.why})"
+        return False, [Notice("info", text, str(path))]
     return True, []
-
-
-def _trusted(path: Path) -> Notice | None:
-    from noria.custom.guard.trust import TrustStore, content_hash
-
-    entry = TrustStore().get(content_hash(path))
-    if entry is None:
-        return None
-    text = f"it runs in this process: trusted since {entry.since} ({entry.why})"
-    return Notice("info", text, str(path))
