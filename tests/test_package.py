@@ -22,12 +22,6 @@ SMALL = {
     "_native_api.py": "generated",
     "errors.py": "a face",
     "trt/plugin.py": "a face: `tensorrt.plugin`",
-    "trt/compat/shims/cuda.py": "a face: `cuda`",
-    "trt/compat/shims/cuda_bindings.py": "a face: `cuda.bindings`",
-    "trt/compat/shims/pycuda.py": "a face: `pycuda`",
-    "trt/compat/shims/pycuda_autoinit.py": "a face: `pycuda.autoinit`",
-    "infer/notebook.py": "imported where a notebook shows a model",
-    "cli/completion.py": "one file per command",
     "_core/native_check.py": "runs before anything else of the package",
     "binary/regular_files.py": "the one door to files that others name",
     "_wiring.py": "one line for each call from a lower room into a higher one",
@@ -40,7 +34,6 @@ DOUBLES = {
     "ParserError": "ours, and TensorRT's",
     "Stream": "CUDA's, CuPy's and PyCUDA's",
     "Entry": "",
-    "Log": "",
     "Reason": "",
     "Selection": "",
     "Step": "",
@@ -67,7 +60,7 @@ def test_public_names_resolve() -> None:
 
 
 def test_import_is_light() -> None:
-    heavy = "numpy onnx onnxruntime av pydantic PIL click rich yaml supervision cv2 torch"
+    heavy = "numpy onnx onnxruntime av msgspec PIL click rich yaml supervision cv2 torch"
     code = "import sys, noria; print(*[m for m in sys.argv[1:] if m in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", code, *heavy.split()], capture_output=True, text=True, check=True

@@ -42,7 +42,6 @@ MODULES = [
     "noria.network.ir",
     "noria.network.onnx_file",
     "noria.pipeline.assembly",
-    "noria.pipeline.notebook",
     "noria.plugins.standard",
 ]
 

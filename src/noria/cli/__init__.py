@@ -1,4 +1,4 @@
-"""The `noria` command: one file per subcommand, imported only when used."""
+"""The `noria` command: subcommands are imported only when used."""
 
 from __future__ import annotations
 
@@ -36,6 +36,9 @@ _COMMANDS = {
     "completion": "Print the shell completion script.",
 }
 
+# Subcommands that are not in the file of their name.
+_FILES = {"includes": "compile", "replay": "guard", "trust": "guard"}
+
 EPILOG = """\b
 Examples:
   noria demo
@@ -61,9 +64,11 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        module_name = cmd_name.replace("-", "_")
-        module = importlib.import_module(f"noria.cli.{module_name}")
-        command = getattr(module, module_name)
+        if cmd_name == "completion":
+            return completion
+        name = cmd_name.replace("-", "_")
+        module = importlib.import_module(f"noria.cli.{_FILES.get(cmd_name, name)}")
+        command = getattr(module, name)
         assert isinstance(command, click.Command)
         return command
 
@@ -129,11 +134,9 @@ def _start_fast() -> None:
     """Leave out work that costs a start time and gives it nothing.
 
     Garbage is looked for after 10,000 new objects, not 700: what a start makes stays, and passes
-    over all of it were a tenth of its time. Plugins of pydantic watch models, and to find them all
-    installed packages are read; whoever wants them sets the variable to something else.
+    over all of it were a tenth of its time.
     """
     gc.set_threshold(10_000)
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 
 def _fail(message: str, code: int) -> None:
@@ -156,3 +159,22 @@ def _drop_stdout() -> None:
 @click.version_option(package_name="noria")
 def main() -> None:
     """Run an unmodified nvinfer config, its model and its custom parser, anywhere."""
+
+
+_COMPLETION_EPILOG = """\b
+Examples:
+  eval "$(noria completion bash)"                                   # this shell
+  noria completion bash > ~/.local/share/bash-completion/completions/noria
+  noria completion fish > ~/.config/fish/completions/noria.fish
+"""
+
+
+@click.command(epilog=_COMPLETION_EPILOG)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the completion script of SHELL (bash, zsh or fish)."""
+    from click.shell_completion import get_completion_class
+
+    completer = get_completion_class(shell)
+    assert completer is not None
+    click.echo(completer(main, {}, "noria", "_NORIA_COMPLETE").source())

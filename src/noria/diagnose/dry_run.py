@@ -23,10 +23,10 @@ from noria.infer.parser_choice import (
 from noria.infer.parsers import parse_coverage_bbox
 from noria.meta import NetworkInfo
 from noria.model.engine_search import saved_engine
+from noria.model.guarded_engines import NoPreviewError, preview_network, preview_plugins
 from noria.model.inspect_engine import EngineFunction, engine_function
 from noria.model.network_source import network_source
 from noria.model.picture_input import network_dims
-from noria.model.preview import NoPreviewError, preview_network, preview_plugins
 from noria.model.source import FunctionSource, ModelSource, model_source
 from noria.network import Network
 from noria.plugins.loading import PYTHON_SUFFIXES, load_custom_plugins

@@ -56,7 +56,6 @@ class _Here:
     """This process in a worker's place: see `Keeping`, and `GuardedEngines.ask`."""
 
     kept: dict[int, Any] = field(default_factory=dict)
-    unprotected: list[str] = field(default_factory=list)
 
     def ask(
         self,
@@ -230,7 +229,7 @@ def _plugin(
         )
 
     with how.limited(where):
-        payload: dict[str, Any] = {"record": record.model_dump_json(), "where": args.place}
+        payload: dict[str, Any] = {"record": record.to_json().decode(), "where": args.place}
         answer, _ = ask("load_layer", payload, blobs)
         layer = answer["layer"]
         answer, _ = ask("open_layer", {"layer": layer})

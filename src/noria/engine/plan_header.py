@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from msgspec import Meta
 
+from noria._core.json_record import JsonRecord, Seconds
 from noria._core.notices import Notice
 from noria.engine.plugin_graph.plugin_record import PluginRecord
 from noria.engine.tuning.tactic import Tactic
@@ -20,21 +21,16 @@ MAX_BATCH = 1024  # Source: config facts 2.1, batch-size
 Precision = Literal["fp32", "fp16", "bf16", "int8", "best"]
 """`best` is INT8 with FP16 around it."""
 
-Text = Annotated[str, Field(max_length=4096)]
-Name = Annotated[str, Field(min_length=1, max_length=4096)]
-Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-Bytes = Annotated[int, Field(ge=0, lt=2**63)]
-Count = Annotated[int, Field(ge=1, le=65536)]
-Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Text = Annotated[str, Meta(max_length=4096)]
+Name = Annotated[str, Meta(min_length=1, max_length=4096)]
+Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}\\Z")]
+Bytes = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Count = Annotated[int, Meta(ge=1, le=65536)]
 Outcome = Literal["built", "measured", "ok", "wrong", "failed", "crashed", "hung", "untried"]
-Dim = Annotated[int, Field(ge=0, lt=2**31)]
+Dim = Annotated[int, Meta(ge=0, lt=2**31)]
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
-
-
-class FileRecord(_Record):
+class FileRecord(JsonRecord, frozen=True, kw_only=True):
     """A file that went in: `name` relative to the model's folder."""
 
     name: Name
@@ -42,7 +38,7 @@ class FileRecord(_Record):
     sha256: Sha256
 
 
-class ModelRecord(FileRecord):
+class ModelRecord(FileRecord, frozen=True, kw_only=True):
     """The model file, and all else that went into the network.
 
     Attributes:
@@ -66,14 +62,14 @@ class ModelRecord(FileRecord):
         return self.recipe == _BY_CODE
 
 
-class RuntimeRecord(_Record):
+class RuntimeRecord(JsonRecord, frozen=True, kw_only=True):
     """The backend that built the plan."""
 
     name: Name
     version: Text
 
 
-class TensorRecord(_Record):
+class TensorRecord(JsonRecord, frozen=True, kw_only=True):
     """An input or output; free axes are null or a name."""
 
     name: Name
@@ -81,7 +77,7 @@ class TensorRecord(_Record):
         "float16", "float32", "float64", "bool",
         "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
     ]  # fmt: skip
-    shape: Annotated[tuple[Dim | Text | None, ...], Field(max_length=64)]
+    shape: Annotated[tuple[Dim | Text | None, ...], Meta(max_length=64)]
 
     @classmethod
     def of(cls, spec: TensorSpec) -> TensorRecord:
@@ -94,7 +90,7 @@ class TensorRecord(_Record):
         return TensorSpec(self.name, np.dtype(self.dtype), self.shape)
 
 
-class TacticRecord(_Record):
+class TacticRecord(JsonRecord, frozen=True, kw_only=True):
     """One way of running, and the outcome of trying it.
 
     Attributes:
@@ -134,7 +130,7 @@ class TacticRecord(_Record):
         return Tactic(self.runtime, self.threads, self.streams, self.optimization, self.spinning)
 
 
-class TuningRecord(_Record):
+class TuningRecord(JsonRecord, frozen=True, kw_only=True):
     """How the tactics were compared.
 
     Attributes:
@@ -146,7 +142,7 @@ class TuningRecord(_Record):
     """
 
     objective: Literal["throughput", "latency"]
-    items: Annotated[int, Field(ge=1, le=MAX_BATCH)]
+    items: Annotated[int, Meta(ge=1, le=MAX_BATCH)]
     machine: Text
     cores: Count
     budget_s: Seconds
@@ -154,7 +150,7 @@ class TuningRecord(_Record):
     cached: bool
 
 
-class PrecisionRecord(_Record):
+class PrecisionRecord(JsonRecord, frozen=True, kw_only=True):
     """The inputs that decided the precision, so that a change of them is seen.
 
     Attributes:
@@ -172,7 +168,7 @@ class PrecisionRecord(_Record):
     weight_bits: Literal[7, 8] = 8
 
 
-class DecisionRecord(_Record):
+class DecisionRecord(JsonRecord, frozen=True, kw_only=True):
     """A `Notice` from the build."""
 
     level: Literal["info", "warning"]
@@ -190,7 +186,7 @@ class DecisionRecord(_Record):
         return Notice(self.level, self.message, self.where)
 
 
-class BlobRecord(_Record):
+class BlobRecord(JsonRecord, frozen=True, kw_only=True):
     """A run of bytes after the header; blobs follow each other without gaps."""
 
     name: Name
@@ -198,7 +194,7 @@ class BlobRecord(_Record):
     sha256: Sha256
 
 
-class PlanHeader(_Record):
+class PlanHeader(JsonRecord, frozen=True, kw_only=True):
     """The header of a plan.
 
     Attributes:
@@ -224,25 +220,23 @@ class PlanHeader(_Record):
     precision: Precision
     batched: bool = True
     rules: PrecisionRecord | None = None
-    max_batch: Annotated[int, Field(ge=1, le=MAX_BATCH)]
-    fixed_batch: Annotated[int, Field(ge=1, le=MAX_BATCH)] | None
+    max_batch: Annotated[int, Meta(ge=1, le=MAX_BATCH)]
+    fixed_batch: Annotated[int, Meta(ge=1, le=MAX_BATCH)] | None
     infer_dims: tuple[Dim, Dim, Dim] | None
     model: ModelRecord
     inputs: tuple[TensorRecord, ...]
-    outputs: Annotated[tuple[TensorRecord, ...], Field(min_length=1)]
+    outputs: Annotated[tuple[TensorRecord, ...], Meta(min_length=1)]
     tactics: tuple[TacticRecord, ...] = ()
     tuning: TuningRecord | None = None
     plugins: tuple[PluginRecord, ...] = ()
     decisions: tuple[DecisionRecord, ...] = ()
-    blobs: Annotated[tuple[BlobRecord, ...], Field(min_length=1)]
+    blobs: Annotated[tuple[BlobRecord, ...], Meta(min_length=1)]
 
     @property
     def asked(self) -> Precision:
         """The precision that was to be built."""
         return "fp32" if self.rules is None else self.rules.asked
 
-    @model_validator(mode="after")
-    def _has_a_picture(self) -> PlanHeader:
+    def __post_init__(self) -> None:
         if self.batched and not self.inputs:
             raise ValueError("no inputs, though axis 0 is the batch")
-        return self

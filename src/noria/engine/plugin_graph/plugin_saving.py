@@ -7,7 +7,6 @@ import json
 from collections.abc import Mapping
 
 import numpy as np
-from pydantic import ValidationError
 
 from noria._core.errors import EngineError
 from noria.engine.plugin_graph.plugin_record import PluginProfileRecord, PluginRecord
@@ -78,12 +77,10 @@ def record_of(
             blobs=tuple(blobs),
             aliases=spec.aliases,
             metadata=spec.metadata,
-        )
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        at = ".".join(map(str, first["loc"]))
+        ).checked()
+    except (TypeError, ValueError) as error:
         raise EngineError(
-            f"plugin {spec.name} cannot be kept in a plan: {at}: {first['msg']}",
+            f"plugin {spec.name} cannot be kept in a plan: {error}",
             where=f"layer {spec.layer!r}",
         ) from error
     return record, blobs

@@ -65,7 +65,7 @@ class UnfitError(Exception):
 def wrong_classes(
     params: HeadParams, classes: int, hold: str = "the outputs hold {} classes"
 ) -> UnfitError:
-    """The error for outputs with another number of classes than the config says."""
+    """The error for outputs with another number of classes than the config has."""
     return UnfitError(
         f"num-detected-classes={params.num_classes}, but {hold.format(classes)}",
         expected=f"num-detected-classes={classes}",

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from noria._core.errors import NoriaError
-from noria.config.enums import UffInputOrder
 from noria.network.network import Network
 from noria.plugins.field_data import PluginFieldCollection
 from noria.plugins.fields import field_of_value
 from noria.plugins.types import Dims
+from noria.trt.api.enums import UffInputOrder
 from noria.trt.api.network import INetworkDefinition
 from noria.trt.api.onnx_parser import OnnxParser
 from noria.trt.api.reporting import Severity, report
@@ -115,7 +115,7 @@ class CaffeParser(Closable):
             network: receives the layers.
             dtype: of the weights; they are kept as they are.
         """
-        from noria.network.caffe import network_from_caffe
+        from noria.network.caffe.importer import network_from_caffe
 
         plugins = _plugins(
             self._plugin_factory, self.plugin_factory_v2, namespace=self.plugin_namespace
@@ -173,7 +173,7 @@ class UffParser(Closable):
 
     def parse(self, file: str, network: INetworkDefinition, weights_type: Any = None) -> bool:
         """Add the layers and mark the outputs; False, with a report to the logger, if not."""
-        from noria.network.uff import network_from_uff
+        from noria.network.uff.importer import network_from_uff
 
         name, shape, order = self._input or (None, None, "NCHW")
         try:

@@ -1,4 +1,4 @@
-"""`noria replay`: a saved call of a custom library once more."""
+"""`noria replay` and `noria trust`: libraries that end their worker, and those without one."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from noria.cli.output import print_notices, printable
+
 if TYPE_CHECKING:
     from noria.custom.guard.repro import Case
 
-EPILOG = """\b
+
+_REPLAY_EPILOG = """\b
 Examples:
   noria replay ~/.local/state/noria/crashes/20260301-101500.000000-libparser-ParseBoxes
   noria replay FOLDER --guard --timeout 2
@@ -32,7 +35,7 @@ _SAME = (
 )
 
 
-@click.command(epilog=EPILOG)
+@click.command(epilog=_REPLAY_EPILOG)
 @click.argument(
     "folder", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="FOLDER"
 )
@@ -55,7 +58,6 @@ def replay(folder: Path, library: Path | None, guard: bool, timeout: float | Non
     process, so that a debugger or a sanitizer sees it: if the library crashes, so does this
     command. If it does not return in time, this command ends; in a debugger it does not.
     """
-    from noria.cli.output import print_notices, printable
     from noria.custom.in_process import debugged
     from noria.diagnose.replay import repeat, title
     from noria.model.guarded_cases import load_case
@@ -102,3 +104,45 @@ def _before(folder: Path, library: Path | None) -> str:
         f"\n  in gdb:      gdb -ex run --args {shlex.quote(sys.executable)} -m {again}"
         f"\n  in a worker: {again} --guard"
     )
+
+
+_TRUST_EPILOG = """\b
+Examples:
+  noria trust
+  noria trust libnvdsinfer_custom_impl_Yolo.so
+  noria trust --remove libnvdsinfer_custom_impl_Yolo.so
+"""
+
+
+@click.command(epilog=_TRUST_EPILOG)
+@click.argument("libraries", nargs=-1, metavar="[LIBRARY]...", type=click.Path(path_type=Path))
+@click.option("--remove", is_flag=True, help="Guard them again.")
+def trust(libraries: tuple[Path, ...], remove: bool) -> int:
+    """Let C++ libraries run without a worker process, or list those that may.
+
+    What is trusted is the content of the file: a library that is compiled again is not trusted any
+    more.
+    """
+    from noria.custom.guard.trust import TrustStore, content_hash
+
+    store = TrustStore()
+    if not libraries:
+        if remove:
+            raise click.UsageError("Missing argument 'LIBRARY...': what to guard again.")
+        entries = sorted(store.entries().values(), key=lambda e: e.since)
+        for entry in entries:
+            text = f"{entry.sha256[:12]}  {entry.since}  {entry.path} ({entry.why})"
+            click.echo(printable(text))
+        if not entries:
+            click.echo("no library is trusted yet")
+        return 0
+    for path in libraries:
+        sha256 = content_hash(path)
+        if not remove:
+            store.add(sha256, path.absolute(), "noria trust")
+            click.echo(printable(f"{path}: trusted ({sha256[:12]})"))
+        elif store.remove(sha256):
+            click.echo(printable(f"{path}: guarded again"))
+        else:
+            click.echo(printable(f"{path}: was not trusted"))
+    return 0
