@@ -41,7 +41,6 @@ class Report:
         address: the place that was accessed.
         access: `read`, `write` or `-`.
         exit: status given to exit, or None.
-        hang: it is the answer to `HANG_SIGNAL`.
         gpu: the fault that broke its context of CUDA.
         function: the one that was being called.
         release: field of its result that noria was releasing.
@@ -60,7 +59,6 @@ class Report:
     address: int = 0
     access: str = "-"
     exit: int | None = None
-    hang: bool = False
     gpu: str = ""
     function: str = ""
     release: str = ""
@@ -102,8 +100,6 @@ def _read_line(report: Report, key: str, value: str) -> None:
             report.address, report.access = int(words[2], 16), words[3]
         case "exit":
             report.exit = int(value)
-        case "hang":
-            report.hang = True
         case "stack-overflow":
             report.overflow = True
         case "gpu" | "function" | "release" | "message":

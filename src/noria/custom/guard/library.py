@@ -117,6 +117,7 @@ class GuardedLibrary(CustomLibrary):
         return list(self._symbols)
 
     def input_initializer(self) -> InputInitializer | None:
+        """Get the function as `CustomLibrary` does."""
         return self._initialize if self._has_initializer else None
 
     def _parser(self, kind: ParserKind, name: str) -> UserParser:

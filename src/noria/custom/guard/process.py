@@ -265,7 +265,7 @@ class GuardedProcess:
         arrays: list[npt.NDArray[Any]],
         offsets: list[int],
         sizes: list[int],
-        read: Callable[[memoryview, SharedRegion, int], Any],
+        read: Callable[[memoryview, SharedRegion], Any],
         what: str,
         *,
         shared: bool = True,
@@ -298,7 +298,7 @@ class GuardedProcess:
             if refused:  # before the parser was called
                 self._post_call(worker, arrays, places, what, False)
             try:
-                found = read(worker.words[ipc.VALUES :], worker.outputs, 0)
+                found = read(worker.words[ipc.VALUES :], worker.outputs)
             except ProtocolError as error:
                 raise self.died(worker, "nonsense", what, self.options.timeout_s) from error
             return found, refused or bool(worker.words[ipc.WROTE])

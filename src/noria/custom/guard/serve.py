@@ -186,7 +186,7 @@ class GuardedMap:
         if room != self._pages:
             self._memory = np.frombuffer(mmap.mmap(-1, room + ipc.GAP), np.uint8)
             self._pages = room
-            start = int(self._memory.__array_interface__["data"][0])
+            start = _native.address_of(self._memory)
             _native.guard_protect(start + room, ipc.GAP, False, False)
             _native.guard_set_region(MAP_REGION, start + room - size, start + room, "the class map")
         assert self._memory is not None
