@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -48,23 +49,18 @@ class LayoutDecision:
             self._decisions.append(first)
 
     def _first_notice(self, forced: BoxLayout | None, evidence: StaticEvidence) -> Notice:
+        where, reason = self._where, evidence.reason
         if forced:
-            against = evidence.layout not in (None, forced)
-            return self._notice(
-                "warning" if against else "info",
-                f"boxes are read as {forced} bytes each, as set"
-                + (f", although {evidence.reason}" if against else ""),
-            )
+            text = f"boxes are read as {forced} bytes each, as set"
+            if evidence.layout in (None, forced):
+                return Notice("info", text, where)
+            return Notice("warning", f"{text}, although {reason}", where)
+        text = f"the size of boxes is undecided ({reason}): frames will tell"
         if self.current:
             sure = "" if self.certain else "; the first frames will confirm it"
-            return self._notice(
-                "info",
-                f"boxes have {self.current} bytes ({_GENERATION[self.current]}): "
-                f"{evidence.reason}{sure}",
-            )
-        return self._notice(
-            "info", f"the size of boxes is undecided ({evidence.reason}): frames will tell"
-        )
+            generation = _GENERATION[self.current]
+            text = f"boxes have {self.current} bytes ({generation}): {reason}{sure}"
+        return Notice("info", text, where)
 
     def __str__(self) -> str:
         if self.current is None:
@@ -109,15 +105,10 @@ class LayoutDecision:
         against = self.current not in (None, layout)
         self.current, self.certain = layout, True
         evidence = f"a frame of {size} bytes in a vector of {capacity} allows nothing else"
+        text = f"boxes have {layout} bytes ({_GENERATION[layout]}), confirmed: {evidence}"
         if against:
-            self._add_notice(
-                "warning",
-                f"boxes have {layout} bytes after all: {evidence}, although {self._reason}",
-            )
-        else:
-            self._add_notice(
-                "info", f"boxes have {layout} bytes ({_GENERATION[layout]}), confirmed: {evidence}"
-            )
+            text = f"boxes have {layout} bytes after all: {evidence}, although {self._reason}"
+        self._decisions.append(Notice("warning" if against else "info", text, self._where))
 
     def _most_plausible(
         self, data: npt.NDArray[np.uint8], network: NetworkInfo, params: DetectionParams
@@ -131,32 +122,24 @@ class LayoutDecision:
             best = 24 if share[24] > share[28] else 28
         if best != self.current and not self._guess_noticed:
             self._guess_noticed = True
-            self._add_notice(
-                "warning" if self.current else "info",
+            text = (
                 f"a frame of {data.size} bytes may hold boxes of 24 or 28 bytes; {best} is taken "
                 f"({share[24]:.0%} of the boxes are plausible as 24, {share[28]:.0%} as 28 bytes) "
-                "until a frame decides; if this is wrong, set custom-lib-abi",
+                "until a frame decides; if this is wrong, set custom-lib-abi"
             )
+            level: Literal["info", "warning"] = "warning" if self.current else "info"
+            self._decisions.append(Notice(level, text, self._where))
         return best
 
     def _misfit(self, size: int, where: str) -> ParserError:
-        if self.current:
-            expected = f"a multiple of {self.current} ({self})"
-        else:
-            expected = "a multiple of 24 or 28"
+        known = f"{self.current} ({self})" if self.current else "24 or 28"
         return ParserError(
             f"the parser returned {size} bytes, which is not a whole number of boxes",
             where=where,
-            expected=expected,
+            expected=f"a multiple of {known}",
             fix=[
                 f"why this layout: {self._reason}",
                 "if it is wrong, set custom-lib-abi to the other one of 24 and 28",
                 "or the function is no detector parser: CHECK_CUSTOM_PARSE_FUNC_PROTOTYPE tells",
             ],
         )
-
-    def _add_notice(self, level: str, message: str) -> None:
-        self._decisions.append(self._notice(level, message))
-
-    def _notice(self, level: str, message: str) -> Notice:
-        return Notice("warning" if level == "warning" else "info", message, where=self._where)

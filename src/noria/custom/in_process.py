@@ -12,6 +12,7 @@ from pathlib import Path
 
 from noria import _native
 from noria._core.errors import CustomLibraryError
+from noria.custom.guard.trust import TrustStore, content_hash
 
 _GRACE_S = 2.0  # for the message; code that holds the interpreter's lock prevents one
 _noting = False
@@ -36,7 +37,10 @@ def note_loading(path: Path) -> None:
     """Note a C++ library before it is loaded into this process; its own handlers come after."""
     if not _noting or debugged():  # a debugger shows more, and each fault would stop there twice
         return
-    _loaded[path] = "which is trusted" if _is_trusted(path) else "which is not guarded"
+    trusted = False
+    with suppress(CustomLibraryError):
+        trusted = TrustStore().get(content_hash(path)) is not None
+    _loaded[path] = "which is trusted" if trusted else "which is not guarded"
     names = " and ".join(f"{path}, {why}," for path, why in _loaded.items())
     one = len(_loaded) == 1
     _native.note_crashes(
@@ -44,15 +48,6 @@ def note_loading(path: Path) -> None:
         f"  if {'it' if one else 'one of them'} crashed: --guard always runs "
         f"{'it' if one else 'them'} in a worker process, and tells in which function and line"
     )
-
-
-def _is_trusted(path: Path) -> bool:
-    from noria.custom.guard.trust import TrustStore, content_hash
-
-    try:
-        return TrustStore().get(content_hash(path)) is not None
-    except CustomLibraryError:
-        return False
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import shlex
 import sys
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -119,37 +119,28 @@ def inspect_library(
     """
     path = Path(path).absolute()
     elf = check_header(path, any_machine=True)
-    here = elf.machine_name == _host_machine()
+    host = HOST_MACHINES.get(platform.machine(), -1)
+    here = elf.machine_name == MACHINES.get(host, platform.machine())
     asked = demands(elf) if here else []
     boxes = returns_boxes(elf)
-    linked = tuple(_linked(name, elf, asked, here) for name in elf.needed)
-    undefined = tuple(demangled(n) for n in undefined_names(elf)) if here else ()
-    too_new = tuple(missing_versions(elf)) if here else ()
-    result = load_in_child(path, timeout_s) if load and here else None
-    points = tuple(entry_points(elf))
     report = LibraryReport(
         path=path,
         machine=elf.machine_name,
         soname=elf.soname,
         size_bytes=len(elf.data),
         built_with=elf.compilers(),
-        entry_points=points,
+        entry_points=tuple(entry_points(elf)),
         fills=filled(elf),
         box_bytes=static_evidence(elf).layout if boxes else None,
         evidence=tuple(all_evidence(elf)) if boxes else (),
-        returns_boxes=boxes,
         headers=_headers(elf),
-        linked=linked,
-        undefined=undefined,
-        too_new=too_new,
-        load=result,
+        linked=tuple(_linked(name, elf, asked, here) for name in elf.needed),
+        undefined=tuple(map(demangled, undefined_names(elf))) if here else (),
+        too_new=tuple(missing_versions(elf)) if here else (),
+        load=load_in_child(path, timeout_s) if load and here else None,
+        returns_boxes=boxes,
     )
-    return _with_hints(report, elf, here)
-
-
-def _host_machine() -> str:
-    code = HOST_MACHINES.get(platform.machine(), -1)
-    return MACHINES.get(code, platform.machine())
+    return replace(report, hints=tuple(_hints(report, elf, here)))
 
 
 def _linked(name: str, elf: ElfFile, asked: list[Demand], here: bool) -> LinkedLibrary:
@@ -174,7 +165,7 @@ def _headers(elf: ElfFile) -> Literal["noria", "nvidia"] | None:
     return None
 
 
-def _with_hints(report: LibraryReport, elf: ElfFile, here: bool) -> LibraryReport:
+def _hints(report: LibraryReport, elf: ElfFile, here: bool) -> list[str]:
     hints = []
     command = compile_command("parser.cpp")
     if not here:
@@ -193,10 +184,7 @@ def _with_hints(report: LibraryReport, elf: ElfFile, here: bool) -> LibraryRepor
     others = bool(report.load.creators) if report.load and report.load.ok else uses_host(elf)
     hints += export_hints(elf, has_plugins=others)
     if report.load is not None and not report.load.ok:
-        hints.append(f"a debugger tells more: {_debugger(report.path)}")
-    return LibraryReport(**{**report.__dict__, "hints": tuple(hints)})
-
-
-def _debugger(path: Path) -> str:
-    code = f"import noria.custom; noria.custom.open_library({str(path)!r})"
-    return f"gdb -ex run --args {shlex.quote(sys.executable)} -c {shlex.quote(code)}"
+        code = f"import noria.custom; noria.custom.open_library({str(report.path)!r})"
+        command = f"{shlex.quote(sys.executable)} -c {shlex.quote(code)}"
+        hints.append(f"a debugger tells more: gdb -ex run --args {command}")
+    return hints

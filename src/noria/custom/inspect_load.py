@@ -10,9 +10,13 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
+from noria import _native
+from noria._core.errors import CustomLibraryError
+from noria.binary.elf import ElfFile
 from noria.custom.guard.crash import HANG_SIGNAL, describe, read_report
+from noria.custom.library import open_here
+from noria.plugins.registry import get_plugin_registry
 
 MARK = "noria-inspect:"
 _REPORT_BYTES = 1 << 24
@@ -51,38 +55,33 @@ class LoadResult:
 def load_in_child(path: Path, timeout_s: float) -> LoadResult:
     """Load the library in a new interpreter and report the outcome."""
     with tempfile.TemporaryFile() as report:
-        return _load(path, timeout_s, report)
-
-
-def _load(path: Path, timeout_s: float, report: IO[bytes]) -> LoadResult:
-    fd = report.fileno()
-    command = [sys.executable, "-m", "noria.custom.inspect_load", str(path), str(fd)]
-    try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=timeout_s,
-            stdin=subprocess.DEVNULL,
-            pass_fds=[fd],
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return LoadResult(False, f"loading it did not end within {timeout_s:g} s")
+        fd = report.fileno()
+        command = [sys.executable, "-m", "noria.custom.inspect_load", str(path), str(fd)]
+        try:
+            done = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=timeout_s,
+                stdin=subprocess.DEVNULL,
+                pass_fds=[fd],
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return LoadResult(False, f"loading it did not end within {timeout_s:g} s")
+        report.seek(0)
+        crash = report.read(_REPORT_BYTES)
     output, _, result = done.stdout.rpartition(MARK)
     if not result:
-        output, result = done.stdout, ""
+        output = done.stdout
     printed = (output + done.stderr).strip()[-2000:]
     if result and done.returncode == 0:
         found = json.loads(result.partition("\n")[0])
         creators = tuple(Creator(*c) for c in found["creators"])
         error = found["error"]
         return LoadResult(error is None, error, creators, tuple(found["decisions"]), printed)
-    report.seek(0)
-    error, trace = _how_it_ended(
-        done.returncode, bool(result), report.read(_REPORT_BYTES), timeout_s
-    )
+    error, trace = _how_it_ended(done.returncode, bool(result), crash, timeout_s)
     return LoadResult(False, error, output=printed, trace=tuple(trace))
 
 
@@ -93,33 +92,13 @@ def _how_it_ended(
     if crash := read_report(report):
         found, trace = describe(crash, code, "died", timeout_s)
         return f"it {found} {when}", trace
-    return f"{_by_code(code)} {when}", []
-
-
-def _by_code(code: int) -> str:
     if code < 0:
-        return f"it was ended by {signal.Signals(-code).name}"
-    return f"it ended the process with code {code}"
-
-
-def _of_own_headers() -> list[tuple[str, str, str]]:
-    """List creators that it registered in noria's registry, through noria's headers."""
-    from noria.plugins import get_plugin_registry
-
-    return [
-        (creator.name, creator.plugin_version, creator.plugin_namespace)
-        for creator in get_plugin_registry().all_creators
-        if not type(creator).__module__.startswith("noria.plugins.standard")
-    ]
+        return f"it was ended by {signal.Signals(-code).name} {when}", []
+    return f"it ended the process with code {code} {when}", []
 
 
 def _child(path: str, report: int) -> None:
     """Load it in this process; the result is the last line of standard output."""
-    from noria import _native
-    from noria._core.errors import CustomLibraryError
-    from noria.binary.elf import ElfFile
-    from noria.custom.library import open_here
-
     # Output of the library must not get into the result, nor be lost if it ends the process.
     result: dict[str, object] = {"error": None, "creators": [], "decisions": []}
     _native.guard_report_to(report, HANG_SIGNAL)
@@ -134,7 +113,12 @@ def _child(path: str, report: int) -> None:
         result["decisions"] = [notice.message for notice in library.decisions]
         needed = ElfFile.read(Path(path)).needed
         old = any(n.startswith(("libnvinfer.so.7", "libnvinfer.so.8")) for n in needed)
-        result["creators"] = _native.stand_in_creators(not old) + _of_own_headers()
+        own = [  # that it registered in noria's registry, through noria's headers
+            (creator.name, creator.plugin_version, creator.plugin_namespace)
+            for creator in get_plugin_registry().all_creators
+            if not type(creator).__module__.startswith("noria.plugins.standard")
+        ]
+        result["creators"] = _native.stand_in_creators(not old) + own
     sys.stdout.flush()
     os.write(1, f"\n{MARK}{json.dumps(result)}\n".encode())
 

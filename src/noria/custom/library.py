@@ -134,22 +134,14 @@ def is_guarded(path: Path, python: bool, guard: GuardMode) -> tuple[bool, list[N
     if guard == "never" or (guard == "auto" and python):
         return False, []
     from noria.custom.guard.keeper import can_guard
+    from noria.custom.guard.trust import TrustStore, content_hash
 
     if problem := can_guard():
         text = f"it cannot run in a worker process: {problem}"
         if guard == "always":
             raise CustomLibraryError(text, where=str(path), fix="guard=never runs it in this one")
         return False, [Notice("warning", f"{text}; it runs in this one", str(path))]
-    if guard == "auto" and (notice := _trusted(path)):
-        return False, [notice]
+    if guard == "auto" and (entry := TrustStore().get(content_hash(path))):
+        text = f"it runs in this process: trusted since {entry.since} ({entry.why})"
+        return False, [Notice("info", text, str(path))]
     return True, []
-
-
-def _trusted(path: Path) -> Notice | None:
-    from noria.custom.guard.trust import TrustStore, content_hash
-
-    entry = TrustStore().get(content_hash(path))
-    if entry is None:
-        return None
-    text = f"it runs in this process: trusted since {entry.since} ({entry.why})"
-    return Notice("info", text, str(path))

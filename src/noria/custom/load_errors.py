@@ -105,12 +105,9 @@ def _not_elf(path: Path, problem: str) -> tuple[str, str | None]:
         if head.startswith(magic):
             return f"the file is {kind}, not an ELF shared library", None
     if b"\0" not in head:
-        return f"the file is text, not a library; it begins with {_first_line(head)!r}", None
+        line = head.decode("utf-8", "replace").strip().partition("\n")[0][:60]
+        return f"the file is text, not a library; it begins with {line!r}", None
     return "the file is not an ELF shared library", None
-
-
-def _first_line(head: bytes) -> str:
-    return head.decode("utf-8", "replace").strip().partition("\n")[0][:60]
 
 
 def load_failed(elf: ElfFile, reason: str, demangled: str) -> CustomLibraryError:
@@ -144,7 +141,8 @@ def load_failed(elf: ElfFile, reason: str, demangled: str) -> CustomLibraryError
         found.append(f"it needs {versions} of {library}, which here ends at {newest}")
         fix.append(f"it was built on a newer system: compile its source here: {_COMPILE}")
     if not missing and (symbol := re.search(r"undefined symbol: ([^\s,]+)", reason)):
-        found.append(_undefined(demangled))
+        match = re.search(r"undefined symbol: (.+)$", demangled)
+        found.append(f"nothing defines {match[1] if match else demangled}")
         if not symbol[1].startswith("_Z") or "nvinfer1" in symbol[1] or "nvonnx" in symbol[1]:
             fix.append("if it comes from NVIDIA's SDK: leave out the code that builds engines")
         if "experimental::filesystem" in demangled:
@@ -167,11 +165,6 @@ def _other_c_library(elf: ElfFile) -> str | None:
     if "libc.so" in elf.needed:
         return "bionic, the C library of Android" if "liblog.so" in elf.needed else "musl or bionic"
     return None
-
-
-def _undefined(demangled: str) -> str:
-    match = re.search(r"undefined symbol: (.+)$", demangled)
-    return f"nothing defines {match[1] if match else demangled}"
 
 
 def missing_versions(elf: ElfFile) -> list[tuple[str, str, str]]:

@@ -51,13 +51,24 @@ class PythonLibrary(CustomLibrary):
     def __repr__(self) -> str:
         return f"PythonLibrary({str(self.path)!r})"
 
-    def symbols(self) -> list[str]:
-        """List public functions of the module that may be parsers, sorted."""
+    def functions(self) -> list[str]:
+        """List public functions that the module itself defines, sorted."""
         return sorted(
             name
             for name, value in vars(self._module).items()
-            if not name.startswith("_") and _is_parser_like(value, self._module.__name__)
+            if not name.startswith("_")
+            and inspect.isfunction(value)
+            and value.__module__ == self._module.__name__
         )
+
+    def symbols(self) -> list[str]:
+        """List public functions of the module that may be parsers, sorted."""
+        found = {name: getattr(self._module, name) for name in self.functions()}
+        return [
+            name
+            for name, value in found.items()
+            if value.__name__ != INPUT_INITIALIZER and _signature_error(value) is None
+        ]
 
     def input_initializer(self) -> InputInitializer | None:
         """Get the function `NvDsInferInitializeInputLayers(layers, network, max_batch)`, if any.
@@ -72,16 +83,6 @@ class PythonLibrary(CustomLibrary):
         _require_function(function, INPUT_INITIALIZER, where, INITIALIZER_SIGNATURE)
         return checked_initializer(function, where, self.path.parent)
 
-    def functions(self) -> list[str]:
-        """List public functions that the module itself defines, sorted."""
-        return sorted(
-            name
-            for name, value in vars(self._module).items()
-            if not name.startswith("_")
-            and inspect.isfunction(value)
-            and value.__module__ == self._module.__name__
-        )
-
     def entry_point(self, name: str) -> Any | None:
         """Get the object of this name in the module; None if there is none."""
         return getattr(self._module, name, None) if name.isidentifier() else None
@@ -91,7 +92,7 @@ class PythonLibrary(CustomLibrary):
         result = _RESULTS[kind]
         where = f"{self.path}: {name}"
         signature = f"def {name}(layers, network, params) -> {result}"
-        function = getattr(self._module, name, None) if name.isidentifier() else None
+        function = self.entry_point(name)
         if function is None:
             raise CustomLibraryError(
                 f"there is no function {name!r}",
@@ -126,15 +127,6 @@ def _with_plugins(path: Path) -> ModuleType:
 
             register_module(module, path, get_plugin_registry())
     return module
-
-
-def _is_parser_like(value: Any, module: str) -> bool:
-    return (
-        inspect.isfunction(value)
-        and value.__module__ == module
-        and value.__name__ != INPUT_INITIALIZER
-        and _signature_error(value) is None
-    )
 
 
 def _require_function(function: Any, name: str, where: str, expected: str) -> None:

@@ -160,17 +160,12 @@ class Loaded:
         self.nodes = nodes
         self.names: set[tuple[str, str | None]] = set()
 
-    @property
-    def room(self) -> int:
-        """How many symbols it still has room for."""
-        return CAPACITY - self._control()[1]
-
     def _control(self) -> tuple[int, int]:
         used, following = struct.unpack_from("<QQ", self._memory, self._where.writable)
         return used, following
 
-    def _add(self, name: str, version: str | None, kind: int, value: int, size: int) -> int:
-        """Export a symbol; the address of its name."""
+    def _add(self, name: str, version: str | None, kind: int, value: int, size: int) -> None:
+        """Export a symbol."""
         where, memory = self._where, self._memory
         used, index = self._control()
         encoded = name.encode() + b"\0"
@@ -188,36 +183,31 @@ class Loaded:
         struct.pack_into("<QQ", memory, where.writable, used + len(encoded), index + 1)
         struct.pack_into("<I", memory, bucket, index)  # from here on it is found
         self.names.add((name, version))
-        return self._base + where.names + used
 
     def add_function(self, name: str, version: str | None, target: int) -> int:
-        """Export a function that jumps to `target` with its record; its address."""
-        index = self._control()[1]
-        stub = _PAGE + _STUB * index
-        used = self._control()[0]
-        record = self._where.records + RECORD.size * index
-        name_at = self._base + self._where.names + used
+        """Export a function that jumps to `target` with its record; return its address."""
+        used, index = self._control()
+        where, stub = self._where, _PAGE + _STUB * index
+        name_at = self._base + where.names + used
+        record = where.records + RECORD.size * index
         RECORD.pack_into(self._memory, record, target, name_at, self._soname, 0)
         self._add(name, version, FUNCTION, stub, _STUB)
         return self._base + stub
 
     def add_data(self, name: str, version: str | None, words: list[int]) -> int:
-        """Export read-only words of 8 bytes; their address."""
-        size = 8 * len(words)
-        at = self._where.data + self._data
-        if self._data + size > _DATA_BYTES:
-            raise MemoryError(f"the stand-in for {self.soname} is full")
-        struct.pack_into(f"<{len(words)}Q", self._memory, at, *words)
-        self._data += _up(size)
-        self._add(name, version, OBJECT, at, size)
+        """Export read-only words of 8 bytes; return their address."""
+        at = self._place(struct.pack(f"<{len(words)}Q", *words))
+        self._add(name, version, OBJECT, at, 8 * len(words))
         return self._base + at
 
     def text(self, value: str) -> int:
-        """The address of a text in its memory."""
-        encoded = value.encode() + b"\0"
+        """Put a text into its memory; return the address."""
+        return self._base + self._place(value.encode() + b"\0")
+
+    def _place(self, data: bytes) -> int:
         at = self._where.data + self._data
-        if self._data + len(encoded) > _DATA_BYTES:
+        if self._data + len(data) > _DATA_BYTES:
             raise MemoryError(f"the stand-in for {self.soname} is full")
-        self._memory[at : at + len(encoded)] = encoded
-        self._data += _up(len(encoded))
-        return self._base + at
+        self._memory[at : at + len(data)] = data
+        self._data += _up(len(data))
+        return at

@@ -22,17 +22,6 @@ from noria.binary.library_search import find_elsewhere, find_library
 from noria.custom.compile.toolchain import gpu_present
 from noria.custom.stand_in_image import ANCHOR, Loaded, build
 
-__all__ = [
-    "Demand",
-    "demands",
-    "drain_calls",
-    "is_nvidia",
-    "supported",
-    "take_place",
-    "undefined_names",
-]
-
-
 # Families of NVIDIA's libraries, and the names of their functions: unversioned symbols do not say
 # where they are expected. Source: custom-library spec 5.2, 5.3, 5.5.
 _FAMILIES: tuple[tuple[str, str], ...] = (
@@ -133,14 +122,12 @@ def undefined_names(elf: ElfFile) -> list[str]:
 
 
 def _owner(symbol: str, missing: Iterable[Demand]) -> Demand | None:
-    """The missing library that a symbol without version belongs to, by its name."""
-    fitting = [
-        demand
-        for library, names in _FAMILIES
-        for demand in missing
-        if re.match(library, demand.soname) and re.match(names, symbol)
-    ]
-    return fitting[0] if fitting else None
+    """Find the missing library that a symbol without version belongs to, by its name."""
+    for library, names in _FAMILIES:
+        for demand in missing:
+            if re.match(library, demand.soname) and re.match(names, symbol):
+                return demand
+    return None
 
 
 def _offered(elf: ElfFile) -> frozenset[str]:
@@ -182,20 +169,12 @@ def supported() -> bool:
     return sys.platform == "linux" and platform.machine() == "x86_64"
 
 
-def take_place(demands: Iterable[Demand], where: str) -> list[str]:
+def _take_place(demands: Iterable[Demand], where: str) -> None:
     """Load, or extend, the stand-ins that a library needs; they stay as long as the process.
-
-    Args:
-        demands: the names that it needs, by library.
-        where: the library, for errors.
-
-    Returns:
-        Their names.
 
     Raises:
         CustomLibraryError: this machine cannot load them, or one is full.
     """
-    placed = []
     with _lock:
         for demand in demands:
             try:
@@ -208,25 +187,12 @@ def take_place(demands: Iterable[Demand], where: str) -> list[str]:
                     f"{demand.soname} is not installed, and nothing can stand in for it: {error}",
                     where=where,
                 ) from error
-            placed.append(demand.soname)
-    return placed
-
-
-def drain_calls() -> list[tuple[str, str]]:
-    """(function, library) of calls into stand-ins that were answered with 0 since the last time.
-
-    These happened while a library was loaded or unloaded, or in a thread of its own.
-    """
-    calls: list[tuple[str, str]] = _native.stand_in_calls()
-    return calls
 
 
 def _open(demand: Demand) -> Loaded:
-    content = build(demand.soname, demand.versions)
-    library = _load(content, demand.soname)
+    library = _load(build(demand.soname, demand.versions), demand.soname)
     anchor = ctypes.addressof(ctypes.c_char.in_dll(library, ANCHOR))
-    loaded = Loaded(anchor, demand.soname, demand.versions)
-    _loaded[demand.soname] = loaded
+    loaded = _loaded[demand.soname] = Loaded(anchor, demand.soname, demand.versions)
     return loaded
 
 
@@ -250,7 +216,7 @@ def _add(loaded: Loaded, name: str, version: str | None) -> None:
             f"another library was loaded first that asks for other versions of it than {version}"
         )
     if not _DATA.match(name):
-        loaded.add_function(name, version, _target(name, loaded.soname))
+        loaded.add_function(name, version, _native.stand_in_target(name, loaded.soname))
     elif name.startswith("_ZTI"):
         _type_infos[name] = loaded.add_data(name, version, _type_info(loaded, name))
     elif name.startswith("_ZTS"):
@@ -262,14 +228,10 @@ def _add(loaded: Loaded, name: str, version: str | None) -> None:
         # A vtable: how many functions it has is unknown, each is the same.
         readable = f"a virtual function of {_native.demangle('_ZTI' + name[4:])}"
         readable = readable.replace("typeinfo for ", "")
-        each = loaded.add_function(readable, None, _target(readable, loaded.soname))
+        target = _native.stand_in_target(readable, loaded.soname)
+        each = loaded.add_function(readable, None, target)
         type_info = _type_infos.get("_ZTI" + name[4:]) or _plain_type_info(loaded, name)
         loaded.add_data(name, version, [0, type_info, *[each] * _VIRTUAL_FUNCTIONS])
-
-
-def _target(function: str, soname: str) -> int:
-    target: int = _native.stand_in_target(function, soname)
-    return target
 
 
 def _type_info(loaded: Loaded, name: str) -> list[int]:
@@ -308,28 +270,18 @@ def provide_stand_ins(elf: ElfFile, decisions: list[Notice]) -> None:
                 decisions.append(Notice("info", f"{demand.soname} is taken from {path}", where))
     if not missing:
         return
-    drain_calls()
-    names = take_place(missing, where)
-    decisions.append(
-        Notice(
-            "info",
-            f"not installed: {', '.join(names)}; noria stands in, and a function that calls into "
-            "it gets an error",
-            where,
-        )
-    )
+    _native.stand_in_calls()  # those of another library
+    _take_place(missing, where)
+    names = [demand.soname for demand in missing]
+    text = f"not installed: {', '.join(names)}; noria stands in, and a function that calls into it "
+    decisions.append(Notice("info", f"{text}gets an error", where))
 
 
 def note_calls(elf: ElfFile, decisions: list[Notice]) -> None:
     """Add a notice of missing functions that the library called while it was loaded."""
-    calls = list(dict.fromkeys(drain_calls()))
+    calls = list(dict.fromkeys(_native.stand_in_calls()))
     if calls:
         text = ", ".join(f"{function} of {library}" for function, library in calls[:_SHOWN])
         more = f" and {len(calls) - _SHOWN} more" if len(calls) > _SHOWN else ""
-        decisions.append(
-            Notice(
-                "info",
-                f"while it was loaded, it called {text}{more}: the answer was 0",
-                str(elf.path),
-            )
-        )
+        text = f"while it was loaded, it called {text}{more}: the answer was 0"
+        decisions.append(Notice("info", text, str(elf.path)))

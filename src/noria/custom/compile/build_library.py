@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -53,42 +53,21 @@ class Unit:
         headers: Sequence[str],
         target: Path,
     ) -> list[str]:
-        """The command that makes the object file `target` of it."""
+        """Return the command that makes the object file `target` of it."""
         if self.source.suffix in (".o", ".a"):
             return ["cp", str(self.source), str(target)]
         cuda = [f"-I{self._home() / 'include'}"] if self.device else []
-        if self.nvcc and self.source.suffix == ".cu":
-            for_host = [f for f in common if f != "-fPIC" and not f.startswith("-std=")]
-            command = [self.nvcc, "-ccbin", compiler, "-std=c++17", "-Xcompiler"]
-            command += [",".join(["-fPIC", *[f for f in for_host if f.startswith("-W")]])]
-            rest = [f for f in for_host if not f.startswith(("-W", "-fsanitize", "-fno-omit"))]
-            return [
-                *command,
-                *rest,
-                *folders,
-                *cuda,
-                *headers,
-                "-c",
-                str(self.source),
-                "-o",
-                str(target),
-            ]
-        return [
-            compiler,
-            *common,
-            *folders,
-            *cuda,
-            *headers,
-            "-c",
-            str(self.source),
-            "-o",
-            str(target),
-        ]
+        ends = [*folders, *cuda, *headers, "-c", str(self.source), "-o", str(target)]
+        if not (self.nvcc and self.source.suffix == ".cu"):
+            return [compiler, *common, *ends]
+        for_host = [f for f in common if f != "-fPIC" and not f.startswith("-std=")]
+        passed = ",".join(["-fPIC", *[f for f in for_host if f.startswith("-W")]])
+        rest = [f for f in for_host if not f.startswith(("-W", "-fsanitize", "-fno-omit"))]
+        return [self.nvcc, "-ccbin", compiler, "-std=c++17", "-Xcompiler", passed, *rest, *ends]
 
     def link_flags(self) -> list[str]:
-        """Linker flags beside a device unit's object."""
-        home = self._home()
-        return [f"-L{home / 'lib64'}", "-lcudart"]
+        """Return linker flags beside a device unit's object."""
+        return [f"-L{self._home() / 'lib64'}", "-lcudart"]
 
     def _home(self) -> Path:
         home = cuda_home(self.nvcc or "nvcc")
@@ -182,15 +161,8 @@ class CompileResult:
     seconds: float = 0.0
 
 
-@dataclass
-class _Plan:
-    compiles: list[tuple[Path, list[str]]] = field(default_factory=list)  # source, command
-    link: list[str] = field(default_factory=list)
-
-
-_SYMBOLS = (
-    "-gdwarf-4"  # addr2line of binutils 2.40 names a wrong file for inlined code of version 5
-)
+# addr2line of binutils 2.40 names a wrong file for inlined code of version 5
+_SYMBOLS = "-gdwarf-4"
 
 
 def compile_library(
@@ -258,14 +230,20 @@ def compile_library(
     ):
         common.append("-DNORIA_CUDA_HOST")
     with tempfile.TemporaryDirectory(prefix="noria-compile-") as scratch:
-        plan = _plan(
-            units, target, Path(scratch), program, common, folders, header_flags(generation), links
-        )
-        commands = [tuple(command) for _, command in plan.compiles] + [tuple(plan.link)]
+        headers, compiles, objects = header_flags(generation), [], []
+        for i, unit in enumerate(units):
+            made = Path(scratch, f"{i}_{unit.source.stem}.o")
+            objects.append(str(made))
+            command = unit.command(program, common, folders, headers, made)
+            compiles.append((unit.source, command))
+        link = _link_command(units, objects, target, program, common, links)
         if not dry_run:
-            _run_all(plan, files)
+            _run_all(compiles, link, files)
     return CompileResult(
-        target, tuple(commands), tuple(notices), seconds=time.perf_counter() - started
+        target,
+        tuple(tuple(command) for command in [*(c for _, c in compiles), link]),
+        tuple(notices),
+        seconds=time.perf_counter() - started,
     )
 
 
@@ -288,38 +266,27 @@ def _check_target(target: Path) -> None:
         )
 
 
-def _plan(
+def _link_command(
     units: Sequence[Unit],
+    objects: Sequence[str],
     target: Path,
-    scratch: Path,
     program: str,
-    common: list[str],
-    folders: list[str],
-    headers: list[str],
+    common: Sequence[str],
     links: Sequence[str],
-) -> _Plan:
-    plan = _Plan()
-    objects = []
-    for i, unit in enumerate(units):
-        target_object = scratch / f"{i}_{unit.source.stem}.o"
-        objects.append(str(target_object))
-        plan.compiles.append(
-            (unit.source, unit.command(program, common, folders, headers, target_object))
-        )
+) -> list[str]:
     sanitizers = [flag for flag in common if flag.startswith("-fsanitize=")]
-    plan.link = [program, "-shared", *sanitizers, *objects, "-o", str(target), "-Wl,--no-undefined"]
+    command = [program, "-shared", *sanitizers, *objects, "-o", str(target)]
+    if not sanitizers:  # their runtime comes with the program that loads the library
+        command.append("-Wl,--no-undefined")
     # some compilers link their C++ library statically: exported, it would mix with that of the
     # process, whose templates' statics are found first
-    plan.link.append("-Wl,--exclude-libs,libstdc++.a")
-    plan.link += links
-    if any(unit.device for unit in units):  # before noria's link libraries, which add nothing
-        plan.link += next(unit.link_flags() for unit in units if unit.device)
-    plan.link.append(f"-L{link_dir()}")
+    command += ["-Wl,--exclude-libs,libstdc++.a", *links]
+    if device := next((unit for unit in units if unit.device), None):
+        command += device.link_flags()  # before noria's link libraries, which add nothing
+    command.append(f"-L{link_dir()}")
     if _has_filesystem_archive(program):
-        plan.link.append("-lstdc++fs")  # <experimental/filesystem>, which YOLO collections use
-    if sanitizers:  # the runtime comes with the program that loads the library
-        plan.link.remove("-Wl,--no-undefined")
-    return plan
+        command.append("-lstdc++fs")  # <experimental/filesystem>, which YOLO collections use
+    return command
 
 
 def _has_filesystem_archive(program: str) -> bool:
@@ -329,19 +296,21 @@ def _has_filesystem_archive(program: str) -> bool:
     return os.path.isabs(done.stdout.strip())
 
 
-def _run_all(plan: _Plan, sources: Sequence[Path]) -> None:
+def _run_all(
+    compiles: Sequence[tuple[Path, list[str]]], link: list[str], sources: Sequence[Path]
+) -> None:
     def run(command: list[str]) -> subprocess.CompletedProcess[str]:
         english = {**os.environ, "LC_ALL": "C"}
         return subprocess.run(command, capture_output=True, text=True, env=english, check=False)
 
     with ThreadPoolExecutor(max(1, len(os.sched_getaffinity(0)))) as pool:
-        done = list(pool.map(run, [command for _, command in plan.compiles]))
-    for (source, command), result in zip(plan.compiles, done, strict=True):
+        done = list(pool.map(run, [command for _, command in compiles]))
+    for (source, command), result in zip(compiles, done, strict=True):
         if result.returncode:
             raise compile_failed(result.stderr, source, shlex.join(command), sources)
-    result = run(plan.link)
+    result = run(link)
     if result.returncode:
-        raise compile_failed(result.stderr, None, shlex.join(plan.link), sources)
+        raise compile_failed(result.stderr, None, shlex.join(link), sources)
 
 
 def _checked_sources(sources: Sequence[str | Path]) -> list[Path]:

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Literal, get_args
 
+from noria import _native
 from noria._core.errors import CustomLibraryError
 
 Generation = Literal["6.x", "9.x"]
@@ -17,8 +18,6 @@ GENERATIONS: tuple[Generation, ...] = get_args(Generation)
 
 def include_dir() -> Path:
     """The folder of headers to compile a C++ parser against: `g++ -I <this folder> ...`."""
-    from noria import _native
-
     return Path(_native.__file__).parent / "include"
 
 
@@ -27,8 +26,6 @@ def link_dir() -> Path:
 
     They are linker scripts that add nothing: a parser calls none of their functions.
     """
-    from noria import _native
-
     return Path(_native.__file__).parent / "lib"
 
 

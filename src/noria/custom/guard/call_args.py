@@ -142,8 +142,8 @@ Raises ValueError, TypeError, KeyError, OSError or NoriaError if the case is dam
 
 
 def _parser_args(entries: dict[str, Any], sizes: Sequence[int], folder: Path) -> CallArgs:
-    kind = entries["kind"]
-    return ParserArgs(network_from(entries["network"]), params_from(kind, entries["params"]))
+    params = params_from(entries["kind"], entries["params"])
+    return ParserArgs(network_from(entries["network"]), params)
 
 
 def _inputs_args(entries: dict[str, Any], sizes: Sequence[int], folder: Path) -> CallArgs:

@@ -6,7 +6,7 @@ import signal
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from noria._core.cuda import FAULT_HINT
 from noria._core.errors import ParserError, PluginError
@@ -17,7 +17,7 @@ HANG_SIGNAL = signal.SIGRTMAX - 3
 """Makes a worker report the place where it is."""
 
 Ending = Literal["died", "late", "nonsense"]
-_SLACK = 1 << 26  # how far past the end of known memory a fault still is its doing
+_SLACK = 1 << 20  # how far past the end of known memory a fault still is its doing
 _PYTHON_LINES = 12
 
 _SANITIZERS = {
@@ -41,7 +41,6 @@ class Report:
         address: the place that was accessed.
         access: `read`, `write` or `-`.
         exit: status given to exit, or None.
-        hang: it is the answer to `HANG_SIGNAL`.
         gpu: the fault that broke its context of CUDA.
         function: the one that was being called.
         release: field of its result that noria was releasing.
@@ -60,7 +59,6 @@ class Report:
     address: int = 0
     access: str = "-"
     exit: int | None = None
-    hang: bool = False
     gpu: str = ""
     function: str = ""
     release: str = ""
@@ -102,18 +100,10 @@ def _read_line(report: Report, key: str, value: str) -> None:
             report.address, report.access = int(words[2], 16), words[3]
         case "exit":
             report.exit = int(value)
-        case "hang":
-            report.hang = True
-        case "gpu":
-            report.gpu = value
-        case "function":
-            report.function = value
-        case "release":
-            report.release = value
-        case "message":
-            report.message = value.strip()
         case "stack-overflow":
             report.overflow = True
+        case "gpu" | "function" | "release" | "message":
+            setattr(report, key, value.strip() if key == "message" else value)
         case "pc":
             report.pc = int(value, 16)
         case "frame":
@@ -145,9 +135,7 @@ def describe(
         ended = report.signal == signal.SIGABRT or report.exit is not None
         given = report.frames, report.pc, report.maps, report.symbols
         lines = trace(*given, thrown=thrown, ended=ended)
-    python = report.rest[:_PYTHON_LINES] if report else []
-    if python:
-        lines = python
+        lines = report.rest[:_PYTHON_LINES] or lines
     if ending == "late":
         return f"did not return within {timeout_s:g} s and was ended", lines
     if ending == "nonsense":
@@ -162,11 +150,16 @@ def describe(
         return _by_code(code), lines
     said = f": {report.message}" if report.message else ""
     if allocation := _ALLOCATED.get(report.release):
-        name = ("an " if report.release[0] in "aeiou" else "a ") + report.release
-        return (
-            f"gave {name} that noria could not release ({_signal_name(report.signal)}{said})",
-            _release_hints(report, allocation),
-        )
+        name, freed = report.release, "noria frees it after the call"
+        article = "an" if name[0] in "aeiou" else "a"
+        hints = [f"{name} must be allocated with {allocation}: {freed}"]
+        if "invalid pointer" not in report.message:
+            hints.append(
+                "or it was freed already, or the function wrote past the end of memory of its own: "
+                "compiled by noria compile --sanitize address it says where"
+            )
+        failed = f"({_signal_name(report.signal)}{said})"
+        return f"gave {article} {name} that noria could not release {failed}", hints
     if report.overflow:
         return "used up its stack (endless recursion, or arrays too large for it)", lines
     if report.signal == signal.SIGABRT:
@@ -174,39 +167,30 @@ def describe(
     return _by_signal(report) + said, lines
 
 
-def _release_hints(report: Report, allocation: str) -> list[str]:
-    hints = [f"{report.release} must be allocated with {allocation}: noria frees it after the call"]
-    if "invalid pointer" not in report.message:
-        hints.append(
-            "or it was freed already, or the function wrote past the end of memory of its own: "
-            "compiled by noria compile --sanitize address it says where"
-        )
-    return hints
-
-
 def _by_signal(report: Report) -> str:
     assert report.signal is not None
-    name = _signal_name(report.signal)
-    if report.signal == signal.SIGSEGV:
-        access = {"read": "reading", "write": "writing"}.get(report.access, "accessing")
-        if past := _past_the_end(report):
-            return f"crashed ({name}), {access} {past}"
-        place = "a null pointer" if report.address < 4096 else f"address {report.address:#x}"
-        if report.code == 0 or report.code == 128:  # sent, or an address that cannot be
-            return f"crashed ({name})"
-        return f"crashed ({name}), {access} {place}"
+    found = f"crashed ({_signal_name(report.signal)})"
     if report.signal == signal.SIGFPE:
-        return f"crashed ({name}), an integer was divided by zero or overflowed"
-    return f"crashed ({name})"
+        return f"{found}, an integer was divided by zero or overflowed"
+    if report.signal != signal.SIGSEGV:
+        return found
+    access = {"read": "reading", "write": "writing"}.get(report.access, "accessing")
+    if past := _past_the_end(report):
+        return f"{found}, {access} {past}"
+    if report.code in (0, 128):  # sent, or an address that cannot be
+        return found
+    place = "a null pointer" if report.address < 4096 else f"address {report.address:#x}"
+    return f"{found}, {access} {place}"
 
 
 def _past_the_end(report: Report) -> str | None:
-    best: tuple[int, str] | None = None
-    for start, end, name in report.regions:
-        if end > start and 0 <= report.address - end < min(_SLACK, best[0] if best else _SLACK):
-            best = (report.address - end, f"past the end of {name} ({end - start:,} bytes)")
-    # Only the page right behind is known to be a guard; farther away it is a guess.
-    return best[1] if best and best[0] < 1 << 20 else None
+    past = [
+        (report.address - end, f"past the end of {name} ({end - start:,} bytes)")
+        for start, end, name in report.regions
+        # Only the page right behind is known to be a guard; farther away it is a guess.
+        if end > start and 0 <= report.address - end < _SLACK
+    ]
+    return min(past, key=lambda one: one[0])[1] if past else None
 
 
 def _by_code(code: int | None) -> str:
@@ -271,7 +255,9 @@ class LibraryDiedError(ParserError):
         death: how; None if it was not started.
     """
 
-    death: Death | None = None
+    def __init__(self, found: str, *, death: Death | None = None, **more: Any) -> None:
+        super().__init__(found, **more)
+        self.death = death
 
     @property
     def same(self) -> str:

@@ -134,7 +134,7 @@ class SharedRegion:
             raise ProtocolError(f"{size} bytes of memory that are not there")
         self._memory = mmap.mmap(self.fd, size)
         self._bytes: npt.NDArray[np.uint8] = np.frombuffer(self._memory, np.uint8)
-        self.address = int(self._bytes.__array_interface__["data"][0])
+        self.address = _native.address_of(self._bytes)
         self.size = size
         return True
 
@@ -150,16 +150,6 @@ class SharedRegion:
     def put(self, start: int, data: bytes) -> None:
         """Write bytes that fit."""
         self._bytes[start : start + len(data)] = np.frombuffer(data, np.uint8)
-
-    def part(self, start: int) -> tuple[int, int]:
-        """Return address and bytes of the rest from `start` on.
-
-        Raises:
-            ProtocolError: `start` is not within the region.
-        """
-        if not 0 <= start <= self.size:
-            raise ProtocolError(f"boxes at {start} of {self.size} bytes")
-        return self.address + start, self.size - start
 
     def take(self, start: int, count: int) -> bytes:
         """Copy bytes out.
@@ -321,7 +311,7 @@ def _write_detections(result: Detections, out: Writer) -> list[int]:
 
 
 class _Reader:
-    def __init__(self, region: SharedRegion, start: int) -> None:
+    def __init__(self, region: SharedRegion, start: int = 0) -> None:
         self._region, self._at = region, start
 
     def take(self, dtype: np.dtype[Any], *shape: int) -> npt.NDArray[Any]:
@@ -331,21 +321,20 @@ class _Reader:
         return array.copy()
 
 
-def _read_detections(values: Sequence[int], region: SharedRegion, start: int) -> DecodedBoxes:
+def _read_detections(values: Sequence[int], region: SharedRegion) -> DecodedBoxes:
     count, flags = values[0], values[1]
     if count > MAX_OBJECTS or flags > (HAS_ANGLES | HAS_MASKS):
         raise ProtocolError(f"{count} boxes")
     if not count:
         none = Detections.unchecked(np.empty((0, 4), _F32), np.empty(0, _F32), np.empty(0, _I32))
         return DecodedBoxes(none, sound=True)
-    address, size = region.part(start)
-    found: Any = _native.guard_boxes(address, size, count, bool(flags & HAS_ANGLES))
+    found: Any = _native.guard_boxes(region.address, region.size, count, bool(flags & HAS_ANGLES))
     if found is None:
-        raise ProtocolError(f"{count} boxes in {size} bytes")
+        raise ProtocolError(f"{count} boxes in {region.size} bytes")
     (boxes, scores, ids, angles, sound), end = found
     if not flags & HAS_MASKS:
         return DecodedBoxes(Detections.unchecked(boxes, scores, ids, angles=angles), sound)
-    reader = _Reader(region, start + end)
+    reader = _Reader(region, end)
     sizes = reader.take(_I32, count, 2)
     pixels = sizes[:, 0].astype(np.int64) * sizes[:, 1]
     if sizes.min() < 0 or pixels.max() > MAX_MASK_PIXELS or pixels.sum() > MAX_MASKS_PIXELS:
@@ -361,12 +350,12 @@ def _write_classification(result: Classification, out: Writer) -> list[int]:
     return [len(data)]
 
 
-def _read_classification(values: Sequence[int], region: SharedRegion, start: int) -> Classification:
+def _read_classification(values: Sequence[int], region: SharedRegion) -> Classification:
     size = values[0]
     if size > _MAX_LETTERS:
         raise ProtocolError(f"a classification of {size} bytes")
     try:
-        attributes, text = json.loads(region.take(start, size))
+        attributes, text = json.loads(region.take(0, size))
         return Classification([(a, v, c, label) for a, v, c, label in attributes], text)
     except (ValueError, TypeError) as error:
         raise ProtocolError(f"a classification that cannot be read: {error}") from error
@@ -384,11 +373,11 @@ def _write_segmentation(result: Segmentation, out: Writer) -> list[int]:
     return [*values, 1, len(shape), *shape]
 
 
-def _read_segmentation(values: Sequence[int], region: SharedRegion, start: int) -> Segmentation:
+def _read_segmentation(values: Sequence[int], region: SharedRegion) -> Segmentation:
     height, width, more, axes = values[:4]
     if height * width > MAX_MAP_PIXELS:
         raise ProtocolError(f"a class map of {height}x{width}")
-    reader = _Reader(region, start)
+    reader = _Reader(region)
     class_map = reader.take(_I32, height, width)
     if not more:
         return Segmentation(class_map)
@@ -405,10 +394,10 @@ RESULT_WRITERS: dict[ParserKind, Callable[[Any, Writer], list[int]]] = {
 }
 """Kind of parser -> (result, writer of the output region) -> numbers for the answer."""
 
-RESULT_READERS: dict[ParserKind, Callable[[Sequence[int], SharedRegion, int], Any]] = {
+RESULT_READERS: dict[ParserKind, Callable[[Sequence[int], SharedRegion], Any]] = {
     "bbox": _read_detections,
     "instance": _read_detections,
     "classifier": _read_classification,
     "segmentation": _read_segmentation,
 }
-"""Kind of parser -> (numbers of the answer, region, offset of the arrays) -> result."""
+"""Kind of parser -> (numbers of the answer, output region) -> result."""

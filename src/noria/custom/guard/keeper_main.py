@@ -100,9 +100,7 @@ def _reap(pid: int) -> dict[str, Any]:
 def _work(request: dict[str, Any], passed: dict[str, int], keeper: int) -> int:
     os.dup2(passed.pop("stdout"), 1)
     os.dup2(passed.pop("stderr"), 2)
-    fds = {}
-    for name, fd in passed.items():
-        fds[name] = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+    fds = {n: fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGH) for n, fd in passed.items()}
     os.closerange(3, _HIGH)
     sys.path[:] = request["path"]
     with suppress(OSError):
@@ -121,7 +119,3 @@ def _work(request: dict[str, Any], passed: dict[str, int], keeper: int) -> int:
     worker.unprotected = left
     worker.serve()
     return 71  # its descriptors are closed: the library's doing
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]))

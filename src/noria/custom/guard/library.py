@@ -34,7 +34,7 @@ from noria.custom.user_calls import INPUT_INITIALIZER, InputInitializer, ParserK
 from noria.custom.validate import CustomLibrary, UserParser
 from noria.meta import Layer, NetworkInfo
 
-_HERE = "noria.custom.guard.serve"
+_THERE = "noria.custom.guard.serve"
 
 Tensors = dict[str, npt.NDArray[Any]]
 
@@ -117,6 +117,7 @@ class GuardedLibrary(CustomLibrary):
         return list(self._symbols)
 
     def input_initializer(self) -> InputInitializer | None:
+        """Get the function as `CustomLibrary` does."""
         return self._initialize if self._has_initializer else None
 
     def _parser(self, kind: ParserKind, name: str) -> UserParser:
@@ -129,7 +130,7 @@ class GuardedLibrary(CustomLibrary):
 
     def _set_up(self) -> None:
         payload = {"path": str(self.path), "abi": self._abi, "rotation": self._rotation}
-        answer, _ = self.process.invoke(f"{_HERE}:load_library", payload, what=str(self.path))
+        answer, _ = self.process.invoke(f"{_THERE}:load_library", payload, what=str(self.path))
         self._symbols = [str(s) for s in answer.get("symbols", ())]
         self._has_initializer = bool(answer.get("initializer"))
         for text in answer.get("unprotected", ()):
@@ -153,7 +154,7 @@ class GuardedLibrary(CustomLibrary):
             self.prepared = None
             try:
                 _, filled = self.process.invoke(
-                    f"{_HERE}:initialize",
+                    f"{_THERE}:initialize",
                     payload,
                     list(layers.values()),
                     what=f"{self.path}: {INPUT_INITIALIZER}",
@@ -305,7 +306,7 @@ class GuardedParser:
             CustomLibraryError: it is not there, or is none of this kind.
         """
         answer, _ = self._library.process.invoke(
-            f"{_HERE}:open_parser", {"kind": self.kind, "name": self.name}, what=self.where
+            f"{_THERE}:open_parser", {"kind": self.kind, "name": self.name}, what=self.where
         )
         self._number = int(answer["parser"])
         self._params = None
@@ -341,7 +342,7 @@ class GuardedParser:
             "params": params_json(params),
             "_arrays": described,
         }
-        process.invoke(f"{_HERE}:prepare", payload, what=self.where)
+        process.invoke(f"{_THERE}:LibraryWorker.prepare", payload, what=self.where)
         self._offsets, self._sizes = offsets, [x.nbytes for x in arrays.values()]
         self._layout = [(n, x.dtype, x.shape) for n, x in arrays.items()]
         self._network, self._params = network, params

@@ -7,8 +7,8 @@ import os
 import select
 import socket
 import weakref
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from time import monotonic, sleep
 from typing import Any
 
@@ -43,6 +43,7 @@ from noria.custom.guard.keeper import end_process, keeper
 from noria.custom.guard.options import GuardOptions
 
 _HANG_REPORT_S = 1.0
+_REPORT_BYTES = 1 << 24
 
 
 class WorkerHandle:
@@ -64,35 +65,22 @@ class WorkerHandle:
             # stays open here, so that closing it there is no event.
             for name, end in zip(("mine", "theirs"), socket.socketpair(), strict=True):
                 self.fds[name] = end.detach()
-            self.inputs, self.outputs = (
-                SharedRegion(self.fds["inputs"]),
-                SharedRegion(self.fds["outputs"]),
-            )
+            self.inputs = SharedRegion(self.fds["inputs"])
+            self.outputs = SharedRegion(self.fds["outputs"])
             self.words = control_words(self.fds["page"])
             before, after = ("page", "inputs", "outputs"), ("theirs", "report")
             passed = [*(self.fds[n] for n in before), results, *(self.fds[n] for n in after)]
             self.keeper = keeper()
-            with _StandardStreams() as streams:
+            memory = options.memory_mib << 20
+            with _standard_streams() as streams:
                 self.pid, self.pidfd = self.keeper.start(
-                    [*passed, *streams],
-                    python=python,
-                    memory_bytes=options.memory_mib << 20,
+                    [*passed, *streams], python=python, memory_bytes=memory
                 )
             self.fds["process"] = self.pidfd
             self.channel = _native.GuardChannel(self.fds["page"], self.fds["mine"])
         except BaseException:
             self.close()
             raise
-
-    def report(self) -> Report | None:
-        """Read the report of its signal handler, None if there is none."""
-        data = b""
-        with suppress(OSError):
-            while part := os.pread(self.fds["report"], 1 << 20, len(data)):
-                data += part
-                if len(data) > 1 << 24:
-                    break
-        return read_report(data)
 
     def end(self, ending: Ending) -> tuple[Report | None, int | None]:
         """End it, if it has not ended; return its report and exit code."""
@@ -103,16 +91,15 @@ class WorkerHandle:
                 if select.select([self.pidfd], [], [], 0.01)[0]:
                     break
         end_process(self.pidfd)
-        report, code = self.report(), self.keeper.reap(self.pid)
+        data = b""
+        with suppress(OSError):
+            while len(data) <= _REPORT_BYTES and (
+                part := os.pread(self.fds["report"], 1 << 20, len(data))
+            ):
+                data += part
+        code = self.keeper.reap(self.pid)
         self.close()
-        return report or None, code
-
-    def stop(self) -> None:
-        """End it, if this process started it."""
-        if self.owner == os.getpid():
-            self.end("died")
-        else:
-            self.close()
+        return read_report(data), code
 
     def _reported(self) -> bool:
         size = os.fstat(self.fds["report"]).st_size
@@ -130,24 +117,19 @@ class WorkerHandle:
         self.fds = {}
 
 
-class _StandardStreams:
-    """Descriptors that the worker prints to: the application's, or `/dev/null`."""
-
-    def __enter__(self) -> list[int]:
-        self._opened: list[int] = []
+@contextmanager
+def _standard_streams() -> Iterator[list[int]]:
+    """Give descriptors that the worker prints to: the application's, or `/dev/null`."""
+    with ExitStack() as opened:
         found = []
         for fd in (1, 2):
             try:
                 os.fstat(fd)
             except OSError:
                 fd = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
-                self._opened.append(fd)
+                opened.callback(os.close, fd)
             found.append(fd)
-        return found
-
-    def __exit__(self, *_: object) -> None:
-        for fd in self._opened:
-            os.close(fd)
+        yield found
 
 
 FORGIVEN_AFTER = 100
@@ -236,8 +218,10 @@ class GuardedProcess:
         with self.lock:
             worker, self._worker = self._worker, None
             self._holder.worker = None
-            if worker is not None:
-                worker.stop()
+            if worker is not None and worker.owner == os.getpid():
+                worker.end("died")
+            elif worker is not None:
+                worker.close()
 
     def invoke(
         self,
@@ -281,7 +265,7 @@ class GuardedProcess:
         arrays: list[npt.NDArray[Any]],
         offsets: list[int],
         sizes: list[int],
-        read: Callable[[memoryview, SharedRegion, int], Any],
+        read: Callable[[memoryview, SharedRegion], Any],
         what: str,
         *,
         shared: bool = True,
@@ -305,7 +289,7 @@ class GuardedProcess:
         """
         worker = self._worker
         if worker is None:
-            raise self._closed_error(what)
+            raise _closed_error(what)
         _require_free(worker, what)
         places = offsets, sizes
         with worker.channel:
@@ -314,7 +298,7 @@ class GuardedProcess:
             if refused:  # before the parser was called
                 self._post_call(worker, arrays, places, what, False)
             try:
-                found = read(worker.words[ipc.VALUES :], worker.outputs, 0)
+                found = read(worker.words[ipc.VALUES :], worker.outputs)
             except ProtocolError as error:
                 raise self.died(worker, "nonsense", what, self.options.timeout_s) from error
             return found, refused or bool(worker.words[ipc.WROTE])
@@ -340,7 +324,12 @@ class GuardedProcess:
         if self._worker is not None:
             return self._worker
         if self._recent > self.options.restarts:
-            raise self._given_up_error(what)
+            last = f"; the last time it {self._last.found}" if self._last else ""
+            raise LibraryDiedError(
+                f"the library is not called any more: its worker died {self._recent} times{last}",
+                where=what,
+                fix=_RESTART_HINT,
+            )
         if (delay := self._not_before - monotonic()) > 0:
             sleep(delay)
         self._worker = self._holder.worker = WorkerHandle(self.options, self._python, self.arena.fd)
@@ -366,7 +355,7 @@ class GuardedProcess:
             LibraryDiedError: the worker was closed.
         """
         if self._worker is None:
-            raise self._closed_error(what)
+            raise _closed_error(what)
         self._worker.inputs.ensure(size)
         return self._worker.inputs
 
@@ -429,7 +418,7 @@ class GuardedProcess:
     ) -> LibraryDiedError:
         """End a worker that cannot go on, and make the error for its call."""
         if worker is not self._worker or worker.channel.closed:
-            return self._closed_error(what)
+            return _closed_error(what)
         self._worker = self._holder.worker = None
         kind: Ending = "late" if ending == "late" else "died" if ending == "died" else "nonsense"
         report, code = worker.end(kind)
@@ -444,32 +433,21 @@ class GuardedProcess:
         self._last = Death(found, trace, report, code, late=kind == "late")
         return self._death_error(what, self._last)
 
-    def _closed_error(self, what: str) -> LibraryDiedError:
-        """Make the error for a call during which `close` was called, as signal handlers may."""
-        return LibraryDiedError("the function's worker was closed during the call", where=what)
-
     def _death_error(self, what: str, death: Death) -> LibraryDiedError:
         limit = self.options.restarts
-        left = limit - self._recent
-        fix = list(death.trace)
-        if self.options.once:
-            after = ""
-        elif left < 0:
-            after = f"; it is not started again after {limit + 1} faults"
-            fix.append(_RESTART_HINT)
-        else:
+        fix, after = list(death.trace), ""
+        if not self.options.once:
             after = "; its worker process is started again"
-        error = LibraryDiedError(f"the function {death.found}{after}", where=what, fix=fix)
-        error.death = death
-        return error
+            if self._recent > limit:
+                after = f"; it is not started again after {limit + 1} faults"
+                fix.append(_RESTART_HINT)
+        found = f"the function {death.found}{after}"
+        return LibraryDiedError(found, where=what, fix=fix, death=death)
 
-    def _given_up_error(self, what: str) -> LibraryDiedError:
-        last = f"; the last time it {self._last.found}" if self._last else ""
-        return LibraryDiedError(
-            f"the library is not called any more: its worker died {self._recent} times{last}",
-            where=what,
-            fix=_RESTART_HINT,
-        )
+
+def _closed_error(what: str) -> LibraryDiedError:
+    """Make the error for a call during which `close` was called, as signal handlers may."""
+    return LibraryDiedError("the function's worker was closed during the call", where=what)
 
 
 class _Holder:

@@ -95,23 +95,20 @@ class CaseSaver:
             *self._of, of.kind, of.name, *self._as, of.args, of.timeout_s, options.memory_mib
         )
         saved = save_case(case, of.arrays, error, options.crash_dir)
-        if isinstance(saved, Path):
-            how = f"noria replay {shlex.quote(str(saved))}"
-            if of.kind == "load":
-                return f"to repeat that: {how}"
-            return f"its inputs are saved; to repeat the call: {how}"
-        return f"its inputs cannot be saved: {saved}"
+        if not isinstance(saved, Path):
+            return f"its inputs cannot be saved: {saved}"
+        how = f"noria replay {shlex.quote(str(saved))}"
+        if of.kind == "load":
+            return f"to repeat that: {how}"
+        return f"its inputs are saved; to repeat the call: {how}"
 
     def with_hint(
         self, error: LibraryDiedError, options: GuardOptions, call: Callable[[], FatalCall]
     ) -> LibraryDiedError:
         """Return the error with `hint` in it."""
         hint = self.hint(error, options, call)
-        found = LibraryDiedError(
-            error.found, where=error.where, fix=[*error.fix, *filter(None, [hint])]
-        )
-        found.death = error.death
-        return found
+        fix = [*error.fix, *filter(None, [hint])]
+        return LibraryDiedError(error.found, where=error.where, fix=fix, death=error.death)
 
 
 def save_case(
@@ -146,7 +143,7 @@ def save_case(
         "timeout": case.timeout_s,
         "memory": case.memory_mib,
         "layers": [{"name": name, "file": f"layer_{i}.npy"} for i, name in enumerate(arrays)],
-        "found": _found(error),
+        "found": error.found if error.death is None else f"the function {error.death.found}",
         "when": now.isoformat(timespec="seconds"),
         "machine": f"{platform.system()} {platform.machine()}",
     }
@@ -156,7 +153,8 @@ def save_case(
             np.save(target / f"layer_{i}.npy", array, allow_pickle=False)
         described |= case.args.write(target)
         _write(target, described)
-        (target / "report.txt").write_text(_report(case, error))
+        lines = [f"{case.library}: {case.name}: {described['found']}", *error.fix]
+        (target / "report.txt").write_text("\n".join(lines) + "\n")
     except (OSError, ValueError, NoriaError) as problem:
         with suppress(OSError, ValueError):
             shutil.rmtree(target)
@@ -215,18 +213,9 @@ def load_case(
     try:
         args = readers[entries["kind"]](entries, [a.nbytes for a in arrays.values()], folder)
         rotation = None if entries["rotation"] is None else bool(entries["rotation"])
-        abi = plain_text(entries["abi"])
-        case = Case(
-            library,
-            plain_text(entries["sha256"]),
-            entries["kind"],
-            function,
-            abi,
-            rotation,
-            args,
-            timeout_s,
-            memory_mib,
-        )
+        sha256, abi = plain_text(entries["sha256"]), plain_text(entries["abi"])
+        kind = entries["kind"]
+        case = Case(library, sha256, kind, function, abi, rotation, args, timeout_s, memory_mib)
     except _DAMAGE as error:
         raise _no_case(file, error) from error
     return case, arrays, entries
@@ -283,11 +272,6 @@ def _tensor(file: Path, limit: int) -> npt.NDArray[Any]:
         return cast(npt.NDArray[Any], np.load(opened, allow_pickle=False))
 
 
-def _found(error: LibraryDiedError) -> str:
-    """Describe the end without the fate of the worker."""
-    return error.found if error.death is None else f"the function {error.death.found}"
-
-
 def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e9:
         raise ValueError(f"{value!r} is no limit")
@@ -296,11 +280,6 @@ def _number(value: Any) -> float:
 
 def _write(target: Path, described: dict[str, Any]) -> None:
     (target / "case.json").write_text(json.dumps(described, indent=1))
-
-
-def _report(case: Case, error: LibraryDiedError) -> str:
-    lines = [f"{case.library}: {case.name}: {_found(error)}", *error.fix]
-    return "\n".join(lines) + "\n"
 
 
 def _forget_old(folder: Path) -> None:

@@ -6,6 +6,7 @@ import importlib
 import json
 import mmap
 from collections.abc import Callable
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from noria.custom.guard import ipc
 from noria.custom.guard.call_args import network_from, params_from
 from noria.custom.guard.ipc import (
     RESULT_WRITERS,
+    Arrays,
     ResultTooLargeError,
     SharedRegion,
     Writer,
@@ -35,6 +37,9 @@ from noria.meta import Layer
 
 if TYPE_CHECKING:
     from noria.custom.validate import CustomLibrary
+
+
+Answer = tuple[dict[str, Any], Arrays]
 
 
 class LibraryWorker:
@@ -90,9 +95,7 @@ class LibraryWorker:
                 out = Writer(self.outputs, start=0)
             if _native.guard_take_back():
                 words[ipc.WROTE] = 1
-            if news := self._news():
-                side |= news
-            if not self._answer(side, values, out):
+            if not self._answer(side | self._news(), values, out):
                 return
 
     def _answer(self, side: dict[str, Any], values: list[int], out: Writer) -> bool:
@@ -113,7 +116,7 @@ class LibraryWorker:
         self.inputs.follow(self._words[ipc.INPUT_SIZE])
         request = json.loads(self.inputs.take(0, self._words[ipc.MESSAGE_BYTES]))
         module, _, name = request["do"].partition(":")
-        function: Operation = getattr(importlib.import_module(module), name)
+        function: Operation = attrgetter(name)(importlib.import_module(module))
         arrays = arrays_in(request["arrays"], self.inputs)
         self._function = request["what"]
         _native.guard_set_function(self._function)
@@ -124,8 +127,8 @@ class LibraryWorker:
         _native.guard_set_function("")
         return {"payload": payload, "arrays": put_arrays(results, out)}
 
-    def prepare(self, payload: dict[str, Any], arrays: list[npt.NDArray[Any]]) -> None:
-        """Get ready for calls of one parser on tensors of one layout."""
+    def prepare(self, payload: dict[str, Any], arrays: Arrays) -> Answer:
+        """Get ready for calls of one parser: its layers are views of the input region."""
         kind, parser, name = self.parsers[payload["parser"]]
         network = network_from(payload["network"])
         params = params_from(kind, payload["params"])
@@ -133,6 +136,7 @@ class LibraryWorker:
         self._looked_at = (-1, -1)
         self._call = lambda layers: parser(layers, network, params)
         self._tensors.prepare(payload["names"], arrays)
+        return {}, []
 
     def _parse(self, out: Writer) -> list[int]:
         assert self._call is not None
@@ -151,12 +155,12 @@ class LibraryWorker:
 
     def _news(self) -> dict[str, Any]:
         """Collect decisions and notices that the application does not know."""
-        news: dict[str, Any] = {}
         decisions = [] if self.library is None else self.library.decisions
         notices = [] if self._checked is None else self._checked.notices
         if self._looked_at == (len(decisions), len(notices)):
-            return news
+            return {}
         self._looked_at = (len(decisions), len(notices))
+        news: dict[str, Any] = {}
         for name, all_of_them in (("decisions", decisions), ("notices", notices)):
             if new := [n for n in all_of_them if n not in self._sent]:
                 self._sent.update(new)
@@ -164,10 +168,7 @@ class LibraryWorker:
         return news
 
 
-Operation = Callable[
-    [LibraryWorker, dict[str, Any], list[npt.NDArray[Any]]],
-    tuple[dict[str, Any], list[npt.NDArray[Any]]],
-]
+Operation = Callable[[LibraryWorker, dict[str, Any], Arrays], Answer]
 """A function that a request may name: (worker, payload, arrays) -> (payload, arrays)."""
 
 
@@ -185,7 +186,7 @@ class GuardedMap:
         if room != self._pages:
             self._memory = np.frombuffer(mmap.mmap(-1, room + ipc.GAP), np.uint8)
             self._pages = room
-            start = int(self._memory.__array_interface__["data"][0])
+            start = _native.address_of(self._memory)
             _native.guard_protect(start + room, ipc.GAP, False, False)
             _native.guard_set_region(MAP_REGION, start + room - size, start + room, "the class map")
         assert self._memory is not None
@@ -194,17 +195,15 @@ class GuardedMap:
         return found
 
 
-Arrays = list[npt.NDArray[Any]]
-Answer = tuple[dict[str, Any], Arrays]
-
-
 def load_library(worker: LibraryWorker, payload: dict[str, Any], arrays: Arrays) -> Answer:
     """Load the library in this process."""
-    library = open_here(payload["path"], abi=payload["abi"], rotation=payload["rotation"])
-    worker.library = library
+    worker.library = library = open_here(
+        payload["path"], abi=payload["abi"], rotation=payload["rotation"]
+    )
     has_initializer = library.input_initializer() is not None
+    symbols = library.symbols()
     return {
-        "symbols": list(library.symbols()),
+        "symbols": symbols,
         "initializer": has_initializer,
         "unprotected": worker.unprotected,
     }, []
@@ -220,12 +219,6 @@ def open_parser(worker: LibraryWorker, payload: dict[str, Any], arrays: Arrays) 
         inner.new_map = GuardedMap()
     worker.parsers.append((kind, parser, parser.where))
     return {"parser": len(worker.parsers) - 1, "where": parser.where}, []
-
-
-def prepare(worker: LibraryWorker, payload: dict[str, Any], arrays: Arrays) -> Answer:
-    """Prepare calls of one parser: its layers are views of the input region."""
-    worker.prepare(payload, arrays)
-    return {}, []
 
 
 def initialize(worker: LibraryWorker, payload: dict[str, Any], arrays: Arrays) -> Answer:

@@ -18,9 +18,8 @@ from noria.binary.regular_files import open_regular
 SHOWN = 12
 _ADDR2LINE_S = 10.0
 _PT_LOAD = 1
-_LIBRARIES = "libc.so libc- libstdc++ libgcc_s libm.so ld- libpthread"
-_SYSTEM = tuple(_LIBRARIES.split())
-_LIBC = _SYSTEM[:2]
+_LIBC = ("libc.so", "libc-")
+_SYSTEM = (*_LIBC, "libstdc++", "libgcc_s", "libm.so", "ld-", "libpthread")
 _INTERPRETER = re.compile(r"(lib)?python[\d.]*(\.so[\d.]*)?$")
 
 # How abort and std::terminate get from the call to the signal; who called them is what matters.
@@ -87,7 +86,7 @@ def trace(
     # The callers of Noria are left out: the interpreter, and all beyond it.
     chosen = chosen[: next((i for i, m in enumerate(places) if _is_interpreter(m)), len(chosen))]
     own = [m is not None and Path(m.path).name.startswith("_native.") for m in places]
-    system = [m is None or _is_system(m.path) for m in places]
+    system = [m is None or Path(m.path).name.startswith(_SYSTEM) for m in places]
     users = [i for i in range(len(chosen)) if not (own[i] or system[i])]
     # The calls before the user's code are Noria's, or the loader's.
     inner = users[0] if users else next((i for i, o in enumerate(own) if not o), 0)
@@ -133,11 +132,6 @@ def _mapping(address: int, maps: Sequence[MappedFile]) -> MappedFile | None:
 
 def _is_interpreter(mapping: MappedFile | None) -> bool:
     return mapping is not None and bool(_INTERPRETER.match(Path(mapping.path).name))
-
-
-def _is_system(path: str) -> bool:
-    name = Path(path).name
-    return name.startswith(_SYSTEM)
 
 
 def _by_symbol(address: int, symbols: Mapping[int, tuple[str, int]]) -> str | None:

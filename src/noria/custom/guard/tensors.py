@@ -18,7 +18,6 @@ MAP_REGION = 159
 """Number of the region (`guard_set_region`) of class maps; those before are tensors."""
 
 _MAX_KNOWN = 4096
-Place = tuple[int, int, int]
 Regions = list[tuple[int, int, int, int]]
 """Per tensor: start, end, file or -1, offset of its first page in that."""
 
@@ -52,7 +51,9 @@ class Tensors:
         self._names, self._arrays = names, arrays
         self._known.clear()
         self._current = None
-        self._protected = [ipc.page_ceil(_address(a) + a.nbytes) for a in arrays if a.nbytes]
+        self._protected = [
+            ipc.page_ceil(_native.address_of(a) + a.nbytes) for a in arrays if a.nbytes
+        ]
         for i in range(MAP_REGION):
             _native.guard_set_region(i, 0, 0, "")
 
@@ -96,7 +97,7 @@ class Tensors:
         for i, (name, array) in enumerate(zip(self._names, self._arrays, strict=True)):
             place, slot, size = key[3 * i : 3 * i + 3] if 3 * i < len(key) else (0, 0, 0)
             if not place:
-                start = _address(array)
+                start = _native.address_of(array)
                 regions.append((start, start + array.nbytes, -1, 0))
             else:
                 array, start = self._shared(array, place - 1, slot, size)
@@ -119,7 +120,3 @@ class Tensors:
         memory = (ctypes.c_char * like.nbytes).from_address(start)
         view: Any = memory  # writable, as a copy would be: see above
         return np.frombuffer(view, like.dtype).reshape(like.shape), start
-
-
-def _address(array: npt.NDArray[Any]) -> int:
-    return int(array.__array_interface__["data"][0])
