@@ -28,8 +28,8 @@ from noria.engine.plan_header import (
     TensorRecord,
     TuningRecord,
 )
-from noria.engine.plugin_graph.plugin_record import PluginRecord
-from noria.engine.session import FreeSession, PlanSession
+from noria.engine.plugin_graph.plugin_record import PluginRecord, first_fault
+from noria.engine.session import FreeSession, Session
 from noria.engine.tuning.tactic import Tactic
 from noria.network.network import Network
 from noria.network.tensor_spec import TensorSpec
@@ -96,18 +96,14 @@ def assemble_plan(
     Raises:
         EngineError: the model has names or shapes that a plan cannot hold.
     """
-    backend, tactic = built.backend, built.tactic
+    backend = built.backend
     if built.runner is None:
         cannot = f"built, but {backend.name} cannot run here: {backend.why_not()}"
         decisions.append(Notice("warning", cannot))
-    chosen = TacticRecord(
-        runtime=backend.name,
+    chosen = TacticRecord.of(
+        built.tactic,
         version=backend.version(),
         precision=built.precision,
-        threads=tactic.threads,
-        streams=tactic.streams,
-        optimization=tactic.optimization,
-        spinning=tactic.spinning,
         load_s=round(built.load_s, 4),
         chosen=True,
     )
@@ -132,7 +128,7 @@ def assemble_plan(
     plan = Plan(header, built.blobs)
     plan.threads = options.threads
     if built.runner is not None:
-        kind = PlanSession if options.batched else FreeSession
+        kind = Session if options.batched else FreeSession
         plan.keep_ready(kind(built.runner, header, where=where, options=built.run_options))
     return plan
 
@@ -163,11 +159,8 @@ def _plan_header(
             **values,
         )
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        at = ".".join(map(str, first["loc"]))
-        raise EngineError(
-            f"the model cannot be described in a plan: {at}: {first['msg']}"
-        ) from error
+        fault = first_fault(error)
+        raise EngineError(f"the model cannot be described in a plan: {fault}") from error
 
 
 def prebuilt_plan(network: Network, options: BuildOptions) -> Plan | None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from noria._core.errors import EngineError
 from noria.engine.input_shapes import sample_inputs
-from noria.engine.session import PlanSession
+from noria.engine.session import Session
 from noria.engine.tuning.worker import measure
 
 PERCENTILES = (50, 90, 95, 99)
@@ -46,7 +46,7 @@ class BenchResult:
 
 
 def bench(
-    sessions: Mapping[str, PlanSession],
+    sessions: Mapping[str, Session],
     *,
     items: int | None = None,
     duration_s: float = 3.0,
@@ -105,7 +105,7 @@ def bench(
 
 
 def _result(
-    name: str, session: PlanSession, items: int, times: list[float], rates: list[float]
+    name: str, session: Session, items: int, times: list[float], rates: list[float]
 ) -> BenchResult:
     milliseconds = np.array(times) * 1e3
     return BenchResult(

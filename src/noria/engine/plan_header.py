@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -127,6 +128,11 @@ class TacticRecord(_Record):
     outcome: Outcome = "built"
     note: Text = ""
     chosen: bool
+
+    @classmethod
+    def of(cls, tactic: Tactic, **outcome: Any) -> TacticRecord:
+        """Record a way of running, and its outcome."""
+        return cls(**asdict(tactic), **outcome)
 
     @property
     def tactic(self) -> Tactic:

@@ -208,18 +208,7 @@ class LayerPlugin(ABC):
         aliases: tuple[int, ...] = (),
         metadata: str = "",
     ) -> EngineSpec:
-        """Collect the facts for an engine.
-
-        Args:
-            types: of inputs, then outputs, as negotiated.
-            outputs: element types in the network.
-            shapes: of the outputs.
-            profiles: the optimisation profiles.
-            workspaces: bytes, one per profile.
-            tactics: one per profile; none: the default.
-            aliases: per output, the input with its memory, or -1; none: no output has one.
-            metadata: of the plugin.
-        """
+        """Collect the facts for an engine; `types` are of inputs, then outputs, as negotiated."""
         count = len(types) - len(outputs)
         return EngineSpec(
             layer=self.layer,

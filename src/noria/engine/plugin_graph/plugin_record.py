@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from noria.plugins.loading import code_of
 
@@ -22,6 +22,12 @@ Numpy = Literal[
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
 ]  # fmt: skip
 Size = Annotated[int, Field(ge=0, le=2**40)]
+
+
+def first_fault(error: ValidationError) -> str:
+    """Word the first fault of a record: where, and what is wrong."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
 class _Record(BaseModel):

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from noria._core.text import fresh
-from noria.engine.precision.prepare import Proto, captured_names
+from noria.engine.precision.prepare import Proto, captured_names, replace_all
 
 Kind = Literal["fp16", "bf16"]
 LARGEST_FP16 = 65504.0
@@ -138,11 +138,7 @@ class _Pass:
         for value in graph.value_info:
             if native.get(value.name) == self.half:
                 value.type.tensor_type.elem_type = self.half
-        copies = [type(node)() for node in nodes]
-        for copy, node in zip(copies, nodes, strict=True):
-            copy.CopyFrom(node)
-        del graph.node[:]
-        graph.node.extend(copies)
+        replace_all(graph.node, nodes)
         used = {n for node in graph.node for n in node.input} | self.captured | outputs
         unused = [t.name for t in graph.initializer if t.name not in used]
         for name in unused:

@@ -92,10 +92,11 @@ def _lift_constants(graph: Any) -> None:
         tensor.CopyFrom(value.t)
         tensor.name = node.output[0]
     if len(kept) != len(graph.node):
-        _replace(graph.node, kept)
+        replace_all(graph.node, kept)
 
 
-def _replace(repeated: Any, items: list[Any]) -> None:
+def replace_all(repeated: Any, items: list[Any]) -> None:
+    """Put messages, some of them its own, into a repeated field in the place of all it has."""
     copies = [type(item)() for item in items]
     for copy, item in zip(copies, items, strict=True):
         copy.CopyFrom(item)
@@ -119,7 +120,7 @@ def sort_nodes(graph: Any) -> None:
                 stack += waits
             else:
                 done.setdefault(stack.pop())
-    _replace(graph.node, [graph.node[i] for i in done])
+    replace_all(graph.node, [graph.node[i] for i in done])
 
 
 def _inner_uses(node: Any) -> Iterator[str]:
@@ -171,8 +172,8 @@ def fold_batch_norms(proto: Proto) -> int:
         producers[norm.output[0]] = conv
         gone.append(norm.name)
     if gone:
-        _replace(graph.node, [node for node in graph.node if node.name not in set(gone)])
+        replace_all(graph.node, [node for node in graph.node if node.name not in set(gone)])
         used = {name for node in graph.node for name in node.input} | captured_names(graph)
         used |= {value.name for value in graph.output}
-        _replace(graph.initializer, [t for t in graph.initializer if t.name in used])
+        replace_all(graph.initializer, [t for t in graph.initializer if t.name in used])
     return len(gone)

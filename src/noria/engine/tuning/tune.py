@@ -171,15 +171,10 @@ class _Try:
         def rounded(value: float | None) -> float | None:
             return None if value is None else float(f"{value:.5g}")
 
-        tactic = self.tactic
-        return TacticRecord(
-            runtime=tactic.runtime,
+        return TacticRecord.of(
+            self.tactic,
             version=self.version,
             precision=self.precision,
-            threads=tactic.threads,
-            streams=tactic.streams,
-            optimization=tactic.optimization,
-            spinning=tactic.spinning,
             load_s=rounded(self.load_s),
             latency_ms=rounded(statistics.median(self.latencies_ms)) if self.latencies_ms else None,
             items_per_s=rounded(statistics.median(self.rates)) if self.rates else None,
