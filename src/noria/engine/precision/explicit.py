@@ -15,9 +15,15 @@ from typing import Any, Literal
 from noria._core.errors import EngineError
 from noria._core.notices import Notice
 from noria._core.text import fresh
-from noria.engine.precision.half import HalfReport, Kind, to_half
-from noria.engine.precision.prepare import Proto, captured_names, fold_batch_norms, prepare
-from noria.engine.precision.qdq import MIN_OPSET, Layout, QdqReport, to_qdq
+from noria.engine.precision.half import Kind, to_half
+from noria.engine.precision.prepare import (
+    PrecisionReport,
+    Proto,
+    captured_names,
+    fold_batch_norms,
+    prepare,
+)
+from noria.engine.precision.qdq import MIN_OPSET, Layout, to_qdq
 from noria.network.network import Network
 
 
@@ -305,7 +311,7 @@ def as_network(proto: Proto, old: Network) -> Network:
     return made
 
 
-def _report_int8(done: Exported, report: QdqReport, entries: int, where: str | None) -> None:
+def _report_int8(done: Exported, report: PrecisionReport, entries: int, where: str | None) -> None:
     done.converted, done.kept = tuple(report.converted), dict(report.kept)
     done.missing = tuple(report.missing)
     total = len(report.converted) + len(report.kept)
@@ -322,7 +328,7 @@ def _report_int8(done: Exported, report: QdqReport, entries: int, where: str | N
         done.notices.append(Notice(level, f"{text}: {_some(done.unused)}", where))
 
 
-def _report_half(done: Exported, report: HalfReport, half: Kind, where: str | None) -> None:
+def _report_half(done: Exported, report: PrecisionReport, half: Kind, where: str | None) -> None:
     word = half.upper()
     if done.precision in ("fp16", "bf16"):
         done.converted, done.kept = tuple(report.converted), dict(report.kept)

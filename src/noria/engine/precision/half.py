@@ -8,13 +8,13 @@ if it sums squares. Tensors between a converted and a kept node are cast once ea
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from noria._core.text import fresh
-from noria.engine.precision.prepare import Proto, captured_names, replace_all
+from noria.engine.precision.prepare import PrecisionReport, Proto, captured_names, replace_all
 
 Kind = Literal["fp16", "bf16"]
 LARGEST_FP16 = 65504.0
@@ -28,21 +28,6 @@ _SUMS = {
     "ReduceSumSquare": "sums of squares",
     "LpNormalization": "sums of squares",
 }
-
-
-@dataclass(slots=True)
-class HalfReport:
-    """Report about the nodes of a graph in half precision.
-
-    Attributes:
-        converted: names of nodes in half precision.
-        kept: name -> reason of nodes with FP32 tensors that stay FP32.
-        vanished: weight -> share of its values that became 0.
-    """
-
-    converted: list[str] = field(default_factory=list)
-    kept: dict[str, str] = field(default_factory=dict)
-    vanished: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -60,7 +45,7 @@ def to_half(
     keep: Collection[str] = (),
     only: Collection[str] | None = None,
     ranges: Mapping[str, float] | None = None,
-) -> HalfReport:
+) -> PrecisionReport:
     """Convert a prepared model in place.
 
     Args:
@@ -100,10 +85,10 @@ class _Pass:
         self.types.update((t.name, t.data_type) for t in graph.initializer)
         self.taken = set(self.types) | {n for node in graph.node for n in node.output}
         self.captured = captured_names(graph)
-        self.report = HalfReport()
+        self.report = PrecisionReport()
         self.made: dict[tuple[str, int], str] = {}  # (tensor, type) -> its cast
 
-    def run(self) -> HalfReport:
+    def run(self) -> PrecisionReport:
         from onnx import helper
 
         graph = self.graph

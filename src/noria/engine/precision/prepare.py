@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,23 @@ from noria._core.errors import ModelError
 from noria._core.text import fresh
 
 Proto = Any  # onnx.ModelProto, which has no types
+
+
+@dataclass(slots=True)
+class PrecisionReport:
+    """Report about the nodes of a graph in a lower precision.
+
+    Attributes:
+        converted: names of nodes in that precision.
+        kept: name -> reason of nodes that stay FP32: with FP32 tensors, or for INT8 with weights.
+        vanished: weight -> share of its values that became 0.
+        missing: tensors that need a scale and have none.
+    """
+
+    converted: list[str] = field(default_factory=list)
+    kept: dict[str, str] = field(default_factory=dict)
+    vanished: dict[str, float] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
 
 
 def prepare(proto: Proto, *, opset: int = 0, where: str | None = None) -> Proto:

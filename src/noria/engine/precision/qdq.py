@@ -11,35 +11,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 
 from noria._core.errors import EngineError
 from noria._core.text import fresh
-from noria.engine.precision.prepare import Proto, sort_nodes
+from noria.engine.precision.prepare import PrecisionReport, Proto, sort_nodes
 
 MIN_OPSET = 13  # scales per channel
 WEIGHTED = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 _WEIGHT_INPUT = 1
 
 Layout = Literal["inputs", "all"]
-
-
-@dataclass(slots=True)
-class QdqReport:
-    """Report about the layers with weights of a graph in INT8.
-
-    Attributes:
-        converted: names of nodes that compute in INT8.
-        kept: name -> reason of nodes with weights that do not.
-        missing: tensors that need a scale and have none.
-    """
-
-    converted: list[str] = field(default_factory=list)
-    kept: dict[str, str] = field(default_factory=dict)
-    missing: list[str] = field(default_factory=list)
 
 
 def to_qdq(
@@ -51,7 +35,7 @@ def to_qdq(
     layout: Layout = "inputs",
     weight_bits: Literal[7, 8] = 8,
     unsigned: bool = False,
-) -> tuple[Proto, QdqReport]:
+) -> tuple[Proto, PrecisionReport]:
     """Put Q/DQ pairs into a prepared model.
 
     Args:
@@ -69,7 +53,7 @@ def to_qdq(
     Raises:
         EngineError: the tools refuse the model; nothing is left to quantise.
     """
-    report = QdqReport()
+    report = PrecisionReport()
     weights = {t.name: t for t in proto.graph.initializer}
     chosen = []
     for node in proto.graph.node:

@@ -26,7 +26,7 @@ from noria.engine.plan_header import Outcome, Precision, TacticRecord, TuningRec
 from noria.engine.store import locked
 from noria.engine.tuning.output_difference import NOISE_DB, difference, too_noisy
 from noria.engine.tuning.tactic import Objective, Tactic, candidates
-from noria.engine.tuning.timing_cache import TimingCache, TimingEntry, question
+from noria.engine.tuning.timing_cache import VERSION, TimingCache, TimingEntry
 from noria.engine.tuning.worker import CrashedError, HungError, RefusedError, TuningWorker
 from noria.network.tensor_spec import TensorSpec
 
@@ -218,16 +218,17 @@ def tune(
     graphs = list(versions or [Version("fp32", model)])
     installed = {name: get_backend(name).version() for name in {t.runtime for t in tactics}}
     installed.setdefault(DEFAULT_BACKEND, get_backend(DEFAULT_BACKEND).version())  # the reference
-    asked = question(
-        model_sha256=_hash_of(model, graphs),
-        inputs=inputs,
-        items=items,
-        objective=options.objective,
-        precision=" ".join(g.precision for g in graphs),
-        machine=machine,
-        runtimes=installed,
-        tactics=tactics,
-    )
+    asked = {
+        "version": VERSION,
+        "model": _hash_of(model, graphs),
+        "inputs": "; ".join(map(str, inputs)),
+        "items": str(items),
+        "objective": options.objective,
+        "precision": " ".join(g.precision for g in graphs),
+        "machine": str(machine),
+        "runtimes": ", ".join(f"{name} {version}" for name, version in sorted(installed.items())),
+        "tactics": " ".join(map(str, tactics)),
+    }
     cache = TimingCache(options.cache)
     with suppress(OSError):
         cache.folder.mkdir(parents=True, exist_ok=True)
