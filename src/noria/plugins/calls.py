@@ -82,24 +82,22 @@ class Instance:
         """
         target = self.plugin if face is None else face
         started = time.perf_counter()
+        value, text = None, ""
         try:
             value = getattr(target, attribute)
         except AttributeError as error:
             text = f"the plugin has no attribute {attribute}"
-            if trace.active():
-                trace.record(phase, self.layer, target, attribute, (), None, started, text)
             raise PluginError(
                 text,
                 where=self.where,
                 expected=f"{attribute} set in __init__ of {type(target).__name__}",
             ) from error
         except Exception as error:
-            if trace.active():
-                text = f"{type(error).__name__}: {error}"
-                trace.record(phase, self.layer, target, attribute, (), None, started, text)
+            text = f"{type(error).__name__}: {error}"
             raise _failed(error, attribute, self.where) from error
-        if trace.active():
-            trace.record(phase, self.layer, target, attribute, (), value, started)
+        finally:
+            if trace.active():
+                trace.record(phase, self.layer, target, attribute, (), value, started, text)
         return value
 
     def face(self, phase: Phase, kind: PluginCapabilityType) -> Any:

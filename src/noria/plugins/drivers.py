@@ -123,7 +123,7 @@ def load_engine_plugin(saved: SavedPlugin, registry: PluginRegistry) -> EnginePl
     """
     spec = saved.spec
     creator = registry.find(spec.type, spec.version, spec.namespace)
-    where = f"plugin {spec.name}, layer {spec.layer!r}"
+    where = spec.where
     if creator is None:
         raise PluginError(
             "no creator is registered for it",

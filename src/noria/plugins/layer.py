@@ -107,6 +107,11 @@ class EngineSpec:
         return quoted(f"{self.type} version {self.version}", limit=None)
 
     @property
+    def where(self) -> str:
+        """For errors: plugin and layer."""
+        return f"plugin {self.name}, layer {self.layer!r}"
+
+    @property
     def decides_shapes(self) -> bool:
         """True if the plugin decides the length of an output while it runs."""
         return any(isinstance(axis, SizeTensor) for shape in self.shapes for axis in shape)
@@ -344,9 +349,6 @@ class EnginePlugin:
         return f"EnginePlugin({self.spec.name}, layer {self.spec.layer!r})"
 
 
-def refuse(spec_or_instance: Any, found: str, **more: str) -> PluginError:
+def refuse(about: EngineSpec | Instance, found: str, **more: str) -> PluginError:
     """An error about a layer."""
-    where = getattr(spec_or_instance, "where", None)
-    if where is None:
-        where = f"plugin {spec_or_instance.name}, layer {spec_or_instance.layer!r}"
-    return PluginError(found, where=where, **more)
+    return PluginError(found, where=about.where, **more)
