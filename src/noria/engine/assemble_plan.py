@@ -42,18 +42,8 @@ if TYPE_CHECKING:
 class BuildResult:
     """Parts of a plan that was built.
 
-    Attributes:
-        backend, tactic: the runtime, and the way it is run.
-        precision: precision in the graph.
-        runner: None if the runtime can build here but not run.
-        run_options: options of the runner.
-        load_s: seconds to get ready.
-        blobs: contents of the plan; `model` is the ONNX message.
-        outputs: in order.
-        rules: of the precision; None if there is nothing but FP32.
-        tuning: None if the plan is not tuned.
-        tries: tactics that tuning measured.
-        plugins: layers that are plugins.
+    `runner` is None if the runtime can build here but not run, `rules` is None if there is nothing
+    but FP32, and `tuning` if the plan is not tuned.
     """
 
     backend: Backend

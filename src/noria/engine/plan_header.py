@@ -6,10 +6,10 @@ from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from noria._core.notices import Notice
-from noria.engine.plugin_graph.plugin_record import PluginRecord
+from noria.engine.plugin_graph.plugin_record import Name, PluginRecord, Record, Text
 from noria.engine.tuning.tactic import Tactic
 from noria.network.tensor_spec import TensorSpec
 
@@ -21,8 +21,6 @@ MAX_BATCH = 1024  # Source: config facts 2.1, batch-size
 Precision = Literal["fp32", "fp16", "bf16", "int8", "best"]
 """`best` is INT8 with FP16 around it."""
 
-Text = Annotated[str, Field(max_length=4096)]
-Name = Annotated[str, Field(min_length=1, max_length=4096)]
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Bytes = Annotated[int, Field(ge=0, lt=2**63)]
 Count = Annotated[int, Field(ge=1, le=65536)]
@@ -31,11 +29,7 @@ Outcome = Literal["built", "measured", "ok", "wrong", "failed", "crashed", "hung
 Dim = Annotated[int, Field(ge=0, lt=2**31)]
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
-
-
-class FileRecord(_Record):
+class FileRecord(Record):
     """A file that went in: `name` relative to the model's folder."""
 
     name: Name
@@ -67,14 +61,14 @@ class ModelRecord(FileRecord):
         return self.recipe == _BY_CODE
 
 
-class RuntimeRecord(_Record):
+class RuntimeRecord(Record):
     """The backend that built the plan."""
 
     name: Name
     version: Text
 
 
-class TensorRecord(_Record):
+class TensorRecord(Record):
     """An input or output; free axes are null or a name."""
 
     name: Name
@@ -95,7 +89,7 @@ class TensorRecord(_Record):
         return TensorSpec(self.name, np.dtype(self.dtype), self.shape)
 
 
-class TacticRecord(_Record):
+class TacticRecord(Record):
     """One way of running, and the outcome of trying it.
 
     Attributes:
@@ -140,7 +134,7 @@ class TacticRecord(_Record):
         return Tactic(self.runtime, self.threads, self.streams, self.optimization, self.spinning)
 
 
-class TuningRecord(_Record):
+class TuningRecord(Record):
     """How the tactics were compared.
 
     Attributes:
@@ -160,7 +154,7 @@ class TuningRecord(_Record):
     cached: bool
 
 
-class PrecisionRecord(_Record):
+class PrecisionRecord(Record):
     """The inputs that decided the precision, so that a change of them is seen.
 
     Attributes:
@@ -178,7 +172,7 @@ class PrecisionRecord(_Record):
     weight_bits: Literal[7, 8] = 8
 
 
-class DecisionRecord(_Record):
+class DecisionRecord(Record):
     """A `Notice` from the build."""
 
     level: Literal["info", "warning"]
@@ -196,7 +190,7 @@ class DecisionRecord(_Record):
         return Notice(self.level, self.message, self.where)
 
 
-class BlobRecord(_Record):
+class BlobRecord(Record):
     """A run of bytes after the header; blobs follow each other without gaps."""
 
     name: Name
@@ -204,7 +198,7 @@ class BlobRecord(_Record):
     sha256: Sha256
 
 
-class PlanHeader(_Record):
+class PlanHeader(Record):
     """The header of a plan.
 
     Attributes:

@@ -137,15 +137,7 @@ class SavedPlugin:
 
 
 class LayerPlugin(ABC):
-    """A plugin in a network: the network's own copy of the user's object.
-
-    Attributes:
-        instance: the copy.
-        layer: name of its node.
-        type, version, namespace: what its creator is found by.
-        num_outputs: how many tensors it gives.
-        num_inputs, num_shape_inputs: how many it takes.
-    """
+    """A plugin in a network: the network's own copy of the user's object."""
 
     generation: Generation
 

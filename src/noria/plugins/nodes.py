@@ -81,12 +81,8 @@ class PluginNode:
 class Resolved:
     """A graph with its plugin nodes known.
 
-    Attributes:
-        proto: the `ModelProto`; decomposed plugins are gone from it.
-        nodes: the plugin nodes in order.
-        view: types and shapes of all values.
-        notices: what the caller should read.
-        changed: `proto` is another graph than it was.
+    Decomposed plugins are gone from `proto`; `changed` says whether it is another graph than it
+    was.
     """
 
     proto: Any

@@ -46,13 +46,7 @@ class GraphSection:
 class SplitGraph:
     """Where a graph is split at its plugin nodes. Nothing is copied until `model` is called.
 
-    Made by `split_graph`.
-
-    Attributes:
-        proto: the `ModelProto`.
-        sections: in the order they run.
-        plugins: names of the plugin nodes in the order they run.
-        inputs, outputs: names of those of the whole graph.
+    Made by `split_graph`. Sections and plugins are in the order they run.
     """
 
     def __init__(
