@@ -97,7 +97,7 @@ class Instance:
             raise _failed(error, attribute, self.where) from error
         finally:
             if trace.active():
-                trace.record(phase, self.layer, target, attribute, (), value, started, text)
+                trace.record((phase, self.layer, target, attribute, ()), value, started, text)
         return value
 
     def face(self, phase: Phase, kind: PluginCapabilityType) -> Any:
@@ -241,16 +241,16 @@ def wrong(instance: Instance, method: str, found: str, expected: str) -> PluginE
 def _traced(
     phase: Phase, layer: str, where: str, target: Any, method: str, arguments: tuple[Any, ...]
 ) -> Any:
-    trace.begin(phase, layer, target, method, arguments)
+    call = phase, layer, target, method, arguments
+    trace.begin(call)
     started = time.perf_counter()
     try:
         result = getattr(target, method)(*arguments)
     except Exception as error:
-        text = f"{type(error).__name__}: {error}"
-        trace.record(phase, layer, target, method, arguments, None, started, text)
+        trace.record(call, None, started, f"{type(error).__name__}: {error}")
         raise _failed(error, method, where) from error
     made = method in ("clone", "attach_to_context", "create_plugin", "deserialize_plugin")
-    trace.record(phase, layer, target, method, arguments, result, started, made=made)
+    trace.record(call, result, started, made=made)
     return result
 
 

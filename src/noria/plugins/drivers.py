@@ -150,7 +150,7 @@ def load_engine_plugin(saved: SavedPlugin, registry: PluginRegistry) -> EnginePl
         for data in saved.data:
             for attribute in ("plugin_version", "plugin_namespace"):
                 value = getattr(creator, attribute, None)
-                record("load", spec.layer, creator, attribute, (), value, perf_counter())
+                record(("load", spec.layer, creator, attribute, ()), value, perf_counter())
             made = call_creator(creator, "load", spec.layer, life.restore, spec.layer, data, *more)
             instances.append(rollback.add(Instance(made, spec.layer, spec.name)))
             if not isinstance(made, life.plugin):
