@@ -55,12 +55,8 @@ def bench(
 ) -> list[BenchResult]:
     """Time sessions in turns; each runs as many batches at once as it was opened for.
 
-    Args:
-        sessions: name -> session.
-        items: batch of each run; None is what the engine was built for.
-        duration_s: measured time of each, at least one round of 0.3 s.
-        picture_range: name -> least and greatest value of the pictures.
-        progress: called with the rounds done, the rounds in all, and the engine measured.
+    A round takes 0.3 s; `progress` is called with the rounds done, the rounds in all, and the
+    engine measured.
 
     Raises:
         EngineError: a session does not take that batch, or fails.

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from noria._core.notices import Notice
-from noria.engine.plugin_graph.plugin_record import Name, PluginRecord, Record, Text
+from noria.engine.plugin_graph.plugin_record import HeaderRecord, Name, PluginRecord, Text
 from noria.engine.tuning.tactic import Tactic
 from noria.network.tensor_spec import TensorSpec
 
@@ -29,7 +29,7 @@ Outcome = Literal["built", "measured", "ok", "wrong", "failed", "crashed", "hung
 Dim = Annotated[int, Field(ge=0, lt=2**31)]
 
 
-class FileRecord(Record):
+class FileRecord(HeaderRecord):
     """A file that went in: `name` relative to the model's folder."""
 
     name: Name
@@ -61,14 +61,14 @@ class ModelRecord(FileRecord):
         return self.recipe == _BY_CODE
 
 
-class RuntimeRecord(Record):
+class RuntimeRecord(HeaderRecord):
     """The backend that built the plan."""
 
     name: Name
     version: Text
 
 
-class TensorRecord(Record):
+class TensorRecord(HeaderRecord):
     """An input or output; free axes are null or a name."""
 
     name: Name
@@ -89,7 +89,7 @@ class TensorRecord(Record):
         return TensorSpec(self.name, np.dtype(self.dtype), self.shape)
 
 
-class TacticRecord(Record):
+class TacticRecord(HeaderRecord):
     """One way of running, and the outcome of trying it.
 
     Attributes:
@@ -134,7 +134,7 @@ class TacticRecord(Record):
         return Tactic(self.runtime, self.threads, self.streams, self.optimization, self.spinning)
 
 
-class TuningRecord(Record):
+class TuningRecord(HeaderRecord):
     """How the tactics were compared.
 
     Attributes:
@@ -154,7 +154,7 @@ class TuningRecord(Record):
     cached: bool
 
 
-class PrecisionRecord(Record):
+class PrecisionRecord(HeaderRecord):
     """The inputs that decided the precision, so that a change of them is seen.
 
     Attributes:
@@ -172,7 +172,7 @@ class PrecisionRecord(Record):
     weight_bits: Literal[7, 8] = 8
 
 
-class DecisionRecord(Record):
+class DecisionRecord(HeaderRecord):
     """A `Notice` from the build."""
 
     level: Literal["info", "warning"]
@@ -190,7 +190,7 @@ class DecisionRecord(Record):
         return Notice(self.level, self.message, self.where)
 
 
-class BlobRecord(Record):
+class BlobRecord(HeaderRecord):
     """A run of bytes after the header; blobs follow each other without gaps."""
 
     name: Name
@@ -198,7 +198,7 @@ class BlobRecord(Record):
     sha256: Sha256
 
 
-class PlanHeader(Record):
+class PlanHeader(HeaderRecord):
     """The header of a plan.
 
     Attributes:

@@ -40,10 +40,7 @@ def announce() -> None:
 class Instance:
     """One plugin object with its names for errors.
 
-    Args:
-        plugin: the user's object; kept alive as long as this is.
-        layer: name of its node.
-        name: type and version of the plugin.
+    It keeps the user's object alive.
     """
 
     __slots__ = ("_done", "_faces", "layer", "name", "plugin")

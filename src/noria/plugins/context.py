@@ -135,11 +135,9 @@ class ContextPlugin(ABC):
     ) -> None:
         """Compute in memory of the caller.
 
-        For plugins with `EngineSpec.is_plain`, and inputs in the plugin's own types.
-
-        Args:
-            inputs: address and shape of each; dense and row-major.
-            place: address for output number n in this shape; None if it is left out.
+        For plugins with `EngineSpec.is_plain`, and inputs in the plugin's own types. `inputs` are
+        address and shape of each, dense and row-major; `place` gives the address for output number
+        n in this shape, None if it is left out.
 
         Raises:
             PluginError: the plugin failed, or was not built for these shapes.

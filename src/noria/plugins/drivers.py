@@ -75,13 +75,8 @@ def add_layer(
 ) -> LayerPlugin:
     """Add a plugin to a network: the network keeps a clone, the object stays the caller's.
 
-    Args:
-        plugin: object of one of the five classes.
-        layer: name of its node.
-        input_types: of its inputs, without shape inputs.
-        num_shape_inputs: how many inputs are shape inputs (version 3).
-        implicit_batch: the network's shapes leave the batch out (Caffe, UFF): `IPluginV2` is
-            allowed only there.
+    `input_types` leaves shape inputs out. With `implicit_batch` the network's shapes leave the
+    batch out (Caffe, UFF): `IPluginV2` is allowed only there.
 
     Raises:
         PluginError: not a plugin; it failed; an `IPluginV2` where it is not allowed.

@@ -25,18 +25,18 @@ Size = Annotated[int, Field(ge=0, le=2**40)]
 
 
 def first_fault(error: ValidationError) -> str:
-    """Word the first fault of a record: where, and what is wrong."""
+    """Word the first fault of a record, its place first."""
     first = error.errors(include_url=False, include_input=False)[0]
     return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
-class Record(BaseModel):
+class HeaderRecord(BaseModel):
     """Base of the parts of a plan's header: strictly typed, immutable."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
-class PluginProfileRecord(Record):
+class PluginProfileRecord(HeaderRecord):
     """Shapes of a plugin's inputs in one optimisation profile, and values of its shape inputs."""
 
     min: tuple[Axes, ...]
@@ -45,7 +45,7 @@ class PluginProfileRecord(Record):
     values: tuple[Values, ...] = ()
 
 
-class PluginRecord(Record):
+class PluginRecord(HeaderRecord):
     """A layer that a plugin computes: the facts of its `EngineSpec`, names of values, and blobs.
 
     Attributes:

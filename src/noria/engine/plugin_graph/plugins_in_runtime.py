@@ -214,11 +214,8 @@ class PluginCallbacks:
     ) -> bool:
         """Compute a node.
 
-        Args:
-            index: of the node.
-            run_id: of the run.
-            inputs: of the node, without the run id. They are not changed.
-            output: gives the address of an output of the node, once its shape is known.
+        The inputs are those of the node without the run id, and are not changed; `output` gives the
+        address of an output of the node, once its shape is known.
 
         Returns:
             True if it went well. Otherwise the error is kept for the end of the run, and later

@@ -117,10 +117,8 @@ def split_graph(
 
     A node runs as early as it can, so branches that no plugin feeds stay in one piece. Nodes that
     depend on no input are repeated in every piece that needs them, so that the runtime folds them.
-
-    Args:
-        proto: the `ModelProto`; `value_info` has the types of the values at the splits.
-        plugins: node name -> names of the inputs and of the outputs of the plugin.
+    `value_info` has the types of the values at the splits. `plugins`: node name -> names of the
+    inputs and of the outputs of the plugin.
     """
     return _Splitter(proto, plugins).run()
 

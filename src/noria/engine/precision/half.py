@@ -48,12 +48,9 @@ def to_half(
 ) -> PrecisionReport:
     """Convert a prepared model in place.
 
-    Args:
-        proto: from `prepare`; for bf16 of opset 22 or newer, where convolutions know it.
-        kind: the precision.
-        keep: names of nodes to leave in FP32.
-        only: names of the only nodes to convert, if not all.
-        ranges: largest absolute value of activations, as far as known.
+    It comes from `prepare`; for bf16 it is of opset 22 or newer, where convolutions know it. Nodes
+    in `keep` stay FP32, with `only` all others too; `ranges` are the largest absolute values of
+    activations, as far as known.
     """
     chosen = None if only is None else frozenset(only)
     return _Pass(proto, kind, frozenset(keep), chosen, ranges or {}).run()

@@ -197,14 +197,9 @@ def tune(
 ) -> Tuning:
     """Find the best tactic for `model`.
 
-    Args:
-        model: the ONNX message in FP32, all weights inside.
-        inputs: its inputs.
-        feeds: one batch to run it on.
-        items: how many items that batch has.
-        versions: the graphs to try; None is `model` alone.
-        options: budget, objective, candidates.
-        progress: called at each step; an exception of it ends the tuning.
+    `model` is the ONNX message in FP32, all weights inside, and `feeds` one batch of `items`.
+    `versions` are the graphs to try; None is `model` alone. An exception of `progress` ends the
+    tuning.
 
     Raises:
         EngineError: no candidate, or a runtime that is not installed.
