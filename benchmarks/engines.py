@@ -22,10 +22,10 @@ import openvino.properties.hint as hints
 
 from benchmarks.common import Row, data_dir
 from benchmarks.networks import resnet50, yolo11n
-from noria.engine.bench import measure
 from noria.engine.builder import BuildOptions, build
 from noria.engine.machine import usable_cores
 from noria.engine.tuning.tune import TuneOptions
+from noria.engine.tuning.worker import measure
 from noria.network.onnx_file import network_from_onnx
 
 WINDOW_S = 1.0

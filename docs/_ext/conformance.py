@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from docs._ext.conformance_table import APPROXIMATE, BEHAVIOURS, PROOFS, REMARKS, Level
 from noria.config.key import Key
-from noria.config.key_table import CLASS_ROWS, PROPERTY_ROWS
+from noria.config.keys import CLASS_ROWS, PROPERTY_ROWS
 
 _INTRO = """\
 # Conformance

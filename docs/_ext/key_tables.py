@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from noria.config.enums import NetworkType
 from noria.config.key import Key
-from noria.config.key_table import CLASS_ROWS, PROPERTY_ROWS
+from noria.config.keys import CLASS_ROWS, PROPERTY_ROWS
 from noria.config.pipeline_keys import COLORS, SECTIONS, TOP_KEYS
 from noria.config.values import Kind
 

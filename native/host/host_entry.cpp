@@ -8,7 +8,6 @@
 #include "NvInfer.h"
 #include "host_foreign.h"
 #include "host_init_params.h"
-#include "host_table.h"
 #include "host_world.h"
 
 namespace nb = nanobind;

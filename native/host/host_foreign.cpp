@@ -1,5 +1,5 @@
+// Objects of a library that the host calls, and the binding of the host.
 #include "host_foreign.h"
-
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -13,6 +13,7 @@
 
 #include "NvInfer.h"
 #include "host_world.h"
+#include "module.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -26,6 +27,14 @@ Calls copied(const void *calls) {
     std::memcpy(&size, calls, sizeof(size));
     std::memcpy(&out, calls, std::min<size_t>(size, sizeof(out)));
     return out;
+}
+
+// An object as the world presents it; `call` is in the library's code.
+template <typename Calls, typename Call>
+nb::object wrapped(const noria_value &v, const char *kind, Call Calls::*call) {
+    const auto calls = copied<Calls>(v.extra);
+    const void *code = reinterpret_cast<const void *>(calls.*call);
+    return world().attr(kind)(hand_over(new Foreign<Calls>(v.data, calls, code)));
 }
 
 // More of a name is not read: the registry refuses 1024 bytes.
@@ -222,28 +231,15 @@ nb::object plugin_to_python(const noria_plugin &plugin, bool owned,
         case NORIA_PLUGIN_NONE: return nb::none();
         case NORIA_PLUGIN_OF_HOST: return noria_object::behind(plugin.object);
         case NORIA_PLUGIN_V3: return world().attr("plugin_v3")(new_plugin_v3(plugin, owned));
-        default:
-            return world().attr("plugin_v2")(new_plugin_v2(plugin, owned, keeper));
+        default: return world().attr("plugin_v2")(new_plugin_v2(plugin, owned, keeper));
     }
 }
 
 nb::object foreign_to_python(const noria_value &v) {
     switch (v.kind) {
-        case NORIA_PLUGINS_CREATOR: {
-            const auto calls = copied<noria_creator_calls>(v.extra);
-            const void *code = reinterpret_cast<const void *>(calls.name);
-            return world().attr("creator")(hand_over(new ForeignCreator(v.data, calls, code)));
-        }
-        case NORIA_LOGGER: {
-            const auto calls = copied<noria_logger_calls>(v.extra);
-            const void *code = reinterpret_cast<const void *>(calls.log);
-            return world().attr("logger")(hand_over(new ForeignLogger(v.data, calls, code)));
-        }
-        case NORIA_CALIBRATOR: {
-            const auto calls = copied<noria_calibrator_calls>(v.extra);
-            const void *code = reinterpret_cast<const void *>(calls.get_batch);
-            return world().attr("calibrator")(hand_over(new ForeignCalibrator(v.data, calls, code)));
-        }
+        case NORIA_PLUGINS_CREATOR: return wrapped(v, "creator", &noria_creator_calls::name);
+        case NORIA_LOGGER: return wrapped(v, "logger", &noria_logger_calls::log);
+        case NORIA_CALIBRATOR: return wrapped(v, "calibrator", &noria_calibrator_calls::get_batch);
         default: {
             const auto calls = copied<noria_factory_calls>(v.extra);
             return world().attr("factory")(hand_over(new ForeignFactory(v.data, calls, {})));
@@ -266,7 +262,8 @@ bool foreign_from_python(nb::handle value, noria_value &out) {
     return true;
 }
 
-void bind_host_foreign(nb::module_ &m) {
+void bind_host(nb::module_ &m) {
+
     nb::class_<ForeignCreator>(m, "ForeignCreator", "A plugin creator of a C++ library.")
         .def_prop_ro("address", &ForeignCreator::address)
         .def_prop_ro("library", [](const ForeignCreator &c) { return c.image->path(); })
@@ -325,4 +322,8 @@ void bind_host_foreign(nb::module_ &m) {
         })
         .def("create", &create_by_factory, "layer"_a, "weights"_a, "fields"_a, "namespace"_a)
         .def("deserialize", &deserialize_by_factory, "layer"_a, "data"_a);
+
+    bind_host_plugin(m);
+    bind_host_entry(m);
+    bind_host_factory(m);
 }

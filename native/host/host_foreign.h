@@ -83,9 +83,7 @@ std::string readable_class(const char *mangled);
 nanobind::object foreign_to_python(const noria_value &value);
 bool foreign_from_python(nanobind::handle value, noria_value &out);
 
-void bind_host_foreign(nanobind::module_ &m);
-void bind_host_plugin_v2(nanobind::module_ &m);
-void bind_host_plugin_v3(nanobind::module_ &m);
+void bind_host_plugin(nanobind::module_ &m);
 void bind_host_entry(nanobind::module_ &m);
 void bind_host_factory(nanobind::module_ &m);
 // What `keeper` holds outlives the plugin and its clones.

@@ -7,7 +7,6 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
-#include <functional>
 #include <map>
 #include <stdexcept>
 
@@ -53,6 +52,18 @@ const std::map<std::string, Setter> kNumbers = {
 #undef NUMBER
 #undef REAL
 
+struct List {
+    char **Params::*items;
+    unsigned int Params::*count;
+};
+
+const std::map<std::string, List> kLists = {
+    {"outputLayerNames", {&Params::outputLayerNames, &Params::numOutputLayers}},
+    {"outputIOFormats", {&Params::outputIOFormats, &Params::numOutputIOFormats}},
+    {"layerDevicePrecisions", {&Params::layerDevicePrecisions, &Params::numLayerDevicePrecisions}},
+    {"dynamicPropertyKeys", {&Params::dynamicPropertyKeys, &Params::numDynamicProperties}},
+    {"dynamicPropertyValues", {&Params::dynamicPropertyValues, &Params::numDynamicProperties}}};
+
 }  // namespace
 
 // Values of an untouched configuration. Source: custom-library spec 1.4.
@@ -84,32 +95,15 @@ void InitParams::set_number(const std::string &field, double value) {
     found->second(params_, value);
 }
 
-char **InitParams::keep(Strings &strings, const std::vector<std::string> &values) {
-    strings.texts = values;
-    strings.pointers.clear();
-    for (std::string &text : strings.texts) strings.pointers.push_back(text.data());
-    return strings.pointers.empty() ? nullptr : strings.pointers.data();
-}
-
 void InitParams::set_list(const std::string &field, const std::vector<std::string> &values) {
-    const auto count = static_cast<unsigned int>(values.size());
-    if (field == "outputLayerNames") {
-        params_.outputLayerNames = keep(outputs_, values);
-        params_.numOutputLayers = count;
-    } else if (field == "outputIOFormats") {
-        params_.outputIOFormats = keep(formats_, values);
-        params_.numOutputIOFormats = count;
-    } else if (field == "layerDevicePrecisions") {
-        params_.layerDevicePrecisions = keep(precisions_, values);
-        params_.numLayerDevicePrecisions = count;
-    } else if (field == "dynamicPropertyKeys") {
-        params_.dynamicPropertyKeys = keep(keys_, values);
-        params_.numDynamicProperties = count;
-    } else if (field == "dynamicPropertyValues") {
-        params_.dynamicPropertyValues = keep(values_, values);
-    } else {
-        throw std::invalid_argument("no list " + field);
-    }
+    const auto found = kLists.find(field);
+    if (found == kLists.end()) throw std::invalid_argument("no list " + field);
+    Strings &kept = lists_[field];
+    kept.texts = values;
+    kept.pointers.clear();
+    for (std::string &text : kept.texts) kept.pointers.push_back(text.data());
+    params_.*found->second.items = kept.pointers.empty() ? nullptr : kept.pointers.data();
+    params_.*found->second.count = static_cast<unsigned int>(values.size());
 }
 
 void InitParams::set_offsets(const std::vector<float> &values) {

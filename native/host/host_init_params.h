@@ -2,6 +2,7 @@
 #pragma once
 #include <nanobind/nanobind.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,10 +29,9 @@ private:
         std::vector<std::string> texts;
         std::vector<char *> pointers;
     };
-    char **keep(Strings &strings, const std::vector<std::string> &values);
 
     NvDsInferContextInitParams params_;
-    Strings outputs_, formats_, precisions_, keys_, values_;
+    std::map<std::string, Strings> lists_;  // field -> what it points to
     std::vector<NvDsInferDetectionParams> classes_;
 };
 

@@ -4,7 +4,6 @@
 #include <mutex>
 
 #include "host_foreign.h"
-#include "host_table.h"
 #include "host_world.h"
 
 namespace nb = nanobind;

@@ -1,9 +1,7 @@
 // Values between C++ libraries and Python.
 #include <nanobind/ndarray.h>
 
-#include <cstring>
-#include <stdexcept>
-
+#include "host_desc.h"
 #include "host_foreign.h"
 #include "host_world.h"
 
@@ -11,13 +9,7 @@ namespace nb = nanobind;
 
 namespace {
 
-nb::object text(const void *data) {
-    const char *chars = static_cast<const char *>(data);
-    PyObject *made =
-        PyUnicode_DecodeUTF8(chars, static_cast<Py_ssize_t>(std::strlen(chars)), "surrogateescape");
-    if (!made) throw nb::python_error();
-    return nb::steal(made);
-}
+nb::object text(const void *data) { return text_or_none(static_cast<const char *>(data)); }
 
 std::string chars(nb::handle text) {
     const nb::object bytes =
@@ -42,16 +34,6 @@ bool is_dims(nb::handle value) {
         return false;
     if (PyTuple_Check(value.ptr())) return true;
     return nb::hasattr(value, "MAX_DIMS");
-}
-
-noria_value dims(nb::handle value) {
-    noria_value out{};
-    out.kind = NORIA_DIMS;
-    for (nb::handle axis : nb::iter(value)) {
-        if (out.dims.count == NORIA_MAX_AXES) throw std::invalid_argument("more than 8 axes");
-        out.dims.axes[out.dims.count++] = nb::cast<int64_t>(nb::int_(axis));
-    }
-    return out;
 }
 
 }  // namespace
@@ -155,7 +137,8 @@ noria_value from_python(nb::handle value, noria_object *owner) {
         out.kind = NORIA_INT;
         out.number = nb::cast<int64_t>(nb::steal(PyNumber_Index(value.ptr())));
     } else if (is_dims(value)) {
-        out = dims(value);
+        out.kind = NORIA_DIMS;
+        out.dims = dims_of(value);
     } else if (nb::hasattr(value, "__noria_address__")) {
         out.kind = NORIA_ADDRESS;
         out.data = reinterpret_cast<void *>(nb::cast<uintptr_t>(value.attr("__noria_address__")));

@@ -13,6 +13,9 @@ void set_world(nanobind::object object);
 // Tells the world why a call of a library failed: the exception that is being handled.
 void tell_failure(const char *what) noexcept;
 
+// Makes noria_host_api_1 of this module known to libraries that are opened from now on.
+void show_host_to_libraries();
+
 // Whether Python can be called: not while the process ends.
 bool python_is_there();
 

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     )
     from noria.draw import Painter, Tiler, show
     from noria.infer.batch import Batch
+    from noria.infer.engine_runs import RawOutput
     from noria.infer.inferencer import Inferencer
-    from noria.infer.pending import RawOutput
     from noria.infer.update import ModelUpdater
     from noria.media import (
         ArraySource,

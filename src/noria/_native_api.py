@@ -1,3 +1,3 @@
 """Digest of the native functions that this Python code is written for: `make stubs`."""
 
-NATIVE_API = "b9c24a9efe5a"
+NATIVE_API = "a2dc8c0b4c9b"

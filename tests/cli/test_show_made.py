@@ -13,8 +13,8 @@ import pytest
 from noria.config import ModelConfig
 from noria.custom.guard import keeper
 from noria.errors import CustomLibraryError
+from noria.model import guarded_engines as look
 from noria.model import load_or_build
-from noria.model import preview as look
 from noria.model.inspect_engine import engine_function
 from tests.cli.test_show_model import noria
 from tests.custom.guard.test_hostile_plugins import write_model
@@ -95,7 +95,7 @@ def test_why_there_is_no_network(
     words: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(look, "LIMIT_S", 5.0 if function != "Loops" else 0.5)
+    monkeypatch.setattr(look, "PREVIEW_LIMIT_S", 5.0 if function != "Loops" else 0.5)
     library = compile_host("mini_yolo.cpp", 10)
     cfg = _config(model, library, CREATE + function)
     shown = noria("show", cfg.path, "--json")

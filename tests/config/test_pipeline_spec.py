@@ -163,7 +163,7 @@ def test_standard_output_is_no_file(read: Read) -> None:
 
 def test_sink_kinds_cover_those_that_can_be_opened() -> None:
     from noria.config.pipeline_keys import SINK_KINDS
-    from noria.media.sinks import SINK_KINDS as OPENED
+    from noria.media import SINK_KINDS as OPENED
 
     assert set(OPENED) <= set(SINK_KINDS)
 

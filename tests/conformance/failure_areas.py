@@ -16,7 +16,7 @@ from noria.infer.batch import Batch
 from noria.infer.cluster import Clusterer
 from noria.infer.inferencer import Inferencer
 from noria.infer.update import ModelUpdater, updated_config
-from noria.media.sources import ArraySource
+from noria.media import ArraySource
 from noria.meta import Classification, Detections, FrameMeta, Segmentation
 from noria.model import load_or_build
 from noria.pipeline import Pipeline

@@ -20,9 +20,9 @@ import numpy as np
 
 from noria.config import ModelConfig
 from noria.infer.batch import Batch
+from noria.infer.engine_runs import Pending, RawOutput
 from noria.infer.inferencer import Inferencer
 from noria.infer.model import LoadOptions, Model
-from noria.infer.pending import Pending, RawOutput
 from noria.infer.record import Record
 from noria.media import Frame, PixelFormat
 from noria.meta import UNTRACKED_OBJECT_ID, Detections, FrameMeta, InputTensor, Roi, Space

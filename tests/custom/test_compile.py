@@ -288,8 +288,8 @@ def noria(*arguments: str) -> str:
 
 def test_compiling_loads_no_arrays() -> None:
     code = (
-        "import sys, noria.cli.compile, noria.cli.includes, noria.custom.compile.build_library, "
-        "noria.binary.header_markers; print({'numpy', 'onnx', 'onnxruntime'} & set(sys.modules))"
+        "import sys, noria.cli.compile, noria.custom.compile.build_library, "
+        "noria.binary.entry_points; print({'numpy', 'onnx', 'onnxruntime'} & set(sys.modules))"
     )
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"
 

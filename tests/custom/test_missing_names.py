@@ -14,7 +14,7 @@ from noria.binary.symbol_names import missing_name_hints, near_names
 from noria.config import ModelConfig
 from noria.custom import open_library
 from noria.errors import CustomLibraryError, ParserError
-from noria.infer.parser_choice import choose_bbox_parser, require_grid_outputs
+from noria.infer.parser_choice import choose_parser, require_grid_outputs
 from noria.model.library_source import library_source
 from noria.network.tensor_spec import TensorSpec
 from tests.custom.conftest import Compile
@@ -104,7 +104,7 @@ def test_functions_of_a_library_come_before_built_in_parsers(
             f"parse-bbox-func-name={name}\ncluster-mode=2\n"
         )
         with pytest.raises(CustomLibraryError) as caught:
-            choose_bbox_parser(ModelConfig.load(path))
+            choose_parser(ModelConfig.load(path))
         return caught.value.fix
 
     broken, loaded = compile_parser("named.cpp", "-DBROKEN"), compile_parser("named.cpp")

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from noria.draw import Painter
 from noria.draw.canvas import canvas_for
 from noria.draw.colors import class_color, component_color
-from noria.draw.legend import Legend
 from noria.draw.overlays import Overlay, class_map_overlay, mask_overlay
+from noria.draw.painter import Legend
 from noria.media import Frame, PixelFormat
 from noria.media.pixel_format import plane_shapes
 from noria.media.pixels import to_rgb
@@ -174,11 +174,11 @@ def test_classifier_texts_are_drawn_trimmed() -> None:
     meta = meta_of(frame, (50, 60, 100, 80), labels=["car"])
     for text in ("red ", "sedan "):
         meta.objects.add_classifier(0, ClassifierMeta(2, (), text))
-    assert Painter(confidence=False).looks.text(meta.objects, 0) == "car red sedan"
-    exact = Painter(confidence=False, palette="config").looks.text(meta.objects, 0)
+    assert Painter(confidence=False).text(meta.objects, 0) == "car red sedan"
+    exact = Painter(confidence=False, palette="config").text(meta.objects, 0)
     assert exact == "car red  sedan "
     meta.objects.texts[0] = "word " * 60
-    assert len(Painter(confidence=False).looks.text(meta.objects, 0)) == 48
+    assert len(Painter(confidence=False).text(meta.objects, 0)) == 48
 
 
 def test_full_frame_texts_are_stacked_in_the_top_left() -> None:
@@ -187,7 +187,7 @@ def test_full_frame_texts_are_stacked_in_the_top_left() -> None:
     for component, text in ((5, "day "), (6, "rain ")):
         add(meta, (0, 0, 320, 180), classes=[-1], component=component)
         meta.objects.add_classifier(len(meta.objects) - 1, ClassifierMeta(component, (), text))
-    assert Painter().looks.text(meta.objects, 0) == "day"
+    assert Painter().text(meta.objects, 0) == "day"
     both = Painter().draw(frame, meta).planes[0].astype(int)
     bare = Painter(labels=False).draw(frame, meta).planes[0].astype(int)
     changed = np.argwhere((both != bare).any(axis=2))

@@ -139,12 +139,12 @@ def test_label_text() -> None:
     frame = frame_of(PixelFormat.RGB, 320, 180)
     meta = meta_of(frame, (50, 60, 100, 80, 0.877, 0), (50, 60, 100, 80, 0.877, 5), labels=["car"])
     painter = Painter()
-    assert painter.looks.text(meta.objects, 0).split() == ["car", "0.88"]
-    assert painter.looks.text(meta.objects, 1).split() == ["class", "5", "0.88"]
+    assert painter.text(meta.objects, 0).split() == ["car", "0.88"]
+    assert painter.text(meta.objects, 1).split() == ["class", "5", "0.88"]
     meta.objects.object_ids[0] = 12
-    assert painter.looks.text(meta.objects, 0).split() == ["car", "#12", "0.88"]
-    assert Painter(confidence=False).looks.text(meta.objects, 0) == "car #12"
-    assert Painter(palette="config").looks.text(meta.objects, 1) == ""
+    assert painter.text(meta.objects, 0).split() == ["car", "#12", "0.88"]
+    assert Painter(confidence=False).text(meta.objects, 0) == "car #12"
+    assert Painter(palette="config").text(meta.objects, 1) == ""
     without = Painter(labels=False).draw(frame, meta).planes[0]
     assert (painter.draw(frame, meta).planes[0] != without).any()
 
@@ -200,7 +200,7 @@ def test_options_replace_what_the_metadata_say() -> None:
     style = {0: ClassStyle(bg_color=(0, 0, 1, 1))}
     meta = meta_of(frame, (40, 50, 100, 40, 0.5, 0), labels=["car"], styles=style)
     meta.objects.object_ids[0] = 4
-    assert Painter(ids=False, confidence=False).looks.text(meta.objects, 0) == "car"
+    assert Painter(ids=False, confidence=False).text(meta.objects, 0) == "car"
 
     def drawn(**options: Any) -> Any:
         return Painter(palette="config", **options).draw(frame, meta).planes[0]

@@ -84,7 +84,6 @@ def main() -> None:
 
     with instrumented("noria", "yaml"):
         import noria.config.app_file
-        import noria.config.pipeline_build
         import noria.config.pipeline_files  # noqa: F401
     fuzz_texts(check, _words(), _FOLDER)
 

@@ -27,13 +27,13 @@ if __name__ == "__main__":
     with instrumented("noria"):
         from noria.engine.plan import FORMAT_VERSION, Plan
         from noria.errors import EngineError, ModelError
+        from noria.network.model_bytes import PLAN_MAGIC
         from noria.network.onnx_file import network_from_onnx_bytes
-        from noria.network.sniff import PLAN_MAGIC
 else:
     from noria.engine.plan import FORMAT_VERSION, Plan
     from noria.errors import EngineError, ModelError
+    from noria.network.model_bytes import PLAN_MAGIC
     from noria.network.onnx_file import network_from_onnx_bytes
-    from noria.network.sniff import PLAN_MAGIC
 
 PREFIX = struct.Struct("<8sIIQ32s")
 MODES = 4

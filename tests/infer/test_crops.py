@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from noria.config import ColorFormat
 from noria.errors import GeometryError
-from noria.infer.crops import croppable, fit_crops
-from noria.infer.geometry import Rect, fit
+from noria.infer.geometry import Rect, croppable, fit, fit_crops
 from noria.infer.preprocess import Preprocessor
 from noria.media.frame import Frame
 from noria.media.pixel_format import ColorSpace, PixelFormat, plane_shapes

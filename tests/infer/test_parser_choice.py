@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,10 +12,7 @@ from noria.config import ModelConfig
 from noria.errors import ConfigError, CustomLibraryError
 from noria.infer.parser_choice import (
     Choice,
-    choose_bbox_parser,
-    choose_classifier_parser,
-    choose_instance_parser,
-    choose_segmentation_parser,
+    choose_parser,
     misfit_notices,
 )
 from noria.infer.parsers import (
@@ -34,23 +30,20 @@ def my_parser(layers, network, params):
     return None
 """
 KINDS = {
-    "bbox": (0, "parse-bbox-func-name", choose_bbox_parser, WELL_KNOWN),
+    "bbox": (0, "parse-bbox-func-name", WELL_KNOWN),
     "classifier": (
         1,
         "parse-classifier-func-name",
-        choose_classifier_parser,
         WELL_KNOWN_CLASSIFIERS,
     ),
     "segmentation": (
         2,
         "parse-segmentation-func-name",
-        choose_segmentation_parser,
         WELL_KNOWN_SEGMENTATIONS,
     ),
     "instance": (
         3,
         "parse-bbox-instance-mask-func-name",
-        choose_instance_parser,
         WELL_KNOWN_INSTANCES,
     ),
 }
@@ -64,7 +57,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def load(tmp_path: Path) -> Callable[..., ModelConfig]:
     def load(kind: str, name: str | None = None, library: str | None = None) -> ModelConfig:
-        number, key, _, _ = KINDS[kind]
+        number, key, _ = KINDS[kind]
         lines = ["[property]", "onnx-file=m.onnx", f"network-type={number}", "cluster-mode=4"]
         lines += ["num-detected-classes=2"]
         lines += [f"{key}={name}"] * bool(name) + [f"custom-lib-path={library}"] * bool(library)
@@ -76,19 +69,21 @@ def load(tmp_path: Path) -> Callable[..., ModelConfig]:
     return load
 
 
-def choose(kind: str, cfg: ModelConfig) -> Choice[Any]:
-    return KINDS[kind][2](cfg)  # type: ignore[no-any-return, operator]
+def choose(cfg: ModelConfig) -> Choice:
+    choice = choose_parser(cfg)
+    assert choice is not None
+    return choice
 
 
 def first_known(kind: str) -> str:
-    return sorted(KINDS[kind][3])[0]  # type: ignore[call-overload, no-any-return]
+    return sorted(KINDS[kind][2])[0]  # type: ignore[call-overload, no-any-return]
 
 
 Load = Callable[..., ModelConfig]
 
 
 def test_a_function_of_the_library_comes_first(load: Load, kind: str) -> None:
-    choice = choose(kind, load(kind, "my_parser", "my.py"))
+    choice = choose(load(kind, "my_parser", "my.py"))
     assert choice.source == "my_parser in my.py"
     assert choice.library is not None
     assert choice.notices == []
@@ -98,7 +93,7 @@ def test_a_function_of_the_library_comes_first(load: Load, kind: str) -> None:
 def test_a_name_that_the_library_lacks_is_an_error_with_near_names(load: Load, kind: str) -> None:
     cfg = load(kind, "my_parsr", "my.py")
     with pytest.raises(CustomLibraryError, match="did you mean my_parser") as caught:
-        choose(kind, cfg)
+        choose(cfg)
     origin = cfg.origin(KINDS[kind][1])
     assert origin.line
     assert caught.value.where == f"{origin}: {cfg.custom_lib_path}"
@@ -110,23 +105,23 @@ def test_a_library_that_cannot_be_loaded(
 ) -> None:
     (tmp_path / "text.so").write_text("no library")
     with pytest.raises((ConfigError, CustomLibraryError), match="no built-in parser MyOwn"):
-        choose(kind, load(kind, "MyOwn", library))
+        choose(load(kind, "MyOwn", library))
     name = first_known(kind)
-    choice = choose(kind, load(kind, name, library))
+    choice = choose(load(kind, name, library))
     assert choice.source == f"built-in {name}"
-    assert choice.parser is KINDS[kind][3][name]  # type: ignore[index]
+    assert choice.parser is KINDS[kind][2][name]  # type: ignore[index]
     assert [n.level for n in choice.notices] == ["warning"]
 
 
 def test_a_missing_python_file_is_never_replaced(load: Load, kind: str) -> None:
     with pytest.raises(ConfigError, match=r"absent\.py"):
-        choose(kind, load(kind, first_known(kind), "absent.py"))
+        choose(load(kind, first_known(kind), "absent.py"))
 
 
 def test_a_well_known_name_needs_no_library(load: Load, kind: str) -> None:
     name = first_known(kind)
     cfg = load(kind, name)
-    choice = choose(kind, cfg)
+    choice = choose(cfg)
     assert choice.source == f"built-in {name}"
     assert [n.level for n in choice.notices] == ["info"]
     assert not any("custom-lib-path" in n.message for n in cfg.notices)  # one owner of what is said
@@ -141,17 +136,17 @@ BUILT_IN = {
 
 @pytest.mark.parametrize("kind", BUILT_IN)
 def test_without_a_name_the_built_in_parser_is_used(load: Load, kind: str) -> None:
-    choice = choose(kind, load(kind))
+    choice = choose(load(kind))
     assert choice.source == f"built-in {BUILT_IN[kind]}"
     assert not [n for n in choice.notices if "labelfile-path" not in n.message]
     assert (choice.parser is None) == (kind == "classifier")
-    assert choose(kind, load(kind, None, "my.py")).source == choice.source
+    assert choose(load(kind, None, "my.py")).source == choice.source
 
 
 @pytest.mark.parametrize("kind", BUILT_IN)
 def test_an_unknown_name_without_library_has_no_effect_and_is_said(load: Load, kind: str) -> None:
     cfg = load(kind, "MyOwn")
-    choice = choose(kind, cfg)
+    choice = choose(cfg)
     assert choice.source == f"built-in {BUILT_IN[kind]}"
     notice, *others = choice.notices
     assert not [n for n in others if "labelfile-path" not in n.message]
@@ -163,25 +158,25 @@ def test_an_unknown_name_without_library_has_no_effect_and_is_said(load: Load, k
 
 def test_a_built_in_classifier_without_labels_is_a_warning(load: Load, tmp_path: Path) -> None:
     """It attaches what has a text, and without labels there is none."""
-    (notice,) = choose("classifier", load("classifier")).notices
+    (notice,) = choose(load("classifier")).notices
     assert (notice.level, "labelfile-path is not given" in notice.message) == ("warning", True)
     (tmp_path / "l.txt").write_text("cat;dog\n")
     for keys in ({"labelfile_path": tmp_path / "l.txt"}, {"output_tensor_meta": True}):
-        assert choose("classifier", load("classifier").with_overrides(**keys)).notices == []
+        assert choose(load("classifier").with_overrides(**keys)).notices == []
 
 
 def test_instance_segmentation_refuses_to_go_without(load: Load) -> None:
     with pytest.raises(ConfigError, match="network-type=3 without parse-bbox-instance-mask"):
-        choose_instance_parser(load("instance"))
+        choose_parser(load("instance"))
     with pytest.raises(ConfigError, match="MyOwn has no effect without custom-lib-path") as caught:
-        choose_instance_parser(load("instance", "MyOwn"))
+        choose_parser(load("instance", "MyOwn"))
     assert first_known("instance") in str(caught.value)
     with pytest.raises(ConfigError, match="did you mean NvDsInferParseYoloSeg"):
-        choose_instance_parser(load("instance", "NvDsInferParseYoloSeq"))
+        choose_parser(load("instance", "NvDsInferParseYoloSeq"))
 
 
 def test_the_generation_of_segmentation(load: Load) -> None:
-    choice = choose_segmentation_parser(load("segmentation"), generation="6.2")
+    choice = choose_parser(load("segmentation"), generation="6.2")
     assert isinstance(choice.parser, Segmenter)
     assert choice.parser.generation == "6.2"
 
@@ -226,6 +221,6 @@ def test_the_warning_of_a_stand_in_says_how_to_have_the_library(tmp_path: Path) 
     (tmp_path / "lib.so").write_bytes(b"version https://git-lfs.github.com/spec/v1\n")
     text = "[property]\nnetwork-type=0\ncustom-lib-path=lib.so\n"
     (tmp_path / "c.txt").write_text(f"{text}parse-bbox-func-name=NvDsInferParseYolo\n")
-    choice = choose_bbox_parser(ModelConfig.load(tmp_path / "c.txt"))
+    choice = choose_parser(ModelConfig.load(tmp_path / "c.txt"))
     assert choice.parser is WELL_KNOWN["NvDsInferParseYolo"]
     assert "\n  fetch it: git lfs pull" in choice.notices[0].message

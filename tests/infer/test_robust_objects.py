@@ -11,7 +11,7 @@ import pytest
 
 from noria.draw import Painter
 from noria.infer.batch import Batch
-from noria.infer.crops import croppable
+from noria.infer.geometry import croppable
 from noria.infer.inferencer import Inferencer
 from noria.media import open_sink
 from noria.meta import Detections, Space

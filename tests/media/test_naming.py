@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from noria.errors import MediaError, MissingExtraError
 from noria.media import check_sinks, expand_sink_path, open_sink
-from noria.media.sinks import has_placeholder
-from noria.media.sinks.naming import source_labels
+from noria.media.sinks.naming import has_placeholder, source_labels
 from tests.media.conftest import MakeMeta, gray_frame
 
 

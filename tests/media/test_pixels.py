@@ -9,7 +9,7 @@ from noria.draw.colors import to_yuv
 from noria.media import ColorSpace, Frame, PixelFormat
 from noria.media.pixel_format import plane_shapes
 from noria.media.pixels import to_av, to_rgb
-from noria.media.sources.frame_reader import FrameReader
+from noria.media.sources.decoded import FrameReader
 
 COLORS = [(255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 255), (0, 0, 0), (200, 100, 50)]
 

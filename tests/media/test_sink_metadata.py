@@ -16,8 +16,8 @@ from PIL import Image
 
 from noria.errors import MediaError
 from noria.media import open_sink
-from noria.media.sinks.class_maps import frame_class_map, palette
 from noria.media.sinks.extras import classifier_dicts
+from noria.media.sinks.images import frame_class_map, palette
 from noria.media.sinks.jsonl import LineWriter
 from noria.meta import (
     UNTRACKED_OBJECT_ID,

@@ -7,7 +7,7 @@ from itertools import islice
 import numpy as np
 
 from noria.media import ArraySource
-from noria.media.sources.stepped import SteppedSource
+from noria.media.sources.base import SteppedSource
 
 PICTURE = np.zeros((4, 6, 3), np.uint8)
 

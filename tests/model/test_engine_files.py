@@ -16,7 +16,7 @@ from noria.engine.tuning.tactic import Tactic
 from noria.engine.tuning.tune import TuneOptions
 from noria.errors import EngineError
 from noria.model import load_or_build
-from noria.network.sniff import built_by, is_tensorrt_file, without_wrapper
+from noria.network.model_bytes import built_by, is_tensorrt_file, without_wrapper
 from noria.network.tensor_spec import TensorSpec
 from tests.engine.plan_bytes import build_header, reseal
 from tests.network.onnx_models import picture_model, save

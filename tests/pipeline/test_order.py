@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from noria.config import ModelConfig
-from noria.pipeline.order import idle_models
+from noria.pipeline.assembly import idle_models
 from noria.track import open_tracker
 
 

@@ -68,11 +68,7 @@ class _Driver:
         self._context = context
 
     def call(self, name: str, *arguments: Any) -> None:
-        """Call a function of the driver.
-
-        Raises:
-            EngineError: it fails, or there is none of that name.
-        """
+        """Call a function of the driver."""
         status = _status(self.library, name, *arguments)
         if status:
             raise EngineError(f"{name}: {_words(self.library, status)}")
@@ -106,11 +102,7 @@ def _open() -> _Driver | str:
 
 
 def driver() -> _Driver:
-    """The driver, its context current in the calling thread.
-
-    Raises:
-        EngineError: there is no GPU.
-    """
+    """The driver, its context current in the calling thread."""
     found = _open()
     if isinstance(found, str):
         raise EngineError(found)
@@ -120,11 +112,7 @@ def driver() -> _Driver:
 
 @contextmanager
 def entered() -> Iterator[_Driver]:
-    """As `driver`; afterwards the thread has the context again that it had.
-
-    Raises:
-        EngineError: there is no GPU.
-    """
+    """As `driver`; afterwards the thread has the context again that it had."""
     found = _open()
     if isinstance(found, str):
         raise EngineError(found)
@@ -208,11 +196,7 @@ class AnyMemory:
         self._stream = stream
 
     def on_device(self, address: int) -> bool:
-        """Whether only the GPU can reach it.
-
-        Raises:
-            EngineError: the driver cannot tell.
-        """
+        """Whether only the GPU can reach it."""
         library, name = self._library, "cuPointerGetAttribute"
         if library is None or not address or not hasattr(library, name):
             return False
@@ -226,11 +210,7 @@ class AnyMemory:
         return kind.value == _DEVICE and not managed.value
 
     def read(self, address: int, array: npt.NDArray[Any]) -> None:
-        """Copy from the GPU into a C-contiguous array.
-
-        Raises:
-            EngineError: there is no such memory.
-        """
+        """Copy from the GPU into a C-contiguous array."""
         with self._ready() as use:
             use.call(
                 "cuMemcpyDtoH_v2", c_void_p(array.ctypes.data), c_void_p(address),
@@ -238,11 +218,7 @@ class AnyMemory:
             )  # fmt: skip
 
     def write(self, address: int, array: npt.NDArray[Any]) -> None:
-        """Copy a C-contiguous array to the GPU.
-
-        Raises:
-            EngineError: there is no such memory.
-        """
+        """Copy a C-contiguous array to the GPU."""
         with self._ready() as use:
             use.call(
                 "cuMemcpyHtoD_v2", c_void_p(address), c_void_p(array.ctypes.data),

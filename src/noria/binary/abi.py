@@ -14,10 +14,7 @@ import numpy.typing as npt
 from noria.binary.elf import ElfFile
 
 BoxLayout = Literal[24, 28]
-MARKERS: dict[BoxLayout, str] = {
-    24: "noria_abi_box_bytes_24",
-    28: "noria_abi_box_bytes_28",
-}
+MARKERS: dict[BoxLayout, str] = {24: "noria_abi_box_bytes_24", 28: "noria_abi_box_bytes_28"}
 
 # std::vector's longest length, (2^63 - 1) / sizeof(element): an immediate in code that grows one.
 FINGERPRINTS: dict[BoxLayout, bytes] = {

@@ -17,7 +17,7 @@ from typing import Any
 from noria._core.cuda import why_no_gpu
 from noria._core.notices import Notice
 from noria.binary.elf import ElfError, ElfFile
-from noria.binary.header_markers import ON_HOST
+from noria.binary.entry_points import ON_HOST
 from noria.binary.library_search import find_elsewhere, find_library
 from noria.binary.regular_files import open_regular
 
@@ -64,10 +64,7 @@ def gpu_evidence(path: Path) -> str | None:
 
 @contextmanager
 def _mapped(path: Path) -> Iterator[mmap.mmap]:
-    with (
-        open_regular(path) as file,
-        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
-    ):
+    with open_regular(path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         yield data
 
 
@@ -96,13 +93,6 @@ def look_at(image: int, library: str) -> str | None:
     """Look for GPU code in a library that was loaded just now, and remember the result.
 
     Its file may be replaced, or out of reach, when its plugins run.
-
-    Args:
-        image: where it begins in memory.
-        library: its path.
-
-    Returns:
-        The result of `gpu_evidence`.
     """
     if image not in _evidence:
         _evidence[image] = gpu_evidence(Path(library))

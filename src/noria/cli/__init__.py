@@ -1,4 +1,4 @@
-"""The `noria` command: one file per subcommand, imported only when used."""
+"""The `noria` command: subcommands are imported only when used."""
 
 from __future__ import annotations
 
@@ -36,6 +36,9 @@ _COMMANDS = {
     "completion": "Print the shell completion script.",
 }
 
+# Subcommands that are not in the file of their name.
+_FILES = {"includes": "compile", "replay": "guard", "trust": "guard"}
+
 EPILOG = """\b
 Examples:
   noria demo
@@ -61,9 +64,11 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        module_name = cmd_name.replace("-", "_")
-        module = importlib.import_module(f"noria.cli.{module_name}")
-        command = getattr(module, module_name)
+        if cmd_name == "completion":
+            return completion
+        name = cmd_name.replace("-", "_")
+        module = importlib.import_module(f"noria.cli.{_FILES.get(cmd_name, name)}")
+        command = getattr(module, name)
         assert isinstance(command, click.Command)
         return command
 
@@ -156,3 +161,22 @@ def _drop_stdout() -> None:
 @click.version_option(package_name="noria")
 def main() -> None:
     """Run an unmodified nvinfer config, its model and its custom parser, anywhere."""
+
+
+_COMPLETION_EPILOG = """\b
+Examples:
+  eval "$(noria completion bash)"                                   # this shell
+  noria completion bash > ~/.local/share/bash-completion/completions/noria
+  noria completion fish > ~/.config/fish/completions/noria.fish
+"""
+
+
+@click.command(epilog=_COMPLETION_EPILOG)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the completion script of SHELL (bash, zsh or fish)."""
+    from click.shell_completion import get_completion_class
+
+    completer = get_completion_class(shell)
+    assert completer is not None
+    click.echo(completer(main, {}, "noria", "_NORIA_COMPLETE").source())

@@ -118,7 +118,7 @@ def _plan(path: Path, batch: int | None, notices: list[Notice]) -> tuple[Any, Mo
     from noria.engine import BuildOptions, Plan, build
     from noria.engine.tensorrt_plan import plan_from_tensorrt
     from noria.model import load_or_build
-    from noria.network.sniff import is_tensorrt_file
+    from noria.network.model_bytes import is_tensorrt_file
 
     if path.suffix.lower() in _ENGINES:
         plan = plan_from_tensorrt(path) if is_tensorrt_file(path) else Plan.load(path)

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from noria.cli.output import FiniteRange, print_json, print_notices
+from noria.cli.output import FiniteRange, notice_rows, print_json, print_notices
 
 if TYPE_CHECKING:
-    from noria._core.notices import Notice
     from noria.config import ModelConfig
     from noria.engine.plan_header import Precision
 
@@ -130,7 +129,7 @@ def build(
                 "engine": None if plan.path is None else str(plan.path),
                 "precision": plan.header.precision,
                 "tactics": tactic_rows(plan),
-                "notices": _rows([*cfg.notices, *plan.decisions]),
+                "notices": notice_rows([*cfg.notices, *plan.decisions]),
             }
         )
         return
@@ -160,16 +159,12 @@ def _export(
                 "kept": dict(done.kept),
                 "missing": list(done.missing),
                 "unused": list(done.unused),
-                "notices": _rows(notices),
+                "notices": notice_rows(notices),
             }
         )
     else:
         print_notices(notices)
         click.echo(str(path))
-
-
-def _rows(notices: list[Notice]) -> list[dict[str, Any]]:
-    return [{"level": n.level, "message": n.message, "where": n.where} for n in notices]
 
 
 def tactic_rows(plan: Any) -> list[dict[str, Any]]:

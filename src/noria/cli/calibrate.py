@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noria.cli.output import FiniteRange, print_json, print_notices, printable
+from noria.cli.output import FiniteRange, notice_rows, print_json, print_notices, printable
 
 if TYPE_CHECKING:
     from noria._core.notices import Notice
@@ -224,7 +224,7 @@ def _as_json(
         "table": str(path),
         "header": table.header,
         "tensors": len(table.scales),
-        "notices": [{"level": n.level, "message": n.message, "where": n.where} for n in notices],
+        "notices": notice_rows(notices),
     }
     if report is not None:
         made |= {"method": report.method, "frames": report.frames, "resumed": report.resumed}

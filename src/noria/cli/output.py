@@ -6,7 +6,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from noria._core.notices import Notice
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 
 class FiniteRange(click.FloatRange):
@@ -52,6 +53,27 @@ def print_notices(notices: Iterable[Notice], *, quiet: bool = False) -> None:
             "warning: " if warn else "note: ", fg="yellow" if warn else "cyan", err=True, nl=False
         )
         click.echo(printable(text), err=True)
+
+
+def notice_rows(notices: Iterable[Notice]) -> list[dict[str, Any]]:
+    """Notices as JSON data."""
+    return [{"level": n.level, "message": n.message, "where": n.where} for n in notices]
+
+
+def print_error(text: str, head: str = "error: ") -> None:
+    """Print an error to stderr, behind a red head."""
+    click.secho(head, fg="red", err=True, nl=False)
+    click.echo(printable(text), err=True)
+
+
+def plain_table(heads: Iterable[str], *, right: Collection[str] = ()) -> Table:
+    """Make a table without lines; columns of the heads in `right` are numbers."""
+    from rich.table import Table
+
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for head in heads:
+        made.add_column(head, justify="right" if head in right else "left")
+    return made
 
 
 @contextmanager

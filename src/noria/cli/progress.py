@@ -55,14 +55,36 @@ class RunProgress:
 
 
 def _bar(unit: str) -> Progress | None:
-    """None where it would not be seen: rich is not imported for nothing."""
+    """Make the bar: work, count, speed, time taken and left; None where it would not be seen."""
     if not (_on_terminal() or any(map(os.environ.get, _TERMINAL_ALL_THE_SAME))):
         return None
+    from rich import progress
+    from rich.text import Text
+
     from noria.cli.output import console
-    from noria.cli.progress_bar import bar
+
+    class CountColumn(progress.ProgressColumn):
+        def render(self, task: progress.Task) -> Text:
+            if not task.completed:
+                return Text("")
+            total = f"/{int(task.total)}" if task.total else ""
+            speed = task.finished_speed or task.speed
+            fps = f"  {speed:.1f} fps" if speed and unit == "frames" else ""
+            return Text(f"{int(task.completed)}{total} {unit}{fps}")
 
     screen = console(stderr=True)
-    return bar(screen, unit) if screen.is_terminal else None
+    if not screen.is_terminal:
+        return None
+    return progress.Progress(
+        progress.SpinnerColumn(),
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        CountColumn(),
+        progress.TimeElapsedColumn(),
+        progress.TimeRemainingColumn(),
+        console=screen,
+        transient=True,
+    )
 
 
 def _on_terminal() -> bool:

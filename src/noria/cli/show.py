@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noria._core.errors import ConfigError
-from noria.cli.output import print_json, print_notices, printable, stdout_is_for_results
+from noria.cli.output import (
+    notice_rows,
+    print_error,
+    print_json,
+    print_notices,
+    printable,
+    stdout_is_for_results,
+)
 
 if TYPE_CHECKING:
     from noria.diagnose.dry_run import DryRun
@@ -85,9 +92,7 @@ def _show_config(path: Path, set_only: bool, layers: bool, as_json: bool) -> int
             "values": [{"group": g, "key": k, "value": v, "origin": o} for g, k, v, o in rows],
             "model": facts,
             "problems": [str(p) for p in checked.problems],
-            "notices": [
-                {"level": n.level, "message": n.message, "where": n.where} for n in checked.notices
-            ],
+            "notices": notice_rows(checked.notices),
         }
         if checked.maker is not None:
             failed = checked.not_made
@@ -107,8 +112,7 @@ def _show_config(path: Path, set_only: bool, layers: bool, as_json: bool) -> int
                 print_layers(listed)
         print_notices(checked.notices)
         for problem in checked.problems:
-            click.secho("noria run would refuse: ", fg="red", err=True, nl=False)
-            click.echo(printable(str(problem)), err=True)
+            print_error(str(problem), "noria run would refuse: ")
     return checked.problems[0].exit_code if checked.problems else 0
 
 

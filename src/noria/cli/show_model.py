@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from noria._core.errors import ModelError
-from noria.cli.output import console, printable
+from noria.cli.output import console, plain_table, printable
 
 _WEIGHTS = (".caffemodel", ".uff", ".weights", ".prototxt", ".onnx")
 _TEXTS = {".caffemodel": ".prototxt", ".weights": ".cfg"}
@@ -214,12 +214,8 @@ def counted_layers(rows: Sequence[dict[str, Any]], *, shown: bool) -> str:
 
 def print_layers(rows: Sequence[dict[str, Any]]) -> None:
     """A table of layers, as `noria.engine.layers` gives them."""
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for head, side in (("layer", "left"), ("operator", "left"), ("precision", "left"),
-                       ("shape", "left"), ("parameters", "right")):  # fmt: skip
-        table.add_column(head, justify="right" if side == "right" else "left")
+    heads = ("layer", "operator", "precision", "shape", "parameters")
+    table = plain_table(heads, right=("parameters",))
     for row in rows:
         shape = row["shape"]
         text = "" if shape is None else "x".join("?" if d is None else str(d) for d in shape)
@@ -232,15 +228,11 @@ def print_layers(rows: Sequence[dict[str, Any]]) -> None:
 
 def _print_tactics(tactics: Sequence[dict[str, Any]], tuning: dict[str, Any]) -> None:
     """All tries of a tuning, the best first."""
-    from rich.table import Table
-
     by = "items_per_s" if tuning["objective"] == "throughput" else "latency_ms"
     sign = -1 if by == "items_per_s" else 1
     rows = sorted(tactics, key=lambda t: (not t["chosen"], t[by] is None, sign * (t[by] or 0)))
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     heads = ("", "tactic", "outcome", "items/s", "ms a run", "difference", "load s", "")
-    for head in heads:
-        table.add_column(head, justify="right" if "s" in head and head != "outcome" else "left")
+    table = plain_table(heads, right=("items/s", "ms a run", "load s"))
     for row in rows:
         numbers = (row["items_per_s"], row["latency_ms"], row["error"], row["load_s"])
         table.add_row(

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import sys
+import tempfile
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from noria._core.errors import NoriaError
-from noria.cli.output import console, print_json, print_notices, printable
+from noria.cli.output import console, print_error, print_json, print_notices, printable
 
 if TYPE_CHECKING:
-    from noria.cli.trace_journal import PluginProcessLostError
     from noria.engine.plan import Plan
-    from noria.plugins.trace import Tracer
+    from noria.plugins.trace import PluginCall, Tracer
+
 
 EPILOG = """\b
 Examples:
@@ -51,7 +56,6 @@ def trace_plugins(
     The model is built, saved, loaded, run on noise, and ended. Nothing is written. The exit code is
     0 if no call failed.
     """
-    from noria.cli.trace_journal import Journal, PluginProcessLostError
     from noria.plugins.registry import get_plugin_registry
     from noria.plugins.trace import Tracer
 
@@ -87,8 +91,7 @@ def trace_plugins(
         if plan is not None:
             print_notices(plan.decisions)
     if failure is not None:
-        click.secho("error: ", fg="red", err=True, nl=False)
-        click.echo(printable(str(failure)), err=True)
+        print_error(str(failure))
         return failure.exit_code
     return 5 if tracer.failures else 0
 
@@ -110,8 +113,7 @@ def _lost(lost: PluginProcessLostError, phases: tuple[str, ...], as_json: bool) 
             _print(calls)
         for line in lost.trace:
             click.echo(printable(f"  {line}"), err=True)
-    click.secho("error: ", fg="red", err=True, nl=False)
-    click.echo(printable(text), err=True)
+    print_error(text)
     return 5
 
 
@@ -174,11 +176,9 @@ def _print(calls: Any) -> None:
     for call in calls:
         shown = f"#{call.made}" in call.result
         made = f" (#{call.made})" if call.made and not shown else ""
-        result = (
-            f"[red]{_plain(call.error)}[/red]"
-            if call.error
-            else _plain(_cut(call.result, 32)) + made
-        )
+        result = _plain(_cut(call.result, 32)) + made
+        if call.error:
+            result = f"[red]{_plain(call.error)}[/red]"
         arguments = f"({_cut(call.arguments, 48)})" if call.arguments else ""
         table.add_row(
             str(call.number), call.phase, f"{call.cls}#{call.object}",
@@ -209,3 +209,97 @@ def _summary(tracer: Tracer, plan: Plan | None) -> str:
             "; the plan has no plugins: those of the model became ONNX operators, or it has none"
         )
     return text
+
+
+class PluginProcessLostError(Exception):
+    """The process that called the plugins is gone.
+
+    Attributes:
+        calls: those that had ended.
+        last: the one that had not, if any.
+        found: what happened to the process, in words.
+        trace: lines of the backtrace.
+        code: its exit code, negative for a signal.
+    """
+
+    def __init__(self, journal: Journal, code: int) -> None:
+        from noria.custom.guard.crash import describe, read_report
+
+        self.calls, self.last = journal.read()
+        self.code = code
+        report = read_report(os.pread(journal.report.fileno(), 1 << 24, 0))
+        self.found, self.trace = describe(report, code, "died", 0.0)
+        super().__init__(self.found)
+
+
+class Journal:
+    """Calls as they happen, in a file that outlives the process which makes them."""
+
+    def __init__(self) -> None:
+        self._lines: IO[bytes] = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - until the end
+        self.report: IO[bytes] = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
+
+    def split(self) -> None:
+        """Go on in a copy of this process; this one ends as the copy does.
+
+        It raises if code of a plugin ended the copy.
+
+        Raises:
+            PluginProcessLostError: a signal ended the copy, or it ended by itself before `done`.
+        """
+        sys.stdout.flush()
+        sys.stderr.flush()
+        child = os.fork()
+        if child == 0:
+            from noria import _native
+            from noria.custom.guard.crash import HANG_SIGNAL
+
+            _native.guard_report_to(self.report.fileno(), HANG_SIGNAL)
+            return
+        code = os.waitstatus_to_exitcode(_wait(child))
+        if code == -signal.SIGINT:
+            raise KeyboardInterrupt
+        if code < 0 or (code == 0 and not self._is_done()):
+            raise PluginProcessLostError(self, code)
+        os._exit(code)
+
+    def write(self, call: PluginCall, over: bool) -> None:
+        """For `Tracer(journal=…)`."""
+        self._line([over, asdict(call)])
+
+    def done(self) -> None:
+        """No plugin is called any more."""
+        self._line(None)
+
+    def read(self) -> tuple[list[PluginCall], PluginCall | None]:
+        """The calls that ended, and one that only began."""
+        from noria.plugins.trace import PluginCall
+
+        calls, begun = [], None
+        for entry in self._entries():
+            if entry is None:
+                continue
+            over, fields = entry
+            call = PluginCall(**fields)
+            begun = None if over else call
+            if over:
+                calls.append(call)
+        return calls, begun
+
+    def _is_done(self) -> bool:
+        return None in self._entries()
+
+    def _entries(self) -> list[Any]:
+        self._lines.seek(0)
+        return [json.loads(line) for line in self._lines.read().splitlines()]
+
+    def _line(self, entry: object) -> None:
+        self._lines.write(json.dumps(entry).encode() + b"\n")
+
+
+def _wait(child: int) -> int:
+    while True:
+        try:
+            return os.waitpid(child, 0)[1]
+        except KeyboardInterrupt:  # the copy gets it, too
+            continue

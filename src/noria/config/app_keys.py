@@ -98,7 +98,7 @@ def _unused(*rows: tuple[Reason, str]) -> dict[str, Reason]:
 
 _INT, _FLOAT, _ON, _TEXT, _PATH = Kind.INT, Kind.FLOAT, Kind.INT_FLAG, Kind.STRING, Kind.PATH
 _COLOR: dict[str, Any] = {"kind": Kind.FLOATS, "counts": (4,), "low": 0, "high": 1}
-_ENABLE = _key("enable", _ON)
+ENABLE = _key("enable", _ON)
 _GPU = "gpu-id nvbuf-memory-type compute-hw"
 
 
@@ -114,12 +114,12 @@ _APPLICATION = _group(
 )  # fmt: skip
 _TILER = _group(
     "tiled-display", "tiled-display",
-    keys=_keys(_ENABLE, _key("rows", _INT, low=1, high=64), _key("columns", _INT, low=1, high=64),
+    keys=_keys(ENABLE, _key("rows", _INT, low=1, high=64), _key("columns", _INT, low=1, high=64),
                _key("width", _INT, low=16, high=16384), _key("height", _INT, low=16, high=16384), _key("square-seq-grid", _ON)),
     unused=_unused((HARDWARE, f"{_GPU} buffer-pool-size")),
 )  # fmt: skip
 _SOURCE_KEYS = _keys(
-    _ENABLE, _key("type", _INT), _key("uri", _TEXT), _key("num-sources", _INT),
+    ENABLE, _key("type", _INT), _key("uri", _TEXT), _key("num-sources", _INT),
     _key("latency", _INT, low=0, field="latency_ms"), _key("drop-frame-interval", _INT, low=0),
     _key("camera-id", _INT, low=0), _key("camera-v4l2-dev-node", _INT, low=0),
     _key("rtsp-reconnect-interval-sec", _INT, low=0, high=86400, field="reconnect_interval_s"),
@@ -156,7 +156,7 @@ _STREAMMUX = _group(
                    (Reason("warning", "the new muxer's own file is not read"), "config-file-path")),
 )  # fmt: skip
 _GIE_KEYS = _keys(
-    _ENABLE, _key("config-file", _PATH, field="config"), _key("plugin-type", _INT), _key("input-tensor-meta", _ON),
+    ENABLE, _key("config-file", _PATH, field="config"), _key("plugin-type", _INT), _key("input-tensor-meta", _ON),
     *(OVERRIDES[name] for name in ("gie-unique-id", "batch-size", "interval", "gpu-id", "operate-on-gie-id",
                                    "operate-on-class-ids", "model-engine-file", "labelfile-path")),
 )  # fmt: skip
@@ -174,7 +174,7 @@ _SECONDARY = _group(
 )
 _TRACKER = _group(
     "tracker", "tracker",
-    keys=_keys(_ENABLE, _key("ll-lib-file", _TEXT), _key("ll-config-file", _TEXT), _key("operate-on-class-ids", Kind.INTS, low=0),
+    keys=_keys(ENABLE, _key("ll-lib-file", _TEXT), _key("ll-config-file", _TEXT), _key("operate-on-class-ids", Kind.INTS, low=0),
                _key("display-tracking-id", _ON)),
     unused=_unused((HARDWARE, f"{_GPU} tracker-surface-type tracking-surface-type user-meta-pool-size sub-batches sub-batch-err-recovery-trial-cnt enable-batch-process"),
                    (BOXES, "tracker-width tracker-height enable-past-frame"), (RESET, "tracking-id-reset-mode"),
@@ -183,7 +183,7 @@ _TRACKER = _group(
 )  # fmt: skip
 _OSD = _group(
     "osd", "osd",
-    keys=_keys(_ENABLE, _key("border-width", _INT, low=0, high=255), _key("text-size", _INT, low=1, high=255), _key("text-color", **_COLOR),
+    keys=_keys(ENABLE, _key("border-width", _INT, low=0, high=255), _key("text-size", _INT, low=1, high=255), _key("text-color", **_COLOR),
                _key("text-bg-color", **_COLOR), _key("font", _TEXT), _key("display-text", _ON, field="show_text"),
                _key("display-bbox", _ON, field="show_boxes"), _key("display-mask", _ON, field="show_masks"), _key("show-clock", _ON)),
     unused=_unused((HARDWARE, f"{_GPU} process-mode hw-blend-color-attr border-color num-out-buffers"),
@@ -191,7 +191,7 @@ _OSD = _group(
 )  # fmt: skip
 _SINK = _group(
     "sinkN", r"sink[0-9]+",
-    keys=_keys(_ENABLE, _key("type", _INT), _key("output-file", _TEXT), _key("source-id", _INT, low=0), _key("link-to-demux", _ON),
+    keys=_keys(ENABLE, _key("type", _INT), _key("output-file", _TEXT), _key("source-id", _INT, low=0), _key("link-to-demux", _ON),
                _key("codec", _INT), _key("container", _INT)),
     unused=_unused((HARDWARE, f"{_GPU} enc-type output-io-mode copy-meta conn-id plane-id set-mode color-range overlay-id offset-x offset-y"),
                    (ENCODER, "bitrate profile iframeinterval sw-preset width height"), (PACE, "sync qos"),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from noria._core.text import quoted
-from noria.config.app_keys import APP_GROUPS, SECRET_KEYS, AppGroup, Reason
+from noria.config.app_keys import APP_GROUPS, ENABLE, SECRET_KEYS, AppGroup, Reason
 from noria.config.document import Document, Entry, Group
 from noria.config.key import Key
 from noria.config.keys import nearest
@@ -68,7 +68,7 @@ class AppReader:
                     group.line, f"[{quoted(group.name)}] has no enable=1 and is off", "warning"
                 )
                 return None
-            on = self.value(switch, kind.keys.get("enable") or _ENABLE)
+            on = self.value(switch, kind.keys.get("enable") or ENABLE)
             if not on:
                 return None
             found.entries["enable"], found.values["enable"] = switch, on
@@ -165,13 +165,3 @@ class AppReader:
             self.document.remark(
                 entries[0][0], f"{place}{names}: not applied, {reason.text}", reason.level
             )
-
-
-_ENABLE = Key(
-    name="enable",
-    group="app",
-    kind=Kind.INT_FLAG,
-    default=None,
-    meaning="",
-    field="enable",
-)

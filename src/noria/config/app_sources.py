@@ -11,10 +11,10 @@ from noria._core.text import quoted
 from noria.config.app_keys import AppGroup, group_of
 from noria.config.app_reader import AppReader, FoundGroup
 from noria.config.document import Document, Entry, Group
+from noria.config.paths import absolute_uri, is_camera, is_stream, uri_trouble
 from noria.config.pipeline_keys import MAX_ITEMS
 from noria.config.pipeline_yaml import Item
 from noria.config.reading import read_bytes
-from noria.config.uris import absolute_uri, is_camera, is_stream, uri_trouble
 from noria.config.values import BadValueError
 
 _TYPES = {1: "a V4L2 camera", 2: "a URI", 3: "several URIs", 4: "RTSP"}

@@ -66,9 +66,6 @@ def colored(
         field: `border_colors` or `bg_colors`.
         colors: by class number; -1 is every other class, whatever the model's own file says.
         origin: the place that sets them.
-
-    Returns:
-        The config, and notices of colours without effect.
     """
     if not colors:
         return cfg, []

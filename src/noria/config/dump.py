@@ -21,11 +21,7 @@ Form = Literal["ini", "yaml"]
 
 
 def dump(cfg: ModelConfig, form: Form) -> str:
-    """The config file text: everything that was set or differs from its default; paths absolute.
-
-    Raises:
-        ConfigError: the form has no way to write one of the values.
-    """
+    """The config file text: everything that was set or differs from its default; paths absolute."""
     lines: list[str] = []
     for name, pairs in _groups(cfg):
         if form == "ini":
@@ -81,11 +77,7 @@ def effective(cfg: ModelConfig) -> Iterator[tuple[str, str, str, str]]:
 
 
 def value_text(key: Key, value: Any, form: Literal["ini", "yaml", "show"]) -> str:
-    """One value as a file of this form writes it; `show` is INI that never fails.
-
-    Raises:
-        ConfigError: the form has no way to write it.
-    """
+    """One value as a file of this form writes it; `show` is INI that never fails."""
     if value is None:
         return ""
     if key.kind in (Kind.STRING, Kind.PATH):

@@ -1,7 +1,10 @@
-"""Checks of values that do not come from a file: constructor arguments and overrides."""
+"""Checks of values, whoever makes them: in range, and such that a file can hold them."""
 
 from __future__ import annotations
 
+import difflib
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +14,9 @@ from noria._core.text import quoted
 from noria.config.class_attrs import ClassAttrs
 from noria.config.key import Key
 from noria.config.keys import CLASS_KEYS, PROPERTY_KEYS, nearest
-from noria.config.values import Kind
+from noria.config.paths import absolute_uri, uri_trouble
+from noria.config.pipeline_keys import COLORS, SECTIONS, TOP_KEYS
+from noria.config.values import BadValueError, Kind, is_utf8
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -23,11 +28,7 @@ _CLASS_BY_FIELD = {key.field: key for key in CLASS_KEYS.values() if key.field}
 
 
 def check_field(name: str, value: Any) -> Any:
-    """A field's value as it is kept: paths absolute, nothing as None.
-
-    Raises:
-        ValueError: the value is outside what the key allows.
-    """
+    """A field's value as it is kept: paths absolute, nothing as None."""
     key = _BY_FIELD.get(name)
     if key is None or value == key.default:
         return value
@@ -39,36 +40,17 @@ def check_field(name: str, value: Any) -> Any:
         return None
     elif name == "infer_dims" and 0 in value:
         return None  # a zero counts as absent
-    _refuse_trouble(key, value)
+    if value is not None:
+        texts = value if isinstance(value, tuple) else (value,)
+        if not all(is_utf8(str(text)) for text in texts if isinstance(text, str | Path)):
+            raise ValueError("is not UTF-8 text")
+        if trouble := key.trouble(value):
+            raise ValueError(f"is not {trouble}")
     return value
 
 
-def _refuse_trouble(key: Key, value: Any) -> None:
-    if value is None:
-        return
-    texts = value if isinstance(value, tuple) else (value,)
-    for text in texts:
-        if isinstance(text, str | Path) and not _is_utf8(str(text)):
-            raise ValueError("is not UTF-8 text")
-    trouble = key.trouble(value)
-    if trouble:
-        raise ValueError(f"is not {trouble}")
-
-
-def _is_utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def check_classes(cfg: ModelConfig) -> None:
-    """Per-class settings: in range, of an existing class, and such that a file can say them.
-
-    Raises:
-        ValueError: one of them is not.
-    """
+    """Per-class settings: in range, of an existing class, and such that a file can say them."""
     if not cfg.network_type.has_class_attrs and (cfg.classes or cfg.all_classes != ClassAttrs()):
         raise ValueError(f"network-type {cfg.network_type} has no per-class settings")
     _check_attrs("class-attrs-all", cfg.all_classes)
@@ -116,3 +98,104 @@ def from_validation(error: ValidationError) -> list[ConfigError]:
             value = quoted(str(found["input"]))
             problems.append(ConfigError(f"{key.name}={value} {message}.", expected=key.expected()))
     return problems
+
+
+_SECTION_OF = {
+    "SourceSpec": "sources",
+    "ModelSpec": "models",
+    "TrackerSpec": "tracker",
+    "TilerSpec": "tiler",
+    "OsdSpec": "osd",
+    "SinkSpec": "sinks",
+}
+_TRACKER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+_SETTING = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_COLOR_KEY = SECTIONS["osd"].keys["text-color"]
+
+
+def check_spec_field(spec: str, field: str, value: Any) -> Any:
+    """A field's value as it is kept: paths absolute."""
+    key = _key(spec, field)
+    if key is None or value is None:
+        return value
+    name = key.name
+    if name == "uri":
+        trouble = uri_trouble(value)
+        if trouble is None:
+            try:
+                return absolute_uri(value)
+            except BadValueError as bad:
+                trouble = bad.noun
+    elif name in COLORS:
+        trouble = next(filter(None, map(color_trouble, value, value.values())), None)
+    elif name == "settings":
+        trouble = next(filter(None, map(setting_trouble, value, value.values())), None)
+    elif spec == "TrackerSpec" and name == "name":
+        trouble = None if _TRACKER_NAME.fullmatch(value) else "the name of a tracker"
+    else:
+        texts = value if isinstance(value, tuple) else (value,)
+        found = [text_trouble(str(t)) for t in texts if isinstance(t, str | Path)]
+        trouble = next(filter(None, found), None) or key.trouble(value)
+        if trouble is None and isinstance(value, Path) and str(value) != "-":
+            return value.absolute()
+    if trouble:
+        raise ValueError(f"is not {trouble}")
+    return value
+
+
+def text_trouble(text: str) -> str | None:
+    """Describe the fault of a name or path, to stand behind "is not"; else None."""
+    return "a text: it is empty" if not text else uri_trouble(text)
+
+
+def color_trouble(number: int, color: tuple[float, ...]) -> str | None:
+    """Describe the fault of one colour of a class, to stand behind "is not"; else None."""
+    if number < -1:
+        return f"about a class: {number} is none"
+    trouble = _COLOR_KEY.trouble(color)
+    return trouble and f"{trouble}: a colour is r, g, b, a, each 0 to 1"
+
+
+def setting_trouble(name: str, value: str) -> str | None:
+    """Describe the fault of one setting of a tracker, to stand behind "is not"; else None."""
+    if not _SETTING.fullmatch(name):
+        return f"usable: {quoted(name)!r} is not the name of a setting"
+    if not value or "," in value or value != value.strip():
+        return f"usable: the value of {name} is empty, or holds a comma or outer blanks"
+    return uri_trouble(value)
+
+
+def spec_problems(
+    error: ValidationError, spec: str, fields: Iterable[str] | Mapping[str, Any]
+) -> list[ConfigError]:
+    """The findings of pydantic in our words."""
+    problems = []
+    for found in error.errors(include_url=False):
+        name = str(found["loc"][0]) if found["loc"] else ""
+        message = quoted(found["msg"].removeprefix("Value error, "), limit=300)
+        if found["type"] == "extra_forbidden":
+            close = difflib.get_close_matches(name, list(fields), n=1, cutoff=0.6)
+            problems.append(
+                ConfigError(
+                    f"{quoted(name)} is not a field of {spec}.",
+                    fix=f"did you mean {close[0]}?" if close else None,
+                )
+            )
+        elif found["type"] == "missing":
+            problems.append(ConfigError(f"{spec} needs {name}."))
+        elif not name:
+            problems.append(ConfigError(f"{message}."))
+        else:
+            key = _key(spec, name)
+            if found["type"] != "value_error":
+                message = f"is not usable: {message}"
+            shown = "" if name == "uri" else f"={quoted(str(found['input']))}"
+            expected = key.expected() if key is not None and key.kind is not Kind.STRINGS else None
+            problems.append(ConfigError(f"{name}{shown} {message}.", expected=expected))
+    return problems
+
+
+def _key(spec: str, field: str) -> Key | None:
+    section = _SECTION_OF.get(spec)
+    keys = SECTIONS[section].keys if section else TOP_KEYS
+    return next((key for key in keys.values() if key.field == field), None)

@@ -23,15 +23,7 @@ _YAML_LINE = re.compile(r"[A-Za-z][\w-]*:(\s|$)")
 
 
 def read_keyfile(data: bytes, path: Path) -> Document:
-    """Read the INI form.
-
-    Args:
-        data: content of the file.
-        path: the file as it was named, for messages.
-
-    Returns:
-        The document; lines that GLib refuses are in `problems`, the reading goes on behind them.
-    """
+    """Read the INI form."""
     document = Document(path, "ini")
     if data.startswith(b"\xef\xbb\xbf"):
         document.refuse(

@@ -20,7 +20,6 @@ from pydantic import (
 from noria._core.errors import ConfigError
 from noria._core.notices import Notice
 from noria.config.class_attrs import ClassAttrs
-from noria.config.combined_notices import rule_notices
 from noria.config.document import report
 from noria.config.dump import dump, effective
 from noria.config.enums import (
@@ -38,6 +37,7 @@ from noria.config.field_checks import check_classes, check_field, from_validatio
 from noria.config.model_files import missing_files
 from noria.config.origin import DEFAULT, OVERRIDE, EffectiveValue, Frozen, Origin
 from noria.config.reading import read_config
+from noria.config.value_notices import rule_notices
 
 
 class EffectiveCluster(NamedTuple):

@@ -79,11 +79,7 @@ class Frozen(BaseModel):
         raise NotImplementedError
 
     def _origin_of(self, field: str) -> Origin:
-        """Where the value of a field came from, named as field or as key.
-
-        Raises:
-            KeyError: there is no such field.
-        """
+        """Where the value of a field came from, named as field or as key."""
         name = field.replace("-", "_")
         if name not in type(self).model_fields:
             raise KeyError(field)

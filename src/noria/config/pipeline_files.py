@@ -89,7 +89,7 @@ def load_pipeline(path: str | Path) -> PipelineSpec:
         ConfigError: the file cannot be read, is no pipeline, or something in it is refused (all of
             it is reported at once).
     """
-    from noria.config.pipeline_build import build_spec
+    from noria.config.pipeline_spec import build_spec
     from noria.config.pipeline_yaml import parse_pipeline
 
     path = Path(path)

@@ -12,22 +12,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from noria.config.key import Key
-from noria.config.key_table import PROPERTY_ROWS
+from noria.config.keys import PROPERTY_ROWS
 from noria.config.values import INT_MAX, Kind
 
 MAX_ITEMS = 1024  # sources, models or sinks of one pipeline; the muxer's largest batch
 SINK_KINDS: dict[str, str] = {
-    "video": "video file",
-    "images": "folder or pattern of pictures",
-    "jsonl": "JSON Lines",
-    "coco": "COCO JSON",
-    "kitti": "KITTI text files",
-    "kitti-track": "KITTI tracking text files",
-    "masks": "folder of class maps",
-    "parquet": "Parquet table",
-    "arrow": "Arrow table",
+    "video": "H.264 video (.mp4, .m4v, .mov, .mkv)",
+    "images": "a folder of JPEG images (DIR/), one image or a pattern (.jpg, .png, %06d.png)",
+    "jsonl": "JSON Lines, one object per frame (.jsonl, .ndjson; jsonl:- is standard output)",
+    "coco": "COCO JSON (.json)",
+    "kitti": "KITTI text, one file per frame (kitti:DIR)",
+    "kitti-track": "KITTI tracking text, one file per source (kitti-track:DIR)",
+    "masks": "class maps of segmentation as PNG images (masks:DIR)",
+    "parquet": "Parquet table, one row per object (.parquet)",
+    "arrow": "Arrow table, one row per object (.arrow, .feather)",
     "fake": "nothing is written",
 }
+"""Kinds of output; `fake` is for pipeline files alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import (
     Field,
@@ -21,16 +21,17 @@ from noria._core.errors import ConfigError
 from noria._core.notices import Notice
 from noria._core.text import quoted
 from noria.config.class_attrs import Rgba, colored
+from noria.config.document import Document, report
+from noria.config.dump import yaml_text
 from noria.config.enums import ProcessMode
+from noria.config.field_checks import check_spec_field, spec_problems
 from noria.config.model_config import ModelConfig
 from noria.config.origin import Frozen, Origin
-from noria.config.paths import missing_hints
-from noria.config.pipeline_checks import check_spec_field, spec_problems
-from noria.config.pipeline_dump import dump_pipeline
-from noria.config.pipeline_keys import MAX_ITEMS, OVERRIDES
-from noria.config.uris import is_stream, safe_uri
+from noria.config.paths import is_stream, missing_hints, safe_uri
+from noria.config.pipeline_keys import COLORS, MAX_ITEMS, OVERRIDES, SECTIONS, TOP_KEYS, Section
 
-_RGBA = Rgba
+if TYPE_CHECKING:
+    from noria.config.pipeline_yaml import Parts
 
 
 class _Spec(Frozen):
@@ -146,8 +147,8 @@ class ModelSpec(_Spec):
     model_engine_file: Path | None = None
     labelfile_path: Path | None = None
     input_tensor_from_meta: bool | None = None
-    border_colors: Mapping[int, _RGBA] = Field(default_factory=dict)
-    bg_colors: Mapping[int, _RGBA] = Field(default_factory=dict)
+    border_colors: Mapping[int, Rgba] = Field(default_factory=dict)
+    bg_colors: Mapping[int, Rgba] = Field(default_factory=dict)
 
     @property
     def overrides(self) -> dict[str, Any]:
@@ -235,8 +236,8 @@ class OsdSpec(_Spec):
     show_confidence: bool = True
     border_width: int | None = None
     text_size: int | None = None
-    text_color: _RGBA | None = None
-    text_bg_color: _RGBA | None = None
+    text_color: Rgba | None = None
+    text_bg_color: Rgba | None = None
     font: str | None = None
 
 
@@ -353,3 +354,95 @@ class PipelineSpec(_Spec):
         Loading it gives the same spec.
         """
         return dump_pipeline(self)
+
+
+_TYPES: dict[str, Any] = {
+    "sources": SourceSpec,
+    "models": ModelSpec,
+    "tracker": TrackerSpec,
+    "tiler": TilerSpec,
+    "osd": OsdSpec,
+    "sinks": SinkSpec,
+}
+
+
+def build_spec(parts: Parts, document: Document) -> PipelineSpec:
+    """The spec of a file without problems."""
+    values: dict[str, Any] = dict(parts.top)
+    origins: dict[str, Origin] = dict(parts.origins)
+    for name, items in parts.items.items():
+        specs = [_TYPES[name].read(v, o) for v, o in items]
+        if SECTIONS[name].many:
+            values[name] = tuple(specs)
+        elif specs:
+            values[name] = specs[-1]
+    spec = PipelineSpec.read(values, origins)
+    spec._path = document.path
+    for sink in spec.sinks:
+        spec.source_index(sink)
+    seen: dict[int, Origin] = {}
+    for source in spec.sources:
+        number, origin = source.camera_id, source.origin("camera_id")
+        if number in seen:
+            document.refuse(
+                origin.line or 1,
+                f"camera-id {number} is given twice, first in line {seen[number].line}.",
+                "a number for each source",
+            )
+        elif number is not None:
+            seen[number] = origin
+    report(document.path, document.problems)
+    spec._notices = tuple(n for _, n in sorted(document.notices, key=lambda pair: pair[0]))
+    return spec
+
+
+def dump_pipeline(spec: PipelineSpec) -> str:
+    """Return the file's text: values that are no defaults, with absolute paths."""
+    lines: list[str] = []
+    for section in SECTIONS.values():
+        value = getattr(spec, section.name)
+        if section.many and value:
+            lines.append(f"{section.name}:")
+            for item in value:
+                body = list(_pairs(section, item))
+                lines += [f"  - {body[0]}", *(f"    {line}" for line in body[1:])]
+        elif not section.many and value is not None:
+            body = list(_pairs(section, value))
+            if body:
+                lines += [f"{section.name}:", *(f"  {line}" for line in body)]
+            elif section.name != "osd":
+                lines.append(f"{section.name}: {{}}")
+    for key in TOP_KEYS.values():
+        value = getattr(spec, key.field or "")
+        if value != key.default:
+            lines.append(f"{key.name}: {_value(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def _pairs(section: Section, item: Any) -> Iterator[str]:
+    """`key: value` of what differs from the defaults, the required key in any case."""
+    for key in section.keys.values():
+        value = getattr(item, key.field or "")
+        default = type(item).model_fields[key.field or ""].get_default(call_default_factory=True)
+        if value == default and key.name != section.required:
+            continue
+        if key.name in COLORS:
+            pairs = (f"{'all' if n < 0 else n}: {_value(color)}" for n, color in value.items())
+            text = f"{{{', '.join(pairs)}}}"
+        else:
+            text = _value(value)
+        yield f"{key.name}: {text}"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, ProcessMode):
+        return value.name.lower()
+    if isinstance(value, str | Path):
+        return yaml_text(str(value))
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_value(n)}: {_value(v)}' for n, v in value.items())}}}"
+    return repr(value)

@@ -14,11 +14,11 @@ from typing import Any, TypeAlias
 from noria._core.text import quoted
 from noria.config.document import Document
 from noria.config.enums import NamedValue
+from noria.config.field_checks import color_trouble, setting_trouble, text_trouble
 from noria.config.key import Key
 from noria.config.keys import nearest
 from noria.config.origin import Origin
-from noria.config.paths import resolve
-from noria.config.pipeline_checks import color_trouble, setting_trouble, text_trouble
+from noria.config.paths import absolute_uri, is_url, resolve, uri_trouble
 from noria.config.pipeline_keys import (
     COLORS,
     MAX_ITEMS,
@@ -28,7 +28,6 @@ from noria.config.pipeline_keys import (
     TOP_KEYS,
     Section,
 )
-from noria.config.uris import absolute_uri, is_url, uri_trouble
 from noria.config.values import BadValueError, Kind, parse_yaml
 from noria.config.yaml_nodes import MapNode, Node, SeqNode, TextNode, read_tree
 
@@ -243,16 +242,7 @@ def _size(item: Node) -> int:
 
 
 def read_value(key: Key, node: Node, path: Path) -> Any:
-    """The value of one key of a pipeline file.
-
-    Args:
-        key: how it is read.
-        node: what the file says.
-        path: the file, where relative paths start.
-
-    Raises:
-        BadValueError: it is refused.
-    """
+    """The value of one key of a pipeline file."""
     if key.name in COLORS:
         return _mapping(node, key, _class_number, lambda n: _floats(n), color_trouble)
     if key.name == "settings":
@@ -375,11 +365,7 @@ def _mapping(
 
 
 def tracker_text(text: str, path: Path) -> Values:
-    """The fields of a `TrackerSpec` from `iou`, `iou:max_age=30,min_iou=0.3` or a YAML file.
-
-    Raises:
-        BadValueError: it is none of them.
-    """
+    """The fields of a `TrackerSpec` from `iou`, `iou:max_age=30,min_iou=0.3` or a YAML file."""
     text = text.strip()
     if text.lower().endswith((".yml", ".yaml")):
         return {"config": resolve(text, path)}
@@ -397,11 +383,7 @@ def tracker_text(text: str, path: Path) -> Values:
 
 
 def sink_text(text: str, path: Path) -> Values:
-    """The fields of a `SinkSpec` from `out.mp4`, `pictures/`, `kitti:labels` or `fake`.
-
-    Raises:
-        BadValueError: it is none of them.
-    """
+    """The fields of a `SinkSpec` from `out.mp4`, `pictures/`, `kitti:labels` or `fake`."""
     if text in ("fake", "none"):
         return {"kind": "fake"}
     prefix = _SINK_PREFIX.match(text)
@@ -423,11 +405,7 @@ def sink_text(text: str, path: Path) -> Values:
 
 
 def sink_path(text: str, path: Path) -> Path:
-    """Where a sink writes; `-` is standard output.
-
-    Raises:
-        BadValueError: no path can be that.
-    """
+    """Where a sink writes; `-` is standard output."""
     trouble = text_trouble(text)
     if trouble:
         raise BadValueError(trouble, "a path")

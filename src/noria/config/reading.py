@@ -52,14 +52,10 @@ class Reading:
 
 
 def read_config(path: Path) -> Reading:
-    """Read and check a config file, INI or YAML by its name.
-
-    Raises:
-        ConfigError: the file cannot be read, or something in it is refused (all of it is reported).
-    """
+    """Read and check a config file, INI or YAML by its name."""
     data = read_bytes(path)
     if path.name.endswith((".yml", ".yaml")):
-        from noria.config.yaml_groups import read_yaml  # brings PyYAML
+        from noria.config.yaml_nodes import read_yaml  # brings PyYAML
 
         document = read_yaml(data, path)
     else:

@@ -72,20 +72,12 @@ def parse_ini(kind: Kind, text: str) -> Any:
 
 
 def parse_yaml(kind: Kind, text: str, *, loose: bool) -> Any:
-    """The value of a YAML scalar; `loose` keys read a leading decimal number and ignore the rest.
-
-    Raises:
-        BadValueError: the original's reader refuses the text or crashes on it.
-    """
+    """The value of a YAML scalar; `loose` keys read a leading decimal number, ignore the rest."""
     if loose and kind in (Kind.INT, Kind.FLAG, Kind.INT_FLAG):
         value = _leading_int(text)
-        return (
-            _zero_or_one(value)
-            if kind is Kind.FLAG
-            else bool(value)
-            if kind is Kind.INT_FLAG
-            else value
-        )
+        if kind is Kind.FLAG:
+            return _zero_or_one(value)
+        return bool(value) if kind is Kind.INT_FLAG else value
     return _YAML[kind](text)
 
 
@@ -182,11 +174,18 @@ def _float(text: str) -> float:
         return float("-inf") if bare.startswith("-") else float("inf")
 
 
-def _utf8(text: str) -> str:
+def is_utf8(text: str) -> bool:
+    """Whether it can be written as UTF-8: it holds no surrogates."""
     try:
-        text.encode("utf-8")
+        text.encode()
     except UnicodeEncodeError:
-        raise BadValueError("UTF-8 text", "text saved as UTF-8") from None
+        return False
+    return True
+
+
+def _utf8(text: str) -> str:
+    if not is_utf8(text):
+        raise BadValueError("UTF-8 text", "text saved as UTF-8")
     return text
 
 

@@ -64,17 +64,7 @@ _KINDS = {
 
 
 def refuse_model(path: Path, data: bytes, where: str, *, large: bool) -> None:
-    """Refuse a model or an engine, known by its name and content.
-
-    Args:
-        path: the file.
-        data: the bytes it begins with.
-        where: for the error.
-        large: there is more of it than a config may have.
-
-    Raises:
-        ConfigError: it is one.
-    """
+    """Refuse a model or an engine, known by its name and content."""
     kind = _KINDS.get(path.suffix.lower())
     if kind is None or not (large or kind.fits(data)):
         return

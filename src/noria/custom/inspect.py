@@ -11,8 +11,14 @@ from typing import Any, Literal
 
 from noria.binary.abi import Evidence, all_evidence, static_evidence
 from noria.binary.elf import MACHINES, ElfFile
-from noria.binary.entry_points import EntryPoint, entry_points, filled, returns_boxes
-from noria.binary.header_markers import export_hints, uses_host
+from noria.binary.entry_points import (
+    EntryPoint,
+    entry_points,
+    export_hints,
+    filled,
+    returns_boxes,
+    uses_host,
+)
 from noria.binary.library_search import find_library
 from noria.binary.symbol_names import demangled
 from noria.custom.inspect_load import LoadResult, load_in_child

@@ -7,7 +7,7 @@ from typing import Any
 
 from noria._core.text import quoted
 from noria.binary.elf import ElfError, ElfFile
-from noria.binary.header_markers import CREATORS, uses_host
+from noria.binary.entry_points import CREATORS, uses_host
 from noria.custom.library import open_here
 from noria.custom.stand_ins import is_nvidia
 from noria.plugins.registry import PluginRegistry, get_plugin_registry

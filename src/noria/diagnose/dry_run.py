@@ -12,17 +12,21 @@ from noria.config import ModelConfig
 from noria.config.model_files import model_paths
 from noria.custom.plugin_library import plugin_hints
 from noria.engine.backends import DEFAULT_BACKEND
-from noria.infer.checks import label_notices, require_runnable, skipped_files
-from noria.infer.labels import load_labels
-from noria.infer.model import choose_parser
-from noria.infer.parser_choice import misfit_notices, require_grid_outputs
+from noria.infer.labels import label_notices, load_labels
+from noria.infer.model import require_runnable
+from noria.infer.parser_choice import (
+    choose_parser,
+    misfit_notices,
+    require_grid_outputs,
+    skipped_files,
+)
 from noria.infer.parsers import parse_coverage_bbox
 from noria.meta import NetworkInfo
 from noria.model.engine_search import saved_engine
+from noria.model.guarded_engines import NoPreviewError, preview_network, preview_plugins
 from noria.model.inspect_engine import EngineFunction, engine_function
 from noria.model.network_source import network_source
 from noria.model.picture_input import network_dims
-from noria.model.preview import NoPreviewError, preview_network, preview_plugins
 from noria.model.source import FunctionSource, ModelSource, model_source
 from noria.network import Network
 from noria.plugins.loading import PYTHON_SUFFIXES, load_custom_plugins

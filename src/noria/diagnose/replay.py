@@ -56,7 +56,6 @@ class _Here:
     """This process in a worker's place: see `Keeping`, and `GuardedEngines.ask`."""
 
     kept: dict[int, Any] = field(default_factory=dict)
-    unprotected: list[str] = field(default_factory=list)
 
     def ask(
         self,

@@ -15,12 +15,7 @@ if TYPE_CHECKING:
     from noria.draw.tiler import Tiler
 else:
     __getattr__, __dir__ = lazy(
-        __name__,
-        {
-            ".contact_sheet": "contact_sheet",
-            ".painter": "Painter show",
-            ".tiler": "Tiler",
-        },
+        __name__, {".contact_sheet": "contact_sheet", ".painter": "Painter show", ".tiler": "Tiler"}
     )
 
 __all__ = ["Painter", "Tiler", "contact_sheet", "show"]

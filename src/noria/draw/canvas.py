@@ -188,11 +188,7 @@ class PlanarCanvas(Canvas):
     def frame(self) -> Frame:
         """The drawn picture."""
         return replace(
-            self._frame,
-            planes=self._planes,
-            format=PixelFormat.I420,
-            color=self._color,
-            owner=None,
+            self._frame, planes=self._planes, format=PixelFormat.I420, color=self._color, owner=None
         )
 
 

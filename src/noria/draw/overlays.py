@@ -78,7 +78,8 @@ def class_map_overlay(
     Args:
         found: class map; the part `region` of it shows the picture.
         rect: left, top, width, height of that picture in frame pixels.
-        width, height: size of the frame.
+        width: of the frame.
+        height: of the frame.
         opacity: of every class but background.
 
     Returns:

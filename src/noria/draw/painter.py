@@ -1,25 +1,103 @@
-"""Objects, masks and class maps on frames."""
+"""Objects, masks and class maps on frames, and the legend of the class maps."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from noria.draw.canvas import Box, Canvas, canvas_for
-from noria.draw.legend import Legend
+from noria.draw.colors import Rgb
 from noria.draw.look import PX_PER_PT, WHOLE_FRAME, Look, Looks
-from noria.draw.overlays import class_map_overlay, mask_overlay, polygon_overlay
-from noria.draw.text import TextBox
+from noria.draw.overlays import (
+    Overlay,
+    class_map_overlay,
+    is_background,
+    mask_overlay,
+    polygon_overlay,
+)
+from noria.draw.text import TextBox, render_text
 from noria.media import Frame, as_frame
 from noria.meta import FrameMeta, Objects, SegmentationMeta
 from noria.meta.masks import object_mask
-from noria.meta.objects import Rgba
 
 if TYPE_CHECKING:
     from noria.config import OsdSpec
+
+_INK, _PAPER = (255, 255, 255, 1.0), (16, 18, 22)
+_MAX_ROWS = 8
+
+
+class Legend:
+    """Collects the classes of a frame's class maps and draws a panel in the top right corner."""
+
+    def __init__(self) -> None:
+        self._areas: dict[tuple[int, int], float] = {}
+        self._known: dict[tuple[int, int], tuple[str, Rgb]] = {}
+
+    def add(self, found: SegmentationMeta, overlay: Overlay) -> None:
+        """Count the pixels of each class of `overlay`, but not of background."""
+        areas = overlay.class_areas().tolist()
+        for class_id, area in enumerate(areas[1:]):
+            if not area or is_background(found, class_id):
+                continue
+            key = (found.component_id, class_id)
+            self._areas[key] = self._areas.get(key, 0.0) + area
+            named = class_id < len(found.labels) and found.labels[class_id].strip()
+            self._known[key] = (named or f"class {class_id}", overlay.colors[class_id + 1])
+
+    def rows(self, pixels: int) -> list[tuple[Rgb, str, str]]:
+        """Colour, name and share of `pixels` as text, the largest first."""
+        order = sorted(self._areas, key=lambda key: (-self._areas[key], key))
+        rows = []
+        for key in order[:_MAX_ROWS]:
+            name, color = self._known[key]
+            name = name if len(name) <= 24 else name[:23] + "…"
+            share = round(100 * self._areas[key] / pixels)
+            rows.append((color, name, f"{share} %" if share else "<1 %"))
+        return rows
+
+    def draw(self, canvas: Canvas, font_px: int, family: str) -> None:
+        """Draw the panel; nothing without classes, or where there is no room for a row."""
+        rows = self.rows(canvas.width * canvas.height)
+        hidden = len(self._areas) - len(rows)
+        if not rows:
+            return
+        gap = font_px // 4 * 2
+        texts = [
+            (color, render_text(name, family, font_px, _INK, None, 2), share)
+            for color, name, share in rows
+        ]
+        shares = [render_text(share, family, font_px, _INK, None, 2) for _, _, share in rows]
+        more = render_text(f"and {hidden} more", family, font_px, _INK, None, 2) if hidden else None
+        line = texts[0][1].height
+        swatch = font_px * 3 // 8 * 2
+        names = max([text.width for _, text, _ in texts] + ([more.width] if more else []))
+        numbers = max(text.width for text in shares)
+        width = gap + swatch + gap + names + gap + numbers + gap
+        right = (canvas.width - gap) // 2 * 2
+        left, top = right - width, gap
+        if left < 0:
+            return
+        room = (canvas.height - 2 * gap - gap) // line
+        shown = min(len(texts), room)
+        if shown < 1:
+            return
+        last = more is not None and shown < room
+        bottom = top + gap + (shown + last) * line + gap
+        canvas.fill((left, top, right, bottom), _PAPER, 0.66)
+        y = top + gap
+        for (color, text, _), share in list(zip(texts, shares, strict=True))[:shown]:
+            inset = (line - swatch) // 4 * 2
+            x = left + gap
+            canvas.fill((x, y + inset, x + swatch, y + inset + swatch), color)
+            canvas.paste(text, x + swatch + gap, y)
+            canvas.paste(share, right - gap - share.width, y)
+            y += line
+        if last and more is not None:
+            canvas.paste(more, left + gap + swatch + gap, y)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +117,8 @@ class _Label:
         )
 
 
-class Painter:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Painter(Looks):
     """Draws the metadata of a frame on a copy of it.
 
     From below to above: class maps, instance masks in their object's colour, backgrounds and
@@ -60,47 +139,18 @@ class Painter:
         ids: add the tracking id to the label.
         legend: name the classes of class maps with their share of the frame.
         opacity: of masks and class maps, 0..1.
-        border_width, text_size: in pixels and points, instead of those in the metadata; they grow
-            with the frame like them.
-        text_color, text_bg_color: r, g, b, a in 0..1.
+        border_width: in pixels, instead of that in the metadata; it grows with the frame like that.
+        text_size: in points, likewise.
+        text_color: r, g, b, a in 0..1.
+        text_bg_color: likewise.
 
     One painter may be used from several threads.
     """
 
-    def __init__(
-        self,
-        *,
-        palette: Literal["auto", "config"] = "auto",
-        confidence: bool = True,
-        labels: bool = True,
-        scale: float | None = None,
-        font: str | None = None,
-        masks: bool = True,
-        legend: bool = True,
-        opacity: float = 0.45,
-        boxes: bool = True,
-        ids: bool = True,
-        border_width: int | None = None,
-        text_size: int | None = None,
-        text_color: Rgba | None = None,
-        text_bg_color: Rgba | None = None,
-    ) -> None:
-        self.looks = Looks(
-            palette=palette,
-            confidence=confidence,
-            labels=labels,
-            ids=ids,
-            boxes=boxes,
-            font=font,
-            border_width=border_width,
-            text_size=text_size,
-            text_color=text_color,
-            text_bg_color=text_bg_color,
-        )
-        self.scale = scale
-        self.masks = masks
-        self.legend = legend
-        self.opacity = opacity
+    scale: float | None = None
+    masks: bool = True
+    legend: bool = True
+    opacity: float = 0.45
 
     @classmethod
     def from_spec(cls, spec: OsdSpec, **options: Any) -> Painter:
@@ -135,7 +185,7 @@ class Painter:
         if len(objects):
             self._draw_objects(canvas, objects, scale)
         if self.legend:
-            legend.draw(canvas, max(12, round(12 * PX_PER_PT * scale)), self.looks.font or "")
+            legend.draw(canvas, max(12, round(12 * PX_PER_PT * scale)), self.font or "")
         return canvas.frame()
 
     def _draw_class_maps(self, canvas: Canvas, meta: FrameMeta, legend: Legend) -> None:
@@ -157,15 +207,15 @@ class Painter:
         rects = objects.rects
         nested = bool((objects.parents >= 0).any())
         order = range(len(objects))
-        if self.looks.palette == "auto":
+        if self.palette == "auto":
             keys = (objects.confidences, objects.parents >= 0) if nested else (objects.confidences,)
             order = np.lexsort(keys).tolist()
-        colored = self.looks.colored(objects)
+        colored = self.colored(objects)
         if self.masks and objects.masks is not None:
             for i in order:
                 mask = object_mask(objects, i, canvas.width, canvas.height)
                 if mask is not None:
-                    color = self.looks.border(objects, i, colored)[:3]
+                    color = self.border(objects, i, colored)[:3]
                     line = max(1, round(1.5 * scale))
                     canvas.blend(mask_overlay(mask, color, self.opacity, line))
         placed: dict[int, _Label] = {}
@@ -174,7 +224,7 @@ class Painter:
         for i in order:
             if not finite[i]:
                 continue
-            look = self.looks.look(objects, i, scale, colored)
+            look = self.look(objects, i, scale, colored)
             angle = 0.0 if objects.angles is None else float(objects.angles[i])
             if angle % 360 and math.isfinite(angle):
                 box = self._draw_rotated(canvas, rects[i].tolist(), angle, look)
@@ -188,7 +238,7 @@ class Painter:
             if look.text is None or box is None:
                 continue
             label = _Label(look.text, *self._place(look.text, box, canvas))
-            if self.looks.palette == "auto":
+            if self.palette == "auto":
                 if objects.class_ids[i] == WHOLE_FRAME:
                     place = (label.left, label.top)
                     label = _Label(look.text, place[0], place[1] + stacks.get(place, 0))
@@ -252,7 +302,7 @@ class Painter:
         if self.scale is not None:
             return self.scale
         # Metadata sizes are made for 1080p; below about 700 lines text would not be readable.
-        return max(0.65, height / 1080) if self.looks.palette == "auto" else 1.0
+        return max(0.65, height / 1080) if self.palette == "auto" else 1.0
 
     def _box(self, rect: list[float], canvas: Canvas) -> Box | None:
         """Whole pixels of a rectangle; in `auto` even ones, which keeps I420 colours clean."""
@@ -262,7 +312,7 @@ class Painter:
         x1, y1 = min(1e6, left + width), min(1e6, top + height)
         if x1 <= x0 or y1 <= y0:
             return None
-        if self.looks.palette == "config":
+        if self.palette == "config":
             return int(x0), int(y0), math.ceil(x1), math.ceil(y1)
         even = (2 * round(x0 / 2), 2 * round(y0 / 2), 2 * round(x1 / 2), 2 * round(y1 / 2))
         box = (even[0], even[1], max(even[0] + 2, even[2]), max(even[1] + 2, even[3]))
@@ -271,7 +321,7 @@ class Painter:
     def _place(self, text: TextBox, box: Box, canvas: Canvas) -> tuple[int, int]:
         """Left and top of a label, even."""
         left, top = box[0], box[1]
-        if self.looks.palette == "config":
+        if self.palette == "config":
             return max(0, left) // 2 * 2, max(0, top - 10) // 2 * 2
         y = top - text.height if top >= text.height else max(0, top)
         x = max(0, min(left, (canvas.width - text.width) // 2 * 2))

@@ -73,7 +73,8 @@ def render_text(
         text: one line; control characters are drawn as blanks.
         family: font file, `Serif`, or anything else for the built-in sans font.
         size_px: size of the font in pixels.
-        color, background: r, g, b in 0..255 and opacity in 0..1; None is no background.
+        color: r, g, b in 0..255 and opacity in 0..1.
+        background: likewise; None is no background.
         padding: free pixels left and right of the text.
     """
     from PIL import Image, ImageDraw

@@ -36,8 +36,8 @@ from noria.engine.precision.rules import PrecisionRules
 from noria.engine.tuning.precisions import tune_precisions
 from noria.engine.tuning.tactic import Tactic
 from noria.engine.tuning.tune import Progress, TuneOptions
+from noria.network.external_data import split_proto
 from noria.network.network import Network
-from noria.network.split import split_proto
 from noria.network.tensor_spec import TensorSpec
 from noria.plugins.lookup import unknown_error
 from noria.plugins.nodes import has_plugins

@@ -40,7 +40,13 @@ from noria.engine.machine import usable_cores
 from noria.engine.plan_header import BlobRecord, PlanHeader, TacticRecord
 from noria.engine.store import locked, write_atomically
 from noria.engine.tuning.tactic import HALVES, Tactic
-from noria.network.sniff import HEAD_BYTES, PLAN_MAGIC, built_by, is_tensorrt_engine, looks_like
+from noria.network.model_bytes import (
+    HEAD_BYTES,
+    PLAN_MAGIC,
+    built_by,
+    is_tensorrt_engine,
+    looks_like,
+)
 from noria.network.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
@@ -50,7 +56,7 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 1
 MODEL_BLOB = "model"
 WEIGHTS_BLOB = "weights"
-"""Weights of a model too large for one message; see `noria.network.split`."""
+"""Weights of a model too large for one message; see `noria.network.external_data`."""
 COMPILED_BLOB = "compiled"
 """The model as a runtime compiled it; see `noria.engine.backends.CompilingBackend`."""
 MAX_HEADER_BYTES = 16 * 2**20

@@ -18,7 +18,7 @@ from noria.engine.plan_header import (
     TacticRecord,
     TensorRecord,
 )
-from noria.network.sniff import built_by, without_wrapper
+from noria.network.model_bytes import built_by, without_wrapper
 
 _MAX_BATCH = 1024
 

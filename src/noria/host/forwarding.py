@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Self
 
-from noria.binary.gpu_code import works_on_device
 from noria.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
 
 Row = tuple[str, int, int, bytes | None]
@@ -43,30 +42,14 @@ class Forwarding:
         """The shared library that the class is in."""
         return str(self.native.library)
 
-
-class ForwardingPlugin(Forwarding):
-    """A wrapper around a native plugin."""
-
     @property
-    def plugin_version(self) -> str:
-        """Version of the plugin; empty if it gives none."""
-        return str(self.native.version() or "")
+    def plugin_namespace(self) -> str:
+        """The namespace that the object has in the registry."""
+        return str(self.native.get_namespace() or "")
 
-    @property
-    def on_device(self) -> bool:
-        """True if `enqueue` takes addresses of the GPU's memory."""
-        return works_on_device(self.native.image, self.library)
-
-    def clone(self) -> Any:
-        """Wrap the plugin's own clone."""
-        return self._wrapped(self.native.clone())
-
-    def destroy(self) -> None:
-        """Call the plugin's `destroy`."""
-        self.native.destroy()
-
-    def _wrapped(self, made: Any) -> Any:
-        return None if made is None else type(self)(made)
+    @plugin_namespace.setter
+    def plugin_namespace(self, value: str) -> None:
+        self.native.set_namespace(value)
 
 
 def fields_from(rows: Iterable[Row]) -> PluginFieldCollection:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from noria import trt
 from noria.host import creators
-from noria.host.legacy_plugins import GIVEN, register_given
+from noria.host.creators import GIVEN, register_given
 from noria.plugins.drivers import deserialising
 from noria.plugins.registry import PluginRegistry, known_plugins
 from noria.plugins.registry import get_plugin_registry as _registry
@@ -40,34 +42,9 @@ def init_libnvinfer_plugins(namespace: str = "") -> bool:
     return bool(trt.init_libnvinfer_plugins(None, namespace))
 
 
-def create_infer_builder(logger: Any) -> Any:
-    """createInferBuilder()."""
-    return trt.Builder(logger)
-
-
-def create_infer_runtime(logger: Any) -> Any:
-    """createInferRuntime()."""
-    return trt.Runtime(logger)
-
-
 def create_network(builder: Any, flags: int) -> Any:
     """IBuilder::createNetworkV2: without flag 0 (explicit batch), the batch is implicit."""
     return trt.INetworkDefinition(builder, builder.logger, flags, implicit=not flags & 1)
-
-
-def create_onnx_parser(network: Any, logger: Any) -> Any:
-    """nvonnxparser::createParser()."""
-    return trt.OnnxParser(network, logger)
-
-
-def create_caffe_parser() -> Any:
-    """nvcaffeparser1::createCaffeParser()."""
-    return trt.CaffeParser()
-
-
-def create_uff_parser() -> Any:
-    """nvuffparser::createUffParser()."""
-    return trt.UffParser()
 
 
 def build_engine(builder: Any, network: Any, config: Any = None) -> Any:
@@ -110,11 +87,7 @@ def _config_of(builder: Any) -> Any:
 
 def profile_set_dimensions(profile: Any, name: str, which: int, dims: Any) -> bool:
     """IOptimizationProfile::setDimensions: one of the three shapes at a time."""
-    shapes = _shapes(profile).setdefault(name, [None, None, None])
-    shapes[which] = tuple(dims)
-    if None not in shapes:
-        profile.set_shape(name, *shapes)
-    return True
+    return _set_one(profile, name, which, dims, partial(profile.set_shape, name))
 
 
 def profile_get_dimensions(profile: Any, name: str, which: int) -> Any:
@@ -124,10 +97,16 @@ def profile_get_dimensions(profile: Any, name: str, which: int) -> Any:
 
 def profile_set_values(profile: Any, name: str, which: int, values: list[int]) -> bool:
     """IOptimizationProfile::setShapeValues."""
-    shapes = _shapes(profile).setdefault(f"values of {name}", [None, None, None])
-    shapes[which] = tuple(values)
+    give = partial(profile.set_shape_input, name)
+    return _set_one(profile, f"values of {name}", which, values, give)
+
+
+def _set_one(profile: Any, key: str, which: int, given: Any, give: Callable[..., Any]) -> bool:
+    """Keep one of three; set all when the last is there."""
+    shapes = _shapes(profile).setdefault(key, [None, None, None])
+    shapes[which] = tuple(given)
     if None not in shapes:
-        profile.set_shape_input(name, *shapes)
+        give(*shapes)
     return True
 
 

@@ -11,8 +11,8 @@ from typing import Any
 from noria import _native
 from noria._core.notices import Notice
 from noria.binary.elf import ElfFile
+from noria.binary.entry_points import CREATORS, REVISION, uses_host
 from noria.binary.gpu_code import note_pointers
-from noria.binary.header_markers import CREATORS, REVISION, uses_host
 from noria.host import creators
 from noria.host.callback_errors import collected_errors
 from noria.plugins.loading import loading

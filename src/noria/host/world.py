@@ -7,16 +7,16 @@ The native module calls every method with the interpreter lock held. An exceptio
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from noria import trt
-from noria.host import creators, functions, listeners
+from noria.host import creators, functions
 from noria.host.callback_errors import report_failure, report_log
-from noria.host.forwarding import SharedFields, fields_from
-from noria.host.plugins_v2 import plugin_v2
-from noria.host.plugins_v3 import plugin_v3
+from noria.host.forwarding import SharedFields, fields_from, fields_to
+from noria.host.plugins import plugin_v2, plugin_v3
 from noria.plugins import types
 from noria.plugins.field_data import PluginFieldCollection
 from noria.plugins.registry import PluginRegistry, known_plugins
@@ -33,20 +33,99 @@ LAYER_TYPES = [
 """In the order of the headers' LayerType."""
 
 
+_MAKERS = {
+    "create_infer_builder": "Builder",
+    "create_infer_runtime": "Runtime",
+    "create_onnx_parser": "OnnxParser",
+    "create_caffe_parser": "CaffeParser",
+    "create_uff_parser": "UffParser",
+}
+"""Function of the headers -> class of `noria.trt` that it makes an object of."""
+
+_ALGORITHMS = {
+    0: "IInt8LegacyCalibrator",
+    1: "IInt8EntropyCalibrator",
+    2: "IInt8EntropyCalibrator2",
+    3: "IInt8MinMaxCalibrator",
+}
+
+
+def logger(native: Any) -> Any:
+    """Wrap the library's own logger as a `noria.trt.ILogger`."""
+
+    class CppLogger(trt.ILogger):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.native = native
+
+        def log(self, severity: Any, msg: str) -> None:
+            native.log(int(severity), str(msg))
+
+    return CppLogger()
+
+
+def calibrator(native: Any) -> Any:
+    """Wrap the library's own calibrator as one of `noria.trt`."""
+    base = getattr(trt, _ALGORITHMS.get(native.algorithm, "IInt8EntropyCalibrator2"))
+
+    class CppCalibrator(base):  # type: ignore[misc, valid-type]
+        def __init__(self) -> None:
+            base.__init__(self)
+            self.native = native
+
+        def get_batch_size(self) -> int:
+            return int(native.batch_size())
+
+        def get_batch(self, names: Sequence[str]) -> list[int] | None:
+            found = native.get_batch(list(names))
+            return None if found is None else list(found)
+
+        def read_calibration_cache(self) -> bytes | None:
+            found = native.read_cache()
+            return None if found is None else bytes(found)
+
+        def write_calibration_cache(self, cache: Any) -> None:
+            native.write_cache(bytes(cache))
+
+    return CppCalibrator()
+
+
+class PluginFactory:
+    """A plugin factory that a library gives a parser or a runtime."""
+
+    def __init__(self, native: Any) -> None:
+        self.native = native
+
+    def is_plugin_v2(self, layer_name: str) -> bool:
+        """Return True if the factory makes that layer."""
+        return bool(self.native.is_plugin(layer_name))
+
+    is_plugin = is_plugin_v2
+
+    def create_plugin(
+        self, layer_name: str, weights: Sequence[Any], namespace: str = "", fields: Any = ()
+    ) -> Any:
+        """Make the plugin of a layer; it stays the factory's."""
+        rows = [(int(w.dtype), w.numpy().tobytes(), w.size) for w in weights]
+        return self.native.create(layer_name, rows, fields_to(fields), namespace)
+
+
 class World:
     """The host as the native module sees it, one a process; see `noria._native.host_set_world`."""
 
     plugin_v2 = staticmethod(plugin_v2)
     plugin_v3 = staticmethod(plugin_v3)
     creator = staticmethod(creators.creator)
-    logger = staticmethod(listeners.logger)
-    calibrator = staticmethod(listeners.calibrator)
-    factory = staticmethod(listeners.PluginFactory)
+    logger = staticmethod(logger)
+    calibrator = staticmethod(calibrator)
+    factory = staticmethod(PluginFactory)
     fields = staticmethod(fields_from)
 
     def call(self, target: Any, method: str, arguments: list[Any]) -> Any:
         """Call a method of an object; of None a function, or refuse a null pointer."""
         if target is None:
+            if method in _MAKERS:
+                return getattr(trt, _MAKERS[method])(*arguments)
             function = getattr(functions, method, None)
             if function is None:
                 raise ValueError("called through a null pointer")

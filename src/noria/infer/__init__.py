@@ -11,8 +11,8 @@ from noria._core.lazy import lazy
 
 if TYPE_CHECKING:
     from noria.infer.batch import Batch
+    from noria.infer.engine_runs import RawOutput
     from noria.infer.inferencer import Inferencer
-    from noria.infer.pending import RawOutput
     from noria.infer.update import ModelUpdater
 else:
     __getattr__, __dir__ = lazy(
@@ -20,7 +20,7 @@ else:
         {
             ".batch": "Batch",
             ".inferencer": "Inferencer",
-            ".pending": "RawOutput",
+            ".engine_runs": "RawOutput",
             ".update": "ModelUpdater",
         },
     )

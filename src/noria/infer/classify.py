@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from noria._core.errors import ParserError
 from noria._core.notices import Notice
-from noria.infer.parsers.scan import to_float32
+from noria.infer.parsers.boxes import to_float32
 from noria.meta import Classification, ClassifierMeta, ClassifierParams, LabelInfo
 from noria.network.tensor_spec import TensorSpec
 

@@ -1,17 +1,26 @@
-"""The runs of the engine that a batch needs: frames, or objects found in them. Source: spec D.2."""
+"""The runs of the engine that a batch needs: frames, objects found in them, or prepared tensors.
+
+Source: spec A.6, D.1, D.2.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from noria._core.errors import EngineError
 from noria.infer.batch import Batch
-from noria.infer.items import Items
+from noria.infer.items import Items, roi_transform
+from noria.infer.record import Record
 from noria.infer.selection import Selection, Selector
 from noria.media.frame import Frame
-from noria.meta import FrameMeta
+from noria.meta import FrameMeta, InputTensor
 from noria.meta.detections import FloatArray
+from noria.network.tensor_spec import TensorSpec
 
 
 def frame_runs(batch: Batch, turns: Sequence[bool], size: int) -> Iterator[Items]:
@@ -82,3 +91,133 @@ class _ObjectRun:
 
     def __len__(self) -> int:
         return len(self._objects)
+
+
+class BufferTurns:
+    """Counts the buffers of a run.
+
+    Args:
+        discard: buffers at the begin of a run that are dropped (`stabilize-buffer-count`).
+
+    Attributes:
+        last_buffer: number of the latest buffer; -1 before the first.
+    """
+
+    def __init__(self, discard: int) -> None:
+        self.last_buffer = -1
+        self._counted = 0
+        self._discard = discard
+        self._discarding: int | None = None
+
+    def restart(self) -> None:
+        """Let the next buffer be inferred."""
+        self._counted = 0
+
+    def choose(self, batch: Batch, interval: int, discard: int) -> list[bool]:
+        """Whether each frame's buffer is inferred; frames to be discarded leave the batch.
+
+        The first buffer is inferred, then every (interval+1)-th.
+
+        Args:
+            batch: frames of whole buffers.
+            interval: buffers skipped between two inferred ones.
+            discard: as for the constructor, for a run that begins in this batch.
+        """
+        turns = [False] * len(batch)
+        discarded: list[int] = []
+        for number, places in batch.by_buffer():
+            if number < self.last_buffer:  # another run has begun
+                self._counted, self._discard = 0, discard
+            self.last_buffer = number
+            if self._discard or number == self._discarding:
+                if number != self._discarding:
+                    self._discard -= 1
+                    self._discarding = number
+                discarded += places
+                continue
+            turn = self._counted % (interval + 1) == 0
+            self._counted += 1
+            for place in places:
+                turns[place] = turn
+        if discarded:
+            batch.drop(discarded)
+            turns = [turn for i, turn in enumerate(turns) if i not in discarded]
+        return turns
+
+
+@dataclass(slots=True)
+class TensorChunk:
+    """One run of the engine: its items, its inputs, and where they start in the tensor."""
+
+    items: Items
+    inputs: dict[str, npt.NDArray[Any]]
+    start: int
+
+
+def tensor_chunks(
+    batch: Batch,
+    *,
+    component_id: int,
+    inputs: Sequence[TensorSpec],
+    batch_size: int,
+    record: Record,
+) -> Iterator[TensorChunk]:
+    """The runs that a batch's tensors ask for.
+
+    A tensor is used when it is for this component and its name is that of an input; others of this
+    component are reported. Tensors of one id are the inputs of one inference; the regions are those
+    of the first. More regions than `batch_size` are cut.
+
+    Raises:
+        EngineError: tensors of one inference differ in their number of rows, or rows and regions
+            do; an input has no tensor.
+    """
+    groups: dict[int, dict[str, InputTensor]] = {}
+    names = [spec.name for spec in inputs]
+    for tensor in batch.tensors:
+        if component_id not in tensor.target_ids:
+            continue
+        if tensor.name not in names:
+            record.warn(
+                f"a tensor for component {component_id} is called {tensor.name!r}; the model's"
+                f" inputs are {', '.join(names)}: it is not used"
+            )
+            continue
+        groups.setdefault(tensor.meta_id, {}).setdefault(tensor.name, tensor)
+    for meta_id, tensors in groups.items():
+        first = next(iter(tensors.values()))
+        where = f"input tensors with id {meta_id}"
+        rows = {name: len(t.data) if t.data.ndim else 0 for name, t in tensors.items()}
+        if len(set(rows.values())) > 1:
+            found = ", ".join(f"{name} has {count}" for name, count in rows.items())
+            raise EngineError(f"rows differ: {found}", where=where, expected="as many rows each")
+        count = rows[first.name]
+        if count != len(first.rois):
+            raise EngineError(
+                f"{count} rows for {len(first.rois)} regions",
+                where=where,
+                expected="one row for each region",
+            )
+        missing = [name for name in names if name not in tensors]
+        if missing:
+            raise EngineError(
+                f"no tensor for input {', '.join(missing)}",
+                where=where,
+                expected="a tensor for each input",
+            )
+        for roi in first.rois:
+            if not 0 <= roi.frame_index < len(batch.metas):
+                raise EngineError(
+                    f"a region is in frame {roi.frame_index} of a batch of {len(batch.metas)}",
+                    where=where,
+                )
+        for start in range(0, count, batch_size):
+            rois = first.rois[start : start + batch_size]
+            items = Items(
+                [batch.metas[roi.frame_index] for roi in rois],
+                objects=[-1 if r.object_index is None else r.object_index for r in rois],
+                rois=rois,
+                transforms=[roi_transform(roi) for roi in rois],
+            )
+            chunk = {name: t.data[start : start + len(rois)] for name, t in tensors.items()}
+            yield TensorChunk(items, chunk, start)

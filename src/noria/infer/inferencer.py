@@ -18,25 +18,23 @@ from noria.config.enums import ProcessMode
 from noria.engine.machine import usable_cores
 from noria.infer.attach import Generation
 from noria.infer.batch import Batch, frame_meta
-from noria.infer.buffer_turns import BufferTurns
-from noria.infer.engine_runs import EngineRuns
-from noria.infer.gather import frame_runs, object_runs
-from noria.infer.items import Items
-from noria.infer.model import LoadOptions, Model
-from noria.infer.model_exchange import ModelExchange
-from noria.infer.parser_choice import Choice
-from noria.infer.pending import (
+from noria.infer.engine_runs import (
     Arrays,
+    EngineRuns,
     Pending,
     RawOutput,
     Run,
     abandon,
     attach_tensors,
 )
-from noria.infer.postprocess.classifier import attach_cached
+from noria.infer.gather import BufferTurns, frame_runs, object_runs, tensor_chunks
+from noria.infer.items import Items
+from noria.infer.model import LoadOptions, Model
+from noria.infer.parser_choice import Choice
+from noria.infer.postprocess import attach_cached
 from noria.infer.record import Record, StageTimes
 from noria.infer.selection import Selector
-from noria.infer.tensor_input import tensor_chunks
+from noria.infer.update import ModelExchange
 from noria.media.frame import Frame
 from noria.media.pixel_format import PixelFormat
 from noria.meta import FrameMeta, NetworkInfo
@@ -167,7 +165,7 @@ class Inferencer:
         return tuple(self._model.labels.detector)
 
     @property
-    def parser(self) -> Choice[Any] | None:
+    def parser(self) -> Choice | None:
         """Where the parser comes from; None for network-type 100."""
         return self._model.parser
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
-from noria.infer.crops import Crops
-from noria.infer.geometry import Rect, ScaleTransform
+from noria.infer.geometry import Crops, Rect, ScaleTransform
 from noria.meta import FrameMeta, Layer, Roi
 from noria.meta.detections import FloatArray
 

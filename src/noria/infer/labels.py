@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from noria._core.errors import ConfigError
 from noria._core.notices import Notice
+from noria.config.enums import NetworkType
+
+if TYPE_CHECKING:
+    from noria.config import ModelConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +77,20 @@ def _parse(raw: bytes, where: str) -> Labels:
             ),
         )
     return Labels(tuple(tuple(line.split(";")) for line in text.split("\n") if line), notices)
+
+
+def label_notices(cfg: ModelConfig, labels: Labels) -> list[Notice]:
+    """A warning if there are fewer labels than classes, or a classifier's file looks wrong."""
+    where = str(cfg.labelfile_path)
+    count = len(labels)
+    if cfg.network_type is NetworkType.CLASSIFIER:
+        if count > 1 and all(len(fields) == 1 for fields in labels.records):
+            text = f"{count} lines of one label each: a classifier's label file has one line for"
+            text += " each attribute, its classes separated by ';', so only class 0 has a name"
+            return [Notice("warning", text, where)]
+        return []
+    if count >= cfg.num_detected_classes:
+        return []
+    said = "1 label" if count == 1 else f"{count} labels"
+    text = f"{said} for num-detected-classes={cfg.num_detected_classes}"
+    return [Notice("warning", f"{text}: objects of the other classes have no name", where)]

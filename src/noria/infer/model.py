@@ -10,30 +10,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from noria._core.errors import EngineError
+from noria._core.errors import ConfigError, CustomLibraryError, EngineError
 from noria._core.notices import Notice, notices_on_errors
-from noria.config.enums import NetworkType, ProcessMode
+from noria.config.enums import ClusterMode, NetworkType, ProcessMode
 from noria.engine.machine import usable_cores
 from noria.infer.attach import Generation
-from noria.infer.checks import label_notices, require_runnable, skipped_files
 from noria.infer.classify import narrow_outputs
-from noria.infer.extra_inputs import initialize_extra_inputs
-from noria.infer.labels import Labels, load_labels
+from noria.infer.labels import Labels, label_notices, load_labels
 from noria.infer.parser_choice import (
     Choice,
-    choose_bbox_parser,
-    choose_classifier_parser,
-    choose_instance_parser,
-    choose_segmentation_parser,
+    choose_parser,
     custom_library,
     misfit_notices,
     require_grid_outputs,
+    skipped_files,
 )
 from noria.infer.parsers import parse_coverage_bbox
-from noria.infer.postprocess import Postprocessor
-from noria.infer.postprocess.classifier import ClassifierPostprocessor
-from noria.infer.postprocess.detector import DetectorPostprocessor
-from noria.infer.postprocess.segmentation import SegmentationPostprocessor
+from noria.infer.postprocess import (
+    ClassifierPostprocessor,
+    DetectorPostprocessor,
+    Postprocessor,
+    SegmentationPostprocessor,
+)
 from noria.infer.preprocess import Preprocessor
 from noria.infer.record import Record
 from noria.infer.selection import Selector
@@ -93,7 +91,7 @@ class Model:
     network: NetworkInfo
     preprocessor: Preprocessor | None
     postprocessor: Postprocessor | None
-    parser: Choice[Any] | None
+    parser: Choice | None
     labels: Labels
     selector: Selector | None
     extra_inputs: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
@@ -156,7 +154,7 @@ class Model:
         cls,
         cfg: ModelConfig,
         session: Session,
-        choice: Choice[Any] | None,
+        choice: Choice | None,
         labels: Labels,
         notices: list[Notice],
         options: LoadOptions,
@@ -240,7 +238,7 @@ class Model:
                 return
 
 
-def _notices_of(choice: Choice[Any] | None) -> list[Notice]:
+def _notices_of(choice: Choice | None) -> list[Notice]:
     """Those of a parser and its library."""
     if choice is None:
         return []
@@ -250,7 +248,7 @@ def _notices_of(choice: Choice[Any] | None) -> list[Notice]:
 
 def _checked(
     cfg: ModelConfig, options: LoadOptions, notices: list[Notice]
-) -> tuple[Choice[Any] | None, Labels]:
+) -> tuple[Choice | None, Labels]:
     """Parser and labels, which need no engine; adds to `notices`."""
     require_runnable(cfg)
     cfg.check_files(skip=skipped_files(cfg))
@@ -262,34 +260,40 @@ def _checked(
     return choice, labels
 
 
-def choose_parser(
-    cfg: ModelConfig,
-    *,
-    abi: str | None = None,
-    generation: Generation = "9.1",
-    guard: GuardMode | None = None,
-) -> Choice[Any] | None:
-    """The parser of whatever kind the network type needs; None for type 100.
+def require_runnable(cfg: ModelConfig) -> None:
+    """Refuse combinations that the original refuses at start.
 
     Raises:
-        ConfigError, CustomLibraryError: as the functions of `noria.infer.parser_choice`.
+        ConfigError: no unique id; clustering that a mask does not survive; no instance parser.
+    Source: spec 0.3, C.1, D.6; config facts 5.9 (X12).
     """
-    match cfg.network_type:
-        case NetworkType.DETECTOR:
-            return choose_bbox_parser(cfg, abi=abi, guard=guard)
-        case NetworkType.CLASSIFIER:
-            return choose_classifier_parser(cfg, guard=guard)
-        case NetworkType.SEGMENTATION:
-            return choose_segmentation_parser(cfg, generation=generation, guard=guard)
-        case NetworkType.INSTANCE_SEGMENTATION:
-            return choose_instance_parser(cfg, guard=guard)
-        case _:
-            return None
+    if cfg.gie_unique_id is None:
+        raise ConfigError(
+            "gie-unique-id is not given",
+            where=str(cfg.path),
+            expected="a number above 0 that no other model of the pipeline has",
+            fix="add gie-unique-id=1 to [property], or give unique_id=1 to Inferencer.from_config",
+        )
+    if cfg.cluster_mode is not ClusterMode.NONE:
+        mode = f"cluster-mode={int(cfg.cluster_mode)}"
+        where = cfg.origin("cluster_mode").where or str(cfg.path)
+        if cfg.network_type is NetworkType.INSTANCE_SEGMENTATION:
+            raise ConfigError(
+                f"{mode} with network-type=3 (instance segmentation)",
+                where=where,
+                expected="cluster-mode=4: the parser suppresses boxes itself",
+                fix="set cluster-mode=4",
+            )
+        if cfg.output_instance_mask:
+            raise ConfigError(
+                f"{mode} with output-instance-mask=1",
+                where=where,
+                expected="cluster-mode=4: merged boxes have no mask",
+                fix="set cluster-mode=4, or leave output-instance-mask out",
+            )
 
 
-def _library(
-    cfg: ModelConfig, choice: Choice[Any] | None, options: LoadOptions
-) -> CustomLibrary | None:
+def _library(cfg: ModelConfig, choice: Choice | None, options: LoadOptions) -> CustomLibrary | None:
     """The custom library, loaded for its parser already or for its other functions now."""
     if choice is not None and choice.library is not None:
         return choice.library
@@ -312,7 +316,7 @@ def _network(cfg: ModelConfig, session: Session) -> NetworkInfo:
 def _postprocessor(
     cfg: ModelConfig,
     network: NetworkInfo,
-    choice: Choice[Any] | None,
+    choice: Choice | None,
     labels: Labels,
     selector: Selector | None,
     options: LoadOptions,
@@ -365,3 +369,53 @@ def _open(cfg: ModelConfig, options: LoadOptions) -> tuple[Session, Plan]:
         plan.threads = None
         return plan.open_session(), plan
     return plan.open_session(threads=threads, streams=streams), plan
+
+
+INITIALIZER = "NvDsInferInitializeInputLayers"
+
+
+def initialize_extra_inputs(
+    cfg: ModelConfig,
+    session: Session,
+    network: NetworkInfo,
+    library: CustomLibrary | None,
+) -> dict[str, npt.NDArray[Any]]:
+    """Zero-filled arrays for every input but the first, handed once to the custom library.
+
+    Args:
+        cfg: the config, for errors.
+        session: its inputs are filled.
+        network: size of the picture input.
+        library: the one that `custom-lib-path` names, if it is loaded.
+
+    Returns:
+        Name -> (max_batch, ...) array for batched inputs, or the input's own shape.
+
+    Raises:
+        CustomLibraryError: there are such inputs, and no library that can fill them.
+    """
+    extra = session.inputs[1:]
+    if not extra:
+        return {}
+    arrays = {}
+    for spec in extra:
+        shape = [d if isinstance(d, int) else session.max_batch for d in spec.shape]
+        if spec.name in session.batched_inputs:
+            shape[0] = session.max_batch
+        arrays[spec.name] = np.zeros(shape, spec.dtype)
+    initialize = library.input_initializer() if library is not None else None
+    if initialize is None:
+        names = ", ".join(map(str, extra))
+        where = str(cfg.custom_lib_path or cfg.path)
+        raise CustomLibraryError(
+            f"the model has further inputs ({names}), and nothing fills them",
+            where=where,
+            expected=f"a function {INITIALIZER} in the library that custom-lib-path names",
+            fix=(
+                f"Python: def {INITIALIZER}(layers, network, max_batch): "
+                "layers['name'][:] = …; return True",
+                "or make these inputs constants (initialisers) of the model",
+            ),
+        )
+    initialize(arrays, network, session.max_batch)
+    return arrays

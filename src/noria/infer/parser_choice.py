@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 from noria._core.errors import ConfigError, CustomLibraryError, NoriaError, ParserError
 from noria._core.notices import Notice
+from noria.config.enums import NetworkType
 from noria.config.model_files import missing_file
 from noria.infer.parsers import (
     WELL_KNOWN,
@@ -22,7 +23,7 @@ from noria.infer.parsers import (
     suggest,
 )
 from noria.infer.segment import Segmenter
-from noria.meta import BoxParser, ClassifierParser, NetworkInfo, SegmentationParser
+from noria.meta import NetworkInfo
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig
@@ -30,36 +31,39 @@ if TYPE_CHECKING:
     from noria.custom.guard import GuardMode
     from noria.network.tensor_spec import TensorSpec
 
-P = TypeVar("P")
-
 
 @dataclass(slots=True)
-class Choice(Generic[P]):
-    """A parser, its origin, and decisions on the way."""
+class Choice:
+    """A parser, its origin, and decisions on the way.
 
-    parser: P
+    Attributes:
+        parser: of the kind of the network; None is the built-in classifier parser, which takes
+            whole batches: `noria.infer.classify`.
+    """
+
+    parser: Any
     source: str
     library: CustomLibrary | None = None
     notices: list[Notice] = field(default_factory=list)
 
 
-ParserChoice = Choice[BoxParser]
-ClassifierChoice = Choice[ClassifierParser | None]
-SegmentationChoice = Choice[SegmentationParser]
-
-
 @dataclass(frozen=True, slots=True)
-class _Kind(Generic[P]):
+class _Kind:
     """Differences between the network types in choosing a parser.
 
     Attributes:
+        field: the config's name of the function.
         entry: what `noria.binary.entry_points` calls such a function.
+        finder: the method of `CustomLibrary` that gives it.
+        known: noria's own parsers by name.
+        builtin: what the parser without a name is called; None if there is none.
     """
 
     field: str
     entry: str
-    known: Mapping[str, P]
-    find: Callable[[CustomLibrary, str], P]
+    finder: str
+    known: Mapping[str, Any]
+    builtin: str | None = None
 
     @property
     def key(self) -> str:
@@ -72,125 +76,105 @@ class _Kind(Generic[P]):
         return f" (did you mean {alternatives(near)}?)" if near else ""
 
 
-_BBOX: _Kind[BoxParser] = _Kind(
-    "parse_bbox_func_name",
-    "detector",
-    WELL_KNOWN,
-    lambda library, name: library.bbox_parser(name),
-)
-_CLASSIFIER: _Kind[ClassifierParser] = _Kind(
-    "parse_classifier_func_name",
-    "classifier",
-    WELL_KNOWN_CLASSIFIERS,
-    lambda library, name: library.classifier_parser(name),
-)
-_SEGMENTATION: _Kind[SegmentationParser] = _Kind(
-    "parse_segmentation_func_name",
-    "segmentation",
-    WELL_KNOWN_SEGMENTATIONS,
-    lambda library, name: library.segmentation_parser(name),
-)
-_INSTANCE: _Kind[BoxParser] = _Kind(
-    "parse_bbox_instance_mask_func_name",
-    "instance segmentation",
-    WELL_KNOWN_INSTANCES,
-    lambda library, name: library.instance_parser(name),
-)
+_KINDS = {
+    NetworkType.DETECTOR: _Kind(
+        "parse_bbox_func_name", "detector", "bbox_parser", WELL_KNOWN, "coverage/bbox grid"
+    ),
+    NetworkType.CLASSIFIER: _Kind(
+        "parse_classifier_func_name",
+        "classifier",
+        "classifier_parser",
+        WELL_KNOWN_CLASSIFIERS,
+        "classifier",
+    ),
+    NetworkType.SEGMENTATION: _Kind(
+        "parse_segmentation_func_name",
+        "segmentation",
+        "segmentation_parser",
+        WELL_KNOWN_SEGMENTATIONS,
+        "segmentation",
+    ),
+    NetworkType.INSTANCE_SEGMENTATION: _Kind(
+        "parse_bbox_instance_mask_func_name",
+        "instance segmentation",
+        "instance_parser",
+        WELL_KNOWN_INSTANCES,
+    ),
+}
 
 
-def choose_bbox_parser(
-    cfg: ModelConfig, *, abi: str | None = None, guard: GuardMode | None = None
-) -> ParserChoice:
-    """The parser that `parse-bbox-func-name` and `custom-lib-path` ask for.
+def choose_parser(
+    cfg: ModelConfig,
+    *,
+    abi: str | None = None,
+    generation: Literal["6.2", "9.1"] = "9.1",
+    guard: GuardMode | None = None,
+) -> Choice | None:
+    """The parser that `parse-*-func-name` and `custom-lib-path` ask for; None for type 100.
 
     A name is looked up in the custom library. Where that file is missing or cannot be loaded on
     this machine and the name is a well-known one, noria's own parser of that name is used, with a
-    warning. Without a name, the coverage/bbox grid parser decodes, as in the original; whether it
-    can, `require_grid_outputs` tells.
+    warning. Without a name, a built-in parser decodes, as in the original; whether the coverage and
+    box grid can, `require_grid_outputs` tells. Instance segmentation has none. Source: spec C.1.
 
     Args:
         cfg: the config.
-        abi: layout of a C++ parser's boxes, `auto`, `24` or `28`; None takes the config's.
+        abi: layout of a C++ detector parser's boxes, `auto`, `24` or `28`; None takes the config's.
+        generation: whose rules the built-in segmentation parser follows.
         guard: whether the library runs in a worker process; None takes the config's.
 
     Raises:
-        ConfigError: the library is missing, and noria has no parser of that name.
+        ConfigError: the library is missing, and noria has no parser of that name; no name, and
+            there is no parser without one.
         CustomLibraryError: the library cannot be loaded, or lacks the function.
     """
-    builtin = "coverage/bbox grid"
-    return _named(cfg, _BBOX, abi, guard) or Choice(
-        parse_coverage_bbox, f"built-in {builtin}", notices=_without_effect(cfg, _BBOX, builtin)
-    )
-
-
-def choose_classifier_parser(
-    cfg: ModelConfig, *, guard: GuardMode | None = None
-) -> ClassifierChoice:
-    """The parser that `parse-classifier-func-name` and `custom-lib-path` ask for.
-
-    As `choose_bbox_parser`. A parser of None is the built-in one, which takes whole batches:
-    `noria.infer.classify.classify`. After any other, `complete_labels` applies.
-
-    Raises:
-        ConfigError, CustomLibraryError: as `choose_bbox_parser`.
-    """
-    builtin = "classifier"
-    if choice := _named(cfg, _CLASSIFIER, guard=guard):
-        return Choice(choice.parser, choice.source, choice.library, choice.notices)
-    notices = _without_effect(cfg, _CLASSIFIER, builtin)
-    if cfg.labelfile_path is None and not cfg.output_tensor_meta:
+    kind = _KINDS.get(cfg.network_type)
+    if kind is None:
+        return None
+    name: str | None = getattr(cfg, kind.field)
+    if name and cfg.custom_lib_path:
+        own_abi = abi if cfg.network_type is NetworkType.DETECTOR else None
+        return _from_library(cfg, kind, name, cfg.custom_lib_path, own_abi, guard)
+    where = str(cfg.origin(kind.field))
+    if name and name in kind.known:
+        text = f"no custom-lib-path: noria's built-in parser {name} decodes the outputs"
+        return Choice(kind.known[name], f"built-in {name}", notices=[Notice("info", text, where)])
+    effect = f"{kind.key}={name} has no effect without custom-lib-path"
+    if kind.builtin is None:
+        raise ConfigError(
+            f"{effect}{kind.did_you_mean(name)}" if name else f"network-type=3 without {kind.key}",
+            where=where if name else str(cfg.path),
+            expected=f"{kind.key} with custom-lib-path, or one of noria's own: "
+            + ", ".join(sorted(kind.known)),
+            fix="instance segmentation has no parser of its own: the original refuses to start, "
+            "too",
+        )
+    choice = Choice(_without_name(cfg, generation), f"built-in {kind.builtin}")
+    if name:
+        text = f"{effect}, and noria has no built-in parser of that name{kind.did_you_mean(name)}"
+        text += f"; the {kind.builtin} parser is used, as in the original"
+        choice.notices.append(Notice("warning", text, where))
+    unlabelled = cfg.labelfile_path is None and not cfg.output_tensor_meta
+    if cfg.network_type is NetworkType.CLASSIFIER and unlabelled:
         text = "labelfile-path is not given: the built-in classifier attaches only what has a label"
-        notices.append(Notice("warning", f"{text}, so nothing", str(cfg.path)))
-    return Choice(None, f"built-in {builtin}", notices=notices)
+        choice.notices.append(Notice("warning", f"{text}, so nothing", str(cfg.path)))
+    return choice
 
 
-def choose_segmentation_parser(
-    cfg: ModelConfig,
-    *,
-    generation: Literal["6.2", "9.1"] = "9.1",
-    guard: GuardMode | None = None,
-) -> SegmentationChoice:
-    """The parser that `parse-segmentation-func-name` and `custom-lib-path` ask for.
-
-    As `choose_bbox_parser`; without a name, the built-in parser of `noria.infer.segment`.
-
-    Args:
-        cfg: the config.
-        generation: whose rules the built-in parser follows.
-        guard: whether the library runs in a worker process; None takes the config's.
-
-    Raises:
-        ConfigError, CustomLibraryError: as `choose_bbox_parser`.
-    """
-    builtin = "segmentation"
-    return _named(cfg, _SEGMENTATION, guard=guard) or Choice(
-        Segmenter(generation),
-        f"built-in {builtin}",
-        notices=_without_effect(cfg, _SEGMENTATION, builtin),
-    )
+def _without_name(cfg: ModelConfig, generation: Literal["6.2", "9.1"]) -> Any:
+    match cfg.network_type:
+        case NetworkType.DETECTOR:
+            return parse_coverage_bbox
+        case NetworkType.SEGMENTATION:
+            return Segmenter(generation)
+        case _:
+            return None
 
 
-def choose_instance_parser(cfg: ModelConfig, *, guard: GuardMode | None = None) -> ParserChoice:
-    """The parser that `parse-bbox-instance-mask-func-name` and `custom-lib-path` ask for.
-
-    As `choose_bbox_parser`, but there is none without a name. Source: spec C.1.
-
-    Raises:
-        ConfigError: no name, or no library and noria has no parser of that name.
-        CustomLibraryError: the library cannot be loaded, or lacks the function.
-    """
-    if choice := _named(cfg, _INSTANCE, guard=guard):
-        return choice
-    name, key = getattr(cfg, _INSTANCE.field), _INSTANCE.key
-    raise ConfigError(
-        f"{key}={name} has no effect without custom-lib-path{_INSTANCE.did_you_mean(name)}"
-        if name
-        else f"network-type=3 without {key}",
-        where=str(cfg.origin(_INSTANCE.field)) if name else str(cfg.path),
-        expected=f"{key} with custom-lib-path, or one of noria's own: "
-        + ", ".join(sorted(WELL_KNOWN_INSTANCES)),
-        fix="instance segmentation has no parser of its own: the original refuses to start, too",
-    )
+def skipped_files(cfg: ModelConfig) -> tuple[str, ...]:
+    """Files that `check_files` leaves to others: a parser's library may have a replacement."""
+    kind = _KINDS.get(cfg.network_type)
+    return ("custom-lib-path",) if kind and getattr(cfg, kind.field) else ()
 
 
 def custom_library(
@@ -216,44 +200,14 @@ def custom_library(
     )
 
 
-def _named(
-    cfg: ModelConfig, kind: _Kind[P], abi: str | None = None, guard: GuardMode | None = None
-) -> Choice[P] | None:
-    """The parser of a configured name, from the library or noria's own; None: neither."""
-    name: str | None = getattr(cfg, kind.field)
-    if not name:
-        return None
-    if cfg.custom_lib_path:
-        return _from_library(cfg, kind, name, cfg.custom_lib_path, abi, guard)
-    if name not in kind.known:
-        return None
-    text = f"no custom-lib-path: noria's built-in parser {name} decodes the outputs"
-    return Choice(
-        kind.known[name],
-        f"built-in {name}",
-        notices=[Notice("info", text, str(cfg.origin(kind.field)))],
-    )
-
-
-def _without_effect(cfg: ModelConfig, kind: _Kind[Any], builtin: str) -> list[Notice]:
-    """A warning if a name is configured that `_named` did not find."""
-    name = getattr(cfg, kind.field)
-    if not name:
-        return []
-    text = f"{kind.key}={name} has no effect without custom-lib-path"
-    text += f", and noria has no built-in parser of that name{kind.did_you_mean(name)}"
-    text += f"; the {builtin} parser is used, as in the original"
-    return [Notice("warning", text, str(cfg.origin(kind.field)))]
-
-
 def _from_library(
     cfg: ModelConfig,
-    kind: _Kind[P],
+    kind: _Kind,
     name: str,
     path: Path,
     abi: str | None,
     guard: GuardMode | None,
-) -> Choice[P]:
+) -> Choice:
     where = str(cfg.origin("custom_lib_path"))
     try:
         if not path.is_file():
@@ -273,7 +227,7 @@ def _from_library(
             kind.known[name], f"built-in {name}", notices=[Notice("warning", text, where)]
         )
     try:
-        parser = kind.find(library, name)
+        parser = getattr(library, kind.finder)(name)
     except CustomLibraryError as failure:
         from noria.custom.load_errors import named_at
 
@@ -290,7 +244,7 @@ def _from_library(
     return Choice(parser, f"{name} in {path.name}", library)
 
 
-def _no_other_hints(path: Path, kind: _Kind[Any], name: str) -> list[str]:
+def _no_other_hints(path: Path, kind: _Kind, name: str) -> list[str]:
     """Hints on a name that noria has no parser for, its library being of no use."""
     from noria.binary.elf import ElfError, ElfFile
     from noria.custom.load_errors import missing_hints
@@ -325,7 +279,7 @@ def require_grid_outputs(cfg: ModelConfig, outputs: Sequence[TensorSpec]) -> Non
     unset = "no parse-bbox-func-name is set"
     if name:
         unset = f"parse-bbox-func-name={name} has no effect without custom-lib-path"
-        unset += _BBOX.did_you_mean(name)
+        unset += _KINDS[NetworkType.DETECTOR].did_you_mean(name)
     hints = []
     if not name and cfg.custom_lib_path and (own := _parsers_in(cfg.custom_lib_path)):
         functions = f"{', '.join(own[:5])}{' …' if own[5:] else ''}"

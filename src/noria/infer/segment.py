@@ -10,7 +10,7 @@ import numpy as np
 from noria import _native
 from noria._core.errors import ParserError
 from noria._core.notices import Notice
-from noria.infer.parsers.scan import to_float32
+from noria.infer.parsers.boxes import to_float32
 from noria.meta import Layer, NetworkInfo, Segmentation, SegmentationParams
 from noria.meta.detections import FloatArray, IntArray
 

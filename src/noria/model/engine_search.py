@@ -17,7 +17,7 @@ from noria.model import engine_files
 from noria.model.precision import MODES, ConfigPrecision
 from noria.model.requirement import Mismatch, PlanRequirement
 from noria.model.source import ModelSource
-from noria.network.sniff import is_tensorrt_file
+from noria.network.model_bytes import is_tensorrt_file
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig

@@ -1,7 +1,8 @@
-"""Networks and plugins of a C++ library, made and computed in a worker process.
+"""Networks and plugins of a custom library, made, computed or only tried in a worker process.
 
 The application never loads the library. Its own creators stand for those in the worker: layers of
-their plugins are built, loaded and run there, and the plan is the same.
+their plugins are built, loaded and run there, and the plan is the same. A preview has a worker that
+ends at once.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from noria._core.notices import Notice
 from noria.custom.guard.call_args import LoadArgs
 from noria.custom.guard.crash import LibraryDiedError, PluginDiedError
 from noria.custom.guard.ipc import ProtocolError, notices_from
-from noria.custom.guard.keeper import keeper
+from noria.custom.guard.keeper import can_guard, keeper
 from noria.custom.guard.options import GuardOptions
 from noria.custom.guard.process import GuardedProcess
 from noria.custom.guard.repro import CaseSaver, FatalCall
@@ -44,12 +45,13 @@ if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
     from noria.network.tensor_spec import TensorSpec
 
+
 OPERATIONS = "noria.model.guarded_operations"
 PRELOADS = {
     "open_engines": (
         OPERATIONS,
         "noria.config.model_config",
-        "noria.model.cpp_engines",
+        "noria.model.engine_functions",
         "noria.host.world",
     ),
     "make_network": (
@@ -98,7 +100,6 @@ class GuardedEngines:
         self.process = GuardedProcess(str(path), options, setup=None)
         with self.process.lock:
             self._open()
-            self.generation = self.process.generation
         with loading(path):
             for kind, (name, version, namespace, _) in self._creators:
                 get_plugin_registry().register_creator(kind(self, name, version), namespace)
@@ -141,14 +142,7 @@ class GuardedEngines:
     ) -> PluginLayers | None:
         """Run `noria.engine.plugin_graph.plugin_layers.build_plugins` in the worker.
 
-        Args:
-            number: of a network that was made there; 0: `model` is all of it.
-            model: the ONNX message.
-            inputs: see `build_plugins`.
-            max_batch: see `build_plugins`.
-            batched: see `build_plugins`.
-            profiles: see `build_plugins`.
-            where: the model, for messages.
+        `number` is that of a network that was made there; with 0 `model` is all of it.
 
         Raises:
             ModelError, PluginError: as there; or the worker died.
@@ -255,6 +249,10 @@ class GuardedEngines:
                     found = f"the function {error.death.found}"
                 raise kind(found, where=where, fix=fix) from None
 
+    def is_current(self, generation: int) -> bool:
+        """True if the worker of that generation still holds its data."""
+        return self.process.pid is not None and self.process.generation == generation
+
     def _open(self) -> None:
         """Load the library in a new worker."""
         payload = {"config": self._config, "path": str(self.path)}
@@ -360,3 +358,90 @@ class _Creator(_WorkerCreator, IPluginCreator):
 
 class _CreatorV3(_WorkerCreator, IPluginCreatorV3One):
     pass
+
+
+PREVIEW_LIMIT_S = 120.0
+"""Time limit of a preview; a run waits longer."""
+
+
+class NoPreviewError(CustomLibraryError):
+    """A preview is not possible here; a run may succeed."""
+
+
+def preview_network(cfg: ModelConfig, function: str) -> Network:
+    """Make the network of `cfg`, without an engine and without objects of its plugins.
+
+    A crash or an endless loop of the code does no harm to this process.
+
+    Args:
+        cfg: the config.
+        function: of its library, for errors.
+
+    Raises:
+        NoriaError: there is none, as in a run.
+        NoPreviewError: no worker can run here, or it takes too long.
+    """
+    path = cfg.custom_lib_path
+    assert path is not None
+    where = f"{path}: {function}"
+    with _PreviewWorker(cfg, path, where, ("open_engines", "make_network")) as worker:
+        answer, arrays = worker.ask("preview_network", {"where": where})
+        network, _, nodes = network_of_answer(answer, arrays, path, where, [])
+    network.plugins = dict.fromkeys(nodes)
+    return network
+
+
+def preview_plugins(cfg: ModelConfig, nodes: Sequence[bytes], model: str) -> None:
+    """Let the creators of the custom library make the plugins of nodes, as a build begins.
+
+    Args:
+        cfg: the config.
+        nodes: serialised `NodeProto`s; those of other creators are ignored.
+        model: for messages.
+
+    Raises:
+        NoriaError, NoPreviewError: as `preview_network`.
+    """
+    path = cfg.custom_lib_path
+    assert path is not None
+    data = [np.frombuffer(node, np.uint8) for node in nodes]
+    where = f"{path}: plugins of {model}"
+    with _PreviewWorker(cfg, path, where, ("open_engines", "build_layers")) as worker:
+        worker.ask("preview_plugins", {"path": str(path), "where": model}, data)
+
+
+class _PreviewWorker:
+    """A worker for one question."""
+
+    def __init__(self, cfg: ModelConfig, path: Path, where: str, ahead: tuple[str, ...]) -> None:
+        if reason := can_guard():
+            raise NoPreviewError(f"no worker process can make it here: {reason}", where=where)
+        here = cfg.with_overrides(custom_lib_guard="never")  # the worker is the guard
+        self._where = where
+        self._config = pickled_config(here)
+        options = GuardOptions(memory_mib=cfg.custom_lib_guard_memory, restarts=0, once=True)
+        keeper().import_ahead([name for operation in ahead for name in PRELOADS[operation]])
+        python = path.suffix.lower() in (".py", ".pyw")
+        self._process = GuardedProcess(str(path), options, python=python)
+
+    def __enter__(self) -> _PreviewWorker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.close()
+
+    def ask(
+        self, operation: str, payload: dict[str, Any], arrays: Sequence[Any] = ()
+    ) -> tuple[dict[str, Any], list[Any]]:
+        try:
+            return self._process.invoke(
+                f"{OPERATIONS}:{operation}",
+                {"config": self._config, **payload},
+                arrays,
+                what=self._where,
+                timeout_s=PREVIEW_LIMIT_S,
+            )
+        except LibraryDiedError as error:
+            late = error.death is not None and error.death.late
+            kind = NoPreviewError if late else CustomLibraryError
+            raise kind(error.found, where=self._where, fix=error.fix) from None

@@ -26,31 +26,33 @@ class Keeping(Protocol):
     """A `serve.LibraryWorker`, or an object that runs operations in its place."""
 
     kept: dict[int, Any]
-    unprotected: list[str]
 
 
 def open_engines(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
     """Load a library of networks and plugins; answer with the creators that it registers."""
-    from noria.binary.elf import ElfFile
-    from noria.model.cpp_engines import CppEngines
     from noria.plugins.base import IPluginCreatorV3One
-    from noria.plugins.registry import get_plugin_registry
 
-    config = _config(payload)
-    path = Path(payload["path"])
-    registry = get_plugin_registry()
-    before = {id(c) for c in registry.all_creators}
-    engines = CppEngines(config, path, ElfFile.read(path))
-    worker.kept[0] = engines
-    made = [c for c in registry.all_creators if id(c) not in before]
+    made = _open(worker, payload)
     return {
         "creators": [
             [c.name, c.plugin_version, c.plugin_namespace, isinstance(c, IPluginCreatorV3One)]
             for c in made
         ],
-        "notices": notices_json(engines.decisions),
-        "unprotected": worker.unprotected,
+        "notices": notices_json(worker.kept[0].decisions),
     }, []
+
+
+def _open(worker: Keeping, payload: dict[str, Any]) -> list[Any]:
+    """Load a library; return the plugin creators that it registers."""
+    from noria.binary.elf import ElfFile
+    from noria.model.engine_functions import CppEngines
+    from noria.plugins.registry import get_plugin_registry
+
+    registry = get_plugin_registry()
+    before = {id(c) for c in registry.all_creators}
+    path = Path(payload["path"])
+    worker.kept[0] = CppEngines(_config(payload), path, ElfFile.read(path))
+    return [c for c in registry.all_creators if id(c) not in before]
 
 
 def make_network(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answer:
@@ -82,8 +84,6 @@ def preview_plugins(worker: Keeping, payload: dict[str, Any], arrays: Arrays) ->
     """Create the plugins that a library has for nodes, as a build of the model begins."""
     import onnx
 
-    from noria.binary.elf import ElfFile
-    from noria.model.cpp_engines import CppEngines
     from noria.network.ir import node_from_proto
     from noria.plugins.base import IPluginCreatorV3One
     from noria.plugins.calls import call_creator
@@ -92,14 +92,11 @@ def preview_plugins(worker: Keeping, payload: dict[str, Any], arrays: Arrays) ->
     from noria.plugins.registry import get_plugin_registry
     from noria.plugins.types import TensorRTPhase
 
-    registry = get_plugin_registry()
-    before = {id(c) for c in registry.all_creators}
-    path = Path(payload["path"])
-    worker.kept[0] = CppEngines(_config(payload), path, ElfFile.read(path))
+    own = {id(c) for c in _open(worker, payload)}
     for data in arrays:
         node = onnx.NodeProto.FromString(data.tobytes())
-        creator = find_creator(node, registry)
-        if creator is None or id(creator) in before:
+        creator = find_creator(node, get_plugin_registry())
+        if creator is None or id(creator) not in own:
             continue
         where = f"{payload['where']}, node {node.name!r}"
         fields, _ = fields_of(node_from_proto(node), creator, where)

@@ -54,9 +54,7 @@ class GuardedLayer(EnginePlugin):
         """
         host = self.host
         with host.process.lock:
-            if not self._number or self._generation != host.process.generation or (
-                host.process.pid is None
-            ):  # fmt: skip
+            if not self._number or not host.is_current(self._generation):
                 payload = {"record": self._record.model_dump_json(), "where": self._place}
                 data = [_bytes(b) for b in self._blobs.values()]
                 answer, _ = host.ask(
@@ -102,9 +100,8 @@ class GuardedLayer(EnginePlugin):
 
     def host_close(self, number: int, generation: int) -> None:
         """End something in the worker, if that is still the one that has it."""
-        process = self.host.process
-        with process.lock:
-            if not number or process.pid is None or process.generation != generation:
+        with self.host.process.lock:
+            if not number or not self.host.is_current(generation):
                 return
             try:
                 self.host.ask("close", {"number": number}, self.where, plugin=True, call=self.call)
@@ -167,7 +164,7 @@ class GuardedContext(ContextPlugin):
         layer = self._layer
         process = layer.host.process
         with process.lock:
-            if not self._number or process.pid is None or self._generation != process.generation:
+            if not self._number or not layer.host.is_current(self._generation):
                 number = layer.number()
                 answer, _ = layer.host.ask(
                     "open_layer", {"layer": number}, layer.where, plugin=True, call=layer.call

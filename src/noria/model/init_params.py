@@ -71,6 +71,11 @@ LISTS = {
     "layerDevicePrecisions": "layer_device_precision",
 }
 
+NETWORK_CONFIG = "customNetworkConfigFilePath"
+CLASS = ("pre_cluster_threshold", "post_cluster_threshold", "eps", "min_boxes",
+         "group_threshold", "dbscan_min_score", "nms_iou_threshold", "topk")  # fmt: skip
+"""Attributes of a class, in the order that `InitParams.set_classes` takes."""
+
 MODEL_FILES = ("onnx_file", "model_file", "proto_file", "uff_file", "tlt_encoded_model",
                "int8_calib_file", "custom_network_config")  # fmt: skip
 """Fields of model files. The last one is text in the config; `darknet_cfg` finds its file."""
@@ -83,29 +88,25 @@ def init_params(cfg: ModelConfig) -> Any:
         ConfigError: a path or name is longer than the original has room for.
     """
     params = _native.InitParams()
-    texts = {field: _path(getattr(cfg, key, None)) for field, key in PATHS.items()}
-    texts |= {field: getattr(cfg, key, None) for field, key in TEXTS.items()}
-    if cfg.custom_network_config:
-        texts["customNetworkConfigFilePath"] = _path(darknet_cfg(cfg))
-    for field, text in texts.items():
-        if text:
+    values = _values(cfg)
+    for field in (*PATHS, *TEXTS, NETWORK_CONFIG):
+        if values[field]:
             try:
-                params.set_text(field, str(text))
+                params.set_text(field, values[field])
             except ValueError as error:
                 raise ConfigError(str(error), where=str(cfg.path)) from error
-    for field, key in NUMBERS.items():
-        value = getattr(cfg, key, None)
-        if value is not None:
-            params.set_number(field, float(value))
-    for field, key in LISTS.items():
-        params.set_list(field, [str(item) for item in getattr(cfg, key, None) or ()])
-    params.set_offsets([float(v) for v in cfg.offsets or ()])
+    for field in NUMBERS:
+        if values[field] is not None:
+            params.set_number(field, float(values[field]))
+    for field in LISTS:
+        params.set_list(field, values[field])
+    params.set_offsets(values["offsets"])
     if cfg.infer_dims:
         params.set_infer_dims(*cfg.infer_dims)
     pairs = _dynamic_properties(cfg)
     params.set_list("dynamicPropertyKeys", [name for name, _ in pairs])
     params.set_list("dynamicPropertyValues", [value for _, value in pairs])
-    params.set_classes([_class(attrs) for attrs in cfg.per_class])
+    params.set_classes([[float(getattr(c, key)) for key in CLASS] for c in cfg.per_class])
     return params
 
 
@@ -114,6 +115,15 @@ def python_init_params(cfg: ModelConfig) -> SimpleNamespace:
 
     Paths are text, empty where a key is not set.
     """
+    more = {
+        "inferInputDims": tuple(cfg.infer_dims or ()),
+        "dynamicProperties": dict(_dynamic_properties(cfg)),
+    }
+    return SimpleNamespace(**_values(cfg), **more)
+
+
+def _values(cfg: ModelConfig) -> dict[str, Any]:
+    """Texts, numbers and lists by their field; a number that is not set is None."""
     values: dict[str, Any] = {}
     for name, key in {**PATHS, **TEXTS}.items():
         value = getattr(cfg, key, None)
@@ -123,12 +133,9 @@ def python_init_params(cfg: ModelConfig) -> SimpleNamespace:
         values[name] = value if isinstance(value, float) or value is None else int(value)
     for name, key in LISTS.items():
         values[name] = [str(item) for item in getattr(cfg, key, None) or ()]
-    path = darknet_cfg(cfg) if cfg.custom_network_config else ""
-    values["customNetworkConfigFilePath"] = os.fspath(path)
+    values[NETWORK_CONFIG] = os.fspath(darknet_cfg(cfg)) if cfg.custom_network_config else ""
     values["offsets"] = [float(v) for v in cfg.offsets or ()]
-    values["inferInputDims"] = tuple(cfg.infer_dims or ())
-    values["dynamicProperties"] = dict(_dynamic_properties(cfg))
-    return SimpleNamespace(**values)
+    return values
 
 
 def model_files(cfg: ModelConfig) -> dict[str, Path]:
@@ -143,20 +150,3 @@ def _dynamic_properties(cfg: ModelConfig) -> list[tuple[str, str]]:
     items = (cfg.dynamic_properties or "").split(";")
     pairs = (item.partition("=") for item in items if item)
     return [(name.strip(), value.strip()) for name, _, value in pairs]
-
-
-def _path(path: Any) -> str | None:
-    return None if path is None else os.fspath(path)
-
-
-def _class(attrs: Any) -> list[float]:
-    return [
-        float(attrs.pre_cluster_threshold),
-        float(attrs.post_cluster_threshold),
-        float(attrs.eps),
-        float(attrs.min_boxes),
-        float(attrs.group_threshold),
-        float(attrs.dbscan_min_score),
-        float(attrs.nms_iou_threshold),
-        float(attrs.topk),
-    ]

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from noria._core.errors import CustomLibraryError
 from noria.binary.elf import ElfError, ElfFile
-from noria.binary.entry_points import FIXED, KINDS
-from noria.binary.header_markers import OLD_SIGNATURE_BEFORE, made_for_tensorrt
+from noria.binary.entry_points import FIXED, KINDS, OLD_SIGNATURE_BEFORE, made_for_tensorrt
 from noria.custom.inspect import inspect_library
 from noria.model.library_source import function_of
 
@@ -84,7 +83,7 @@ def engine_function(cfg: ModelConfig, found: str | None) -> EngineFunction | Non
 
 
 def _of_python(cfg: ModelConfig, path: Path, found: str | None) -> EngineFunction | None:
-    from noria.model.python_engines import engine_signature
+    from noria.model.library_source import engine_signature
 
     function = found or cfg.engine_create_func_name
     if function is None:
@@ -101,13 +100,13 @@ def _signature(kind: str, elf: ElfFile) -> tuple[str, str]:
         return new, "by its name, which is fixed"
     old = new.replace("nvinfer1::IBuilderConfig*, ", "")
     before = f"TensorRT {OLD_SIGNATURE_BEFORE} and later give it a config"
-    if (version := made_for_tensorrt(elf)) is not None:
-        is_old = version < OLD_SIGNATURE_BEFORE
-        word = "old" if is_old else "new"
-        return old if is_old else new, f"{word}: compiled for TensorRT {version}; {before}"
-    names = [n for n in elf.needed if n.startswith("libnvinfer.so.")]
-    if names and (number := names[0].removeprefix("libnvinfer.so.").partition(".")[0]).isdigit():
-        is_old = int(number) < OLD_SIGNATURE_BEFORE
-        word = "old" if is_old else "new"
-        return old if is_old else new, f"{word}, as far as it shows: linked against {names[0]}"
-    return new, f"its symbol does not tell; {before}, earlier ones do not"
+    release = made_for_tensorrt(elf)
+    reason = f": compiled for TensorRT {release}; {before}"
+    if release is None:
+        names = [n for n in elf.needed if n.startswith("libnvinfer.so.")]
+        number = names[0].removeprefix("libnvinfer.so.").partition(".")[0] if names else ""
+        if not number.isdigit():
+            return new, f"its symbol does not tell; {before}, earlier ones do not"
+        release, reason = int(number), f", as far as it shows: linked against {names[0]}"
+    is_old = release < OLD_SIGNATURE_BEFORE
+    return (old, f"old{reason}") if is_old else (new, f"new{reason}")

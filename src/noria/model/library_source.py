@@ -7,23 +7,28 @@ Source: custom-library spec 2.2, 3.1.
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from noria._core.errors import CustomLibraryError
 from noria._core.notices import Notice
 from noria.binary.elf import ElfError, ElfFile
-from noria.binary.header_markers import made_for_tensorrt, uses_host
+from noria.binary.entry_points import made_for_tensorrt, uses_host
+from noria.binary.symbol_names import missing_name_hints
 from noria.config.model_files import model_kind
 from noria.custom.load_errors import named_at, no_such_function
 from noria.model.source import CUDA_ENGINE_GET, MODEL_PARSER, FunctionSource
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
-    from noria.model.cpp_engines import CppEngines
+    from noria.custom.python_library import PythonLibrary
+    from noria.model.engine_functions import CppEngines
     from noria.model.guarded_engines import GuardedEngines
+    from noria.network.network import Network
+
 
 _FACTORY = "NvDsInferPluginFactory(Caffe|Uff|Runtime)Get"
 
@@ -40,7 +45,8 @@ def library_source(cfg: ModelConfig, notices: list[Notice]) -> FunctionSource | 
 
     Raises:
         CustomLibraryError: the library cannot be loaded; the function that the config names is not
-            in it, or was compiled against other headers and no model file could do instead.
+            in it, was compiled against other headers and no model file could do instead, or takes
+            other arguments.
     """
     path = cfg.custom_lib_path
     assert path is not None
@@ -48,9 +54,8 @@ def library_source(cfg: ModelConfig, notices: list[Notice]) -> FunctionSource | 
         return None
     if path.suffix.lower() in (".py", ".pyw"):
         from noria.custom.python_library import PythonLibrary
-        from noria.model.python_engines import python_source
 
-        made = python_source(cfg, PythonLibrary(path))
+        made = _python_source(cfg, PythonLibrary(path))
         if made is not None and cfg.custom_lib_guard == "always":
             text = "networks that Python makes are not guarded: its function runs in this process"
             notices.append(Notice("warning", text, str(path)))
@@ -111,7 +116,7 @@ def _engines(
         )
         engines = GuardedEngines(cfg, path, options)
     else:
-        from noria.model.cpp_engines import CppEngines
+        from noria.model.engine_functions import CppEngines
 
         engines = CppEngines(cfg, path, elf)
     notices += engines.decisions
@@ -137,3 +142,59 @@ def _note_not_callable(cfg: ModelConfig, function: str, notices: list[Notice]) -
         )
     text = f"{function} of {path.name} builds engines for TensorRT; noria reads the {kind} model"
     notices.append(Notice("info", text, cfg.where("engine_create_func_name")))
+
+
+_SIGNATURES = {
+    CUDA_ENGINE_GET: "def NvDsInferCudaEngineGet(builder, initParams, dataType) -> engine",
+    MODEL_PARSER: "def NvDsInferCreateModelParser(initParams) -> IModelParser",
+}
+
+
+def _python_source(cfg: ModelConfig, library: PythonLibrary) -> FunctionSource | None:
+    """Find the function of `library` that makes the network of `cfg`; None if it has none."""
+    named = cfg.engine_create_func_name
+    names = [named] if named else [CUDA_ENGINE_GET, MODEL_PARSER]
+    found = next((n for n in names if library.entry_point(n) is not None), None)
+    if found is None:
+        if named:
+            error = CustomLibraryError(
+                f"there is no function {named!r}",
+                where=str(library.path),
+                expected=engine_signature(named),
+                fix=missing_name_hints(named, library.functions(), kind="functions"),
+            )
+            raise named_at(error, cfg.origin("engine_create_func_name"))
+        return None
+    _check(library.entry_point(found), found, library.path)
+    notices: list[Notice] = []
+
+    def make() -> Network:
+        from noria.model.engine_functions import PythonEngine  # brings noria.trt
+
+        return PythonEngine(cfg, library, found, notices).make()
+
+    return FunctionSource.of(cfg, library.path, found, make, notices)
+
+
+def engine_signature(name: str) -> str:
+    """Write the signature of a function that makes a network, as Python has it."""
+    return _SIGNATURES.get(name, f"def {name}(builder, config, initParams, dataType) -> engine")
+
+
+def _check(function: Any, name: str, path: Path) -> None:
+    where = f"{path}: {name}"
+    if not callable(function):
+        raise CustomLibraryError(
+            f"{name} is a {type(function).__name__}, not a function", where=where,
+            expected=engine_signature(name),
+        )  # fmt: skip
+    count = {CUDA_ENGINE_GET: 3, MODEL_PARSER: 1}.get(name, 4)
+    try:
+        inspect.signature(function).bind(*[None] * count)
+    except TypeError as error:
+        raise CustomLibraryError(
+            f"it cannot be called with {count} argument{'s' if count > 1 else ''}: {error}",
+            where=where, expected=engine_signature(name),
+        ) from error  # fmt: skip
+    except ValueError:
+        return  # compiled code without a signature: the call will show

@@ -8,11 +8,12 @@ from noria._core.errors import EngineError, NoriaError
 from noria._core.notices import Notice
 from noria.config.model_files import ModelKind, missing_file, model_kind, unused_model_keys
 from noria.config.wrong_file import ENCODED_MODEL
-from noria.model.source import Factories, ModelSource, model_source
+from noria.model.source import ModelSource, model_source
 from noria.plugins.loading import PYTHON_SUFFIXES
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
+    from noria.model.plugin_factories import CppFactories
 
 _NAMES: dict[ModelKind, str] = {
     "onnx": "onnx-file",
@@ -24,7 +25,7 @@ _NAMES: dict[ModelKind, str] = {
 
 def network_source(
     cfg: ModelConfig, notices: list[Notice]
-) -> tuple[ModelSource | None, Factories | None]:
+) -> tuple[ModelSource | None, CppFactories | None]:
     """Find the source of a config's network, and the plugin factories of its custom library.
 
     A function of the library goes before all files. The library is open afterwards: its plugins

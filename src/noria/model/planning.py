@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from noria._core.errors import EngineError
@@ -60,32 +60,22 @@ def load_or_build(
         CustomLibraryError: plugins of `custom-lib-path` cannot be loaded.
         Each with the notices of the config and what was decided so far.
     """
-    planning = _Planning(
-        cfg,
-        RunChoice(backend, tactic, tuning, precision, dynamic_batch),
-        threads,
-        streams,
-        progress,
-    )
+    choice = RunChoice(backend, tactic, tuning, precision, dynamic_batch)
+    planning = _Planning(cfg, choice, threads, streams, progress)
     with notices_on_errors(cfg.notices, planning.notices):
         return planning.run(rebuild=rebuild)
 
 
+@dataclass
 class _Planning:
     """One call of `load_or_build`, and the notices of its steps so far."""
 
-    def __init__(
-        self,
-        cfg: ModelConfig,
-        choice: RunChoice,
-        threads: int | None,
-        streams: int | None,
-        progress: Progress | None,
-    ) -> None:
-        self.cfg = cfg
-        self.choice = choice
-        self.threads, self.streams, self.progress = threads, streams, progress
-        self.notices: list[Notice] = []
+    cfg: ModelConfig
+    choice: RunChoice
+    threads: int | None
+    streams: int | None
+    progress: Progress | None
+    notices: list[Notice] = field(default_factory=list)
 
     def run(self, *, rebuild: bool) -> Plan:
         self._settle_runtime()

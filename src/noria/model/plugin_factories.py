@@ -9,7 +9,8 @@ Destroy function when the network is built, or the engine is gone. Source: custo
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +21,11 @@ from noria import _native
 from noria._core.errors import CustomLibraryError
 from noria._core.notices import Notice
 from noria.binary.elf import ElfError, ElfFile
-from noria.binary.header_markers import REVISION, uses_host
+from noria.binary.entry_points import REVISION, uses_host
 from noria.custom.library import open_library
 from noria.host.callback_errors import collected_errors
+from noria.host.creators import LegacyCreator, register_given, register_legacy, with_namespace
 from noria.host.forwarding import fields_to
-from noria.host.legacy_plugins import LegacyCreator, register_given, register_legacy, with_namespace
 from noria.plugins.field_data import PluginFieldCollection
 from noria.plugins.fields import field_of_value
 from noria.plugins.registry import get_plugin_registry
@@ -70,7 +71,7 @@ def plugin_factories(cfg: ModelConfig, notices: list[Notice]) -> CppFactories | 
 
 
 class CppFactories:
-    """The plugin factories of a C++ library; see `noria.model.source.Factories`.
+    """The plugin factories of a C++ library.
 
     Attributes:
         notices: warnings about the library.
@@ -100,7 +101,7 @@ class CppFactories:
             register_given()
 
     def layers(self, kind: str) -> _Layers | None:
-        """Ask for the factory of a parser; None if the library has none.
+        """Ask for the factory of a parser, `Caffe` or `Uff`; None if the library has none.
 
         Raises:
             CustomLibraryError: it returned false, threw, or gave an unknown type of factory.
@@ -111,7 +112,11 @@ class CppFactories:
         return None if native is None else _Layers(native, self._path.name)
 
     def engine(self) -> tuple[object, str | None]:
-        """Ask for the runtime's factory: an engine is about to be read from a file."""
+        """Ask for the runtime's factory: an engine is about to be read from a file.
+
+        Returns:
+            (object that the plan has to hold, why the engine cannot be loaded or None).
+        """
         if "Runtime" not in self._kinds:
             return None, None
         try:
@@ -137,11 +142,8 @@ class CppFactories:
     def _given(self, kind: str) -> Any:
         name = _get(kind)
         where = f"{self._path}: {name}"
-        with collected_errors() as errors:
-            try:
-                succeeded, number, factory = _native.get_plugin_factory(self._native, kind)
-            except _native.CustomCodeError as error:
-                raise CustomLibraryError(f"it threw {error}", where=where) from error
+        with collected_errors() as errors, _call_of_code(where):
+            succeeded, number, factory = _native.get_plugin_factory(self._native, kind)
         if not succeeded:
             reason = f": {errors.reason}" if errors.reason else ""
             raise CustomLibraryError(f"it returned false{reason}", where=where)
@@ -175,7 +177,7 @@ class _Layers:
         self._library = library
 
     def takes(self, layer: str) -> bool:
-        with _FactoryCall(f"isPlugin({layer!r})", self._library):
+        with _call_of_code(f"{self._library}: isPlugin({layer!r})"):
             return bool(self.native.is_plugin(layer))
 
     def create(
@@ -184,20 +186,15 @@ class _Layers:
         rows = [(FLOAT, np.asarray(w, np.float32).tobytes(), w.size) for w in weights]
         values = [field_of_value(name, value) for name, value in fields.items()]
         collection = PluginFieldCollection(v for v in values if v is not None)
-        with _FactoryCall(f"createPlugin({layer!r})", self._library):
+        with _call_of_code(f"{self._library}: createPlugin({layer!r})"):
             made = self.native.create(layer, rows, fields_to(collection), "")
         return with_namespace(made, self._library)
 
 
-class _FactoryCall:
-    """Turns an exception of a factory into an error that names it."""
-
-    def __init__(self, call: str, library: str) -> None:
-        self._where = f"{library}: {call}"
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if isinstance(error, _native.CustomCodeError):
-            raise CustomLibraryError(f"it threw {error}", where=self._where) from error
+@contextmanager
+def _call_of_code(where: str) -> Iterator[None]:
+    """Turn an exception of the library into an error that names the call."""
+    try:
+        yield
+    except _native.CustomCodeError as error:
+        raise CustomLibraryError(f"it threw {error}", where=where) from error

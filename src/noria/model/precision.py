@@ -7,7 +7,7 @@ Source: config facts 2.3, 5.3.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -49,10 +49,10 @@ class ConfigPrecision:
 
     Args:
         cfg: the config.
-        required: see `decide_precision`.
+        required: goes before `network-mode`, and is built whether it is faster or not.
         tuned_among: the runtimes that a tuner chooses among, for every decision; None: each
             decision is for its own runtime.
-        tuned: True if a plan is tuned.
+        tuned: True if a tuner chooses among the precisions that `best` stands for.
     """
 
     def __init__(
@@ -70,62 +70,41 @@ class ConfigPrecision:
         self._decisions: dict[str, PrecisionDecision] = {}
 
     def decide(self, runtime: str) -> PrecisionDecision:
-        """Decide for a runtime, see `decide_precision`.
+        """Decide which precision to build for a runtime.
 
         Raises:
             ConfigError, EngineError: see `precision_rules`.
         """
         decision = self._decisions.get(runtime)
         if decision is None:
-            runtimes = self._tuned_among or [runtime]
-            decision = decide_precision(
-                self._cfg, runtimes, required=self._required, tuned=self._tuned
-            )
-            self._decisions[runtime] = decision
+            decision = self._decisions[runtime] = self._decide(self._tuned_among or [runtime])
         return decision
 
-
-def decide_precision(
-    cfg: ModelConfig,
-    runtimes: Sequence[str],
-    *,
-    required: Precision | None = None,
-    tuned: bool = False,
-) -> PrecisionDecision:
-    """Decide which precision to build for a config.
-
-    Args:
-        cfg: the config.
-        runtimes: the backend; with `tuned` all that may be chosen.
-        required: goes before `network-mode`, and is built whether it is faster or not.
-        tuned: a tuner chooses among the precisions that `best` stands for.
-
-    Raises:
-        ConfigError, EngineError: see `precision_rules`.
-    """
-    asked: Precision = required or MODES[cfg.network_mode]
-    missing = _why_no_table(cfg)
-    precision, notice = choose(
-        asked, runtimes, no_table=missing, required=required is not None, tuned=tuned
-    )
-    rules, notices = precision_rules(cfg, precision)
-    if notice is not None:
-        at = str(cfg.path) if required else cfg.where("network_mode")
-        notices.insert(0, Notice(notice.level, f"{_key(cfg, required)}: {notice.message}", at))
-    if rules.table is None and (rest := [n for n, p in rules.pins.items() if p == "int8"]):
-        text = f"layer-device-precision: int8 needs a calibration table: {missing}"
-        notices.append(Notice("warning", text, str(cfg.path)))
-        rules = rules.without_pins(rest)
-    if required is None and not any(fast_fp16(r) for r in runtimes):
-        halves = [n for n, p in rules.pins.items() if p == "fp16"]
-        if halves:
-            text = f"layer-device-precision: FP32 for {', '.join(halves[:5])}"
-            text += "; FP16 is not computed faster here"
-            notices.append(Notice("info", text, str(cfg.path)))
-            rules = replace(
-                rules, pins={n: "fp32" if p == "fp16" else p for n, p in rules.pins.items()}
-            )
-    return PrecisionDecision(precision, rules, notices)
+    def _decide(self, runtimes: Sequence[str]) -> PrecisionDecision:
+        cfg, required = self._cfg, self._required
+        asked: Precision = required or MODES[cfg.network_mode]
+        missing = _why_no_table(cfg)
+        precision, notice = choose(
+            asked, runtimes, no_table=missing, required=required is not None, tuned=self._tuned
+        )
+        rules, notices = precision_rules(cfg, precision)
+        if notice is not None:
+            at = str(cfg.path) if required else cfg.where("network_mode")
+            notices.insert(0, Notice(notice.level, f"{_key(cfg, required)}: {notice.message}", at))
+        if rules.table is None and (rest := [n for n, p in rules.pins.items() if p == "int8"]):
+            text = f"layer-device-precision: int8 needs a calibration table: {missing}"
+            notices.append(Notice("warning", text, str(cfg.path)))
+            rules = rules.without_pins(rest)
+        if required is None and not any(fast_fp16(r) for r in runtimes):
+            halves = [n for n, p in rules.pins.items() if p == "fp16"]
+            if halves:
+                text = f"layer-device-precision: FP32 for {', '.join(halves[:5])}"
+                text += "; FP16 is not computed faster here"
+                notices.append(Notice("info", text, str(cfg.path)))
+                rules = replace(
+                    rules, pins={n: "fp32" if p == "fp16" else p for n, p in rules.pins.items()}
+                )
+        return PrecisionDecision(precision, rules, notices)
 
 
 def export_precision(
@@ -152,8 +131,9 @@ def precision_rules(cfg: ModelConfig, precision: Precision) -> tuple[PrecisionRu
         EngineError: `int8-calib-file` is needed, and is no calibration table.
     """
     outputs, notices = _output_types(cfg)
-    rules = PrecisionRules(pins=_layer_precisions(cfg), outputs=outputs)
-    if on_dla := _dla_layers(cfg):
+    pins, on_dla = _layer_precisions(cfg)
+    rules = PrecisionRules(pins=pins, outputs=outputs)
+    if on_dla:
         text = f"layer-device-precision: there is no DLA here for {', '.join(on_dla[:5])}"
         notices.append(Notice("info", text, str(cfg.path)))
     path = cfg.int8_calib_file
@@ -181,54 +161,39 @@ def _why_no_table(cfg: ModelConfig) -> str | None:
     return None if os.access(path, os.R_OK) else f"{path.name} cannot be read (int8-calib-file)"
 
 
-def _layer_precisions(cfg: ModelConfig) -> dict[str, str]:
-    """Map layers of `layer-device-precision` to `fp32`, `fp16` or `int8`; names may hold colons.
-
-    Raises:
-        ConfigError: an item is not `layer:precision:device`.
-    """
-    found = {}
-    for item in cfg.layer_device_precision:
-        name, _, rest = item.strip().rpartition(":")
-        name, _, precision = name.rpartition(":")
-        if not name or precision not in _PRECISIONS or rest not in _DEVICES:
-            raise ConfigError(
-                f"layer-device-precision has the item {item!r}",
-                where=cfg.where("layer_device_precision"),
-                expected="layer:precision:device, precision one of "
-                f"{', '.join(_PRECISIONS)}, device one of {', '.join(_DEVICES)}",
-            )
-        found[name] = precision
-    return found
-
-
-def _dla_layers(cfg: ModelConfig) -> list[str]:
-    items = [item.strip() for item in cfg.layer_device_precision]
-    return [item.rsplit(":", 2)[0] for item in items if item.endswith(":dla")]
+def _layer_precisions(cfg: ModelConfig) -> tuple[dict[str, str], list[str]]:
+    """Map layers of `layer-device-precision` to precisions; list those that are for the DLA."""
+    items = list(_items(cfg, "layer-device-precision", precision=_PRECISIONS, device=_DEVICES))
+    found = {name: precision for name, precision, _ in items}
+    return found, [name for name, _, device in items if device == "dla"]
 
 
 def _output_types(cfg: ModelConfig) -> tuple[dict[str, str], list[Notice]]:
-    """Map outputs of `output-io-formats` to their types; a notice for formats that are not linear.
-
-    Raises:
-        ConfigError: an item is not `layer:type:format`.
-    """
-    found, packed = {}, []
-    where = cfg.where("output_io_formats")
-    for item in cfg.output_io_formats:
-        name, _, layout = item.strip().rpartition(":")
-        name, _, kind = name.rpartition(":")
-        if not name or kind not in _OUTPUT_TYPES or layout not in _OUTPUT_FORMATS:
-            raise ConfigError(
-                f"output-io-formats has the item {item!r}",
-                where=where,
-                expected="layer:type:format, type one of "
-                f"{', '.join(_OUTPUT_TYPES)}, format one of {', '.join(_OUTPUT_FORMATS)}",
-            )
-        found[name] = kind
-        if layout != "chw":
-            packed.append(f"{name} ({layout})")
+    """Map outputs of `output-io-formats` to types; a notice for formats that are not linear."""
+    items = list(_items(cfg, "output-io-formats", type=_OUTPUT_TYPES, format=_OUTPUT_FORMATS))
+    found = {name: kind for name, kind, _ in items}
+    packed = [f"{name} ({layout})" for name, _, layout in items if layout != "chw"]
     if not packed:
         return found, []
     text = f"output-io-formats: outputs are linear (chw) here, not packed: {', '.join(packed)}"
-    return found, [Notice("info", text, where)]
+    return found, [Notice("info", text, cfg.where("output_io_formats"))]
+
+
+def _items(cfg: ModelConfig, key: str, **choices: Sequence[str]) -> Iterator[list[str]]:
+    """Split the items of a key at their last two colons: names may hold colons.
+
+    Raises:
+        ConfigError: an item is not a name with one of each of the `choices`.
+    """
+    field = key.replace("-", "_")
+    for item in getattr(cfg, field):
+        parts = item.strip().rsplit(":", 2)
+        fits = len(parts) == 3 and parts[0]
+        if not fits or any(p not in c for p, c in zip(parts[1:], choices.values(), strict=True)):
+            known = (f"{word} one of {', '.join(values)}" for word, values in choices.items())
+            raise ConfigError(
+                f"{key} has the item {item!r}",
+                where=cfg.where(field),
+                expected=f"{':'.join(['layer', *choices])}, {', '.join(known)}",
+            )
+        yield parts

@@ -17,12 +17,13 @@ from noria.engine.plugin_graph.plugin_record import changed_plugins
 from noria.engine.precision.rules import wrong_here
 from noria.model.picture_input import axis_order
 from noria.model.precision import ConfigPrecision, PrecisionDecision
-from noria.model.source import Factories, ModelSource
+from noria.model.source import ModelSource
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
     from noria.engine.tuning.tactic import Tactic
     from noria.engine.tuning.tune import TuneOptions
+    from noria.model.plugin_factories import CppFactories
 
 # mismatches that begin so: another config has another value of the key
 _KEYS = ("layer-device-precision=", "output-io-formats=", "int8-calib-file=")
@@ -66,12 +67,7 @@ class RunChoice:
     @property
     def is_specific(self) -> bool:
         """True if the caller asks for a way of running; False if any plan will do."""
-        return (
-            self.runtime is not None
-            or self.tactic is not None
-            or self.tuning is not None
-            or self.dynamic_batch
-        )
+        return self.dynamic_batch or (self.runtime, self.tactic, self.tuning) != (None, None, None)
 
 
 _NO_CHOICE = RunChoice()
@@ -108,7 +104,7 @@ class PlanRequirement:
     infer_dims: Dims | None
     order: AxisOrder
     choice: RunChoice = _NO_CHOICE
-    factories: Factories | None = None
+    factories: CppFactories | None = None
 
     @classmethod
     def of(
@@ -117,7 +113,7 @@ class PlanRequirement:
         source: ModelSource | None,
         precisions: ConfigPrecision,
         choice: RunChoice = _NO_CHOICE,
-        factories: Factories | None = None,
+        factories: CppFactories | None = None,
     ) -> PlanRequirement:
         """Take the requirement of a config; see the attributes."""
         dims = complete_infer_dims(cfg.infer_dims)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from noria._core.notices import Notice
 from noria.config.model_files import ModelKind, model_kind, model_paths
@@ -15,28 +15,9 @@ from noria.model.init_params import model_files
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
+    from noria.model.plugin_factories import CppFactories
     from noria.network.network import Network
-    from noria.plugins.imported import ImportedPlugins, LayerFactory
-
-
-class Factories(Protocol):
-    """Plugin factories of the user's library; see `noria.model.plugin_factories`."""
-
-    def layers(self, kind: str) -> LayerFactory | None:
-        """Get the factory for a parser of that kind, `Caffe` or `Uff`; None if there is none.
-
-        Raises:
-            CustomLibraryError: the library failed to give it.
-        """
-        ...
-
-    def engine(self) -> tuple[object, str | None]:
-        """Get the factory for an engine that is about to be read from a file.
-
-        Returns:
-            (object that the plan has to hold, why the engine cannot be loaded or None).
-        """
-        ...
+    from noria.plugins.imported import ImportedPlugins
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +40,7 @@ class ModelSource:
     dims: Dims | None = None
     uff_input: str | None = None
     uff_order: int = 0
-    factories: Factories | None = field(default=None, compare=False)
+    factories: CppFactories | None = field(default=None, compare=False)
     notices: list[Notice] = field(default_factory=list)
 
     @property
@@ -97,25 +78,25 @@ class ModelSource:
         """
         network = self._network()
         network.recipe = self.recipe
+        if self.kind in ("caffe", "uff"):
+            network.made_from = dict(self.companions)
         return network
 
     def _network(self) -> Network:
         if self.kind == "caffe":
             from noria.network.caffe import network_from_caffe
 
-            network = network_from_caffe(
+            return network_from_caffe(
                 self.companions["proto-file"],
                 self.model,
                 outputs=self.outputs,
                 input_dims=self.dims,
                 plugins=self._plugins("Caffe"),
             )
-            network.made_from = dict(self.companions)
-            return network
         if self.kind == "uff":
             from noria.network.uff import network_from_uff
 
-            network = network_from_uff(
+            return network_from_uff(
                 self.model,
                 input_name=self.uff_input,
                 input_dims=self.dims,
@@ -123,8 +104,6 @@ class ModelSource:
                 outputs=self.outputs,
                 plugins=self._plugins("Uff"),
             )
-            network.made_from = dict(self.companions)
-            return network
         if self.kind == "darknet":
             from noria.network.darknet import network_from_darknet
 
@@ -226,7 +205,7 @@ class FunctionSource(ModelSource):
         return network
 
 
-def model_source(cfg: ModelConfig, factories: Factories | None = None) -> ModelSource | None:
+def model_source(cfg: ModelConfig, factories: CppFactories | None = None) -> ModelSource | None:
     """Find the model files that `cfg` names; None if it names none that can be read.
 
     Args:

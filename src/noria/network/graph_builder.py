@@ -142,11 +142,7 @@ class GraphBuilder:
         name: str = "",
         **attributes: Any,
     ) -> list[Blob]:
-        """One operator with several outputs: (shape, dtype) of each. `name`: if it must have one.
-
-        Raises:
-            ModelError: an axis is empty, or an output has more than `MAX_ELEMENTS` elements.
-        """
+        """One operator with outputs of (shape, dtype) each. `name`: if it must have one."""
         from noria.network.ir import ir
 
         fixed = all(b is None or b.fixed for b in inputs)
@@ -163,11 +159,7 @@ class GraphBuilder:
         return blobs
 
     def check_shape(self, shape: Shape, most: int = MAX_ELEMENTS) -> None:
-        """Refuse a shape that cannot be meant.
-
-        Raises:
-            ModelError: an empty axis, or more than `most` elements for one item.
-        """
+        """Refuse a shape that cannot be meant."""
         if any(d == 0 for d in shape):
             raise self.error(f"the result would be empty: {shape_text(shape)}")
         if abs(size(shape)) > most:
@@ -177,11 +169,7 @@ class GraphBuilder:
             )
 
     def reshape(self, blob: Blob, shape: Shape) -> Blob:
-        """The same elements in another shape.
-
-        Raises:
-            ModelError: the number of elements differs.
-        """
+        """The same elements in another shape."""
         if shape == blob.shape:
             return blob
         if size(shape) != size(blob.shape):
@@ -212,18 +200,6 @@ class GraphBuilder:
         bounds = [self.constant([n], np.int64) for n in (start, end, axis)]
         shape = (*blob.shape[:axis], end - start, *blob.shape[axis + 1 :])
         return self.node("Slice", [blob, *bounds], shape, dtype=blob.dtype)
-
-    def filled(self, lengths: Blob, value: float, shape: Shape | None) -> Blob:
-        """A float32 tensor of `lengths` (an int64 tensor) elements along its axes, all `value`."""
-        from noria.network.ir import ir
-
-        tensor = ir.tensor(np.array([value], np.float32))
-        return self.node("ConstantOfShape", [lengths], shape, value=tensor)
-
-    def filled_like(self, blob: Blob, value: float) -> Blob:
-        """A float32 tensor of the same shape, all `value`."""
-        lengths = self.node("Shape", [blob], (blob.rank,), dtype=np.int64)
-        return self.filled(lengths, value, blob.shape)
 
     def for_each_picture(self, blob: Blob, like: Blob) -> Blob:
         """Repeat a tensor of one item along the batch of `like`."""

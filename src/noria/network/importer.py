@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,72 @@ from noria._core.errors import ModelError
 from noria.network.graph_builder import BATCH, Blob, GraphBuilder, Shape, shape_text
 from noria.network.model_bytes import foreign, sha256_of
 from noria.network.network import Network
-from noria.network.plugin_maker import PluginMaker
+
+
+class PluginMaker(Protocol):
+    """Makes layers that plugins compute; see `noria.plugins.imported`."""
+
+    def takes(self, layer: str) -> bool:
+        """Whether a factory makes the layer of that name, whatever its type."""
+        ...
+
+    def make_by_factory(
+        self,
+        name: str,
+        weights: Sequence[npt.NDArray[Any]],
+        fields: Mapping[str, Any],
+        inputs: Sequence[tuple[Shape, Any]],
+    ) -> list[tuple[Shape, Any]]:
+        """As `make`, for a layer that it takes."""
+        ...
+
+    def fields(self, kind: str) -> dict[str, str] | None:
+        """Fields of a type of plugins, name to type (INT32 …); None if it is unknown."""
+        ...
+
+    def make(
+        self, name: str, kind: str, fields: Mapping[str, Any], inputs: Sequence[tuple[Shape, Any]]
+    ) -> list[tuple[Shape, Any]] | None:
+        """Make a node; return the (shape, type) of its outputs, None if the type is unknown.
+
+        Shapes have the batch first (1 without inputs).
+        """
+        ...
+
+    def place(self, node: str) -> None:
+        """The name of the node in the graph."""
+        ...
+
+    def hand_over(self, network: Network) -> None:
+        """The network is made."""
+        ...
+
+    def close(self) -> None:
+        """The import is over."""
+        ...
+
+
+def plugin_nodes(
+    plugins: PluginMaker,
+    graph: GraphBuilder,
+    kind: str,
+    inputs: Sequence[Blob],
+    outputs: Sequence[tuple[Shape, Any]],
+    *,
+    name: str,
+    picture: Blob,
+    domain: str = "",
+) -> list[Blob]:
+    """Add the node of the plugin that `plugins` made last, and note its place.
+
+    Outputs of a node without inputs are repeated for each item of `picture`, the network's input.
+    """
+    blobs = graph.nodes(kind, inputs, outputs, domain=domain, name=name)
+    producer = blobs[0].value.producer()
+    assert producer is not None
+    plugins.place(str(producer.name))
+    return blobs if inputs else [graph.for_each_picture(b, picture) for b in blobs]
+
 
 MAX_SIDE = 2**16
 
@@ -40,19 +105,11 @@ class Importer:
         self.picture: Blob | None = None
 
     def model(self) -> None:
-        """Make the nodes and outputs of the model in `graph`.
-
-        Raises:
-            ModelError: something of it cannot be read.
-        """
+        """Make the nodes and outputs of the model in `graph`."""
         raise NotImplementedError
 
     def network(self, path: Path) -> Network:
-        """Make the network; the plugins that it was made with belong to it.
-
-        Raises:
-            ModelError: something of the model cannot be read.
-        """
+        """Make the network; the plugins that it was made with belong to it."""
         try:
             self.model()
             network = Network(self.graph.finish(), path=path)
@@ -74,9 +131,6 @@ class Importer:
             name: its name in the graph.
             dims: channels, height, width.
             with_batch: `dims` are a batch, whose length does not count, and any number of axes.
-
-        Raises:
-            ModelError: no network has such an input.
         """
         fits = len(dims) >= 2 if with_batch else len(dims) == 3
         if not fits or any(not 1 <= d <= MAX_SIDE for d in dims):
@@ -143,22 +197,14 @@ class LayerLowering:
         return self.graph.constant(array, dtype, name)
 
     def count(self, least: int, most: int | None = None) -> None:
-        """Check the number of inputs: from `least` to `most`, which are the same by default.
-
-        Raises:
-            ModelError: there are fewer or more.
-        """
+        """Check the number of inputs: from `least` to `most`, which are the same by default."""
         most = least if most is None else most
         if not least <= len(self.inputs) <= most:
             wanted = str(least) if least == most else f"{least} to {most}"
             raise self.error(f"it has {len(self.inputs)} {self.input_word}(s)", expected=wanted)
 
     def axis(self, value: int, rank: int | None = None, *, name: str = "axis") -> int:
-        """Return an axis of the first input, or of `rank` axes, counted from the front.
-
-        Raises:
-            ModelError: there is no such axis.
-        """
+        """Return an axis of the first input, or of `rank` axes, counted from the front."""
         rank = self.x.rank if rank is None else rank
         axis = value + rank if value < 0 else value
         if not 0 <= axis < rank:
@@ -166,11 +212,7 @@ class LayerLowering:
         return axis
 
     def fixed_length(self, shape: Shape, axis: int, doing: str = "depends on") -> int:
-        """Return the length of an axis, which may not be the batch.
-
-        Raises:
-            ModelError: it is the batch, or a multiple of it; `doing` is the verb of the message.
-        """
+        """Return the length of an axis, which may not be the batch."""
         if shape[axis] < 0:
             raise self.error(
                 f"it {doing} the batch: axis {axis} of {shape_text(shape)}",
@@ -187,11 +229,7 @@ def near_names(name: str, known: Iterable[str]) -> str:
 
 
 def decoded(data: bytes, path: Path, what: str) -> str:
-    """Return the text of a file; other encodings than UTF-8 are harmless: only comments have them.
-
-    Raises:
-        ModelError: it is no text.
-    """
+    """Return the text of a file; encodings but UTF-8 are harmless: only comments have them."""
     if b"\0" in data:
         raise foreign(data, path, what, "it has zero bytes, so it is no text")
     try:

@@ -194,7 +194,7 @@ class Network:
 
     @property
     def is_large(self) -> bool:
-        """Too large for one ONNX message: see `noria.network.split`."""
+        """Too large for one ONNX message: see `noria.network.external_data`."""
         tensors = (v.const_value for v in self.model.graph.initializers.values())
         return sum(t.nbytes for t in tensors if t is not None) > MAX_MODEL_BYTES
 

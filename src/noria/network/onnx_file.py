@@ -9,8 +9,8 @@ from typing import Any
 
 from noria._core.errors import ModelError
 from noria.network.external_data import check_tensors
+from noria.network.model_bytes import HEAD_BYTES, looks_like
 from noria.network.network import Network
-from noria.network.sniff import HEAD_BYTES, looks_like
 
 _FIELDS = {  # of ModelProto: number -> wire type, name
     1: (0, "ir_version"),
@@ -77,11 +77,7 @@ def _neighbours(path: Path) -> list[str]:
 
 
 def network_from_onnx_bytes(data: bytes, path: Path) -> Network:
-    """`network_from_onnx` for the bytes of a file that stood at `path`.
-
-    Raises:
-        ModelError: as `network_from_onnx`.
-    """
+    """`network_from_onnx` for the bytes of a file that stood at `path`."""
     where = str(path)
     if not data:
         raise ModelError("the file is empty", where=where, expected="an ONNX model")

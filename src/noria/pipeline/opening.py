@@ -18,7 +18,7 @@ from noria.config.pipeline_spec import (
     TrackerSpec,
 )
 from noria.media import Sink, Source
-from noria.media.sinks import split_spec
+from noria.media.sinks.opening import split_spec
 from noria.media.sources.images import IMAGE_SUFFIXES
 from noria.pipeline.assembly import AssemblyOptions, assemble, without_results
 from noria.pipeline.outlet import Route

@@ -22,9 +22,8 @@ from noria.infer.batch import Batch
 from noria.pipeline.channel import Channel, ChannelClosedError
 from noria.pipeline.mux import Muxer
 from noria.pipeline.outlet import Composes, Outlet, Route, routes_of
-from noria.pipeline.report import RunReport
+from noria.pipeline.report import Meter, RunReport, count_objects, fill_report
 from noria.pipeline.segment import Segment, received, segments_of
-from noria.pipeline.tally import Meter, count_objects, fill_report
 
 if TYPE_CHECKING:
     from noria._core.notices import Notice

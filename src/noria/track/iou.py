@@ -13,10 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from noria import _native
-from noria.track.base import Followed
-from noria.track.motion import predict
 from noria.track.selection import Corners, Found
-from noria.track.tracker import Ids, TrackIds
+from noria.track.tracker import Followed, Ids, TrackIds, predict
 
 
 def _setting(default: Any, help: str, low: float = 0, high: float = 1e9) -> Any:

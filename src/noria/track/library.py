@@ -10,10 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from noria._core.errors import ConfigError
-from noria.track.base import Followed
 from noria.track.selection import Corners, Found
 from noria.track.settings import Setting
-from noria.track.tracker import TrackIds
+from noria.track.tracker import Followed, TrackIds
 
 LIBRARY_TRACKERS: Mapping[str, str] = {
     "sort": "SORTTracker",
@@ -25,11 +24,7 @@ _GAIN = 0.4  # weight of the newest movement in the velocity of a track
 
 
 def library_tracker(name: str) -> type[Any]:
-    """The library's class.
-
-    Raises:
-        ConfigError: the library is not installed, or cannot be imported.
-    """
+    """The library's class."""
     try:
         import trackers
 

@@ -9,19 +9,12 @@ from typing import Any
 from noria._core.errors import ConfigError
 from noria._core.notices import Notice
 from noria.config.keys import nearest
-from noria.track.base import Follower, ObjectTracker
 from noria.track.iou import IouFollower, IouSettings
-from noria.track.library import (
-    LIBRARY_TRACKERS,
-    LibraryFollower,
-    library_settings,
-    library_tracker,
-)
-from noria.track.nvtracker import settings_from
+from noria.track.library import LIBRARY_TRACKERS, LibraryFollower, library_settings, library_tracker
 from noria.track.selection import Selection
 from noria.track.settings import Setting, check_settings, settings_of
-from noria.track.settings_file import read_entries
-from noria.track.tracker import Tracker, TrackIds
+from noria.track.settings_file import read_entries, settings_from
+from noria.track.tracker import Follower, ObjectTracker, Tracker, TrackIds
 
 TRACKERS: Mapping[str, str] = {
     "iou": "overlap and constant velocity; built in, the fastest",

@@ -49,9 +49,6 @@ def check_settings(
         allowed: the settings there are.
         tracker: name of the tracker, for messages.
         where: what the user wrote it in, for messages.
-
-    Raises:
-        ConfigError: an unknown name, or a value that does not fit.
     """
     by_name = {setting.name: setting for setting in allowed}
     checked = {}

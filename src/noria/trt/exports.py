@@ -32,7 +32,7 @@ _NAMES = {
         "int8=DataType.INT8 PluginFormat=TensorFormat uint8=DataType.UINT8"
     ),
     "noria.trt.api.builder": "Builder get_builder_plugin_registry",
-    "noria.trt.api.calibrators": (
+    "noria.trt.api.calibration": (
         "IInt8Calibrator<11 IInt8EntropyCalibrator<11 IInt8EntropyCalibrator2<11 "
         "IInt8LegacyCalibrator<11 IInt8MinMaxCalibrator<11"
     ),
@@ -56,38 +56,44 @@ _NAMES = {
     "noria.trt.api.inspector": "EngineInspector",
     "noria.trt.api.legacy_parsers": "CaffeParser<10 IBlobNameToTensor<10 UffParser<10",
     "noria.trt.api.interfaces": (
-        "IDebugListener>=10 IGpuAllocator IGpuAsyncAllocator>=10 IOutputAllocator "
-        "IRuntimeConfig>=10.8 ISerializationConfig>=10 IStreamReader>=10 "
-        "IStreamReaderV2>=10.7 IStreamWriter>=10.13 ITimingCache"
+        "IDebugListener>=10 IGpuAllocator IGpuAsyncAllocator>=10 IOutputAllocator IProfiler "
+        "IProgressMonitor>=10 Profiler IRuntimeConfig>=10.8 ISerializationConfig>=10 "
+        "IStreamReader>=10 IStreamReaderV2>=10.7 IStreamWriter>=10.13 ITimingCache"
     ),
     "noria.trt.api.network": "INetworkDefinition",
     "noria.trt.api.onnx_parser": "get_nv_onnx_parser_version OnnxParser",
-    "noria.trt.api.parser_errors": "ParserError",
-    "noria.trt.api.plugin_layers": "IPluginLayer IPluginV2Layer IPluginV3Layer>=10",
     "noria.trt.api.profile": "IOptimizationProfile",
-    "noria.trt.api.progress": "IProfiler IProgressMonitor>=10 Profiler",
     "noria.trt.api.refitter": "OnnxParserRefitter>=10 Refitter",
-    "noria.trt.api.reporting": "IErrorRecorder ILogger Logger",
+    "noria.trt.api.reporting": "IErrorRecorder ILogger Logger ParserError",
     "noria.trt.api.runtime": "Runtime",
     "noria.trt.api.tensor": "ITensor",
-    "noria.trt.api.types": "nptype volume",
-    "noria.trt.api.values": "IHostMemory Permutation Weights",
-    "noria.trt.layers": (
-        "IActivationLayer IAssertionLayer ICastLayer>=8.6 IConcatenationLayer "
-        "IConstantLayer IConvolutionLayer ICumulativeLayer>=10.5 IDeconvolutionLayer "
-        "IDequantizeLayer IDynamicQuantizeLayer>=10.8 IEinsumLayer IElementWiseLayer "
-        "IFillLayer IFullyConnectedLayer<10 IGatherLayer IGridSampleLayer IIdentityLayer "
-        "ILayer ILRNLayer IMatrixMultiplyLayer INMSLayer INonZeroLayer "
-        "INormalizationLayer>=8.6 IOneHotLayer IPaddingLayer IParametricReLULayer "
-        "IPoolingLayer IQuantizeLayer IRaggedSoftMaxLayer IReduceLayer IResizeLayer "
-        "IReverseSequenceLayer IScaleLayer IScatterLayer ISelectLayer IShapeLayer "
-        "IShuffleLayer ISliceLayer ISoftMaxLayer ISqueezeLayer>=10.4 ITopKLayer IUnaryLayer "
-        "IUnsqueezeLayer>=10.4"
-    ),
-    "noria.trt.layers.loops": (
+    "noria.trt.api.values": "IHostMemory nptype Permutation volume Weights",
+    "noria.trt.layers.base": "ILayer",
+    "noria.trt.layers.control": (
         "IConditionLayer IIfConditional IIfConditionalBoundaryLayer "
         "IIfConditionalInputLayer IIfConditionalOutputLayer IIteratorLayer ILoop "
         "ILoopBoundaryLayer ILoopOutputLayer IRecurrenceLayer ITripLimitLayer"
+    ),
+    "noria.trt.layers.elementwise": (
+        "IActivationLayer ICastLayer>=8.6 IElementWiseLayer IIdentityLayer ILRNLayer "
+        "IParametricReLULayer IScaleLayer ISelectLayer IUnaryLayer"
+    ),
+    "noria.trt.layers.plugins": "IPluginLayer IPluginV2Layer IPluginV3Layer>=10",
+    "noria.trt.layers.quantizing": "IDequantizeLayer IDynamicQuantizeLayer>=10.8 IQuantizeLayer",
+    "noria.trt.layers.sampling": "IGridSampleLayer IResizeLayer ISliceLayer",
+    "noria.trt.layers.selection": (
+        "IGatherLayer INMSLayer INonZeroLayer IOneHotLayer IReverseSequenceLayer IScatterLayer"
+    ),
+    "noria.trt.layers.shaping": (
+        "IAssertionLayer IConcatenationLayer IConstantLayer IFillLayer IShapeLayer "
+        "IShuffleLayer ISqueezeLayer>=10.4 IUnsqueezeLayer>=10.4"
+    ),
+    "noria.trt.layers.sums": (
+        "ICumulativeLayer>=10.5 IEinsumLayer IMatrixMultiplyLayer INormalizationLayer>=8.6 "
+        "IRaggedSoftMaxLayer IReduceLayer ISoftMaxLayer ITopKLayer"
+    ),
+    "noria.trt.layers.windows": (
+        "IConvolutionLayer IDeconvolutionLayer IFullyConnectedLayer<10 IPaddingLayer IPoolingLayer"
     ),
     "noria.trt.lowering.graph": "from_network",
 }

@@ -8,7 +8,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from noria.cli.trtexec.command import trtexec
+from noria.cli.trtexec import run_trtexec
 from noria.engine import Plan
 from tests.network.onnx_models import picture_model, save
 
@@ -34,7 +34,7 @@ class Said:
 def run(capsys):
     def go(*words):
         capsys.readouterr()
-        return Said(trtexec([str(w) for w in words]), capsys.readouterr())
+        return Said(run_trtexec([str(w) for w in words]), capsys.readouterr())
 
     return go
 

@@ -1,7 +1,6 @@
 import pytest
 
-from noria.cli.trtexec.options import CommandLineError, help_text, parse, parse_shapes
-from noria.cli.trtexec.table import OPTIONS
+from noria.cli.trtexec.options import OPTIONS, CommandLineError, help_text, parse, parse_shapes
 
 
 def test_defaults_are_those_of_trtexec():

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria.cli.trtexec.statistics import (
-    Query,
+from noria.cli.trtexec.inference import Query
+from noria.cli.trtexec.report import (
     averages,
     percentile,
     summary,

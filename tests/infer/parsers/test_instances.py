@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from noria.errors import ParserError
 from noria.infer.parsers import WELL_KNOWN_INSTANCES, suggest
 from noria.infer.parsers.catalogue import INSTANCE_HEADS
-from noria.infer.parsers.instances import _box_mask
+from noria.infer.parsers.segmentation import _box_mask
 from noria.meta import DetectionParams, Detections, Layer, NetworkInfo
 from tests.profiles import examples
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noria import _native
-from noria.infer.parsers.scan import best_class, to_float32
+from noria.infer.parsers.boxes import best_class, to_float32
 from tests.profiles import examples
 
 

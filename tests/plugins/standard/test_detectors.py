@@ -15,8 +15,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from noria.infer.inferencer import Inferencer
-from noria.media import Frame, PixelFormat
-from noria.media.sources import open_source
+from noria.media import Frame, PixelFormat, open_source
 from tests.network.caffe import test_rcnn
 from tests.network.caffe.models import caffemodel
 from tests.network.caffe.slow import prior_boxes

@@ -16,7 +16,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from noria.custom.compile.build_library import compile_library
-from noria.media.sources import open_source
+from noria.media import open_source
 from tests.plugins.standard.test_detectors import boxes_of, same
 
 pytestmark = pytest.mark.data

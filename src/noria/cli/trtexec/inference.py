@@ -14,11 +14,53 @@ import numpy.typing as npt
 
 from noria._core.errors import EngineError
 from noria.cli.trtexec.options import Options
-from noria.cli.trtexec.statistics import Query
 from noria.engine.backends import Runner
 from noria.network.tensor_spec import TensorSpec
 
 Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Times of one run, in ms since the measurement began.
+
+    H2D and D2H are the copies of inputs and outputs, compute is the run of the engine, enqueue what
+    the host does to start it.
+    """
+
+    start_h2d: float
+    end_h2d: float
+    start_enqueue: float
+    end_enqueue: float
+    start_compute: float
+    end_compute: float
+    start_d2h: float
+    end_d2h: float
+
+    @property
+    def h2d(self) -> float:
+        """Seconds of copying inputs."""
+        return self.end_h2d - self.start_h2d
+
+    @property
+    def enqueue(self) -> float:
+        """Seconds of the call that starts the run."""
+        return self.end_enqueue - self.start_enqueue
+
+    @property
+    def compute(self) -> float:
+        """Seconds of computing."""
+        return self.end_compute - self.start_compute
+
+    @property
+    def d2h(self) -> float:
+        """Seconds of copying outputs."""
+        return self.end_d2h - self.start_d2h
+
+    @property
+    def latency(self) -> float:
+        """H2D + compute + D2H. Source: TensorRT facts 6.2."""
+        return self.h2d + self.compute + self.d2h
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from noria import _native
 from noria._core.errors import EngineError
 from noria.engine.backends import RunOptions
 from noria.engine.backends.onnxruntime_common import SILENT, session_options, spec, worded
-from noria.network.split import WEIGHTS_FILE
+from noria.network.external_data import WEIGHTS_FILE
 
 if TYPE_CHECKING:
     from noria.engine.plugin_graph.plugins_in_runtime import CallbackGraph, PluginCallbacks

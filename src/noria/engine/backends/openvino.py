@@ -21,7 +21,7 @@ from noria._core.errors import EngineError
 from noria.engine.backends import RunOptions
 from noria.engine.machine import usable_cores
 from noria.network import wire
-from noria.network.split import WEIGHTS_FILE
+from noria.network.external_data import WEIGHTS_FILE
 from noria.network.tensor_spec import TensorSpec
 
 _NODE = (

@@ -11,15 +11,12 @@ import numpy as np
 
 from noria._core.errors import ParserError
 from noria.infer.parsers import (
-    anchors,
     classifiers,
     coverage,
-    detr,
-    instances,
     nms_outputs,
     rcnn,
     segmentation,
-    ssd,
+    ssd_detr,
     yolo,
 )
 from noria.infer.parsers.head import (
@@ -46,16 +43,16 @@ from noria.network.tensor_spec import TensorSpec
 HEADS: tuple[Head, ...] = (
     *yolo.HEADS,
     *nms_outputs.HEADS,
-    *detr.HEADS,
-    *ssd.HEADS,
-    *anchors.HEADS,
+    *ssd_detr.HEADS,
+    *ssd_detr.SSD_HEADS,
+    *yolo.ANCHOR_HEADS,
     *rcnn.HEADS,
     coverage.RESNET,
 )
 """All built-in heads; those named earlier are suggested first."""
 
-INSTANCE_HEADS: tuple[InstanceHead, ...] = instances.HEADS
-SEGMENTATION_HEADS: tuple[SegmentationHead, ...] = segmentation.HEADS
+INSTANCE_HEADS: tuple[InstanceHead, ...] = segmentation.HEADS
+SEGMENTATION_HEADS: tuple[SegmentationHead, ...] = segmentation.MAP_HEADS
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from noria._core.errors import ParserError
+from noria.infer.parsers.boxes import to_float32
 from noria.infer.parsers.head import layers_text
-from noria.infer.parsers.scan import to_float32
 from noria.meta.detections import FloatArray
 from noria.meta.layers import (
     Classification,

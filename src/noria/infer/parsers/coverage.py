@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from noria.infer.parsers.boxes import to_float32
 from noria.infer.parsers.head import Arrays, Head, Layout, Out, UnfitError
-from noria.infer.parsers.scan import to_float32
 from noria.meta.detections import Detections, FloatArray
 from noria.meta.layers import DetectionParams, Layer, NetworkInfo
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from noria.infer.parsers.scan import to_float32
+from noria.infer.parsers.boxes import to_float32
 from noria.meta.detections import Detections
 from noria.meta.layers import (
     DetectionParams,
@@ -60,6 +60,17 @@ class UnfitError(Exception):
     def __init__(self, found: str, expected: str | None = None, fix: str | None = None) -> None:
         super().__init__(found)
         self.found, self.expected, self.fix = found, expected, fix
+
+
+def wrong_classes(
+    params: HeadParams, classes: int, hold: str = "the outputs hold {} classes"
+) -> UnfitError:
+    """The error for outputs with another number of classes than the config has."""
+    return UnfitError(
+        f"num-detected-classes={params.num_classes}, but {hold.format(classes)}",
+        expected=f"num-detected-classes={classes}",
+        fix=f"set num-detected-classes={classes}; hide classes with filter-out-class-ids",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,12 +241,7 @@ class AnyHead:
             other.append(classes or 0)
         if other:
             # Where two orientations fit, the one with fewer classes is the plausible one.
-            n = min(other)
-            raise UnfitError(
-                f"num-detected-classes={params.num_classes}, but the outputs hold {n} classes",
-                expected=f"num-detected-classes={n}",
-                fix=f"set num-detected-classes={n}; hide classes with filter-out-class-ids",
-            )
+            raise wrong_classes(params, min(other))
         raise UnfitError("the network's outputs do not fit this head")
 
     @property

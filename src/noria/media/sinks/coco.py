@@ -10,11 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from noria.media.frame import Frame
-from noria.media.sinks.base import Sink, make_folder, renamed_to, write_error
-from noria.media.sinks.extras import classifier_dicts, is_plain, to_json
-from noria.media.sinks.files import create, write_all
+from noria.media.sinks.base import Sink, create, make_folder, renamed_to, write_all, write_error
+from noria.media.sinks.extras import (
+    Components,
+    Rows,
+    classifier_dicts,
+    finite_rows,
+    is_plain,
+    to_json,
+)
 from noria.media.sinks.naming import FrameNames
-from noria.media.sinks.objects import Components, Rows, finite_rows
 from noria.media.sources.images import IMAGE_SUFFIXES
 from noria.meta import UNTRACKED_OBJECT_ID, ClassifierMeta, FrameMeta
 from noria.meta.masks import object_mask, rle_encode

@@ -13,10 +13,16 @@ import numpy as np
 
 from noria._core.errors import MediaError
 from noria.media.frame import Frame
-from noria.media.sinks.base import Sink, make_folder, write_error
-from noria.media.sinks.extras import object_extras, segmentation_dict, to_json
-from noria.media.sinks.files import create, write_all
-from noria.media.sinks.objects import Components, Rows, finite_rows, label_of
+from noria.media.sinks.base import Sink, create, make_folder, write_all, write_error
+from noria.media.sinks.extras import (
+    Components,
+    Rows,
+    finite_rows,
+    label_of,
+    object_extras,
+    segmentation_dict,
+    to_json,
+)
 from noria.meta import FrameMeta
 
 # Thousandths of a pixel, millionths of confidence: finer than any detector, and short lines.

@@ -8,11 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from noria.media.frame import Frame
-from noria.media.sinks.base import Sink, make_folder, write_error
-from noria.media.sinks.extras import text_beyond_label
-from noria.media.sinks.files import create, write_all, write_file
+from noria.media.sinks.base import Sink, create, make_folder, write_all, write_error, write_file
+from noria.media.sinks.extras import Rows, finite_rows, label_of, text_beyond_label
 from noria.media.sinks.naming import FrameNames
-from noria.media.sinks.objects import Rows, finite_rows, label_of
 from noria.meta import UNTRACKED_OBJECT_ID, FrameMeta
 
 # What a picture cannot tell is zero: truncation, occlusion, angle, 3-D size, place and rotation.

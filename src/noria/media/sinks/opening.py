@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from noria._core.errors import MediaError
-from noria._core.lazy import import_extra
+from noria._core.lazy import import_extra, lazy
 from noria._core.text import url_scheme
+from noria.config.pipeline_keys import SINK_KINDS as PIPELINE_SINK_KINDS
 from noria.media.sinks.naming import (
     PICTURE_SUFFIXES,
     VIDEO_FORMATS,
@@ -24,17 +25,9 @@ from noria.media.sinks.naming import (
 if TYPE_CHECKING:
     from noria.media.sinks.base import Sink
 
-SINK_KINDS: dict[str, str] = {
-    "video": "H.264 video (.mp4, .m4v, .mov, .mkv)",
-    "images": "a folder of JPEG images (DIR/), one image or a pattern (.jpg, .png, %06d.png)",
-    "jsonl": "JSON Lines, one object per frame (.jsonl, .ndjson; jsonl:- is standard output)",
-    "coco": "COCO JSON (.json)",
-    "kitti": "KITTI text, one file per frame (kitti:DIR)",
-    "kitti-track": "KITTI tracking text, one file per source (kitti-track:DIR)",
-    "masks": "class maps of segmentation as PNG images (masks:DIR)",
-    "parquet": "Parquet table, one row per object (.parquet)",
-    "arrow": "Arrow table, one row per object (.arrow, .feather)",
-}
+SINK_KINDS = {kind: text for kind, text in PIPELINE_SINK_KINDS.items() if kind != "fake"}
+"""Kinds of output, each with its meaning and its file names."""
+
 _ALIASES = {"mp4": "video", "image": "images", "json": "coco"}
 _SUFFIXES = {
     **dict.fromkeys(VIDEO_FORMATS, "video"),
@@ -45,6 +38,17 @@ _SUFFIXES = {
     ".parquet": "parquet",
     ".arrow": "arrow",
     ".feather": "arrow",
+}
+_CLASSES = {
+    "video": (".video", "VideoSink"),
+    "images": (".images", "ImageSink"),
+    "jsonl": (".jsonl", "JsonLinesSink"),
+    "coco": (".coco", "CocoSink"),
+    "kitti": (".kitti", "KittiSink"),
+    "kitti-track": (".kitti", "KittiTrackSink"),
+    "masks": (".images", "ClassMapSink"),
+    "parquet": (".table", "ParquetSink"),
+    "arrow": (".table", "ArrowSink"),
 }
 _TABLES = frozenset(("parquet", "arrow"))
 _FRAME_FILES = frozenset(("images", "coco", "kitti", "kitti-track", "masks"))
@@ -168,44 +172,10 @@ def open_sink(
 
 def _sink_class(kind: str) -> Callable[..., Sink]:
     """The class of a kind of output; only its module is imported."""
-    match kind:
-        case "video":
-            from noria.media.sinks.video import VideoSink
-
-            return VideoSink
-        case "images":
-            from noria.media.sinks.images import ImageSink
-
-            return ImageSink
-        case "jsonl":
-            from noria.media.sinks.jsonl import JsonLinesSink
-
-            return JsonLinesSink
-        case "coco":
-            from noria.media.sinks.coco import CocoSink
-
-            return CocoSink
-        case "kitti":
-            from noria.media.sinks.kitti import KittiSink
-
-            return KittiSink
-        case "kitti-track":
-            from noria.media.sinks.kitti import KittiTrackSink
-
-            return KittiTrackSink
-        case "masks":
-            from noria.media.sinks.class_maps import ClassMapSink
-
-            return ClassMapSink
-        case "parquet":
-            from noria.media.sinks.table import ParquetSink
-
-            return ParquetSink
-        case "arrow":
-            from noria.media.sinks.table import ArrowSink
-
-            return ArrowSink
-    raise AssertionError(kind)
+    module, name = _CLASSES[kind]
+    find, _ = lazy("noria.media.sinks", {module: name})
+    found: Callable[..., Sink] = find(name)
+    return found
 
 
 def _same(a: Path, b: Path) -> bool:

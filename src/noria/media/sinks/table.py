@@ -12,8 +12,7 @@ import numpy as np
 
 from noria._core.errors import MediaError
 from noria.media.frame import Frame
-from noria.media.sinks.base import Sink, make_folder, renamed_to, write_error
-from noria.media.sinks.files import create
+from noria.media.sinks.base import Sink, create, make_folder, renamed_to, write_error
 from noria.meta import FrameMeta
 from noria.meta.table import arrow_schema, to_arrow
 

@@ -14,8 +14,7 @@ from noria._core.errors import MediaError
 from noria.media.frame import Frame
 from noria.media.pixel_format import PixelFormat, is_full, matrix_code
 from noria.media.pixels import plane_array, to_av
-from noria.media.sinks.base import Sink, make_folder, renamed_to, write_error
-from noria.media.sinks.files import create
+from noria.media.sinks.base import Sink, create, make_folder, renamed_to, write_error
 from noria.media.sinks.naming import VIDEO_FORMATS
 from noria.meta import FrameMeta
 

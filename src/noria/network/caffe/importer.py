@@ -12,10 +12,9 @@ from noria.network.caffe.plugin_layers import by_picture, factory_layer, registe
 from noria.network.caffe.prototxt import read_prototxt
 from noria.network.caffe.weights import WHAT, WeightBlob, read_caffemodel
 from noria.network.graph_builder import Blob
-from noria.network.importer import Importer, decoded, near_names, note_files
+from noria.network.importer import Importer, PluginMaker, decoded, near_names, note_files
 from noria.network.model_bytes import read_model_file
 from noria.network.network import Network
-from noria.network.plugin_maker import PluginMaker
 
 _TEXT = "a Caffe network text (prototxt)"
 _MAX_TEXT_BYTES = 64 * 2**20

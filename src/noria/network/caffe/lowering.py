@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria.network.caffe.net import CaffeLayer
-from noria.network.caffe.reading import Fields
+from noria.network.caffe.prototxt import Fields
 from noria.network.caffe.weights import WeightBlob
 from noria.network.graph_builder import Blob, GraphBuilder
 from noria.network.importer import LayerLowering
@@ -53,11 +53,7 @@ class CaffeLowering(LayerLowering):
         return self._groups[name]
 
     def refuse_unread(self) -> None:
-        """Refuse fields of the layer that its lowering did not ask for.
-
-        Raises:
-            ModelError: naming the first.
-        """
+        """Refuse fields of the layer that its lowering did not ask for."""
         for group in (*self._groups.values(), self.layer.fields):
             group.refuse_unread()
 
@@ -79,9 +75,6 @@ class CaffeLowering(LayerLowering):
 
         Leading axes of length 1 make no difference (for one axis: wherever they stand): old files
         write four axes for everything.
-
-        Raises:
-            ModelError: the file has no such blob, or it has another shape.
         """
         if index >= len(self._weights):
             have = f"{len(self._weights)} weight blobs" if self._weights else "no weights"

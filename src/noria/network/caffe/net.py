@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from noria._core.errors import ModelError
-from noria.network.caffe.prototxt import Message, Scalar
-from noria.network.caffe.reading import Fields
+from noria.network.caffe.prototxt import Fields, Message, Scalar
 
 _V1_TYPES = {
     "ABSVAL": "AbsVal",
@@ -46,11 +45,7 @@ class Net:
 
 
 def read_net(message: Message, path: str) -> Net:
-    """Inputs and layers of a parsed prototxt.
-
-    Raises:
-        ModelError: no layers; the V0 form; a layer without type; inputs without their dims.
-    """
+    """Inputs and layers of a parsed prototxt."""
     top = Fields(message, path, "the network")
     layers = []
     for field in ("layer", "layers"):

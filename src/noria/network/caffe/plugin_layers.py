@@ -12,10 +12,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from noria.network.caffe.lowering import CaffeLowering
-from noria.network.caffe.prototxt import Scalar
-from noria.network.caffe.reading import Fields
+from noria.network.caffe.prototxt import Fields, Scalar
 from noria.network.graph_builder import BATCH, PLUGIN_DOMAIN, Blob, GraphBuilder
-from noria.network.plugin_maker import PluginMaker, plugin_nodes
+from noria.network.importer import PluginMaker, plugin_nodes
 
 _AXES = 3
 _SUFFIXES = ("", "_TRT")
@@ -35,12 +34,7 @@ def by_picture(graph: GraphBuilder, blob: Blob) -> Blob:
 
 
 def factory_layer(ctx: CaffeLowering, plugins: PluginMaker) -> list[Blob]:
-    """The layer as the factory makes it.
-
-    Raises:
-        ModelError, PluginError, CustomLibraryError: it failed, or has not as many outputs as the
-            layer has tops.
-    """
+    """The layer as the factory makes it."""
     inputs = _inputs(ctx)
     shapes = [(b.shape, b.dtype) for b in inputs]
     made = plugins.make_by_factory(ctx.layer.name, ctx.all_weights(), {}, shapes)
@@ -52,12 +46,7 @@ def factory_layer(ctx: CaffeLowering, plugins: PluginMaker) -> list[Blob]:
 
 
 def registered_layer(ctx: CaffeLowering, plugins: PluginMaker) -> list[Blob] | None:
-    """The layer as a registered plugin of its type makes it; None if there is none.
-
-    Raises:
-        ModelError: fields of the layer, or weights, that the plugin does not know.
-        PluginError: the plugin failed.
-    """
+    """The layer as a registered plugin of its type makes it; None if there is none."""
     kind, names = next(
         ((k, n) for s in _SUFFIXES if (n := plugins.fields(k := ctx.layer.type + s)) is not None),
         ("", None),

@@ -33,12 +33,7 @@ class WeightBlob:
 
 
 def read_caffemodel(data: bytes, path: Path) -> dict[str, list[WeightBlob]]:
-    """The weights of each layer that has some. Arrays are views on `data` where possible.
-
-    Raises:
-        ModelError: another format, truncated or damaged; a shape that does not fit its data; the
-            oldest layout ("V0"), which has to be upgraded with Caffe's own tool.
-    """
+    """The weights of each layer that has some. Arrays are views on `data` where possible."""
     found: dict[str, list[WeightBlob]] = {}
     seen = 0
     try:

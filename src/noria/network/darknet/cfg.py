@@ -91,11 +91,7 @@ class CfgSection:
 
 
 def read_cfg(text: str, path: str) -> list[CfgSection]:
-    """The sections of a file, [net] first.
-
-    Raises:
-        ModelError: with the line: neither a section nor `key=value`; no [net]; no layers.
-    """
+    """The sections of a file, [net] first."""
     sections: list[CfgSection] = []
     for number, raw in enumerate(text.splitlines(), 1):
         line = "".join(re.split("[#;]", raw, maxsplit=1)[0].split())

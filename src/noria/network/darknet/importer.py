@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from noria.network.darknet.cfg import CfgSection, read_cfg
-from noria.network.darknet.layers import HEADS, LOWERINGS
+from noria.network.darknet.heads import HEADS
+from noria.network.darknet.layers import LOWERINGS
 from noria.network.darknet.lowering import DarknetLowering
 from noria.network.darknet.weights import WHAT, DarknetWeights
 from noria.network.graph_builder import BATCH, Blob

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria._core.errors import ModelError
-from noria.network.model_bytes import foreign
-from noria.network.sniff import HEAD_BYTES, looks_like
+from noria.network.model_bytes import HEAD_BYTES, foreign, looks_like
 
 WHAT = "Darknet weights"
 _FIX = "are the .cfg and the .weights of one model?"
@@ -24,9 +23,6 @@ class DarknetWeights:
 
     Attributes:
         transposed: matrices are stored with inputs first (very old files).
-
-    Raises:
-        ModelError: too short for a header, or something else altogether.
     """
 
     def __init__(self, data: bytes, path: Path) -> None:
@@ -43,11 +39,7 @@ class DarknetWeights:
         self.data = data
 
     def take(self, shape: tuple[int, ...], name: str, where: str) -> npt.NDArray[np.float32]:
-        """The next numbers, as an array of this shape.
-
-        Raises:
-            ModelError: naming layer and bytes: the file ends before.
-        """
+        """The next numbers, as an array of this shape."""
         count = 1
         for length in shape:
             count *= length
@@ -64,11 +56,7 @@ class DarknetWeights:
         return found
 
     def finish(self, last: str) -> None:
-        """Refuse a file that goes on.
-
-        Raises:
-            ModelError: naming the bytes that no layer asked for.
-        """
+        """Refuse a file that goes on."""
         left = len(self.data) - self.at
         if left > 0:
             raise ModelError(

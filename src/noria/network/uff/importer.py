@@ -9,10 +9,9 @@ from typing import Literal
 
 from noria._core.errors import ModelError
 from noria.network.graph_builder import BATCH, Blob, shape_text
-from noria.network.importer import Importer, near_names, note_files
+from noria.network.importer import Importer, PluginMaker, near_names, note_files, plugin_nodes
 from noria.network.model_bytes import read_model_file
 from noria.network.network import Network
-from noria.network.plugin_maker import PluginMaker, plugin_nodes
 from noria.network.uff.lowering import Transposes, UffLowering, permutation
 from noria.network.uff.ops import LOWERINGS
 from noria.network.uff.proto import WHAT, Node, Uff, read_uff

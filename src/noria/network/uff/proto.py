@@ -67,11 +67,7 @@ class _Ref:
 
 
 def read_uff(data: bytes, path: Path) -> Uff:
-    """Read the bytes of a file. Weights are views on `data`.
-
-    Raises:
-        ModelError: another format, truncated or damaged, no nodes, references to nothing.
-    """
+    """Read the bytes of a file. Weights are views on `data`."""
     try:
         return Uff(_nodes(data))
     except WireError as error:

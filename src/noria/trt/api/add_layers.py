@@ -1,40 +1,28 @@
-"""The `add_*` methods of a network, as far as they make one layer each."""
+"""The `add_*` methods of a network."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar, cast
+from collections.abc import Sequence
+from typing import Any, cast
 
-from noria.plugins.types import DataType, Dims, DimsHW
-from noria.trt import layers as kinds
-from noria.trt.api.control import AddsControl
-from noria.trt.api.enums import (
-    ActivationType,
-    BoundingBoxFormat,
-    CumulativeOperation,
-    ElementWiseOperation,
-    FillOperation,
-    GatherMode,
-    InterpolationMode,
-    MatrixOperation,
-    PaddingMode,
-    PoolingType,
-    ReduceOperation,
-    ResizeCoordinateTransformation,
-    ResizeRoundMode,
-    ResizeSelector,
-    SampleMode,
-    ScaleMode,
-    ScatterMode,
-    TopKOperation,
-    UnaryOperation,
-)
+from noria._core.errors import NoriaError
+from noria.plugins.types import DataType, DimsHW
+from noria.trt.api.layer_graph import LayerGraph
 from noria.trt.api.tensor import ITensor
 from noria.trt.api.values import as_array
-from noria.trt.layers.base import ILayer
+from noria.trt.layers import (
+    control,
+    elementwise,
+    plugins,
+    quantizing,
+    sampling,
+    selection,
+    shaping,
+    sums,
+    windows,
+)
+from noria.trt.layers.base import Layer, check_tensors
 from noria.trt.release import versioned
-
-Layer = TypeVar("Layer", bound=ILayer)
 
 
 @versioned(
@@ -49,28 +37,26 @@ Layer = TypeVar("Layer", bound=ILayer)
         ">=10.8": "add_dynamic_quantize",
         ">=10.15": "add_dynamic_quantize_v2, add_normalization_v2",
         ">=10.4": "add_squeeze, add_unsqueeze",
+        ">=10": "add_plugin_v3",
+        ">=10.6": "add_plugin",
     }
 )
-class AddsLayers(AddsControl):
+class AddsLayers(LayerGraph):
     """Base of `INetworkDefinition`. Maths: tensorrt-api spec 3.4."""
 
     def _add(
-        self,
-        cls: type[Layer],
-        kind: str,
-        inputs: Sequence[Any],
-        params: Mapping[str, Any] | None = None,
-        weights: Mapping[str, Any] | None = None,
-        outputs: int = 1,
-    ) -> Layer:
+        self, cls: type[Layer], *inputs: ITensor, outputs: int = 1,
+        weights: dict[str, Any] | None = None, **settings: Any,
+    ) -> Layer:  # fmt: skip
+        """Append a layer; its class converts the settings."""
+        params = cls._started(settings)
         for tensor in inputs:
-            if not isinstance(tensor, ITensor):
-                raise TypeError(f"an input is an ITensor, not a {type(tensor).__name__}")
+            check_tensors([tensor])
             if tensor._network is not self:
                 self._report(f"{tensor._name}: is a tensor of another network")
                 return cast(Layer, None)  # as the original: scripts fail at their next line
         arrays = {role: as_array(value) for role, value in (weights or {}).items()}
-        layer = cls(cast(Any, self), kind, inputs, params=params, weights=arrays, outputs=outputs)
+        layer = cls(cast(Any, self), inputs, params=params, weights=arrays, outputs=outputs)
         self._append(layer)
         return layer
 
@@ -79,103 +65,91 @@ class AddsLayers(AddsControl):
     def add_convolution_nd(
         self, input: ITensor, num_output_maps: int, kernel_shape: Sequence[int], kernel: Any = None,
         bias: Any = None,
-    ) -> kinds.IConvolutionLayer:  # fmt: skip
+    ) -> windows.IConvolutionLayer:  # fmt: skip
         """Weights [num_output_maps, channels / groups, *kernel_shape]."""
-        return self._convolving("CONVOLUTION", kinds.IConvolutionLayer, input, num_output_maps,
-                                kernel_shape, kernel, bias)  # fmt: skip
+        return self._add(
+            windows.IConvolutionLayer, input, weights={"KERNEL": kernel, "BIAS": bias},
+            num_output_maps=num_output_maps, kernel_size=kernel_shape,
+        )  # fmt: skip
 
     def add_convolution(
         self, input: ITensor, num_output_maps: int, kernel_shape: Sequence[int], kernel: Any = None,
         bias: Any = None,
-    ) -> kinds.IConvolutionLayer:  # fmt: skip
+    ) -> windows.IConvolutionLayer:  # fmt: skip
         """`add_convolution_nd` over two axes."""
         return self.add_convolution_nd(input, num_output_maps, DimsHW(kernel_shape), kernel, bias)
 
     def add_deconvolution_nd(
         self, input: ITensor, num_output_maps: int, kernel_shape: Sequence[int], kernel: Any = None,
         bias: Any = None,
-    ) -> kinds.IDeconvolutionLayer:  # fmt: skip
+    ) -> windows.IDeconvolutionLayer:  # fmt: skip
         """Weights [channels, num_output_maps / groups, *kernel_shape]."""
-        return self._convolving("DECONVOLUTION", kinds.IDeconvolutionLayer, input, num_output_maps,
-                                kernel_shape, kernel, bias)  # fmt: skip
+        return self._add(
+            windows.IDeconvolutionLayer, input, weights={"KERNEL": kernel, "BIAS": bias},
+            num_output_maps=num_output_maps, kernel_size=kernel_shape,
+        )  # fmt: skip
 
     def add_deconvolution(
         self, input: ITensor, num_output_maps: int, kernel_shape: Sequence[int], kernel: Any = None,
         bias: Any = None,
-    ) -> kinds.IDeconvolutionLayer:  # fmt: skip
+    ) -> windows.IDeconvolutionLayer:  # fmt: skip
         """`add_deconvolution_nd` over two axes."""
         return self.add_deconvolution_nd(input, num_output_maps, DimsHW(kernel_shape), kernel, bias)
 
-    def _convolving(
-        self, kind: str, cls: type[Layer], input: ITensor, maps: int, shape: Sequence[int],
-        kernel: Any, bias: Any,
-    ) -> Layer:  # fmt: skip
-        params = {
-            "num_output_maps": int(maps), "kernel_size": tuple(Dims(shape)), "num_groups": 1,
-            "padding_mode": PaddingMode["EXPLICIT_ROUND_DOWN"],
-        }  # fmt: skip
-        return self._add(cls, kind, [input], params, {"KERNEL": kernel, "BIAS": bias})
-
     def add_pooling_nd(
         self, input: ITensor, type: Any, window_size: Sequence[int]
-    ) -> kinds.IPoolingLayer:
+    ) -> windows.IPoolingLayer:
         """Strides are 1 until they are set."""
-        params = {
-            "type": PoolingType(type), "window_size": tuple(Dims(window_size)),
-            "padding_mode": PaddingMode["EXPLICIT_ROUND_DOWN"], "blend_factor": 0.0,
-            "average_count_excludes_padding": True,
-        }  # fmt: skip
-        return self._add(kinds.IPoolingLayer, "POOLING", [input], params)
+        return self._add(windows.IPoolingLayer, input, type=type, window_size=window_size)
 
     def add_pooling(
         self, input: ITensor, type: Any, window_size: Sequence[int]
-    ) -> kinds.IPoolingLayer:
+    ) -> windows.IPoolingLayer:
         """`add_pooling_nd` over two axes."""
         return self.add_pooling_nd(input, type, DimsHW(window_size))
 
     def add_padding_nd(
         self, input: ITensor, pre_padding: Sequence[int], post_padding: Sequence[int]
-    ) -> kinds.IPaddingLayer:
+    ) -> windows.IPaddingLayer:
         """Zeros around the last axes; negative numbers cut."""
-        params = {
-            "pre_padding": tuple(Dims(pre_padding)),
-            "post_padding": tuple(Dims(post_padding)),
-        }
-        return self._add(kinds.IPaddingLayer, "PADDING", [input], params)
+        return self._add(
+            windows.IPaddingLayer, input, pre_padding=pre_padding, post_padding=post_padding
+        )
 
     def add_padding(
         self, input: ITensor, pre_padding: Sequence[int], post_padding: Sequence[int]
-    ) -> kinds.IPaddingLayer:
+    ) -> windows.IPaddingLayer:
         """`add_padding_nd` over two axes."""
         return self.add_padding_nd(input, DimsHW(pre_padding), DimsHW(post_padding))
 
     def add_fully_connected(
         self, input: ITensor, num_outputs: int, kernel: Any, bias: Any = None
-    ) -> kinds.IFullyConnectedLayer:
+    ) -> windows.IFullyConnectedLayer:
         """The last three axes as a vector, times a matrix [num_outputs, elements]."""
-        params = {"num_output_maps": int(num_outputs)}
         weights = {"KERNEL": kernel, "BIAS": bias}
-        return self._add(kinds.IFullyConnectedLayer, "FULLY_CONNECTED", [input], params, weights)
+        return self._add(
+            windows.IFullyConnectedLayer, input, weights=weights, num_output_maps=num_outputs
+        )
 
     # element by element
 
-    def add_activation(self, input: ITensor, type: Any) -> kinds.IActivationLayer:
+    def add_activation(self, input: ITensor, type: Any) -> elementwise.IActivationLayer:
         """A function of each element; `alpha` and `beta` are set afterwards."""
-        params = {"type": ActivationType(type), "alpha": 0.0, "beta": 0.0}
-        return self._add(kinds.IActivationLayer, "ACTIVATION", [input], params)
+        return self._add(elementwise.IActivationLayer, input, type=type)
 
-    def add_unary(self, input: ITensor, op: Any) -> kinds.IUnaryLayer:
+    def add_unary(self, input: ITensor, op: Any) -> elementwise.IUnaryLayer:
         """A function of each element."""
-        return self._add(kinds.IUnaryLayer, "UNARY", [input], {"op": UnaryOperation(op)})
+        return self._add(elementwise.IUnaryLayer, input, op=op)
 
-    def add_elementwise(self, input1: ITensor, input2: ITensor, op: Any) -> kinds.IElementWiseLayer:
+    def add_elementwise(
+        self, input1: ITensor, input2: ITensor, op: Any
+    ) -> elementwise.IElementWiseLayer:
         """Both inputs have as many axes; those of extent 1 are broadcast."""
-        params = {"op": ElementWiseOperation(op)}
-        return self._add(kinds.IElementWiseLayer, "ELEMENTWISE", [input1, input2], params)
+        return self._add(elementwise.IElementWiseLayer, input1, input2, op=op)
 
     def add_scale(
         self, input: ITensor, mode: Any, shift: Any = None, scale: Any = None, power: Any = None
-    ) -> kinds.IScaleLayer:
+    ) -> elementwise.IScaleLayer:
         """(x * scale + shift) ^ power; the channels are the third axis from behind."""
         axis = max(0, len(input.shape) - 3)
         return self.add_scale_nd(input, mode, shift, scale, power, axis)
@@ -183,112 +157,110 @@ class AddsLayers(AddsControl):
     def add_scale_nd(
         self, input: ITensor, mode: Any, shift: Any = None, scale: Any = None, power: Any = None,
         channel_axis: int = 1,
-    ) -> kinds.IScaleLayer:  # fmt: skip
+    ) -> elementwise.IScaleLayer:  # fmt: skip
         """(x * scale + shift) ^ power."""
-        params = {"mode": ScaleMode(mode), "channel_axis": int(channel_axis)}
         weights = {"SHIFT": shift, "SCALE": scale, "POWER": power}
-        return self._add(kinds.IScaleLayer, "SCALE", [input], params, weights)
+        return self._add(
+            elementwise.IScaleLayer, input, weights=weights, mode=mode, channel_axis=channel_axis
+        )
 
     def add_lrn(
         self, input: ITensor, window: int, alpha: float, beta: float, k: float
-    ) -> kinds.ILRNLayer:
+    ) -> elementwise.ILRNLayer:
         """Divide x by (k + alpha / window * sum of x² over a window of channels) ^ beta."""
-        params = {"window_size": int(window), "alpha": float(alpha), "beta": float(beta),
-                  "k": float(k)}  # fmt: skip
-        return self._add(kinds.ILRNLayer, "LRN", [input], params)
+        return self._add(
+            elementwise.ILRNLayer, input, window_size=window, alpha=alpha, beta=beta, k=k
+        )
 
-    def add_parametric_relu(self, input: ITensor, slopes: ITensor) -> kinds.IParametricReLULayer:
+    def add_parametric_relu(
+        self, input: ITensor, slopes: ITensor
+    ) -> elementwise.IParametricReLULayer:
         """Keep x, times its slope below 0."""
-        return self._add(kinds.IParametricReLULayer, "PARAMETRIC_RELU", [input, slopes])
+        return self._add(elementwise.IParametricReLULayer, input, slopes)
 
     def add_select(
         self, condition: ITensor, then_input: ITensor, else_input: ITensor
-    ) -> kinds.ISelectLayer:
+    ) -> elementwise.ISelectLayer:
         """Element by element one of two."""
-        return self._add(kinds.ISelectLayer, "SELECT", [condition, then_input, else_input])
+        return self._add(elementwise.ISelectLayer, condition, then_input, else_input)
 
-    def add_identity(self, input: ITensor) -> kinds.IIdentityLayer:
+    def add_identity(self, input: ITensor) -> elementwise.IIdentityLayer:
         """The same; `set_output_type` converts."""
-        return self._add(kinds.IIdentityLayer, "IDENTITY", [input])
+        return self._add(elementwise.IIdentityLayer, input)
 
-    def add_cast(self, input: ITensor, to_type: DataType) -> kinds.ICastLayer:
+    def add_cast(self, input: ITensor, to_type: DataType) -> elementwise.ICastLayer:
         """Another element type."""
-        return self._add(kinds.ICastLayer, "CAST", [input], {"to_type": DataType(to_type)})
+        return self._add(elementwise.ICastLayer, input, to_type=to_type)
 
     # sums
 
-    def add_softmax(self, input: ITensor) -> kinds.ISoftMaxLayer:
+    def add_softmax(self, input: ITensor) -> sums.ISoftMaxLayer:
         """Along axis max(0, rank - 3) until `axes` is set."""
-        return self._add(kinds.ISoftMaxLayer, "SOFTMAX", [input])
+        return self._add(sums.ISoftMaxLayer, input)
 
-    def add_ragged_softmax(self, input: ITensor, bounds: ITensor) -> kinds.IRaggedSoftMaxLayer:
+    def add_ragged_softmax(self, input: ITensor, bounds: ITensor) -> sums.IRaggedSoftMaxLayer:
         """Of the first `bounds` elements of each row."""
-        return self._add(kinds.IRaggedSoftMaxLayer, "RAGGED_SOFTMAX", [input, bounds])
+        return self._add(sums.IRaggedSoftMaxLayer, input, bounds)
 
-    def add_reduce(self, input: ITensor, op: Any, axes: int, keep_dims: bool) -> kinds.IReduceLayer:
+    def add_reduce(self, input: ITensor, op: Any, axes: int, keep_dims: bool) -> sums.IReduceLayer:
         """Over the axes of a mask."""
-        params = {"op": ReduceOperation(op), "axes": int(axes), "keep_dims": bool(keep_dims)}
-        return self._add(kinds.IReduceLayer, "REDUCE", [input], params)
+        return self._add(sums.IReduceLayer, input, op=op, axes=axes, keep_dims=keep_dims)
 
     def add_topk(
         self, input: ITensor, op: Any, k: int, axes: int, indices_type: DataType | None = None
-    ) -> kinds.ITopKLayer:
+    ) -> sums.ITopKLayer:
         """Outputs: values and indices, the first one first."""
-        params = {"op": TopKOperation(op), "k": int(k), "axes": int(axes),
-                  "indices_type": _indices(indices_type)}  # fmt: skip
-        return self._add(kinds.ITopKLayer, "TOPK", [input], params, outputs=2)
+        settings = {"op": op, "k": k, "axes": axes, "indices_type": _indices(indices_type)}
+        return self._add(sums.ITopKLayer, input, outputs=2, **settings)
 
     def add_matrix_multiply(
         self, input0: ITensor, op0: Any, input1: ITensor, op1: Any
-    ) -> kinds.IMatrixMultiplyLayer:
+    ) -> sums.IMatrixMultiplyLayer:
         """Batched product; leading axes are broadcast."""
-        params = {"op0": MatrixOperation(op0), "op1": MatrixOperation(op1)}
-        return self._add(kinds.IMatrixMultiplyLayer, "MATRIX_MULTIPLY", [input0, input1], params)
+        return self._add(sums.IMatrixMultiplyLayer, input0, input1, op0=op0, op1=op1)
 
-    def add_einsum(self, inputs: Sequence[ITensor], equation: str) -> kinds.IEinsumLayer:
+    def add_einsum(self, inputs: Sequence[ITensor], equation: str) -> sums.IEinsumLayer:
         """Einstein's sum."""
-        params = {"equation": str(equation)}
-        return self._add(kinds.IEinsumLayer, "EINSUM", list(inputs), params)
+        return self._add(sums.IEinsumLayer, *inputs, equation=equation)
 
     def add_cumulative(
         self, input: ITensor, axis: ITensor, op: Any, exclusive: bool, reverse: bool
-    ) -> kinds.ICumulativeLayer:
+    ) -> sums.ICumulativeLayer:
         """Running sums along an axis."""
-        params = {"op": CumulativeOperation(op), "exclusive": bool(exclusive),
-                  "reverse": bool(reverse)}  # fmt: skip
-        return self._add(kinds.ICumulativeLayer, "CUMULATIVE", [input, axis], params)
+        settings = {"op": op, "exclusive": exclusive, "reverse": reverse}
+        return self._add(sums.ICumulativeLayer, input, axis, **settings)
 
     def add_normalization(
         self, input: ITensor, scale: ITensor, bias: ITensor, axesMask: int
-    ) -> kinds.INormalizationLayer:
+    ) -> sums.INormalizationLayer:
         """(x - mean) / deviation * scale + bias over the axes of a mask."""
-        params = {"axes": int(axesMask), "epsilon": 1e-5, "num_groups": 1,
-                  "compute_precision": DataType.FLOAT}  # fmt: skip
-        return self._add(kinds.INormalizationLayer, "NORMALIZATION", [input, scale, bias], params)
+        return self._add(sums.INormalizationLayer, input, scale, bias, axes=axesMask)
 
     def add_normalization_v2(
         self, input: ITensor, scale: ITensor, bias: ITensor, axesMask: int
-    ) -> kinds.INormalizationLayer:
+    ) -> sums.INormalizationLayer:
         """`add_normalization` with one scale and bias for each channel, in groups too."""
         return self.add_normalization(input, scale, bias, axesMask)
 
     def add_quantize(
         self, input: ITensor, scale: ITensor, output_type: DataType | None = None
-    ) -> kinds.IQuantizeLayer:
+    ) -> quantizing.IQuantizeLayer:
         """Rounded to bytes."""
-        params = {"axis": -1, "to_type": DataType(output_type or DataType.INT8)}
-        return self._add(kinds.IQuantizeLayer, "QUANTIZE", [input, scale], params)
+        return self._add(
+            quantizing.IQuantizeLayer, input, scale, to_type=output_type or DataType.INT8
+        )
 
     def add_dequantize(
         self, input: ITensor, scale: ITensor, output_type: DataType | None = None
-    ) -> kinds.IDequantizeLayer:
+    ) -> quantizing.IDequantizeLayer:
         """Bytes times their scale."""
-        params = {"axis": -1, "to_type": DataType(output_type or DataType.FLOAT)}
-        return self._add(kinds.IDequantizeLayer, "DEQUANTIZE", [input, scale], params)
+        return self._add(
+            quantizing.IDequantizeLayer, input, scale, to_type=output_type or DataType.FLOAT
+        )
 
     def add_dynamic_quantize(
         self, input: ITensor, axis: int, block_size: int, output_type: Any, scale_type: Any
-    ) -> kinds.IDynamicQuantizeLayer:
+    ) -> quantizing.IDynamicQuantizeLayer:
         """Rounded in blocks along one axis. Of `add_dynamic_quantize_v2`'s types."""
         shape = [1] * len(input.shape)
         shape[int(axis)] = int(block_size)
@@ -299,130 +271,142 @@ class AddsLayers(AddsControl):
 
     def add_dynamic_quantize_v2(
         self, input: ITensor, block_shape: Sequence[int], output_type: Any, scale_type: Any
-    ) -> kinds.IDynamicQuantizeLayer:
+    ) -> quantizing.IDynamicQuantizeLayer:
         """Rounded in blocks, each with the scale max|x| / 127; INT8 and FLOAT scales are built."""
-        params = {"axis": -1, "block_size": -1, "block_shape": Dims(block_shape),
-                  "to_type": DataType(output_type),
-                  "scale_type": DataType(scale_type)}  # fmt: skip
-        kind = kinds.IDynamicQuantizeLayer
-        return self._add(kind, "DYNAMIC_QUANTIZE", [input], params, outputs=2)
+        settings = {"block_shape": block_shape, "to_type": output_type, "scale_type": scale_type}
+        return self._add(quantizing.IDynamicQuantizeLayer, input, outputs=2, **settings)
 
     # shapes
 
-    def add_shuffle(self, input: ITensor) -> kinds.IShuffleLayer:
+    def add_shuffle(self, input: ITensor) -> shaping.IShuffleLayer:
         """Transpose, reshape, transpose; each is set afterwards."""
-        return self._add(kinds.IShuffleLayer, "SHUFFLE", [input], {"zero_is_placeholder": True})
+        return self._add(shaping.IShuffleLayer, input)
 
     def add_slice(
         self, input: ITensor, start: Sequence[int], shape: Sequence[int], stride: Sequence[int]
-    ) -> kinds.ISliceLayer:
+    ) -> sampling.ISliceLayer:
         """Elements start, start + stride …, `shape` of them along each axis."""
-        params = {"start": tuple(Dims(start)), "shape": tuple(Dims(shape)),
-                  "stride": tuple(Dims(stride)), "mode": SampleMode["STRICT_BOUNDS"]}  # fmt: skip
-        return self._add(kinds.ISliceLayer, "SLICE", [input], params)
+        return self._add(sampling.ISliceLayer, input, start=start, shape=shape, stride=stride)
 
-    def add_concatenation(self, inputs: Sequence[ITensor]) -> kinds.IConcatenationLayer:
+    def add_concatenation(self, inputs: Sequence[ITensor]) -> shaping.IConcatenationLayer:
         """Joined along the channels until `axis` is set."""
-        return self._add(kinds.IConcatenationLayer, "CONCATENATION", list(inputs))
+        return self._add(shaping.IConcatenationLayer, *inputs)
 
-    def add_constant(self, shape: Sequence[int], weights: Any) -> kinds.IConstantLayer:
+    def add_constant(self, shape: Sequence[int], weights: Any) -> shaping.IConstantLayer:
         """An array of this shape."""
-        params = {"shape": tuple(Dims(shape))}
-        return self._add(kinds.IConstantLayer, "CONSTANT", [], params, {"CONSTANT": weights})
+        return self._add(shaping.IConstantLayer, weights={"CONSTANT": weights}, shape=shape)
 
-    def add_shape(self, input: ITensor) -> kinds.IShapeLayer:
+    def add_shape(self, input: ITensor) -> shaping.IShapeLayer:
         """Extents as a tensor: INT32 up to 9.x, INT64 from 10.0 on."""
-        return self._add(kinds.IShapeLayer, "SHAPE", [input])
+        return self._add(shaping.IShapeLayer, input)
 
-    def add_squeeze(self, input: ITensor, axes: ITensor) -> kinds.ISqueezeLayer:
+    def add_squeeze(self, input: ITensor, axes: ITensor) -> shaping.ISqueezeLayer:
         """Without axes of extent 1."""
-        return self._add(kinds.ISqueezeLayer, "SQUEEZE", [input, axes])
+        return self._add(shaping.ISqueezeLayer, input, axes)
 
-    def add_unsqueeze(self, input: ITensor, axes: ITensor) -> kinds.IUnsqueezeLayer:
+    def add_unsqueeze(self, input: ITensor, axes: ITensor) -> shaping.IUnsqueezeLayer:
         """With new axes of extent 1."""
-        return self._add(kinds.IUnsqueezeLayer, "UNSQUEEZE", [input, axes])
+        return self._add(shaping.IUnsqueezeLayer, input, axes)
 
-    def add_resize(self, input: ITensor) -> kinds.IResizeLayer:
+    def add_resize(self, input: ITensor) -> sampling.IResizeLayer:
         """To a `shape` or by `scales`, which are set afterwards."""
-        params = {
-            "resize_mode": InterpolationMode["NEAREST"],
-            "coordinate_transformation": ResizeCoordinateTransformation["ASYMMETRIC"],
-            "selector_for_single_pixel": ResizeSelector["FORMULA"],
-            "nearest_rounding": ResizeRoundMode["FLOOR"], "exclude_outside": False,
-            "cubic_coeff": -0.75,
-        }  # fmt: skip
-        return self._add(kinds.IResizeLayer, "RESIZE", [input], params)
+        return self._add(sampling.IResizeLayer, input)
 
-    def add_grid_sample(self, input: ITensor, grid: ITensor) -> kinds.IGridSampleLayer:
+    def add_grid_sample(self, input: ITensor, grid: ITensor) -> sampling.IGridSampleLayer:
         """Pictures at places in -1 … 1."""
-        params = {"interpolation_mode": InterpolationMode["LINEAR"], "align_corners": False,
-                  "sample_mode": SampleMode["FILL"]}  # fmt: skip
-        return self._add(kinds.IGridSampleLayer, "GRID_SAMPLE", [input, grid], params)
+        return self._add(sampling.IGridSampleLayer, input, grid)
 
     def add_fill(
         self, shape: Sequence[int], op: Any, output_type: DataType | None = None
-    ) -> kinds.IFillLayer:
+    ) -> shaping.IFillLayer:
         """A tensor of evenly spaced or random numbers."""
-        params = {"shape": tuple(Dims(shape)), "operation": FillOperation(op), "alpha": None,
-                  "beta": None, "to_type": DataType(output_type or DataType.FLOAT)}  # fmt: skip
-        return self._add(kinds.IFillLayer, "FILL", [], params)
+        to_type = output_type or DataType.FLOAT
+        return self._add(shaping.IFillLayer, shape=shape, operation=op, to_type=to_type)
 
-    def add_assertion(self, condition: ITensor, message: str) -> kinds.IAssertionLayer:
+    def add_assertion(self, condition: ITensor, message: str) -> shaping.IAssertionLayer:
         """The network is refused if the condition is known to be false."""
-        params = {"message": str(message)}
-        return self._add(kinds.IAssertionLayer, "ASSERTION", [condition], params, outputs=0)
+        return self._add(shaping.IAssertionLayer, condition, outputs=0, message=message)
 
     # places
 
-    def add_gather(self, input: ITensor, indices: ITensor, axis: int) -> kinds.IGatherLayer:
+    def add_gather(self, input: ITensor, indices: ITensor, axis: int) -> selection.IGatherLayer:
         """Elements along an axis."""
-        params = {"axis": int(axis), "num_elementwise_dims": 0, "mode": GatherMode["DEFAULT"]}
-        return self._add(kinds.IGatherLayer, "GATHER", [input, indices], params)
+        return self._add(selection.IGatherLayer, input, indices, axis=axis)
 
-    def add_gather_v2(self, input: ITensor, indices: ITensor, mode: Any) -> kinds.IGatherLayer:
+    def add_gather_v2(self, input: ITensor, indices: ITensor, mode: Any) -> selection.IGatherLayer:
         """Elements by a mode; `axis` and `num_elementwise_dims` are set afterwards."""
-        params = {"axis": 0, "num_elementwise_dims": 0, "mode": GatherMode(mode)}
-        return self._add(kinds.IGatherLayer, "GATHER", [input, indices], params)
+        return self._add(selection.IGatherLayer, input, indices, mode=mode)
 
     def add_scatter(
         self, data: ITensor, indices: ITensor, updates: ITensor, mode: Any
-    ) -> kinds.IScatterLayer:
+    ) -> selection.IScatterLayer:
         """Data with some elements replaced."""
-        params = {"axis": 0, "mode": ScatterMode(mode)}
-        return self._add(kinds.IScatterLayer, "SCATTER", [data, indices, updates], params)
+        return self._add(selection.IScatterLayer, data, indices, updates, mode=mode)
 
     def add_one_hot(
         self, indices: ITensor, values: ITensor, depth: ITensor, axis: int
-    ) -> kinds.IOneHotLayer:
+    ) -> selection.IOneHotLayer:
         """One value at the index, another elsewhere."""
-        params = {"axis": int(axis)}
-        return self._add(kinds.IOneHotLayer, "ONE_HOT", [indices, values, depth], params)
+        return self._add(selection.IOneHotLayer, indices, values, depth, axis=axis)
 
     def add_non_zero(
         self, input: ITensor, indices_type: DataType | None = None
-    ) -> kinds.INonZeroLayer:
+    ) -> selection.INonZeroLayer:
         """Indices of elements that are not 0: (rank, count)."""
-        params = {"indices_type": _indices(indices_type)}
-        return self._add(kinds.INonZeroLayer, "NON_ZERO", [input], params)
+        return self._add(selection.INonZeroLayer, input, indices_type=_indices(indices_type))
 
     def add_nms(
         self, boxes: ITensor, scores: ITensor, max_output_boxes_per_class: ITensor,
         indices_type: DataType | None = None,
-    ) -> kinds.INMSLayer:  # fmt: skip
+    ) -> selection.INMSLayer:  # fmt: skip
         """Outputs: (M, 3) batch, class, box; M."""
-        params = {"bounding_box_format": BoundingBoxFormat["CORNER_PAIRS"], "topk_box_limit": 5000,
-                  "indices_type": _indices(indices_type)}  # fmt: skip
-        inputs = [boxes, scores, max_output_boxes_per_class]
-        return self._add(kinds.INMSLayer, "NMS", inputs, params, outputs=2)
+        inputs = boxes, scores, max_output_boxes_per_class
+        return self._add(
+            selection.INMSLayer, *inputs, outputs=2, indices_type=_indices(indices_type)
+        )
 
     def add_reverse_sequence(
         self, input: ITensor, sequence_lens: ITensor
-    ) -> kinds.IReverseSequenceLayer:
+    ) -> selection.IReverseSequenceLayer:
         """The first elements of each row in the opposite order."""
-        params = {"batch_axis": 1, "sequence_axis": 0}
-        return self._add(
-            kinds.IReverseSequenceLayer, "REVERSE_SEQUENCE", [input, sequence_lens], params
+        return self._add(selection.IReverseSequenceLayer, input, sequence_lens)
+
+    # control flow and plugins
+
+    def add_loop(self) -> control.ILoop:
+        """A loop; its borders are added to it, the layers between them to the network."""
+        return control.ILoop(cast(Any, self))
+
+    def add_if_conditional(self) -> control.IIfConditional:
+        """One of two branches."""
+        return control.IIfConditional(cast(Any, self))
+
+    def add_plugin_v2(self, inputs: Sequence[ITensor], plugin: Any) -> plugins.IPluginV2Layer:
+        """A layer that a plugin of the version-2 line computes; the network keeps a clone."""
+        return cast("plugins.IPluginV2Layer", plugins.add_plugin(cast(Any, self), plugin, inputs))
+
+    def add_plugin_v3(
+        self, inputs: Sequence[ITensor], shape_inputs: Sequence[ITensor], plugin: Any
+    ) -> plugins.IPluginV3Layer:
+        """A layer that a plugin of version 3 computes; the network keeps a clone."""
+        made = plugins.add_plugin(
+            cast(Any, self), plugin, inputs, shape_inputs, cls=plugins.IPluginV3Layer
         )
+        return cast("plugins.IPluginV3Layer", made)
+
+    def add_plugin(self, tuple: Any, aot: Any = None) -> Any:
+        """A layer of a plugin that was written with decorators.
+
+        Args:
+            tuple: the result of `noria.trt.plugin.op.ns.name(…)`.
+            aot: True asks for code ahead of time, which is not run here.
+        """
+        try:
+            plugin = tuple.plugin(aot)
+        except NoriaError as error:
+            self._report(str(error))
+            return None
+        return self.add_plugin_v3(list(tuple.inputs), [], plugin)
 
 
 def _indices(asked: DataType | None) -> DataType:

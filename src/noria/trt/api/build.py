@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,13 +14,12 @@ from noria.engine.builder import BuildOptions, build
 from noria.engine.plan import Plan
 from noria.engine.plan_header import Precision
 from noria.engine.precision.rules import PrecisionRules
-from noria.trt.api.calibrate import table_of
+from noria.trt.api.calibration import table_of
 from noria.trt.api.profile import IOptimizationProfile, Range
-from noria.trt.api.progress import Progress
 from noria.trt.api.record import LayerRecord, ShapeRanges, TrtRecord, attach
 from noria.trt.api.reporting import Severity, report
-from noria.trt.api.shape_tensors import shape_tensors
-from noria.trt.api.types import elem_of
+from noria.trt.api.tensor import shape_tensors
+from noria.trt.api.values import elem_of
 from noria.trt.lowering.graph import LoweredNetwork, lower
 
 if TYPE_CHECKING:
@@ -25,6 +27,46 @@ if TYPE_CHECKING:
     from noria.trt.api.network import INetworkDefinition
 
 MAX_BATCH = 1024
+
+
+class Progress:
+    """Calls a monitor, if there is one; one that fails is reported and not called again."""
+
+    def __init__(self, monitor: Any) -> None:
+        self._monitor = monitor
+        self._phases: list[list[Any]] = []
+
+    @contextmanager
+    def phase(self, name: str, parent: str | None, steps: int) -> Iterator[None]:
+        """A phase, over when the block is left."""
+        self._call("phase_start", name, parent, steps)
+        self._phases.append([name, 0])
+        try:
+            yield
+        finally:
+            self._phases.pop()
+            self._call("phase_finish", name)
+
+    def step(self) -> None:
+        """A step of the innermost phase is done.
+
+        Raises:
+            EngineError: the monitor wants to stop.
+        """
+        name, number = self._phases[-1]
+        self._phases[-1][1] += 1
+        if self._call("step_complete", name, number) is False:
+            raise EngineError(f"the progress monitor stopped the build in {name!r}")
+
+    def _call(self, method: str, *arguments: Any) -> Any:
+        if self._monitor is None:
+            return None
+        try:
+            return getattr(self._monitor, method)(*arguments)
+        except Exception as error:  # the user's code
+            print(f"[ERROR] Exception caught in {method}(): {error}", file=sys.stderr)
+            self._monitor = None
+            return None
 
 
 def build_plan(

@@ -13,7 +13,7 @@ from noria.trt.api.enums import ErrorCodeTRT, names_in
 from noria.trt.api.network import INetworkDefinition
 from noria.trt.api.profile import IOptimizationProfile
 from noria.trt.api.reporting import Severity, report
-from noria.trt.api.strict import Closable, always, kept, setting
+from noria.trt.api.strict import Closable, Stored, always, kept
 from noria.trt.api.values import IHostMemory
 from noria.trt.release import current, generation, versioned
 
@@ -58,19 +58,13 @@ class Builder(Closable):
     )
     max_threads = kept("_max_threads", "Recorded.", convert=int)
 
-    max_workspace_size = setting(
-        "max_workspace_size", 0, "As `IBuilderConfig.max_workspace_size`, for `build_cuda_engine`.",
-        convert=int,
-    )  # fmt: skip
-    fp16_mode = setting("fp16_mode", False, "The FP16 flag, for `build_cuda_engine`.", convert=bool)
-    int8_mode = setting("int8_mode", False, "The INT8 flag, for `build_cuda_engine`.", convert=bool)
-    strict_type_constraints = setting(
-        "strict_type_constraints", False, "The STRICT_TYPES flag, for `build_cuda_engine`.",
-        convert=bool,
-    )  # fmt: skip
-    int8_calibrator = setting(
-        "int8_calibrator", None, "As `IBuilderConfig.int8_calibrator`, for `build_cuda_engine`."
+    max_workspace_size = Stored(
+        0, "As `IBuilderConfig.max_workspace_size`, for `build_cuda_engine`.", int
     )
+    fp16_mode = Stored(False, "The FP16 flag, for `build_cuda_engine`.", bool)
+    int8_mode = Stored(False, "The INT8 flag, for `build_cuda_engine`.", bool)
+    strict_type_constraints = Stored(False, "The STRICT_TYPES flag, for `build_cuda_engine`.", bool)
+    int8_calibrator = Stored(None, "As `IBuilderConfig.int8_calibrator`, for `build_cuda_engine`.")
 
     platform_has_fast_fp16 = always(
         True, "True: scripts refuse half precision otherwise. It is computed in FP32."

@@ -9,18 +9,17 @@ from typing import Any
 from noria.trt.api.enums import (
     DeviceType,
     EngineCapability,
+    Flagged,
     HardwareCompatibilityLevel,
     MemoryPoolType,
     ProfilingVerbosity,
     RuntimePlatform,
     TilingOptimizationLevel,
-    from_mask,
-    names_in,
 )
 from noria.trt.api.interfaces import ITimingCache
 from noria.trt.api.profile import IOptimizationProfile
 from noria.trt.api.reporting import Severity, report
-from noria.trt.api.strict import Closable, setting
+from noria.trt.api.strict import Closable, Stored
 from noria.trt.layers.base import ILayer
 from noria.trt.release import generation, versioned
 
@@ -48,16 +47,18 @@ from noria.trt.release import generation, versioned
         ">=11.1": "build_route",
     }
 )
-class IBuilderConfig(Closable):
+class IBuilderConfig(Flagged, Closable):
     """Made by `Builder.create_builder_config`. Source: tensorrt-api spec 3.2.
 
     Precision flags are recorded in the engine. FP16 and BF16 are computed in FP32; INT8 is
     computed where a calibrator or dynamic ranges give scales.
     """
 
+    _FLAGS = "BuilderFlag"
+
     def __init__(self, logger: Any = None) -> None:
         self._logger = logger
-        self._flags: frozenset[str] = frozenset({"TF32"})
+        self._flags = frozenset({"TF32"})
         self._quantization_flags: set[str] = set()
         self._pools: dict[str, int] = {}
         self._profiles: list[IOptimizationProfile] = []
@@ -68,49 +69,32 @@ class IBuilderConfig(Closable):
         self._timing_cache: ITimingCache | None = None
         self._plain: dict[str, Any] = {}
 
-    default_device_type = setting(
-        "default_device_type", DeviceType["GPU"], "GPU or DLA.", convert=DeviceType
+    default_device_type = Stored(DeviceType["GPU"], "GPU or DLA.", DeviceType)
+    DLA_core = Stored(-1, "There are no DLA cores here.", int)
+    profiling_verbosity = Stored(
+        ProfilingVerbosity["LAYER_NAMES_ONLY"], "How much the inspector shows.", ProfilingVerbosity
     )
-    DLA_core = setting("DLA_core", -1, "There are no DLA cores here.", convert=int)
-    profiling_verbosity = setting(
-        "profiling_verbosity",
-        ProfilingVerbosity["LAYER_NAMES_ONLY"],
-        "How much the inspector shows.",
-        convert=ProfilingVerbosity,
+    engine_capability = Stored(EngineCapability["STANDARD"], "Recorded.", EngineCapability)
+    hardware_compatibility_level = Stored(
+        HardwareCompatibilityLevel["NONE"], "Recorded.", HardwareCompatibilityLevel
     )
-    engine_capability = setting(
-        "engine_capability", EngineCapability["STANDARD"], "Recorded.", convert=EngineCapability
+    runtime_platform = Stored(RuntimePlatform["SAME_AS_BUILD"], "Recorded.", RuntimePlatform)
+    tiling_optimization_level = Stored(
+        TilingOptimizationLevel["NONE"], "Recorded.", TilingOptimizationLevel
     )
-    hardware_compatibility_level = setting(
-        "hardware_compatibility_level",
-        HardwareCompatibilityLevel["NONE"],
-        "Recorded.",
-        convert=HardwareCompatibilityLevel,
-    )
-    runtime_platform = setting(
-        "runtime_platform", RuntimePlatform["SAME_AS_BUILD"], "Recorded.", convert=RuntimePlatform
-    )
-    tiling_optimization_level = setting(
-        "tiling_optimization_level",
-        TilingOptimizationLevel["NONE"],
-        "Recorded.",
-        convert=TilingOptimizationLevel,
-    )
-    builder_optimization_level = setting(
-        "builder_optimization_level", 3, "0 to 5; recorded.", convert=int
-    )
-    max_aux_streams = setting("max_aux_streams", -1, "Recorded.", convert=int)
-    avg_timing_iterations = setting("avg_timing_iterations", 1, "Recorded.", convert=int)
-    min_timing_iterations = setting("min_timing_iterations", 1, "Recorded.", convert=int)
-    l2_limit_for_tiling = setting("l2_limit_for_tiling", -1, "Recorded.", convert=int)
-    max_num_tactics = setting("max_num_tactics", -1, "Recorded.", convert=int)
-    remote_auto_tuning_config = setting("remote_auto_tuning_config", "", "Recorded.", convert=str)
-    build_route = setting("build_route", "", "Recorded.", convert=str)
-    plugins_to_serialize = setting("plugins_to_serialize", [], "Recorded.", convert=list)
-    profile_stream = setting("profile_stream", 0, "Recorded.", convert=int)
-    int8_calibrator = setting("int8_calibrator", None, "An `IInt8Calibrator`.")
-    algorithm_selector = setting("algorithm_selector", None, "Not asked.")
-    progress_monitor = setting("progress_monitor", None, "An `IProgressMonitor`.")
+    builder_optimization_level = Stored(3, "0 to 5; recorded.", int)
+    max_aux_streams = Stored(-1, "Recorded.", int)
+    avg_timing_iterations = Stored(1, "Recorded.", int)
+    min_timing_iterations = Stored(1, "Recorded.", int)
+    l2_limit_for_tiling = Stored(-1, "Recorded.", int)
+    max_num_tactics = Stored(-1, "Recorded.", int)
+    remote_auto_tuning_config = Stored("", "Recorded.", str)
+    build_route = Stored("", "Recorded.", str)
+    plugins_to_serialize = Stored([], "Recorded.", list)
+    profile_stream = Stored(0, "Recorded.", int)
+    int8_calibrator = Stored(None, "An `IInt8Calibrator`.")
+    algorithm_selector = Stored(None, "Not asked.")
+    progress_monitor = Stored(None, "An `IProgressMonitor`.")
 
     @property
     def max_workspace_size(self) -> int:
@@ -120,27 +104,6 @@ class IBuilderConfig(Closable):
     @max_workspace_size.setter
     def max_workspace_size(self, value: int) -> None:
         self.set_memory_pool_limit(MemoryPoolType["WORKSPACE"], value)
-
-    @property
-    def flags(self) -> int:
-        """Mask of `BuilderFlag`s."""
-        return from_mask("BuilderFlag", self._flags)
-
-    @flags.setter
-    def flags(self, value: int) -> None:
-        self._flags = names_in("BuilderFlag", int(value))
-
-    def set_flag(self, flag: Any) -> None:
-        """Ask for something."""
-        self._flags |= {flag.name}
-
-    def clear_flag(self, flag: Any) -> None:
-        """Do not ask for it."""
-        self._flags -= {flag.name}
-
-    def get_flag(self, flag: Any) -> bool:
-        """Whether it is asked for."""
-        return flag.name in self._flags
 
     def set_quantization_flag(self, flag: Any) -> None:
         """Recorded."""

@@ -14,12 +14,10 @@ from noria._core.errors import EngineError, NoriaError
 from noria.network.shapes.node_shapes import Shape
 from noria.plugins.memory import read_at, write_at
 from noria.plugins.types import Dims
-from noria.trt.api.addresses import address_of
-from noria.trt.api.context_bindings import ContextBindings
-from noria.trt.api.engine_bindings import by_binding
-from noria.trt.api.enums import ErrorCodeTRT
+from noria.trt.api.enums import ErrorCodeTRT, ProfilingVerbosity
 from noria.trt.api.reporting import Severity
-from noria.trt.api.strict import kept, setting
+from noria.trt.api.strict import Closable, Stored, by_binding, kept
+from noria.trt.api.values import address_of
 from noria.trt.release import versioned
 
 if TYPE_CHECKING:
@@ -32,7 +30,10 @@ ALIGNMENT = 256
     {
         "<10 deprecated>=8.5": (
             "set_binding_shape -> set_input_shape, get_binding_shape -> get_tensor_shape, "
-            "get_strides -> get_tensor_strides"
+            "get_strides -> get_tensor_strides, "
+            "execute -> execute_v2, execute_async -> execute_async_v3, "
+            "execute_async_v2 -> execute_async_v3, "
+            "set_shape_input -> set_tensor_address, get_shape -> get_tensor_address"
         ),
         ">=8.5": (
             "set_input_shape, get_tensor_shape, set_tensor_address, get_tensor_address, "
@@ -41,7 +42,7 @@ ALIGNMENT = 256
         "<11 deprecated>=10": "all_shape_inputs_specified, all_binding_shapes_specified",
     }
 )
-class IExecutionContext(ContextBindings):
+class IExecutionContext(Closable):
     """Shapes, addresses and runs of an engine.
 
     Streams are numbers that are ignored: every run is done when the call returns. A run that is
@@ -74,7 +75,13 @@ class IExecutionContext(ContextBindings):
         """The engine it was made by."""
         return self._engine
 
-    name = setting("name", "", "A name of one's own.", convert=str)
+    name = Stored("", "A name of one's own.", str)
+    debug_sync = Stored(False, "Every run is synchronous.")
+    enqueue_emits_profile = Stored(True, "Report each run by itself.")
+    device_memory = Stored(0, "Recorded; a CPU needs no device memory.")
+    persistent_cache_limit = Stored(0, "Recorded.")
+    temporary_allocator = Stored(None, "Kept.")
+    nvtx_verbosity = Stored(ProfilingVerbosity["LAYER_NAMES_ONLY"], "Recorded.")
     error_recorder = kept("_recorder", "An `IErrorRecorder`, or None.")
     profiler = kept(
         "_profiler", "An `IProfiler`. The graph runs as a whole: it gets one time, under its name."
@@ -247,6 +254,88 @@ class IExecutionContext(ContextBindings):
             return False
         self._profiler.report_layer_time(self._engine.name or "network", self._last_ms)
         return True
+
+    # settings without effect on a CPU
+
+    def set_device_memory(self, memory: int, size: int) -> None:
+        """Record the address; a CPU needs no device memory."""
+        self._plain["device_memory"] = int(memory)
+
+    def update_device_memory_size_for_shapes(self) -> int:
+        """Device memory required; always 0 on a CPU."""
+        return 0
+
+    def set_input_consumed_event(self, event: int) -> bool:
+        """Inputs are consumed when a run returns."""
+        self._plain["event"] = int(event)
+        return True
+
+    def get_input_consumed_event(self) -> int:
+        """The event that was set."""
+        return int(self._plain.get("event", 0))
+
+    def set_aux_streams(self, aux_streams: Sequence[int]) -> None:
+        """There are no streams."""
+
+    def set_debug_listener(self, listener: Any) -> bool:
+        """Kept; debug tensors are marked as outputs to see them."""
+        self._plain["listener"] = listener
+        return True
+
+    def get_debug_listener(self) -> Any:
+        """The listener that was set."""
+        return self._plain.get("listener")
+
+    # bindings by number
+
+    def set_shape_input(self, binding: int, shape: Sequence[int]) -> bool:
+        """Values of an input that decides shapes; False if the profile does not have them."""
+        found = self._engine._at(binding)
+        problem = self._values_problem(found.name, [int(v) for v in shape])
+        if problem:
+            self._report(problem)
+            return False
+        values = np.array(shape, found.graph)
+        self._values[found.name] = values
+        return True
+
+    def get_shape(self, binding: int) -> list[int]:
+        """The values set by `set_shape_input`."""
+        values = self._values.get(self._engine._at(binding).name)
+        return [] if values is None else [int(v) for v in values.reshape(-1)]
+
+    def execute_async_v2(
+        self, bindings: Sequence[int], stream_handle: int, input_consumed: Any = None
+    ) -> bool:
+        """As `execute_v2`."""
+        return self._execute_at(bindings, int(stream_handle or 0))
+
+    def execute(self, batch_size: int = 1, bindings: Sequence[int] = ()) -> bool:
+        """Run with an implicit batch."""
+        return self._execute_batch(batch_size, bindings, 0)
+
+    def execute_async(
+        self, batch_size: int = 1, bindings: Sequence[int] = (), stream_handle: int = 0,
+        input_consumed: Any = None,
+    ) -> bool:  # fmt: skip
+        """As `execute`."""
+        return self._execute_batch(batch_size, bindings, int(stream_handle or 0))
+
+    def _execute_batch(self, batch_size: int, bindings: Sequence[int], stream: int) -> bool:
+        if self._engine._record.implicit:
+            if not 1 <= batch_size <= self._engine._record.max_batch:
+                self._report(
+                    f"a batch of {batch_size}; the engine has at most "
+                    f"{self._engine._record.max_batch}"
+                )
+                return False
+            shapes = self._shapes
+            for binding in self._engine._bindings:
+                if binding.is_input:
+                    shapes[binding.name] = (int(batch_size), *binding.shape[1:])
+        return self._execute_at(bindings, stream)
+
+    # inside the module
 
     def _shape_of(self, binding: Binding) -> Shape:
         if binding.is_input:

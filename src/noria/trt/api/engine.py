@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,6 @@ from noria.network.shapes.model_shapes import ModelShapes
 from noria.network.shapes.node_shapes import Shape
 from noria.plugins.types import DataType, Dims, TensorFormat
 from noria.trt.api.context import IExecutionContext
-from noria.trt.api.engine_bindings import EngineBindings, by_binding
 from noria.trt.api.enums import (
     EngineCapability,
     ExecutionContextAllocationStrategy,
@@ -28,10 +28,10 @@ from noria.trt.api.inspector import EngineInspector
 from noria.trt.api.interfaces import IRuntimeConfig, ISerializationConfig
 from noria.trt.api.record import ShapeRanges, TrtRecord, record_of
 from noria.trt.api.reporting import Severity, report
-from noria.trt.api.strict import always, kept
+from noria.trt.api.strict import Closable, always, by_binding, kept
 from noria.trt.api.values import IHostMemory
-from noria.trt.plugin_shapes import node_infos
-from noria.trt.release import generation, versioned
+from noria.trt.layers.plugins import node_infos
+from noria.trt.release import current, generation, versioned
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,12 @@ class Binding:
             "get_binding_bytes_per_component -> get_tensor_bytes_per_component, "
             "get_binding_components_per_element -> get_tensor_components_per_element, "
             "get_binding_vectorized_dim -> get_tensor_vectorized_dim, "
-            "get_location -> get_tensor_location, is_shape_binding -> is_shape_inference_io"
+            "get_location -> get_tensor_location, is_shape_binding -> is_shape_inference_io, "
+            "num_bindings -> num_io_tensors, max_batch_size -> explicit batches, "
+            "get_binding_index -> names, get_binding_name -> get_tensor_name, "
+            "binding_is_input -> get_tensor_mode, get_profile_shape -> get_tensor_profile_shape, "
+            "get_profile_shape_input -> get_tensor_profile_values, "
+            "is_execution_binding -> get_tensor_mode"
         ),
         ">=8.5": (
             "num_io_tensors, get_tensor_name, get_tensor_mode, get_tensor_shape, get_tensor_dtype"
@@ -73,8 +78,12 @@ class Binding:
         ">=8.6": "hardware_compatibility_level, num_aux_streams",
     }
 )
-class ICudaEngine(EngineBindings):
-    """Source: tensorrt-api spec 4.2. Device pointers are addresses of host memory."""
+class ICudaEngine(Closable):
+    """Device pointers are addresses of host memory. Source: tensorrt-api spec 4.2.
+
+    Up to 9.x bindings have numbers: with k profiles there are k copies of them; names of later
+    copies end in ` [profile p]`.
+    """
 
     def __init__(self, plan: Plan, logger: Any = None, recorder: Any = None) -> None:
         self._plan = plan
@@ -271,6 +280,91 @@ class ICudaEngine(EngineBindings):
     def serialize_with_config(self, config: Any) -> IHostMemory:
         """`serialize`; weights are always in it."""
         return self.serialize()
+
+    # bindings by number
+
+    @property
+    def num_bindings(self) -> int:
+        """Inputs and outputs times profiles."""
+        return len(self._bindings) * max(1, len(self._record.profiles))
+
+    @property
+    def max_batch_size(self) -> int:
+        """Largest implicit batch; 1 where batches are explicit."""
+        return self._record.max_batch if self._record.implicit else 1
+
+    def __len__(self) -> int:
+        self._need_old("__len__")
+        return len(self._bindings) * max(1, len(self._record.profiles))
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        self._need_old("__iter__")
+        return iter([self._name_at(i) for i in range(len(self))])
+
+    def __getitem__(self, key: int | str) -> str | int:
+        self._need_old("__getitem__")
+        return self._index_of(key) if isinstance(key, str) else self._name_at(self._index_of(key))
+
+    def get_binding_index(self, name: str) -> int:
+        """Index of a binding; -1 if nothing is called so."""
+        try:
+            return self._index_of(name)
+        except KeyError:
+            return -1
+
+    def get_binding_name(self, index: int) -> str:
+        """Name of a binding."""
+        return self._name_at(self._index_of(index))
+
+    def binding_is_input(self, index: int | str) -> bool:
+        """Whether a binding is fed."""
+        return self._at(index).is_input
+
+    def get_profile_shape(self, profile_index: int, binding: int | str) -> list[Dims]:
+        """[min, opt, max] of an input."""
+        found = self._record.profiles[profile_index].shapes.get(self._at(binding).name)
+        return [] if found is None else [Dims(s) for s in found]
+
+    def get_profile_shape_input(self, profile_index: int, binding: int | str) -> list[list[int]]:
+        """[min, opt, max] of the values of an input that decides shapes."""
+        found = self._record.profiles[profile_index].values.get(self._at(binding).name)
+        return [] if found is None else [list(v) for v in found]
+
+    def is_execution_binding(self, binding: int) -> bool:
+        """Every binding is."""
+        return True
+
+    def _name_at(self, index: int) -> str:
+        profile, at = divmod(index, len(self._bindings))
+        name = self._bindings[at].name
+        return name if profile == 0 else f"{name} [profile {profile}]"
+
+    def _index_of(self, key: int | str) -> int:
+        total = len(self._bindings) * max(1, len(self._record.profiles))
+        if isinstance(key, str):
+            base, mark, rest = key.partition(" [profile ")
+            names = [b.name for b in self._bindings]
+            if key in names:
+                return names.index(key)
+            if mark and base in names and rest.rstrip("]").isdigit():
+                return int(rest.rstrip("]")) * len(names) + names.index(base)
+            raise KeyError(key)
+        if not -total <= int(key) < total:
+            raise IndexError(f"binding {key} of {total}")
+        return int(key) % total
+
+    def _at(self, key: int | str) -> Binding:
+        return self._bindings[self._index_of(key) % len(self._bindings)]
+
+    def _need_old(self, name: str) -> None:
+        number = current().number
+        if number is not None and number >= (10, 0):
+            raise TypeError(f"an engine has no {name} since TensorRT 10.0; use num_io_tensors")
+
+    # inside the module
 
     @property
     def _offset(self) -> int:

@@ -6,12 +6,84 @@ only names are stored and compared.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import Enum, IntEnum
 from functools import cache
 from typing import Any, cast
 
 from noria.trt.exports import ENUM_MEMBERS
 from noria.trt.release import current, generation
+
+_MEMBERS: dict[str, str] = {
+    "ActivationType": (
+        "RELU SIGMOID TANH LEAKY_RELU ELU SELU SOFTSIGN SOFTPLUS CLIP HARD_SIGMOID SCALED_TANH "
+        "THRESHOLDED_RELU GELU_ERF GELU_TANH"
+    ),
+    "AllocatorFlag": "RESIZABLE",
+    "BoundingBoxFormat": "CORNER_PAIRS CENTER_SIZES",
+    "CalibrationAlgoType": (
+        "LEGACY_CALIBRATION ENTROPY_CALIBRATION ENTROPY_CALIBRATION_2 MINMAX_CALIBRATION"
+    ),
+    "CumulativeOperation": "SUM",
+    "DeviceType": "GPU DLA",
+    "ElementWiseOperation": "SUM PROD MAX MIN SUB DIV POW FLOOR_DIV AND OR XOR EQUAL GREATER LESS",
+    "EngineCapability": "STANDARD DEFAULT=0 SAFETY DLA_STANDALONE",
+    "ErrorCode": (  # of the ONNX parser
+        "SUCCESS INTERNAL_ERROR MEM_ALLOC_FAILED MODEL_DESERIALIZE_FAILED INVALID_VALUE "
+        "INVALID_GRAPH INVALID_NODE UNSUPPORTED_GRAPH UNSUPPORTED_NODE UNSUPPORTED_NODE_ATTR "
+        "UNSUPPORTED_NODE_INPUT UNSUPPORTED_NODE_DATATYPE UNSUPPORTED_NODE_DYNAMIC "
+        "UNSUPPORTED_NODE_SHAPE REFIT_FAILED"
+    ),
+    "ErrorCodeTRT": (
+        "SUCCESS UNSPECIFIED_ERROR INTERNAL_ERROR INVALID_ARGUMENT INVALID_CONFIG "
+        "FAILED_ALLOCATION FAILED_INITIALIZATION FAILED_EXECUTION FAILED_COMPUTATION "
+        "INVALID_STATE UNSUPPORTED_STATE"
+    ),
+    "ExecutionContextAllocationStrategy": "STATIC ON_PROFILE_CHANGE USER_MANAGED",
+    "FillOperation": "LINSPACE RANDOM_UNIFORM RANDOM_NORMAL",
+    "GatherMode": "DEFAULT ELEMENT ND",
+    "HardwareCompatibilityLevel": "NONE AMPERE_PLUS SAME_COMPUTE_CAPABILITY",
+    "InterpolationMode": "NEAREST LINEAR CUBIC",
+    "LayerInformationFormat": "ONELINE JSON",
+    "LoopOutput": "LAST_VALUE CONCATENATE REVERSE",
+    "MatrixOperation": "NONE TRANSPOSE VECTOR",
+    "MemoryPoolType": (
+        "WORKSPACE DLA_MANAGED_SRAM DLA_LOCAL_DRAM DLA_GLOBAL_DRAM TACTIC_DRAM TACTIC_SHARED_MEMORY"
+    ),
+    "OnnxParserFlag": (
+        "NATIVE_INSTANCENORM ENABLE_UINT8_AND_ASYMMETRIC_QUANTIZATION_DLA REPORT_CAPABILITY_DLA "
+        "ENABLE_PLUGIN_OVERRIDE ADJUST_FOR_DLA"
+    ),
+    "PaddingMode": (
+        "EXPLICIT_ROUND_DOWN EXPLICIT_ROUND_UP SAME_UPPER SAME_LOWER CAFFE_ROUND_DOWN "
+        "CAFFE_ROUND_UP"
+    ),
+    "PoolingType": "MAX AVERAGE MAX_AVERAGE_BLEND",
+    "ProfilingVerbosity": "LAYER_NAMES_ONLY DEFAULT=0 NONE DETAILED VERBOSE=2",
+    "QuantizationFlag": "CALIBRATE_BEFORE_FUSION",
+    "ReduceOperation": "SUM PROD MAX MIN AVG NONE",
+    "ResizeCoordinateTransformation": "ALIGN_CORNERS ASYMMETRIC HALF_PIXEL",
+    "ResizeRoundMode": "HALF_UP HALF_DOWN FLOOR CEIL",
+    "ResizeSelector": "FORMULA UPPER",
+    "RuntimePlatform": "SAME_AS_BUILD WINDOWS_AMD64",
+    "SampleMode": "STRICT_BOUNDS DEFAULT=0 WRAP CLAMP FILL REFLECT",
+    "ScaleMode": "UNIFORM CHANNEL ELEMENTWISE",
+    "ScatterMode": "ELEMENT ND",
+    "SerializationFlag": "EXCLUDE_WEIGHTS EXCLUDE_LEAN_RUNTIME INCLUDE_REFIT",
+    "TempfileControlFlag": "ALLOW_IN_MEMORY_FILES ALLOW_TEMPORARY_FILES",
+    "TensorIOMode": "NONE INPUT OUTPUT",
+    "TensorLocation": "DEVICE HOST",
+    "TilingOptimizationLevel": "NONE FAST MODERATE FULL",
+    "TopKOperation": "MAX MIN",
+    "TripLimit": "COUNT WHILE",
+    "UffInputOrder": "NCHW NHWC NC",
+    "UnaryOperation": (
+        "EXP LOG SQRT RECIP ABS NEG SIN COS TAN SINH COSH ASIN ACOS ATAN ASINH ACOSH ATANH CEIL "
+        "FLOOR ERF NOT SIGN ROUND ISINF ISNAN"
+    ),
+    "WeightsRole": "KERNEL BIAS SHIFT SCALE CONSTANT ANY",
+}
+"""Enums that every release numbers alike: name -> members, as `make_enum` takes them."""
 
 
 class NumberedEnum(IntEnum):
@@ -53,105 +125,20 @@ def _numbers(members: str) -> dict[str, int]:
     return found
 
 
-ActivationType = make_enum(
-    "ActivationType",
-    "RELU SIGMOID TANH LEAKY_RELU ELU SELU SOFTSIGN SOFTPLUS CLIP HARD_SIGMOID SCALED_TANH "
-    "THRESHOLDED_RELU GELU_ERF GELU_TANH",
-)
-AllocatorFlag = make_enum("AllocatorFlag", "RESIZABLE")
-BoundingBoxFormat = make_enum("BoundingBoxFormat", "CORNER_PAIRS CENTER_SIZES")
-CalibrationAlgoType = make_enum(
-    "CalibrationAlgoType",
-    "LEGACY_CALIBRATION ENTROPY_CALIBRATION ENTROPY_CALIBRATION_2 MINMAX_CALIBRATION",
-)
-CumulativeOperation = make_enum("CumulativeOperation", "SUM")
-DeviceType = make_enum("DeviceType", "GPU DLA")
-ElementWiseOperation = make_enum(
-    "ElementWiseOperation",
-    "SUM PROD MAX MIN SUB DIV POW FLOOR_DIV AND OR XOR EQUAL GREATER LESS",
-)
-EngineCapability = make_enum("EngineCapability", "STANDARD DEFAULT=0 SAFETY DLA_STANDALONE")
-ErrorCodeTRT = make_enum(
-    "ErrorCodeTRT",
-    "SUCCESS UNSPECIFIED_ERROR INTERNAL_ERROR INVALID_ARGUMENT INVALID_CONFIG FAILED_ALLOCATION "
-    "FAILED_INITIALIZATION FAILED_EXECUTION FAILED_COMPUTATION INVALID_STATE UNSUPPORTED_STATE",
-)
-ErrorCode = make_enum(  # of the ONNX parser
-    "ErrorCode",
-    "SUCCESS INTERNAL_ERROR MEM_ALLOC_FAILED MODEL_DESERIALIZE_FAILED INVALID_VALUE INVALID_GRAPH "
-    "INVALID_NODE UNSUPPORTED_GRAPH UNSUPPORTED_NODE UNSUPPORTED_NODE_ATTR UNSUPPORTED_NODE_INPUT "
-    "UNSUPPORTED_NODE_DATATYPE UNSUPPORTED_NODE_DYNAMIC UNSUPPORTED_NODE_SHAPE REFIT_FAILED",
-)
-ExecutionContextAllocationStrategy = make_enum(
-    "ExecutionContextAllocationStrategy", "STATIC ON_PROFILE_CHANGE USER_MANAGED"
-)
-FillOperation = make_enum("FillOperation", "LINSPACE RANDOM_UNIFORM RANDOM_NORMAL")
-GatherMode = make_enum("GatherMode", "DEFAULT ELEMENT ND")
-HardwareCompatibilityLevel = make_enum(
-    "HardwareCompatibilityLevel", "NONE AMPERE_PLUS SAME_COMPUTE_CAPABILITY"
-)
-InterpolationMode = make_enum("InterpolationMode", "NEAREST LINEAR CUBIC")
-LayerInformationFormat = make_enum("LayerInformationFormat", "ONELINE JSON")
-LoopOutput = make_enum("LoopOutput", "LAST_VALUE CONCATENATE REVERSE")
-MatrixOperation = make_enum("MatrixOperation", "NONE TRANSPOSE VECTOR")
-MemoryPoolType = make_enum(
-    "MemoryPoolType",
-    "WORKSPACE DLA_MANAGED_SRAM DLA_LOCAL_DRAM DLA_GLOBAL_DRAM TACTIC_DRAM TACTIC_SHARED_MEMORY",
-)
-OnnxParserFlag = make_enum(
-    "OnnxParserFlag",
-    "NATIVE_INSTANCENORM ENABLE_UINT8_AND_ASYMMETRIC_QUANTIZATION_DLA REPORT_CAPABILITY_DLA "
-    "ENABLE_PLUGIN_OVERRIDE ADJUST_FOR_DLA",
-)
-PaddingMode = make_enum(
-    "PaddingMode",
-    "EXPLICIT_ROUND_DOWN EXPLICIT_ROUND_UP SAME_UPPER SAME_LOWER CAFFE_ROUND_DOWN CAFFE_ROUND_UP",
-)
-PoolingType = make_enum("PoolingType", "MAX AVERAGE MAX_AVERAGE_BLEND")
-ProfilingVerbosity = make_enum(
-    "ProfilingVerbosity", "LAYER_NAMES_ONLY DEFAULT=0 NONE DETAILED VERBOSE=2"
-)
-QuantizationFlag = make_enum("QuantizationFlag", "CALIBRATE_BEFORE_FUSION")
-ReduceOperation = make_enum("ReduceOperation", "SUM PROD MAX MIN AVG NONE")
-ResizeCoordinateTransformation = make_enum(
-    "ResizeCoordinateTransformation", "ALIGN_CORNERS ASYMMETRIC HALF_PIXEL"
-)
-ResizeRoundMode = make_enum("ResizeRoundMode", "HALF_UP HALF_DOWN FLOOR CEIL")
-ResizeSelector = make_enum("ResizeSelector", "FORMULA UPPER")
-RuntimePlatform = make_enum("RuntimePlatform", "SAME_AS_BUILD WINDOWS_AMD64")
-SampleMode = make_enum("SampleMode", "STRICT_BOUNDS DEFAULT=0 WRAP CLAMP FILL REFLECT")
-ScaleMode = make_enum("ScaleMode", "UNIFORM CHANNEL ELEMENTWISE")
-ScatterMode = make_enum("ScatterMode", "ELEMENT ND")
-SerializationFlag = make_enum(
-    "SerializationFlag", "EXCLUDE_WEIGHTS EXCLUDE_LEAN_RUNTIME INCLUDE_REFIT"
-)
-TempfileControlFlag = make_enum(
-    "TempfileControlFlag", "ALLOW_IN_MEMORY_FILES ALLOW_TEMPORARY_FILES"
-)
-TensorIOMode = make_enum("TensorIOMode", "NONE INPUT OUTPUT")
-TensorLocation = make_enum("TensorLocation", "DEVICE HOST")
-TilingOptimizationLevel = make_enum("TilingOptimizationLevel", "NONE FAST MODERATE FULL")
-TopKOperation = make_enum("TopKOperation", "MAX MIN")
-TripLimit = make_enum("TripLimit", "COUNT WHILE")
-UffInputOrder = make_enum("UffInputOrder", "NCHW NHWC NC")
-UnaryOperation = make_enum(
-    "UnaryOperation",
-    "EXP LOG SQRT RECIP ABS NEG SIN COS TAN SINH COSH ASIN ACOS ATAN ASINH ACOSH ATANH CEIL FLOOR "
-    "ERF NOT SIGN ROUND ISINF ISNAN",
-)
-WeightsRole = make_enum("WeightsRole", "KERNEL BIAS SHIFT SCALE CONSTANT ANY")
-
-
 def enum_class(name: str) -> Any:
-    """The class of an enum of `ENUM_MEMBERS` in the release that is looked like.
+    """The class of an enum in the release that is looked like.
 
-    The union has the members of 8.6 and, with numbers above them, those of later releases.
+    Of those that releases number differently, the union has the members of 8.6 and, with numbers
+    above them, those of later releases.
     """
-    return _enum_class(name, 0 if current().number is None else generation())
+    alike = name in _MEMBERS or current().number is None
+    return _enum_class(name, 0 if alike else generation())
 
 
 @cache
 def _enum_class(name: str, number: int) -> Any:
+    if name in _MEMBERS:
+        return make_enum(name, _MEMBERS[name])
     by_generation = {g: text for many, text in ENUM_MEMBERS[name].items() for g in many}
     members = by_generation[number or 8]
     if number == 0:
@@ -161,21 +148,44 @@ def _enum_class(name: str, number: int) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    if name in ENUM_MEMBERS:
+    if name in _MEMBERS or name in ENUM_MEMBERS:
         return enum_class(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def bit(member: Any) -> int:
-    """The bit of a flag in a mask."""
-    return 1 << int(member)
-
-
 def names_in(enum: str, mask: int) -> frozenset[str]:
     """Names of the flags in a mask of this release; bits without a name are left out."""
-    return frozenset(m.name for m in enum_class(enum) if mask & bit(m))
+    return frozenset(m.name for m in enum_class(enum) if mask >> int(m) & 1)
 
 
-def from_mask(enum: str, names: frozenset[str]) -> int:
+def from_mask(enum: str, names: Collection[str]) -> int:
     """The mask of the flags with these names, as this release numbers them."""
-    return sum(bit(m) for m in enum_class(enum) if m.name in names)
+    return sum(1 << int(m) for m in enum_class(enum) if m.name in names)
+
+
+class Flagged:
+    """Base of objects with flags that applications set; only names are kept."""
+
+    _FLAGS = ""  # the enum
+    _flags: frozenset[str]
+
+    @property
+    def flags(self) -> int:
+        """Mask of the flags that are set."""
+        return from_mask(self._FLAGS, self._flags)
+
+    @flags.setter
+    def flags(self, value: int) -> None:
+        self._flags = names_in(self._FLAGS, int(value))
+
+    def set_flag(self, flag: Any) -> None:
+        """Ask for something."""
+        self._flags |= {flag.name}
+
+    def clear_flag(self, flag: Any) -> None:
+        """Do not ask for it."""
+        self._flags -= {flag.name}
+
+    def get_flag(self, flag: Any) -> bool:
+        """Whether it is asked for."""
+        return flag.name in self._flags

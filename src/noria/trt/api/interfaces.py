@@ -1,24 +1,21 @@
-"""Objects that scripts pass: allocators, readers and writers, listeners, settings, caches."""
+"""Objects that scripts pass: allocators, readers, writers, listeners, monitors, settings."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from noria.trt.api.enums import ExecutionContextAllocationStrategy, SerializationFlag
-from noria.trt.api.strict import Closable, Strict
+from noria.trt.api.enums import ExecutionContextAllocationStrategy, from_mask
+from noria.trt.api.strict import Closable, Strict, Subclassed
 from noria.trt.api.values import IHostMemory
 
 _CACHE_MAGIC = b"NORIATTC"
 
 
-class IOutputAllocator:
+class IOutputAllocator(Subclassed):
     """Gives memory for outputs of a size that is known only after the run.
 
     Source: tensorrt-api spec 4.3.
     """
-
-    def __init__(self) -> None:
-        """Subclasses call it first."""
 
     def reallocate_output(self, tensor_name: str, memory: int, size: int, alignment: int) -> int:
         """An address with `size` bytes; `memory` is the one given before, or 0."""
@@ -34,11 +31,8 @@ class IOutputAllocator:
         """The shape of the output that was written."""
 
 
-class IGpuAllocator:
+class IGpuAllocator(Subclassed):
     """Kept by objects that take one; noria's own memory is the host's."""
-
-    def __init__(self) -> None:
-        """Subclasses call it first."""
 
     def allocate(self, size: int, alignment: int, flags: int) -> int:
         """An address."""
@@ -57,11 +51,8 @@ class IGpuAsyncAllocator(IGpuAllocator):
     """With streams."""
 
 
-class IStreamReader:
+class IStreamReader(Subclassed):
     """Gives the bytes of an engine."""
-
-    def __init__(self) -> None:
-        """Subclasses call it first."""
 
     def read(self, size: int) -> bytes:
         """At most `size` further bytes; none at the end."""
@@ -76,28 +67,52 @@ class IStreamReaderV2(IStreamReader):
         raise NotImplementedError("seek")
 
 
-class IStreamWriter:
+class IStreamWriter(Subclassed):
     """Takes the bytes of an engine."""
-
-    def __init__(self) -> None:
-        """Subclasses call it first."""
 
     def write(self, data: bytes) -> int:
         """How many bytes were taken."""
         raise NotImplementedError("write")
 
 
-class IDebugListener:
+class IDebugListener(Subclassed):
     """Receives the values of watched tensors."""
-
-    def __init__(self) -> None:
-        """Subclasses call it first."""
 
     def process_debug_tensor(
         self, addr: int, location: Any, type: Any, shape: Any, name: str, stream: int
     ) -> bool:
         """One tensor."""
         raise NotImplementedError("process_debug_tensor")
+
+
+class IProgressMonitor(Subclassed):
+    """Watches a build. Source: tensorrt-api spec 3.2."""
+
+    def phase_start(self, phase_name: str, parent_phase: str | None, num_steps: int) -> None:
+        """A phase begins, inside another or none."""
+
+    def step_complete(self, phase_name: str, step: int) -> bool:
+        """A step is done, counted from 0; False stops the build."""
+        return True
+
+    def phase_finish(self, phase_name: str) -> None:
+        """A phase is over, done or not."""
+
+
+class IProfiler(Subclassed):
+    """Receives the time of each layer."""
+
+    def report_layer_time(self, layer_name: str, ms: float) -> None:
+        """One layer of one run, in milliseconds."""
+        raise NotImplementedError("report_layer_time")
+
+
+class Profiler(IProfiler):
+    """Prints each time."""
+
+    def report_layer_time(self, layer_name: str, ms: float) -> None:
+        """Print one layer of one run."""
+        print(f"{layer_name}: {ms}ms")
 
 
 class IRuntimeConfig(Strict):
@@ -124,7 +139,7 @@ class ISerializationConfig(Strict):
     @property
     def flags(self) -> int:
         """Mask."""
-        return sum(1 << int(f) for f in SerializationFlag if f.name in self._flags)
+        return from_mask("SerializationFlag", self._flags)
 
     def set_flag(self, flag: Any) -> bool:
         """Recorded."""

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy.typing as npt
 
 from noria._core.errors import NoriaError
 from noria.network.shapes.node_shapes import InferenceError, infer_node
 from noria.network.tensor_spec import TensorType
-from noria.trt import lowering as lowering  # registers the functions of all families
 from noria.trt.api.reporting import Severity, report
 from noria.trt.api.strict import Closable
 from noria.trt.api.tensor import ITensor
-from noria.trt.api.types import elem_of
-from noria.trt.layers import IConstantLayer
+from noria.trt.api.values import elem_of
 from noria.trt.layers.base import ILayer
-from noria.trt.lowering.fragment import Fragment, LoweringError, lowering_of
+from noria.trt.layers.shaping import IConstantLayer
+from noria.trt.lowering.fragment import Fragment, LoweringError
 
 DEFAULT_OPSET = 17
 
@@ -144,8 +143,7 @@ class LayerGraph(Closable):
                 names = [t._uid if t is not None else None for t in layer._inputs]
                 while names and names[-1] is None:
                     names.pop()
-                made = lowering_of(layer._kind)(fragment, layer, names)
-                _bind_outputs(fragment, layer, made)
+                _bind_outputs(fragment, layer, layer._made_as._lower(layer, fragment, names))
         except (LoweringError, InferenceError, NoriaError) as error:  # the last: of a plugin
             layer._error = str(error)
         except (TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
@@ -169,9 +167,12 @@ class LayerGraph(Closable):
         """An initialiser of a parsed model as the output of a constant layer."""
         array = self._initializers[name]
         layer = IConstantLayer(
-            self, "CONSTANT", [], params={"shape": array.shape}, weights={"CONSTANT": array},  # type: ignore[arg-type]
+            cast(Any, self),
+            [],
+            params={"shape": array.shape},
+            weights={"CONSTANT": array},
             name=name,
-        )  # fmt: skip
+        )
         layer._outputs[0]._name = name
         self._append(layer)
         return layer._outputs[0]

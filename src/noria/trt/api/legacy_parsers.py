@@ -19,7 +19,7 @@ from noria.trt.api.enums import UffInputOrder
 from noria.trt.api.network import INetworkDefinition
 from noria.trt.api.onnx_parser import OnnxParser
 from noria.trt.api.reporting import Severity, report
-from noria.trt.api.strict import Closable, Strict, always, kept, setting
+from noria.trt.api.strict import Closable, Stored, Strict, always, kept
 from noria.trt.api.tensor import ITensor
 from noria.trt.api.values import Weights
 
@@ -96,15 +96,13 @@ class CaffeParser(Closable):
         self._logger: Any = None
         self._plugin_factory: Any = None  # of C++ sources, from before IPluginV2
 
-    plugin_factory_v2 = setting(
-        "plugin_factory_v2", None,
+    plugin_factory_v2 = Stored(
+        None,
         "Makes the layers for which `is_plugin_v2(layer_name)` is True, by "
         "`create_plugin(layer_name, weights, namespace)`; they stay the factory's.",
-    )  # fmt: skip
-    plugin_namespace = setting(
-        "plugin_namespace", "", "Namespace that the factory gets.", convert=str
     )
-    protobuf_buffer_size = setting("protobuf_buffer_size", 2**30, "Recorded.", convert=int)
+    plugin_namespace = Stored("", "Namespace that the factory gets.", str)
+    protobuf_buffer_size = Stored(2**30, "Recorded.", int)
 
     def parse(
         self, deploy: str, model: str, network: INetworkDefinition, dtype: Any

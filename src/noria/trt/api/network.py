@@ -11,8 +11,7 @@ from noria.trt.api.add_layers import AddsLayers
 from noria.trt.api.enums import from_mask, names_in
 from noria.trt.api.strict import kept
 from noria.trt.api.tensor import ITensor
-from noria.trt.api.types import elem_of
-from noria.trt.api.values import as_array
+from noria.trt.api.values import as_array, elem_of
 from noria.trt.exports import refusal
 from noria.trt.layers.base import ILayer
 from noria.trt.release import generation, versioned

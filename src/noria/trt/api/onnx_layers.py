@@ -8,7 +8,6 @@ import numpy as np
 
 from noria.network.shapes.node_shapes import attributes_of
 from noria.plugins.lookup import find_creator, is_builtin, is_unknown
-from noria.trt import layers as kinds
 from noria.trt.api.enums import (
     ActivationType,
     ElementWiseOperation,
@@ -19,81 +18,70 @@ from noria.trt.api.enums import (
     ReduceOperation,
     UnaryOperation,
 )
-from noria.trt.api.parser_errors import ParserError
-from noria.trt.api.plugin_layers import add_live, add_parsed
+from noria.trt.api.reporting import ParserError
 from noria.trt.api.tensor import ITensor
+from noria.trt.layers import (
+    elementwise,
+    quantizing,
+    sampling,
+    selection,
+    shaping,
+    sums,
+    windows,
+)
 from noria.trt.layers.base import ILayer
+from noria.trt.layers.plugins import add_live, add_parsed
 
 if TYPE_CHECKING:
     from noria.trt.api.network import INetworkDefinition
 
-_UNARY = {
-    "Exp": "EXP", "Log": "LOG", "Sqrt": "SQRT", "Reciprocal": "RECIP", "Abs": "ABS", "Neg": "NEG",
-    "Sin": "SIN", "Cos": "COS", "Tan": "TAN", "Sinh": "SINH", "Cosh": "COSH", "Asin": "ASIN",
-    "Acos": "ACOS", "Atan": "ATAN", "Asinh": "ASINH", "Acosh": "ACOSH", "Atanh": "ATANH",
-    "Ceil": "CEIL", "Floor": "FLOOR", "Erf": "ERF", "Not": "NOT", "Sign": "SIGN",
-    "Round": "ROUND", "IsInf": "ISINF", "IsNaN": "ISNAN",
-}  # fmt: skip
 _BINARY = {
-    "Add": "SUM", "Mul": "PROD", "Max": "MAX", "Min": "MIN", "Sub": "SUB", "Div": "DIV",
-    "Pow": "POW", "And": "AND", "Or": "OR", "Xor": "XOR", "Equal": "EQUAL", "Greater": "GREATER",
-    "Less": "LESS", "Sum": "SUM", "Mod": "FLOOR_DIV", "GreaterOrEqual": "GREATER",
-    "LessOrEqual": "LESS",
+    "Sum": "SUM", "Mod": "FLOOR_DIV", "GreaterOrEqual": "GREATER", "LessOrEqual": "LESS",
+    **{op: name for name, op in elementwise.BINARY.items()},
 }  # fmt: skip
+_UNARY = {op: name for name, op in elementwise.UNARY.items()}
 _ACTIVATIONS = {
     "Relu": "RELU", "Sigmoid": "SIGMOID", "Tanh": "TANH", "LeakyRelu": "LEAKY_RELU", "Elu": "ELU",
     "Selu": "SELU", "Softsign": "SOFTSIGN", "Softplus": "SOFTPLUS", "Clip": "CLIP",
     "HardSigmoid": "HARD_SIGMOID", "ThresholdedRelu": "THRESHOLDED_RELU", "Gelu": "GELU_ERF",
 }  # fmt: skip
 _REDUCE = {
-    "ReduceSum": "SUM", "ReduceProd": "PROD", "ReduceMax": "MAX", "ReduceMin": "MIN",
-    "ReduceMean": "AVG", "GlobalAveragePool": "AVG", "GlobalMaxPool": "MAX",
+    "GlobalAveragePool": "AVG", "GlobalMaxPool": "MAX",
+    **{op: name for name, op in sums.REDUCE.items()},
 }  # fmt: skip
-_OTHERS: dict[str, tuple[str, type[ILayer]]] = {
-    "BatchNormalization": ("SCALE", kinds.IScaleLayer),
-    "Cast": ("CAST", kinds.ICastLayer),
-    "Concat": ("CONCATENATION", kinds.IConcatenationLayer),
-    "Conv": ("CONVOLUTION", kinds.IConvolutionLayer),
-    "ConvTranspose": ("DECONVOLUTION", kinds.IDeconvolutionLayer),
-    "CumSum": ("CUMULATIVE", kinds.ICumulativeLayer),
-    "DequantizeLinear": ("DEQUANTIZE", kinds.IDequantizeLayer),
-    "Einsum": ("EINSUM", kinds.IEinsumLayer),
-    "Expand": ("SLICE", kinds.ISliceLayer),
-    "Flatten": ("SHUFFLE", kinds.IShuffleLayer),
-    "Gather": ("GATHER", kinds.IGatherLayer),
-    "GatherElements": ("GATHER", kinds.IGatherLayer),
-    "GatherND": ("GATHER", kinds.IGatherLayer),
-    "Gemm": ("MATRIX_MULTIPLY", kinds.IMatrixMultiplyLayer),
-    "GridSample": ("GRID_SAMPLE", kinds.IGridSampleLayer),
-    "GroupNormalization": ("NORMALIZATION", kinds.INormalizationLayer),
-    "Identity": ("IDENTITY", kinds.IIdentityLayer),
-    "InstanceNormalization": ("NORMALIZATION", kinds.INormalizationLayer),
-    "LRN": ("LRN", kinds.ILRNLayer),
-    "LayerNormalization": ("NORMALIZATION", kinds.INormalizationLayer),
-    "MatMul": ("MATRIX_MULTIPLY", kinds.IMatrixMultiplyLayer),
-    "NonMaxSuppression": ("NMS", kinds.INMSLayer),
-    "NonZero": ("NON_ZERO", kinds.INonZeroLayer),
-    "OneHot": ("ONE_HOT", kinds.IOneHotLayer),
-    "PRelu": ("PARAMETRIC_RELU", kinds.IParametricReLULayer),
-    "Pad": ("SLICE", kinds.ISliceLayer),
-    "QuantizeLinear": ("QUANTIZE", kinds.IQuantizeLayer),
-    "Reshape": ("SHUFFLE", kinds.IShuffleLayer),
-    "Resize": ("RESIZE", kinds.IResizeLayer),
-    "ReverseSequence": ("REVERSE_SEQUENCE", kinds.IReverseSequenceLayer),
-    "ScatterElements": ("SCATTER", kinds.IScatterLayer),
-    "ScatterND": ("SCATTER", kinds.IScatterLayer),
-    "Shape": ("SHAPE", kinds.IShapeLayer),
-    "Slice": ("SLICE", kinds.ISliceLayer),
-    "Softmax": ("SOFTMAX", kinds.ISoftMaxLayer),
-    "Split": ("SLICE", kinds.ISliceLayer),
-    "Squeeze": ("SHUFFLE", kinds.IShuffleLayer),
-    "Tile": ("SLICE", kinds.ISliceLayer),
-    "TopK": ("TOPK", kinds.ITopKLayer),
-    "Transpose": ("SHUFFLE", kinds.IShuffleLayer),
-    "Unsqueeze": ("SHUFFLE", kinds.IShuffleLayer),
-    "Upsample": ("RESIZE", kinds.IResizeLayer),
-    "Where": ("SELECT", kinds.ISelectLayer),
+_LAYERS: dict[type[ILayer], str] = {
+    elementwise.ICastLayer: "Cast",
+    elementwise.IIdentityLayer: "Identity",
+    elementwise.ILRNLayer: "LRN",
+    elementwise.IParametricReLULayer: "PRelu",
+    elementwise.IScaleLayer: "BatchNormalization",
+    elementwise.ISelectLayer: "Where",
+    quantizing.IDequantizeLayer: "DequantizeLinear",
+    quantizing.IQuantizeLayer: "QuantizeLinear",
+    sampling.IGridSampleLayer: "GridSample",
+    sampling.IResizeLayer: "Resize Upsample",
+    sampling.ISliceLayer: "Expand Pad Slice Split Tile",
+    selection.IGatherLayer: "Gather GatherElements GatherND",
+    selection.INMSLayer: "NonMaxSuppression",
+    selection.INonZeroLayer: "NonZero",
+    selection.IOneHotLayer: "OneHot",
+    selection.IReverseSequenceLayer: "ReverseSequence",
+    selection.IScatterLayer: "ScatterElements ScatterND",
+    shaping.IConcatenationLayer: "Concat",
+    shaping.IShapeLayer: "Shape",
+    shaping.IShuffleLayer: "Flatten Reshape Squeeze Transpose Unsqueeze",
+    sums.ICumulativeLayer: "CumSum",
+    sums.IEinsumLayer: "Einsum",
+    sums.IMatrixMultiplyLayer: "Gemm MatMul",
+    sums.INormalizationLayer: "GroupNormalization InstanceNormalization LayerNormalization",
+    sums.ISoftMaxLayer: "Softmax",
+    sums.ITopKLayer: "TopK",
+    windows.IConvolutionLayer: "Conv",
+    windows.IDeconvolutionLayer: "ConvTranspose",
+    windows.IPoolingLayer: "AveragePool MaxPool",
 }
+"""Layer -> operators that become it, beside those of the tables above."""
+_CLASSES = {op: cls for cls, ops in _LAYERS.items() for op in ops.split()}
 
 
 class Checker:
@@ -131,24 +119,20 @@ class Checker:
         )
 
 
-def _kind_of(op: str) -> tuple[str, type[ILayer], dict[str, Any]]:
+def _class_of(op: str) -> tuple[type[ILayer], dict[str, Any]]:
+    """The class of the layer that an operator becomes, and settings that it decides."""
     if op in _UNARY:
-        return "UNARY", kinds.IUnaryLayer, {"op": UnaryOperation[_UNARY[op]]}
+        return elementwise.IUnaryLayer, {"op": UnaryOperation[_UNARY[op]]}
     if op in _BINARY:
-        return "ELEMENTWISE", kinds.IElementWiseLayer, {"op": ElementWiseOperation[_BINARY[op]]}
+        return elementwise.IElementWiseLayer, {"op": ElementWiseOperation[_BINARY[op]]}
     if op in _ACTIVATIONS:
-        return "ACTIVATION", kinds.IActivationLayer, {
-            "type": ActivationType[_ACTIVATIONS[op]], "alpha": 0.0, "beta": 0.0,
-        }  # fmt: skip
+        return elementwise.IActivationLayer, {"type": ActivationType[_ACTIVATIONS[op]]}
     if op in _REDUCE:
-        return "REDUCE", kinds.IReduceLayer, {"op": ReduceOperation[_REDUCE[op]]}
-    if op in ("MaxPool", "AveragePool"):
-        return "POOLING", kinds.IPoolingLayer, {}
-    kind, cls = _OTHERS.get(op, (op.upper(), ILayer))
-    params = {}
-    if cls is kinds.IMatrixMultiplyLayer:
-        params = {"op0": MatrixOperation["NONE"], "op1": MatrixOperation["NONE"]}
-    return kind, cls, params
+        return sums.IReduceLayer, {"op": ReduceOperation[_REDUCE[op]]}
+    cls = _CLASSES.get(op, ILayer)
+    if cls is sums.IMatrixMultiplyLayer:
+        return cls, {"op0": MatrixOperation["NONE"], "op1": MatrixOperation["NONE"]}
+    return cls, {}
 
 
 def add_node(
@@ -168,7 +152,8 @@ def add_node(
     """
     if node.op_type == "Constant" and _lift(network, node):
         return
-    kind, cls, params = _kind_of(node.op_type)
+    cls, params = _class_of(node.op_type)
+    kind = cls._kind or node.op_type.upper()
     inputs: list[ITensor | None] = []
     slots: list[tuple[str, Any]] = []  # the kind of each input of the node
     for name in node.input:
@@ -192,7 +177,7 @@ def add_node(
         layer = add_parsed(network, node, name, slots, inputs, creator, logger)
     else:
         layer = cls(
-            network, kind, inputs, params=params | _described(kind, node, attributes),
+            network, inputs, kind=kind, params=params | _described(kind, node, attributes),
             outputs=len(named), name=name, node=node,
         )  # fmt: skip
         layer._slots = slots

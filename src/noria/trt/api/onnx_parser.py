@@ -16,11 +16,10 @@ from noria.network.network import Network
 from noria.network.onnx_file import network_from_onnx, network_from_onnx_bytes
 from noria.network.tensor_spec import TensorType
 from noria.plugins.registry import get_plugin_registry
-from noria.trt.api.enums import ErrorCode, OnnxParserFlag
+from noria.trt.api.enums import ErrorCode, Flagged
 from noria.trt.api.network import INetworkDefinition
 from noria.trt.api.onnx_layers import Checker, add_node
-from noria.trt.api.parser_errors import CollectsErrors, ParserError
-from noria.trt.api.reporting import Severity, report
+from noria.trt.api.reporting import CollectsErrors, ParserError, Severity, report
 from noria.trt.api.strict import Closable
 from noria.trt.api.tensor import ITensor
 from noria.trt.release import current, versioned
@@ -41,8 +40,10 @@ def get_nv_onnx_parser_version() -> int:
         ">=8.6": "get_used_vc_plugin_libraries",
     }
 )
-class OnnxParser(CollectsErrors, Closable):
+class OnnxParser(CollectsErrors, Flagged, Closable):
     """Reads models into `network`; errors are collected and reported to the logger."""
+
+    _FLAGS = "OnnxParserFlag"
 
     def __init__(self, network: INetworkDefinition, logger: Any) -> None:
         if not isinstance(network, INetworkDefinition):
@@ -50,29 +51,8 @@ class OnnxParser(CollectsErrors, Closable):
         self._network = network
         self._logger = logger
         self._errors: list[ParserError] = []
-        self._flags = {"NATIVE_INSTANCENORM"}
+        self._flags = frozenset({"NATIVE_INSTANCENORM"})
         self._subgraphs: list[tuple[list[int], bool]] = []
-
-    @property
-    def flags(self) -> int:
-        """Mask of `OnnxParserFlag`s."""
-        return sum(1 << int(f) for f in OnnxParserFlag if f.name in self._flags)
-
-    @flags.setter
-    def flags(self, value: int) -> None:
-        self._flags = {f.name for f in OnnxParserFlag if int(value) >> int(f) & 1}
-
-    def set_flag(self, flag: Any) -> None:
-        """Ask for something."""
-        self._flags.add(flag.name)
-
-    def clear_flag(self, flag: Any) -> None:
-        """Do not ask for it."""
-        self._flags.discard(flag.name)
-
-    def get_flag(self, flag: Any) -> bool:
-        """Whether it is asked for."""
-        return flag.name in self._flags
 
     def supports_operator(self, op_name: str) -> bool:
         """Whether ONNX defines the operator, or a registered plugin has its name."""

@@ -11,8 +11,7 @@ from noria._core.errors import NoriaError
 from noria.engine.plan import MODEL_BLOB, Plan, blob_record
 from noria.network.onnx_file import network_from_onnx, network_from_onnx_bytes
 from noria.trt.api.enums import ErrorCode, ErrorCodeTRT, WeightsRole
-from noria.trt.api.parser_errors import CollectsErrors, ParserError
-from noria.trt.api.reporting import Severity, report
+from noria.trt.api.reporting import CollectsErrors, ParserError, Severity, report
 from noria.trt.api.strict import Closable, kept
 from noria.trt.api.values import Weights, as_array
 from noria.trt.release import versioned

@@ -10,7 +10,7 @@ from noria.plugins.registry import PluginRegistry, get_plugin_registry
 from noria.trt.api.engine import ICudaEngine, open_engine
 from noria.trt.api.enums import ErrorCodeTRT
 from noria.trt.api.reporting import Severity, report
-from noria.trt.api.strict import Closable, always, kept, setting
+from noria.trt.api.strict import Closable, Stored, always, kept
 from noria.trt.release import versioned
 
 _TENSORRT = (b"ftrt", b"ptrt", b"vtrt")
@@ -33,12 +33,12 @@ class Runtime(Closable):
         self._plain: dict[str, Any] = {}
         self._registry: PluginRegistry | None = None
 
-    gpu_allocator = setting("gpu_allocator", None, "Kept; memory is the host's.")
-    max_threads = setting("max_threads", 1, "Recorded.")
-    DLA_core = setting("DLA_core", -1, "There is none.")
-    engine_host_code_allowed = setting("engine_host_code_allowed", False, "Plans hold no code.")
-    temporary_directory = setting("temporary_directory", "", "Not needed.")
-    tempfile_control_flags = setting("tempfile_control_flags", 3, "Recorded.")
+    gpu_allocator = Stored(None, "Kept; memory is the host's.")
+    max_threads = Stored(1, "Recorded.")
+    DLA_core = Stored(-1, "There is none.")
+    engine_host_code_allowed = Stored(False, "Plans hold no code.")
+    temporary_directory = Stored("", "Not needed.")
+    tempfile_control_flags = Stored(3, "Recorded.")
 
     logger = kept("_logger", "Where errors are reported.", read_only=True)
     error_recorder = kept("_recorder", "An `IErrorRecorder`, or None.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import wraps
 from operator import attrgetter
 from typing import Any, Self
 
@@ -28,19 +29,47 @@ def kept(
     return property(attrgetter(attribute), None if read_only else put, doc=doc)
 
 
-def setting(
-    name: str, default: Any, doc: str, *, convert: Callable[[Any], Any] | None = None
-) -> Any:
-    """Make a property kept in `_plain`; a value goes through `convert` before it is set."""
+def by_binding(method: Callable[..., Any], key: str = "index") -> Any:
+    """Make the older twin of a method: it takes the number of a binding instead of a name.
 
-    def get(self: Any) -> Any:
-        value = self._plain.get(name, default)
+    Args:
+        method: of an engine or a context, with the name as its first argument.
+        key: name of the first argument of the twin.
+    """
+
+    @wraps(method)
+    def call(self: Any, *values: Any, **named: Any) -> Any:
+        first, *rest = values or (named.pop(key),)
+        engine = getattr(self, "_engine", self)
+        return method(self, engine._at(first).name, *rest, **named)
+
+    call.__doc__ = f"`{method.__name__}` by the number of a binding."
+    return call
+
+
+class Stored(property):
+    """A property kept in `_plain`; a value goes through `convert` before it is set."""
+
+    def __init__(self, default: Any, doc: str, convert: Callable[[Any], Any] | None = None) -> None:
+        super().__init__(self._get, self._put, doc=doc)
+        self._default, self._convert = default, convert
+
+    def __set_name__(self, owner: Any, name: str) -> None:
+        self._name = name
+
+    def _get(self, holder: Any) -> Any:
+        value = holder._plain.get(self._name, self._default)
         return list(value) if isinstance(value, list) else value  # a copy, as of the original
 
-    def put(self: Any, value: Any) -> None:
-        self._plain[name] = value if convert is None else convert(value)
+    def _put(self, holder: Any, value: Any) -> None:
+        holder._plain[self._name] = value if self._convert is None else self._convert(value)
 
-    return property(get, put, doc=doc)
+
+class Subclassed:
+    """Base of the classes that applications subclass."""
+
+    def __init__(self) -> None:
+        """Subclasses call it first."""
 
 
 class Strict:

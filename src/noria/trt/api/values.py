@@ -1,18 +1,60 @@
-"""Values that scripts pass: weights, bytes of an engine, orders of axes."""
+"""Values that scripts pass: types, weights, bytes of engines, orders of axes, addresses."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from noria._core.errors import EngineError
 from noria.plugins.memory import array_at
 from noria.plugins.types import DataType
 from noria.trt.api.enums import WeightsRole
+from noria.trt.release import generation
 
+# ONNX's numbers, TensorProto.DataType
+_ELEMS = {
+    DataType.FLOAT: 1, DataType.UINT8: 2, DataType.INT8: 3, DataType.INT32: 6, DataType.INT64: 7,
+    DataType.BOOL: 9, DataType.HALF: 10, DataType.BF16: 16, DataType.FP8: 17, DataType.INT4: 22,
+    DataType.FP4: 23, DataType.E8M0: 24,
+}  # fmt: skip
+_TYPES = {elem: kind for kind, elem in _ELEMS.items()}
+_DOUBLE, _INT64 = 11, 7
 _MAX_AXES = 8
+
+
+def elem_of(kind: DataType) -> int:
+    """ONNX's number of a type."""
+    return _ELEMS[DataType(kind)]
+
+
+def datatype_of_elem(elem: int) -> DataType | None:
+    """The type as TensorRT shows it: double as FLOAT, and up to 9.x INT64 as INT32.
+
+    None for types that it does not have. Source: tensorrt-api spec 3.5.
+    """
+    if elem == _DOUBLE:
+        return DataType.FLOAT
+    if elem == _INT64 and generation() < 10:
+        return DataType.INT32
+    return _TYPES.get(elem)
+
+
+def nptype(trt_type: DataType) -> type[Any]:
+    """The NumPy type of a `DataType`.
+
+    Raises:
+        TypeError: FP8, BF16, INT4 and FP4 have none.
+    """
+    return DataType(trt_type).numpy.type
+
+
+def volume(iterable: Iterable[int]) -> int:
+    """Product of the numbers; 1 for none."""
+    return int(prod(int(np.asarray(i)) for i in iterable))
 
 
 class Permutation(Sequence[int]):
@@ -154,3 +196,41 @@ def as_array(weights: Any) -> npt.NDArray[Any] | None:
     if not array.flags.c_contiguous:
         raise ValueError("weights need a C-contiguous array; see numpy.ascontiguousarray")
     return array if array.size else None
+
+
+class AddressError(EngineError, TypeError):
+    """Something was given in an address's place; TensorRT raises a TypeError for it."""
+
+
+def address_of(value: Any, where: str) -> int:
+    """The address that a script gives: a number, or an object that is one, such as an allocation.
+
+    Args:
+        value: the script's argument.
+        where: the call and the tensor that it is for.
+
+    Raises:
+        AddressError: an array, or whatever else is no number.
+    """
+    if isinstance(value, int | np.integer):
+        return int(value)
+    kind = type(value).__name__
+    module = type(value).__module__.partition(".")[0]
+    name = kind if module == "builtins" else f"{module}.{kind}"
+    fix = None
+    if hasattr(value, "data_ptr"):  # PyTorch
+        fix = "pass its address: tensor.data_ptr(), of a tensor that is contiguous"
+    elif hasattr(value, "__array_interface__"):
+        fix = "pass its address: array.ctypes.data, of an array that is contiguous"
+    elif hasattr(value, "__dlpack__"):
+        fix = "pass the address of its memory, as its library calls it"
+    elif not isinstance(value, float | str | bytes) and hasattr(type(value), "__int__"):
+        return int(value)
+    elif value is None:
+        fix = "memory that is not there yet: allocate it, and pass its address"
+    raise AddressError(
+        f"{'None' if value is None else f'a {name}'} is no address",
+        where=where,
+        expected="the address of memory as an integer",
+        fix=fix,
+    )

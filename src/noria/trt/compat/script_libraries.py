@@ -16,7 +16,7 @@ from typing import Any
 
 from noria._core.errors import NoriaError
 from noria.binary.elf import ElfError, ElfFile
-from noria.binary.header_markers import uses_host
+from noria.binary.entry_points import uses_host
 from noria.plugins.registry import TWINS, get_plugin_registry, load_given
 from noria.trt.compat.shims.cudart_library import FUNCTIONS
 

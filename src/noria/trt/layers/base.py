@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from noria.plugins.types import DataType
+from noria.plugins.types import DataType, Dims
 from noria.trt.api.enums import enum_class
 from noria.trt.api.strict import Strict
 from noria.trt.api.tensor import ITensor
 from noria.trt.api.values import as_array
+from noria.trt.lowering.fragment import Fragment, Inputs, LoweringError
 from noria.trt.release import versioned
 
 if TYPE_CHECKING:
     from noria.trt.api.network import INetworkDefinition
+
+Layer = TypeVar("Layer", bound="ILayer")
+_NONE = object()
+
+
+def check_tensors(inputs: Iterable[Any]) -> None:
+    """Refuse inputs of a layer that are no tensors.
+
+    Raises:
+        TypeError: one is none.
+    """
+    for tensor in inputs:
+        if not isinstance(tensor, ITensor):
+            raise TypeError(f"an input is an ITensor, not a {type(tensor).__name__}")
 
 
 @versioned(
@@ -35,12 +50,16 @@ class ILayer(Strict):
     Source: tensorrt-api spec 3.4.
     """
 
+    _kind = ""
+    """The `LayerType`; of an object's own where a parsed operator has no class."""
+    _settings: Mapping[str, Param] = {}
+
     def __init__(
         self,
         network: INetworkDefinition,
-        kind: str,
         inputs: Sequence[ITensor | None],
         *,
+        kind: str = "",
         params: Mapping[str, Any] | None = None,
         weights: Mapping[str, npt.NDArray[Any] | None] | None = None,
         outputs: int = 1,
@@ -49,9 +68,10 @@ class ILayer(Strict):
     ) -> None:
         self._network = network
         self._itself = self
+        self._made_as = type(self)  # scripts may set `__class__`
         self._seen: ILayer | None = None
         self._uid = network._fresh_uid("l")
-        self._kind = kind
+        self._kind = kind or self._kind
         self._params = dict(params or {})
         self._weights = dict(weights or {})
         self._inputs = list(inputs)
@@ -62,7 +82,7 @@ class ILayer(Strict):
         self._precision: DataType | None = None
         self._output_types: dict[int, DataType] = {}
         self._metadata = ""
-        words = self._class_word()
+        words = type(self).__name__.removeprefix("I").removesuffix("Layer") or "Layer"
         self._name = name or f"(Unnamed Layer* {len(network._layers)}) [{words}]"
         self._outputs = [
             ITensor(network, self._output_name(i), producer=self, index=i) for i in range(outputs)
@@ -79,8 +99,19 @@ class ILayer(Strict):
             self._seen = seen
         return self._seen
 
-    def _class_word(self) -> str:
-        return type(self).__name__.removeprefix("I").removesuffix("Layer") or "Layer"
+    @classmethod
+    def _started(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Give the settings of a new layer: the initial ones and those given, converted."""
+        made = {key: cls._settings[key].convert(value) for key, value in given.items()}
+        rest = {key: s.initial for key, s in cls._settings.items() if s.initial is not _NONE}
+        return rest | made
+
+    def _lower(self, f: Fragment, inputs: Inputs) -> list[str]:
+        """Append the layer's nodes and give the names of its outputs.
+
+        Shapes are known at each step, so it may look at them. `self` may have another class.
+        """
+        raise LoweringError(f"layers of type {self._kind} have no meaning on the CPU")
 
     def _output_name(self, index: int) -> str:
         return f"{self._name}_output" if index == 0 else f"{self._name}_output ({index})"
@@ -131,8 +162,7 @@ class ILayer(Strict):
 
     def set_input(self, index: int, tensor: ITensor) -> None:
         """Feed an input from elsewhere, or an optional one."""
-        if not isinstance(tensor, ITensor):
-            raise TypeError(f"an input is an ITensor, not a {type(tensor).__name__}")
+        check_tensors([tensor])
         if index < 0:
             raise IndexError(f"input {index}")
         while len(self._inputs) <= index:
@@ -201,22 +231,48 @@ class ILayer(Strict):
         return f"{type(self).__name__}({self._name!r})"
 
 
-def param(
-    key: str, convert: Callable[[Any], Any] | None = None, doc: str = "", default: Any = None
-) -> Any:
-    """A property over `_params[key]`; setting it changes the layer."""
+class Param(property):
+    """A setting of a layer, kept in its `_params`; setting it changes the layer.
 
-    def get(self: ILayer) -> Any:
-        return self._params.get(key, default)
+    Args:
+        convert: makes the value that is kept from the one that is set.
+        doc: of the property.
+        initial: the value in a new layer; without it there is none, and None is read.
+        key: in `_params`; by default the attribute's name.
+        show: makes the value that is read from the layer and the one that is kept, or None.
+    """
 
-    def put(self: ILayer, value: Any) -> None:
-        self._set_param(key, value if convert is None else convert(value))
+    def __init__(
+        self,
+        convert: Callable[[Any], Any],
+        doc: str = "",
+        *,
+        initial: Any = _NONE,
+        key: str = "",
+        show: Callable[[Any, Any], Any] | None = None,
+    ) -> None:
+        super().__init__(self._get, self._put, doc=doc)
+        self.convert, self.initial, self._key, self._show = convert, initial, key, show
 
-    return property(get, put, doc=doc)
+    def __set_name__(self, owner: Any, name: str) -> None:
+        self._key = self._key or name
+        owner._settings = {self._key: self, **owner._settings}
+
+    def _get(self, layer: ILayer) -> Any:
+        value = layer._params.get(self._key)
+        return value if self._show is None else self._show(layer, value)
+
+    def _put(self, layer: ILayer, value: Any) -> None:
+        layer._set_param(self._key, self.convert(value))
 
 
-def weights_param(role: str, doc: str = "") -> Any:
-    """A property over `_weights[role]`."""
+def dims_param(doc: str) -> Any:
+    """Make a setting that is one number for each axis."""
+    return Param(lambda v: tuple(Dims(v)), doc, show=lambda _, value: Dims(value or ()))
+
+
+def weights_param(role: str, doc: str) -> Any:
+    """Make a property over `_weights[role]`."""
 
     def get(self: ILayer) -> Any:
         array = self._weights.get(role)
@@ -224,7 +280,13 @@ def weights_param(role: str, doc: str = "") -> Any:
 
     def put(self: ILayer, value: Any) -> None:
         self._weights[role] = as_array(value)
-        self._node = None if self._node is not None and role in self._weights else self._node
+        self._node = None
         self._changed()
 
     return property(get, put, doc=doc)
+
+
+def index_dtype(layer: ILayer) -> np.dtype[Any]:
+    """Give the type of a layer's indices: INT32 unless another is set."""
+    asked = layer._params.get("indices_type")
+    return np.dtype(np.int32) if asked is None else asked.numpy

@@ -1,65 +1,62 @@
-"""Layers that make and change shapes."""
+"""Shuffles, joins, constants, and tensors made from shapes. Source: tensorrt-api spec 3.4."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from typing import Any
 
-from noria.plugins.types import DataType, Dims
-from noria.trt.api.enums import (
-    FillOperation,
-    InterpolationMode,
-    ResizeCoordinateTransformation,
-    ResizeRoundMode,
-    ResizeSelector,
-    SampleMode,
-)
-from noria.trt.api.values import Permutation
-from noria.trt.layers.base import ILayer, param, weights_param
+import numpy as np
+
+from noria.network.shapes.node_shapes import Shape
+from noria.plugins.types import DataType
+from noria.trt.api.enums import FillOperation
+from noria.trt.api.values import Permutation, elem_of
+from noria.trt.layers.base import ILayer, Param, dims_param, weights_param
+from noria.trt.lowering.fragment import Fragment, Inputs, LoweringError, required
+from noria.trt.release import generation
 
 
-def _dims(key: str, doc: str = "") -> Any:
-    def get(self: ILayer) -> Dims:
-        return Dims(self._params.get(key) or ())
-
-    def put(self: ILayer, value: Any) -> None:
-        self._set_param(key, tuple(Dims(value)))
-
-    return property(get, put, doc=doc)
-
-
-def _permutation(key: str, doc: str) -> Any:
-    def get(self: ILayer) -> Permutation:
-        value = self._params.get(key)
+def _permutation(doc: str) -> Any:
+    def show(layer: Any, value: Any) -> Permutation:
         return Permutation(range(8)) if value is None else Permutation(value)
 
-    def put(self: ILayer, value: Any) -> None:
-        self._set_param(key, tuple(Permutation(value)))
-
-    return property(get, put, doc=doc)
+    return Param(lambda v: tuple(Permutation(v)), doc, show=show)
 
 
 class IShuffleLayer(ILayer):
     """Transpose, reshape, transpose. Input 1: the shape as a tensor."""
 
-    first_transpose = _permutation("first_transpose", "Order of the axes before reshaping.")
-    second_transpose = _permutation("second_transpose", "Order of the axes afterwards.")
-    reshape_dims = _dims("reshape_dims", "0 copies an axis, -1 is worked out.")
-    zero_is_placeholder = param("zero_is_placeholder", bool, "0 copies instead of being empty.")
+    _kind = "SHUFFLE"
+    first_transpose = _permutation("Order of the axes before reshaping.")
+    second_transpose = _permutation("Order of the axes afterwards.")
+    reshape_dims = dims_param("0 copies an axis, -1 is worked out.")
+    zero_is_placeholder = Param(bool, "0 copies instead of being empty.", initial=True)
 
-
-class ISliceLayer(ILayer):
-    """Inputs 1 to 4: start, shape, stride, fill value, instead of the attributes."""
-
-    start = _dims("start", "First element of each axis.")
-    shape = _dims("shape", "Elements of each axis.")
-    stride = _dims("stride", "Steps along each axis.")
-    axes = _dims("axes", "Axes that the numbers are for; all by default.")
-    mode = param("mode", SampleMode, "Values outside the tensor.")
+    def _lower(self, f: Fragment, inputs: Inputs) -> list[str]:
+        made = required(inputs, 0)
+        if (first := self._params.get("first_transpose")) is not None:
+            made = f.transpose(made, _order(f, first, f.rank(made)))
+        allow_zero = None if self._params["zero_is_placeholder"] else 1
+        if len(inputs) > 1 and inputs[1] is not None:
+            target = f.cast(inputs[1], np.int64)
+            if (known := f.known(inputs[1])) is not None:
+                _check_reshape(f, f.shape(made), known.reshape(-1).tolist(), bool(allow_zero))
+            if f.implicit:
+                target = f.op("Concat", f.ints(0), target, axis=0)
+            made = f.op("Reshape", made, target, allowzero=allow_zero)
+        elif (dims := self._params.get("reshape_dims")) is not None:
+            axes = [0] * f.offset + [int(d) for d in dims]
+            _check_reshape(f, f.shape(made), axes[f.offset :], bool(allow_zero))
+            made = f.op("Reshape", made, f.ints(*axes), allowzero=allow_zero)
+        if (second := self._params.get("second_transpose")) is not None:
+            made = f.transpose(made, _order(f, second, f.rank(made)))
+        return [made]
 
 
 class IConcatenationLayer(ILayer):
     """Joins along `axis`."""
+
+    _kind = "CONCATENATION"
 
     @property
     def axis(self) -> int:
@@ -74,40 +71,97 @@ class IConcatenationLayer(ILayer):
     def axis(self, value: int) -> None:
         self._set_param("axis", int(value))
 
+    def _lower(self, f: Fragment, inputs: Inputs) -> list[str]:
+        names = [required(inputs, i) for i in range(len(inputs))]
+        axis = self._params.get("axis")
+        rank = f.rank(names[0])
+        axis = max(0, rank - 3 - f.offset) if axis is None else int(axis)
+        if not 0 <= axis + f.offset < rank:
+            raise LoweringError(f"axis {axis} of {rank - f.offset} axes")
+        first = names[0]
+        names = [f.same_type(first, n)[1] if n != first else n for n in names]
+        names[0] = f.same_type(first, names[-1])[0]
+        return [f.op("Concat", *names, axis=axis + f.offset)]
+
 
 class IConstantLayer(ILayer):
     """`shape`, `weights`."""
 
-    shape = _dims("shape", "Extents.")
+    _kind = "CONSTANT"
+    shape = dims_param("Extents.")
     weights = weights_param("CONSTANT", "The elements.")
+
+    def _lower(self, f: Fragment, inputs: Inputs) -> list[str]:
+        array = self._weights.get("CONSTANT")
+        if array is None:
+            raise LoweringError("there are no weights")
+        shape = [int(d) for d in self._params["shape"]]
+        if array.size != int(np.prod(shape)):
+            raise LoweringError(f"{array.size} weights for a constant of shape {tuple(shape)}")
+        return [f.const(array.reshape([1] * f.offset + shape), role="CONSTANT")]
 
 
 class IShapeLayer(ILayer):
-    """The extents of a tensor as a tensor."""
+    """The extents of a tensor as a tensor: INT32 up to 9.x, INT64 from 10.0 on."""
+
+    _kind = "SHAPE"
+
+    def _lower(self, f: Fragment, inputs: Inputs) -> list[str]:
+        made = f.op("Shape", required(inputs, 0))
+        return [f.cast(made, np.int32 if generation() < 10 else np.int64)]
 
 
 class ISqueezeLayer(ILayer):
     """Input 1: axes that go."""
 
+    _kind = "SQUEEZE"
+
+    def _lower(self, f: Fragment, inputs: Inputs) -> list[str]:
+        return [f.squeeze(required(inputs, 0), _axes(f, inputs))]
+
 
 class IUnsqueezeLayer(ILayer):
     """Input 1: axes that come."""
 
+    _kind = "UNSQUEEZE"
+
+    def _lower(self, f: Fragment, inputs: Inputs) -> list[str]:
+        return [f.unsqueeze(required(inputs, 0), _axes(f, inputs))]
+
+
+def _axes(f: Fragment, inputs: Inputs) -> list[int]:
+    axes = f.known(required(inputs, 1))
+    if axes is None:
+        raise LoweringError("the axes must be known when the network is built")
+    return [int(a) for a in axes.reshape(-1)]
+
 
 class IAssertionLayer(ILayer):
-    """Refuses the network if a condition is false."""
+    """Computes nothing; a condition that is known to be false refuses the network."""
 
-    message = param("message", str, "Text of the error.")
+    _kind = "ASSERTION"
+    message = Param(str, "Text of the error.")
+
+    def _lower(self, f: Fragment, inputs: Inputs) -> list[str]:
+        known = f.known(required(inputs, 0))
+        if known is not None and not known.all():
+            raise LoweringError(f"assertion failed: {self._params['message']}")
+        return []
 
 
 class IFillLayer(ILayer):
-    """Inputs 0 to 2: shape, alpha, beta, instead of the attributes."""
+    """Evenly spaced or random numbers.
 
-    shape = _dims("shape", "Extents.")
-    operation = param("operation", FillOperation, "The numbers that fill it.")
-    alpha = param("alpha", float, "Start, least value or mean.")
-    beta = param("beta", float, "Step, greatest value or deviation.")
-    to_type = param("to_type", DataType, "Element type.")
+    LINSPACE: alpha + beta * index, beta one number or one per axis. Inputs 0 to 2: shape, alpha,
+    beta, instead of the attributes.
+    """
+
+    _kind = "FILL"
+    shape = dims_param("Extents.")
+    operation = Param(FillOperation, "The numbers that fill it.")
+    alpha = Param(float, "Start, least value or mean.", initial=None)
+    beta = Param(float, "Step, greatest value or deviation.", initial=None)
+    to_type = Param(DataType, "Element type.")
 
     def set_alpha(self, value: float) -> None:
         """Set `alpha`."""
@@ -121,48 +175,77 @@ class IFillLayer(ILayer):
         """Whether they are integers."""
         return bool(self._params["to_type"] == DataType.INT64)
 
-
-class IResizeLayer(ILayer):
-    """To a `shape`, or by `scales`. Input 1: the shape as a tensor."""
-
-    shape = _dims("shape", "Extents of the output.")
-    resize_mode = param("resize_mode", InterpolationMode, "How pixels are mixed.")
-    coordinate_transformation = param(
-        "coordinate_transformation", ResizeCoordinateTransformation, "Where pixels come from."
-    )
-    selector_for_single_pixel = param("selector_for_single_pixel", ResizeSelector)
-    nearest_rounding = param("nearest_rounding", ResizeRoundMode)
-    exclude_outside = param("exclude_outside", bool)
-    cubic_coeff = param("cubic_coeff", float)
-
-    @property
-    def scales(self) -> list[float]:
-        """Factor of each axis; empty if a shape is set."""
-        return list(self._params.get("scales") or ())
-
-    @scales.setter
-    def scales(self, value: Sequence[float]) -> None:
-        self._params.pop("shape", None)
-        self._set_param("scales", tuple(float(v) for v in value))
-
-    @property
-    def align_corners(self) -> bool:
-        """The corner pixels' centres are mapped onto each other."""
-        return bool(self._params["coordinate_transformation"].name == "ALIGN_CORNERS")
-
-    @align_corners.setter
-    def align_corners(self, value: bool) -> None:
-        kind = ResizeCoordinateTransformation["ALIGN_CORNERS" if value else "ASYMMETRIC"]
-        self._set_param("coordinate_transformation", kind)
+    def _lower(self, f: Fragment, inputs: Inputs) -> list[str]:
+        kind = self._params["to_type"]
+        if inputs and inputs[0] is not None:
+            target = f.cast(inputs[0], np.int64)
+        else:
+            target = f.ints(*[int(d) for d in self._params["shape"]])
+        op = self._params["operation"].name
+        if op != "LINSPACE":
+            return [_random(f, self, target, op, elem_of(kind))]
+        dtype = kind.numpy
+        alpha = inputs[1] if len(inputs) > 1 and inputs[1] else None
+        beta = inputs[2] if len(inputs) > 2 and inputs[2] else None
+        start = alpha or f.const(np.asarray(self._params["alpha"] or 0, dtype))
+        by = self._params["beta"]
+        step = beta or f.const(np.asarray(1 if by is None else by, dtype))
+        rank = f.shape(target)[0]
+        start, step = f.cast(start, dtype), f.cast(step, dtype)
+        made = f.op("Expand", start, target)
+        for axis in range(rank):
+            if rank > 1 and f.rank(step) == 0:
+                raise LoweringError("beta must have one number for each axis")
+            one = (
+                step if f.rank(step) == 0 else f.op("Gather", step, f.const(np.int64(axis)), axis=0)
+            )
+            length = f.squeeze(f.op("Gather", target, f.ints(axis), axis=0), [0])
+            steps = f.op("Range", f.const(np.int64(0)), length, f.const(np.int64(1)))
+            line = f.op("Mul", f.cast(steps, dtype), one)
+            behind = rank - 1 - axis
+            line = f.unsqueeze(line, list(range(1, behind + 1))) if behind else line
+            made = f.op("Add", made, line)
+        return [made]
 
 
-class IGridSampleLayer(ILayer):
-    """Inputs: pictures, grid of places in -1 … 1."""
+def _check_reshape(f: Fragment, have: Shape, wanted: list[int], keep_zero: bool) -> None:
+    """Refuse an impossible shape now, where all numbers are known.
 
-    interpolation_mode = param("interpolation_mode", InterpolationMode)
-    align_corners = param("align_corners", bool)
-    sample_mode = param("sample_mode", SampleMode)
+    Raises:
+        LoweringError: it has another number of elements.
+    """
+    have = have[f.offset :]
+    given = tuple(wanted)
+    if not keep_zero:
+        if any(d == 0 and i >= len(have) for i, d in enumerate(wanted)):
+            raise LoweringError(f"{given} keeps an axis that {have} does not have")
+        wanted = [have[i] if d == 0 else d for i, d in enumerate(wanted)]
+    if given.count(-1) > 1 or min(given, default=0) < -1:
+        raise LoweringError(f"{given} is no shape: one axis at most may be -1")
+    free = given.index(-1) if -1 in given else None
+    rest = [d for i, d in enumerate(wanted) if i != free]
+    if any(not isinstance(d, int) or d < 0 for d in (*have, *rest)):
+        return  # known when it runs
+    count, asked = math.prod(have), math.prod(rest)
+    if count != asked if free is None else (count % asked if asked else True):
+        raise LoweringError(
+            f"{count} elements of shape {tuple(have)} cannot be given the shape {given}"
+        )
 
-    def set_align_corners(self, value: bool) -> None:
-        """Set `align_corners`."""
-        self.align_corners = value
+
+def _order(f: Fragment, permutation: tuple[int, ...], rank: int) -> list[int]:
+    count = rank - f.offset
+    order = [int(i) for i in permutation][:count]
+    if sorted(order) != list(range(count)):
+        raise LoweringError(f"{tuple(permutation)} does not order {count} axes")
+    return [*range(f.offset), *(i + f.offset for i in order)]
+
+
+def _random(f: Fragment, layer: ILayer, target: str, op: str, elem: int) -> str:
+    zeros = f.op("ConstantOfShape", target)
+    first, second = layer._params["alpha"], layer._params["beta"]
+    if op == "RANDOM_UNIFORM":
+        low, high = 0.0 if first is None else first, 1.0 if second is None else second
+        return f.op("RandomUniformLike", zeros, dtype=elem, low=float(low), high=float(high))
+    mean, scale = 0.0 if first is None else first, 1.0 if second is None else second
+    return f.op("RandomNormalLike", zeros, dtype=elem, mean=float(mean), scale=float(scale))

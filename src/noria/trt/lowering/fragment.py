@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,41 +12,13 @@ from noria.network.shapes.node_shapes import InferenceError, Shape, infer_node
 from noria.network.shapes.protos import MAX_VALUES
 from noria.network.tensor_spec import TensorType
 
-if TYPE_CHECKING:
-    from noria.trt.layers.base import ILayer
-
 Array = npt.NDArray[Any]
 Inputs = list[str | None]
 """Names of a layer's inputs; None for one that is left out."""
-LayerLowering = Callable[["Fragment", "ILayer", Inputs], "list[str]"]
-
-_LOWERINGS: dict[str, LayerLowering] = {}
 
 
 class LoweringError(ValueError):
     """A layer is impossible; the text goes to the logger."""
-
-
-def lowers(*types: str) -> Callable[[LayerLowering], LayerLowering]:
-    """Mark the function that lowers layers of these types."""
-
-    def keep(function: LayerLowering) -> LayerLowering:
-        for name in types:
-            _LOWERINGS[name] = function
-        return function
-
-    return keep
-
-
-def lowering_of(layer_type: str) -> LayerLowering:
-    """The function that lowers layers of a type.
-
-    Raises:
-        LoweringError: there is none.
-    """
-    if layer_type not in _LOWERINGS:
-        raise LoweringError(f"layers of type {layer_type} have no meaning on the CPU")
-    return _LOWERINGS[layer_type]
 
 
 def required(inputs: Inputs, index: int) -> str:

@@ -13,7 +13,7 @@ from noria._core.errors import ModelError
 from noria._core.text import fresh
 from noria.network.network import Network
 from noria.network.tensor_spec import TensorType
-from noria.trt.api.types import elem_of
+from noria.trt.api.values import elem_of
 from noria.trt.lowering.loop_body import LoopPlan, loop_nodes, plan_loops
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from noria.trt.api.tensor import ITensor
 from noria.trt.layers.base import ILayer
 
 if TYPE_CHECKING:
-    from noria.trt.layers.loops import ILoop
+    from noria.trt.layers.control import ILoop
 
 
 @dataclass(slots=True)

@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from noria.network.caffe.layers import (
-    activation,
-    arithmetic,
-    convolution,
-    normalisation,
-    pooling,
-    rcnn,
-    resize,
-    shape,
-    ssd,
-)
+from noria.network.caffe.layers import arithmetic, detection, normalisation, shape, spatial
 from noria.network.caffe.lowering import Lower
 
 __all__ = ["INPUTS", "LOWERINGS", "TRAINING_ONLY"]
 
 LOWERINGS: dict[str, Lower] = {
-    **activation.LOWERINGS,
     **arithmetic.LOWERINGS,
-    **convolution.LOWERINGS,
+    **detection.LOWERINGS,
     **normalisation.LOWERINGS,
-    **pooling.LOWERINGS,
-    **rcnn.LOWERINGS,
-    **resize.LOWERINGS,
     **shape.LOWERINGS,
-    **ssd.LOWERINGS,
+    **spatial.LOWERINGS,
 }
 """Layer type -> the function that makes its nodes."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from noria.network.caffe.layers.pooling import average
+from noria.network.caffe.layers.spatial import average
 from noria.network.caffe.lowering import CaffeLowering, Lower
 from noria.network.graph_builder import Blob
 

@@ -7,9 +7,5 @@ from noria.network.uff.ops import arithmetic, shapes, spatial
 
 __all__ = ["LOWERINGS"]
 
-LOWERINGS: dict[str, Lower] = {
-    **arithmetic.LOWERINGS,
-    **shapes.LOWERINGS,
-    **spatial.LOWERINGS,
-}
+LOWERINGS: dict[str, Lower] = {**arithmetic.LOWERINGS, **shapes.LOWERINGS, **spatial.LOWERINGS}
 """Operation -> the function that makes its nodes."""

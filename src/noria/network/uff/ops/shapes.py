@@ -81,7 +81,7 @@ def _concat(ctx: UffLowering) -> Blob:
     shape = (*shapes[0][:axis], sum(lengths), *shapes[0][axis + 1 :])
     if ctx.folds(shape):
         return _folded(ctx, np.concatenate(_arrays(ctx), axis))
-    _one_type(ctx)
+    _refuse_integers(ctx, *ctx.inputs)
     return ctx.op("Concat", ctx.inputs, shape, axis=axis)
 
 
@@ -94,7 +94,7 @@ def _stack(ctx: UffLowering) -> Blob:
     shape = (*ctx.x.shape[:axis], len(ctx.inputs), *ctx.x.shape[axis:])
     if ctx.folds(shape):
         return _folded(ctx, np.stack(_arrays(ctx), axis))
-    _one_type(ctx)
+    _refuse_integers(ctx, *ctx.inputs)
     one = (*ctx.x.shape[:axis], 1, *ctx.x.shape[axis:])
     parts = [ctx.graph.reshape(b, one) for b in ctx.inputs]
     return ctx.op("Concat", parts, shape, axis=axis)
@@ -108,8 +108,8 @@ def _folded(ctx: UffLowering, array: np.ndarray) -> Blob:
     return ctx.constant(array, np.float32 if array.dtype.kind == "f" else np.int64)
 
 
-def _one_type(ctx: UffLowering) -> None:
-    if any(b.dtype != np.float32 for b in ctx.inputs):
+def _refuse_integers(ctx: UffLowering, *blobs: Blob) -> None:
+    if any(b.dtype != np.float32 for b in blobs):
         raise ctx.error("tensors of integers are computed", expected="floats")
 
 
@@ -171,7 +171,7 @@ def _strided_slice(ctx: UffLowering) -> Blob:
     kept = tuple(d for i, d in enumerate(shape) if i not in squeezed)
     if ctx.x.array is not None and ctx.folds(kept):
         return _folded(ctx, ctx.x.array[tuple(cuts)].reshape(kept))
-    _one_type_of(ctx, ctx.x)
+    _refuse_integers(ctx, ctx.x)
     y = ctx.x
     for i, cut in enumerate(cuts):
         if cut == slice(None) or (shape[i] == ctx.x.shape[i] and cut.step == 1):
@@ -184,11 +184,6 @@ def _strided_slice(ctx: UffLowering) -> Blob:
     return ctx.graph.reshape(y, kept)
 
 
-def _one_type_of(ctx: UffLowering, blob: Blob) -> None:
-    if blob.dtype != np.float32:
-        raise ctx.error("tensors of integers are computed", expected="floats")
-
-
 def _gather(ctx: UffLowering) -> Blob:
     ctx.count(2)
     indices = ctx.array(1, "indices")
@@ -199,7 +194,7 @@ def _gather(ctx: UffLowering) -> Blob:
     shape = (*ctx.x.shape[:axis], *indices.shape, *ctx.x.shape[axis + 1 :])
     if ctx.x.array is not None and ctx.folds(shape):
         return _folded(ctx, np.take(ctx.x.array, indices, axis))
-    _one_type_of(ctx, ctx.x)
+    _refuse_integers(ctx, ctx.x)
     return ctx.op("Gather", [ctx.x, ctx.inputs[1]], shape, axis=axis)
 
 

@@ -1,0 +1,393 @@
+"""From output tensors to metadata: parse, attach. One class for each kind of network."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from noria._core.errors import ParserError
+from noria.infer.attach import Attacher, Generation
+from noria.infer.classify import Attribute, BuiltinClassifier, complete_labels
+from noria.infer.cluster import Clusterer
+from noria.infer.geometry import ScaleTransform
+from noria.infer.items import Items, layers_of
+from noria.infer.record import Record
+from noria.infer.selection import Selection, Selector
+from noria.meta import (
+    BoxParser,
+    Classification,
+    ClassifierMeta,
+    ClassifierParams,
+    ClassifierParser,
+    ClassStyle,
+    DetectionParams,
+    Detections,
+    FrameMeta,
+    LabelInfo,
+    Layer,
+    NetworkInfo,
+    Segmentation,
+    SegmentationMeta,
+    SegmentationParams,
+    Space,
+)
+from noria.meta.layers import SegmentationParser
+
+if TYPE_CHECKING:
+    from noria.config import ModelConfig
+
+
+class Postprocessor(ABC):
+    """Parses the outputs of one engine batch and attaches the results. One thread at a time.
+
+    Args:
+        parser: called once per item.
+    """
+
+    def __init__(
+        self,
+        cfg: ModelConfig,
+        network: NetworkInfo,
+        parser: Any,
+        *,
+        generation: Generation,
+        record: Record,
+    ) -> None:
+        self._component_id = cfg.component_id
+        self._network = network
+        self._parser = parser
+        self._generation = generation
+        self._record = record
+
+    @abstractmethod
+    def attach(self, outputs: dict[str, npt.NDArray[Any]], items: Items) -> None:
+        """Attach the results of N items to their frames, objects or regions.
+
+        Args:
+            outputs: (N, ...) arrays in binding order.
+            items: what the rows are about.
+        """
+
+
+class DetectorPostprocessor(Postprocessor):
+    """Turns outputs into objects of their frames, with or without masks. Source: spec B, C.1.
+
+    Args:
+        parser: called once per item.
+        source: where it comes from, for notices.
+    """
+
+    _parser: BoxParser
+
+    def __init__(
+        self,
+        cfg: ModelConfig,
+        network: NetworkInfo,
+        parser: BoxParser,
+        source: str,
+        *,
+        labels: Sequence[str],
+        generation: Generation,
+        record: Record,
+    ) -> None:
+        super().__init__(cfg, network, parser, generation=generation, record=record)
+        self._source = source
+        self._clusterer = Clusterer(cfg)
+        self._attacher = Attacher(cfg, labels, generation=generation)
+        per_class = cfg.per_class
+        self._params = DetectionParams(
+            cfg.num_detected_classes,
+            np.array([c.pre_cluster_threshold for c in per_class], np.float32),
+            np.array([c.post_cluster_threshold for c in per_class], np.float32),
+            tuple(labels),
+        )
+        self._unjudged = True
+        self._classes_fit = True
+
+    def attach(self, outputs: dict[str, npt.NDArray[Any]], items: Items) -> None:
+        """See `Postprocessor.attach`."""
+        times, results = self._record.times, self._record.results
+        for i, (meta, valid) in enumerate(zip(items.metas, items.valid(), strict=True)):
+            if not valid:
+                continue
+            t0 = perf_counter()
+            detections = self._parse(layers_of(outputs, i), meta)
+            t1 = perf_counter()
+            kept = self._clusterer(detections).detections
+            t2 = perf_counter()
+            attached = self._attacher(
+                kept,
+                items.transform(i),
+                meta,
+                roi=items.roi_rect(i),
+                parent=items.parent_rect(i),
+                parent_index=items.object_of(i),
+            )
+            results["parsed"] += len(detections)
+            results["clustered"] += len(kept)
+            results["attached"] += len(attached.kept)
+            times.parse_s += t1 - t0
+            times.cluster_s += t2 - t1
+            times.attach_s += perf_counter() - t2
+
+    def _parse(self, layers: dict[str, Layer], meta: FrameMeta) -> Detections:
+        try:
+            found = self._parser(layers, self._network, self._params)
+        except ParserError as error:
+            self._record.parser_failed(error, meta)
+            return Detections.empty()
+        if len(found):
+            if self._unjudged:
+                self._judge_scale(found)
+            if self._classes_fit and int(found.class_ids.max()) >= self._params.num_classes > 0:
+                self._classes_fit = False
+                text = f"boxes of class {int(found.class_ids.max())} and others outside 0 to"
+                text += f" {self._params.num_classes - 1} are dropped: num-detected-classes="
+                self._record.warn(f"{text}{self._params.num_classes}", self._source)
+        return found
+
+    def _judge_scale(self, found: Detections) -> None:
+        """Say once if the first boxes a parser finds look like 0..1 instead of network pixels."""
+        self._unjudged = False
+        if self._network.width > 8 and float(np.abs(found.boxes).max()) <= 1.5:
+            text = f"all boxes lie within {found.boxes.min():.3g} and {found.boxes.max():.3g}"
+            text += f": parsers return pixels of the {self._network.width}x{self._network.height}"
+            text += " network input, so multiply boxes in 0..1 by its size"
+            self._record.warn(text, self._source)
+
+
+class SegmentationPostprocessor(Postprocessor):
+    """Turns outputs into class maps of frames, objects or regions. Source: spec C.2."""
+
+    _parser: SegmentationParser
+
+    def __init__(
+        self,
+        cfg: ModelConfig,
+        network: NetworkInfo,
+        parser: SegmentationParser,
+        *,
+        labels: Sequence[str],
+        generation: Generation,
+        record: Record,
+    ) -> None:
+        super().__init__(cfg, network, parser, generation=generation, record=record)
+        self._classes = cfg.num_detected_classes
+        self._labels = tuple(labels)
+        self._params = SegmentationParams(
+            cfg.num_detected_classes,
+            cfg.segmentation_threshold,
+            "NHWC" if cfg.segmentation_output_order.name == "NHWC" else "NCHW",
+            self._labels,
+        )
+
+    def attach(self, outputs: dict[str, npt.NDArray[Any]], items: Items) -> None:
+        """See `Postprocessor.attach`."""
+        times = self._record.times
+        for i, (meta, valid) in enumerate(zip(items.metas, items.valid(), strict=True)):
+            if not valid:
+                continue
+            t0 = perf_counter()
+            try:
+                found = self._parser(layers_of(outputs, i), self._network, self._params)
+            except ParserError as error:
+                self._record.parser_failed(error, meta)
+                continue
+            t1 = perf_counter()
+            self._record.results["class_maps"] += 1
+            result = self._meta(found, items.transform(i))
+            if items.rois is not None:
+                items.rois[i].segmentations.append(result)
+            elif items.objects is not None:
+                meta.objects.segmentations.setdefault(items.objects[i], []).append(result)
+            else:
+                meta.segmentations.append(result)
+            if self._generation != "6.2":
+                meta.inferred = True
+            times.parse_s += t1 - t0
+            times.attach_s += perf_counter() - t1
+
+    def _meta(self, found: Segmentation, transform: ScaleTransform) -> SegmentationMeta:
+        height, width = found.class_map.shape
+        sx, sy = width / self._network.width, height / self._network.height
+        left, top, w, h = transform.dst
+        region = (int(left * sx), int(top * sy), max(1, int(w * sx)), max(1, int(h * sy)))
+        classes = self._classes
+        if self._generation == "6.2" and found.probabilities is not None:
+            classes = found.probabilities.shape[0 if self._params.order == "NCHW" else -1]
+        return SegmentationMeta(
+            self._component_id,
+            classes,
+            found.class_map,
+            found.probabilities,
+            region,
+            self._labels,
+        )
+
+
+FULL_FRAME_CLASS = -1
+_FULL_FRAME_STYLES = {FULL_FRAME_CLASS: ClassStyle(border_width=6)}
+
+
+def _label_info(attribute: Attribute) -> LabelInfo:
+    return LabelInfo(*attribute[:3], attribute[3] or "")
+
+
+def attach_cached(selector: Selector, meta: FrameMeta, selection: Selection) -> None:
+    """Attach remembered results to the objects of a frame that are not inferred on now."""
+    meta.objects.add_classifiers(selection.cached.tolist(), selector.cached_many(selection))
+
+
+class ClassifierPostprocessor(Postprocessor):
+    """Turns outputs into attributes of objects, regions or whole frames. Source: spec C.3, D.3.
+
+    Args:
+        parser: called once per item; None is the built-in one, on whole batches.
+        selector: keeps results of tracked objects (secondary mode).
+    """
+
+    _parser: ClassifierParser | None
+
+    def __init__(
+        self,
+        cfg: ModelConfig,
+        network: NetworkInfo,
+        parser: ClassifierParser | None,
+        params: ClassifierParams,
+        *,
+        selector: Selector | None,
+        generation: Generation,
+        record: Record,
+    ) -> None:
+        super().__init__(cfg, network, parser, generation=generation, record=record)
+        self._type = cfg.classifier_type or ""
+        self._params = params
+        self._builtin = BuiltinClassifier(params)
+        self._selector = selector
+
+    def attach(self, outputs: dict[str, npt.NDArray[Any]], items: Items) -> None:
+        """See `Postprocessor.attach`."""
+        times = self._record.times
+        t0 = perf_counter()
+        results = self._results(outputs, items)
+        self._record.results["labelled"] += len(results) - results.count(None)
+        t1 = perf_counter()
+        self._remember(results, items)
+        if items.objects is not None and items.rois is None:
+            self._attach_objects(results, items)
+        else:
+            self._attach_others(results, items)
+        times.parse_s += t1 - t0
+        times.attach_s += perf_counter() - t1
+
+    def _results(
+        self, outputs: dict[str, npt.NDArray[Any]], items: Items
+    ) -> list[ClassifierMeta | None]:
+        """Metadata to attach to each item: None where no attribute or no text was found."""
+        valid = items.valid()
+        component, kind = self._component_id, self._type
+        if self._parser is None:
+            try:
+                metas = self._builtin.metas(outputs, component, kind)
+            except ParserError as error:
+                for meta in items.metas:
+                    self._record.parser_failed(error, meta)
+                return [None] * len(items)
+            if not all(valid):
+                metas = [meta if ok else None for meta, ok in zip(metas, valid, strict=True)]
+            return metas
+        found = [self._parse(outputs, items, i) for i in range(len(items))]
+        return [
+            ClassifierMeta(component, tuple(map(_label_info, c.attributes)), c.text, kind)
+            if ok and c.attributes and c.text
+            else None
+            for c, ok in zip(found, valid, strict=True)
+        ]
+
+    def remember_outputs(self, outputs: dict[str, npt.NDArray[Any]], items: Items) -> None:
+        """Parse and remember, attaching nothing: an asynchronous classifier's `attach`."""
+        self._remember(self._results(outputs, items), items)
+
+    def _remember(self, results: Sequence[ClassifierMeta | None], items: Items) -> None:
+        """Replace the remembered results of tracked objects, also by an empty one.
+
+        Objects that are not inferred on this time get what is remembered when their turn comes
+        among the items. Source: spec D.3.
+        """
+        if self._selector is None:
+            return
+        waiting = deque(items.cached)
+        start = 0
+        for selection, first, count in items.parts:
+            while waiting and waiting[0][0] <= start:
+                attach_cached(self._selector, *waiting.popleft()[1:])
+            self._selector.store_many(selection, results[start : start + count], first)
+            start += count
+        for _, meta, selection in waiting:
+            attach_cached(self._selector, meta, selection)
+
+    def _parse(
+        self, outputs: dict[str, npt.NDArray[Any]], items: Items, index: int
+    ) -> Classification:
+        assert self._parser is not None
+        if not items.valid()[index]:
+            return Classification()
+        try:
+            found = self._parser(layers_of(outputs, index), self._network, self._params)
+        except ParserError as error:
+            self._record.parser_failed(error, items.metas[index])
+            return Classification()
+        return complete_labels(found, self._params, self._generation)
+
+    def _attach_objects(self, results: Sequence[ClassifierMeta | None], items: Items) -> None:
+        """Results of objects, one frame after the other."""
+        assert items.objects is not None
+        valid = items.valid()
+        for start, end in items.by_frame():
+            meta = items.metas[start]
+            if self._generation != "6.2" and any(valid[start:end]):
+                meta.inferred = True
+            meta.objects.add_classifiers(items.objects[start:end], results[start:end])
+
+    def _attach_others(self, results: Sequence[ClassifierMeta | None], items: Items) -> None:
+        """Results of whole frames, and of regions that the caller prepared."""
+        for i, (meta, valid) in enumerate(zip(items.metas, items.valid(), strict=True)):
+            if not valid:
+                continue
+            if self._generation != "6.2":
+                meta.inferred = True
+            result = results[i]
+            if result is not None:
+                self._attach_one(result, items, i, meta)
+
+    def _attach_one(
+        self, result: ClassifierMeta, items: Items, index: int, meta: FrameMeta
+    ) -> None:
+        if items.rois is not None:
+            items.rois[index].classifiers.append(result)
+        shown = items.object_of(index)
+        if shown >= 0:
+            meta.objects.add_classifier(shown, result)
+        elif items.rois is None:
+            self._add_full_frame(result, meta)
+
+    def _add_full_frame(self, result: ClassifierMeta, meta: FrameMeta) -> None:
+        """A primary classifier's result is a new object as large as the frame."""
+        objects = meta.objects
+        rect = np.array([[0, 0, meta.width, meta.height]], np.float32)
+        found = Detections.unchecked(
+            rect,
+            np.zeros(1, np.float32),
+            np.full(1, FULL_FRAME_CLASS, np.int32),
+            space=Space.FRAME,
+        )
+        component = self._component_id if self._generation != "6.2" else 0
+        objects.append(found, component, styles=_FULL_FRAME_STYLES)
+        objects.add_classifier(len(objects) - 1, result)
+        objects.texts[len(objects) - 1] = " " + result.text

@@ -1,0 +1,240 @@
+"""Layers that plugins compute, one node each. Source: tensorrt-plugins spec 3, 4, 11."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from noria._core.errors import NoriaError
+from noria.engine.plugin_graph.plugin_saving import spec_of
+from noria.network.tensor_spec import TensorType
+from noria.plugins.base import IPluginCreatorV3One
+from noria.plugins.calls import Instance, call_creator
+from noria.plugins.drivers import add_layer
+from noria.plugins.expressions import evaluate
+from noria.plugins.fields import fields_of
+from noria.plugins.layer import LayerPlugin, ShapeInput
+from noria.plugins.nodes import SHAPE_INPUTS
+from noria.plugins.types import DataType, TensorRTPhase
+from noria.trt.api.reporting import Severity
+from noria.trt.api.tensor import ITensor
+from noria.trt.api.values import elem_of
+from noria.trt.layers.base import ILayer, check_tensors
+from noria.trt.lowering.fragment import Fragment, Inputs
+
+if TYPE_CHECKING:
+    from noria.engine.plan import Plan
+    from noria.trt.api.network import INetworkDefinition
+
+
+class IPluginV2Layer(ILayer):
+    """Made by `add_plugin_v2` or the parser; `plugin` is the network's own copy."""
+
+    _kind = "PLUGIN_V2"
+
+    @property
+    def plugin(self) -> Any:
+        """The network's copy of the plugin."""
+        return self._params["_plugin"].instance.plugin
+
+    def _lower(self, f: Fragment, inputs: Inputs) -> list[str]:
+        # one node that the engine's cut finds by its name; shapes are asked of the plugin
+        from onnx import helper
+
+        driver: LayerPlugin = self._params["_plugin"]
+        driver.layer = self._name  # errors name it
+        plain = int(self._params["_plain"])
+        names = [name for name in inputs if name is not None]
+        outputs = [f.fresh("plugin") for _ in self._outputs]
+        shapes = _shapes(f, driver, names[:plain], names[plain:])
+        types = driver.output_types([DataType.of(f.dtype(n)) for n in names[:plain]])
+        attributes: dict[str, Any] = {}
+        if names[plain:]:
+            attributes[SHAPE_INPUTS] = list(range(plain, len(names)))
+        node = helper.make_node(driver.type or "Plugin", names, outputs, **attributes)
+        node.domain = "noria.plugin"
+        f.nodes.append(node)
+        for name, kind, shape in zip(outputs, types, shapes, strict=True):
+            f.infos[name] = TensorType(elem_of(kind), shape)
+        return outputs
+
+
+class IPluginV3Layer(IPluginV2Layer):
+    """Made by `add_plugin_v3` or the parser; `plugin` is the network's own copy."""
+
+    _kind = "PLUGIN_V3"
+
+
+class IPluginLayer(IPluginV2Layer):
+    """The oldest name."""
+
+
+def add_plugin(
+    network: INetworkDefinition,
+    plugin: Any,
+    inputs: Sequence[ITensor],
+    shape_inputs: Sequence[ITensor] = (),
+    *,
+    name: str | None = None,
+    cls: type[IPluginV2Layer] = IPluginV2Layer,
+) -> Any:
+    """Add a layer with a clone of a plugin; None, with a report to the logger, if it refuses."""
+    tensors = [*inputs, *shape_inputs]
+    check_tensors(tensors)
+    label = name or f"(Unnamed Layer* {len(network._layers)}) [{cls.__name__[1:-5]}]"
+    try:
+        made = add_layer(
+            plugin,
+            layer=label,
+            input_types=[t.dtype for t in inputs],
+            num_shape_inputs=len(shape_inputs),
+            implicit_batch=network._implicit,
+        )
+    except NoriaError as error:
+        network._report(str(error))
+        return None
+    layer = cls(
+        network, tensors, params={"_plugin": made, "_plain": len(inputs)},
+        outputs=made.num_outputs, name=name,
+    )  # fmt: skip
+    made.layer = layer._name
+    network._append(layer)
+    weakref.finalize(network, made.close)
+    return layer
+
+
+def add_parsed(
+    network: INetworkDefinition,
+    node: Any,
+    name: str,
+    slots: list[tuple[str, Any]],
+    inputs: list[ITensor | None],
+    creator: Any,
+    logger: Any,
+) -> ILayer | None:
+    """The layer of a node that a creator is registered for; None if it cannot be made."""
+    from noria.network.ir import node_from_proto
+
+    tensors = _tensors(network, slots, inputs)
+    third = isinstance(creator, IPluginCreatorV3One)
+    try:
+        fields, notices = fields_of(node_from_proto(node), creator, f"node {name!r}")
+        for notice in notices:
+            network._report(str(notice), trt_severity(notice.level))
+        more = (TensorRTPhase.BUILD,) if third else ()
+        made = call_creator(creator, "parse", name, "create_plugin", name, fields, *more)
+    except NoriaError as error:
+        network._report(str(error))
+        return None
+    marked = next((a.ints for a in node.attribute if a.name == SHAPE_INPUTS), ())
+    places = {int(i) % len(tensors) for i in marked} if tensors else set()
+    plain = [t for i, t in enumerate(tensors) if i not in places]
+    shape_inputs = [t for i, t in enumerate(tensors) if i in places]
+    user = Instance(made, name, f"{creator.name} version {creator.plugin_version}")
+    try:
+        layer = add_plugin(
+            network, made, plain, shape_inputs, name=name,
+            cls=IPluginV3Layer if third else IPluginV2Layer,
+        )  # fmt: skip
+    finally:
+        user.destroy("parse")
+    if layer is not None:
+        driver = layer._params["_plugin"]
+        driver.namespace = driver.namespace or creator.plugin_namespace
+    return cast("ILayer | None", layer)
+
+
+def add_live(
+    network: INetworkDefinition,
+    name: str,
+    slots: list[tuple[str, Any]],
+    inputs: list[ITensor | None],
+    live: LayerPlugin,
+) -> ILayer | None:
+    """The layer of a node that a parser made a plugin for already: with a clone of it."""
+    cls = IPluginV3Layer if live.generation == "V3" else IPluginV2Layer
+    tensors = _tensors(network, slots, inputs)
+    layer = add_plugin(network, live.instance.plugin, tensors, name=name, cls=cls)
+    if layer is not None:
+        layer._params["_plugin"].namespace = live.namespace
+    return cast("ILayer | None", layer)
+
+
+def _tensors(
+    network: INetworkDefinition, slots: list[tuple[str, Any]], inputs: list[ITensor | None]
+) -> list[ITensor]:
+    """Inputs of a parsed node; initialisers become constant layers."""
+    tensors = []
+    for kind, what in slots:
+        tensor = network._constant_tensor(what) if kind == "weights" else None
+        if kind == "tensor":
+            tensor = inputs[what]
+        if tensor is not None:
+            tensors.append(tensor)
+    return tensors
+
+
+def trt_severity(level: str) -> Any:
+    """How loud a notice is."""
+    return Severity.WARNING if level == "warning" else Severity.INFO
+
+
+def _shapes(
+    f: Fragment, driver: LayerPlugin, names: list[str], shape_names: list[str]
+) -> list[tuple[int, ...]]:
+    dims = [f.shape(n) for n in names]
+    values = []
+    for name in shape_names:
+        info = f.infos[name].value
+        if info is None:
+            values.append(ShapeInput((None,) * max(1, int(np.prod(f.shape(name)))), name))
+        else:
+            flat = [None if np.isnan(float(v)) else int(v) for v in info.reshape(-1)]
+            values.append(ShapeInput(tuple(flat), name))
+    exprs = driver.output_shapes(dims, values)
+    known = [tuple(v if v is not None else -1 for v in s.values) for s in values]
+    return _symbolic(exprs, dims, known, driver.instance.where)
+
+
+def _symbolic(
+    exprs: Any, dims: Sequence[tuple[int, ...]], values: Sequence[tuple[int, ...]], where: str
+) -> list[tuple[int, ...]]:
+    """Evaluate shapes; -1 for axes that differ between two trial extents of the free axes."""
+    made = []
+    for stand_in in (7, 11):
+        given = [tuple(stand_in if d < 0 else d for d in s) for s in dims]
+        numbers = [tuple(stand_in if v < 0 else v for v in s) for s in values]
+        made.append(evaluate(exprs, given, numbers, size="upper", where=where))
+    shapes = []
+    for i, (one, two) in enumerate(zip(made[0].shapes, made[1].shapes, strict=True)):
+        decided = {axis for axis, _ in made[0].sized[i]}
+        pairs = enumerate(zip(one, two, strict=True))
+        shapes.append(tuple(-1 if a != b or k in decided else a for k, (a, b) in pairs))
+    return shapes
+
+
+def node_infos(plan: Plan, node: Any, infos: Any) -> list[TensorType | None] | None:
+    """Types of the outputs of a plugin's node in a plan; None if its inputs are unknown."""
+    record = next((r for r in plan.header.plugins if r.node == node.name), None)
+    if record is None or any(infos.get(n) is None for n in record.inputs if n):
+        return None
+    dims = [infos[n].shape if n else () for n in record.inputs]
+    if any(d is None for d in dims):
+        return None
+    values = []
+    for name in record.shape_inputs:
+        known = infos[name].value if name in infos else None
+        if known is None:
+            return None
+        values.append(tuple(-1 if np.isnan(float(v)) else int(v) for v in known.reshape(-1)))
+    spec = spec_of(record)
+    try:
+        shapes = _symbolic(spec.shapes, dims, values, spec.layer)
+    except NoriaError:
+        return None
+    kinds = [elem_of(DataType.of(d)) for d in spec.dtypes]
+    made = dict(zip(record.outputs, zip(kinds, shapes, strict=True), strict=True))
+    return [TensorType(*made[n]) if n in made else None for n in node.output]
