@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from onnx import TensorProto, defs, helper, numpy_helper
 
 from noria._core.text import fresh
 from noria.engine.precision.prepare import PrecisionReport, Proto, captured_names, replace_all
@@ -65,8 +66,6 @@ class _Pass:
         only: frozenset[str] | None,
         ranges: Mapping[str, float],
     ) -> None:
-        from onnx import TensorProto
-
         self.proto, self.graph, self.kind, self.keep = proto, proto.graph, kind, keep
         self.only = only
         self.single = TensorProto.FLOAT
@@ -86,8 +85,6 @@ class _Pass:
         self.made: dict[tuple[str, int], str] = {}  # (tensor, type) -> its cast
 
     def run(self) -> PrecisionReport:
-        from onnx import helper
-
         graph = self.graph
         outputs = {v.name for v in graph.output}
         nodes: list[Any] = []
@@ -131,7 +128,6 @@ class _Pass:
         self, target: int, name: str, have: int, renamed: Mapping[str, str]
     ) -> Iterator[Any]:
         """The node that makes `name` available as `target`, unless it is or there is one."""
-        from onnx import helper
 
         if have == target or (name, target) in self.made:
             return
@@ -144,8 +140,6 @@ class _Pass:
         yield helper.make_node("Cast", [renamed.get(name, name)], [made], f"{made}_cast", to=target)
 
     def _half_weight(self, name: str, made: str) -> None:
-        from onnx import numpy_helper
-
         values = numpy_helper.to_array(self.weights[name])
         tensor = self.graph.initializer.add()
         if self.kind == "fp16":
@@ -174,8 +168,6 @@ class _Pass:
         return signature
 
     def _judge(self, node: Any) -> tuple[str, _Signature | None]:
-        from onnx import defs
-
         if node.name in self.keep:
             return "asked for", None
         if any(a.HasField("g") or a.graphs for a in node.attribute):
@@ -222,8 +214,6 @@ class _Pass:
             signature.outputs = [True]
 
     def _does_not_fit(self, node: Any) -> str | None:
-        from onnx import numpy_helper
-
         for name in node.input:
             tensor = self.weights.get(name)
             if tensor is None or tensor.data_type != self.single:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import onnx
+from onnx import numpy_helper, shape_inference, version_converter
 
 from noria._core.errors import ModelError
 from noria._core.text import fresh
@@ -40,8 +42,6 @@ def prepare(proto: Proto, *, opset: int = 0, where: str | None = None) -> Proto:
     Raises:
         ModelError: ONNX's converter cannot bring the model to that opset.
     """
-    import onnx
-    from onnx import shape_inference, version_converter
 
     made = onnx.ModelProto()
     made.CopyFrom(proto)
@@ -152,7 +152,6 @@ def fold_batch_norms(proto: Proto) -> int:
     Quantised weights must be those that the runtime computes with, and every runtime folds them.
     A convolution whose result is used elsewhere, too, stays as it is.
     """
-    from onnx import numpy_helper
 
     graph = proto.graph
     weights = {tensor.name: tensor for tensor in graph.initializer}

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 import numpy as np
+import onnx
+from onnx import TensorProto, numpy_helper
 
 from noria._core.errors import EngineError
 from noria._core.text import fresh
@@ -90,8 +92,6 @@ _NO_SCALE = "its input has no scale"
 def _why_not(
     node: Any, weights: Mapping[str, Any], scales: Mapping[str, float], keep: Collection[str]
 ) -> str | None:
-    from onnx import TensorProto
-
     if node.name in keep:
         return "asked for"
     if len(node.input) <= _WEIGHT_INPUT or node.input[_WEIGHT_INPUT] not in weights:
@@ -116,8 +116,6 @@ def _insert(
     layout: Layout,
     weight_bits: int,
 ) -> Proto:
-    import onnx
-
     given = {name: scale for name, scale in scales.items() if scale > 0}
     weighted = set(chosen)
     nodes, operators = chosen, list(WEIGHTED)
@@ -177,7 +175,6 @@ def _only_for(graph: Any, chosen: Collection[str]) -> None:
 
 def _around_128(graph: Any) -> None:
     """Let every pair of activations store unsigned bytes with the zero point 128."""
-    from onnx import TensorProto, numpy_helper
 
     taken = {tensor.name for tensor in graph.initializer}
     zero = fresh("zero_point_128", taken)
