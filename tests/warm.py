@@ -34,7 +34,6 @@ MODULES = [
     "noria.cli.output",
     "noria.cli.run",
     "noria.cli.show",
-    "noria.cli.show_model",
     "noria.custom.guard",
     "noria.engine.builder",
     "noria.model.planning",
@@ -42,7 +41,6 @@ MODULES = [
     "noria.network.ir",
     "noria.network.onnx_file",
     "noria.pipeline.assembly",
-    "noria.pipeline.notebook",
     "noria.plugins.standard",
 ]
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "custom_library_function.h"
+#include "custom_library.h"
 #include "noria/host_abi.h"
 
 // Keeps the library loaded that some code is in.

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "custom_library_function.h"
+#include "custom_library.h"
 #include "nvdsinfer_context.h"
 
 class InitParams {

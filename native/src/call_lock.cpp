@@ -1,7 +1,8 @@
-#include "call_lock.h"
-
+// Who may call a user's code now.
+#include <nanobind/nanobind.h>
 #include <pthread.h>
 
+#include <cstdint>
 #include <new>
 #include <stdexcept>
 
@@ -20,45 +21,23 @@ void count_fork() {
     survivor = PyThread_get_thread_ident();
 }
 
-}  // namespace
-
-CallLock::CallLock() : lock_(PyThread_allocate_lock()), forks_(forks) {
-    if (!lock_) throw std::bad_alloc();
-}
-
-CallLock::~CallLock() { PyThread_free_lock(lock_); }
-
-// What another thread had when this process was forked stays taken for ever.
-void CallLock::renew_in_child() {
-    if (forks_ == forks) return;
-    if (depth_ == 0 || owner_ != survivor) {
-        const PyThread_type_lock fresh = PyThread_allocate_lock();
-        if (!fresh) throw std::bad_alloc();
-        lock_ = fresh;  // the other one is left: it may not be freed while it is taken
-        owner_ = 0;
-        depth_ = 0;
-        inside = false;
+// A lock that its thread may enter again. All is done with the GIL, which is released while waiting;
+// signals are handled meanwhile. In a forked process only the thread that forked can still have it.
+class CallLock {
+public:
+    CallLock() : lock_(PyThread_allocate_lock()), forks_(forks) {
+        if (!lock_) throw std::bad_alloc();
     }
-    forks_ = forks;
-}
+    ~CallLock() { PyThread_free_lock(lock_); }
+    CallLock(const CallLock &) = delete;
+    CallLock &operator=(const CallLock &) = delete;
 
-void CallLock::take() {
-    owner_ = PyThread_get_thread_ident();
-    depth_ = 1;
-}
-
-void CallLock::let_go() {
-    owner_ = 0;
-    depth_ = 0;
-    inside = false;
-    PyThread_release_lock(lock_);
-}
-
-void CallLock::enter() {
-    renew_in_child();
-    if (depth_ && owner_ == PyThread_get_thread_ident()) {
-        ++depth_;
-    } else {
+    void enter() {
+        renew_in_child();
+        if (depth_ && owner_ == PyThread_get_thread_ident()) {
+            ++depth_;
+            return;
+        }
         while (!PyThread_acquire_lock(lock_, NOWAIT_LOCK)) {
             PyLockStatus status;
             {
@@ -68,15 +47,43 @@ void CallLock::enter() {
             if (status == PY_LOCK_ACQUIRED) break;
             if (PyErr_CheckSignals() != 0) throw nb::python_error();
         }
-        take();
+        owner_ = PyThread_get_thread_ident();
+        depth_ = 1;
     }
-}
 
-void CallLock::leave() {
-    if (!depth_ || owner_ != PyThread_get_thread_ident())
-        throw std::runtime_error("this thread has not entered the lock");
-    if (--depth_ == 0) let_go();
-}
+    void leave() {
+        if (!depth_ || owner_ != PyThread_get_thread_ident())
+            throw std::runtime_error("this thread has not entered the lock");
+        if (--depth_) return;
+        owner_ = 0;
+        inside = false;
+        PyThread_release_lock(lock_);
+    }
+
+    bool inside = false;  // the user's code is being called, by the thread that has the lock
+
+private:
+    // What another thread had when this process was forked stays taken for ever.
+    void renew_in_child() {
+        if (forks_ == forks) return;
+        if (depth_ == 0 || owner_ != survivor) {
+            const PyThread_type_lock fresh = PyThread_allocate_lock();
+            if (!fresh) throw std::bad_alloc();
+            lock_ = fresh;  // the other one is left: it may not be freed while it is taken
+            owner_ = 0;
+            depth_ = 0;
+            inside = false;
+        }
+        forks_ = forks;
+    }
+
+    PyThread_type_lock lock_;
+    unsigned long owner_ = 0;
+    uint64_t depth_ = 0;
+    int forks_;  // of this process before it was held last
+};
+
+}  // namespace
 
 void bind_call_lock(nb::module_ &m) {
     using namespace nb::literals;

@@ -1,11 +1,15 @@
-#include "crash_note.h"
-
+// What the program of the command line says when a library in its own process ends it by a signal.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstring>
+#include <string>
+
+#include "module.h"
 
 namespace {
 
@@ -49,8 +53,9 @@ void on_fatal(int number, siginfo_t *info, void *) {
     if (info->si_code <= 0 && number != SIGABRT) raise(number);
 }
 
-}  // namespace
-
+// Fatal signals that nothing handles yet write "noria: SIGNAL: " and the text to standard error, and
+// end the process as they would have: with the same signal, at the same place. A handler that is
+// installed later is not disturbed. Another call replaces the text.
 void note_crashes(const std::string &text) {
     const bool first = note.exchange(new std::string(text)) == nullptr;  // a handler may read the last
     if (!first) return;
@@ -64,4 +69,11 @@ void note_crashes(const std::string &text) {
         sigemptyset(&action.sa_mask);
         sigaction(one.number, &action, nullptr);
     }
+}
+
+}  // namespace
+
+void bind_crash_note(nanobind::module_ &m) {
+    m.def("note_crashes", &note_crashes, nanobind::arg("text"),
+          "Have fatal signals of this process that nothing handles say this before they end it.");
 }

@@ -1,4 +1,4 @@
-#include "custom_library_shared_object.h"
+#include "custom_library.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

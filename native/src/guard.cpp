@@ -1,27 +1,18 @@
-// Python face of the guard: a user's library in a process of its own.
+// The application's requests to a worker: tensors on their way to it, and its answers.
 #include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
+#include <map>
 #include <utility>
 
 #include "array_view.h"
-#include "crash_note.h"
-#include "custom_library_boxes.h"
+#include "custom_library.h"
 #include "guard_channel.h"
-#include "guard_crash.h"
-#include "guard_memory.h"
-#include "guard_request.h"
-#include "guard_sandbox.h"
 #include "module.h"
 #include "unlocked.h"
 
@@ -30,34 +21,106 @@ using namespace nb::literals;
 
 namespace {
 
+constexpr double most_seconds = 1e9;  // a limit beyond is none, and the clock has no number for it
+
+// Which addresses of the application are which bytes of the memory that outputs are made in.
+class GuardSlots {
+public:
+    struct Slot {
+        size_t bytes;     // that tensors may have
+        uint64_t offset;  // of the first one in the file
+        size_t mapped;    // bytes that the worker shall map: a page more
+    };
+
+    void add(uintptr_t start, size_t bytes, uint64_t offset, size_t mapped) {
+        slots_[start] = {bytes, offset, mapped};
+    }
+
+    // (start, slot) of the one that holds all these bytes; its end if there is none.
+    auto find(uintptr_t start, size_t bytes) const {
+        auto at = slots_.upper_bound(start);
+        if (at == slots_.begin()) return slots_.end();
+        --at;
+        const size_t before = start - at->first, room = at->second.bytes;
+        return before <= room && bytes <= room - before ? at : slots_.end();
+    }
+    auto none() const { return slots_.end(); }
+
+private:
+    std::map<uintptr_t, Slot> slots_;
+};
+
+// Pages that shared tensors of one request are on.
+class SharedPages {
+public:
+    // False if another tensor is on one of these: the worker could not tell which one a page belongs to
+    // when the page is written to.
+    bool claim(uintptr_t start, size_t bytes) {
+        static const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+        for (const auto &[from, to] : claimed_)
+            if (start / page <= (to - 1) / page && from / page <= (start + bytes - 1) / page)
+                return false;
+        claimed_.emplace_back(start, start + bytes);
+        return true;
+    }
+
+private:
+    std::vector<std::pair<uintptr_t, uintptr_t>> claimed_;
+};
+
+// Runs the application's signal handlers while it waits; throws what they raise.
+const char *post_and_wait(GuardChannel &channel, const std::vector<GuardCopy> &copies,
+                          const std::vector<uint64_t> &places, double timeout_s, int worker,
+                          int process) {
+    const GuardChannel::Together together(channel, worker);
+    const std::chrono::duration<double> limit(std::min(timeout_s, most_seconds));
+    const auto end = GuardClock::now() + std::chrono::duration_cast<GuardClock::duration>(limit);
+    for (bool posted = false;; posted = true) {
+        GuardAnswer answer;
+        {
+            Unlocked unlocked;
+            if (!posted) channel.post(copies, places);
+            answer = channel.wait(end, process);
+        }
+        switch (answer) {
+        case GuardAnswer::given: return "answered";
+        case GuardAnswer::died: return "died";
+        case GuardAnswer::late: return "late";
+        case GuardAnswer::closed: return "nonsense";
+        case GuardAnswer::interrupted: break;
+        }
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+        if (channel.closed) return "closed";  // by a handler
+    }
+}
+
+// The worker reads a tensor in place if it is in one of `slots` (or null), else it is copied to `to`.
 const char *ask(GuardChannel &channel, const nb::list &arrays, const std::vector<uintptr_t> &to,
                 const std::vector<size_t> &sizes, double timeout_s, int worker, int process,
                 const GuardSlots *slots) {
     const ArrayViews views(new ArrayView[arrays.size()]);
-    GuardRequest request(arrays.size());
+    std::vector<GuardCopy> copies;
+    std::vector<uint64_t> places(3 * arrays.size(), 0);
+    SharedPages pages;
     for (size_t i = 0; i < arrays.size(); ++i) {
         if (!views[i].open(arrays[i], PyBUF_ND)) throw nb::python_error();
-        if (static_cast<size_t>(views[i]->len) != sizes.at(i))
+        const auto start = reinterpret_cast<uintptr_t>(views[i]->buf);
+        const auto bytes = static_cast<size_t>(views[i]->len);
+        if (bytes != sizes.at(i))
             throw std::invalid_argument("an array has another size than before");
-        request.add(*views[i], to.at(i), slots);
+        if (slots && i < guard_max_places) {
+            const auto found = slots->find(start, bytes);
+            if (found != slots->none() && pages.claim(start, bytes)) {
+                const auto &[from, slot] = *found;
+                places[3 * i] = slot.offset + (start - from) + 1;
+                places[3 * i + 1] = slot.offset;
+                places[3 * i + 2] = slot.mapped;
+                continue;
+            }
+        }
+        copies.push_back({reinterpret_cast<void *>(to.at(i)), views[i]->buf, bytes});
     }
-    return request.ask(channel, worker, process, timeout_s);
-}
-
-// Copies of a worker's boxes: (boxes, scores, class ids, angles or None, whether they are sound, bytes
-// that they take); None if `size` bytes have no room for as many.
-nb::object copied_boxes(uintptr_t address, size_t size, size_t count, bool with_angles) {
-    if (count > size / 24 || BoxBlock(nullptr, count, with_angles).bytes > size) return nb::none();
-    const NumpyBoxes found(count, with_angles);
-    std::memcpy(found.start(), reinterpret_cast<const void *>(address), found.bytes());
-    return nb::make_tuple(found.boxes(), found.scores(), found.ids(), found.angles(),
-                          sound_boxes(found.arrays(), count), found.bytes());
-}
-
-void protect(uintptr_t address, size_t bytes, bool readable, bool writable) {
-    const int rights = (readable ? PROT_READ : 0) | (writable ? PROT_WRITE : 0);
-    if (mprotect(reinterpret_cast<void *>(address), bytes, rights) != 0)
-        throw std::runtime_error(std::strerror(errno));
+    return post_and_wait(channel, copies, places, timeout_s, worker, process);
 }
 
 }  // namespace
@@ -81,20 +144,9 @@ void bind_guard(nb::module_ &m) {
              "End this process if it is a copy of the worker: what it shares is the worker's.")
         .def("answer", &GuardChannel::answer);
 
-    nb::class_<GuardMapping>(m, "GuardMapping", "Whole pages of a file in shared memory.")
-        .def(nb::init<int, uint64_t, size_t, bool>(), "file"_a, "offset"_a, "bytes"_a,
-             "writable"_a)
-        .def_prop_ro("address", &GuardMapping::address);
     nb::class_<GuardSlots>(m, "GuardSlots", "Addresses that are parts of a file in shared memory.")
         .def(nb::init<>())
-        .def(
-            "add",
-            [](GuardSlots &slots, uintptr_t start, size_t bytes, uint64_t offset, size_t mapped) {
-                slots.add({start, bytes, offset, mapped});
-            },
-            "start"_a, "bytes"_a, "offset"_a, "mapped"_a);
-    m.attr("GUARD_HUGE_PAGE") = guard_huge_page;
-    m.attr("GUARD_GAP") = guard_gap;
+        .def("add", &GuardSlots::add, "start"_a, "bytes"_a, "offset"_a, "mapped"_a);
     nb::dict words;
     words["OP"] = guard_op;
     words["MESSAGE_BYTES"] = guard_message_bytes;
@@ -114,27 +166,9 @@ void bind_guard(nb::module_ &m) {
     m.attr("GUARD_PLACES_AT") = guard_places_at;
 
     m.def("guard_boxes", &copied_boxes, "address"_a, "size"_a, "count"_a, "with_angles"_a,
-          "Copies of a worker's boxes: ((N, 4) boxes, scores, class ids, angles or None, whether all "
-          "is finite and in range, bytes that they take); None if there are not as many bytes.");
+          "Copies of a worker's boxes: (what decode_boxes gives, bytes that they take); None if there "
+          "are not as many bytes.");
 
-    m.def("guard_sandbox", &guard_sandbox, "memory_bytes"_a, "gpu"_a = false,
-          "Give up what a library does not need, for good; what could not be done, in words. `gpu`: "
-          "a driver of NVIDIA shall work in it.");
-    m.def("guard_report_to", &guard_report_to, "fd"_a, "hang_signal"_a,
-          "Report fatal signals, std::terminate and exit of this process to a file descriptor.");
-    m.def("note_crashes", &note_crashes, "text"_a,
-          "Have fatal signals of this process that nothing handles say this before they end it.");
-    m.def("guard_set_function", &guard_set_function, "name"_a, "What is called from now on.");
-    m.def("guard_give_up", &guard_give_up, "function"_a, "why"_a,
-          "End this process, in which a function has left the GPU unusable.");
-    m.def("guard_set_region", &guard_set_region, "slot"_a, "start"_a, "end"_a, "name"_a,
-          "file"_a = -1, "offset"_a = 0,
-          "Name memory that a protected page follows; memory of a file can only be read, and becomes "
-          "a copy of its own when it is written to. `offset`: of the page that `start` is in.");
-    m.def("guard_take_back", &guard_take_back,
-          "Share again what became a copy; whether anything had.");
-    m.def("guard_protect", &protect, "address"_a, "bytes"_a, "readable"_a, "writable"_a,
-          "Change the rights of whole pages.");
     m.def(
         "guard_signal_main_thread",
         [](int process, int number) { return syscall(SYS_tgkill, process, process, number) == 0; },

@@ -1,9 +1,26 @@
+// What a worker writes about its own end, from inside signal handlers. Lines of text:
+//
+//   noria-crash 1
+//   signal NUMBER CODE ADDRESS read|write|-    or: exit STATUS, or: hang, or: gpu WHY
+//   function NAME                              what was being called
+//   release FIELD                              what of its result was being released
+//   message TEXT                               of an exception or a failed assertion
+//   stack-overflow
+//   region START END NAME                      memory whose end is guarded
+//   pc ADDRESS
+//   frame ADDRESS                              innermost first
+//   map LINE                                   of /proc/self/maps
+//   symbol ADDRESS OFFSET NAME
+//   end
+//
+// What comes after is written by the handler that was there before (Python's faulthandler).
 #include "guard_crash.h"
 
 #include <cxxabi.h>
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <fcntl.h>
+#include <nanobind/nanobind.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -15,6 +32,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+
+#include "module.h"
 
 namespace {
 
@@ -252,9 +271,9 @@ bool take_back(Region &region) {
     return true;
 }
 
-}  // namespace
-
-void guard_report_to(int fd, int hang_signal) {
+// Installs the handlers in this thread: fatal signals, std::terminate, exit, and `hang_signal`, which
+// only reports. The report goes to `fd`.
+void report_to(int fd, int hang_signal) {
     report = fd;
     hang = hang_signal;
     void *warm[4];
@@ -290,12 +309,10 @@ void guard_report_to(int fd, int hang_signal) {
     std::set_terminate(on_terminate);
 }
 
-void guard_set_function(const char *name) {
-    std::snprintf(function, sizeof function, "%s", name ? name : "");
-}
+void set_function(const char *name) { std::snprintf(function, sizeof function, "%s", name); }
 
-void guard_give_up(const char *function_name, const char *why) {
-    guard_set_function(function_name);
+[[noreturn]] void give_up(const char *function_name, const char *why) {
+    set_function(function_name);
     if (!reporting.test_and_set()) {
         Line line;
         line.add("noria-crash 1").end();
@@ -305,12 +322,11 @@ void guard_give_up(const char *function_name, const char *why) {
     _exit(1);
 }
 
-GuardReleasing::GuardReleasing(const char *field) { releasing = field; }
-
-GuardReleasing::~GuardReleasing() { releasing = nullptr; }
-
-void guard_set_region(size_t slot, uintptr_t start, uintptr_t end, const char *name, int file,
-                      uint64_t offset) {
+// Names memory that an inaccessible page follows; `slot` is 0 to 159. Empty name: no longer. With a
+// `file`, its pages are mapped there for reading, from `offset` on: the first write into them makes them
+// a private copy of this process.
+void set_region(size_t slot, uintptr_t start, uintptr_t end, const char *name, int file,
+                uint64_t offset) {
     if (slot >= regions) return;
     Region &region = guarded[slot];
     take_back(region);
@@ -322,9 +338,30 @@ void guard_set_region(size_t slot, uintptr_t start, uintptr_t end, const char *n
     std::snprintf(region.name, sizeof region.name, "%s", name);
 }
 
-bool guard_take_back() {
+// Drops such copies, and maps the file's pages again; whether there were any.
+bool take_back_all() {
     if (!copies.exchange(0)) return false;
     bool any = false;
     for (Region &region : guarded) any |= take_back(region);
     return any;
+}
+
+}  // namespace
+
+GuardReleasing::GuardReleasing(const char *field) { releasing = field; }
+
+GuardReleasing::~GuardReleasing() { releasing = nullptr; }
+
+void bind_guard_crash(nanobind::module_ &m) {
+    using namespace nanobind::literals;
+    m.def("guard_report_to", &report_to, "fd"_a, "hang_signal"_a,
+          "Report fatal signals, std::terminate and exit of this process to a file descriptor.");
+    m.def("guard_set_function", &set_function, "name"_a, "What is called from now on.");
+    m.def("guard_give_up", &give_up, "function"_a, "why"_a,
+          "End this process, in which a function has left the GPU unusable.");
+    m.def("guard_set_region", &set_region, "slot"_a, "start"_a, "end"_a, "name"_a, "file"_a = -1,
+          "offset"_a = 0,
+          "Name memory that a protected page follows; memory of a file can only be read, and becomes "
+          "a copy of its own when it is written to. `offset`: of the page that `start` is in.");
+    m.def("guard_take_back", &take_back_all, "Share again what became a copy; whether anything had.");
 }

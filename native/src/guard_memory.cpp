@@ -1,13 +1,20 @@
-#include "guard_memory.h"
-
+// Memory of a file that application and worker have mapped.
+#include <nanobind/nanobind.h>
 #include <sys/mman.h>
 
-#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <stdexcept>
 
+#include "module.h"
+
 namespace {
+
+constexpr size_t huge_page = size_t{1} << 21;
+// Address space behind a tensor that nothing can be read from or written to: code that runs past the
+// end by more than a page meets it before anything else.
+constexpr size_t gap = size_t{1} << 20;
 
 #ifndef MADV_COLLAPSE
 constexpr int MADV_COLLAPSE = 25;  // Linux 6.1
@@ -16,54 +23,68 @@ constexpr int MADV_COLLAPSE = 25;  // Linux 6.1
 // Address space for bytes and the gap. The start of large ones has the same place in a huge page as
 // the bytes have in the file.
 uintptr_t reserve(uint64_t offset, size_t bytes) {
-    const size_t spare = bytes >= guard_huge_page ? guard_huge_page : 0, kept = bytes + guard_gap;
+    const size_t spare = bytes >= huge_page ? huge_page : 0, kept = bytes + gap;
     const size_t room = kept + spare;
     void *at = mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) throw std::runtime_error(std::strerror(errno));
     const auto first = reinterpret_cast<uintptr_t>(at);
     if (!spare) return first;
-    const uintptr_t start = first + (offset - first) % guard_huge_page;
+    const uintptr_t start = first + (offset - first) % huge_page;
     if (start > first) munmap(at, start - first);
     if (start + kept < first + room)
         munmap(reinterpret_cast<void *>(start + kept), first + room - start - kept);
     return start;
 }
 
+// A piece of a file, mapped as long as this lives, with a gap behind it. All pages are there from the
+// start.
+class GuardMapping {
+public:
+    // `offset` and `bytes` are whole pages. Throws std::runtime_error if it cannot be mapped.
+    GuardMapping(int file, uint64_t offset, size_t bytes, bool writable) : bytes_(bytes) {
+        const int rights = writable ? PROT_READ | PROT_WRITE : PROT_READ;
+        void *place = reinterpret_cast<void *>(reserve(offset, bytes));
+        void *at = mmap(place, bytes, rights, MAP_SHARED | MAP_POPULATE | MAP_FIXED, file,
+                        static_cast<off_t>(offset));
+        if (at == MAP_FAILED) {
+            const int why = errno;
+            munmap(place, bytes + gap);
+            throw std::runtime_error(std::strerror(why));
+        }
+        address_ = reinterpret_cast<uintptr_t>(at);
+        // A parser that goes through columns touches a page with each number. Without huge pages, or
+        // in an older kernel, it works as well and takes longer.
+        const size_t before = (huge_page - address_ % huge_page) % huge_page;
+        const size_t whole = before < bytes ? (bytes - before) / huge_page * huge_page : 0;
+        if (whole) madvise(static_cast<char *>(at) + before, whole, MADV_COLLAPSE);
+    }
+    ~GuardMapping() { munmap(reinterpret_cast<void *>(address_), bytes_ + gap); }
+    GuardMapping(const GuardMapping &) = delete;
+    GuardMapping &operator=(const GuardMapping &) = delete;
+
+    uintptr_t address() const { return address_; }
+
+private:
+    uintptr_t address_;
+    size_t bytes_;
+};
+
+void protect(uintptr_t address, size_t bytes, bool readable, bool writable) {
+    const int rights = (readable ? PROT_READ : 0) | (writable ? PROT_WRITE : 0);
+    if (mprotect(reinterpret_cast<void *>(address), bytes, rights) != 0)
+        throw std::runtime_error(std::strerror(errno));
+}
+
 }  // namespace
 
-GuardMapping::GuardMapping(int file, uint64_t offset, size_t bytes, bool writable)
-    : bytes_(bytes) {
-    const int rights = writable ? PROT_READ | PROT_WRITE : PROT_READ;
-    void *place = reinterpret_cast<void *>(reserve(offset, bytes));
-    void *at = mmap(place, bytes, rights, MAP_SHARED | MAP_POPULATE | MAP_FIXED, file,
-                    static_cast<off_t>(offset));
-    if (at == MAP_FAILED) {
-        const int why = errno;
-        munmap(place, bytes + guard_gap);
-        throw std::runtime_error(std::strerror(why));
-    }
-    address_ = reinterpret_cast<uintptr_t>(at);
-    // A parser that goes through columns touches a page with each number. Without huge pages, or in
-    // an older kernel, it works as well and takes longer.
-    const size_t before = (guard_huge_page - address_ % guard_huge_page) % guard_huge_page;
-    const size_t whole = before < bytes ? (bytes - before) / guard_huge_page * guard_huge_page : 0;
-    if (whole) madvise(static_cast<char *>(at) + before, whole, MADV_COLLAPSE);
-}
-
-GuardMapping::~GuardMapping() { munmap(reinterpret_cast<void *>(address_), bytes_ + guard_gap); }
-
-void GuardSlots::add(const Slot &slot) {
-    const auto at = std::upper_bound(
-        slots_.begin(), slots_.end(), slot,
-        [](const Slot &a, const Slot &b) { return a.start < b.start; });
-    slots_.insert(at, slot);
-}
-
-const GuardSlots::Slot *GuardSlots::find(uintptr_t start, size_t bytes) const {
-    auto at = std::upper_bound(slots_.begin(), slots_.end(), start,
-                               [](uintptr_t value, const Slot &slot) { return value < slot.start; });
-    if (at == slots_.begin()) return nullptr;
-    --at;
-    const size_t before = start - at->start;
-    return before <= at->bytes && bytes <= at->bytes - before ? &*at : nullptr;
+void bind_guard_memory(nanobind::module_ &m) {
+    using namespace nanobind::literals;
+    nanobind::class_<GuardMapping>(m, "GuardMapping", "Whole pages of a file in shared memory.")
+        .def(nanobind::init<int, uint64_t, size_t, bool>(), "file"_a, "offset"_a, "bytes"_a,
+             "writable"_a)
+        .def_prop_ro("address", &GuardMapping::address);
+    m.attr("GUARD_HUGE_PAGE") = huge_page;
+    m.attr("GUARD_GAP") = gap;
+    m.def("guard_protect", &protect, "address"_a, "bytes"_a, "readable"_a, "writable"_a,
+          "Change the rights of whole pages.");
 }

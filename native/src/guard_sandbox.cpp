@@ -1,9 +1,12 @@
-#include "guard_sandbox.h"
+// What a process that runs a user's library gives up before it loads it.
 
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -17,6 +20,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <string>
+#include <vector>
+
+#include "module.h"
 
 namespace {
 
@@ -113,9 +120,13 @@ void go_first() {
     close(file);
 }
 
-}  // namespace
-
-std::vector<std::string> guard_sandbox(uint64_t memory_bytes, bool gpu) {
+// Gives up, in this process and for good: new privileges, core files, address space beyond
+// `memory_bytes` more than now (0: no limit), sockets to others, and signals to other processes.
+// Its parent's death ends it. Returns what could not be done, in words; never throws.
+// With `gpu` a driver of NVIDIA works in it: unix sockets can be made, bound and listened at, but
+// not connected, and the limit is one of private writable memory, not of addresses, of which CUDA
+// reserves as many as both memories have.
+std::vector<std::string> sandbox(uint64_t memory_bytes, bool gpu) {
     std::vector<std::string> left;
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
         left.push_back("it may outlive the application (" + reason() + ")");
@@ -135,4 +146,13 @@ std::vector<std::string> guard_sandbox(uint64_t memory_bytes, bool gpu) {
             left.push_back("its memory is not limited (" + reason() + ")");
     }
     return left;
+}
+
+}  // namespace
+
+void bind_guard_sandbox(nanobind::module_ &m) {
+    using namespace nanobind::literals;
+    m.def("guard_sandbox", &sandbox, "memory_bytes"_a, "gpu"_a = false,
+          "Give up what a library does not need, for good; what could not be done, in words. `gpu`: "
+          "a driver of NVIDIA shall work in it.");
 }

@@ -13,6 +13,10 @@ NB_MODULE(_native, m) {
     bind_stand_in(m);
     bind_draw_blend(m);
     bind_guard(m);
+    bind_guard_crash(m);
+    bind_guard_memory(m);
+    bind_guard_sandbox(m);
+    bind_crash_note(m);
     bind_segment(m);
     bind_track(m);
     bind_plugin_nms(m);

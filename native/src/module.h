@@ -16,4 +16,8 @@ void bind_ort_operators(nanobind::module_ &m);   // ort_operators.cpp
 void bind_loaded_library(nanobind::module_ &m);  // loaded_library.cpp
 void bind_memory_view(nanobind::module_ &m);     // memory_view.cpp
 void bind_guard(nanobind::module_ &m);           // guard.cpp
+void bind_guard_crash(nanobind::module_ &m);     // guard_crash.cpp
+void bind_guard_memory(nanobind::module_ &m);    // guard_memory.cpp
+void bind_guard_sandbox(nanobind::module_ &m);   // guard_sandbox.cpp
+void bind_crash_note(nanobind::module_ &m);      // crash_note.cpp
 void bind_host(nanobind::module_ &m);            // host/host_bind.cpp

@@ -14,7 +14,6 @@
 #include <nanobind/stl/vector.h>
 
 #include "module.h"
-#include "stand_in_infer.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -107,7 +106,6 @@ uint64_t noria_stand_in_called(const StandInRecord *record) {
 
 StandInScope::StandInScope() : outer_(innermost) { innermost = this; }
 StandInScope::~StandInScope() { innermost = outer_; }
-StandInScope *StandInScope::current() { return innermost; }
 
 void refuse_or_note(const char *function, const char *library) {
     if (innermost) throw MissingFunction(message(function, library));

@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <tuple>
+#include <vector>
 
 // Field offsets are known to noria.custom.stand_in_image.
 struct StandInRecord {
@@ -43,8 +45,6 @@ public:
     std::jmp_buf jump;
     std::string refused;  // set before `jump` is taken
 
-    static StandInScope *current();
-
 private:
     StandInScope *outer_;
 };
@@ -58,3 +58,8 @@ void refuse_in_scope(const char *function);
 // A harmless implementation, or null.
 void *cuda_stand_in(const std::string &function);
 void *infer_stand_in(const std::string &function);
+
+// (name, version, namespace) of the creators that static initialisers registered, in their order.
+// Calls the creators' getPluginName and getPluginVersion, at their places in version 10 or 8.
+std::vector<std::tuple<std::string, std::string, std::string>> creators_registered(
+    bool version_10);

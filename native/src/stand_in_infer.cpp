@@ -1,4 +1,4 @@
-#include "stand_in_infer.h"
+// What stands in for libnvinfer while a library is loaded.
 
 #include <dlfcn.h>
 

@@ -85,68 +85,45 @@ class SharedObject:
     def has(self, arg: str, /) -> bool: ...
 
 class CustomFunction:
-    """A function of a custom library."""
+    """
+    A function of a custom library. Calls are given tensors, and width, height and channels of the network; None: the function said false.
+    """
+
+    def __init__(self, library: SharedObject, name: str) -> None: ...
 
     def set_layers(self, names: Sequence[str], bindings: Sequence[int], inputs: bool = False) -> None: ...
 
-class InputInitializer(CustomFunction):
-    """NvDsInferInitializeInputLayers of a library."""
+    def set_params(self, num_classes: int, pre: Sequence[float], post: Sequence[float]) -> None: ...
 
-    def __init__(self, library: SharedObject, name: str) -> None: ...
+    def call_detector(self, tensors: list, size: Sequence[int], words: int, with_angles: bool, most: int) -> object:
+        """
+        What decode_boxes gives, if the boxes are sound and no more than `most`; else (uint8 array of the boxes, capacity in bytes). `words`: 32-bit words of a box, 0 if they are not known.
+        """
 
-    def call(self, tensors: list, data_types: Sequence[int], width: int, height: int, channels: int, max_batch: int) -> bool:
+    def call_instances(self, tensors: list, size: Sequence[int], most_objects: int, most_pixels: int, most_pixels_together: int) -> object:
+        """
+        (what decode_boxes gives, list of masks or None, (masks not finite, masks of wrong size, pixels of the largest, of all)); a number of objects above the limit.
+        """
+
+    def call_classifier(self, tensors: list, size: Sequence[int], threshold: float, most: int) -> object:
+        """
+        ([(attribute, value, confidence, label or None)], text); a number of attributes above the limit.
+        """
+
+    def call_segmentation(self, tensors: list, size: Sequence[int], threshold: float, classes: int, map: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')]) -> object:
+        """
+        Fills map, which has the size of the network input. The address of the probabilities, 0 for none.
+        """
+
+    def call_initializer(self, tensors: list, size: Sequence[int], max_batch: int) -> bool:
         """
         What the function said. The tensors are the first entries of batches to fill.
-        """
-
-class DetectorParser(CustomFunction):
-    """A detector parser of a custom library."""
-
-    def __init__(self, library: SharedObject, name: str) -> None: ...
-
-    def set_params(self, num_classes: int, pre: Sequence[float], post: Sequence[float]) -> None: ...
-
-    def call(self, tensors: list, data_types: Sequence[int], width: int, height: int, channels: int, words: int, with_angles: bool, most: int) -> object:
-        """
-        What decode_boxes gives, if the boxes are sound and no more than `most`; else (uint8 array of the boxes, capacity in bytes); None if the function said false. `words`: 32-bit words of a box, 0 if they are not known.
-        """
-
-class InstanceParser(CustomFunction):
-    """An instance parser of a custom library."""
-
-    def __init__(self, library: SharedObject, name: str) -> None: ...
-
-    def set_params(self, num_classes: int, pre: Sequence[float], post: Sequence[float]) -> None: ...
-
-    def call(self, tensors: list, data_types: Sequence[int], width: int, height: int, channels: int, most_objects: int, most_pixels: int, most_pixels_together: int) -> object:
-        """
-        (boxes, scores, class ids, whether all is finite and in range, list of masks or None, (masks not finite, masks of wrong size, pixels of the largest, of all)); a number of objects above the limit; None if the function said false.
         """
 
 def decode_boxes(data: Annotated[NDArray[numpy.uint8], dict(shape=(None,))], words: int, with_angles: bool) -> tuple:
     """
     ((N, 4) boxes, scores, class ids, angles or None, whether all is finite and in range).
     """
-
-class ClassifierParser(CustomFunction):
-    """A classifier parser of a custom library."""
-
-    def __init__(self, library: SharedObject, name: str) -> None: ...
-
-    def call(self, tensors: list, data_types: Sequence[int], width: int, height: int, channels: int, threshold: float, most_attributes: int) -> object:
-        """
-        ([(attribute, value, confidence, label or None)], text); a number of attributes above the limit; None if the function said false.
-        """
-
-class SegmentationParser(CustomFunction):
-    """A segmentation parser of a custom library."""
-
-    def __init__(self, library: SharedObject, name: str) -> None: ...
-
-    def call(self, tensors: list, data_types: Sequence[int], channels: int, threshold: float, classes: int, map: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')]) -> object:
-        """
-        Fills map, which has the size of the network input. The address of the probabilities, 0 for none; None if the function said false.
-        """
 
 def demangle(name: str) -> str:
     """The C++ name behind a linker symbol."""
@@ -208,24 +185,12 @@ class GuardChannel:
 
     def answer(self) -> bool: ...
 
-class GuardMapping:
-    """Whole pages of a file in shared memory."""
-
-    def __init__(self, file: int, offset: int, bytes: int, writable: bool) -> None: ...
-
-    @property
-    def address(self) -> int: ...
-
 class GuardSlots:
     """Addresses that are parts of a file in shared memory."""
 
     def __init__(self) -> None: ...
 
     def add(self, start: int, bytes: int, offset: int, mapped: int) -> None: ...
-
-GUARD_HUGE_PAGE: int = 2097152
-
-GUARD_GAP: int = 1048576
 
 GUARD_WORDS: dict = ...
 
@@ -235,22 +200,15 @@ GUARD_PLACES_AT: int = 64
 
 def guard_boxes(address: int, size: int, count: int, with_angles: bool) -> object:
     """
-    Copies of a worker's boxes: ((N, 4) boxes, scores, class ids, angles or None, whether all is finite and in range, bytes that they take); None if there are not as many bytes.
+    Copies of a worker's boxes: (what decode_boxes gives, bytes that they take); None if there are not as many bytes.
     """
 
-def guard_sandbox(memory_bytes: int, gpu: bool = False) -> list[str]:
-    """
-    Give up what a library does not need, for good; what could not be done, in words. `gpu`: a driver of NVIDIA shall work in it.
-    """
+def guard_signal_main_thread(process: int, number: int) -> bool:
+    """Send a signal to the first thread of another process."""
 
 def guard_report_to(fd: int, hang_signal: int) -> None:
     """
     Report fatal signals, std::terminate and exit of this process to a file descriptor.
-    """
-
-def note_crashes(text: str) -> None:
-    """
-    Have fatal signals of this process that nothing handles say this before they end it.
     """
 
 def guard_set_function(name: str) -> None:
@@ -267,11 +225,30 @@ def guard_set_region(slot: int, start: int, end: int, name: str, file: int = -1,
 def guard_take_back() -> bool:
     """Share again what became a copy; whether anything had."""
 
+class GuardMapping:
+    """Whole pages of a file in shared memory."""
+
+    def __init__(self, file: int, offset: int, bytes: int, writable: bool) -> None: ...
+
+    @property
+    def address(self) -> int: ...
+
+GUARD_HUGE_PAGE: int = 2097152
+
+GUARD_GAP: int = 1048576
+
 def guard_protect(address: int, bytes: int, readable: bool, writable: bool) -> None:
     """Change the rights of whole pages."""
 
-def guard_signal_main_thread(process: int, number: int) -> bool:
-    """Send a signal to the first thread of another process."""
+def guard_sandbox(memory_bytes: int, gpu: bool = False) -> list[str]:
+    """
+    Give up what a library does not need, for good; what could not be done, in words. `gpu`: a driver of NVIDIA shall work in it.
+    """
+
+def note_crashes(text: str) -> None:
+    """
+    Have fatal signals of this process that nothing handles say this before they end it.
+    """
 
 def class_map(scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], limit: float, nhwc: bool, map: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], simd: bool = True) -> None:
     """

@@ -1,3 +1,3 @@
 """Digest of the native functions that this Python code is written for: `make stubs`."""
 
-NATIVE_API = "a2dc8c0b4c9b"
+NATIVE_API = "98e8d44ec9fe"

@@ -43,8 +43,8 @@ NOT_NEEDED = {
     "noria.media.sinks.video",
     "noria.track.open",
     # for reading YAML, tables for people, notebooks
+    "noria._core.html",
     "noria.meta.notebook",
-    "noria.pipeline.notebook",
     "numpy.ma",
     "rich",
     "yaml",
@@ -92,5 +92,5 @@ def test_an_output_imports_its_own_kind(scene: Path) -> None:
 def test_importing_noria_imports_no_runtime_and_no_decoder() -> None:
     code = "import noria, sys; noria.Frame, noria.Detections; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    heavy = {"av", "onnx", "onnxruntime", "openvino", "pydantic", "yaml", "click"}
+    heavy = {"av", "onnx", "onnxruntime", "openvino", "msgspec", "yaml", "click"}
     assert not heavy & set(done.stdout.split())

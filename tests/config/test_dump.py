@@ -87,7 +87,7 @@ def test_load_undoes_dump(cfg: ModelConfig, form: Literal["ini", "yaml"]) -> Non
         path = Path(folder, "model.yml" if form == "yaml" else "model.txt")
         path.write_bytes(cfg.dump(form).encode())
         again = ModelConfig.load(path)
-        assert again.model_dump() == cfg.model_dump()
+        assert again.values() == cfg.values()
         # and from here on the text stays the same
         assert again.dump(form) == cfg.dump(form)
 
@@ -102,7 +102,7 @@ def test_a_real_file_survives_both_forms(load: Load, tmp_path: Path) -> None:
     for form in FORMS:
         path = tmp_path / f"again.{'yml' if form == 'yaml' else 'txt'}"
         path.write_text(cfg.dump(form))
-        assert ModelConfig.load(path).model_dump() == cfg.model_dump()
+        assert ModelConfig.load(path).values() == cfg.values()
 
 
 @pytest.mark.parametrize(

@@ -66,8 +66,8 @@ def test_repr_is_short() -> None:
     assert text == "ModelConfig('<no file>', detector, 80 classes, model None)"
 
 
-def test_enums_and_class_settings_cost_no_pydantic() -> None:
-    code = "import sys, noria.config; noria.config.ClassAttrs(); print('pydantic' in sys.modules)"
+def test_enums_and_class_settings_cost_no_msgspec() -> None:
+    code = "import sys, noria.config; noria.config.ClassAttrs(); print('msgspec' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"
 

@@ -223,7 +223,7 @@ def _config(values: Mapping[str, Any]) -> ModelConfig:
 def _values(cfg: ModelConfig) -> dict[str, Any]:
     """Every value by its names, enumerations by number and name."""
     values: dict[str, Any] = {}
-    for name in type(cfg).model_fields:
+    for name in type(cfg).FIELDS:
         value = getattr(cfg, name)
         if name in ("network_input_order", "model_color_format", "network_mode"):
             number, label = int(value), value.name

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from noria.infer.batch import Batch
-from noria.infer.classify import classify, complete_labels
+from noria.infer.classify import complete_labels
 from noria.infer.items import layers_of
 from noria.meta import (
     Classification,
@@ -26,6 +26,7 @@ from tests.conformance.cases import Case, Given, Judge, UnknownShape
 from tests.conformance.detector_areas import _number
 from tests.conformance.detector_areas import masks as border_colors
 from tests.conformance.stage import engine, picture, process_mode, put, region_tensor, stage
+from tests.infer.test_classify import classify
 
 COMPONENT = 2
 

@@ -24,6 +24,7 @@ from tests.conformance.stage import (
     put,
     stage,
 )
+from tests.infer.oracle_selection import remembered_entry
 
 SIZE = 100.0
 FRAME = (1920, 1080)
@@ -170,10 +171,8 @@ def _kept_entries(
                 if finished:
                     selector.store_many(selection, [_said("red ")], place)
         selector.next_buffer()
-        for entry in given["entries"]:
-            selector.store(0, entry["id"], _said("red "))
         names = [entry["id"] for entry in given["entries"]]
-        kept = [name for name in names if selector.cached(0, name) is not None]
+        kept = [name for name in names if remembered_entry(selector, 0, name) is not None]
     return {"kept": kept, "removed": [name for name in names if name not in kept]}
 
 

@@ -17,8 +17,7 @@ from noria import _native
 from noria.custom import open_library
 from noria.custom.guard import GuardOptions, keeper
 from noria.custom.guard.library import GuardedLibrary
-from noria.custom.library import CustomLibrary
-from noria.custom.validate import CheckedParser
+from noria.custom.validate import CheckedParser, CustomLibrary
 from noria.errors import NoriaError
 from noria.meta import DetectionParams, Detections, Layer, NetworkInfo, Space
 from tests.custom.conftest import Compile

@@ -20,7 +20,7 @@ from noria.custom import open_library
 from noria.custom.guard import GuardOptions, keeper
 from noria.custom.guard.crash import LibraryDiedError
 from noria.custom.guard.library import GuardedLibrary
-from noria.custom.library import CustomLibrary
+from noria.custom.validate import CustomLibrary
 from noria.errors import ParserError
 from noria.meta import DetectionParams, Layer, NetworkInfo
 from tests.custom.conftest import Compile

@@ -57,7 +57,7 @@ def check(data: bytes) -> bool:
             continue
         again = _FOLDER / ("again.yml" if other == "yaml" else "again.txt")
         again.write_bytes(text.encode())
-        assert ModelConfig.load(again).model_dump() == cfg.model_dump(), text
+        assert ModelConfig.load(again).values() == cfg.values(), text
     return True
 
 

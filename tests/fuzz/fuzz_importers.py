@@ -27,14 +27,14 @@ if __name__ == "__main__":
         from noria.errors import ModelError
         from noria.network.caffe import importer as caffe
         from noria.network.caffe import lowering as caffe_lowering
-        from noria.network.darknet import network_from_darknet_bytes
-        from noria.network.uff import network_from_uff_bytes
+        from noria.network.darknet.importer import network_from_darknet_bytes
+        from noria.network.uff.importer import network_from_uff_bytes
 else:
     from noria.errors import ModelError
     from noria.network.caffe import importer as caffe
     from noria.network.caffe import lowering as caffe_lowering
-    from noria.network.darknet import network_from_darknet_bytes
-    from noria.network.uff import network_from_uff_bytes
+    from noria.network.darknet.importer import network_from_darknet_bytes
+    from noria.network.uff.importer import network_from_uff_bytes
 
 MODES = 5
 MARK = b"\n----\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from noria.errors import GeometryError
@@ -118,3 +120,16 @@ class Oracle:
 
     def clear(self):
         self.maps.clear()
+
+
+def remembered_entry(selector: Any, source_id: int, object_id: int) -> Any:
+    """Return what a selector's memory holds of one object, or None."""
+    history = selector._histories.get(source_id)
+    slot = None if history is None else history._slots.get(object_id)
+    return None if slot is None else history._entries[slot]
+
+
+def remembered_result(selector: Any, source_id: int, object_id: int) -> Any:
+    """Return the remembered result of one object, or None."""
+    entry = remembered_entry(selector, source_id, object_id)
+    return None if entry is None else entry.result

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from noria.errors import ParserError
-from noria.infer.classify import classify, complete_labels, narrow_outputs
+from noria.infer.classify import BuiltinClassifier, complete_labels, narrow_outputs
 from noria.meta import Classification, ClassifierParams
 from noria.network.tensor_spec import TensorSpec
 
@@ -40,6 +40,22 @@ def slow(outputs: Mapping[str, Any], params: ClassifierParams) -> list[Classific
                     result.text += label + " "
         results.append(result)
     return results
+
+
+def classify(outputs: Mapping[str, Any], params: ClassifierParams) -> list[Classification]:
+    """Return what wins in each item."""
+    layers = BuiltinClassifier(params).winners(outputs)
+    return [
+        Classification(
+            [
+                (layer.index, layer.values[i], layer.confidences[i], layer.names[layer.values[i]])
+                for layer in layers
+                if layer.values[i] >= 0
+            ],
+            "".join(layer.texts[i] for layer in layers),
+        )
+        for i in range(len(layers[0].values))
+    ]
 
 
 @st.composite

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from noria.config import ModelConfig
 from noria.infer.selection import Selector
 from noria.meta import ClassifierMeta, Detections, FrameMeta, LabelInfo, Space
+from tests.infer.oracle_selection import remembered_result
 from tests.profiles import examples
 
 _spec = importlib.util.spec_from_file_location(
@@ -331,19 +332,9 @@ def test_a_selection_outlives_the_memory():
     selector.store_many(first, [says("b ")], first=1)
     assert [r.text for r in selector.cached_many(second)] == ["b ", "a "]
     assert third.infer.tolist() == [0]
-    assert selector.cached(0, 1) is None, "an old result does not reach the new stream"
+    assert remembered_result(selector, 0, 1) is None, "an old result does not reach the new stream"
     selector.store_many(third, [says("c ")])
-    assert selector.cached(0, 1).text == "c "
-
-
-def test_one_by_one():
-    selector = Selector(config())
-    selector.select(frame_of(0, [thing(1), thing(2**64 - 2)], source=3))
-    selector.store(3, 2**64 - 2, says("big "))
-    selector.store(3, 5, says("nobody "))
-    selector.store(4, 1, says("nobody "))
-    assert selector.cached(3, 2**64 - 2).text == "big "
-    assert [selector.cached(s, i) for s, i in ((3, 1), (3, 5), (4, 1))] == [None] * 3
+    assert remembered_result(selector, 0, 1).text == "c "
 
 
 def test_a_lost_result_keeps_what_is_remembered():
@@ -352,8 +343,8 @@ def test_a_lost_result_keeps_what_is_remembered():
     again = selector.select(frame_of(1, [thing(), thing(2)]))
     selector.abandon(again, 0, 1)
     selector.abandon(again, 1)
-    assert selector.cached(0, 1).text == "red "
-    assert selector.cached(0, 2) is None
+    assert remembered_result(selector, 0, 1).text == "red "
+    assert remembered_result(selector, 0, 2) is None
 
 
 # -- housekeeping ----------------------------------------------------------------------------------
@@ -385,7 +376,7 @@ def test_objects_that_left_are_forgotten():
     selector.next_buffer()
     assert remembered(selector) == 1
     feed(selector, [3600], [thing(1)])
-    assert selector.cached(0, 1).text == "x ", "it is new again"
+    assert remembered_result(selector, 0, 1).text == "x ", "it is new again"
 
 
 def test_just_150_frames_are_remembered():
@@ -413,7 +404,7 @@ def test_objects_under_inference_are_not_forgotten():
     feed(selector, range(1, 1802))
     assert remembered(selector) == 1
     selector.store_many(first, [says("late ")])
-    assert selector.cached(0, 1).text == "late "
+    assert remembered_result(selector, 0, 1).text == "late "
 
 
 @pytest.mark.slow

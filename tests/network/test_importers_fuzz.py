@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noria.errors import ModelError
-from noria.network.darknet import network_from_darknet_bytes
-from noria.network.uff import network_from_uff_bytes
+from noria.network.darknet.importer import network_from_darknet_bytes
+from noria.network.uff.importer import network_from_uff_bytes
 from tests.fuzz import fuzz_importers as fuzz
 from tests.fuzz.edits import EDITS, edited, places, values
 from tests.profiles import examples

@@ -11,7 +11,7 @@ import pytest
 
 from noria.engine.builder import BuildOptions, build
 from noria.errors import ModelError
-from noria.network.uff import network_from_uff_bytes
+from noria.network.uff.importer import network_from_uff_bytes
 from noria.plugins.imported import ImportedPlugins
 from tests.network.uff.models import node, source, uff
 from tests.plugins.models import registry

@@ -55,9 +55,6 @@ def import_file(path: Path) -> ModuleType:
     While it runs, its folder comes first on the import path, so it may import its siblings;
     afterwards they are only known to it, so that two files in two folders may each have a
     `utils.py`.
-
-    Raises:
-        CustomLibraryError: it cannot be parsed, or raises.
     """
     digest = hashlib.sha1(str(path).encode(), usedforsecurity=False).hexdigest()[:10]
     name = f"noria_user_{path.stem}_{digest}"

@@ -22,15 +22,10 @@ FINGERPRINTS: dict[BoxLayout, bytes] = {
     28: (0x0492492492492492).to_bytes(8, "little"),
 }
 NEEDED_HINTS: dict[BoxLayout, tuple[str, ...]] = {
-    24: (
-        "libnvinfer.so.7",
-        "libnvinfer.so.8",
-        "libcudart.so.10.2",
-        "libcudart.so.11.0",
-        "libcudart.so.12",
-    ),
+    24: ("libnvinfer.so.7", "libnvinfer.so.8",
+         "libcudart.so.10.2", "libcudart.so.11.0", "libcudart.so.12"),
     28: ("libcudart.so.13",),
-}
+}  # fmt: skip
 _X86_64 = 62
 
 

@@ -100,12 +100,11 @@ FIXED: dict[str, str] = {
     "NvDsInferInitializeInputLayers": "input initialiser",
     "NvDsInferCudaEngineGet": "old engine creator",
     "NvDsInferCreateModelParser": "model parser",
-    "NvDsInferPluginFactoryCaffeGet": "plugin factory",
-    "NvDsInferPluginFactoryCaffeDestroy": "plugin factory",
-    "NvDsInferPluginFactoryUffGet": "plugin factory",
-    "NvDsInferPluginFactoryUffDestroy": "plugin factory",
-    "NvDsInferPluginFactoryRuntimeGet": "plugin factory",
-    "NvDsInferPluginFactoryRuntimeDestroy": "plugin factory",
+    **{
+        f"NvDsInferPluginFactory{kind}{call}": "plugin factory"
+        for kind in ("Caffe", "Uff", "Runtime")
+        for call in ("Get", "Destroy")
+    },
 }
 
 # By convention of the public collections; the first that fits.
@@ -244,9 +243,7 @@ def uses_host(elf: ElfFile) -> bool:
 def export_hints(elf: ElfFile, *, has_plugins: bool = False) -> list[str]:
     """Return hints about a library without parsers, or with parsers that no config can name.
 
-    Args:
-        elf: the library.
-        has_plugins: it registers plugins, or may do so: it need have no parsers.
+    One that registers plugins (`has_plugins`), or may do so, need have no parsers.
     """
     if hidden := without_c_linkage(elf):
         names = ", ".join(hidden[:4])

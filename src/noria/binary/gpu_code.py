@@ -48,7 +48,7 @@ def gpu_evidence(path: Path) -> str | None:
         with _mapped(path) as data:
             if _has_code(data):
                 return f"{path.name} has code for a GPU"
-            elf = _parsed(data, path)
+            elf = ElfFile.parse(data, path)
             if ON_HOST in elf.exported():
                 return None
             asked = {s.name for s in elf.symbols if not s.defined and not s.weak}
@@ -63,17 +63,14 @@ def gpu_evidence(path: Path) -> str | None:
 
 
 @contextmanager
-def _mapped(path: Path) -> Iterator[mmap.mmap]:
+def _mapped(path: Path) -> Iterator[Any]:
+    """The bytes of a file, which take no memory."""
     with open_regular(path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         yield data
 
 
 def _has_code(data: mmap.mmap) -> bool:
     return data.find(FAT_BINARY, 0, SEARCHED) >= 0
-
-
-def _parsed(data: Any, path: Path) -> ElfFile:
-    return ElfFile.parse(data, path)  # any buffer does: a mapped one takes no memory
 
 
 def _is_there(name: str, elf: ElfFile) -> bool:
@@ -84,7 +81,7 @@ def _answers(path: Path, asked: set[str]) -> bool:
     """Whether a library has code for a GPU, and functions that are asked for."""
     try:
         with _mapped(path) as data:
-            return _has_code(data) and not asked.isdisjoint(_parsed(data, path).exported())
+            return _has_code(data) and not asked.isdisjoint(ElfFile.parse(data, path).exported())
     except (ElfError, OSError, ValueError):
         return False
 

@@ -43,11 +43,8 @@ def missing_name_hints(
 ) -> list[str]:
     """Return hints about an absent name: the one that was probably meant, then those there are.
 
-    Args:
-        name: the absent name.
-        present: the names that are there.
-        kind: the noun for them, in the plural.
-        standing: what kinds the names are of; None: all are of the one that is asked for.
+    `kind` is the noun for the names that are `present`, in the plural. Without `standing` all are
+    of the kind that is asked for.
     """
     names = sorted(set(present))
     if not names:

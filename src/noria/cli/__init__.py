@@ -134,11 +134,9 @@ def _start_fast() -> None:
     """Leave out work that costs a start time and gives it nothing.
 
     Garbage is looked for after 10,000 new objects, not 700: what a start makes stays, and passes
-    over all of it were a tenth of its time. Plugins of pydantic watch models, and to find them all
-    installed packages are read; whoever wants them sets the variable to something else.
+    over all of it were a tenth of its time.
     """
     gc.set_threshold(10_000)
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 
 def _fail(message: str, code: int) -> None:

@@ -169,4 +169,4 @@ def _export(
 
 def tactic_rows(plan: Any) -> list[dict[str, Any]]:
     """The tactics of a plan as JSON data."""
-    return [{"tactic": str(t.tactic), **t.model_dump()} for t in plan.header.tactics]
+    return [{"tactic": str(t.tactic), **t.to_dict()} for t in plan.header.tactics]

@@ -1,7 +1,7 @@
 """Reading configuration files: `ModelConfig.load(path)` of one model, `load_pipeline(path)`.
 
-Enums and `ClassAttrs` cost nothing to import; `ModelConfig` and the parts of a pipeline bring
-pydantic and are resolved on first use.
+Enums and `ClassAttrs` cost nothing to import; `ModelConfig` and the parts of a pipeline are
+resolved on first use.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from noria._core.text import quoted
 from noria.config.app_keys import AppGroup, group_of
 from noria.config.app_reader import AppReader, FoundGroup
 from noria.config.document import Document, Entry, Group
-from noria.config.paths import absolute_uri, is_camera, is_stream, uri_trouble
+from noria.config.paths import absolute_uri, uri_trouble
 from noria.config.pipeline_keys import MAX_ITEMS
 from noria.config.pipeline_yaml import Item
 from noria.config.reading import read_bytes
@@ -237,7 +237,9 @@ class AppSources:
         for copy in range(count):
             text = _NUMBER.sub(lambda m, n=copy: _numbered(m, n), uri) if kind == 3 else uri  # type: ignore[misc]
             try:
-                full = self._absolute(text)
+                if trouble := uri_trouble(text):
+                    raise BadValueError(trouble, _URIS)
+                full = absolute_uri(text, self.reader.base)
             except BadValueError as bad:
                 document.refuse(found.line(origin_key), f"uri is not {bad.noun}.", bad.expected)
                 return
@@ -245,14 +247,6 @@ class AppSources:
             if copy:
                 item[0].pop("camera_id")
             (self.copies if copy else self.items).append(item)
-
-    def _absolute(self, text: str) -> str:
-        trouble = uri_trouble(text)
-        if trouble:
-            raise BadValueError(trouble, _URIS)
-        if is_stream(text) or is_camera(text):
-            return text
-        return absolute_uri(text, self.reader.base)
 
 
 def _numbered(match: re.Match[str], number: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from noria._core.notices import Notice
 
@@ -59,13 +59,10 @@ class ClassAttrs:
 def colored(
     cfg: ModelConfig, field: str, colors: Mapping[int, Rgba], origin: Origin
 ) -> tuple[ModelConfig, list[Notice]]:
-    """Return a config with these colours of its classes.
+    """Return a config with these colours of its classes, and notices of those without effect.
 
-    Args:
-        cfg: the model's config.
-        field: `border_colors` or `bg_colors`.
-        colors: by class number; -1 is every other class, whatever the model's own file says.
-        origin: the place that sets them.
+    `field` is `border_colors` or `bg_colors`. `colors` are by class number; -1 is every other
+    class, whatever the model's own file says.
     """
     if not colors:
         return cfg, []
@@ -74,19 +71,20 @@ def colored(
         kind = f"network-type {cfg.network_type}"
         return cfg, [Notice("info", f"{key} has no effect: {kind} draws no boxes", origin.where)]
     name = field.removesuffix("s")
+    own: dict[int, dict[str, Any]] = {number: {name: color} for number, color in colors.items()}
     common, classes, origins = cfg.all_classes, dict(cfg.classes), {}
     if -1 in colors:
         for number, attrs in classes.items():
-            classes[number] = _with(attrs, field, colors[-1])
+            classes[number] = replace(attrs, **own[-1])
             origins[f"classes.{number}.{name}"] = origin
-        common = _with(common, field, colors[-1])
+        common = replace(common, **own[-1])
         origins[f"all_classes.{name}"] = origin
     beyond = []
-    for number, color in sorted(colors.items()):
+    for number in sorted(colors):
         if number >= cfg.num_detected_classes:
             beyond.append(str(number))
         elif number >= 0:
-            classes[number] = _with(classes.get(number, common), field, color)
+            classes[number] = replace(classes.get(number, common), **own[number])
             origins[f"classes.{number}.{name}"] = origin
     notices = []
     if beyond:
@@ -96,9 +94,3 @@ def colored(
         )
         notices.append(Notice("info", message, origin.where))
     return cfg.changed({"all_classes": common, "classes": classes}, origins), notices
-
-
-def _with(attrs: ClassAttrs, field: str, color: Rgba) -> ClassAttrs:
-    if field == "border_colors":
-        return replace(attrs, border_color=color)
-    return replace(attrs, bg_color=color)

@@ -92,9 +92,7 @@ class Document:
     def counting(self, group: Group, replaced: Callable[[Entry, Entry], str]) -> dict[str, Entry]:
         """Return the entries of a group that count, in the order of the file; report the others.
 
-        Args:
-            group: one of this document.
-            replaced: says of an entry and the later one in its place what became of it.
+        `replaced` describes the fate of an entry, given the later one in its place.
         """
         if self.form == "ini":
             for first, second in group.repeated():

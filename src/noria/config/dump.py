@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -81,7 +82,7 @@ def value_text(key: Key, value: Any, form: Literal["ini", "yaml", "show"]) -> st
     if value is None:
         return ""
     if key.kind in (Kind.STRING, Kind.PATH):
-        return _text(key, str(value), form)
+        return yaml_text(str(value)) if form == "yaml" else _ini_text(str(value))
     if key.kind in (Kind.STRINGS, Kind.PATHS):
         return _texts(key, [str(item) for item in value], form)
     if isinstance(value, tuple):
@@ -97,10 +98,6 @@ def value_text(key: Key, value: Any, form: Literal["ini", "yaml", "show"]) -> st
 
 def _number(value: float) -> str:
     return repr(value) if isinstance(value, float) else str(int(value))
-
-
-def _text(key: Key, text: str, form: str) -> str:
-    return yaml_text(text) if form == "yaml" else _ini_text(text)
 
 
 def _texts(key: Key, items: list[str], form: str) -> str:
@@ -122,15 +119,8 @@ def _ini_text(text: str) -> str:
 
 def yaml_text(text: str) -> str:
     """A text as a quoted YAML scalar, whatever it holds."""
-    return '"' + "".join(map(_yaml_character, text)) + '"'
-
-
-def _yaml_character(character: str) -> str:
-    if character in '"\\':
-        return "\\" + character
-    if character.isprintable():
-        return character
-    return f"\\U{ord(character):08x}"
+    escaped = re.sub(r'["\\]', r"\\\g<0>", text)
+    return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped) + '"'
 
 
 def _unwritable(key: Key, text: str, form: str, expected: str) -> ConfigError:

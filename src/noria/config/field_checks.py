@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from noria._core.errors import ConfigError
 from noria._core.text import quoted
 from noria.config.class_attrs import ClassAttrs
 from noria.config.key import Key
-from noria.config.keys import CLASS_KEYS, PROPERTY_KEYS, nearest
+from noria.config.keys import CLASS_KEYS, PROPERTY_KEYS
 from noria.config.paths import absolute_uri, uri_trouble
 from noria.config.pipeline_keys import COLORS, SECTIONS, TOP_KEYS
 from noria.config.values import BadValueError, Kind, is_utf8
 
 if TYPE_CHECKING:
-    from pydantic import ValidationError
-
     from noria.config.model_config import ModelConfig
 
-_BY_FIELD = {key.field: key for key in PROPERTY_KEYS.values() if key.field}
+KEY_OF_FIELD = {key.field: key for key in PROPERTY_KEYS.values() if key.field}
 _CLASS_BY_FIELD = {key.field: key for key in CLASS_KEYS.values() if key.field}
 
 
 def check_field(name: str, value: Any) -> Any:
     """A field's value as it is kept: paths absolute, nothing as None."""
-    key = _BY_FIELD.get(name)
+    key = KEY_OF_FIELD.get(name)
     if key is None or value == key.default:
         return value
     if key.kind is Kind.PATH:
@@ -73,33 +68,6 @@ def _check_attrs(group: str, attrs: ClassAttrs) -> None:
             raise ValueError(f"{group}: {key.name}={value} is not {trouble}")
 
 
-def from_validation(error: ValidationError) -> list[ConfigError]:
-    """The findings of pydantic in our words."""
-    problems = []
-    for found in error.errors(include_url=False):
-        name = str(found["loc"][0]) if found["loc"] else ""
-        key = _BY_FIELD.get(name)
-        message = quoted(found["msg"].removeprefix("Value error, "), limit=None)
-        if found["type"] == "extra_forbidden":
-            meant = nearest(name, [field for field in _BY_FIELD if field])
-            problems.append(
-                ConfigError(
-                    f"{quoted(name)} is not a field of ModelConfig.",
-                    fix=f"did you mean {meant.replace('-', '_')}?" if meant else None,
-                )
-            )
-        elif key is None:
-            problems.append(ConfigError(f"{message}."))
-        else:
-            if key.enum is not None:
-                message = f"is not {key.enum.noun()}"
-            elif found["type"] != "value_error":
-                message = f"is not usable: {message}"
-            value = quoted(str(found["input"]))
-            problems.append(ConfigError(f"{key.name}={value} {message}.", expected=key.expected()))
-    return problems
-
-
 _SECTION_OF = {
     "SourceSpec": "sources",
     "ModelSpec": "models",
@@ -115,7 +83,7 @@ _COLOR_KEY = SECTIONS["osd"].keys["text-color"]
 
 def check_spec_field(spec: str, field: str, value: Any) -> Any:
     """A field's value as it is kept: paths absolute."""
-    key = _key(spec, field)
+    key = spec_key(spec, field)
     if key is None or value is None:
         return value
     name = key.name
@@ -165,37 +133,8 @@ def setting_trouble(name: str, value: str) -> str | None:
     return uri_trouble(value)
 
 
-def spec_problems(
-    error: ValidationError, spec: str, fields: Iterable[str] | Mapping[str, Any]
-) -> list[ConfigError]:
-    """The findings of pydantic in our words."""
-    problems = []
-    for found in error.errors(include_url=False):
-        name = str(found["loc"][0]) if found["loc"] else ""
-        message = quoted(found["msg"].removeprefix("Value error, "), limit=300)
-        if found["type"] == "extra_forbidden":
-            close = difflib.get_close_matches(name, list(fields), n=1, cutoff=0.6)
-            problems.append(
-                ConfigError(
-                    f"{quoted(name)} is not a field of {spec}.",
-                    fix=f"did you mean {close[0]}?" if close else None,
-                )
-            )
-        elif found["type"] == "missing":
-            problems.append(ConfigError(f"{spec} needs {name}."))
-        elif not name:
-            problems.append(ConfigError(f"{message}."))
-        else:
-            key = _key(spec, name)
-            if found["type"] != "value_error":
-                message = f"is not usable: {message}"
-            shown = "" if name == "uri" else f"={quoted(str(found['input']))}"
-            expected = key.expected() if key is not None and key.kind is not Kind.STRINGS else None
-            problems.append(ConfigError(f"{name}{shown} {message}.", expected=expected))
-    return problems
-
-
-def _key(spec: str, field: str) -> Key | None:
+def spec_key(spec: str, field: str) -> Key | None:
+    """Look up the key of a pipeline file that sets a field of a spec's type."""
     section = _SECTION_OF.get(spec)
     keys = SECTIONS[section].keys if section else TOP_KEYS
     return next((key for key in keys.values() if key.field == field), None)

@@ -237,12 +237,7 @@ def _plain(name: str) -> str:
 
 
 def suggestion(name: str, group: str) -> str:
-    """Return the advice about a key that its group does not know, as an end of sentence, or "".
-
-    Args:
-        name: the unknown key.
-        group: `property` or `class-attrs`, where it was found.
-    """
+    """Return advice about a key that its group does not know, as an end of sentence, or ""."""
     here, there = (
         (PROPERTY_KEYS, CLASS_KEYS) if group == "property" else (CLASS_KEYS, PROPERTY_KEYS)
     )

@@ -8,16 +8,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from pydantic import (
-    Field,
-    PrivateAttr,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
-
-from noria._core.errors import ConfigError
 from noria._core.notices import Notice
 from noria.config.class_attrs import ClassAttrs
 from noria.config.document import report
@@ -33,9 +23,11 @@ from noria.config.enums import (
     TensorOrder,
     UffInputOrder,
 )
-from noria.config.field_checks import check_classes, check_field, from_validation
+from noria.config.field_checks import KEY_OF_FIELD, check_classes, check_field
+from noria.config.frozen import Frozen
+from noria.config.key import Key
 from noria.config.model_files import missing_files
-from noria.config.origin import DEFAULT, OVERRIDE, EffectiveValue, Frozen, Origin
+from noria.config.origin import DEFAULT, OVERRIDE, EffectiveValue, Origin
 from noria.config.reading import read_config
 from noria.config.value_notices import rule_notices
 
@@ -149,24 +141,25 @@ class ModelConfig(Frozen):
     stabilize_buffer_count: int = 0
     # [class-attrs-all] over the defaults; then each [class-attrs-<n>] over that, complete
     all_classes: ClassAttrs = ClassAttrs()
-    classes: Mapping[int, ClassAttrs] = Field(default_factory=dict)
+    classes: Mapping[int, ClassAttrs] = MappingProxyType({})
 
-    _path: Path = PrivateAttr(default=Path("<no file>"))
-    _read_notices: tuple[Notice, ...] = PrivateAttr(default=())
+    _path = Path("<no file>")
+    _read_notices = tuple[Notice, ...]()
 
     @classmethod
-    def _problems(cls, error: ValidationError) -> list[ConfigError]:
-        return from_validation(error)
+    def _key(cls, field: str) -> Key | None:
+        return KEY_OF_FIELD.get(field)
 
-    @field_validator("*", mode="after")
     @classmethod
-    def _check_field(cls, value: Any, info: ValidationInfo) -> Any:
-        return check_field(info.field_name or "", value)
+    def _label(cls, field: str) -> str:
+        return KEY_OF_FIELD[field].name if field in KEY_OF_FIELD else field
 
-    @model_validator(mode="after")
-    def _check_classes(self) -> ModelConfig:
+    @classmethod
+    def _check_field(cls, field: str, value: Any) -> Any:
+        return check_field(field, value)
+
+    def _check_whole(self) -> None:
         check_classes(self)
-        return self
 
     @classmethod
     def load(cls, path: str | Path) -> ModelConfig:
@@ -181,7 +174,8 @@ class ModelConfig(Frozen):
         """
         path = Path(path)
         reading = read_config(path)
-        cfg = cls(**reading.values)
+        cfg = cls.__new__(cls)
+        cfg._take(reading.values, {})
         cfg._path = path
         cfg._origins = reading.origins
         cfg._read_notices = reading.notices
@@ -296,10 +290,14 @@ class ModelConfig(Frozen):
         Raises:
             ConfigError: a value is refused, or there is no such field.
         """
-        fields = {name: getattr(self, name) for name in type(self).model_fields} | dict(values)
-        if fields["network_type"] in [t for t in NetworkType if not t.has_class_attrs]:
-            fields |= {"all_classes": ClassAttrs(), "classes": {}}
-        copy = type(self)(**fields)
+        kept, values = self._set_values(), dict(values)
+        kind = values.get("network_type", self.network_type)
+        if kind in [t for t in NetworkType if not t.has_class_attrs]:
+            for name in ("all_classes", "classes"):
+                kept.pop(name, None)
+                values.pop(name, None)
+        copy = type(self).__new__(type(self))
+        copy._take(kept, values)
         copy._path = self._path
         copy._origins = {**self._origins, **origins}
         copy._read_notices = (*self._read_notices, *notices)
@@ -336,7 +334,8 @@ class ModelConfig(Frozen):
             f"{self.num_detected_classes} classes, model {model.name if model else None!r})"
         )
 
-    __str__ = __repr__
-
-    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
-        return [(None, str(self))]
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ModelConfig) or self.values() != other.values():
+            return False
+        mine = (self._path, self._origins, self._read_notices)
+        return mine == (other._path, other._origins, other._read_notices)

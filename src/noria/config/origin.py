@@ -1,17 +1,12 @@
-"""Values that know where they came from, and the base of types that hold them."""
+"""Where values came from."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
-
-from noria._core.errors import ConfigError
 from noria._core.text import quoted
-from noria.config.document import report
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,36 +46,3 @@ class EffectiveValue(NamedTuple):
     key: str
     text: str
     origin: str
-
-
-class Frozen(BaseModel):
-    """Fields of checked values that know where they came from, and never change."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False, defer_build=True)
-
-    _origins: Mapping[str, Origin] = PrivateAttr(default_factory=dict)
-
-    def __init__(self, **values: Any) -> None:
-        """Make it from values.
-
-        Raises:
-            ConfigError: values are refused, or there are no such fields; all are reported.
-        """
-        try:
-            super().__init__(**values)
-        except ValidationError as error:
-            problems = self._problems(error)
-        else:
-            return
-        report(Path(type(self).__name__), problems)
-
-    @classmethod
-    def _problems(cls, error: ValidationError) -> list[ConfigError]:
-        raise NotImplementedError
-
-    def _origin_of(self, field: str) -> Origin:
-        """Where the value of a field came from, named as field or as key."""
-        name = field.replace("-", "_")
-        if name not in type(self).model_fields:
-            raise KeyError(field)
-        return self._origins.get(name, DEFAULT)

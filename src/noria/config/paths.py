@@ -26,9 +26,6 @@ def resolve(text: str, config: Path) -> Path:
     Relative paths start at the real folder of the config file (its symbolic link is followed
     first), never at the working directory. Links are resolved where the file exists; a file that
     does not exist is no error here. Neither `~` nor `$NAME` is expanded.
-
-    Raises:
-        BadValueError: the path cannot be looked at: permission, link loop, too long.
     """
     reason: str | None = os.strerror(errno.ENAMETOOLONG)
     try:
@@ -111,13 +108,8 @@ def uri_trouble(text: str) -> str | None:
 def absolute_uri(text: str, config: Path | None = None) -> str:
     """The absolute form of a source's name: URLs and cameras stay, `file://` becomes a path.
 
-    Args:
-        text: as written; `file://` may be followed by a relative path, as in deepstream-app files.
-        config: the file that names it, whose folder relative paths start at; None is the working
-            directory. Patterns keep their wildcards.
-
-    Raises:
-        BadValueError: the path cannot be looked at.
+    `file://` may be followed by a relative path, as in deepstream-app files. Relative paths start
+    at the folder of `config`, None is the working directory. Patterns keep their wildcards.
     """
     if is_stream(text):
         return text

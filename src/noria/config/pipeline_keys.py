@@ -124,22 +124,13 @@ TRACKER = Section(
     _table(
         _key("name", _STRING, "which tracker: `iou`, …"),
         _key("config", Kind.PATH, "a tracker's YAML file instead of a name; relative to this file"),
-        _key(
-            "settings",
-            Kind.STRINGS,
-            "the tracker's own settings by name, also over those of its file",
-        ),
-        _key(
-            "operate-on-gie-id",
-            Kind.INTS,
-            "models whose objects are tracked; without it, all",
-            low=0,
-        ),
+        _key("settings", Kind.STRINGS, "the tracker's own settings by name, also over those of its file"),
+        _key("operate-on-gie-id", Kind.INTS, "models whose objects are tracked; without it, all", low=0),
         _key("operate-on-class-ids", Kind.INTS, "classes that are tracked; without it, all", low=0),
     ),
     short="name",
     short_says="a tracker's name, or the path of its YAML file",
-)
+)  # fmt: skip
 TILER = Section(
     "tiler",
     "a tiler",

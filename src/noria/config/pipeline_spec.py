@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
-
-from pydantic import (
-    Field,
-    PrivateAttr,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
 
 from noria._core.errors import ConfigError
 from noria._core.notices import Notice
@@ -24,11 +16,14 @@ from noria.config.class_attrs import Rgba, colored
 from noria.config.document import Document, report
 from noria.config.dump import yaml_text
 from noria.config.enums import ProcessMode
-from noria.config.field_checks import check_spec_field, spec_problems
+from noria.config.field_checks import check_spec_field, spec_key
+from noria.config.frozen import Frozen
+from noria.config.key import Key
 from noria.config.model_config import ModelConfig
-from noria.config.origin import Frozen, Origin
+from noria.config.origin import Origin
 from noria.config.paths import is_stream, missing_hints, safe_uri
 from noria.config.pipeline_keys import COLORS, MAX_ITEMS, OVERRIDES, SECTIONS, TOP_KEYS, Section
+from noria.config.values import Kind
 
 if TYPE_CHECKING:
     from noria.config.pipeline_yaml import Parts
@@ -38,13 +33,13 @@ class _Spec(Frozen):
     """The base of the parts; equal when the values are."""
 
     @classmethod
-    def _problems(cls, error: ValidationError) -> list[ConfigError]:
-        return spec_problems(error, cls.__name__, cls.model_fields)
+    def _key(cls, field: str) -> Key | None:
+        key = spec_key(cls.__name__, field)
+        return None if key is not None and key.kind is Kind.STRINGS else key
 
-    @field_validator("*", mode="after")
     @classmethod
-    def _check_field(cls, value: Any, info: ValidationInfo) -> Any:
-        return check_spec_field(cls.__name__, info.field_name or "", value)
+    def _check_field(cls, field: str, value: Any) -> Any:
+        return check_spec_field(cls.__name__, field, value)
 
     @classmethod
     def read(cls, values: Mapping[str, Any], origins: Mapping[str, Origin]) -> Self:
@@ -70,23 +65,18 @@ class _Spec(Frozen):
         Raises:
             ConfigError: a value is refused, or there is no such field.
         """
-        fields = {name: getattr(self, name) for name in type(self).model_fields} | values
-        copy = type(self)(**fields)
+        copy = type(self).__new__(type(self))
+        copy._take(self._set_values(), values)
         copy._origins = {k: v for k, v in self._origins.items() if k not in values}
         return copy
 
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and all(
-            getattr(self, name) == getattr(other, name) for name in type(self).model_fields
-        )
+    def _shown_values(self) -> dict[str, Any]:
+        """The values that are no defaults, for people."""
+        return {n: v for n, v in self.values().items() if v != self.FIELDS[n]}
 
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
-        for name, info in type(self).model_fields.items():
-            value = getattr(self, name)
-            if value != info.get_default(call_default_factory=True):
-                yield name, value
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={value!r}" for name, value in self._shown_values().items())
+        return f"{type(self).__name__}({values})"
 
 
 class SourceSpec(_Spec):
@@ -112,7 +102,9 @@ class SourceSpec(_Spec):
     @classmethod
     def given(cls, uri: str) -> SourceSpec:
         """A source as a command line gives it: any path that the system knows, kept as it is."""
-        return cls.model_construct(uri=uri)
+        source = cls.__new__(cls)
+        vars(source)["uri"] = uri
+        return source
 
     @property
     def label(self) -> str:
@@ -124,9 +116,8 @@ class SourceSpec(_Spec):
         """Whether it is a network stream or camera; a file, pattern or folder otherwise."""
         return is_stream(self.uri)
 
-    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
-        for name, value in super().__repr_args__():
-            yield name, safe_uri(value) if name == "uri" else value
+    def _shown_values(self) -> dict[str, Any]:
+        return super()._shown_values() | {"uri": safe_uri(self.uri)}
 
 
 class ModelSpec(_Spec):
@@ -147,8 +138,8 @@ class ModelSpec(_Spec):
     model_engine_file: Path | None = None
     labelfile_path: Path | None = None
     input_tensor_from_meta: bool | None = None
-    border_colors: Mapping[int, Rgba] = Field(default_factory=dict)
-    bg_colors: Mapping[int, Rgba] = Field(default_factory=dict)
+    border_colors: Mapping[int, Rgba] = MappingProxyType({})
+    bg_colors: Mapping[int, Rgba] = MappingProxyType({})
 
     @property
     def overrides(self) -> dict[str, Any]:
@@ -188,15 +179,13 @@ class TrackerSpec(_Spec):
 
     name: str | None = None
     config: Path | None = None
-    settings: Mapping[str, str] = Field(default_factory=dict)
+    settings: Mapping[str, str] = MappingProxyType({})
     operate_on_gie_id: tuple[int, ...] | None = None
     operate_on_class_ids: tuple[int, ...] | None = None
 
-    @model_validator(mode="after")
-    def _one_of_both(self) -> TrackerSpec:
+    def _check_whole(self) -> None:
         if (self.name is None) == (self.config is None):
             raise ValueError("a tracker has a name or a config, one of both")
-        return self
 
     @property
     def text(self) -> str:
@@ -251,11 +240,9 @@ class SinkSpec(_Spec):
     path: Path | None = None
     source: int | None = None
 
-    @model_validator(mode="after")
-    def _path_or_fake(self) -> SinkSpec:
+    def _check_whole(self) -> None:
         if (self.path is None) != (self.kind == "fake"):
             raise ValueError("a sink has a path, unless it is a fake one")
-        return self
 
     @property
     def text(self) -> str | None:
@@ -276,16 +263,15 @@ class PipelineSpec(_Spec):
     models: tuple[ModelSpec, ...] = ()
     tracker: TrackerSpec | None = None
     tiler: TilerSpec | None = None
-    osd: OsdSpec = Field(default_factory=OsdSpec)
+    osd: OsdSpec = OsdSpec()
     sinks: tuple[SinkSpec, ...] = ()
     batch_size: int | None = None
     batch_timeout_ms: float = 40.0
 
-    _path: Path = PrivateAttr(default=Path("<no file>"))
-    _notices: tuple[Notice, ...] = PrivateAttr(default=())
+    _path = Path("<no file>")
+    _notices = tuple[Notice, ...]()
 
-    @model_validator(mode="after")
-    def _check_counts(self) -> PipelineSpec:
+    def _check_whole(self) -> None:
         if not self.sources:
             raise ValueError("a pipeline has at least one source")
         for name in ("sources", "models", "sinks"):
@@ -293,7 +279,6 @@ class PipelineSpec(_Spec):
                 raise ValueError(f"more than {MAX_ITEMS} {name}")
         if sum(source.repeat for source in self.sources) > MAX_ITEMS:
             raise ValueError(f"more than {MAX_ITEMS} sources")
-        return self
 
     @property
     def path(self) -> Path:
@@ -423,7 +408,7 @@ def _pairs(section: Section, item: Any) -> Iterator[str]:
     """`key: value` of what differs from the defaults, the required key in any case."""
     for key in section.keys.values():
         value = getattr(item, key.field or "")
-        default = type(item).model_fields[key.field or ""].get_default(call_default_factory=True)
+        default = item.FIELDS[key.field or ""]
         if value == default and key.name != section.required:
             continue
         if key.name in COLORS:

@@ -181,12 +181,9 @@ class _Interpreter:
     def _tracker(self, values: Values, line: int) -> None:
         name, config = values.get("name"), values.get("config")
         if (name is None) == (config is None):
-            found = (
-                "the tracker has neither name nor config."
-                if name is None
-                else ("the tracker has a name and a config.")
-            )
-            self.document.refuse(line, found, "one of both: name: iou, or config: tracker.yml")
+            has = "neither name nor config" if name is None else "a name and a config"
+            expected = "one of both: name: iou, or config: tracker.yml"
+            self.document.refuse(line, f"the tracker has {has}.", expected)
 
     # --- one value --------------------------------------------------------------------------------
 
@@ -244,11 +241,14 @@ def _size(item: Node) -> int:
 def read_value(key: Key, node: Node, path: Path) -> Any:
     """The value of one key of a pipeline file."""
     if key.name in COLORS:
-        return _mapping(node, key, _class_number, lambda n: _floats(n), color_trouble)
+        return _mapping(
+            node, key, _class_number, lambda n: _list(n, _READ[Kind.FLOAT]), color_trouble
+        )
     if key.name == "settings":
-        return _mapping(node, key, lambda s: s.text, lambda n: _text(n), setting_trouble)
+        return _mapping(node, key, lambda s: s.text, _text, setting_trouble)
     if key.kind in (Kind.INTS, Kind.FLOATS):
-        value: Any = _ints(node) if key.kind is Kind.INTS else _floats(node)
+        item = Kind.INT if key.kind is Kind.INTS else Kind.FLOAT
+        value: Any = _list(node, _READ[item])
     else:
         text = _text(node)
         if key.enum is not None:
@@ -285,10 +285,10 @@ def _text(node: Node) -> str:
 
 
 def _flag(text: str) -> bool:
-    try:
-        return _FLAGS[text.strip().lower()]
-    except KeyError:
-        raise BadValueError("a flag", "true or false") from None
+    value = _FLAGS.get(text.strip().lower())
+    if value is None:
+        raise BadValueError("a flag", "true or false")
+    return value
 
 
 def _number(kind: Kind) -> Callable[[str], Any]:
@@ -323,14 +323,6 @@ def _list(node: Node, read: Callable[[str], Any]) -> tuple[Any, ...]:
         return tuple(read(_text(item)) for item in node.items)
     text = _text(node).strip()
     return tuple(read(item.strip()) for item in text.removesuffix(";").split(";"))
-
-
-def _ints(node: Node) -> tuple[int, ...]:
-    return _list(node, _READ[Kind.INT])
-
-
-def _floats(node: Node) -> tuple[float, ...]:
-    return _list(node, _READ[Kind.FLOAT])
 
 
 def _class_number(key: TextNode) -> int:

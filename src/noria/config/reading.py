@@ -70,11 +70,7 @@ def read_config(path: Path) -> Reading:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a config file.
-
-    Raises:
-        ConfigError: it is not there, cannot be read, or is larger than any config file.
-    """
+    """The content of a config file; ConfigError if it cannot be read, or is far too large."""
     where = quoted(str(path), limit=None)
     try:
         with open(path, "rb", opener=_open_without_waiting) as file:

@@ -95,16 +95,9 @@ _FUNCTIONS = {
     "parse_segmentation_func_name": NetworkType.SEGMENTATION,
 }
 _PREPROCESSING = (
-    "net_scale_factor",
-    "offsets",
-    "mean_file",
-    "model_color_format",
-    "maintain_aspect_ratio",
-    "symmetric_padding",
-    "scaling_filter",
-    "scaling_compute_hw",
-    "interval",
-)
+    "net_scale_factor", "offsets", "mean_file", "model_color_format", "maintain_aspect_ratio",
+    "symmetric_padding", "scaling_filter", "scaling_compute_hw", "interval",
+)  # fmt: skip
 _SECONDARY = tuple(k.field for k in PROPERTY_KEYS.values() if k.mode == "secondary" and k.field)
 
 
@@ -371,12 +364,5 @@ def _mode_0(cfg: ModelConfig) -> Remark:
 
 
 _RULES: tuple[Rule, ...] = (
-    _functions,
-    _preprocessing,
-    _engine,
-    _outputs,
-    _tensors,
-    _other_mode,
-    _values,
-    _detector,
-)
+    _functions, _preprocessing, _engine, _outputs, _tensors, _other_mode, _values, _detector
+)  # fmt: skip

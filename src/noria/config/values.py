@@ -56,17 +56,10 @@ class BadValueError(ValueError):
 
 
 def parse_ini(kind: Kind, text: str) -> Any:
-    """The value of an INI entry.
+    """The value of an INI entry; BadValueError where GLib refuses the text.
 
-    Args:
-        kind: how the key is read.
-        text: everything behind `=`, leading blanks removed, other bytes than UTF-8 as surrogates.
-
-    Returns:
-        int, bool, float, str, or a tuple of int, float or str. Ranges are not looked at here.
-
-    Raises:
-        BadValueError: GLib refuses the text.
+    `text` is everything behind `=`, leading blanks removed, other bytes than UTF-8 as surrogates.
+    Ranges are not looked at here.
     """
     return _INI[kind](text)
 
@@ -217,26 +210,21 @@ def _unescape(text: str, *, separator: bool = False) -> list[str]:
     return items
 
 
-def _ini_string(text: str) -> str:
-    return _unescape(text)[0]
-
-
 def _ini_strings(text: str) -> tuple[str, ...]:
     return tuple(_unescape(text, separator=True))
 
 
-def _ini_ints(text: str) -> tuple[int, ...]:
-    return tuple(_list_item(item, text, _ini_list_int) for item in _unescape(text, separator=True))
+def _ini_list(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    def read(text: str) -> tuple[Any, ...]:
+        return tuple(_list_item(item, text, parse) for item in _unescape(text, separator=True))
+
+    return read
 
 
 def _ini_list_int(text: str) -> int:
     # GLib takes a blank with no number behind it for 0: the C library's "nothing read" leaves the
     # end of the number before that blank, and a blank may follow a number
     return 0 if text and text[0] in _BLANK and not _INT.match(text) else _ini_int(text)
-
-
-def _ini_floats(text: str) -> tuple[float, ...]:
-    return tuple(_list_item(item, text, _ini_float) for item in _unescape(text, separator=True))
 
 
 def _list_item(item: str, text: str, parse: Callable[[str], Any]) -> Any:
@@ -286,10 +274,6 @@ def _zero_or_one(value: int) -> bool:
     return bool(value)
 
 
-def _yaml_flag(text: str) -> bool:
-    return _zero_or_one(_yaml_int(text))
-
-
 def _yaml_float(text: str) -> float:
     if match := _YAML_FLOAT.fullmatch(text):
         return float(match[1])
@@ -327,17 +311,17 @@ _INI: dict[Kind, Callable[[str], Any]] = {
     Kind.INT_FLAG: lambda text: bool(_ini_int(text)),
     Kind.FLOAT: _ini_float,
     Kind.PERCENT: lambda text: float(_ini_int(text)),
-    Kind.STRING: _ini_string,
-    Kind.PATH: _ini_string,
-    Kind.INTS: _ini_ints,
-    Kind.FLOATS: _ini_floats,
+    Kind.STRING: lambda text: _unescape(text)[0],
+    Kind.PATH: lambda text: _unescape(text)[0],
+    Kind.INTS: _ini_list(_ini_list_int),
+    Kind.FLOATS: _ini_list(_ini_float),
     Kind.STRINGS: _ini_strings,
     Kind.PATHS: _ini_strings,
 }
 
 _YAML: dict[Kind, Callable[[str], Any]] = {
     Kind.INT: _yaml_int,
-    Kind.FLAG: _yaml_flag,
+    Kind.FLAG: lambda text: _zero_or_one(_yaml_int(text)),
     Kind.INT_FLAG: lambda text: bool(_yaml_int(text)),
     Kind.FLOAT: _yaml_float,
     Kind.PERCENT: _yaml_float,

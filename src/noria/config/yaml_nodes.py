@@ -214,12 +214,7 @@ class YamlTree:
 def read_tree(data: bytes, document: Document) -> MapNode | None:
     """Read the mapping that a YAML file holds; keys that are no texts or repeated are left out.
 
-    Args:
-        data: content of the file.
-        document: gets the problems.
-
-    Returns:
-        The tree; None when there is none to work with: then `document.problems` has the reason.
+    None when there is none to work with: then `document.problems` has the reason.
     """
     tree = YamlTree(data)
     for node in tree.mappings:

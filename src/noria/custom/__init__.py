@@ -8,7 +8,7 @@ from noria._core.lazy import lazy
 
 if TYPE_CHECKING:
     from noria.custom.compile.toolchain import include_dir
-    from noria.custom.library import CustomLibrary, open_library
+    from noria.custom.library import open_library
     from noria.custom.python_library import IModelParser
     from noria.custom.user_calls import INPUT_INITIALIZER, InputInitializer
     from noria.custom.validate import (
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         CheckedClassifier,
         CheckedParser,
         CheckedSegmentation,
+        CustomLibrary,
         checked,
     )
 else:
@@ -23,10 +24,11 @@ else:
         __name__,
         {
             ".user_calls": "INPUT_INITIALIZER InputInitializer",
-            ".library": "CustomLibrary open_library",
+            ".library": "open_library",
             ".python_library": "IModelParser",
             ".compile.toolchain": "include_dir",
-            ".validate": "MAX_OBJECTS CheckedClassifier CheckedParser CheckedSegmentation checked",
+            ".validate": "MAX_OBJECTS CheckedClassifier CheckedParser CheckedSegmentation "
+            "CustomLibrary checked",
         },
     )
 

@@ -1,9 +1,9 @@
-"""Parsers and the input initialiser of a C++ library: one table of kinds."""
+"""Parsers of all kinds, and the input initialiser, of a C++ library; their values are unchecked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from noria._core.errors import CustomLibraryError, ParserError
 from noria._core.notices import Notice, note_once
 from noria.binary.symbol_names import demangled
 from noria.custom.box_layout import LayoutDecision
+from noria.custom.user_calls import ParserKind
 from noria.custom.validate import (
     MAX_ATTRIBUTES,
     MAX_MAP_PIXELS,
@@ -36,19 +37,11 @@ from noria.meta import (
 )
 from noria.meta.detections import FloatArray
 
-DATA_TYPES: dict[np.dtype[Any], int] = {
-    np.dtype(np.float32): 0,
-    np.dtype(np.float16): 1,
-    np.dtype(np.int8): 2,
-    np.dtype(np.int32): 3,
-    np.dtype(np.int64): 4,
-    np.dtype(np.uint8): 5,
-    np.dtype(np.bool_): 5,
-}
+DATA_TYPES = tuple(
+    map(np.dtype, (np.float32, np.float16, np.int8, np.int32, np.int64, np.uint8, np.bool_))
+)
 MAX_DIMS = 8
-FAILURES = (_native.CustomCodeError, _native.MissingFunctionError, _native.CustomResultError)
 
-T = TypeVar("T")
 Tensors = list[npt.NDArray[Any]]
 
 
@@ -56,31 +49,45 @@ class ParserReturnedFalseError(ParserError):
     """The parser returned false: there is no result for this item."""
 
 
-class CppFunction:
+class CppParser:
     """Base of the parsers of all kinds.
 
     Attributes:
+        kind: as errors name it; of `entry_points.KINDS`.
+        nothing: the meaning of a result that is missing.
+        check_macro: checks such a function in its source.
         where: library and function, as errors name it.
         lock: held from handing over names and thresholds to the end of the call they are for.
     """
 
-    nothing = "the frame counts as one without objects"
-    check_macro = "CHECK_CUSTOM_PARSE_FUNC_PROTOTYPE"
+    kind: ClassVar[str]
+    nothing: ClassVar[str] = "the frame counts as one without objects"
+    check_macro: ClassVar[str] = "CHECK_CUSTOM_PARSE_FUNC_PROTOTYPE"
 
-    def __init__(self, native: Any, where: str) -> None:
+    def __init__(
+        self,
+        native: Any,
+        where: str,
+        decisions: list[Notice],
+        *,
+        layout: LayoutDecision,
+        rotation: bool,
+    ) -> None:
         self.native = native
         self.where = where
         self.lock = _native.CallLock()
+        self._decisions = decisions
+        self._layout = layout
+        self._rotation = rotation
         self._names: tuple[str, ...] | None = None
 
-    def invoke(
-        self, layers: Mapping[str, Layer], call: Callable[[Tensors, list[int]], T | None]
-    ) -> T:
-        """Do one call with these layers, one at a time.
+    def __call__(self, layers: Mapping[str, Layer], network: NetworkInfo, params: Any) -> Any:
+        """Call the function on one item, one call at a time.
 
         Args:
             layers: outputs of the network, as the mapping has them when the call begins.
-            call: calls the native function with arrays and their data types; None for false.
+            network: input of the network.
+            params: of the parser.
 
         Raises:
             ParserReturnedFalseError: it returned false.
@@ -88,43 +95,31 @@ class CppFunction:
                 cannot be passed to it.
         """
         layers = dict(layers)
-        tensors, types = self._tensors(layers)
+        tensors = [layer.data for layer in layers.values()]
+        for i, tensor in enumerate(tensors):
+            if not tensor.flags.carray:  # parsers may decode in place: never into others' memory
+                tensors[i] = np.require(tensor, requirements=("C", "A", "W"))
         with self.lock:
             if self.lock.inside:
                 raise called_in_call(self.where)
             self.lock.inside = True
             try:
                 self._set_layers(layers)
-                result = call(tensors, types)
-            except FAILURES as error:
-                raise self._failed(error) from error
+                found = self._call(tensors, network, params)
+            except (_native.CustomCodeError, _native.MissingFunctionError) as error:
+                raise failed_call(error, "the parser", self.where) from error
+            except _native.CustomResultError as error:
+                fix = f"is it a function of another kind? {self.check_macro} tells"
+                raise ParserError(str(error), where=self.where, fix=fix) from error
+            except (ValueError, BufferError):
+                require_known_types(layers, tensors, self.where)
+                raise
             finally:
                 self.lock.inside = False
-        if result is None:
+        if found is None:
             text = f"the parser returned false: {self.nothing}"
             raise ParserReturnedFalseError(text, where=self.where)
-        return result
-
-    def _failed(self, error: Exception) -> ParserError:
-        """Make the error for one of `FAILURES`."""
-        if isinstance(error, _native.CustomCodeError):
-            return ParserError(f"the parser threw {error}", where=self.where)
-        if isinstance(error, _native.MissingFunctionError):
-            return missing_function(error, self.where)
-        return ParserError(
-            str(error),
-            where=self.where,
-            fix=f"is it a function of another kind? {self.check_macro} tells",
-        )
-
-    def _tensors(self, layers: Mapping[str, Layer]) -> tuple[Tensors, list[int]]:
-        tensors = [layer.data for layer in layers.values()]
-        types = []
-        for i, (name, tensor) in enumerate(zip(layers, tensors, strict=True)):
-            types.append(data_type(name, tensor, self.where))
-            if not tensor.flags.carray:  # parsers may decode in place: never into others' memory
-                tensors[i] = np.require(tensor, requirements=("C", "A", "W"))
-        return tensors, types
+        return self._result(found, tensors, network, params)
 
     def _set_layers(self, layers: Mapping[str, Layer]) -> None:
         """Hand over the names of layers if they changed."""
@@ -134,85 +129,62 @@ class CppFunction:
             self.native.set_layers(list(names), list(range(1, len(names) + 1)))
             self._names = names
 
+    def _call(self, tensors: Tensors, network: NetworkInfo, params: Any) -> Any:
+        """Call the native function; None if that returned false."""
+        raise NotImplementedError
 
-def called_in_call(where: str) -> ParserError:
-    """Make the error for a call from inside a call, in the same thread."""
-    return ParserError(
-        "the parser was called again from inside its own call (same thread)",
-        where=where,
-        fix="a signal handler or a finaliser does so: it can set a flag for the program instead",
-    )
-
-
-def missing_function(call: Exception, where: str) -> ParserError:
-    """Make the error for a call of a function of a library that is not installed.
-
-    Args:
-        call: its text is `function of library`.
-        where: library and function of the user.
-    """
-    return ParserError(
-        f"the code called {demangled(str(call))}, which is not installed on this machine",
-        where=where,
-        fix=[
-            "code that needs NVIDIA's libraries while a model runs cannot run without them",
-            "noria inspect shows what a library asks of them",
-        ],
-    )
+    def _result(self, found: Any, tensors: Tensors, network: NetworkInfo, params: Any) -> Any:
+        """Make the parser's result of the native one."""
+        raise NotImplementedError
 
 
-def data_type(name: str, tensor: npt.NDArray[Any], where: str) -> int:
-    """Return the number that C++ has for the type of a layer.
+class CppBoxParser(CppParser):
+    """One detector parser."""
 
-    Raises:
-        ParserError: it has none, or the layer has too many axes.
-    """
-    if tensor.ndim > MAX_DIMS:
-        raise ParserError(
-            f"layer {name} has {tensor.ndim} axes",
-            where=where,
-            expected=f"at most {MAX_DIMS} for a C++ parser",
-        )
-    code = DATA_TYPES.get(tensor.dtype)
-    if code is None:
-        raise ParserError(
-            f"layer {name} is {tensor.dtype}, which C++ parsers have no name for",
-            where=where,
-            expected=", ".join(str(d) for d in DATA_TYPES),
-            fix="add a Cast to float32 at the end of the model, or use a Python parser",
-        )
-    return code
+    kind = "detector"
+    _params: DetectionParams | None = None
+    _warned_of_class = False
 
-
-def size_of(network: NetworkInfo) -> tuple[int, int, int]:
-    """Return width, height and channels, as native calls take them."""
-    return network.width, network.height, network.channels
-
-
-class _WithThresholds(CppFunction):
-    """A function that takes classes and thresholds; their vectors outlive the call."""
-
-    def __init__(self, native: Any, where: str, decisions: list[Notice]) -> None:
-        super().__init__(native, where)
-        self._decisions = decisions
-        self._params: DetectionParams | None = None
-        self._warned_of_class = False
-
-    def set_params(self, params: DetectionParams) -> None:
-        """Hand over the thresholds if they changed."""
+    def _set_params(self, params: DetectionParams) -> None:
+        """Hand over the thresholds if they changed; their vectors outlive the call."""
         if params is not self._params:
             pre = params.per_class_threshold.tolist()
             post = params.per_class_post_threshold.tolist() or [0.0] * len(pre)
             self.native.set_params(params.num_classes, pre, post)
             self._params = params
 
-    def without_wild_classes(self, detections: Detections) -> Detections:
-        """Drop boxes with class ids beyond the signed range.
+    def _call(self, tensors: Tensors, network: NetworkInfo, params: DetectionParams) -> Any:
+        self._set_params(params)
+        layout = self._layout
+        words = layout.current // 4 if layout.certain and layout.current else 0
+        rotation = self._rotation and words == 7
+        found = self.native.call_detector(tensors, size_of(network), words, rotation, MAX_OBJECTS)
+        return None if found is None else (found, words)
+
+    def _result(
+        self, found: Any, tensors: Tensors, network: NetworkInfo, params: DetectionParams
+    ) -> DecodedBoxes:
+        boxes, words = found
+        if len(boxes) == 2:  # of an uncertain layout, or too many, or not sound
+            data, capacity = boxes
+            if data.size > 28 * MAX_OBJECTS:
+                raise too_many(data.size // (4 * words or 28), self.where, exact=words > 0)
+            layout = 28
+            if data.size:
+                layout = self._layout.of_frame(data, capacity, network, params, self.where)
+            boxes = _native.decode_boxes(data, layout // 4, self._rotation)
+        return self._decoded(boxes, None)
+
+    def _decoded(self, found: Any, masks: list[FloatArray] | None, *odd: int) -> DecodedBoxes:
+        """Make detections of arrays, without boxes whose class id is beyond the signed range.
 
         Ids are unsigned in C++, and no configuration has as many classes. Source: custom-library
         spec 2.3.
         """
-        ids = detections.class_ids
+        boxes, scores, ids, angles, sound = found
+        detections = Detections.unchecked(boxes, scores, ids, masks=masks, angles=angles)
+        if sound or int(ids.min()) >= 0:
+            return DecodedBoxes(detections, sound, *odd)
         keep = ids >= 0
         if not self._warned_of_class:
             self._warned_of_class = True
@@ -222,168 +194,71 @@ class _WithThresholds(CppFunction):
                 "were dropped as classes that are not configured"
             )
             self._decisions.append(Notice("warning", message, where=self.where))
-        return detections.select(keep)
+        return DecodedBoxes(detections.select(keep), sound, *odd)
 
 
-class CppBoxParser(_WithThresholds):
-    """One detector parser of a C++ library, its values not yet checked."""
+class CppInstanceParser(CppBoxParser):
+    """One instance parser. Masks are copied, and the library's deleted at once."""
 
-    def __init__(
-        self,
-        native: Any,
-        where: str,
-        layout: LayoutDecision,
-        decisions: list[Notice],
-        *,
-        rotation: bool,
-    ) -> None:
-        super().__init__(native, where, decisions)
-        self._layout = layout
-        self._rotation = rotation
-
-    def __call__(
-        self, layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
-    ) -> DecodedBoxes:
-        """Call the function on one frame.
-
-        Raises:
-            ParserReturnedFalseError: it returned false.
-            ParserError: it threw, returned something that cannot be boxes, or a layer cannot be
-                passed to it.
-        """
-        layout = self._layout
-        words = layout.current // 4 if layout.certain and layout.current else 0
-        rotation = self._rotation and words == 7
-
-        def call(tensors: Tensors, types: list[int]) -> Any:
-            self.set_params(params)
-            return self.native.call(tensors, types, *size_of(network), words, rotation, MAX_OBJECTS)
-
-        found: Any = self.invoke(layers, call)
-        if len(found) == 2:
-            data, capacity = found
-            found = self._decoded(data, capacity, words, network, params)
-        boxes, scores, ids, angles, sound = found
-        detections = Detections.unchecked(boxes, scores, ids, angles=angles)
-        if not sound and int(ids.min()) < 0:
-            detections = self.without_wild_classes(detections)
-        return DecodedBoxes(detections, sound)
-
-    def _decoded(
-        self,
-        data: npt.NDArray[np.uint8],
-        capacity: int,
-        words: int,
-        network: NetworkInfo,
-        params: DetectionParams,
-    ) -> Any:
-        """Decode boxes of an uncertain layout, or that are too many or not sound."""
-        if data.size > 28 * MAX_OBJECTS:
-            raise too_many(data.size // (4 * words or 28), self.where, exact=words > 0)
-        layout = 28
-        if data.size:
-            layout = self._layout.of_frame(data, capacity, network, params, self.where)
-        return _native.decode_boxes(data, layout // 4, self._rotation)
-
-
-class CppInstanceParser(_WithThresholds):
-    """One instance parser of a C++ library, its values not yet checked.
-
-    Masks are copied, and the library's deleted at once.
-    """
-
+    kind = "instance segmentation"
     check_macro = "CHECK_CUSTOM_INSTANCE_MASK_PARSE_FUNC_PROTOTYPE"
 
-    def __call__(
-        self, layers: Mapping[str, Layer], network: NetworkInfo, params: DetectionParams
+    def _call(self, tensors: Tensors, network: NetworkInfo, params: DetectionParams) -> Any:
+        self._set_params(params)
+        limits = MAX_OBJECTS, MAX_MASK_PIXELS, MAX_MASKS_PIXELS
+        return self.native.call_instances(tensors, size_of(network), *limits)
+
+    def _result(
+        self, found: Any, tensors: Tensors, network: NetworkInfo, params: DetectionParams
     ) -> DecodedBoxes:
-        """Call the function on one frame.
-
-        Raises:
-            ParserReturnedFalseError: it returned false.
-            ParserError: it threw, returned something that cannot be objects, masks of absurd size,
-                or a layer cannot be passed to it.
-        """
-
-        def call(tensors: Tensors, types: list[int]) -> Any:
-            self.set_params(params)
-            return self.native.call(
-                tensors, types, *size_of(network), MAX_OBJECTS, MAX_MASK_PIXELS, MAX_MASKS_PIXELS
-            )
-
-        result = self.invoke(layers, call)
-        if isinstance(result, int):
-            raise too_many(result, self.where)
-        boxes, scores, ids, sound, masks, (broken, odd, largest, total) = result
+        if isinstance(found, int):
+            raise too_many(found, self.where)
+        boxes, masks, (broken, odd, largest, total) = found
         if largest > MAX_MASK_PIXELS or total > MAX_MASKS_PIXELS:
             raise masks_too_large(largest, total, self.where)
         some = any(mask is not None for mask in masks)
-        detections = Detections.unchecked(
-            boxes,
-            scores,
-            ids,
-            masks=[NO_MASK if mask is None else mask for mask in masks] if some else None,
-        )
-        if not sound and int(ids.min()) < 0:
-            detections = self.without_wild_classes(detections)
-        return DecodedBoxes(detections, sound, broken, odd)
+        kept = [NO_MASK if mask is None else mask for mask in masks] if some else None
+        return self._decoded(boxes, kept, broken, odd)
 
 
-class CppClassifierParser(CppFunction):
-    """One classifier parser of a C++ library, its values not yet checked.
+class CppClassifierParser(CppParser):
+    """One classifier parser. Labels are copied, and the library's freed at once."""
 
-    Labels are copied, and the library's freed at once.
-    """
-
+    kind = "classifier"
     nothing = "the item has no attributes"
     check_macro = "CHECK_CUSTOM_CLASSIFIER_PARSE_FUNC_PROTOTYPE"
 
-    def __call__(
-        self, layers: Mapping[str, Layer], network: NetworkInfo, params: ClassifierParams
-    ) -> Classification:
-        """Call the function on one item.
+    def _call(self, tensors: Tensors, network: NetworkInfo, params: ClassifierParams) -> Any:
+        limits = params.threshold, MAX_ATTRIBUTES
+        return self.native.call_classifier(tensors, size_of(network), *limits)
 
-        Raises:
-            ParserReturnedFalseError: it returned false.
-            ParserError: it threw, returned an absurd number of attributes, or a layer cannot be
-                passed to it.
-        """
-
-        def call(tensors: list[npt.NDArray[Any]], types: list[int]) -> Any:
-            return self.native.call(
-                tensors, types, *size_of(network), params.threshold, MAX_ATTRIBUTES
-            )
-
-        result = self.invoke(layers, call)
-        if isinstance(result, int):
+    def _result(self, found: Any, *_: Any) -> Classification:
+        if isinstance(found, int):
             raise ParserError(
-                f"the parser returned {result:,} attributes for one item",
+                f"the parser returned {found:,} attributes for one item",
                 where=self.where,
                 expected=f"at most {MAX_ATTRIBUTES:,}",
             )
-        return Classification(*result)
+        return Classification(*found)
 
 
-class CppSegmentationParser(CppFunction):
-    """One segmentation parser of a C++ library, its values not yet checked."""
+class CppSegmentationParser(CppParser):
+    """One segmentation parser. The class map has the size of the network input."""
 
+    kind = "segmentation"
     nothing = "the item has no class map"
     check_macro = "CHECK_CUSTOM_SEM_SEGMENTATION_PARSE_FUNC_PROTOTYPE"
 
-    def __init__(self, native: Any, where: str, decisions: list[Notice]) -> None:
-        super().__init__(native, where)
-        self._decisions = decisions
-        self.new_map = new_class_map
+    @staticmethod
+    def new_map(height: int, width: int) -> npt.NDArray[np.int32]:
+        """Make a map to be filled, (height, width) int32.
 
-    def __call__(
-        self, layers: Mapping[str, Layer], network: NetworkInfo, params: SegmentationParams
-    ) -> Segmentation:
-        """Call the function on one item. The class map has the size of the network input.
-
-        Raises:
-            ParserReturnedFalseError: it returned false.
-            ParserError: it threw, or a layer cannot be passed to it.
+        The original's is not initialised; a function that leaves pixels out means none (-1) of
+        them.
         """
+        return np.full((height, width), -1, np.int32)
+
+    def _call(self, tensors: Tensors, network: NetworkInfo, params: SegmentationParams) -> Any:
         if network.width * network.height > MAX_MAP_PIXELS:
             raise ParserError(
                 f"a class map of {network.width}x{network.height} pixels",
@@ -391,19 +266,16 @@ class CppSegmentationParser(CppFunction):
                 expected=f"at most {MAX_MAP_PIXELS:,} pixels",
             )
         class_map = self.new_map(network.height, network.width)
-        passed: list[npt.NDArray[Any]] = []
+        thresholds = params.threshold, params.num_classes
+        address = self.native.call_segmentation(tensors, size_of(network), *thresholds, class_map)
+        return None if address is None else (class_map, address)
 
-        def call(tensors: list[npt.NDArray[Any]], types: list[int]) -> Any:
-            passed.extend(tensors)
-            return self.native.call(
-                tensors, types, network.channels, params.threshold, params.num_classes, class_map
-            )
+    def _result(self, found: Any, tensors: Tensors, *_: Any) -> Segmentation:
+        class_map, address = found
+        return Segmentation(class_map, self._probabilities(address, tensors) if address else None)
 
-        address = self.invoke(layers, call)
-        return Segmentation(class_map, self._probabilities(address, passed) if address else None)
-
-    def _probabilities(self, address: int, tensors: list[npt.NDArray[Any]]) -> FloatArray | None:
-        """The layer that a pointer points into, from there on.
+    def _probabilities(self, address: int, tensors: Tensors) -> FloatArray | None:
+        """Return the layer that a pointer points into, from there on.
 
         Memory of the library's own is not looked at: nothing says how large it is.
         """
@@ -419,16 +291,16 @@ class CppSegmentationParser(CppFunction):
         return None
 
 
-def new_class_map(height: int, width: int) -> npt.NDArray[np.int32]:
-    """(height, width) int32 to be filled.
-
-    The original's is not initialised; a function that leaves pixels out means none (-1) of them.
-    """
-    return np.full((height, width), -1, np.int32)
+PARSERS: dict[ParserKind, type[CppParser]] = {
+    "bbox": CppBoxParser,
+    "instance": CppInstanceParser,
+    "classifier": CppClassifierParser,
+    "segmentation": CppSegmentationParser,
+}
 
 
 def cpp_initializer(native: Any, where: str) -> Any:
-    """The library's function with the signature that Python's has: `(layers, network, max_batch)`.
+    """Give the library's function the signature of Python's: `(layers, network, max_batch)`.
 
     It returns what the function said, and raises CustomLibraryError if that throws.
     """
@@ -440,12 +312,70 @@ def cpp_initializer(native: Any, where: str) -> Any:
         # Binding indices count all inputs; the picture is 0. Dimensions are without the batch.
         native.set_layers(names, list(range(1, len(names) + 1)), True)
         firsts = [array[0] if array.ndim > 1 else array[:1] for array in layers.values()]
-        types = [data_type(name, item, where) for name, item in zip(names, firsts, strict=True)]
         try:
-            return bool(native.call(firsts, types, *size_of(network), max_batch))
+            return bool(native.call_initializer(firsts, size_of(network), max_batch))
         except _native.CustomCodeError as error:
             raise CustomLibraryError(f"the function threw {error}", where=where) from error
         except _native.MissingFunctionError as error:
-            raise missing_function(error, where) from error
+            raise failed_call(error, "the function", where) from error
+        except (ValueError, BufferError):
+            require_known_types(layers, firsts, where)
+            raise
 
     return initialize
+
+
+def called_in_call(where: str) -> ParserError:
+    """Make the error for a call from inside a call, in the same thread."""
+    return ParserError(
+        "the parser was called again from inside its own call (same thread)",
+        where=where,
+        fix="a signal handler or a finaliser does so: it can set a flag for the program instead",
+    )
+
+
+def failed_call(error: Exception, function: str, where: str) -> ParserError:
+    """Make the error for code that threw, or called a function of a library not installed.
+
+    Args:
+        error: a `CustomCodeError`, or a `MissingFunctionError`: its text is `function of library`.
+        function: that was called, in words.
+        where: library and function of the user.
+    """
+    if isinstance(error, _native.CustomCodeError):
+        return ParserError(f"{function} threw {error}", where=where)
+    return ParserError(
+        f"the code called {demangled(str(error))}, which is not installed on this machine",
+        where=where,
+        fix=[
+            "code that needs NVIDIA's libraries while a model runs cannot run without them",
+            "noria inspect shows what a library asks of them",
+        ],
+    )
+
+
+def require_known_types(names: Mapping[str, object], tensors: Tensors, where: str) -> None:
+    """Refuse layers that C++ has no name for.
+
+    Raises:
+        ParserError: one is of such a type, or has too many axes.
+    """
+    for name, tensor in zip(names, tensors, strict=True):
+        if tensor.ndim > MAX_DIMS:
+            raise ParserError(
+                f"layer {name} has {tensor.ndim} axes",
+                where=where,
+                expected=f"at most {MAX_DIMS} for a C++ parser",
+            )
+        if tensor.dtype not in DATA_TYPES:
+            raise ParserError(
+                f"layer {name} is {tensor.dtype}, which C++ parsers have no name for",
+                where=where,
+                expected=", ".join(map(str, DATA_TYPES)),
+                fix="add a Cast to float32 at the end of the model, or use a Python parser",
+            )
+
+
+def size_of(network: NetworkInfo) -> tuple[int, int, int]:
+    """Return width, height and channels, as native calls take them."""
+    return network.width, network.height, network.channels

@@ -2,66 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, Protocol, get_args
+from typing import get_args
 
 from noria._core.errors import CustomLibraryError
 from noria._core.notices import Notice
 from noria.custom.guard.options import GuardMode, GuardOptions
 from noria.custom.load_errors import check_header, compile_command
-from noria.custom.user_calls import InputInitializer
-from noria.custom.validate import CheckedClassifier, CheckedParser, CheckedSegmentation
+from noria.custom.validate import CustomLibrary
 from noria.plugins.loading import PYTHON_SUFFIXES
 
 CPP_SOURCE_SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".c++", ".cu", ".h", ".hpp")
-
-
-class CustomLibrary(Protocol):
-    """A user's library, opened.
-
-    Attributes:
-        path: the file, absolute.
-        kind: `cpp` or `python`.
-        decisions: notices about it (box layout, dropped angles); grows while parsers run.
-    """
-
-    path: Path
-    kind: Literal["cpp", "python"]
-    decisions: list[Notice]
-
-    def symbols(self) -> Sequence[str]:
-        """List names in it that may be parsers, sorted."""
-        ...
-
-    def bbox_parser(self, name: str) -> CheckedParser:
-        """Get the detector parser of that name (`parse-bbox-func-name`).
-
-        The result's values are checked on every call; see `noria.custom.user_calls`.
-
-        Raises:
-            CustomLibraryError: there is no such function, or it cannot be a detector parser.
-        """
-        ...
-
-    def instance_parser(self, name: str) -> CheckedParser:
-        """Get the instance parser of that name (`parse-bbox-instance-mask-func-name`).
-
-        Its Detections have masks. Checked and raising as `bbox_parser`.
-        """
-        ...
-
-    def classifier_parser(self, name: str) -> CheckedClassifier:
-        """Get the classifier parser of that name (`parse-classifier-func-name`), likewise."""
-        ...
-
-    def segmentation_parser(self, name: str) -> CheckedSegmentation:
-        """Get the segmentation parser of that name (`parse-segmentation-func-name`), likewise."""
-        ...
-
-    def input_initializer(self) -> InputInitializer | None:
-        """Get its function `NvDsInferInitializeInputLayers`; None if it has none."""
-        ...
 
 
 def library_file(path: str | Path, abi: str) -> Path:

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any
 
 from noria._core.errors import CustomLibraryError
 from noria._core.notices import Notice
@@ -16,15 +16,21 @@ from noria.custom.user_calls import (
     INITIALIZER_SIGNATURE,
     INPUT_INITIALIZER,
     InputInitializer,
+    ParserKind,
     checked_initializer,
 )
-from noria.custom.validate import CheckedClassifier, CheckedParser, CheckedSegmentation
+from noria.custom.validate import CustomLibrary, UserParser
 from noria.plugins.loading import loading, may_have_creators, note_loaded
 
-_RESULTS = ("Detections", "Classification", "Segmentation")
+_RESULTS: dict[ParserKind, str] = {
+    "bbox": "Detections",
+    "instance": "Detections",
+    "classifier": "Classification",
+    "segmentation": "Segmentation",
+}
 
 
-class PythonLibrary:
+class PythonLibrary(CustomLibrary):
     """The module that `custom-lib-path=my_parser.py` names.
 
     The file is run anew by every `PythonLibrary`. While it runs, its folder comes first on the
@@ -35,7 +41,7 @@ class PythonLibrary:
         CustomLibraryError: the file cannot be parsed or raises while it is imported.
     """
 
-    kind: Literal["cpp", "python"] = "python"
+    kind = "python"
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -52,34 +58,6 @@ class PythonLibrary:
             for name, value in vars(self._module).items()
             if not name.startswith("_") and _is_parser_like(value, self._module.__name__)
         )
-
-    def bbox_parser(self, name: str) -> CheckedParser:
-        """Get the function `name(layers, network, params) -> Detections`, its results checked.
-
-        Raises:
-            CustomLibraryError: there is no such function, or it does not take three arguments.
-        """
-        return CheckedParser(*self._parser(name, "Detections"))
-
-    def instance_parser(self, name: str) -> CheckedParser:
-        """Get a function as `bbox_parser` does; its Detections have masks."""
-        return self.bbox_parser(name)
-
-    def classifier_parser(self, name: str) -> CheckedClassifier:
-        """Get the function `name(layers, network, params) -> Classification`, its results checked.
-
-        Raises:
-            CustomLibraryError: there is no such function, or it does not take three arguments.
-        """
-        return CheckedClassifier(*self._parser(name, "Classification"))
-
-    def segmentation_parser(self, name: str) -> CheckedSegmentation:
-        """Get the function `name(layers, network, params) -> Segmentation`, its results checked.
-
-        Raises:
-            CustomLibraryError: there is no such function, or it does not take three arguments.
-        """
-        return CheckedSegmentation(*self._parser(name, "Segmentation"))
 
     def input_initializer(self) -> InputInitializer | None:
         """Get the function `NvDsInferInitializeInputLayers(layers, network, max_batch)`, if any.
@@ -108,7 +86,9 @@ class PythonLibrary:
         """Get the object of this name in the module; None if there is none."""
         return getattr(self._module, name, None) if name.isidentifier() else None
 
-    def _parser(self, name: str, result: str) -> tuple[Callable[..., Any], str, Path]:
+    def _parser(self, kind: ParserKind, name: str) -> UserParser:
+        """Find the function `name(layers, network, params) -> result`."""
+        result = _RESULTS[kind]
         where = f"{self.path}: {name}"
         signature = f"def {name}(layers, network, params) -> {result}"
         function = getattr(self._module, name, None) if name.isidentifier() else None
@@ -125,13 +105,13 @@ class PythonLibrary:
                 ),
             )
         _require_function(function, name, where, signature)
-        return function, where, self.path.parent
+        return function, where, self.path.parent, []
 
     def _standing(self, name: str, result: str) -> tuple[int, str]:
         """Return how badly a function fits one that returns `result`, by its annotations."""
         returns = getattr(getattr(self._module, name), "__annotations__", {}).get("return", result)
         returned = str(getattr(returns, "__name__", returns)).rpartition(".")[2]
-        if returned in _RESULTS and returned != result:
+        if returned in _RESULTS.values() and returned != result:
             return 1, f"which returns {returned}"
         return 0, ""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,8 @@ from noria.meta import NetworkInfo
 if TYPE_CHECKING:
     from noria.meta import Layer, NetworkInfo
 
+
+ParserKind = Literal["bbox", "instance", "classifier", "segmentation"]
 
 P = TypeVar("P")  # type of the parser's third argument
 R = TypeVar("R")  # type of its result
@@ -43,12 +45,13 @@ class Checked(Generic[P, R]):
         parser: Callable[[Mapping[str, Layer], NetworkInfo, P], Any],
         where: str,
         folder: Path | None = None,
+        notices: list[Notice] | None = None,
     ) -> None:
         self._parser = parser
         self._folder = folder
         self._warned: set[str] = set()
         self.where = where
-        self.notices: list[Notice] = []
+        self.notices = [] if notices is None else notices
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.where})"

@@ -1,16 +1,19 @@
-"""Checks of the results of users' parsers."""
+"""Users' libraries, and the checks of their parsers' results."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from operator import index as as_index
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from noria._core.errors import NoriaError, ParserError
-from noria.custom.user_calls import Checked
+from noria._core.notices import Notice
+from noria.custom.user_calls import Checked, InputInitializer, ParserKind
 from noria.meta import (
     BoxParser,
     Classification,
@@ -331,3 +334,62 @@ class CheckedSegmentation(Checked[SegmentationParams, Segmentation]):
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "…"
+
+
+UserParser = tuple[Callable[..., Any], str, Path | None, list[Notice]]
+"""A parser as `Checked` takes it: the function, where it is, folder of its Python code, notices."""
+
+
+class CustomLibrary(ABC):
+    """A user's library, opened.
+
+    Attributes:
+        path: the file, absolute.
+        kind: `cpp` or `python`.
+        decisions: notices about it (box layout, dropped angles); grows while parsers run.
+    """
+
+    path: Path
+    kind: Literal["cpp", "python"]
+    decisions: list[Notice]
+
+    @abstractmethod
+    def symbols(self) -> list[str]:
+        """List names in it that may be parsers, sorted."""
+
+    def bbox_parser(self, name: str) -> CheckedParser:
+        """Get the detector parser of that name (`parse-bbox-func-name`).
+
+        The result's values are checked on every call; see `noria.custom.user_calls`.
+
+        Raises:
+            CustomLibraryError: there is no such function, or it cannot be a detector parser.
+        """
+        return CheckedParser(*self._parser("bbox", name))
+
+    def instance_parser(self, name: str) -> CheckedParser:
+        """Get the instance parser of that name (`parse-bbox-instance-mask-func-name`).
+
+        Its Detections have masks. Checked and raising as `bbox_parser`.
+        """
+        return CheckedParser(*self._parser("instance", name))
+
+    def classifier_parser(self, name: str) -> CheckedClassifier:
+        """Get the classifier parser of that name (`parse-classifier-func-name`), likewise."""
+        return CheckedClassifier(*self._parser("classifier", name))
+
+    def segmentation_parser(self, name: str) -> CheckedSegmentation:
+        """Get the segmentation parser of that name (`parse-segmentation-func-name`), likewise."""
+        return CheckedSegmentation(*self._parser("segmentation", name))
+
+    @abstractmethod
+    def input_initializer(self) -> InputInitializer | None:
+        """Get its function `NvDsInferInitializeInputLayers`; None if it has none."""
+
+    @abstractmethod
+    def _parser(self, kind: ParserKind, name: str) -> UserParser:
+        """Find the function of that name.
+
+        Raises:
+            CustomLibraryError: there is none, or it cannot be a parser of this kind.
+        """

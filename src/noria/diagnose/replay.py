@@ -27,7 +27,7 @@ from noria.model.guarded_cases import BuildArgs, NetworkArgs, PluginArgs
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
-    from noria.custom.library import CustomLibrary
+    from noria.custom.validate import CustomLibrary
     from noria.model.guarded_engines import GuardedEngines
 
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -229,7 +229,7 @@ def _plugin(
         )
 
     with how.limited(where):
-        payload: dict[str, Any] = {"record": record.model_dump_json(), "where": args.place}
+        payload: dict[str, Any] = {"record": record.to_json().decode(), "where": args.place}
         answer, _ = ask("load_layer", payload, blobs)
         layer = answer["layer"]
         answer, _ = ask("open_layer", {"layer": layer})

@@ -227,7 +227,7 @@ class Tiler:
         if new:
             self._sources = sorted(new.union(self._sources))
         if self._color is None and pairs:
-            self._color = _color_of(pairs[0][0])
+            self._color = _color_of(pairs[0][0], ColorSpace.BT601)
         color = self._color or ColorSpace.BT601
         shape = pairs[0][0].width / pairs[0][0].height if pairs else 16 / 9
         rows, columns = self.grid(len(self._sources), shape)
@@ -293,8 +293,7 @@ class Tiler:
         scaler = self._scalers.get(source)
         if scaler is None:
             scaler = self._scalers[source] = VideoReformatter()
-        yuv = frame.format in (PixelFormat.I420, PixelFormat.NV12)
-        own = frame.color if yuv else ColorSpace.BT601_FULL
+        own = _color_of(frame, ColorSpace.BT601_FULL)
         if (
             frame.format is PixelFormat.I420
             and size == (frame.width, frame.height)
@@ -348,9 +347,8 @@ class Tiler:
         return frame, meta
 
 
-def _color_of(frame: Frame) -> ColorSpace:
-    yuv = frame.format in (PixelFormat.I420, PixelFormat.NV12)
-    return frame.color if yuv else ColorSpace.BT601
+def _color_of(frame: Frame, default: ColorSpace) -> ColorSpace:
+    return frame.color if frame.format in (PixelFormat.I420, PixelFormat.NV12) else default
 
 
 def _av_picture(frame: Frame) -> Any:

@@ -28,7 +28,7 @@ from noria.engine.plan_header import (
     TensorRecord,
     TuningRecord,
 )
-from noria.engine.plugin_graph.plugin_record import PluginRecord, first_fault
+from noria.engine.plugin_graph.plugin_record import PluginRecord
 from noria.engine.session import FreeSession, Session
 from noria.engine.tuning.tactic import Tactic
 from noria.network.network import Network
@@ -140,17 +140,14 @@ def model_record(network: Network, model: Blob) -> ModelRecord:
 def _plan_header(
     *, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], **values: Any
 ) -> PlanHeader:
-    from pydantic import ValidationError
-
     try:
         return PlanHeader(
             inputs=tuple(TensorRecord.of(s) for s in inputs),
             outputs=tuple(TensorRecord.of(s) for s in outputs),
             **values,
-        )
-    except ValidationError as error:
-        fault = first_fault(error)
-        raise EngineError(f"the model cannot be described in a plan: {fault}") from error
+        ).checked()
+    except ValueError as error:
+        raise EngineError(f"the model cannot be described in a plan: {error}") from error
 
 
 def prebuilt_plan(network: Network, options: BuildOptions) -> Plan | None:
@@ -182,14 +179,12 @@ def prebuilt_plan(network: Network, options: BuildOptions) -> Plan | None:
     if header.precision != "fp32" and header.precision != options.precision:
         text = f"the function chose {header.precision}; {options.precision} is asked for"
         decisions.append(Notice("info", text, where))
-    made = header.model_copy(
-        update={
-            "noria": noria.__version__,
-            "rules": options.rules.record(options.precision),
-            "infer_dims": complete_infer_dims(options.infer_dims),
-            "model": model_record(network, plan.blobs[MODEL_BLOB]),
-            "decisions": tuple(DecisionRecord.of(n) for n in decisions),
-        }
+    made = header.changed(
+        noria=noria.__version__,
+        rules=options.rules.record(options.precision),
+        infer_dims=complete_infer_dims(options.infer_dims),
+        model=model_record(network, plan.blobs[MODEL_BLOB]),
+        decisions=tuple(DecisionRecord.of(n) for n in decisions),
     )
     taken = Plan(made, plan.blobs)
     taken.threads = options.threads

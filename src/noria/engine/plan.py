@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import noria
 from noria._core.errors import EngineError
+from noria._core.json_record import RecordError
 from noria._core.notices import Notice
 from noria.engine.backends import (
     Backend,
@@ -266,7 +267,7 @@ class Plan:
 
     def to_chunks(self) -> list[bytes | memoryview]:
         """The bytes of the plan file, in pieces (blobs are not copied)."""
-        header = self.header.model_dump_json().encode()
+        header = self.header.to_json()
         if len(header) > MAX_HEADER_BYTES:
             raise EngineError(f"the plan's header is {len(header)} bytes, too many to save")
         blobs = [self.blobs[record.name] for record in self.header.blobs]
@@ -447,29 +448,27 @@ def _check_prefix(head: bytes, size_bytes: int, where: str) -> tuple[int, bytes]
 
 
 def _checked_header(data: bytes, digest: bytes, where: str) -> PlanHeader:
-    from pydantic import ValidationError
-
     if hashlib.sha256(data).digest() != digest:
         raise _damaged("the header does not match its sha256", where)
     try:
-        return PlanHeader.model_validate_json(data)
-    except ValidationError as error:
-        errors = error.errors(include_url=False, include_input=False)
-        at = ".".join(map(str, errors[0]["loc"])) or "header"
-        unknown = errors[0]["type"] == "extra_forbidden"
-        if unknown and (writer := _writer(data)) != noria.__version__:
+        return PlanHeader.from_json(data)
+    except RecordError as error:
+        if error.unknown and (writer := _writer(data)) != noria.__version__:
             raise NewerPlanError(
-                f"noria {writer} wrote it, with {at}, unknown to noria {noria.__version__}",
+                f"noria {writer} wrote it, with {error.place}, unknown to noria "
+                f"{noria.__version__}",
                 where=where,
                 fix="update noria, or let it build an engine of its own beside this one",
             ) from error
-        raise _damaged(f"{at}: {errors[0]['msg']}", where) from error
+        raise _damaged(f"{error.place or 'header'}: {error.found}", where) from error
 
 
 def _writer(header: bytes) -> str:
-    """Version of the noria that wrote a header."""
-    fields = json.loads(header)  # it was read as JSON before
-    version = fields.get("noria") if isinstance(fields, dict) else None
+    """Version of the noria that wrote a header; this one's if it names none."""
+    try:
+        version = json.loads(header)["noria"]
+    except (ValueError, KeyError, RecursionError):  # damaged behind the unknown field
+        version = None
     return version[:40] if isinstance(version, str) else noria.__version__
 
 

@@ -6,10 +6,11 @@ from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from msgspec import Meta
 
+from noria._core.json_record import JsonRecord, Seconds
 from noria._core.notices import Notice
-from noria.engine.plugin_graph.plugin_record import HeaderRecord, Name, PluginRecord, Text
+from noria.engine.plugin_graph.plugin_record import Name, PluginRecord, Text
 from noria.engine.tuning.tactic import Tactic
 from noria.network.tensor_spec import TensorSpec
 
@@ -21,15 +22,14 @@ MAX_BATCH = 1024  # Source: config facts 2.1, batch-size
 Precision = Literal["fp32", "fp16", "bf16", "int8", "best"]
 """`best` is INT8 with FP16 around it."""
 
-Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-Bytes = Annotated[int, Field(ge=0, lt=2**63)]
-Count = Annotated[int, Field(ge=1, le=65536)]
-Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}\\Z")]
+Bytes = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Count = Annotated[int, Meta(ge=1, le=65536)]
 Outcome = Literal["built", "measured", "ok", "wrong", "failed", "crashed", "hung", "untried"]
-Dim = Annotated[int, Field(ge=0, lt=2**31)]
+Dim = Annotated[int, Meta(ge=0, lt=2**31)]
 
 
-class FileRecord(HeaderRecord):
+class FileRecord(JsonRecord, frozen=True, kw_only=True):
     """A file that went in: `name` relative to the model's folder."""
 
     name: Name
@@ -37,7 +37,7 @@ class FileRecord(HeaderRecord):
     sha256: Sha256
 
 
-class ModelRecord(FileRecord):
+class ModelRecord(FileRecord, frozen=True, kw_only=True):
     """The model file, and all else that went into the network.
 
     Attributes:
@@ -61,14 +61,14 @@ class ModelRecord(FileRecord):
         return self.recipe == _BY_CODE
 
 
-class RuntimeRecord(HeaderRecord):
+class RuntimeRecord(JsonRecord, frozen=True, kw_only=True):
     """The backend that built the plan."""
 
     name: Name
     version: Text
 
 
-class TensorRecord(HeaderRecord):
+class TensorRecord(JsonRecord, frozen=True, kw_only=True):
     """An input or output; free axes are null or a name."""
 
     name: Name
@@ -76,7 +76,7 @@ class TensorRecord(HeaderRecord):
         "float16", "float32", "float64", "bool",
         "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
     ]  # fmt: skip
-    shape: Annotated[tuple[Dim | Text | None, ...], Field(max_length=64)]
+    shape: Annotated[tuple[Dim | Text | None, ...], Meta(max_length=64)]
 
     @classmethod
     def of(cls, spec: TensorSpec) -> TensorRecord:
@@ -89,7 +89,7 @@ class TensorRecord(HeaderRecord):
         return TensorSpec(self.name, np.dtype(self.dtype), self.shape)
 
 
-class TacticRecord(HeaderRecord):
+class TacticRecord(JsonRecord, frozen=True, kw_only=True):
     """One way of running, and the outcome of trying it.
 
     Attributes:
@@ -134,7 +134,7 @@ class TacticRecord(HeaderRecord):
         return Tactic(self.runtime, self.threads, self.streams, self.optimization, self.spinning)
 
 
-class TuningRecord(HeaderRecord):
+class TuningRecord(JsonRecord, frozen=True, kw_only=True):
     """How the tactics were compared.
 
     Attributes:
@@ -146,7 +146,7 @@ class TuningRecord(HeaderRecord):
     """
 
     objective: Literal["throughput", "latency"]
-    items: Annotated[int, Field(ge=1, le=MAX_BATCH)]
+    items: Annotated[int, Meta(ge=1, le=MAX_BATCH)]
     machine: Text
     cores: Count
     budget_s: Seconds
@@ -154,7 +154,7 @@ class TuningRecord(HeaderRecord):
     cached: bool
 
 
-class PrecisionRecord(HeaderRecord):
+class PrecisionRecord(JsonRecord, frozen=True, kw_only=True):
     """The inputs that decided the precision, so that a change of them is seen.
 
     Attributes:
@@ -172,7 +172,7 @@ class PrecisionRecord(HeaderRecord):
     weight_bits: Literal[7, 8] = 8
 
 
-class DecisionRecord(HeaderRecord):
+class DecisionRecord(JsonRecord, frozen=True, kw_only=True):
     """A `Notice` from the build."""
 
     level: Literal["info", "warning"]
@@ -190,7 +190,7 @@ class DecisionRecord(HeaderRecord):
         return Notice(self.level, self.message, self.where)
 
 
-class BlobRecord(HeaderRecord):
+class BlobRecord(JsonRecord, frozen=True, kw_only=True):
     """A run of bytes after the header; blobs follow each other without gaps."""
 
     name: Name
@@ -198,7 +198,7 @@ class BlobRecord(HeaderRecord):
     sha256: Sha256
 
 
-class PlanHeader(HeaderRecord):
+class PlanHeader(JsonRecord, frozen=True, kw_only=True):
     """The header of a plan.
 
     Attributes:
@@ -224,25 +224,23 @@ class PlanHeader(HeaderRecord):
     precision: Precision
     batched: bool = True
     rules: PrecisionRecord | None = None
-    max_batch: Annotated[int, Field(ge=1, le=MAX_BATCH)]
-    fixed_batch: Annotated[int, Field(ge=1, le=MAX_BATCH)] | None
+    max_batch: Annotated[int, Meta(ge=1, le=MAX_BATCH)]
+    fixed_batch: Annotated[int, Meta(ge=1, le=MAX_BATCH)] | None
     infer_dims: tuple[Dim, Dim, Dim] | None
     model: ModelRecord
     inputs: tuple[TensorRecord, ...]
-    outputs: Annotated[tuple[TensorRecord, ...], Field(min_length=1)]
+    outputs: Annotated[tuple[TensorRecord, ...], Meta(min_length=1)]
     tactics: tuple[TacticRecord, ...] = ()
     tuning: TuningRecord | None = None
     plugins: tuple[PluginRecord, ...] = ()
     decisions: tuple[DecisionRecord, ...] = ()
-    blobs: Annotated[tuple[BlobRecord, ...], Field(min_length=1)]
+    blobs: Annotated[tuple[BlobRecord, ...], Meta(min_length=1)]
 
     @property
     def asked(self) -> Precision:
         """The precision that was to be built."""
         return "fp32" if self.rules is None else self.rules.asked
 
-    @model_validator(mode="after")
-    def _has_a_picture(self) -> PlanHeader:
+    def __post_init__(self) -> None:
         if self.batched and not self.inputs:
             raise ValueError("no inputs, though axis 0 is the batch")
-        return self

@@ -57,7 +57,7 @@ def plan_from_tensorrt(path: Path) -> Plan:
         max_batch=min(most, _MAX_BATCH),
         fixed_batch=fixed,
         infer_dims=None,
-        model=ModelRecord(**record.model_dump()),
+        model=ModelRecord(**record.to_dict()),
         inputs=tuple(TensorRecord.of(s) for s in runner.inputs),
         outputs=tuple(TensorRecord.of(s) for s in runner.outputs),
         tactics=(

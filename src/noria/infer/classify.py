@@ -19,36 +19,6 @@ from noria.network.tensor_spec import TensorSpec
 Attribute = tuple[int, int, float, str | None]
 
 
-def classify(
-    outputs: Mapping[str, npt.NDArray[Any]], params: ClassifierParams
-) -> list[Classification]:
-    """The best class of every output layer, for each item of a batch.
-
-    Every layer is one attribute, numbered in the order of `outputs`. Of a layer only the first
-    `shape[1]` values of an item are looked at, whatever its other axes are. The largest value wins,
-    the first of equals, if it is above the threshold and above 0; NaN never does.
-
-    Args:
-        outputs: name -> (N, C, ...) float16, float32 or float64; (N,) counts as (N, 1).
-        params: threshold and labels; a label that the file has is appended to the text, with a
-            blank behind it.
-
-    Returns:
-        N classifications, those of items where nothing wins without attributes.
-
-    Raises:
-        ParserError: a layer does not hold floating point numbers.
-    Source: spec C.3.
-    """
-    layers = BuiltinClassifier(params).winners(outputs)
-    items = zip(*(layer.attributes() for layer in layers), strict=True)
-    texts = zip(*(layer.texts for layer in layers), strict=True)
-    return [
-        Classification([a for a in attributes if a[1] >= 0], "".join(text))
-        for attributes, text in zip(items, texts, strict=True)
-    ]
-
-
 @dataclass(frozen=True, slots=True)
 class Winners:
     """Winners of one layer, lists of N: value -1 and text "" for an item where nothing wins.
@@ -65,11 +35,6 @@ class Winners:
     texts: list[str]
     complete: bool
 
-    def attributes(self) -> Iterator[Attribute]:
-        """(layer, value, confidence, name) of each item."""
-        labels = map(self.names.__getitem__, self.values)
-        return zip(repeat(self.index), self.values, self.confidences, labels, strict=False)
-
     def label_infos(self) -> Iterator[LabelInfo]:
         """The attributes as metadata has them, where a value without a name has the name ""."""
         names = [name or "" for name in self.names]
@@ -79,7 +44,13 @@ class Winners:
 
 
 class BuiltinClassifier:
-    """`classify` with the same parameters for every batch, straight to metadata.
+    """The best class of every output layer, for each item of a batch, straight to metadata.
+
+    Every layer is one attribute, numbered in the order of the outputs. Of a layer only the first
+    `shape[1]` values of an item are looked at, whatever its other axes are; (N,) counts as (N, 1).
+    The largest value wins, the first of equals, if it is above the threshold and above 0; NaN never
+    does. A label that the file has is appended to the text, with a blank behind it.
+    Source: spec C.3.
 
     A batch may hold a thousand objects: their tuples are made without their constructors, which
     take twice the time, and without a loop in Python.

@@ -45,6 +45,9 @@ if TYPE_CHECKING:
     from noria.infer.update import ModelUpdater
 
 
+_MAX_LABELS = 12  # in a notebook
+
+
 class Inferencer:
     """Runs one config on batches: any network type, on frames or on objects found before.
 
@@ -396,9 +399,23 @@ class Inferencer:
 
     def _repr_html_(self) -> str:
         """Inputs, outputs, parser and decisions, for notebooks."""
-        from noria.infer.notebook import inferencer_html
+        from noria._core.html import facts, notice_list, paragraph
 
-        return inferencer_html(self)
+        config, session = self.config, self.session
+        more = len(self.labels) - _MAX_LABELS
+        labels = ", ".join(self.labels[:_MAX_LABELS]) + (f" and {more} more" if more > 0 else "")
+        pairs = (
+            ("config", config.path),
+            ("kind", f"{config.network_type.name.lower()}, {config.process_mode.name.lower()}"),
+            ("component", config.component_id),
+            ("inputs", ", ".join(map(str, session.inputs))),
+            ("outputs", ", ".join(map(str, session.outputs))),
+            ("batch-size", config.batch_size),
+            ("parser", "" if self.parser is None else self.parser.source),
+            ("labels", labels),
+            ("engine", self.engine_path or "not saved"),
+        )
+        return paragraph(repr(self)) + facts(pairs) + notice_list(self.notices)
 
     def _choose(self, batch: Batch) -> list[bool]:
         return self._turns.choose(batch, self.interval, self.config.stabilize_buffer_count)

@@ -89,11 +89,6 @@ class History:
     def __len__(self) -> int:
         return len(self._slots)
 
-    def get(self, object_id: int) -> Entry | None:
-        """The entry of a tracking id."""
-        slot = self._slots.get(object_id)
-        return None if slot is None else self._entry(slot)
-
     def visit(
         self, ids: Sequence[int], wanted: BoolArray, areas: DoubleArray, interval: int, grow: bool
     ) -> tuple[BoolArray, BoolArray, Entries]:
@@ -332,20 +327,6 @@ class Selector:
         """
         return [entry.result for entry in selection._remembered]
 
-    def store(self, source_id: int, object_id: int, result: ClassifierMeta | None) -> None:
-        """Remember the result of one object, unless it was forgotten meanwhile."""
-        with self._lock:
-            entry = self._entry(source_id, object_id)
-            if entry is not None:
-                entry.result = result
-                entry.pending = max(0, entry.pending - 1)
-
-    def cached(self, source_id: int, object_id: int) -> ClassifierMeta | None:
-        """Remembered results of one object."""
-        with self._lock:
-            entry = self._entry(source_id, object_id)
-        return None if entry is None else entry.result
-
     def end_of_stream(self, source_id: int) -> None:
         """Forget the objects of a source. Selections made before stay usable."""
         with self._lock:
@@ -389,10 +370,6 @@ class Selector:
             history = self._histories[meta.source_id] = History()
         history.frame = meta.frame
         return history
-
-    def _entry(self, source_id: int, object_id: int) -> Entry | None:
-        history = self._histories.get(source_id)
-        return None if history is None else history.get(object_id)
 
     def _tell_uncroppable(self, objects: Objects, index: int, meta: FrameMeta) -> None:
         left, top, width, height = objects.rects[index].tolist()

@@ -137,13 +137,14 @@ class ModelUpdater:
                 expected="one update at a time",
                 fix="wait for on_updated before the next one",
             )
-        paths = [Path(p) for p in (config, engine) if p is not None]
+        paths = {
+            kind: Path(p) for kind, p in (("config", config), ("engine", engine)) if p is not None
+        }
         if len(paths) != 1:
             raise ConfigError("an update needs a config or an engine", expected="one of the two")
-        is_config = config is not None
         self._thread = threading.Thread(
             target=self._load,
-            args=(paths[0], is_config, on_updated or self._on_updated),
+            args=(paths, on_updated or self._on_updated),
             name="noria-model-load",
             daemon=True,
         )
@@ -156,24 +157,17 @@ class ModelUpdater:
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
-    def _load(
-        self, path: Path, is_config: bool, on_updated: Callable[[int, Path], None] | None
-    ) -> None:
+    def _load(self, paths: dict[str, Path], on_updated: Callable[[int, Path], None] | None) -> None:
         status = 0
+        (path,) = paths.values()
         try:
-            running = self._inferencer.config
-            cfg = updated_config(
-                running, config=path if is_config else None, engine=None if is_config else path
-            )
-            model = self._accepted(cfg)
+            model = self._accepted(updated_config(self._inferencer.config, **paths))
             try:
                 self._inferencer.replace(model)
             except EngineError:
                 model.close()
                 raise
-        except (
-            Exception
-        ) as cause:  # whatever it is: the old model runs on, and a warning reports it
+        except Exception as cause:  # the old model runs on, and a warning reports it
             status = 1
             error = cause
             if not isinstance(error, NoriaError):
@@ -191,50 +185,27 @@ class ModelUpdater:
         """
         inferencer = self._inferencer
         model = Model.load(cfg, inferencer.load_options, inferencer.record)
+        size = (inferencer.network.width, inferencer.network.height)
+        new_size = (model.network.width, model.network.height)
+        batch_size, new_max_batch = inferencer.config.batch_size, model.session.max_batch
+        where = str(model.engine_path or cfg.path)
         try:
-            acceptable(
-                (inferencer.network.width, inferencer.network.height),
-                inferencer.config.batch_size,
-                (model.network.width, model.network.height),
-                model.session.max_batch,
-                where=str(model.engine_path or cfg.path),
-            )
+            if new_size != size:
+                raise EngineError(
+                    f"the new model's input is {new_size[0]}x{new_size[1]} pixels",
+                    where=where,
+                    expected=f"{size[0]}x{size[1]} like the running one",
+                )
+            if new_max_batch < batch_size:
+                raise EngineError(
+                    f"the new engine takes batches of up to {new_max_batch}",
+                    where=where,
+                    expected=f"at least {batch_size}, the running batch-size",
+                )
         except EngineError:
             model.close()
             raise
         return model
-
-
-def acceptable(
-    size: tuple[int, int],
-    batch_size: int,
-    new_size: tuple[int, int],
-    new_max_batch: int,
-    *,
-    where: str | None = None,
-) -> None:
-    """Refuse a model that cannot stand in for the running one.
-
-    Args:
-        size, new_size: width and height of the network inputs in pixels.
-        batch_size: of the running config.
-        new_max_batch: the new engine's largest batch.
-
-    Raises:
-        EngineError: the input sizes differ, or the batch is too small.
-    """
-    if new_size != size:
-        raise EngineError(
-            f"the new model's input is {new_size[0]}x{new_size[1]} pixels",
-            where=where,
-            expected=f"{size[0]}x{size[1]} like the running one",
-        )
-    if new_max_batch < batch_size:
-        raise EngineError(
-            f"the new engine takes batches of up to {new_max_batch}",
-            where=where,
-            expected=f"at least {batch_size}, the running batch-size",
-        )
 
 
 class ModelExchange:

@@ -88,12 +88,7 @@ class FrameMeta:
         from noria.meta.masks import object_mask
 
         placed = object_mask(self.objects, obj.index, self.width, self.height)
-        if placed is None:
-            return None
-        h, w = placed.pixels.shape
-        mask = np.zeros((self.height, self.width), np.bool_)
-        mask[placed.top : placed.top + h, placed.left : placed.left + w] = placed.pixels
-        return mask
+        return None if placed is None else placed.full(self.width, self.height)
 
     def __repr__(self) -> str:
         from noria.meta.notebook import frame_line

@@ -54,26 +54,6 @@ class PlacedMask:
         return out
 
 
-def threshold_mask(mask: FloatArray, threshold: float) -> BoolArray:
-    """Which values are foreground: those above `threshold`; NaN is not. Source: spec C.1."""
-    with np.errstate(invalid="ignore"):
-        return np.asarray(mask > threshold)
-
-
-def resize_mask(mask: FloatArray, width: int, height: int, threshold: float = 0.0) -> BoolArray:
-    """A box-relative mask as the pixels of a box of whole pixels.
-
-    Args:
-        mask: (h, w) float32.
-        width, height: size of the box in pixels.
-        threshold: interpolated values above it are foreground.
-
-    Returns:
-        (height, width) bool.
-    """
-    return _sample(mask, _centers(width, 0, width), _centers(height, 0, height), threshold)
-
-
 def place_mask(
     mask: FloatArray,
     rect: Sequence[float],
@@ -167,11 +147,6 @@ def rle_decode(counts: str, width: int, height: int) -> BoolArray:
         raise ValueError(f"the run lengths do not make a picture of {width}x{height}")
     values = np.arange(len(runs)) % 2 == 1
     return np.ascontiguousarray(np.repeat(values, runs).reshape(width, height).T)
-
-
-def rle_area(counts: str) -> int:
-    """Foreground pixels of a COCO `counts` string."""
-    return int(_unpack(counts)[1::2].sum())
 
 
 def _span(start: float, size: float, limit: int) -> tuple[int, int] | None:

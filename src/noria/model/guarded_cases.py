@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -13,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field
+from msgspec import Meta
 
+from noria._core.json_record import JsonRecord
 from noria._core.notices import Notice
 from noria.binary.regular_files import open_regular
 from noria.custom.guard import call_args, repro
@@ -36,25 +36,23 @@ MAX_COPIES = 64 << 20  # bytes of a model's files; larger ones stay where they a
 _SHA256 = re.compile("[0-9a-f]{64}")
 
 
-_Text = Annotated[str, Field(max_length=4096)]
-_Axis = Annotated[int, Field(ge=-(2**40), lt=2**40)]
-_Axes = Annotated[tuple[_Axis, ...], Field(max_length=64)]
-_Free = Annotated[tuple[_Axis | _Text | None, ...], Field(max_length=64)]
-_Type = Annotated[str, Field(pattern=r"^[<>|=][biufV][0-9]{1,2}$")]
+_Text = Annotated[str, Meta(max_length=4096)]
+_Axis = Annotated[int, Meta(ge=-(2**40), lt=2**40)]
+_Axes = Annotated[tuple[_Axis, ...], Meta(max_length=64)]
+_Free = Annotated[tuple[_Axis | _Text | None, ...], Meta(max_length=64)]
+_Type = Annotated[str, Meta(pattern=r"^[<>|=][biufV][0-9]{1,2}\Z")]
 
 
-class BuildRequest(BaseModel):
+class BuildRequest(JsonRecord, frozen=True, kw_only=True):
     """Schema of a saved "build plugins" request, without the number of the network.
 
     The file is untrusted, so every field is bounded.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    inputs: Annotated[tuple[tuple[_Text, _Type, _Free], ...], Field(max_length=4096)]
-    max_batch: Annotated[int, Field(ge=1, lt=2**20)]
+    inputs: Annotated[tuple[tuple[_Text, _Type, _Free], ...], Meta(max_length=4096)]
+    max_batch: Annotated[int, Meta(ge=1, lt=2**20)]
     batched: bool
-    profiles: Annotated[tuple[dict[_Text, tuple[_Axes, _Axes, _Axes]], ...], Field(max_length=64)]
+    profiles: Annotated[tuple[dict[_Text, tuple[_Axes, _Axes, _Axes]], ...], Meta(max_length=64)]
     where: _Text
 
 
@@ -105,7 +103,7 @@ class PluginArgs(LoadArgs):
     def write(self, folder: Path) -> dict[str, Any]:
         """See `LoadArgs`."""
         assert self.record is not None
-        record = json.loads(self.record.model_dump_json())
+        record = self.record.to_dict()
         more = {"record": record, "place": self.place, "inputs": self.inputs}
         return LoadArgs.write(self, folder) | more
 
@@ -119,7 +117,7 @@ def _plugin_args(entries: dict[str, Any], sizes: Sequence[int], folder: Path) ->
     from noria.engine.plugin_graph.plugin_record import PluginRecord
 
     config = _config(entries, folder)
-    record = PluginRecord.model_validate_json(json.dumps(entries["record"]))
+    record = PluginRecord.from_dict(entries["record"])
     inputs = None if entries["inputs"] is None else plain_count(entries["inputs"], 0)
     arrays = len(sizes) - len(record.blobs)
     if arrays < (inputs or 0) or (inputs is None and arrays):
@@ -139,7 +137,7 @@ def _build_args(entries: dict[str, Any], sizes: Sequence[int], folder: Path) -> 
     network = _network_args(entries, sizes, folder)
     if len(sizes) != 1:
         raise ValueError(f"its network is {len(sizes)} arrays")
-    request = BuildRequest.model_validate_json(json.dumps(entries["request"])).model_dump()
+    request = BuildRequest.from_dict(entries["request"]).to_dict()
     return BuildArgs(network.config, network.function, request, notices=network.notices)
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import ValidationError
 
 from noria._core.errors import CustomLibraryError, EngineError, ModelError, NoriaError, PluginError
 from noria._core.notices import Notice
@@ -105,11 +104,7 @@ class GuardedEngines:
                 get_plugin_registry().register_creator(kind(self, name, version), namespace)
 
     def make(self, function: str, notices: list[Notice]) -> Network:
-        """Call a function that makes a network.
-
-        Args:
-            function: the entry point.
-            notices: appended to.
+        """Call a function that makes a network; its notices are appended.
 
         Raises:
             CustomLibraryError: it failed, or its process died.
@@ -170,14 +165,14 @@ class GuardedEngines:
             return None
         try:
             graph, *blobs = (a.tobytes() for a in arrays)
-            records = tuple(PluginRecord.model_validate_json(r) for r in answer["records"])
+            records = tuple(PluginRecord.from_json(r) for r in answer["records"])
             named = dict(zip(map(str, answer["blobs"]), blobs, strict=True))
             notices = notices_from(answer["notices"])
             registry = get_plugin_registry()
             layers = PluginLayers(graph, records, named, notices, registry, where)
             for record, layer in zip(records, answer["built"], strict=False):
                 layers.built.append(GuardedLayer(self, record, named, where, int(layer)))
-        except (ValidationError, KeyError, TypeError, ValueError, ProtocolError) as error:
+        except (KeyError, TypeError, ValueError, ProtocolError) as error:
             raise PluginError(f"its worker built no plugins: {error}", where=plugins) from error
         return layers
 
@@ -371,11 +366,7 @@ class NoPreviewError(CustomLibraryError):
 def preview_network(cfg: ModelConfig, function: str) -> Network:
     """Make the network of `cfg`, without an engine and without objects of its plugins.
 
-    A crash or an endless loop of the code does no harm to this process.
-
-    Args:
-        cfg: the config.
-        function: of its library, for errors.
+    A crash or an endless loop of the code does no harm to this process. Errors name the function.
 
     Raises:
         NoriaError: there is none, as in a run.
@@ -394,10 +385,7 @@ def preview_network(cfg: ModelConfig, function: str) -> Network:
 def preview_plugins(cfg: ModelConfig, nodes: Sequence[bytes], model: str) -> None:
     """Let the creators of the custom library make the plugins of nodes, as a build begins.
 
-    Args:
-        cfg: the config.
-        nodes: serialised `NodeProto`s; those of other creators are ignored.
-        model: for messages.
+    Nodes are serialised `NodeProto`s; those of other creators are ignored. Messages name the model.
 
     Raises:
         NoriaError, NoPreviewError: as `preview_network`.

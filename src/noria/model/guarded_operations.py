@@ -150,7 +150,7 @@ def build_layers(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> An
         built.append(next(_numbers))
         worker.kept[built[-1]] = engine
     return {
-        "records": [record.model_dump_json() for record in layers.records],
+        "records": [record.to_json().decode() for record in layers.records],
         "blobs": list(layers.blobs),
         "notices": notices_json(layers.notices),
         "built": built,
@@ -164,7 +164,7 @@ def load_layer(worker: Keeping, payload: dict[str, Any], arrays: Arrays) -> Answ
     from noria.plugins.drivers import load_engine_plugin
     from noria.plugins.registry import known_plugins
 
-    record = PluginRecord.model_validate_json(payload["record"])
+    record = PluginRecord.from_json(payload["record"])
     blobs = dict(zip(record.blobs, (a.tobytes() for a in arrays), strict=True))
     engine = load_engine_plugin(saved_of(record, blobs, payload["where"]), known_plugins())
     try:

@@ -55,7 +55,7 @@ class GuardedLayer(EnginePlugin):
         host = self.host
         with host.process.lock:
             if not self._number or not host.is_current(self._generation):
-                payload = {"record": self._record.model_dump_json(), "where": self._place}
+                payload = {"record": self._record.to_json().decode(), "where": self._place}
                 data = [_bytes(b) for b in self._blobs.values()]
                 answer, _ = host.ask(
                     "load_layer",

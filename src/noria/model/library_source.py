@@ -37,11 +37,7 @@ def library_source(cfg: ModelConfig, notices: list[Notice]) -> FunctionSource | 
     """Find the function of the custom library that makes the network; None if none applies.
 
     A library of plugins or networks is loaded into this process and stays there, or into a worker,
-    as `custom-lib-guard` asks.
-
-    Args:
-        cfg: the config.
-        notices: appended to.
+    as `custom-lib-guard` asks. Its notices are appended.
 
     Raises:
         CustomLibraryError: the library cannot be loaded; the function that the config names is not

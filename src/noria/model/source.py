@@ -84,7 +84,7 @@ class ModelSource:
 
     def _network(self) -> Network:
         if self.kind == "caffe":
-            from noria.network.caffe import network_from_caffe
+            from noria.network.caffe.importer import network_from_caffe
 
             return network_from_caffe(
                 self.companions["proto-file"],
@@ -94,7 +94,7 @@ class ModelSource:
                 plugins=self._plugins("Caffe"),
             )
         if self.kind == "uff":
-            from noria.network.uff import network_from_uff
+            from noria.network.uff.importer import network_from_uff
 
             return network_from_uff(
                 self.model,
@@ -105,7 +105,7 @@ class ModelSource:
                 plugins=self._plugins("Uff"),
             )
         if self.kind == "darknet":
-            from noria.network.darknet import network_from_darknet
+            from noria.network.darknet.importer import network_from_darknet
 
             cfg = self.companions["custom-network-config"]
             return network_from_darknet(cfg, self.model, input_dims=self.dims)
@@ -153,14 +153,7 @@ class FunctionSource(ModelSource):
         """Take the source that a config's function is.
 
         Names of its engines begin with `model` in the working directory, as in the original; those
-        of a model parser with the model's own file.
-
-        Args:
-            cfg: the config.
-            library: its custom library.
-            function: the entry point.
-            make: calls it.
-            notices: appended to by `make`.
+        of a model parser with the model's own file. `make` calls it and appends to the notices.
         """
         files = model_files(cfg)
         base = Path(os.path.abspath("model"))
@@ -208,9 +201,7 @@ class FunctionSource(ModelSource):
 def model_source(cfg: ModelConfig, factories: CppFactories | None = None) -> ModelSource | None:
     """Find the model files that `cfg` names; None if it names none that can be read.
 
-    Args:
-        cfg: the config.
-        factories: see `ModelSource`; engines depend on the library then.
+    With factories of the custom library, engines depend on that library.
 
     Source: config facts 5.1, see `noria.config.model_files.model_kind`.
     """

@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING
 from noria._core.lazy import lazy
 
 if TYPE_CHECKING:
-    from noria.network.caffe import network_from_caffe
-    from noria.network.darknet import network_from_darknet
+    from noria.network.caffe.importer import network_from_caffe
+    from noria.network.darknet.importer import network_from_darknet
     from noria.network.network import Network, NetworkSummary, UnknownOperator
     from noria.network.onnx_file import network_from_onnx
     from noria.network.tensor_spec import TensorSpec
-    from noria.network.uff import network_from_uff
+    from noria.network.uff.importer import network_from_uff
 else:
     __getattr__, __dir__ = lazy(
         __name__,
         {
-            ".caffe": "network_from_caffe",
-            ".darknet": "network_from_darknet",
+            ".caffe.importer": "network_from_caffe",
+            ".darknet.importer": "network_from_darknet",
             ".network": "Network NetworkSummary UnknownOperator",
             ".onnx_file": "network_from_onnx",
             ".tensor_spec": "TensorSpec",
-            ".uff": "network_from_uff",
+            ".uff.importer": "network_from_uff",
         },
     )
 

@@ -180,12 +180,10 @@ def _external_range(tensor: Any, size_bytes: int, model: Path, where: str) -> Ex
 
 
 def locate(location: str, model: Path, *, where: str) -> Path:
-    """Where external data `location` of the file `model` really is (it need not exist).
+    """Where external data `location` of the file `model` really is: beside it or below.
 
     A model that is itself a symlink (as in download caches) may have its data where it really is.
-
-    Raises:
-        ModelError: that is not beside the model or below.
+    The data need not exist.
     """
     parts = location.replace("\\", "/").split("/")
     outside = None
@@ -215,21 +213,9 @@ def fold(model: Any, ranges: list[ExternalRange], path: Path) -> None:
 
     external = ((label, t) for label, t in tensors_of(model) if t.data_location)
     for (label, tensor), part in zip(external, ranges, strict=True):
-        where = f"{path}, {label}"
-        try:
-            with open(part.path, "rb") as file:
-                file.seek(part.offset)
-                data = file.read(part.size_bytes)
-        except OSError as error:
-            raise ModelError(
-                f"external data file {part.location!r} cannot be read: {error.strerror}",
-                where=where,
-            ) from error
-        if len(data) != part.size_bytes:
-            raise ModelError(
-                f"external data file {part.location!r} shrank while it was read", where=where
-            )
-        tensor.raw_data = data
+        data = bytearray(part.size_bytes)
+        _read_into(memoryview(data), part, f"{path}, {label}")
+        tensor.raw_data = bytes(data)
         tensor.data_location = TensorProto.DEFAULT
         del tensor.external_data[:]
 
@@ -246,9 +232,6 @@ def split_proto(network: Network) -> tuple[Any, memoryview]:
 
     Returns a ModelProto with these tensors as external data in `WEIGHTS_FILE`, and the bytes of
     that file. Takes the memory of the weights once.
-
-    Raises:
-        ModelError: external data changed since the model was read; not writable as ONNX.
     """
     from onnx import TensorProto
 

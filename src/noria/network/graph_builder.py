@@ -249,11 +249,10 @@ class GraphBuilder:
     def _blob(self, name: str, shape: Shape | None, dtype: Any, fixed: bool = False) -> Blob:
         from noria.network.ir import ir
 
+        kind = ir.TensorType(ir.DataType.from_numpy(np.dtype(dtype)))
         if shape is None:
-            kind = ir.TensorType(ir.DataType.from_numpy(np.dtype(dtype)))
             return Blob(ir.Value(name=name, type=kind), (), fixed=fixed)
         axes = [None if d < -1 else "batch" if d == -1 else d for d in shape]
-        kind = ir.TensorType(ir.DataType.from_numpy(np.dtype(dtype)))
         return Blob(ir.Value(name=name, shape=ir.Shape(axes), type=kind), shape, fixed=fixed)
 
     def _unique(self, name: str) -> str:

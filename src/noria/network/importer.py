@@ -7,7 +7,6 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
 import numpy.typing as npt
 
 from noria._core.errors import ModelError
@@ -21,7 +20,6 @@ class PluginMaker(Protocol):
 
     def takes(self, layer: str) -> bool:
         """Whether a factory makes the layer of that name, whatever its type."""
-        ...
 
     def make_by_factory(
         self,
@@ -31,11 +29,9 @@ class PluginMaker(Protocol):
         inputs: Sequence[tuple[Shape, Any]],
     ) -> list[tuple[Shape, Any]]:
         """As `make`, for a layer that it takes."""
-        ...
 
     def fields(self, kind: str) -> dict[str, str] | None:
         """Fields of a type of plugins, name to type (INT32 …); None if it is unknown."""
-        ...
 
     def make(
         self, name: str, kind: str, fields: Mapping[str, Any], inputs: Sequence[tuple[Shape, Any]]
@@ -44,19 +40,15 @@ class PluginMaker(Protocol):
 
         Shapes have the batch first (1 without inputs).
         """
-        ...
 
     def place(self, node: str) -> None:
         """The name of the node in the graph."""
-        ...
 
     def hand_over(self, network: Network) -> None:
         """The network is made."""
-        ...
 
     def close(self) -> None:
         """The import is over."""
-        ...
 
 
 def plugin_nodes(
@@ -127,10 +119,8 @@ class Importer:
     def input(self, name: str, dims: Sequence[int], *, with_batch: bool = False) -> Blob:
         """Add an input of the network.
 
-        Args:
-            name: its name in the graph.
-            dims: channels, height, width.
-            with_batch: `dims` are a batch, whose length does not count, and any number of axes.
+        `dims` are channels, height, width; `with_batch`: a batch, whose length does not count, and
+        any number of axes.
         """
         fits = len(dims) >= 2 if with_batch else len(dims) == 3
         if not fits or any(not 1 <= d <= MAX_SIDE for d in dims):
@@ -165,6 +155,8 @@ class LayerLowering:
         graph: where nodes go.
         inputs: the tensors that it reads.
         input_word: the format's word for one of them.
+        error, op, constant: methods of `graph`: an error about this layer, a node with one output,
+            a constant tensor.
     """
 
     input_word = "input"
@@ -172,29 +164,18 @@ class LayerLowering:
     def __init__(self, graph: GraphBuilder, inputs: Sequence[Blob]) -> None:
         self.graph = graph
         self.inputs = tuple(inputs)
+        self.error = graph.error
+        self.op = graph.node
+        self.constant = graph.constant
 
     @property
     def x(self) -> Blob:
         """The first input."""
         return self.inputs[0]
 
-    def error(
-        self, found: str, *, expected: str | None = None, fix: str | Sequence[str] | None = None
-    ) -> ModelError:
-        """Return an error about this layer."""
-        return self.graph.error(found, expected=expected, fix=fix)
-
-    def op(self, name: str, inputs: Sequence[Blob | None], shape: Shape, **attributes: Any) -> Blob:
-        """Add a node with one output."""
-        return self.graph.node(name, inputs, shape, **attributes)
-
     def same(self, name: str, *inputs: Blob, **attributes: Any) -> Blob:
         """Add a node with an output of the shape of its first input."""
         return self.graph.node(name, inputs, inputs[0].shape, **attributes)
-
-    def constant(self, array: npt.ArrayLike, dtype: Any = np.float32, name: str = "") -> Blob:
-        """Add a constant tensor."""
-        return self.graph.constant(array, dtype, name)
 
     def count(self, least: int, most: int | None = None) -> None:
         """Check the number of inputs: from `least` to `most`, which are the same by default."""

@@ -153,12 +153,9 @@ MAX_FILE_BYTES = 2**31
 
 
 def read_model_file(path: Path, what: str, *, max_bytes: int = MAX_FILE_BYTES) -> bytes:
-    """Return all bytes of a model file.
+    """Return all bytes of a model file; `what` names its kind for messages.
 
-    Args:
-        path: the file.
-        what: what the file should be, for messages: "a Caffe model (caffemodel)".
-        max_bytes: longer files are refused unread.
+    One that is missing, not regular, empty or longer than `max_bytes` is refused unread.
     """
     where = str(path)
     try:

@@ -199,11 +199,7 @@ class Network:
         return sum(t.nbytes for t in tensors if t is not None) > MAX_MODEL_BYTES
 
     def graph_proto(self) -> Any:
-        """A new ModelProto of the network; weights that are external data stay so.
-
-        Raises:
-            ModelError: not writable as ONNX.
-        """
+        """A new ModelProto of the network; weights that are external data stay so."""
         from noria.network.ir import ir
 
         try:

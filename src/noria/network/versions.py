@@ -14,18 +14,15 @@ SURE_OPSET = 21
 
 
 def stamp_older(proto: onnx.ModelProto) -> tuple[str, str] | None:
-    """Mark a model as of an older version of ONNX if nothing in it needs the newer one.
+    """Mark a model in place as of an older version of ONNX if nothing in it needs the newer one.
 
     Exporters stamp models with the newest version they know, and runtimes refuse versions they do
     not know, although most operators have been the same for years. Models of a version that every
     runtime knows stay as they are; so do those with functions, whose bodies have versions of
     their own.
 
-    Args:
-        proto: changed in place.
-
     Returns:
-        What it was and what it is now ("IR 14, opset 27"), None if it stays.
+        Version before and after ("IR 14, opset 27"), None if it stays.
     """
     import onnx
 

@@ -28,9 +28,6 @@ def fields(data: memoryview) -> Iterator[tuple[int, int, Any]]:
     A value is an int (varint: unsigned), or a memoryview of the bytes (8, 4, or as many as the
     field says). Floats that follow one another unpacked, a tag before each as old writers have
     it, come as if they were packed: one by one a large layer takes minutes.
-
-    Raises:
-        WireError: the bytes end within a field, or do not begin one.
     """
     at, end = 0, len(data)
     while at < end:

@@ -240,7 +240,7 @@ def _inputs(spec: PipelineSpec, configs: Sequence[ModelConfig]) -> list[str | Pa
     if spec.tracker is not None and spec.tracker.config is not None:
         read.append(spec.tracker.config)
     for cfg in configs:
-        read += [cfg.path, *(value for _, value in cfg if isinstance(value, Path))]
+        read += [cfg.path, *(value for value in cfg.values().values() if isinstance(value, Path))]
     return read
 
 

@@ -24,6 +24,7 @@ from noria.pipeline.mux import Muxer
 from noria.pipeline.outlet import Composes, Outlet, Route, routes_of
 from noria.pipeline.report import Meter, RunReport, count_objects, fill_report
 from noria.pipeline.segment import Segment, received, segments_of
+from noria.pipeline.stage import is_stage, is_tracker
 
 if TYPE_CHECKING:
     from noria._core.notices import Notice
@@ -247,15 +248,23 @@ class Pipeline:
             self._owned.pop().close()
 
     def __repr__(self) -> str:
-        from noria.pipeline.notebook import pipeline_line
-
-        return f"Pipeline({pipeline_line(self)})"
+        stages = ", ".join(map(_name, self.stages)) or "no stages"
+        sinks = len(self.sinks)
+        return f"Pipeline({self.report.source}: {stages}; {sinks} sink{'s' * (sinks != 1)})"
 
     def _repr_html_(self) -> str:
         """Parts and decisions, for notebooks."""
-        from noria.pipeline.notebook import pipeline_html
+        from noria._core.html import facts, notice_list, paragraph
 
-        return pipeline_html(self)
+        parts = facts(
+            (
+                ("sources", ", ".join(s.name for s in self.sources)),
+                ("stages", ", ".join(map(_name, self.stages))),
+                ("outputs", ", ".join(str(s.path) for s in self.sinks)),
+                ("state", self.state),
+            )
+        )
+        return paragraph(repr(self)) + parts + notice_list(self.notices)
 
     # The threads. Each tells its neighbours when it leaves: what is already on its way downstream
     # is still finished, and nothing upstream waits for a thread that is gone.
@@ -370,6 +379,12 @@ class Pipeline:
         error, self._error = self._error, None
         if error is not None:
             raise error
+
+
+def _name(stage: Any) -> str:
+    if is_stage(stage) or is_tracker(stage):
+        return str(getattr(stage, "name", None) or type(stage).__name__)
+    return str(getattr(stage, "__name__", None) or type(stage).__name__)
 
 
 def _first(batch: Batch, count: int) -> Batch:

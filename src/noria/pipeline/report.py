@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -43,18 +43,6 @@ class SourceReport:
     state: SourceState = "stopped"
     error: str | None = None
     reconnects: int = 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as JSON has it."""
-        return {
-            "source_id": self.source_id,
-            "name": self.name,
-            "frames": self.frames,
-            "dropped": self.dropped,
-            "state": self.state,
-            "error": self.error,
-            "reconnects": self.reconnects,
-        }
 
 
 @dataclass(slots=True)
@@ -161,12 +149,10 @@ class RunReport:
             if self.first_result_s is None
             else round(self.first_result_s, 3),
             "stages_s": _rounded(self.stages),
-            "sources": [s.to_dict() for s in self.sources],
+            "sources": [asdict(s) for s in self.sources],
             "models": [m.to_dict() for m in self.models],
             "outputs": self.outputs,
-            "notices": [
-                {"level": n.level, "message": n.message, "where": n.where} for n in self.notices
-            ],
+            "notices": [asdict(n) for n in self.notices],
             "interrupted": self.interrupted,
         }
 
@@ -180,9 +166,26 @@ class RunReport:
 
     def _repr_html_(self) -> str:
         """Sources, models, objects and notices, for notebooks."""
-        from noria.pipeline.notebook import report_html
+        from noria._core.html import facts, notice_list, paragraph, table
 
-        return report_html(self)
+        sources = table(
+            ("source", "frames", "dropped", "state", "error"),
+            ((s.name, s.frames, s.dropped or "", s.state, s.error or "") for s in self.sources),
+        )
+        models = table(
+            ("model", "inferred", "failed", "infer s"),
+            (
+                (m.name, m.inferred, m.failed or "", f"{m.seconds.get('infer', 0.0):.2f}")
+                for m in self.models
+            ),
+        )
+        objects = facts(
+            (
+                ("found", ", ".join(f"{n} {name}" for name, n in self.objects.most_common(12))),
+                ("written", ", ".join(self.outputs)),
+            )
+        )
+        return paragraph(repr(self)) + sources + models + objects + notice_list(self.notices)
 
 
 def _rounded(seconds: dict[str, float]) -> dict[str, float]:

@@ -71,11 +71,6 @@ class LibraryFollower:
     The library knows nothing of classes and models, so each group of objects has an instance of
     its own. Time is counted in frames, so that a frame without inference, which the
     library never sees, is no miss.
-
-    Args:
-        kind: the class.
-        settings: its keyword arguments.
-        ids: gives out the numbers of tracks.
     """
 
     def __init__(self, kind: type[Any], settings: Mapping[str, Any], ids: TrackIds) -> None:

@@ -42,13 +42,9 @@ def settings_of(kind: type[Any]) -> tuple[Setting, ...]:
 def check_settings(
     values: Mapping[str, Any], allowed: Sequence[Setting], *, tracker: str, where: str
 ) -> dict[str, Any]:
-    """Values of the right type and within their limits.
+    """Values of the right type and within their limits; texts are converted.
 
-    Args:
-        values: what the user wrote; texts are converted.
-        allowed: the settings there are.
-        tracker: name of the tracker, for messages.
-        where: what the user wrote it in, for messages.
+    `tracker` and `where` are for messages.
     """
     by_name = {setting.name: setting for setting in allowed}
     checked = {}

@@ -34,9 +34,6 @@ def read_entries(path: Path) -> dict[str, FileSetting]:
 
     OpenCV's first line `%YAML:1.0`, which the original's samples have, is no YAML and is passed
     over, and so is what is nested deeper.
-
-    Raises:
-        ConfigError: the file cannot be read, or is no YAML mapping.
     """
     try:
         with path.open("rb") as file:
@@ -128,14 +125,9 @@ KEYS_ACTED_ON = tuple(_ACTS)
 def settings_from(
     entries: Mapping[str, FileSetting], where: str
 ) -> tuple[dict[str, Any], tuple[Notice, ...]]:
-    """Settings of the `iou` tracker from the keys of a file.
+    """Settings of the `iou` tracker, and one notice that names the keys without effect, if any.
 
-    Args:
-        entries: "group.key" -> value and line; keys outside of groups have no "group.".
-        where: the file, for messages.
-
-    Returns:
-        The settings, and one notice that names the keys without effect, if there are any.
+    `entries` are by "group.key"; keys outside of groups have no "group.".
     """
     settings: dict[str, Any] = {}
     ignored, cascaded = [], False

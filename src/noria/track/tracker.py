@@ -100,15 +100,12 @@ class Tracker(Protocol):
             frame: the picture; frames of one source come in order.
             meta: its metadata.
         """
-        ...
 
     def end_of_stream(self, source_id: int) -> None:
         """Forget the tracks of a source; their ids are not used again."""
-        ...
 
     def close(self) -> None:
         """Forget everything."""
-        ...
 
 
 FloatArray = npt.NDArray[np.float32]
@@ -132,11 +129,9 @@ class Follower(Protocol):
 
     def step(self, found: Found, elapsed: int) -> Followed:
         """Tracks of the objects of a frame, `elapsed` frames after the last call."""
-        ...
 
     def pass_over(self, elapsed: int) -> None:
         """A frame in which nothing was looked for, `elapsed` frames after the last call."""
-        ...
 
 
 @dataclass(slots=True)

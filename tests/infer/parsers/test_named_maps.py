@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from noria.errors import ParserError
-from noria.infer.classify import classify, complete_labels
+from noria.infer.classify import complete_labels
 from noria.infer.parsers import WELL_KNOWN_CLASSIFIERS, WELL_KNOWN_SEGMENTATIONS
 from noria.infer.parsers.catalogue import SEGMENTATION_HEADS
 from noria.meta import (
@@ -20,6 +20,7 @@ from noria.meta import (
     Segmentation,
     SegmentationParams,
 )
+from tests.infer.test_classify import classify
 
 NET = NetworkInfo(6, 4, 3)
 

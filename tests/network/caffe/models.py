@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from noria.engine import BuildOptions, build
-from noria.network.caffe import network_from_caffe_bytes
+from noria.network.caffe.importer import network_from_caffe_bytes
 
 TEXT, WEIGHTS = Path("net.prototxt"), Path("net.caffemodel")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from noria.errors import ModelError
-from noria.network.caffe import network_from_caffe
+from noria.network.caffe.importer import network_from_caffe
 from tests.network.caffe.models import blob, caffemodel, field, layer, network_of, run, text_of
 
 X = np.random.default_rng(1).normal(size=(2, 3, 6, 7)).astype(np.float32)

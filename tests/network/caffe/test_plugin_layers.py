@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from noria.errors import ModelError
-from noria.network.caffe import network_from_caffe_bytes
+from noria.network.caffe.importer import network_from_caffe_bytes
 from noria.plugins import (
     IPluginCreator,
     IPluginV2,

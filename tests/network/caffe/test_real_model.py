@@ -5,7 +5,7 @@ from PIL import Image
 
 from noria.engine import BuildOptions, build
 from noria.network import network_from_onnx
-from noria.network.caffe import network_from_caffe
+from noria.network.caffe.importer import network_from_caffe
 
 
 def pictures(folder):

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from noria.engine import BuildOptions, build
-from noria.network.darknet import network_from_darknet_bytes
+from noria.network.darknet.importer import network_from_darknet_bytes
 
 CFG, WEIGHTS = Path("net.cfg"), Path("net.weights")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from noria.errors import ModelError
-from noria.network.darknet import network_from_darknet
+from noria.network.darknet.importer import network_from_darknet
 from tests.network.darknet.models import Darknet, header, net, network_of, run
 
 CONV = "[convolutional]\nfilters=2\nsize=1\nactivation=linear\n"

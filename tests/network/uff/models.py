@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from noria.engine import BuildOptions, build
-from noria.network.uff import network_from_uff_bytes
+from noria.network.uff.importer import network_from_uff_bytes
 from tests.network.caffe.models import field, varint
 
 PATH = Path("net.uff")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from noria.errors import ModelError
-from noria.network.uff import network_from_uff
+from noria.network.uff.importer import network_from_uff
 from noria.plugins.imported import ImportedPlugins
 from noria.plugins.registry import known_plugins
 from tests.network.uff.digits import digit

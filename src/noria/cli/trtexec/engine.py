@@ -99,7 +99,7 @@ def _network(options: Options) -> Network:
 
         return network_from_onnx(options.text("onnx"))
     if options.has("uff"):
-        from noria.network.uff import network_from_uff
+        from noria.network.uff.importer import network_from_uff
 
         name, dims = None, None
         if options.has("uffInput"):
@@ -116,7 +116,7 @@ def _network(options: Options) -> Network:
             outputs=outputs,
         )
     if options.has("deploy"):
-        from noria.network.caffe import network_from_caffe
+        from noria.network.caffe.importer import network_from_caffe
 
         if not options.has("model"):
             raise EngineError("--model is missing", expected="the caffemodel with the weights")

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Protocol, get_args
 
 import numpy as np
 
 from noria._core.notices import Notice
 from noria.binary.regular_files import open_regular
+from noria.custom.user_calls import ParserKind
 from noria.meta import ClassifierParams, DetectionParams, NetworkInfo, SegmentationParams
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 CONFIG = "config.txt"
 MAX_CONFIG = 4 << 20
-ParserKind = Literal["bbox", "instance", "classifier", "segmentation"]
 Params = DetectionParams | ClassifierParams | SegmentationParams
 
 

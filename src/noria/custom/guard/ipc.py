@@ -37,7 +37,7 @@ from noria._core.errors import (
 )
 from noria._core.notices import Notice
 from noria.custom.cpp_parsers import ParserReturnedFalseError
-from noria.custom.guard.call_args import ParserKind
+from noria.custom.user_calls import ParserKind
 from noria.custom.validate import (
     MAX_ATTRIBUTES,
     MAX_MAP_PIXELS,
@@ -342,7 +342,7 @@ def _read_detections(values: Sequence[int], region: SharedRegion, start: int) ->
     found: Any = _native.guard_boxes(address, size, count, bool(flags & HAS_ANGLES))
     if found is None:
         raise ProtocolError(f"{count} boxes in {size} bytes")
-    boxes, scores, ids, angles, sound, end = found
+    (boxes, scores, ids, angles, sound), end = found
     if not flags & HAS_MASKS:
         return DecodedBoxes(Detections.unchecked(boxes, scores, ids, angles=angles), sound)
     reader = _Reader(region, start + end)

@@ -21,7 +21,6 @@ from noria.custom.guard.call_args import (
     LoadArgs,
     Params,
     ParserArgs,
-    ParserKind,
     network_json,
     params_json,
 )
@@ -31,8 +30,8 @@ from noria.custom.guard.options import GuardMode, GuardOptions
 from noria.custom.guard.process import GuardedProcess
 from noria.custom.guard.repro import CaseSaver, FatalCall
 from noria.custom.guard.trust import TrustStore, content_hash
-from noria.custom.user_calls import INPUT_INITIALIZER, InputInitializer
-from noria.custom.validate import CheckedClassifier, CheckedParser, CheckedSegmentation
+from noria.custom.user_calls import INPUT_INITIALIZER, InputInitializer, ParserKind
+from noria.custom.validate import CustomLibrary, UserParser
 from noria.meta import Layer, NetworkInfo
 
 _HERE = "noria.custom.guard.serve"
@@ -40,7 +39,7 @@ _HERE = "noria.custom.guard.serve"
 Tensors = dict[str, npt.NDArray[Any]]
 
 
-class GuardedLibrary:
+class GuardedLibrary(CustomLibrary):
     """The library that `custom-lib-path` names, loaded into a worker process.
 
     Attributes:
@@ -117,46 +116,16 @@ class GuardedLibrary:
         """List names in it that may be parsers, sorted."""
         return list(self._symbols)
 
-    def bbox_parser(self, name: str) -> CheckedParser:
-        """See `CustomLibrary.bbox_parser`."""
-        return self._boxes("bbox", name)
-
-    def instance_parser(self, name: str) -> CheckedParser:
-        """See `CustomLibrary.instance_parser`."""
-        return self._boxes("instance", name)
-
-    def classifier_parser(self, name: str) -> CheckedClassifier:
-        """See `CustomLibrary.classifier_parser`."""
-        function = self._function("classifier", name)
-        checked = CheckedClassifier(function, function.where)
-        function.notices = checked.notices
-        return checked
-
-    def segmentation_parser(self, name: str) -> CheckedSegmentation:
-        """See `CustomLibrary.segmentation_parser`."""
-        function = self._function("segmentation", name)
-        checked = CheckedSegmentation(function, function.where)
-        function.notices = checked.notices
-        return checked
-
     def input_initializer(self) -> InputInitializer | None:
-        """See `CustomLibrary.input_initializer`."""
         return self._initialize if self._has_initializer else None
 
-    def _boxes(self, kind: ParserKind, name: str) -> CheckedParser:
-        function = self._function(kind, name)
-        checked = CheckedParser(function, function.where)
-        function.notices = checked.notices
-        return checked
-
-    def _function(self, kind: ParserKind, name: str) -> GuardedParser:
-        where = f"{self.path}: {name}"
-        function = GuardedParser(self, kind, name, where)
+    def _parser(self, kind: ParserKind, name: str) -> UserParser:
+        function = GuardedParser(self, kind, name, f"{self.path}: {name}")
         with self.process.lock:
-            self.process.started(where)
+            self.process.started(function.where)
             function.open()
             self._parsers.append(weakref.ref(function))
-        return function
+        return function, function.where, None, function.notices
 
     def _set_up(self) -> None:
         payload = {"path": str(self.path), "abi": self._abi, "rotation": self._rotation}

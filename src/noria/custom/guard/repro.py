@@ -242,9 +242,6 @@ def _no_case(file: Path, error: Exception) -> CustomLibraryError:
         found = f"{error} is absent"
     elif isinstance(error, NoriaError):
         found, file = error.found, Path(error.where or file)
-    elif isinstance(error, ValueError) and hasattr(error, "errors"):  # pydantic's
-        first = error.errors(include_url=False, include_input=False)[0]
-        found = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"[:300]
     return CustomLibraryError(
         f"there is no saved call to replay: {found}",
         where=str(file),

@@ -16,7 +16,7 @@ from noria._core.cuda import why_lost
 from noria._core.errors import CustomLibraryError, ParserError
 from noria._core.notices import Notice
 from noria.custom.guard import ipc
-from noria.custom.guard.call_args import ParserKind, network_from, params_from
+from noria.custom.guard.call_args import network_from, params_from
 from noria.custom.guard.ipc import (
     RESULT_WRITERS,
     ResultTooLargeError,
@@ -30,11 +30,11 @@ from noria.custom.guard.ipc import (
 )
 from noria.custom.guard.tensors import MAP_REGION, CannotShareError, Tensors
 from noria.custom.library import open_here
-from noria.custom.user_calls import Checked
+from noria.custom.user_calls import Checked, ParserKind
 from noria.meta import Layer
 
 if TYPE_CHECKING:
-    from noria.custom.library import CustomLibrary
+    from noria.custom.validate import CustomLibrary
 
 
 class LibraryWorker:

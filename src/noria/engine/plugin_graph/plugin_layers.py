@@ -132,7 +132,7 @@ def build_plugins(
             names = (node.inputs, node.shape_inputs, node.outputs)
             record, more = record_of(plugin.save(), names, number)
             creator = registry.find(record.type, record.version, record.namespace)
-            records.append(record.model_copy(update={"code": code_of(creator)}))
+            records.append(record.changed(code=code_of(creator)))
             blobs |= more
         layers = PluginLayers(
             _described(resolved), tuple(records), blobs, resolved.notices, registry, where

@@ -8,35 +8,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from msgspec import Meta
 
+from noria._core.json_record import JsonRecord
 from noria.plugins.loading import code_of
 
-Text = Annotated[str, Field(max_length=4096)]
-Name = Annotated[str, Field(min_length=1, max_length=4096)]
-Axes = Annotated[tuple[Annotated[int, Field(ge=0, lt=2**40)], ...], Field(max_length=64)]
-Values = Annotated[tuple[Annotated[int, Field(ge=-(2**63), lt=2**63)], ...], Field(max_length=4096)]
+Text = Annotated[str, Meta(max_length=4096)]
+Name = Annotated[str, Meta(min_length=1, max_length=4096)]
+Axes = Annotated[tuple[Annotated[int, Meta(ge=0, lt=2**40)], ...], Meta(max_length=64)]
+Values = Annotated[
+    tuple[Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)], ...], Meta(max_length=4096)
+]
 Kind = Literal["FLOAT", "HALF", "INT8", "INT32", "BOOL", "UINT8", "INT64"]
 Numpy = Literal[
     "float16", "float32", "float64", "bool", "bfloat16",
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
 ]  # fmt: skip
-Size = Annotated[int, Field(ge=0, le=2**40)]
+Size = Annotated[int, Meta(ge=0, le=2**40)]
 
 
-def first_fault(error: ValidationError) -> str:
-    """Word the first fault of a record, its place first."""
-    first = error.errors(include_url=False, include_input=False)[0]
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-
-
-class HeaderRecord(BaseModel):
-    """Base of the parts of a plan's header: strictly typed, immutable."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
-
-
-class PluginProfileRecord(HeaderRecord):
+class PluginProfileRecord(JsonRecord, frozen=True, kw_only=True):
     """Shapes of a plugin's inputs in one optimisation profile, and values of its shape inputs."""
 
     min: tuple[Axes, ...]
@@ -45,7 +36,7 @@ class PluginProfileRecord(HeaderRecord):
     values: tuple[Values, ...] = ()
 
 
-class PluginRecord(HeaderRecord):
+class PluginRecord(JsonRecord, frozen=True, kw_only=True):
     """A layer that a plugin computes: the facts of its `EngineSpec`, names of values, and blobs.
 
     Attributes:
@@ -63,21 +54,20 @@ class PluginRecord(HeaderRecord):
     namespace: Text
     inputs: tuple[Text, ...]
     shape_inputs: tuple[Text, ...] = ()
-    outputs: Annotated[tuple[Text, ...], Field(min_length=1)]
+    outputs: Annotated[tuple[Text, ...], Meta(min_length=1)]
     input_types: tuple[Kind, ...]
     output_types: tuple[Kind, ...]
     dtypes: tuple[Numpy, ...]
-    shapes: tuple[Annotated[str, Field(max_length=16_384)], ...]
-    profiles: Annotated[tuple[PluginProfileRecord, ...], Field(min_length=1, max_length=64)]
+    shapes: tuple[Annotated[str, Meta(max_length=16_384)], ...]
+    profiles: Annotated[tuple[PluginProfileRecord, ...], Meta(min_length=1, max_length=64)]
     workspaces: tuple[Size, ...]
-    tactics: tuple[Annotated[int, Field(ge=0, lt=2**31)], ...]
+    tactics: tuple[Annotated[int, Meta(ge=0, lt=2**31)], ...]
     blobs: tuple[Name, ...]
-    aliases: tuple[Annotated[int, Field(ge=-1, lt=4096)], ...] = ()
+    aliases: tuple[Annotated[int, Meta(ge=-1, lt=4096)], ...] = ()
     metadata: Text = ""
-    code: Annotated[str, Field(pattern="^([0-9a-f]{64})?$")] = ""
+    code: Annotated[str, Meta(pattern="^([0-9a-f]{64})?\\Z")] = ""
 
-    @model_validator(mode="after")
-    def _agrees(self) -> PluginRecord:
+    def __post_init__(self) -> None:
         ins, outs, profiles = len(self.inputs), len(self.outputs), len(self.profiles)
         counts = [
             len(self.input_types) == ins,
@@ -103,7 +93,6 @@ class PluginRecord(HeaderRecord):
             outs,
             ValueError,
         )
-        return self
 
     def __str__(self) -> str:
         space = f", namespace {self.namespace!r}" if self.namespace else ""

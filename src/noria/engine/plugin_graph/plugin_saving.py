@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 
 import numpy as np
-from pydantic import ValidationError
 
 from noria._core.errors import EngineError
-from noria.engine.plugin_graph.plugin_record import PluginProfileRecord, PluginRecord, first_fault
+from noria.engine.plugin_graph.plugin_record import PluginProfileRecord, PluginRecord
 from noria.plugins.expressions import from_text, to_text
 from noria.plugins.field_data import PluginField, PluginFieldCollection, PluginFieldType
 from noria.plugins.layer import EngineSpec, Ranges, SavedPlugin
@@ -74,10 +73,10 @@ def record_of(
             profiles=tuple(PluginProfileRecord(**asdict(p)) for p in spec.profiles),
             blobs=tuple(blobs),
             **{name: getattr(spec, name) for name in _ALIKE},
-        )
-    except ValidationError as error:
+        ).checked()
+    except (TypeError, ValueError) as error:
         raise EngineError(
-            f"plugin {spec.name} cannot be kept in a plan: {first_fault(error)}",
+            f"plugin {spec.name} cannot be kept in a plan: {error}",
             where=f"layer {spec.layer!r}",
         ) from error
     return record, blobs

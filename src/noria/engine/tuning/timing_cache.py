@@ -14,8 +14,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+import msgspec
+from msgspec import Meta
 
+from noria._core.json_record import JsonRecord, RecordError, Seconds
 from noria.engine.plan_header import TacticRecord
 from noria.engine.store import write_atomically
 
@@ -23,7 +25,7 @@ VERSION = "1"  # of what is measured, and how: raised when old times do not comp
 _MAX_BYTES = 1 << 20
 
 
-class TimingEntry(BaseModel):
+class TimingEntry(JsonRecord, frozen=True, kw_only=True):
     """One tuning.
 
     Attributes:
@@ -34,12 +36,10 @@ class TimingEntry(BaseModel):
         budget_s: the time it was given.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
     question: dict[str, str]
-    tactics: Annotated[tuple[TacticRecord, ...], Field(min_length=1, max_length=1000)]
-    spent_s: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-    budget_s: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    tactics: Annotated[tuple[TacticRecord, ...], Meta(min_length=1, max_length=1000)]
+    spent_s: Seconds
+    budget_s: Seconds
     complete: bool
 
 
@@ -67,8 +67,8 @@ class TimingCache:
         try:
             with open(self.path(asked), "rb") as file:
                 data = file.read(_MAX_BYTES + 1)
-            entry = TimingEntry.model_validate_json(data)
-        except (OSError, ValidationError):
+            entry = TimingEntry.from_json(data)
+        except (OSError, RecordError):
             return None
         chosen = sum(t.chosen for t in entry.tactics)
         if entry.question != dict(asked) or chosen != 1:
@@ -80,4 +80,4 @@ class TimingCache:
         path = self.path(entry.question)
         with suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, [entry.model_dump_json(indent=1).encode()])
+            write_atomically(path, [msgspec.json.format(entry.to_json(), indent=1)])

@@ -110,6 +110,7 @@ class Sink(ABC):
         self.path = path
         self.notices: list[Notice] = []
         self.frames = 0
+        self._lost = 0  # objects without finite numbers
         self._closed = False
 
     def write(self, frame: Frame, meta: FrameMeta) -> None:
@@ -136,6 +137,8 @@ class Sink(ABC):
         if self._closed:
             return
         self._closed = True
+        if self._lost:
+            self._notice("warning", f"{self._lost} objects without finite numbers were left out")
         try:
             self._finish()
         except OSError as error:
@@ -155,8 +158,7 @@ class Sink(ABC):
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
         """Take one frame; an OSError is worded by `write`."""
 
-    @abstractmethod
-    def _finish(self) -> None:
+    def _finish(self) -> None:  # noqa: B027 - single pictures are complete already
         """Finish the file; an OSError is worded by `close`."""
 
     def _notice(self, level: Level, message: str) -> None:
@@ -236,14 +238,26 @@ def make_folder(folder: Path, name: str) -> None:
         )
 
 
-def renamed_to(path: Path, name: str, what: str) -> Path:
-    """Where a file that is finished under another name goes: `path`, links followed.
+def part_of(path: Path, name: str, what: str) -> tuple[Path, Path]:
+    """Make the folder of a file that is written under another name until it is finished.
+
+    Returns:
+        Where it goes, links followed, and `NAME.part` beside it.
+
+    Raises:
+        MediaError: the folder cannot be made, or something else than a file stands there.
+    """
+    make_folder(path.parent, name)
+    target = _renamed_to(path, name, what)
+    make_folder(target.parent, name)
+    return target, target.with_name(target.name + ".part")
+
+
+def _renamed_to(path: Path, name: str, what: str) -> Path:
+    """`path` with links followed.
 
     Renaming replaces what stands there, so that must be a file or nothing: a device, pipe or link
     would be gone.
-
-    Raises:
-        MediaError: something else stands there, or it cannot be looked at.
     """
     try:
         path = path.resolve()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from noria.media.frame import Frame
-from noria.media.sinks.base import Sink, create, make_folder, renamed_to, write_all, write_error
+from noria.media.sinks.base import Sink, create, part_of, write_all, write_error
 from noria.media.sinks.extras import (
     Components,
     Rows,
@@ -50,12 +50,9 @@ class CocoSink(Sink):
         self._labels = labels or {}
         self._frame_names = FrameNames("frame_%06d", labels)
         self._components = Components()
-        make_folder(path.parent, name)
-        self._target = renamed_to(path, name, "JSON")
-        folder = self._target.parent
-        make_folder(folder, name)
-        self._part = self._target.with_name(self._target.name + ".part")
+        self._target, self._part = part_of(path, name, "JSON")
         self._fd = create(self._part, name)
+        folder = self._target.parent
         self._images = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
         write_all(self._fd, _HEAD)
         # Where each frame begins in both files, to cut back to whole frames.
@@ -66,7 +63,6 @@ class CocoSink(Sink):
         self._owner: dict[int, int] = {}
         self._names: dict[int, str] = {}
         self._named: set[int] = set()
-        self._lost = 0
 
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
         number = self.frames + 1
@@ -171,8 +167,6 @@ class CocoSink(Sink):
             self._names[self._category((component, class_id))] = label
 
     def _finish(self) -> None:
-        if self._lost:
-            self._notice("warning", f"{self._lost} objects without finite numbers were left out")
         kept, failure = self.frames, None
         while True:
             try:

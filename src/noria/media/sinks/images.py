@@ -90,9 +90,6 @@ class ImageSink(Sink):
         spare_source(target, frame, self.name)
         write_file(target, encode_image(frame, self._suffix))
 
-    def _finish(self) -> None:
-        """Every picture is complete already."""
-
 
 NONE_8, NONE_16 = 255, 65535
 _NONE_COLOR = (224, 224, 192)

@@ -103,7 +103,6 @@ class JsonLinesSink(Sink):
         super().__init__(name, path)
         self._writer = LineWriter()
         self._size = 0
-        self._lost = 0
         self._own = str(path) != "-"
         if not self._own:
             if _stdout is not None:
@@ -125,8 +124,6 @@ class JsonLinesSink(Sink):
         self._lost += lost
 
     def _finish(self) -> None:
-        if self._lost:
-            self._notice("warning", f"{self._lost} objects without finite numbers were left out")
         if self._own:
             try:
                 os.close(self._fd)

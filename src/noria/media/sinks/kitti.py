@@ -9,7 +9,7 @@ from pathlib import Path
 
 from noria.media.frame import Frame
 from noria.media.sinks.base import Sink, create, make_folder, write_all, write_error, write_file
-from noria.media.sinks.extras import Rows, finite_rows, label_of, text_beyond_label
+from noria.media.sinks.extras import finite_rows, label_of, text_beyond_label
 from noria.media.sinks.naming import FrameNames
 from noria.meta import UNTRACKED_OBJECT_ID, FrameMeta
 
@@ -19,47 +19,33 @@ _LINE = f"%s 0.00 0 0.00 {_BOX}"
 _TRACK_LINE = f"%d %d %s 0 0 0.00 {_BOX}"
 
 
-def _names(meta: FrameMeta, rows: Rows) -> list[str]:
-    """The first column: columns are separated by blanks, so a name has none."""
-    names = []
-    for key, index in zip(rows.keys, rows.indices, strict=True):
-        name = label_of(meta, key)
-        if key[1] < 0:  # the full-frame object of a classifier: what that says
-            name = text_beyond_label(meta.objects, index)
-        names.append(re.sub(r"\s+", "_", name.strip()) or f"class_{key[1]}")
-    return names
-
-
-def kitti_text(meta: FrameMeta) -> tuple[str, int]:
+def kitti_text(meta: FrameMeta, *, tracks: bool = False) -> tuple[str, int]:
     """The 16 columns of every object, and how many objects had to be left out.
 
     Blanks in a label become underscores, an unnamed class is `class_N`. Corners are left, top,
     right, bottom in frame pixels.
+
+    Args:
+        meta: the frame.
+        tracks: 18 columns: frame number and track id come first, -1 for an object without.
     """
     rows = finite_rows(meta)
-    lines = [
-        _LINE % (name, left, top, left + width, top + height, score)
-        for name, (score, left, top, width, height) in zip(
-            _names(meta, rows), rows.values.tolist(), strict=True
-        )
-    ]
-    return "".join(lines), rows.lost
-
-
-def kitti_track_text(meta: FrameMeta) -> tuple[str, int]:
-    """The 18 columns of every object: as `kitti_text`, behind frame number and track id.
-
-    An object that is not tracked has the track id -1.
-    """
-    rows = finite_rows(meta)
-    ids = meta.objects.object_ids.tolist()
-    tracks = [-1 if ids[i] == UNTRACKED_OBJECT_ID else ids[i] for i in rows.indices]
-    lines = [
-        _TRACK_LINE % (meta.frame, track, name, left, top, left + width, top + height, score)
-        for name, track, (score, left, top, width, height) in zip(
-            _names(meta, rows), tracks, rows.values.tolist(), strict=True
-        )
-    ]
+    ids = meta.objects.object_ids.tolist() if tracks else []
+    lines = []
+    for key, index, (score, left, top, width, height) in zip(
+        rows.keys, rows.indices, rows.values.tolist(), strict=True
+    ):
+        name = label_of(meta, key)
+        if key[1] < 0:  # the full-frame object of a classifier: what that says
+            name = text_beyond_label(meta.objects, index)
+        # columns are separated by blanks, so a name has none
+        name = re.sub(r"\s+", "_", name.strip()) or f"class_{key[1]}"
+        box = (left, top, left + width, top + height, score)
+        if tracks:
+            track = -1 if ids[index] == UNTRACKED_OBJECT_ID else ids[index]
+            lines.append(_TRACK_LINE % (meta.frame, track, name, *box))
+        else:
+            lines.append(_LINE % (name, *box))
     return "".join(lines), rows.lost
 
 
@@ -78,17 +64,12 @@ class KittiSink(Sink):
         super().__init__(name, path)
         make_folder(path, name)
         self._names = FrameNames("%06d", labels)
-        self._lost = 0
 
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
         text, lost = kitti_text(meta)
         target = self.path / f"{self._names.stem(frame)}.txt"
         write_file(target, text.encode("utf-8", "backslashreplace"))
         self._lost += lost
-
-    def _finish(self) -> None:
-        if self._lost:
-            self._notice("warning", f"{self._lost} objects without finite numbers were left out")
 
 
 class KittiTrackSink(Sink):
@@ -106,7 +87,6 @@ class KittiTrackSink(Sink):
         self._labels = labels if labels and len(labels) > 1 else {}
         self._files: dict[int, int] = {}
         self._sizes: dict[int, int] = {}
-        self._lost = 0
 
     def _write(self, frame: Frame, meta: FrameMeta) -> None:
         source = meta.source_id
@@ -114,15 +94,13 @@ class KittiTrackSink(Sink):
             stem = self._labels.get(source, f"{source:04d}")
             self._files[source] = create(self.path / f"{stem}.txt", self.name)
             self._sizes[source] = 0
-        text, lost = kitti_track_text(meta)
+        text, lost = kitti_text(meta, tracks=True)
         data = text.encode("utf-8", "backslashreplace")
         write_all(self._files[source], data, size=self._sizes[source])
         self._sizes[source] += len(data)
         self._lost += lost
 
     def _finish(self) -> None:
-        if self._lost:
-            self._notice("warning", f"{self._lost} objects without finite numbers were left out")
         failure: OSError | None = None
         for fd in self._files.values():
             try:

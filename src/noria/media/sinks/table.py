@@ -12,7 +12,7 @@ import numpy as np
 
 from noria._core.errors import MediaError
 from noria.media.frame import Frame
-from noria.media.sinks.base import Sink, create, make_folder, renamed_to, write_error
+from noria.media.sinks.base import Sink, create, part_of, write_error
 from noria.meta import FrameMeta
 from noria.meta.table import arrow_schema, to_arrow
 
@@ -30,14 +30,11 @@ class _TableSink(Sink):
     def __init__(self, name: str, path: Path) -> None:
         super().__init__(name, path)
         self._schema = arrow_schema()
-        make_folder(path.parent, name)
-        self._target = renamed_to(path, name, self.kind)
-        make_folder(self._target.parent, name)
-        self._part = self._target.with_name(self._target.name + ".part")
+        self._target, self._part = part_of(path, name, self.kind)
         self._file = os.fdopen(create(self._part, name), "wb")
         self._writer: Any = self._open_writer()
         self._waiting: list[FrameMeta] = []
-        self._rows = self._lost = 0
+        self._rows = 0
         self._broken = False
 
     def _open_writer(self) -> Any:
@@ -83,8 +80,6 @@ class _TableSink(Sink):
             self._writer.write_table(to_arrow(waiting))
 
     def _finish(self) -> None:
-        if self._lost:
-            self._notice("warning", f"{self._lost} objects without finite numbers were left out")
         if self._broken:
             self._give_up()
             self._notice("warning", "nothing is kept: half a table cannot be read")

@@ -14,7 +14,7 @@ from noria._core.errors import MediaError
 from noria.media.frame import Frame
 from noria.media.pixel_format import PixelFormat, is_full, matrix_code
 from noria.media.pixels import plane_array, to_av
-from noria.media.sinks.base import Sink, create, make_folder, renamed_to, write_error
+from noria.media.sinks.base import Sink, create, part_of, write_error
 from noria.media.sinks.naming import VIDEO_FORMATS
 from noria.meta import FrameMeta
 
@@ -56,10 +56,7 @@ class VideoSink(Sink):
         self._rate = Fraction(fps or 25.0).limit_denominator(1001)
         self._crf, self._preset, self._threads = crf, preset, threads
         self._format = VIDEO_FORMATS.get(path.suffix.lower(), "mp4")
-        make_folder(path.parent, name)
-        self._target = renamed_to(path, name, "video")
-        make_folder(self._target.parent, name)
-        self._part = self._target.with_name(self._target.name + ".part")
+        self._target, self._part = part_of(path, name, "video")
         self._container: Any = None
         self._stream: Any = None
         self._fit: Any = None

@@ -69,11 +69,7 @@ def network_from_caffe_bytes(
     input_dims: Sequence[int] | None = None,
     plugins: PluginMaker | None = None,
 ) -> Network:
-    """`network_from_caffe` for the contents of two files.
-
-    Raises:
-        ModelError: as `network_from_caffe`.
-    """
+    """`network_from_caffe` for the contents of two files."""
     net = read_net(read_prototxt(decoded(text, text_path, _TEXT), str(text_path)), str(text_path))
     blobs = read_caffemodel(weights, path)
     network = _CaffeImporter(net, blobs, str(text_path), outputs, input_dims, plugins).network(path)

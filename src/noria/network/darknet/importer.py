@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from noria.network.darknet.cfg import CfgSection, read_cfg
+from noria.network.darknet.files import WHAT, CfgSection, DarknetWeights, read_cfg
 from noria.network.darknet.heads import HEADS
 from noria.network.darknet.layers import LOWERINGS
 from noria.network.darknet.lowering import DarknetLowering
-from noria.network.darknet.weights import WHAT, DarknetWeights
 from noria.network.graph_builder import BATCH, Blob
 from noria.network.importer import MAX_SIDE, Importer, decoded, note_files
 from noria.network.model_bytes import read_model_file
@@ -62,11 +61,7 @@ def network_from_darknet_bytes(
     input_dims: Sequence[int] | None = None,
     decode: bool = True,
 ) -> Network:
-    """`network_from_darknet` for the contents of two files.
-
-    Raises:
-        ModelError: as `network_from_darknet`.
-    """
+    """`network_from_darknet` for the contents of two files."""
     sections = read_cfg(decoded(text, text_path, _TEXT), str(text_path))
     reader = DarknetWeights(weights, path)
     return _DarknetImporter(sections, reader, str(text_path), input_dims, decode).network(path)

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from noria.network.darknet.heads import HEADS
 from noria.network.darknet.lowering import DarknetLowering, Lower, activate
-from noria.network.graph_builder import Blob, size
+from noria.network.graph_builder import Blob, Shape, size
 
 _EPSILON = 1e-5  # what Darknet adds to variances
 _MAX_SIDE = 2**12
@@ -205,29 +205,28 @@ def _upsample(ctx: DarknetLowering) -> Blob:
 
 def _reorg3d(ctx: DarknetLowering) -> Blob:
     """Each block of pixels becomes channels: place in the block first, then channel."""
-    x = ctx.picture()
-    n, c, h, w = x.shape
+    n, c, h, w = ctx.picture().shape
     s = ctx.section.integer("stride", 2, least=1, most=_MAX_SIDE)
     if h % s or w % s:
         raise ctx.error(f"stride {s} does not divide {h} x {w}")
-    parts = ctx.graph.reshape(x, (n, c, h // s, s, w // s, s))
-    turned = ctx.graph.transpose(parts, (0, 3, 5, 1, 2, 4))
-    return ctx.graph.reshape(turned, (n, c * s * s, h // s, w // s))
+    return _reordered(ctx, (n, c, h // s, s, w // s, s), (n, c * s * s, h // s, w // s))
 
 
 def _reorg(ctx: DarknetLowering) -> Blob:
     """The layer of YOLO v2, which takes its input for a larger picture with fewer channels."""
-    x = ctx.picture()
-    n, c, h, w = x.shape
+    n, c, h, w = ctx.picture().shape
     s = ctx.section.integer("stride", 2, least=1, most=_MAX_SIDE)
     for key in ("reverse", "flatten", "extra"):
         if ctx.section.integer(key, 0):
             raise ctx.section.error(key, f"{key} is not supported", f"{key}=0, or none")
     if h % s or w % s or c % (s * s):
         raise ctx.error(f"stride {s} does not divide {c} x {h} x {w}")
-    parts = ctx.graph.reshape(x, (n, c // (s * s), h, s, w, s))
-    turned = ctx.graph.transpose(parts, (0, 3, 5, 1, 2, 4))
-    return ctx.graph.reshape(turned, (n, c * s * s, h // s, w // s))
+    return _reordered(ctx, (n, c // (s * s), h, s, w, s), (n, c * s * s, h // s, w // s))
+
+
+def _reordered(ctx: DarknetLowering, parts: Shape, shape: Shape) -> Blob:
+    turned = ctx.graph.transpose(ctx.graph.reshape(ctx.x, parts), (0, 3, 5, 1, 2, 4))
+    return ctx.graph.reshape(turned, shape)
 
 
 def _softmax(ctx: DarknetLowering) -> Blob:

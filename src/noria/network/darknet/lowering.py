@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from noria.network.darknet.cfg import CfgSection
-from noria.network.darknet.weights import DarknetWeights
+from noria.network.darknet.files import CfgSection, DarknetWeights
 from noria.network.graph_builder import Blob, GraphBuilder
 from noria.network.importer import LayerLowering
 

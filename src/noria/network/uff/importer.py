@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from noria._core.errors import ModelError
 from noria.network.graph_builder import BATCH, Blob, shape_text
@@ -13,9 +13,10 @@ from noria.network.importer import Importer, PluginMaker, near_names, note_files
 from noria.network.model_bytes import read_model_file
 from noria.network.network import Network
 from noria.network.uff.lowering import Transposes, UffLowering, permutation
-from noria.network.uff.ops import LOWERINGS
+from noria.network.uff.ops import arithmetic, shapes, spatial
 from noria.network.uff.proto import WHAT, Node, Uff, read_uff
 
+LOWERINGS = {**arithmetic.LOWERINGS, **shapes.LOWERINGS, **spatial.LOWERINGS}
 InputOrder = Literal["NCHW", "NHWC", "NC"]
 
 
@@ -63,11 +64,7 @@ def network_from_uff_bytes(
     outputs: Sequence[str] = (),
     plugins: PluginMaker | None = None,
 ) -> Network:
-    """`network_from_uff` for the bytes of a file.
-
-    Raises:
-        ModelError: as `network_from_uff`.
-    """
+    """`network_from_uff` for the bytes of a file."""
     importer = _UffImporter(read_uff(data, path), str(path), outputs, plugins)
     importer.wanted_input = input_name, input_dims, input_order
     network = importer.network(path)
@@ -200,17 +197,17 @@ class _UffImporter(Importer):
         layer = UffLowering(node, inputs, self.graph, self.turns)
         if "inputs_orders" in node.fields:
             inputs = [layer.canonical(i) for i in range(len(inputs))]
+        made: Sequence[Any] | None
         if self.plugins.takes(node.name):
             weights = [b.array for b in inputs if b.array is not None]
             inputs = [b for b in inputs if b.array is None]
-            shapes = [(b.shape, b.dtype) for b in inputs]
-            made = self.plugins.make_by_factory(node.name, weights, node.fields, shapes)
+            specs = [(b.shape, b.dtype) for b in inputs]
+            made = self.plugins.make_by_factory(node.name, weights, node.fields, specs)
         else:
-            shapes = [(b.shape, b.dtype) for b in inputs]
-            found = self.plugins.make(node.name, kind, node.fields, shapes)
-            if found is None:
-                return False
-            made = found
+            specs = [(b.shape, b.dtype) for b in inputs]
+            made = self.plugins.make(node.name, kind, node.fields, specs)
+        if made is None:
+            return False
         assert self.picture is not None
         blobs = plugin_nodes(
             self.plugins, self.graph, kind, inputs, made, name=node.name, picture=self.picture
@@ -228,10 +225,10 @@ class _UffImporter(Importer):
             )
         if not node.operation.startswith("_"):
             return self.unknown(f"the operation {node.operation!r}", node.operation, LOWERINGS)
-        shapes = "; ".join(shape_text(b.shape) for b in inputs)
+        gets = "; ".join(shape_text(b.shape) for b in inputs)
         fields = ", ".join(f"{k}={_short(v)}" for k, v in node.fields.items())
         return self.graph.error(
-            f"the plugin {node.operation[1:]!r} is not available: it gets {shapes}; "
+            f"the plugin {node.operation[1:]!r} is not available: it gets {gets}; "
             f"its fields are {fields or 'none'}",
             fix=[
                 f"write it: noria init --plugin {node.operation[1:]} makes a template, and "

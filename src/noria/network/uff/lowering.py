@@ -111,9 +111,9 @@ class UffLowering(LayerLowering):
         blob = self.inputs[index]
         return self.turns.turn(blob, np.argsort(self.order(index, blob)).tolist())
 
-    def back(self, blob: Blob, index: int = 0) -> Blob:
-        """A result in canonical order, turned into the order of input `index`."""
-        return self.turns.turn(blob, self.order(index, self.inputs[index]))
+    def back(self, blob: Blob) -> Blob:
+        """A result in canonical order, turned into the order of the first input."""
+        return self.turns.turn(blob, self.order(0, self.x))
 
     def array(self, index: int, what: str) -> npt.NDArray[Any]:
         """The content of input `index`, which must be constant."""

@@ -115,7 +115,7 @@ class CaffeParser(Closable):
             network: receives the layers.
             dtype: of the weights; they are kept as they are.
         """
-        from noria.network.caffe import network_from_caffe
+        from noria.network.caffe.importer import network_from_caffe
 
         plugins = _plugins(
             self._plugin_factory, self.plugin_factory_v2, namespace=self.plugin_namespace
@@ -173,7 +173,7 @@ class UffParser(Closable):
 
     def parse(self, file: str, network: INetworkDefinition, weights_type: Any = None) -> bool:
         """Add the layers and mark the outputs; False, with a report to the logger, if not."""
-        from noria.network.uff import network_from_uff
+        from noria.network.uff.importer import network_from_uff
 
         name, shape, order = self._input or (None, None, "NCHW")
         try:

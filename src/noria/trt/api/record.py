@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from msgspec import Meta
 
 from noria._core.errors import EngineError
+from noria._core.json_record import JsonRecord, RecordError
 from noria.engine.plan import Plan, blob_record
 
 BLOB = "trt"
-_Name = Annotated[str, Field(max_length=4096)]
-_Axes = Annotated[tuple[int, ...], Field(max_length=64)]
+_Name = Annotated[str, Meta(max_length=4096)]
+_Axes = Annotated[tuple[int, ...], Meta(max_length=64)]
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ShapeRanges(_Record):
+class ShapeRanges(JsonRecord, frozen=True, kw_only=True):
     """Shapes and values of inputs: name -> (min, opt, max)."""
 
-    shapes: dict[_Name, tuple[_Axes, _Axes, _Axes]] = {}
-    values: dict[_Name, tuple[_Axes, _Axes, _Axes]] = {}
+    shapes: Mapping[_Name, tuple[_Axes, _Axes, _Axes]] = {}
+    values: Mapping[_Name, tuple[_Axes, _Axes, _Axes]] = {}
 
 
-class LayerRecord(_Record):
+class LayerRecord(JsonRecord, frozen=True, kw_only=True):
     """A layer, for the inspector and for refitting.
 
     Attributes:
@@ -40,11 +37,11 @@ class LayerRecord(_Record):
     inputs: tuple[_Name, ...] = ()
     outputs: tuple[_Name, ...] = ()
     nodes: tuple[_Name, ...] = ()
-    weights: dict[_Name, _Name] = {}
+    weights: Mapping[_Name, _Name] = {}
     metadata: str = ""
 
 
-class TrtRecord(_Record):
+class TrtRecord(JsonRecord, frozen=True, kw_only=True):
     """Facts about an engine that the graph does not hold.
 
     Attributes:
@@ -59,21 +56,21 @@ class TrtRecord(_Record):
     flags: tuple[_Name, ...] = ()
     profiles: tuple[ShapeRanges, ...] = ()
     layers: tuple[LayerRecord, ...] = ()
-    types: dict[_Name, _Name] = {}
-    shapes: dict[_Name, _Axes] = {}
-    names: dict[_Name, _Name] = {}
+    types: Mapping[_Name, _Name] = {}
+    shapes: Mapping[_Name, _Axes] = {}
+    names: Mapping[_Name, _Name] = {}
     implicit: bool = False
-    max_batch: Annotated[int, Field(ge=1, le=65536)] = 1
+    max_batch: Annotated[int, Meta(ge=1, le=65536)] = 1
     verbosity: _Name = "LAYER_NAMES_ONLY"
-    options: dict[_Name, Any] = {}
+    options: Mapping[_Name, Any] = {}
 
 
 def attach(plan: Plan, record: TrtRecord) -> Plan:
     """The plan with the record in it."""
-    data = record.model_dump_json().encode()
+    data = record.to_json()
     plan.blobs[BLOB] = data
     blobs = tuple(b for b in plan.header.blobs if b.name != BLOB)
-    plan.header = plan.header.model_copy(update={"blobs": (*blobs, blob_record(BLOB, data))})
+    plan.header = plan.header.changed(blobs=(*blobs, blob_record(BLOB, data)))
     return plan
 
 
@@ -87,7 +84,6 @@ def record_of(plan: Plan) -> TrtRecord | None:
     if data is None:
         return None
     try:
-        return TrtRecord.model_validate(json.loads(data))
-    except (ValidationError, ValueError) as error:
-        first = str(error).splitlines()[0]
-        raise EngineError(f"the plan's record of bindings is damaged: {first}") from error
+        return TrtRecord.from_json(data)
+    except RecordError as error:
+        raise EngineError(f"the plan's record of bindings is damaged: {error}") from error

@@ -239,5 +239,5 @@ def _with_weights(plan: Plan, given: dict[str, npt.NDArray[Any]]) -> Plan:
     records = tuple(
         blob_record(MODEL_BLOB, data) if b.name == MODEL_BLOB else b for b in plan.header.blobs
     )
-    header = plan.header.model_copy(update={"blobs": records})
+    header = plan.header.changed(blobs=records)
     return Plan(header, blobs)

@@ -13,6 +13,7 @@ import importlib.machinery
 import runpy
 import sys
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -30,22 +31,22 @@ ALIASES = {
     "tensorrt_rtx": _TRT,
     "tensorrt.plugin": f"{_TRT}.plugin",
     "tensorrt_rtx.plugin": f"{_TRT}.plugin",
-    "pycuda": f"{_SHIMS}.pycuda",
-    "pycuda.autoinit": f"{_SHIMS}.pycuda_autoinit",
-    "pycuda.autoprimaryctx": f"{_SHIMS}.pycuda_autoinit",
+    "pycuda": f"{_SHIMS}.pycuda_driver:_PACKAGE",
+    "pycuda.autoinit": f"{_SHIMS}.pycuda_driver:_AUTOINIT",
+    "pycuda.autoprimaryctx": f"{_SHIMS}.pycuda_driver:_AUTOINIT",
     "pycuda.driver": f"{_SHIMS}.pycuda_driver",
-    "cuda": f"{_SHIMS}.cuda",
-    "cuda.cuda": f"{_SHIMS}.cuda_driver",
-    "cuda.cudart": f"{_SHIMS}.cuda_runtime",
-    "cuda.nvrtc": f"{_SHIMS}.cuda_nvrtc",
-    "cuda.bindings": f"{_SHIMS}.cuda_bindings",
-    "cuda.bindings.driver": f"{_SHIMS}.cuda_driver",
-    "cuda.bindings.runtime": f"{_SHIMS}.cuda_runtime",
-    "cuda.bindings.nvrtc": f"{_SHIMS}.cuda_nvrtc",
+    "cuda": "",
+    "cuda.cuda": f"{_SHIMS}.cuda:DRIVER",
+    "cuda.cudart": f"{_SHIMS}.cuda:RUNTIME",
+    "cuda.nvrtc": f"{_SHIMS}.cuda:NVRTC",
+    "cuda.bindings": "",
+    "cuda.bindings.driver": f"{_SHIMS}.cuda:DRIVER",
+    "cuda.bindings.runtime": f"{_SHIMS}.cuda:RUNTIME",
+    "cuda.bindings.nvrtc": f"{_SHIMS}.cuda:NVRTC",
     "cupy": f"{_SHIMS}.cupy",
     "cupy.cuda": f"{_SHIMS}.cupy_cuda",
 }
-"""Name that a script imports -> module that it gets."""
+"""Name that a script imports -> module that it gets, or `module:table` of the names in it."""
 
 
 _KERNELS = "it compiles kernels for a GPU, which there is none of here"
@@ -71,28 +72,34 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 
     def create_module(self, spec: Any) -> ModuleType:
-        return importlib.import_module(ALIASES[spec.name])
+        return _module(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
         """It ran when it was imported."""
+
+
+@cache
+def _module(name: str) -> ModuleType:
+    """The module that a script gets under a name."""
+    target, _, table = ALIASES[name].partition(":")
+    if target and not table:
+        return importlib.import_module(target)
+    made = ModuleType(name)
+    made.__spec__ = importlib.machinery.ModuleSpec(name, None, is_package=True)
+    names = vars(importlib.import_module(target))[table] if table else {}
+    vars(made).update(names, __path__=[])
+    return made
 
 
 def install() -> None:
     """From now on the aliased names mean our modules in this process."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
-    for name, target in ALIASES.items():
-        found = sys.modules.get(name)
-        if found is not None and found.__name__ != target:
-            del sys.modules[name]
-        if name not in sys.modules:
-            try:
-                sys.modules[name] = importlib.import_module(target)
-            except ModuleNotFoundError:
-                continue
-            parent, _, child = name.rpartition(".")
-            if parent in sys.modules:
-                vars(sys.modules[parent]).setdefault(child, sys.modules[name])
+    for name in ALIASES:
+        sys.modules[name] = module = _module(name)
+        parent, _, child = name.rpartition(".")
+        if parent:
+            vars(sys.modules[parent]).setdefault(child, module)
 
 
 def run_script(script: Path, arguments: Sequence[str], plugins: Sequence[str] = ()) -> None:

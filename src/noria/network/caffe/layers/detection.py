@@ -8,7 +8,8 @@ have label -1.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from noria.network.caffe.prototxt import Fields
 from noria.network.graph_builder import BATCH, PLUGIN_DOMAIN, Blob, size
 from noria.network.prior_boxes import cell_ratios, cell_sizes, prior_boxes
 
+T = TypeVar("T", int, float)
 _MAX_PRIORS = 2**22  # boxes of one layer; SSD 512 has 24 564 in all
 
 
@@ -31,9 +33,12 @@ def _prior_box(ctx: CaffeLowering) -> list[Blob]:
     if x.rank != 4 or picture.rank != 4:
         raise ctx.error("the inputs have not four axes", expected="features, and the picture")
     sizes = _box_sizes(ctx, fields)
-    img_h, img_w = _pair(ctx, fields, "img_size", "img_h", "img_w") or picture.shape[2:]
+    img_h, img_w = _pair(ctx, fields.integer, "img_size", "img_h", "img_w") or picture.shape[2:]
     height, width = x.shape[2:]
-    step_h, step_w = _steps(ctx, fields) or (img_h / height, img_w / width)
+    step_h, step_w = _pair(ctx, fields.number, "step", "step_h", "step_w") or (
+        img_h / height,
+        img_w / width,
+    )
     offset = fields.number("offset", 0.5)
     variance = fields.numbers("variance") or [0.1]
     if len(variance) not in (1, 4) or any(v <= 0 for v in variance):
@@ -67,28 +72,18 @@ def _box_sizes(ctx: CaffeLowering, fields: Fields) -> list[tuple[float, float]]:
 
 
 def _pair(
-    ctx: CaffeLowering, fields: Fields, both: str, high: str, wide: str
-) -> tuple[int, int] | None:
+    ctx: CaffeLowering, read: Callable[[str], T], both: str, high: str, wide: str
+) -> tuple[T, T] | None:
+    """Positive values for height and width: of the field `both`, or of two fields."""
+    fields = ctx.fields("prior_box_param")
     if fields.has(both):
-        pair = (fields.integer(both),) * 2
+        pair = (read(both),) * 2
     elif fields.has(high) or fields.has(wide):
-        pair = (fields.integer(high), fields.integer(wide))
-    else:
-        return None
-    if min(pair) < 1:
-        raise ctx.error(f"{both}, {high} or {wide} is {pair}", expected="positive numbers")
-    return pair
-
-
-def _steps(ctx: CaffeLowering, fields: Fields) -> tuple[float, float] | None:
-    if fields.has("step"):
-        pair = (fields.number("step"),) * 2
-    elif fields.has("step_h") or fields.has("step_w"):
-        pair = (fields.number("step_h"), fields.number("step_w"))
+        pair = (read(high), read(wide))
     else:
         return None
     if min(pair) <= 0:
-        raise ctx.error(f"step, step_h or step_w is {pair}", expected="positive numbers")
+        raise ctx.error(f"{both}, {high} or {wide} is {pair}", expected="positive numbers")
     return pair
 
 

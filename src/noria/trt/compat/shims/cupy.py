@@ -5,10 +5,12 @@ Functions that are not here are NumPy's. Source: tensorrt-api spec 4.5.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
 
+from noria.plugins.memory import array_at, may_write
 from noria.trt.compat.shims import cupy_cuda as cuda  # noqa: F401 - cupy.cuda
 
 __path__: list[str] = []
@@ -23,8 +25,6 @@ class ndarray(np.ndarray[Any, Any]):
     ) -> ndarray:  # fmt: skip
         if memptr is None:
             return np.empty(shape, dtype).view(cls)
-        from noria.plugins.memory import array_at, may_write
-
         axes = tuple(np.atleast_1d(shape).tolist())
         size = int(np.prod(axes)) * np.dtype(dtype).itemsize
         if size > memptr.size:
@@ -48,8 +48,6 @@ def asnumpy(a: Any, *arguments: Any, **options: Any) -> Any:
 
 def get_array_module(*arrays: Any) -> Any:
     """NumPy's twin."""
-    import sys
-
     return sys.modules[__name__]
 
 

@@ -1,4 +1,4 @@
-"""`pycuda.driver`. Source: tensorrt-api spec 4.5."""
+"""`pycuda.driver`, and the names of the package around it. Source: tensorrt-api spec 4.5."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria.trt.compat.shims import memory
+from noria.trt.compat.shims.cuda import cudaMemGetInfo
 
 __path__: list[str] = []
 Array = npt.NDArray[Any]
@@ -158,8 +159,6 @@ def mem_alloc(size: int) -> DeviceAllocation:
 
 def mem_get_info() -> tuple[int, int]:
     """Free and all bytes."""
-    from noria.trt.compat.shims.cuda_runtime import cudaMemGetInfo
-
     _, free, total = cudaMemGetInfo()
     return free, total
 
@@ -231,3 +230,7 @@ def _copy(target: int, source: int, size: int) -> None:
         memory.copy(target, source, size)
     except ValueError as error:
         raise LogicError(str(error)) from error
+
+
+_PACKAGE = {"VERSION_TEXT": "2024.1"}
+_AUTOINIT = {"device": Device(0), "context": Context()}
