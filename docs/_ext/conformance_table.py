@@ -218,7 +218,7 @@ BEHAVIOURS: tuple[Behaviour, ...] = (
     Behaviour("D.8", "No frame is lost, tracked objects are forgotten", "exact", "also in tensor mode, where the original hangs", ("SEC-015", "tests/infer/test_update.py")),
     Behaviour("App. 2", "Crops that begin outside the frame", "deviates", "they begin at 0", ("tests/infer/test_crops.py",)),
     Behaviour("App. 2", "Crops that reach out of the frame", "deviates", "the nearest pixel inside, ratios as computed; entirely outside: skipped", ("tests/infer/test_crops.py",)),
-    Behaviour("App. 2", "Inputs of other types than float32", "deviates", "computed in float32, rounded, saturated", ("tests/engine/test_plan_session.py",)),
+    Behaviour("App. 2", "Inputs of other types than float32", "deviates", "computed in float32, rounded, saturated", ("tests/engine/test_session.py",)),
     Behaviour("App. 2", "num-detected-classes 0 with NMS", "deviates", "no objects", ("tests/infer/test_clusterer.py",)),
     Behaviour("App. 2", "Class -1 and operate-on-class-ids", "deviates", "not contained", ("SEC-001",)),
     Behaviour("App. 2", "Rotation after grouping", "deviates", "0", ("tests/infer/test_clusterer.py",)),

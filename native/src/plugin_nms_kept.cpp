@@ -1,4 +1,4 @@
-// Overlap with the boxes kept so far, in blocks that vectorise.
+// Loops that vectorise: overlap with the boxes kept so far in blocks, many scores at once.
 #include <algorithm>
 
 #include "plugin_nms.h"
@@ -71,6 +71,12 @@ void Kept::add(const Box &box, std::int32_t class_id) {
     b1_.push_back(box.b1);
     area_.push_back(area(box));
     class_.push_back(class_id);
+}
+
+NORIA_WIDE bool any_at_least(const float *scores, float threshold) {
+    int found = 0;
+    for (std::size_t i = 0; i < kScan; ++i) found |= scores[i] >= threshold;
+    return found != 0;
 }
 
 }  // namespace noria::plugin_nms

@@ -12,4 +12,4 @@ Import contracts see `import noria` alone. So every upward call of the house is 
 
 from __future__ import annotations
 
-from noria.custom.plugin_library import open_plugins as open_plugins  # called by plugins.library
+from noria.custom.plugin_library import open_plugins as open_plugins  # called by plugins.registry

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from noria.cli import main
 from noria.engine.backends import RunOptions
 from noria.engine.bench import bench
-from noria.engine.session import PlanSession
+from noria.engine.session import Session
 from noria.network.tensor_spec import TensorSpec
 from tests import warm
 
@@ -159,7 +159,7 @@ def test_items_of_a_fixed_batch_are_all_run() -> None:
         def run(self, feeds: Any) -> None:
             runs.append(len(feeds["x"]))
 
-    (result,) = bench({"x": cast(PlanSession, Counting())}, items=8, duration_s=0.3)
+    (result,) = bench({"x": cast(Session, Counting())}, items=8, duration_s=0.3)
     assert result.items == 8
     assert set(runs) == {8}
 

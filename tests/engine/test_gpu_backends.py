@@ -11,7 +11,7 @@ from noria.engine import BuildOptions, Plan, build
 from noria.engine.backends import RunOptions, get_backend, installed_backends
 from noria.engine.backends import onnxruntime_cuda as ort_cuda
 from noria.engine.plan import COMPILED_BLOB
-from noria.engine.session import PlanSession
+from noria.engine.session import Session
 from noria.errors import EngineError
 from noria.network import network_from_onnx
 from tests.engine.test_backends import convolutions, pictures
@@ -122,7 +122,7 @@ def test_device_tensors_are_bound_where_they_are(fake_ort, tmp_path):
         convolutions().SerializeToString(), RunOptions()
     ).run({"x": x})  # fmt: skip
     with opened(tmp_path).open_session() as session:
-        assert isinstance(session, PlanSession)
+        assert isinstance(session, Session)
         assert session.device == "cuda:0"
         log = session._runner._session.log
 

@@ -10,7 +10,7 @@ import pytest
 
 from noria.engine import BuildOptions, build
 from noria.engine.backends import installed_backends
-from noria.engine.session import PlanSession
+from noria.engine.session import Session
 from noria.errors import EngineError
 from noria.network import network_from_onnx
 from tests.engine.test_backends import convolutions, node, pictures, value
@@ -39,7 +39,7 @@ class Shelf:
         return self.block[start : start + count].view(dtype).reshape(shape)
 
 
-def session_of(model: Any, folder: Any, backend: str, **options: Any) -> PlanSession:
+def session_of(model: Any, folder: Any, backend: str, **options: Any) -> Session:
     network = network_from_onnx(save(model, folder / "m.onnx"))
     return build(network, BuildOptions(runtime=backend, **options)).open_session(threads=1)
 

@@ -17,7 +17,7 @@ from noria.cli.progress import RunProgress
 if TYPE_CHECKING:
     from noria.config import ModelConfig
     from noria.engine.bench import BenchResult
-    from noria.engine.session import PlanSession
+    from noria.engine.session import Session
 
 EPILOG = """\b
 Examples:
@@ -70,7 +70,7 @@ def bench(
         raise click.UsageError("--tactic says threads and streams itself")
     wanted: list[Tactic | None] = [Tactic.parse(text) for text in tactics] or [None]
     notices: list[Notice] = []
-    sessions: dict[str, PlanSession] = {}
+    sessions: dict[str, Session] = {}
     ranges: dict[str, tuple[float, float]] = {}
     timed: dict[str, dict[str, float]] = {}
     with (

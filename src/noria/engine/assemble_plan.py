@@ -29,7 +29,7 @@ from noria.engine.plan_header import (
     TuningRecord,
 )
 from noria.engine.plugin_graph.plugin_record import PluginRecord
-from noria.engine.session import FreeSession, PlanSession
+from noria.engine.session import FreeSession, Session
 from noria.engine.tuning.tactic import Tactic
 from noria.network.network import Network
 from noria.network.tensor_spec import TensorSpec
@@ -42,18 +42,8 @@ if TYPE_CHECKING:
 class BuildResult:
     """Parts of a plan that was built.
 
-    Attributes:
-        backend, tactic: the runtime, and the way it is run.
-        precision: precision in the graph.
-        runner: None if the runtime can build here but not run.
-        run_options: options of the runner.
-        load_s: seconds to get ready.
-        blobs: contents of the plan; `model` is the ONNX message.
-        outputs: in order.
-        rules: of the precision; None if there is nothing but FP32.
-        tuning: None if the plan is not tuned.
-        tries: tactics that tuning measured.
-        plugins: layers that are plugins.
+    `runner` is None if the runtime can build here but not run, `rules` is None if there is nothing
+    but FP32, and `tuning` if the plan is not tuned.
     """
 
     backend: Backend
@@ -96,18 +86,14 @@ def assemble_plan(
     Raises:
         EngineError: the model has names or shapes that a plan cannot hold.
     """
-    backend, tactic = built.backend, built.tactic
+    backend = built.backend
     if built.runner is None:
         cannot = f"built, but {backend.name} cannot run here: {backend.why_not()}"
         decisions.append(Notice("warning", cannot))
-    chosen = TacticRecord(
-        runtime=backend.name,
+    chosen = TacticRecord.of(
+        built.tactic,
         version=backend.version(),
         precision=built.precision,
-        threads=tactic.threads,
-        streams=tactic.streams,
-        optimization=tactic.optimization,
-        spinning=tactic.spinning,
         load_s=round(built.load_s, 4),
         chosen=True,
     )
@@ -132,7 +118,7 @@ def assemble_plan(
     plan = Plan(header, built.blobs)
     plan.threads = options.threads
     if built.runner is not None:
-        kind = PlanSession if options.batched else FreeSession
+        kind = Session if options.batched else FreeSession
         plan.keep_ready(kind(built.runner, header, where=where, options=built.run_options))
     return plan
 

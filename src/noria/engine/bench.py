@@ -11,7 +11,7 @@ import numpy as np
 
 from noria._core.errors import EngineError
 from noria.engine.input_shapes import sample_inputs
-from noria.engine.session import PlanSession
+from noria.engine.session import Session
 from noria.engine.tuning.worker import measure
 
 PERCENTILES = (50, 90, 95, 99)
@@ -46,7 +46,7 @@ class BenchResult:
 
 
 def bench(
-    sessions: Mapping[str, PlanSession],
+    sessions: Mapping[str, Session],
     *,
     items: int | None = None,
     duration_s: float = 3.0,
@@ -55,12 +55,8 @@ def bench(
 ) -> list[BenchResult]:
     """Time sessions in turns; each runs as many batches at once as it was opened for.
 
-    Args:
-        sessions: name -> session.
-        items: batch of each run; None is what the engine was built for.
-        duration_s: measured time of each, at least one round of 0.3 s.
-        picture_range: name -> least and greatest value of the pictures.
-        progress: called with the rounds done, the rounds in all, and the engine measured.
+    A round takes 0.3 s; `progress` is called with the rounds done, the rounds in all, and the
+    engine measured.
 
     Raises:
         EngineError: a session does not take that batch, or fails.
@@ -105,7 +101,7 @@ def bench(
 
 
 def _result(
-    name: str, session: PlanSession, items: int, times: list[float], rates: list[float]
+    name: str, session: Session, items: int, times: list[float], rates: list[float]
 ) -> BenchResult:
     milliseconds = np.array(times) * 1e3
     return BenchResult(

@@ -261,7 +261,7 @@ class _Build:
         tuning = options.tuning
         if options.runtime is not None:
             tuning = replace(tuning, runtimes=[options.runtime])
-        found = tune_precisions(
+        found, lowered, notices = tune_precisions(
             self.network,
             self._bake if timing is None else timing.bake,
             self.inputs if timing is None else timing.inputs,
@@ -273,11 +273,12 @@ class _Build:
             options=tuning,
             progress=options.progress,
         )
-        self.decisions += found.notices
+        self.decisions += notices
         if found.tactic is None:
             return None
-        self.tactic, self.tuning, self.tries = found.tactic, found.tuning, found.tries
-        return found.lowered
+        self.tactic, self.tries = found.tactic, found.records
+        self.tuning = found.summary(tuning, items)
+        return lowered
 
     def _opened(self, lowered: PrecisionGraph) -> tuple[BuildResult, PrecisionGraph]:
         """The runner, in FP32 if the runtime refuses another precision."""

@@ -26,12 +26,8 @@ def fingerprint_files(
 ) -> ModelRecord:
     """Record names, sizes and hashes of a model and its external data.
 
-    Args:
-        model: its file.
-        external: location in the model -> file of external data.
-        companions: further files of the model, by the key that names them.
-        recipe: text that the network depends on besides.
-        sha256: hash of the model file's bytes as they were read, if known.
+    `external` maps locations in the model, and `companions` the keys that name them, to further
+    files; `recipe` is text that the network depends on besides.
 
     Raises:
         ModelError: one of the files cannot be read any more.

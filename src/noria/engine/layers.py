@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -62,10 +62,6 @@ def layers_of(plan: Plan) -> tuple[LayerInfo, ...]:
 
 def layers_of_model(model: Any) -> tuple[LayerInfo, ...]:
     """`layers_of` for a ModelProto."""
-    return tuple(_layers(model))
-
-
-def _layers(model: Any) -> Iterator[LayerInfo]:
     graph = model.graph
     weights = {t.name: (t.data_type, math.prod(t.dims)) for t in graph.initializer}
     known = {name: (kind, None) for name, (kind, _) in weights.items()}
@@ -79,10 +75,11 @@ def _layers(model: Any) -> Iterator[LayerInfo]:
             )
         known[info.name] = (tensor.elem_type, shape)
     made_by = {out: node for node in graph.node for out in node.output}
+    layers = []
     for node in graph.node:
         kind, shape = known.get(node.output[0], (0, None)) if node.output else (0, None)
         own = node.domain in ("", "ai.onnx")
-        yield LayerInfo(
+        layer = LayerInfo(
             name=node.name or (node.output[0] if node.output else node.op_type),
             operator=node.op_type if own else f"{node.domain}::{node.op_type}",
             inputs=tuple(n for n in node.input if n and n not in weights),
@@ -91,6 +88,8 @@ def _layers(model: Any) -> Iterator[LayerInfo]:
             precision=_precision(node, kind, made_by),
             parameters=sum(weights[n][1] for n in node.input if n in weights),
         )
+        layers.append(layer)
+    return tuple(layers)
 
 
 def _precision(node: Any, kind: int, made_by: dict[str, Any]) -> str:

@@ -19,10 +19,11 @@ import mmap
 import os
 import stat
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import noria
 from noria._core.errors import EngineError
@@ -50,7 +51,7 @@ from noria.network.model_bytes import (
 from noria.network.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
-    from noria.engine.session import PlanSession
+    from noria.engine.session import Session
     from noria.plugins.registry import PluginRegistry
 
 FORMAT_VERSION = 1
@@ -116,7 +117,7 @@ class Plan:
         self.threads: int | None = None
         self.registry: PluginRegistry | None = None
         self.held: object = None
-        self._ready: PlanSession | None = None
+        self._ready: Session | None = None
 
     @property
     def inputs(self) -> tuple[TensorSpec, ...]:
@@ -140,7 +141,7 @@ class Plan:
         streams: int | None = None,
         spinning: bool | None = None,
         tactic: Tactic | None = None,
-    ) -> PlanSession:
+    ) -> Session:
         """Get the plan ready to run.
 
         Args:
@@ -154,7 +155,7 @@ class Plan:
             EngineError: the runtime is missing or refuses the model; an INT8 engine is to run on
                 a runtime that it was not made for.
         """
-        from noria.engine.session import FreeSession, PlanSession
+        from noria.engine.session import FreeSession, Session
 
         runtime = self.header.runtime.name
         if tactic is None:
@@ -184,7 +185,7 @@ class Plan:
         else:
             runner = backend.open(self.blobs[MODEL_BLOB], options)
         where = str(self.path or self.header.model.name)
-        kind = PlanSession if self.header.batched else FreeSession
+        kind = Session if self.header.batched else FreeSession
         return kind(runner, self.header, where=where, options=options)
 
     def _open_with_plugins(self, backend: Backend, options: RunOptions) -> Runner:
@@ -239,7 +240,7 @@ class Plan:
             return False
         return tuning is None or tuning.cores == usable_cores()
 
-    def keep_ready(self, session: PlanSession) -> None:
+    def keep_ready(self, session: Session) -> None:
         """Hand `session` out at the next `open_session` with the options it was opened with."""
         self._ready = session
 
@@ -312,27 +313,16 @@ class Plan:
             EngineError: missing, damaged, of another format version, or not a plan at all.
         """
         path = Path(path)
-        where = str(path)
-        try:
-            if not stat.S_ISREG(path.stat().st_mode):  # before open: a pipe would block
-                raise EngineError("is not a regular file", where=where)
-            with open(path, "rb") as file:
-                size = os.fstat(file.fileno()).st_size
-                header_size, digest = _check_prefix(file.read(HEAD_BYTES), size, where)
+        with _opened(path) as (file, size, header_size, digest):
 
-                def take(name: str, start: int, count: int) -> Blob:
-                    if name == WEIGHTS_BLOB:  # takes no memory of its own
-                        whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-                        return memoryview(whole)[start : start + count]
-                    file.seek(start)
-                    return file.read(count)
+            def take(name: str, start: int, count: int) -> Blob:
+                if name == WEIGHTS_BLOB:  # takes no memory of its own
+                    whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                    return memoryview(whole)[start : start + count]
+                file.seek(start)
+                return file.read(count)
 
-                return cls._of(header_size, digest, size, take, where, path)
-        except (OSError, ValueError) as error:
-            raise EngineError(
-                f"the plan cannot be read: {getattr(error, 'strerror', None) or error}",
-                where=where,
-            ) from error
+            return cls._of(header_size, digest, size, take, str(path), path)
 
     @classmethod
     def from_bytes(cls, data: bytes | memoryview, *, path: Path | None = None) -> Plan:
@@ -362,10 +352,7 @@ class Plan:
     ) -> Plan:
         """Read a plan of `size` bytes with a checked prefix; `take(name, start, count)` reads."""
         at = _PREFIX.size
-        header_bytes = take("", at, header_size)
-        if hashlib.sha256(header_bytes).digest() != digest:
-            raise _damaged("the header does not match its sha256", where)
-        header = _parse_header(header_bytes, where)
+        header = _checked_header(take("", at, header_size), digest, where)
         blobs: dict[str, Blob] = {}
         at += header_size
         for record in header.blobs:
@@ -410,22 +397,25 @@ def read_header(path: Path) -> PlanHeader:
     Raises:
         EngineError: as `Plan.load`, but for damage in the blobs.
     """
+    with _opened(path) as (file, _, size, digest):
+        file.seek(_PREFIX.size)
+        return _checked_header(file.read(size), digest, str(path))
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[BinaryIO, int, int, bytes]]:
+    """Open a plan file; yields it, its size, the size of its header and the header's hash."""
     where = str(path)
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # before open: a pipe would block
             raise EngineError("is not a regular file", where=where)
         with open(path, "rb") as file:
-            head = file.read(HEAD_BYTES)
-            size, digest = _check_prefix(head, os.fstat(file.fileno()).st_size, where)
-            file.seek(_PREFIX.size)
-            data = file.read(size)
-    except OSError as error:
+            size = os.fstat(file.fileno()).st_size
+            yield file, size, *_check_prefix(file.read(HEAD_BYTES), size, where)
+    except (OSError, ValueError) as error:
         raise EngineError(
-            f"the plan cannot be read: {error.strerror or error}", where=where
+            f"the plan cannot be read: {getattr(error, 'strerror', None) or error}", where=where
         ) from error
-    if hashlib.sha256(data).digest() != digest:
-        raise _damaged("the header does not match its sha256", where)
-    return _parse_header(data, where)
 
 
 def _check_prefix(head: bytes, size_bytes: int, where: str) -> tuple[int, bytes]:
@@ -457,7 +447,9 @@ def _check_prefix(head: bytes, size_bytes: int, where: str) -> tuple[int, bytes]
     return header_size, digest
 
 
-def _parse_header(data: bytes, where: str) -> PlanHeader:
+def _checked_header(data: bytes, digest: bytes, where: str) -> PlanHeader:
+    if hashlib.sha256(data).digest() != digest:
+        raise _damaged("the header does not match its sha256", where)
     try:
         return PlanHeader.from_json(data)
     except RecordError as error:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta
 
 from noria._core.json_record import JsonRecord, Seconds
 from noria._core.notices import Notice
-from noria.engine.plugin_graph.plugin_record import PluginRecord
+from noria.engine.plugin_graph.plugin_record import Name, PluginRecord, Text
 from noria.engine.tuning.tactic import Tactic
 from noria.network.tensor_spec import TensorSpec
 
@@ -21,8 +22,6 @@ MAX_BATCH = 1024  # Source: config facts 2.1, batch-size
 Precision = Literal["fp32", "fp16", "bf16", "int8", "best"]
 """`best` is INT8 with FP16 around it."""
 
-Text = Annotated[str, Meta(max_length=4096)]
-Name = Annotated[str, Meta(min_length=1, max_length=4096)]
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}\\Z")]
 Bytes = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Count = Annotated[int, Meta(ge=1, le=65536)]
@@ -123,6 +122,11 @@ class TacticRecord(JsonRecord, frozen=True, kw_only=True):
     outcome: Outcome = "built"
     note: Text = ""
     chosen: bool
+
+    @classmethod
+    def of(cls, tactic: Tactic, **outcome: Any) -> TacticRecord:
+        """Record a way of running, and its outcome."""
+        return cls(**asdict(tactic), **outcome)
 
     @property
     def tactic(self) -> Tactic:

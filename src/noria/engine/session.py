@@ -28,51 +28,15 @@ class OutputMemory(Protocol):
         ...
 
 
-class Session(Protocol):
-    """A plan ready to run. Thread-safe: `run` may be called from several threads at once.
-
-    Tensors need not be on the host: what already lives on `device` is taken as it is, and outputs
-    stay there with `to_host=False`. Both speak DLPack, so they pass between libraries uncopied.
-
-    Attributes:
-        output_memory: where outputs on the host shall be written, if the runtime can write them
-            there and their shapes are known before the run; may be set at any time.
-    """
-
-    inputs: tuple[TensorSpec, ...]
-    outputs: tuple[TensorSpec, ...]
-    batched_inputs: frozenset[str]
-    max_batch: int
-    device: str
-    options: RunOptions
-    output_memory: OutputMemory | None
-
-    def run(self, inputs: Mapping[str, DLPackTensor], *, to_host: bool = True) -> dict[str, Any]:
-        """Run one batch, axis 0 of every tensor being the batch; outputs in binding order.
-
-        They are arrays, or with `to_host=False` tensors on `device`.
-
-        Raises:
-            EngineError: a tensor is missing, or has the wrong shape or dtype; the runtime failed.
-        """
-        ...
-
-    def submit(
-        self, inputs: Mapping[str, DLPackTensor], *, to_host: bool = True
-    ) -> Future[dict[str, Any]]:
-        """`run`, without waiting."""
-        ...
-
-    def close(self) -> None:
-        """Release the runtime's memory; further runs raise."""
-        ...
-
-
 Array = npt.NDArray[Any]
 
 
-class PlanSession:
-    """A `Session` over any backend. Made by `Plan.open_session`.
+class Session:
+    """A plan ready to run, over any backend. Made by `Plan.open_session`.
+
+    Thread-safe: `run` may be called from several threads at once. Tensors need not be on the host:
+    those on `device` are taken as they are, and outputs stay there with `to_host=False`. Both speak
+    DLPack, so they pass between libraries uncopied.
 
     Attributes:
         inputs: bindings as the model declares them. Arrays of float32 are taken for every numeric
@@ -84,7 +48,8 @@ class PlanSession:
             more are run in several goes. Source: spec A.5, D.2.
         device: where tensors may live that are taken as they are: `cpu`, or `cuda:0`.
         options: threads and streams it was opened with.
-        output_memory: see `Session`.
+        output_memory: where outputs on the host shall be written, if the runtime can write them
+            there and their shapes are known before the run; may be set at any time.
     """
 
     def __init__(
@@ -232,14 +197,14 @@ class PlanSession:
         if runner is not None:
             runner.close()
 
-    def __enter__(self) -> PlanSession:
+    def __enter__(self) -> Session:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
-        return f"PlanSession({self._where}: {', '.join(map(str, self.inputs))})"
+        return f"Session({self._where}: {', '.join(map(str, self.inputs))})"
 
     def _check_names(self, inputs: Mapping[str, Any]) -> None:
         if inputs.keys() != self._by_name.keys():
@@ -323,8 +288,8 @@ class PlanSession:
         return named
 
 
-class FreeSession(PlanSession):
-    """`PlanSession` for plans built with `batched=False`: networks made by code, parts of models.
+class FreeSession(Session):
+    """`Session` for plans built with `batched=False`: networks made by code, parts of models.
 
     Nothing is padded, split, converted or reshaped; scalars stay scalars.
     """
@@ -335,7 +300,7 @@ class FreeSession(PlanSession):
         Args:
             inputs: one array per input, of the declared type and rank; where the model says a size
                 it must be that, and free axes with one name must be equal.
-            to_host: see `PlanSession.run`.
+            to_host: see `Session.run`.
 
         Returns:
             One new array per output in binding order.

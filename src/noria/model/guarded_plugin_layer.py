@@ -35,7 +35,7 @@ class GuardedLayer(EnginePlugin):
     ) -> None:
         super().__init__(spec_of(record), [])
         self.host = host
-        self.where = f"plugin {self.spec.name}, layer {self.spec.layer!r}"
+        self.where = self.spec.where
         self._record = record
         self._blobs = {name: blobs[name] for name in record.blobs}
         self._place = where

@@ -92,6 +92,16 @@ class _Plugin:
         raise missing(self, "serialize")
 
 
+class _Attachable:
+    """The part of plugins of the version-2 line that know their context."""
+
+    def attach_to_context(self, cudnn: Any, cublas: Any, allocator: Any) -> None:
+        """This clone now belongs to an execution context. Handles are None here."""
+
+    def detach_from_context(self) -> None:
+        """The context is about to destroy this clone."""
+
+
 class IPluginV2(_Plugin):
     """One type and format for all inputs and outputs; networks with implicit batch only."""
 
@@ -135,7 +145,7 @@ class IPluginV2(_Plugin):
         return len(made.encode() if isinstance(made, str) else made)
 
 
-class IPluginV2Ext(IPluginV2):
+class IPluginV2Ext(IPluginV2, _Attachable):
     """A type of its own for each output; networks with explicit batch too."""
 
     GENERATION = 1
@@ -167,12 +177,6 @@ class IPluginV2Ext(IPluginV2):
     ) -> None:
         """Take the chosen shapes, types and format; replaces `configure_with_format`."""
 
-    def attach_to_context(self, cudnn: Any, cublas: Any, allocator: Any) -> None:
-        """This clone now belongs to an execution context. Handles are None here."""
-
-    def detach_from_context(self) -> None:
-        """The context is about to destroy this clone."""
-
 
 class IPluginV2IOExt(IPluginV2Ext):
     """Any mix of types and formats."""
@@ -197,7 +201,7 @@ class IPluginV2IOExt(IPluginV2Ext):
         """Take the chosen types, formats, and shapes without the batch."""
 
 
-class IPluginV2DynamicExt(_Plugin):
+class IPluginV2DynamicExt(_Plugin, _Attachable):
     """Whole shapes, known only at run time, in any mix of types and formats."""
 
     GENERATION = 3
@@ -248,12 +252,6 @@ class IPluginV2DynamicExt(_Plugin):
         """Bytes that `serialize` gives."""
         return len(self.serialize())
 
-    def attach_to_context(self, cudnn: Any, cublas: Any, allocator: Any) -> None:
-        """This clone now belongs to an execution context. Handles are None here."""
-
-    def detach_from_context(self) -> None:
-        """The context is about to destroy this clone."""
-
 
 @dataclass(frozen=True, slots=True)
 class InterfaceInfo:
@@ -284,15 +282,22 @@ class IPluginV3:
         """The object is not used any more."""
 
 
-class IPluginCapability:
-    """Base of the three capabilities."""
+class _Interface:
+    _info: InterfaceInfo
 
-    _info = InterfaceInfo("PLUGIN_V3ONE", 1, 0)
+    def __init__(self) -> None:
+        """Subclasses call it first, as in the original."""
 
     @property
     def interface_info(self) -> InterfaceInfo:
-        """Kind and version of this capability."""
+        """Kind and version of this interface."""
         return self._info
+
+
+class IPluginCapability(_Interface):
+    """Base of the three capabilities."""
+
+    _info = InterfaceInfo("PLUGIN_V3ONE", 1, 0)
 
 
 class IPluginV3OneCore(IPluginCapability):
@@ -306,9 +311,6 @@ class IPluginV3OneCore(IPluginCapability):
     plugin_name: str
     plugin_version: str
     plugin_namespace: str = ""
-
-    def __init__(self) -> None:
-        """Subclasses call it, as in the original."""
 
 
 class IPluginV3OneBuild(IPluginCapability):
@@ -327,9 +329,6 @@ class IPluginV3OneBuild(IPluginCapability):
     format_combination_limit: int = 100
     metadata_string: str = ""
     timing_cache_id: str | None = None
-
-    def __init__(self) -> None:
-        """Subclasses call it, as in the original."""
 
     def get_output_data_types(self, input_types: Sequence[DataType]) -> Sequence[DataType]:
         """Types of all outputs."""
@@ -384,9 +383,6 @@ class IPluginV3OneRuntime(IPluginCapability):
     """The methods for running."""
 
     _info = InterfaceInfo("PLUGIN_V3ONE_RUNTIME", 1, 0)
-
-    def __init__(self) -> None:
-        """Subclasses call it, as in the original."""
 
     def set_tactic(self, tactic: int) -> Any:
         """Compute this way from now on."""
@@ -445,7 +441,7 @@ class IPluginResourceContext:
         self.gpu_allocator = gpu_allocator
 
 
-class IPluginCreatorInterface:
+class IPluginCreatorInterface(_Interface):
     """Base of all creators.
 
     Attributes:
@@ -460,14 +456,6 @@ class IPluginCreatorInterface:
     plugin_version: str
     plugin_namespace: str = ""
     field_names: PluginFieldCollection
-
-    def __init__(self) -> None:
-        """Subclasses call it first, as in the original."""
-
-    @property
-    def interface_info(self) -> InterfaceInfo:
-        """Kind and version of this interface."""
-        return self._info
 
 
 class IPluginCreator(IPluginCreatorInterface):

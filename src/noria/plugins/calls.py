@@ -40,10 +40,7 @@ def announce() -> None:
 class Instance:
     """One plugin object with its names for errors.
 
-    Args:
-        plugin: the user's object; kept alive as long as this is.
-        layer: name of its node.
-        name: type and version of the plugin.
+    It keeps the user's object alive.
     """
 
     __slots__ = ("_done", "_faces", "layer", "name", "plugin")
@@ -82,24 +79,22 @@ class Instance:
         """
         target = self.plugin if face is None else face
         started = time.perf_counter()
+        value, text = None, ""
         try:
             value = getattr(target, attribute)
         except AttributeError as error:
             text = f"the plugin has no attribute {attribute}"
-            if trace.active():
-                trace.record(phase, self.layer, target, attribute, (), None, started, text)
             raise PluginError(
                 text,
                 where=self.where,
                 expected=f"{attribute} set in __init__ of {type(target).__name__}",
             ) from error
         except Exception as error:
-            if trace.active():
-                text = f"{type(error).__name__}: {error}"
-                trace.record(phase, self.layer, target, attribute, (), None, started, text)
+            text = f"{type(error).__name__}: {error}"
             raise _failed(error, attribute, self.where) from error
-        if trace.active():
-            trace.record(phase, self.layer, target, attribute, (), value, started)
+        finally:
+            if trace.active():
+                trace.record((phase, self.layer, target, attribute, ()), value, started, text)
         return value
 
     def face(self, phase: Phase, kind: PluginCapabilityType) -> Any:
@@ -243,16 +238,16 @@ def wrong(instance: Instance, method: str, found: str, expected: str) -> PluginE
 def _traced(
     phase: Phase, layer: str, where: str, target: Any, method: str, arguments: tuple[Any, ...]
 ) -> Any:
-    trace.begin(phase, layer, target, method, arguments)
+    call = phase, layer, target, method, arguments
+    trace.begin(call)
     started = time.perf_counter()
     try:
         result = getattr(target, method)(*arguments)
     except Exception as error:
-        text = f"{type(error).__name__}: {error}"
-        trace.record(phase, layer, target, method, arguments, None, started, text)
+        trace.record(call, None, started, f"{type(error).__name__}: {error}")
         raise _failed(error, method, where) from error
     made = method in ("clone", "attach_to_context", "create_plugin", "deserialize_plugin")
-    trace.record(phase, layer, target, method, arguments, result, started, made=made)
+    trace.record(call, result, started, made=made)
     return result
 
 

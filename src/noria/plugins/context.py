@@ -135,11 +135,9 @@ class ContextPlugin(ABC):
     ) -> None:
         """Compute in memory of the caller.
 
-        For plugins with `EngineSpec.is_plain`, and inputs in the plugin's own types.
-
-        Args:
-            inputs: address and shape of each; dense and row-major.
-            place: address for output number n in this shape; None if it is left out.
+        For plugins with `EngineSpec.is_plain`, and inputs in the plugin's own types. `inputs` are
+        address and shape of each, dense and row-major; `place` gives the address for output number
+        n in this shape, None if it is left out.
 
         Raises:
             PluginError: the plugin failed, or was not built for these shapes.
@@ -167,11 +165,10 @@ class ContextPlugin(ABC):
     def _prepare(self, key: tuple[Any, ...]) -> Prepared:
         spec = self.spec
         shapes, values = key
-        where = f"plugin {spec.name}, layer {spec.layer!r}"
         ranks = [len(s) for s in spec.profiles[0].opt]
         if [len(s) for s in shapes] != ranks:
             raise refuse(spec, f"inputs {shapes}", expected=f"inputs of {ranks} axes")
-        shaped = evaluate(spec.shapes, shapes, values, where=where)
+        shaped = evaluate(spec.shapes, shapes, values, where=spec.where)
         fits = [i for i, p in enumerate(spec.profiles) if p.hold(shapes)]
         self._prepared = None  # a failure leaves the plugin in an unknown state: prepare again
         now = Prepared(

@@ -300,12 +300,7 @@ def aot_impl(plugin_id: str) -> Callable[[Any], Any]:
 
 @dataclass(frozen=True, slots=True)
 class AppliedPlugin:
-    """`op.namespace.name(…)`: a plugin applied to tensors, for `network.add_plugin`.
-
-    Attributes:
-        inputs: the tensors.
-        attributes: by name.
-    """
+    """`op.namespace.name(…)`: a plugin applied to tensors, for `network.add_plugin`."""
 
     definition: PluginDefinition
     inputs: tuple[Any, ...]

@@ -34,11 +34,7 @@ def stage_for(instances: Sequence[Instance]) -> DeviceStage | None:
 
 
 class DeviceStage:
-    """Memory and a stream on the GPU for the calls of one context, one at a time.
-
-    Args:
-        where: the plugin and its layer, for errors.
-    """
+    """Memory and a stream on the GPU for the calls of one context, one at a time."""
 
     def __init__(self, where: str) -> None:
         self._where = where
@@ -63,11 +59,8 @@ class DeviceStage:
     ) -> Iterator[tuple[Addresses, Addresses, int]]:
         """Copy the inputs to the device for a block, and the outputs back after it.
 
-        Args:
-            inputs: host addresses.
-            outputs: host addresses; one that is an input's, too, has one copy on the device.
-            sizes: bytes of the outputs, then of the inputs.
-            workspace_bytes: of scratch memory; 0 for none.
+        `sizes` are the bytes of the outputs, then of the inputs. An output whose address is an
+        input's, too, has one copy on the device.
 
         Yields:
             device addresses of the inputs, of the outputs, and of the workspace (0 for none).

@@ -314,11 +314,8 @@ def _configure_general(
     def asked(dims: Sequence[Dims]) -> list[DynamicPluginTensorDesc]:
         return [DynamicPluginTensorDesc(PluginTensorDesc(d), d, d, d) for d in dims]
 
-    def ask(pos: int, descs: Sequence[Any], count: int) -> Any:
-        return engine.call("build", "supports_format_combination", pos, list(descs), count)
-
     choices = [candidates(t.dtype) for t in inputs] + [candidates(d) for d in outputs]
-    types = negotiate(engine, ask, asked(items), asked(results), choices, dynamic=False)
+    types = negotiate(engine, asked(items), asked(results), choices, dynamic=False)
     count = len(inputs)
     parts = tensors(items, types[:count]), tensors(results, types[count:])
     checks.status_of(engine, "build", "configure_plugin", *parts)
@@ -371,7 +368,7 @@ class DynamicLayer(LayerPlugin):
             for ranges in profiles:
                 probe = rollback.add(base.clone("build"))
                 free = described(inputs, ranges, shapes, [None] * self.num_outputs)
-                types = negotiate(probe, _asker(probe), *free, choices, dynamic=False)
+                types = negotiate(probe, *free, choices, dynamic=False)
                 engine = rollback.add(probe.clone("build"))
                 tensors = described(inputs, ranges, shapes, types)
                 checks.status_of(engine, "build", "configure_plugin", *tensors)
@@ -454,13 +451,6 @@ def _shapes(instance: Instance, count: int, inputs: Sequence[Shape], phase: Any)
         lambda text: refuse(instance, f"{method} uses {text}"),
     )
     return found
-
-
-def _asker(probe: Instance) -> Any:
-    def ask(pos: int, descs: Sequence[Any], count: int) -> Any:
-        return probe.call("build", "supports_format_combination", pos, list(descs), count)
-
-    return ask
 
 
 def _workspace(

@@ -210,12 +210,12 @@ class _Building:
     def profile(self, ranges: Ranges) -> _Profile:
         """Build the layer for one profile."""
         found = _Profile()
-        probe = self._tracked(self.base.clone("build"))
+        probe = self.rollback.add(self.base.clone("build"))
         found.types = self._negotiated(probe, ranges)
         tensors = described(self.inputs, ranges, self.shapes, found.types)
-        trial = self._tracked(_attached(probe, "build"))
+        trial = self.rollback.add(_attached(probe, "build"))
         found.tactic = self._chosen_tactic(probe, trial, tensors, found.types)
-        engine = self._tracked(_attached(probe, "build"))
+        engine = self.rollback.add(_attached(probe, "build"))
         self._configure(engine, tensors)
         _must(engine, "build", RUNTIME, "set_tactic", found.tactic)
         found.workspace = max(self._workspace(engine, tensors) for _ in range(4))
@@ -228,10 +228,6 @@ class _Building:
         probe.destroy("build")
         found.engine = engine
         return found
-
-    def _tracked(self, instance: Instance) -> Instance:
-        self.rollback.add(instance)
-        return instance
 
     def _negotiated(self, probe: Instance, ranges: Ranges) -> list[DataType]:
         """Find the types of all tensors, with the calls that TensorRT makes around the search."""
@@ -246,12 +242,7 @@ class _Building:
 
     def _search(self, probe: Instance, free: Tensors) -> list[DataType]:
         """Ask `supports_format_combination` until every tensor has a type."""
-
-        def ask(pos: int, descs: Sequence[Any], count: int) -> Any:
-            method = "supports_format_combination"
-            return probe.ask("build", BUILD, method, pos, list(descs), count)
-
-        return negotiate(probe, ask, *free, self.choices, dynamic=True)
+        return negotiate(probe, *free, self.choices, dynamic=True)
 
     def _chosen_tactic(
         self, probe: Instance, trial: Instance, tensors: Tensors, types: Sequence[DataType]

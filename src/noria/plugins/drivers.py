@@ -75,13 +75,8 @@ def add_layer(
 ) -> LayerPlugin:
     """Add a plugin to a network: the network keeps a clone, the object stays the caller's.
 
-    Args:
-        plugin: object of one of the five classes.
-        layer: name of its node.
-        input_types: of its inputs, without shape inputs.
-        num_shape_inputs: how many inputs are shape inputs (version 3).
-        implicit_batch: the network's shapes leave the batch out (Caffe, UFF): `IPluginV2` is
-            allowed only there.
+    `input_types` leaves shape inputs out. With `implicit_batch` the network's shapes leave the
+    batch out (Caffe, UFF): `IPluginV2` is allowed only there.
 
     Raises:
         PluginError: not a plugin; it failed; an `IPluginV2` where it is not allowed.
@@ -123,7 +118,7 @@ def load_engine_plugin(saved: SavedPlugin, registry: PluginRegistry) -> EnginePl
     """
     spec = saved.spec
     creator = registry.find(spec.type, spec.version, spec.namespace)
-    where = f"plugin {spec.name}, layer {spec.layer!r}"
+    where = spec.where
     if creator is None:
         raise PluginError(
             "no creator is registered for it",
@@ -150,7 +145,7 @@ def load_engine_plugin(saved: SavedPlugin, registry: PluginRegistry) -> EnginePl
         for data in saved.data:
             for attribute in ("plugin_version", "plugin_namespace"):
                 value = getattr(creator, attribute, None)
-                record("load", spec.layer, creator, attribute, (), value, perf_counter())
+                record(("load", spec.layer, creator, attribute, ()), value, perf_counter())
             made = call_creator(creator, "load", spec.layer, life.restore, spec.layer, data, *more)
             instances.append(rollback.add(Instance(made, spec.layer, spec.name)))
             if not isinstance(made, life.plugin):

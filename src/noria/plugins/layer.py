@@ -107,6 +107,11 @@ class EngineSpec:
         return quoted(f"{self.type} version {self.version}", limit=None)
 
     @property
+    def where(self) -> str:
+        """For errors: plugin and layer."""
+        return f"plugin {self.name}, layer {self.layer!r}"
+
+    @property
     def decides_shapes(self) -> bool:
         """True if the plugin decides the length of an output while it runs."""
         return any(isinstance(axis, SizeTensor) for shape in self.shapes for axis in shape)
@@ -132,15 +137,7 @@ class SavedPlugin:
 
 
 class LayerPlugin(ABC):
-    """A plugin in a network: the network's own copy of the user's object.
-
-    Attributes:
-        instance: the copy.
-        layer: name of its node.
-        type, version, namespace: what its creator is found by.
-        num_outputs: how many tensors it gives.
-        num_inputs, num_shape_inputs: how many it takes.
-    """
+    """A plugin in a network: the network's own copy of the user's object."""
 
     generation: Generation
 
@@ -208,18 +205,7 @@ class LayerPlugin(ABC):
         aliases: tuple[int, ...] = (),
         metadata: str = "",
     ) -> EngineSpec:
-        """Collect the facts for an engine.
-
-        Args:
-            types: of inputs, then outputs, as negotiated.
-            outputs: element types in the network.
-            shapes: of the outputs.
-            profiles: the optimisation profiles.
-            workspaces: bytes, one per profile.
-            tactics: one per profile; none: the default.
-            aliases: per output, the input with its memory, or -1; none: no output has one.
-            metadata: of the plugin.
-        """
+        """Collect the facts for an engine; `types` are of inputs, then outputs, as negotiated."""
         count = len(types) - len(outputs)
         return EngineSpec(
             layer=self.layer,
@@ -355,9 +341,6 @@ class EnginePlugin:
         return f"EnginePlugin({self.spec.name}, layer {self.spec.layer!r})"
 
 
-def refuse(spec_or_instance: Any, found: str, **more: str) -> PluginError:
+def refuse(about: EngineSpec | Instance, found: str, **more: str) -> PluginError:
     """An error about a layer."""
-    where = getattr(spec_or_instance, "where", None)
-    if where is None:
-        where = f"plugin {spec_or_instance.name}, layer {spec_or_instance.layer!r}"
-    return PluginError(found, where=where, **more)
+    return PluginError(found, where=about.where, **more)

@@ -6,7 +6,7 @@ around the plugin; all of them LINEAR. Source: tensorrt-plugins spec 6.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from noria.plugins.checks import as_bool
 from noria.plugins.types import (
     DataType,
     DynamicPluginTensorDesc,
+    PluginCapabilityType,
     PluginTensorDesc,
     TensorFormat,
 )
@@ -35,6 +36,7 @@ _OTHERS: dict[str, tuple[DataType, ...]] = {
     "int8": (DataType.INT8, DataType.INT32),
     "bool": (DataType.BOOL, DataType.INT32),
 }
+BUILD = PluginCapabilityType.BUILD
 MAX_QUESTIONS = 10_000
 TAKEN = (
     "float32, float16, bfloat16, float64, int8 to int64, uint8 to uint64 or bool: a Cast before "
@@ -100,7 +102,6 @@ def network_types(
 
 def negotiate(
     instance: Instance,
-    accepts: Callable[[int, Sequence[Any], int], Any],
     inputs: Sequence[DynamicPluginTensorDesc],
     outputs: Sequence[DynamicPluginTensorDesc],
     choices: Sequence[Sequence[DataType]],
@@ -109,13 +110,13 @@ def negotiate(
 ) -> list[DataType]:
     """Walk the tree of types until the plugin accepts one for every tensor.
 
-    `choices` are the types to offer per tensor, inputs first; `accepts` calls
-    `supports_format_combination(pos, in_out, num_inputs)`, with a `DynamicPluginTensorDesc` for
-    each tensor where `dynamic` is True (version 3), else a `PluginTensorDesc`.
+    `choices` are the types to offer per tensor, inputs first. With `dynamic` (version 3) the
+    plugin is shown a `DynamicPluginTensorDesc` for each tensor, else a `PluginTensorDesc`.
 
     Raises:
         PluginError: the plugin failed, answered something else than yes or no, or refuses all.
     """
+    method = "supports_format_combination"
     count = len(inputs)
     tensors = [*inputs, *outputs]
     chosen: list[DataType] = []
@@ -131,8 +132,11 @@ def negotiate(
             if asked > MAX_QUESTIONS:
                 return False
             descs = _descs(tensors, [*chosen, kind], dynamic)
-            answer = accepts(pos, descs, count)
-            if not as_bool(instance, "supports_format_combination", answer):
+            if dynamic:
+                answer = instance.ask("build", BUILD, method, pos, descs, count)
+            else:
+                answer = instance.call("build", method, pos, descs, count)
+            if not as_bool(instance, method, answer):
                 what = f"input {pos}" if pos < count else f"output {pos - count}"
                 if (text := f"{what} as {kind.name}") not in refused:
                     refused.append(text)

@@ -81,12 +81,8 @@ class PluginNode:
 class Resolved:
     """A graph with its plugin nodes known.
 
-    Attributes:
-        proto: the `ModelProto`; decomposed plugins are gone from it.
-        nodes: the plugin nodes in order.
-        view: types and shapes of all values.
-        notices: what the caller should read.
-        changed: `proto` is another graph than it was.
+    Decomposed plugins are gone from `proto`; `changed` says whether it is another graph than it
+    was.
     """
 
     proto: Any
@@ -219,7 +215,7 @@ class _Resolver:
     def _create(self, node: Any, at: int, creator: Any) -> LayerPlugin | int:
         """The layer, or the number of nodes that stand in its place."""
         plain, shape_inputs = _split_inputs(node, f"{self.where}, node {node.name!r}")
-        known = [self._known(name, node) if name else None for name in node.input]
+        known = [self._known(name) if name else None for name in node.input]
         ir_node, user = self._made(node, creator, known)
         made = user.plugin
         try:
@@ -341,7 +337,7 @@ class _Resolver:
             if expr.is_constant():
                 axes.append(expr.get_constant_value())
             elif isinstance(expr, Axis) and not expr.of_values:
-                (known,) = self.free.known([found.inputs[expr.input]])
+                known = self._known(found.inputs[expr.input])
                 shape = known.axes if known is not None else None
                 axes.append(shape[expr.axis] if shape is not None else None)
             else:
@@ -403,14 +399,14 @@ class _Resolver:
     def _stand_ins(self, index: int) -> dict[str, npt.NDArray[Any]]:
         return {name: arrays[index] for name, arrays in self.stand_ins.items()}
 
-    def _known(self, name: str, node: Any) -> TensorType | None:
+    def _known(self, name: str) -> TensorType | None:
         return self.free.known([name])[0]
 
     def _dtype(self, name: str, node: Any) -> np.dtype[Any]:
         """Type of an input; float of one that is left out."""
         if not name:
             return np.dtype(np.float32)
-        known = self._known(name, node)
+        known = self._known(name)
         dtype = known.dtype if known is not None else self._measured(name, node).dtype
         if not takes(dtype):
             raise PluginError(
@@ -422,7 +418,7 @@ class _Resolver:
         return dtype
 
     def _shape(self, name: str, node: Any) -> Shape:
-        known = self._known(name, node)
+        known = self._known(name)
         shape = None if known is None else known.axes
         if shape is None or not all(isinstance(d, int) for d in shape[1:]):
             shape = self._fixed_axes(name, node, shape)
@@ -462,7 +458,7 @@ class _Resolver:
     def _shape_input(self, name: str) -> ShapeInput:
         if name in self.constants:
             return ShapeInput(tuple(int(v) for v in self.constants[name].reshape(-1)), name)
-        known = self.free.known([name])[0]
+        known = self._known(name)
         fixed = known.fixed if known is not None else None
         if fixed is None or len(fixed) > 1:
             raise ModelError(

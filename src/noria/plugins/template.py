@@ -23,9 +23,7 @@ _TYPES = {
 class TemplateField:
     """A field of the plugin to be written.
 
-    Attributes:
-        name: of the attribute.
-        kind: of the ONNX attribute: FLOAT, FLOATS, INT, INTS or STRING.
+    `kind` is that of the ONNX attribute: FLOAT, FLOATS, INT, INTS or STRING.
     """
 
     name: str

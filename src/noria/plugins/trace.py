@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Phase = Literal["register", "parse", "build", "save", "load", "run", "destroy"]
+Call = tuple[Phase, str, Any, str, tuple[Any, ...]]
+"""Phase, layer, object, method or attribute, arguments."""
 MAX_TEXT = 80
 
 
@@ -111,24 +113,14 @@ class Tracer:
         """The calls as text, a line each."""
         return "\n".join(str(call) for call in self.calls)
 
-    def add(
-        self,
-        phase: Phase,
-        layer: str,
-        target: Any,
-        method: str,
-        arguments: tuple[Any, ...],
-        result: Any,
-        seconds: float,
-        error: str,
-        made: bool,
-    ) -> None:
+    def add(self, call: Call, result: Any, seconds: float, error: str, made: bool) -> None:
         """Record one call; see `record`."""
+        phase, layer, target, method, arguments = call
         with self._lock:
             if len(self.calls) >= self._most:
                 self.dropped += 1
                 return
-            call = PluginCall(
+            done = PluginCall(
                 number=len(self.calls) + 1,
                 phase=phase,
                 layer=layer,
@@ -141,21 +133,21 @@ class Tracer:
                 seconds=seconds,
                 error=error,
             )
-            self.calls.append(call)
+            self.calls.append(done)
         if self._journal is not None:
-            self._journal(call, True)
+            self._journal(done, True)
 
-    def begin(
-        self, phase: Phase, layer: str, target: Any, method: str, arguments: tuple[Any, ...]
-    ) -> None:
+    def begin(self, call: Call) -> None:
         """A call begins; see `begin`."""
         if self._journal is None:
             return
+        phase, layer, target, method, arguments = call
         with self._lock:
             number, known = len(self.calls) + 1, self._number(target)
             words = ", ".join(map(self._text, arguments))
-        call = PluginCall(number, phase, layer, known, label(target), method, words, "", 0.0)
-        self._journal(call, False)
+        self._journal(
+            PluginCall(number, phase, layer, known, label(target), method, words, "", 0.0), False
+        )
 
     def _text(self, value: Any) -> str:
         """A value in short; objects that this trace knows by their numbers."""
@@ -207,28 +199,17 @@ def active() -> bool:
     return bool(_open)
 
 
-def begin(phase: Phase, layer: str, target: Any, method: str, arguments: tuple[Any, ...]) -> None:
+def begin(call: Call) -> None:
     """Report the begin of a call to every open tracer."""
     for tracer in tuple(_open):
-        tracer.begin(phase, layer, target, method, arguments)
+        tracer.begin(call)
 
 
-def record(
-    phase: Phase,
-    layer: str,
-    target: Any,
-    method: str,
-    arguments: tuple[Any, ...],
-    result: Any,
-    started: float,
-    error: str = "",
-    *,
-    made: bool = False,
-) -> None:
+def record(call: Call, result: Any, started: float, error: str = "", *, made: bool = False) -> None:
     """Report a call to every open tracer; it began at `started` (`time.perf_counter`)."""
     seconds = time.perf_counter() - started
     for tracer in tuple(_open):
-        tracer.add(phase, layer, target, method, arguments, result, seconds, error, made)
+        tracer.add(call, result, seconds, error, made)
 
 
 def _short(value: Any) -> str:

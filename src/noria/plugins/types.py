@@ -110,23 +110,10 @@ class DimsHW(Dims2):
 
     __slots__ = ()
 
-    @property
-    def h(self) -> int:
-        """Height."""
-        return self[0]
-
-    @h.setter
-    def h(self, value: int) -> None:
-        self[0] = value
-
-    @property
-    def w(self) -> int:
-        """Width."""
-        return self[1]
-
-    @w.setter
-    def w(self, value: int) -> None:
-        self[1] = value
+    h = property(
+        lambda self: self[0], lambda self, value: self.__setitem__(0, value), doc="Height."
+    )
+    w = property(lambda self: self[1], lambda self, value: self.__setitem__(1, value), doc="Width.")
 
 
 class Dims3(_Fixed):
@@ -287,6 +274,20 @@ class APILanguage(NamedIntEnum):
     PYTHON = 1
 
 
+class _Shape:
+    """A shape, to which any sequence of integers may be assigned."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._slot = f"_{name}"
+
+    def __get__(self, holder: Any, owner: type) -> Dims:
+        shape: Dims = getattr(holder, self._slot)
+        return shape
+
+    def __set__(self, holder: Any, value: Iterable[int]) -> None:
+        setattr(holder, self._slot, Dims(value))
+
+
 class PluginTensorDesc:
     """One tensor as a plugin meets it.
 
@@ -298,6 +299,7 @@ class PluginTensorDesc:
     """
 
     __slots__ = ("_dims", "format", "scale", "type")
+    dims = _Shape()
 
     def __init__(
         self,
@@ -306,24 +308,15 @@ class PluginTensorDesc:
         format: TensorFormat | None = TensorFormat.LINEAR,
         scale: float = 0.0,
     ) -> None:
-        self._dims = Dims(dims)
+        self.dims = dims
         self.type = type
         self.format = format
         self.scale = scale
 
-    @property
-    def dims(self) -> Dims:
-        """Shape; any sequence of integers may be assigned."""
-        return self._dims
-
-    @dims.setter
-    def dims(self, value: Iterable[int]) -> None:
-        self._dims = Dims(value)
-
     def __repr__(self) -> str:
         kind = "?" if self.type is None else self.type.name
         form = "?" if self.format is None else self.format.name
-        return f"PluginTensorDesc({self._dims!r}, {kind}, {form})"
+        return f"PluginTensorDesc({self.dims!r}, {kind}, {form})"
 
 
 class DynamicPluginTensorDesc:
@@ -335,6 +328,7 @@ class DynamicPluginTensorDesc:
     """
 
     __slots__ = ("_max", "_min", "_opt", "desc")
+    min, max, opt = _Shape(), _Shape(), _Shape()
 
     def __init__(
         self,
@@ -344,34 +338,7 @@ class DynamicPluginTensorDesc:
         opt: Iterable[int] = (),
     ) -> None:
         self.desc = desc or PluginTensorDesc()
-        self._min, self._max, self._opt = Dims(min), Dims(max), Dims(opt)
-
-    @property
-    def min(self) -> Dims:
-        """Least shape of the profile."""
-        return self._min
-
-    @min.setter
-    def min(self, value: Iterable[int]) -> None:
-        self._min = Dims(value)
-
-    @property
-    def max(self) -> Dims:
-        """Greatest shape of the profile."""
-        return self._max
-
-    @max.setter
-    def max(self, value: Iterable[int]) -> None:
-        self._max = Dims(value)
-
-    @property
-    def opt(self) -> Dims:
-        """The shape the profile is best at."""
-        return self._opt
-
-    @opt.setter
-    def opt(self, value: Iterable[int]) -> None:
-        self._opt = Dims(value)
+        self.min, self.max, self.opt = min, max, opt
 
     def __repr__(self) -> str:
-        return f"DynamicPluginTensorDesc({self.desc!r}, min={self._min!r}, max={self._max!r})"
+        return f"DynamicPluginTensorDesc({self.desc!r}, min={self.min!r}, max={self.max!r})"

@@ -34,11 +34,7 @@ Profiles = Sequence[Mapping[str, tuple[Shape, Shape, Shape]]]
 class PluginLayers:
     """A network with its plugins built.
 
-    Attributes:
-        model: the ONNX message; types and shapes of all values are in it.
-        records, blobs: for the plan.
-        notices: of the build.
-        registry: where the creators are.
+    Types and shapes of all values are in `model`.
     """
 
     model: bytes

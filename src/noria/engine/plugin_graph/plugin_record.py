@@ -37,22 +37,13 @@ class PluginProfileRecord(JsonRecord, frozen=True, kw_only=True):
 
 
 class PluginRecord(JsonRecord, frozen=True, kw_only=True):
-    """A layer that a plugin computes.
+    """A layer that a plugin computes: the facts of its `EngineSpec`, names of values, and blobs.
 
     Attributes:
         node: name of its node in the model.
-        generation: class of the plugin.
-        type, version, namespace: what its creator is found by.
         inputs, shape_inputs, outputs: names of the values; "" where one is left out.
-        input_types, output_types: what the plugin works in.
-        dtypes: of the outputs in the model.
         shapes: of the outputs, as text (`noria.plugins.expressions`).
-        profiles: shapes it was built for; per profile also:
-        workspaces: bytes of scratch memory.
-        tactics: the way to compute.
-        blobs: names of the blobs with the plugin's own data.
-        aliases: per output, the input whose memory it shares, -1 for none.
-        metadata: what the plugin says about itself.
+        blobs: names of the blobs with the plugin's own data, per profile.
         code: sha256 of the file its creator is written in; empty if that is noria's or unknown.
     """
 

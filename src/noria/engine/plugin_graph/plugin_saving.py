@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 
 import numpy as np
 
@@ -15,24 +16,29 @@ from noria.plugins.field_data import PluginField, PluginFieldCollection, PluginF
 from noria.plugins.layer import EngineSpec, Ranges, SavedPlugin
 from noria.plugins.types import DataType
 
+_ALIKE = (
+    "generation",
+    "type",
+    "version",
+    "namespace",
+    "workspaces",
+    "tactics",
+    "aliases",
+    "metadata",
+)
+"""Facts that a record has as the spec has them."""
+
 
 def spec_of(record: PluginRecord) -> EngineSpec:
     """A record as plugins take it."""
     return EngineSpec(
         layer=record.node,
-        generation=record.generation,
-        type=record.type,
-        version=record.version,
-        namespace=record.namespace,
         input_types=tuple(DataType[t] for t in record.input_types),
         output_types=tuple(DataType[t] for t in record.output_types),
         dtypes=tuple(np.dtype(d) for d in record.dtypes),
         shapes=tuple(from_text(s) for s in record.shapes),
         profiles=tuple(Ranges(p.min, p.opt, p.max, p.values) for p in record.profiles),
-        workspaces=record.workspaces,
-        tactics=record.tactics,
-        aliases=record.aliases,
-        metadata=record.metadata,
+        **{name: getattr(record, name) for name in _ALIKE},
     )
 
 
@@ -57,10 +63,6 @@ def record_of(
     try:
         record = PluginRecord(
             node=spec.layer,
-            generation=spec.generation,
-            type=spec.type,
-            version=spec.version,
-            namespace=spec.namespace,
             inputs=inputs,
             shape_inputs=shape_inputs,
             outputs=outputs,
@@ -68,15 +70,9 @@ def record_of(
             output_types=tuple(t.name for t in spec.output_types),  # type: ignore[misc]
             dtypes=tuple(d.name for d in spec.dtypes),  # type: ignore[misc]
             shapes=tuple(to_text(s) for s in spec.shapes),
-            profiles=tuple(
-                PluginProfileRecord(min=p.min, opt=p.opt, max=p.max, values=p.values)
-                for p in spec.profiles
-            ),
-            workspaces=spec.workspaces,
-            tactics=spec.tactics,
+            profiles=tuple(PluginProfileRecord(**asdict(p)) for p in spec.profiles),
             blobs=tuple(blobs),
-            aliases=spec.aliases,
-            metadata=spec.metadata,
+            **{name: getattr(spec, name) for name in _ALIKE},
         ).checked()
     except (TypeError, ValueError) as error:
         raise EngineError(

@@ -90,10 +90,7 @@ class CallbackNode:
 class CallbackGraph:
     """A model with its plugin nodes as operators of `DOMAIN`.
 
-    Attributes:
-        model: the `ModelProto`; `RUN_ID` is its last input.
-        nodes: its plugin nodes, in the order in which they run.
-        domain: of their operators.
+    `RUN_ID` is its last input; `nodes` are in the order in which they run.
     """
 
     model: Any
@@ -217,11 +214,8 @@ class PluginCallbacks:
     ) -> bool:
         """Compute a node.
 
-        Args:
-            index: of the node.
-            run_id: of the run.
-            inputs: of the node, without the run id. They are not changed.
-            output: gives the address of an output of the node, once its shape is known.
+        The inputs are those of the node without the run id, and are not changed; `output` gives the
+        address of an output of the node, once its shape is known.
 
         Returns:
             True if it went well. Otherwise the error is kept for the end of the run, and later
@@ -274,14 +268,9 @@ class _Places:
 
 
 class CallbackRunner:
-    """Run a `CallbackGraph` as the graph itself: the run id is not among its inputs.
+    """Run a `CallbackGraph` as the graph itself: the run id is not among its inputs."""
 
-    Attributes:
-        inputs, outputs: bindings in the model's order.
-        device: plugins compute on the host.
-    """
-
-    device = "cpu"
+    device = "cpu"  # plugins compute on the host
 
     def __init__(self, runner: Runner, calls: PluginCallbacks, pool: ContextPool) -> None:
         self._runner, self._calls, self._pool = runner, calls, pool

@@ -46,13 +46,7 @@ class GraphSection:
 class SplitGraph:
     """Where a graph is split at its plugin nodes. Nothing is copied until `model` is called.
 
-    Made by `split_graph`.
-
-    Attributes:
-        proto: the `ModelProto`.
-        sections: in the order they run.
-        plugins: names of the plugin nodes in the order they run.
-        inputs, outputs: names of those of the whole graph.
+    Made by `split_graph`. Sections and plugins are in the order they run.
     """
 
     def __init__(
@@ -123,10 +117,8 @@ def split_graph(
 
     A node runs as early as it can, so branches that no plugin feeds stay in one piece. Nodes that
     depend on no input are repeated in every piece that needs them, so that the runtime folds them.
-
-    Args:
-        proto: the `ModelProto`; `value_info` has the types of the values at the splits.
-        plugins: node name -> names of the inputs and of the outputs of the plugin.
+    `value_info` has the types of the values at the splits. `plugins`: node name -> names of the
+    inputs and of the outputs of the plugin.
     """
     return _Splitter(proto, plugins).run()
 

@@ -125,14 +125,9 @@ def _step(index: int, record: PluginRecord, ends: set[str]) -> _Step:
 
 
 class SplitRunner:
-    """See module. Made by `open_pieces`.
+    """See module. Made by `open_pieces`."""
 
-    Attributes:
-        inputs, outputs: bindings in the model's order.
-        device: plugins compute on the host.
-    """
-
-    device = "cpu"
+    device = "cpu"  # plugins compute on the host
 
     def __init__(
         self,

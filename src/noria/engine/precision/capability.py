@@ -86,12 +86,9 @@ def choose(
 ) -> tuple[Precision, Notice | None]:
     """Choose the precision to build, with a notice about it.
 
-    Args:
-        asked: `network-mode`, or `--precision`.
-        runtimes: the backend; with `tuned` all that may be chosen.
-        no_table: why there are no INT8 scales; None: there are.
-        required: True puts `asked` into the graph, whether it is faster or not.
-        tuned: True if a tuner finds the fastest of the precisions that `best` stands for.
+    `no_table` says why there are no INT8 scales. `required` puts `asked` into the graph, whether it
+    is faster or not; `tuned`: a tuner finds the fastest of what `best` stands for, on any of
+    `runtimes`.
 
     Returns:
         The precision; a warning if INT8 was asked for and is not possible; an info if the graph

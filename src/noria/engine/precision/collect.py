@@ -32,10 +32,7 @@ _MAX_STATE_BYTES = 2**31
 class ActivationRunner:
     """A network with its float activations as further outputs.
 
-    Attributes:
-        names: of the activations, inputs first, in the graph's order.
-        batch: items of one run if the model fixes them, else None.
-        input_name: the picture input.
+    `names` are in the order of the graph, inputs first; `batch` is None unless the model fixes it.
     """
 
     def __init__(

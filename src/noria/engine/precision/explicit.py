@@ -12,12 +12,23 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, Literal
 
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
 from noria._core.errors import EngineError
 from noria._core.notices import Notice
 from noria._core.text import fresh
-from noria.engine.precision.half import HalfReport, Kind, to_half
-from noria.engine.precision.prepare import Proto, captured_names, fold_batch_norms, prepare
-from noria.engine.precision.qdq import MIN_OPSET, Layout, QdqReport, to_qdq
+from noria.engine.precision.half import Kind, to_half
+from noria.engine.precision.prepare import (
+    PrecisionReport,
+    Proto,
+    captured_names,
+    fold_batch_norms,
+    prepare,
+)
+from noria.engine.precision.qdq import MIN_OPSET, Layout, to_qdq
+from noria.network.ir import ir
 from noria.network.network import Network
 
 
@@ -34,7 +45,6 @@ def cast_outputs(
     Raises:
         EngineError: the model has no such output.
     """
-    from onnx import TensorProto
 
     graph = proto.graph
     outputs = {value.name: value for value in graph.output}
@@ -69,9 +79,6 @@ def cast_outputs(
 
 def _end_with(graph: Any, name: str, want: int, scale: float, taken: set[str]) -> None:
     """Give the tensor `name` another type, and its old one another name."""
-    import numpy as np
-    from onnx import TensorProto, helper, numpy_helper
-
     inner = fresh(f"{name}_inner", taken)
     there = False
     for node in graph.node:
@@ -244,7 +251,6 @@ def _to_int8(
 
 def activation_names(proto: Proto) -> list[str]:
     """List the float tensors of a prepared model that are no weights, in the graph's order."""
-    from onnx import TensorProto
 
     graph = proto.graph
     weights = {t.name for t in graph.initializer}
@@ -291,8 +297,6 @@ def _unknown_nodes(proto: Proto, names: Collection[str]) -> list[str]:
 
 def as_network(proto: Proto, old: Network) -> Network:
     """The network of a changed graph, still known by the files of the old one."""
-    from noria.network.ir import ir
-
     made = Network(
         ir.from_proto(proto),
         path=old.path,
@@ -305,7 +309,7 @@ def as_network(proto: Proto, old: Network) -> Network:
     return made
 
 
-def _report_int8(done: Exported, report: QdqReport, entries: int, where: str | None) -> None:
+def _report_int8(done: Exported, report: PrecisionReport, entries: int, where: str | None) -> None:
     done.converted, done.kept = tuple(report.converted), dict(report.kept)
     done.missing = tuple(report.missing)
     total = len(report.converted) + len(report.kept)
@@ -322,7 +326,7 @@ def _report_int8(done: Exported, report: QdqReport, entries: int, where: str | N
         done.notices.append(Notice(level, f"{text}: {_some(done.unused)}", where))
 
 
-def _report_half(done: Exported, report: HalfReport, half: Kind, where: str | None) -> None:
+def _report_half(done: Exported, report: PrecisionReport, half: Kind, where: str | None) -> None:
     word = half.upper()
     if done.precision in ("fp16", "bf16"):
         done.converted, done.kept = tuple(report.converted), dict(report.kept)
@@ -377,7 +381,6 @@ class Variants:
 
     def network(self, keep: Collection[str] = ()) -> Network:
         """Make the network with all layers in INT8 but those of `keep`."""
-        import onnx
 
         made = onnx.ModelProto()
         made.CopyFrom(self._full)

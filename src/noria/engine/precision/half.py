@@ -8,13 +8,14 @@ if it sums squares. Tensors between a converted and a kept node are cast once ea
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from onnx import TensorProto, defs, helper, numpy_helper
 
 from noria._core.text import fresh
-from noria.engine.precision.prepare import Proto, captured_names
+from noria.engine.precision.prepare import PrecisionReport, Proto, captured_names, replace_all
 
 Kind = Literal["fp16", "bf16"]
 LARGEST_FP16 = 65504.0
@@ -28,21 +29,6 @@ _SUMS = {
     "ReduceSumSquare": "sums of squares",
     "LpNormalization": "sums of squares",
 }
-
-
-@dataclass(slots=True)
-class HalfReport:
-    """Report about the nodes of a graph in half precision.
-
-    Attributes:
-        converted: names of nodes in half precision.
-        kept: name -> reason of nodes with FP32 tensors that stay FP32.
-        vanished: weight -> share of its values that became 0.
-    """
-
-    converted: list[str] = field(default_factory=list)
-    kept: dict[str, str] = field(default_factory=dict)
-    vanished: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -60,15 +46,12 @@ def to_half(
     keep: Collection[str] = (),
     only: Collection[str] | None = None,
     ranges: Mapping[str, float] | None = None,
-) -> HalfReport:
+) -> PrecisionReport:
     """Convert a prepared model in place.
 
-    Args:
-        proto: from `prepare`; for bf16 of opset 22 or newer, where convolutions know it.
-        kind: the precision.
-        keep: names of nodes to leave in FP32.
-        only: names of the only nodes to convert, if not all.
-        ranges: largest absolute value of activations, as far as known.
+    It comes from `prepare`; for bf16 it is of opset 22 or newer, where convolutions know it. Nodes
+    in `keep` stay FP32, with `only` all others too; `ranges` are the largest absolute values of
+    activations, as far as known.
     """
     chosen = None if only is None else frozenset(only)
     return _Pass(proto, kind, frozenset(keep), chosen, ranges or {}).run()
@@ -83,8 +66,6 @@ class _Pass:
         only: frozenset[str] | None,
         ranges: Mapping[str, float],
     ) -> None:
-        from onnx import TensorProto
-
         self.proto, self.graph, self.kind, self.keep = proto, proto.graph, kind, keep
         self.only = only
         self.single = TensorProto.FLOAT
@@ -100,12 +81,10 @@ class _Pass:
         self.types.update((t.name, t.data_type) for t in graph.initializer)
         self.taken = set(self.types) | {n for node in graph.node for n in node.output}
         self.captured = captured_names(graph)
-        self.report = HalfReport()
+        self.report = PrecisionReport()
         self.made: dict[tuple[str, int], str] = {}  # (tensor, type) -> its cast
 
-    def run(self) -> HalfReport:
-        from onnx import helper
-
+    def run(self) -> PrecisionReport:
         graph = self.graph
         outputs = {v.name for v in graph.output}
         nodes: list[Any] = []
@@ -138,11 +117,7 @@ class _Pass:
         for value in graph.value_info:
             if native.get(value.name) == self.half:
                 value.type.tensor_type.elem_type = self.half
-        copies = [type(node)() for node in nodes]
-        for copy, node in zip(copies, nodes, strict=True):
-            copy.CopyFrom(node)
-        del graph.node[:]
-        graph.node.extend(copies)
+        replace_all(graph.node, nodes)
         used = {n for node in graph.node for n in node.input} | self.captured | outputs
         unused = [t.name for t in graph.initializer if t.name not in used]
         for name in unused:
@@ -153,7 +128,6 @@ class _Pass:
         self, target: int, name: str, have: int, renamed: Mapping[str, str]
     ) -> Iterator[Any]:
         """The node that makes `name` available as `target`, unless it is or there is one."""
-        from onnx import helper
 
         if have == target or (name, target) in self.made:
             return
@@ -166,8 +140,6 @@ class _Pass:
         yield helper.make_node("Cast", [renamed.get(name, name)], [made], f"{made}_cast", to=target)
 
     def _half_weight(self, name: str, made: str) -> None:
-        from onnx import numpy_helper
-
         values = numpy_helper.to_array(self.weights[name])
         tensor = self.graph.initializer.add()
         if self.kind == "fp16":
@@ -196,8 +168,6 @@ class _Pass:
         return signature
 
     def _judge(self, node: Any) -> tuple[str, _Signature | None]:
-        from onnx import defs
-
         if node.name in self.keep:
             return "asked for", None
         if any(a.HasField("g") or a.graphs for a in node.attribute):
@@ -244,8 +214,6 @@ class _Pass:
             signature.outputs = [True]
 
     def _does_not_fit(self, node: Any) -> str | None:
-        from onnx import numpy_helper
-
         for name in node.input:
             tensor = self.weights.get(name)
             if tensor is None or tensor.data_type != self.single:

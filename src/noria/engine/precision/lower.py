@@ -22,15 +22,7 @@ from noria.network.network import Network
 
 @dataclass(frozen=True, slots=True)
 class PrecisionGraph:
-    """A graph to build.
-
-    Attributes:
-        network: the graph.
-        precision: precision in the graph.
-        runtimes: backends that the graph is for.
-        weight_bits: of INT8 weights.
-        notices: about the graph.
-    """
+    """A graph to build."""
 
     network: Network
     precision: Precision

@@ -4,14 +4,34 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import onnx
+from onnx import numpy_helper, shape_inference, version_converter
 
 from noria._core.errors import ModelError
 from noria._core.text import fresh
 
 Proto = Any  # onnx.ModelProto, which has no types
+
+
+@dataclass(slots=True)
+class PrecisionReport:
+    """Report about the nodes of a graph in a lower precision.
+
+    Attributes:
+        converted: names of nodes in that precision.
+        kept: name -> reason of nodes that stay FP32: with FP32 tensors, or for INT8 with weights.
+        vanished: weight -> share of its values that became 0.
+        missing: tensors that need a scale and have none.
+    """
+
+    converted: list[str] = field(default_factory=list)
+    kept: dict[str, str] = field(default_factory=dict)
+    vanished: dict[str, float] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
 
 
 def prepare(proto: Proto, *, opset: int = 0, where: str | None = None) -> Proto:
@@ -22,8 +42,6 @@ def prepare(proto: Proto, *, opset: int = 0, where: str | None = None) -> Proto:
     Raises:
         ModelError: ONNX's converter cannot bring the model to that opset.
     """
-    import onnx
-    from onnx import shape_inference, version_converter
 
     made = onnx.ModelProto()
     made.CopyFrom(proto)
@@ -92,10 +110,11 @@ def _lift_constants(graph: Any) -> None:
         tensor.CopyFrom(value.t)
         tensor.name = node.output[0]
     if len(kept) != len(graph.node):
-        _replace(graph.node, kept)
+        replace_all(graph.node, kept)
 
 
-def _replace(repeated: Any, items: list[Any]) -> None:
+def replace_all(repeated: Any, items: list[Any]) -> None:
+    """Put messages, some of them its own, into a repeated field in the place of all it has."""
     copies = [type(item)() for item in items]
     for copy, item in zip(copies, items, strict=True):
         copy.CopyFrom(item)
@@ -119,7 +138,7 @@ def sort_nodes(graph: Any) -> None:
                 stack += waits
             else:
                 done.setdefault(stack.pop())
-    _replace(graph.node, [graph.node[i] for i in done])
+    replace_all(graph.node, [graph.node[i] for i in done])
 
 
 def _inner_uses(node: Any) -> Iterator[str]:
@@ -133,7 +152,6 @@ def fold_batch_norms(proto: Proto) -> int:
     Quantised weights must be those that the runtime computes with, and every runtime folds them.
     A convolution whose result is used elsewhere, too, stays as it is.
     """
-    from onnx import numpy_helper
 
     graph = proto.graph
     weights = {tensor.name: tensor for tensor in graph.initializer}
@@ -171,8 +189,8 @@ def fold_batch_norms(proto: Proto) -> int:
         producers[norm.output[0]] = conv
         gone.append(norm.name)
     if gone:
-        _replace(graph.node, [node for node in graph.node if node.name not in set(gone)])
+        replace_all(graph.node, [node for node in graph.node if node.name not in set(gone)])
         used = {name for node in graph.node for name in node.input} | captured_names(graph)
         used |= {value.name for value in graph.output}
-        _replace(graph.initializer, [t for t in graph.initializer if t.name in used])
+        replace_all(graph.initializer, [t for t in graph.initializer if t.name in used])
     return len(gone)

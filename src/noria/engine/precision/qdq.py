@@ -11,35 +11,21 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
+import onnx
+from onnx import TensorProto, numpy_helper
 
 from noria._core.errors import EngineError
 from noria._core.text import fresh
-from noria.engine.precision.prepare import Proto, sort_nodes
+from noria.engine.precision.prepare import PrecisionReport, Proto, sort_nodes
 
 MIN_OPSET = 13  # scales per channel
 WEIGHTED = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 _WEIGHT_INPUT = 1
 
 Layout = Literal["inputs", "all"]
-
-
-@dataclass(slots=True)
-class QdqReport:
-    """Report about the layers with weights of a graph in INT8.
-
-    Attributes:
-        converted: names of nodes that compute in INT8.
-        kept: name -> reason of nodes with weights that do not.
-        missing: tensors that need a scale and have none.
-    """
-
-    converted: list[str] = field(default_factory=list)
-    kept: dict[str, str] = field(default_factory=dict)
-    missing: list[str] = field(default_factory=list)
 
 
 def to_qdq(
@@ -51,7 +37,7 @@ def to_qdq(
     layout: Layout = "inputs",
     weight_bits: Literal[7, 8] = 8,
     unsigned: bool = False,
-) -> tuple[Proto, QdqReport]:
+) -> tuple[Proto, PrecisionReport]:
     """Put Q/DQ pairs into a prepared model.
 
     Args:
@@ -69,7 +55,7 @@ def to_qdq(
     Raises:
         EngineError: the tools refuse the model; nothing is left to quantise.
     """
-    report = QdqReport()
+    report = PrecisionReport()
     weights = {t.name: t for t in proto.graph.initializer}
     chosen = []
     for node in proto.graph.node:
@@ -106,8 +92,6 @@ _NO_SCALE = "its input has no scale"
 def _why_not(
     node: Any, weights: Mapping[str, Any], scales: Mapping[str, float], keep: Collection[str]
 ) -> str | None:
-    from onnx import TensorProto
-
     if node.name in keep:
         return "asked for"
     if len(node.input) <= _WEIGHT_INPUT or node.input[_WEIGHT_INPUT] not in weights:
@@ -132,8 +116,6 @@ def _insert(
     layout: Layout,
     weight_bits: int,
 ) -> Proto:
-    import onnx
-
     given = {name: scale for name, scale in scales.items() if scale > 0}
     weighted = set(chosen)
     nodes, operators = chosen, list(WEIGHTED)
@@ -193,7 +175,6 @@ def _only_for(graph: Any, chosen: Collection[str]) -> None:
 
 def _around_128(graph: Any) -> None:
     """Let every pair of activations store unsigned bytes with the zero point 128."""
-    from onnx import TensorProto, numpy_helper
 
     taken = {tensor.name for tensor in graph.initializer}
     zero = fresh("zero_point_128", taken)

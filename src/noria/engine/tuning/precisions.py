@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy.typing as npt
@@ -12,31 +11,12 @@ from noria._core.errors import EngineError, ModelError
 from noria._core.notices import Notice
 from noria.engine.backends import installed_backends
 from noria.engine.input_shapes import sample_inputs
-from noria.engine.plan_header import Precision, TacticRecord, TuningRecord
+from noria.engine.plan_header import Precision
 from noria.engine.precision.lower import PrecisionGraph, lower, lower_or_fp32, tuned_precisions
 from noria.engine.precision.rules import PrecisionRules
-from noria.engine.tuning.tactic import Tactic
-from noria.engine.tuning.tune import Progress, TuneOptions, Version, tune
+from noria.engine.tuning.tune import Progress, TuneOptions, Tuning, Version, tune
 from noria.network.network import Network
 from noria.network.tensor_spec import TensorSpec
-
-
-@dataclass(slots=True)
-class TunedPrecision:
-    """The outcome.
-
-    Attributes:
-        tactic: the best one; None if nothing could be measured.
-        lowered: the graph it runs.
-        tuning, tries: for the plan.
-        notices: what to tell.
-    """
-
-    tactic: Tactic | None = None
-    lowered: PrecisionGraph | None = None
-    tuning: TuningRecord | None = None
-    tries: tuple[TacticRecord, ...] = ()
-    notices: list[Notice] = field(default_factory=list)
 
 
 def tune_precisions(
@@ -51,16 +31,19 @@ def tune_precisions(
     options: TuneOptions,
     progress: Progress | None,
     feeds: Mapping[str, npt.NDArray[Any]] | None = None,
-) -> TunedPrecision:
+) -> tuple[Tuning, PrecisionGraph, list[Notice]]:
     """Lower a network to every precision that may be used, and find the best way to run any.
 
     `bake` makes the ONNX message of a network; `precision` is the lowest that may be used. Runs
     have `items` pictures of noise in `picture_range`, unless `feeds` are given.
 
+    Returns:
+        The outcome, the graph of its version, and what to tell.
+
     Raises:
         EngineError, ModelError: FP32 cannot be lowered; no candidate; a runtime is missing.
     """
-    done = TunedPrecision()
+    notices: list[Notice] = []
     names = list(options.runtimes or installed_backends())
     graphs: list[PrecisionGraph] = []
     for wanted, runtimes in tuned_precisions(precision, rules, names):
@@ -73,7 +56,7 @@ def tune_precisions(
             if wanted == "fp32":
                 raise
             text = f"{wanted} is not tried: {error.found}"
-            done.notices.append(Notice("warning" if wanted == "int8" else "info", text))
+            notices.append(Notice("warning" if wanted == "int8" else "info", text))
     versions = [Version(g.precision, bake(g.network), g.runtimes) for g in graphs]
     low, high = picture_range
     tuned = tune(
@@ -85,9 +68,4 @@ def tune_precisions(
         options=options,
         progress=progress,
     )
-    done.notices += tuned.notices(options)
-    if tuned.tactic is not None:
-        done.lowered = graphs[tuned.version]
-        done.tactic, done.tries = tuned.tactic, tuned.records
-        done.tuning = tuned.summary(options, items)
-    return done
+    return tuned, graphs[tuned.version], notices + tuned.notices(options)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
@@ -18,12 +18,10 @@ import msgspec
 from msgspec import Meta
 
 from noria._core.json_record import JsonRecord, RecordError, Seconds
-from noria.engine.machine import Machine
 from noria.engine.plan_header import TacticRecord
 from noria.engine.store import write_atomically
-from noria.network.tensor_spec import TensorSpec
 
-_VERSION = 1  # of what is measured, and how: raised when old times do not compare any more
+VERSION = "1"  # of what is measured, and how: raised when old times do not compare any more
 _MAX_BYTES = 1 << 20
 
 
@@ -51,35 +49,6 @@ def default_folder() -> Path:
         return Path(named)
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return Path(base) / "noria" / "timings"
-
-
-def question(
-    *,
-    model_sha256: str,
-    inputs: Sequence[TensorSpec],
-    items: int,
-    objective: str,
-    precision: str,
-    machine: Machine,
-    runtimes: Mapping[str, str],
-    tactics: Sequence[object],
-) -> dict[str, str]:
-    """Make the key of the cache.
-
-    `model_sha256` is of the ONNX message, weights inside; `runtimes` name -> version of those that
-    take part.
-    """
-    return {
-        "version": str(_VERSION),
-        "model": model_sha256,
-        "inputs": "; ".join(map(str, inputs)),
-        "items": str(items),
-        "objective": objective,
-        "precision": precision,
-        "machine": str(machine),
-        "runtimes": ", ".join(f"{name} {version}" for name, version in sorted(runtimes.items())),
-        "tactics": " ".join(map(str, tactics)),
-    }
 
 
 class TimingCache:

@@ -26,7 +26,7 @@ from noria.engine.plan_header import Outcome, Precision, TacticRecord, TuningRec
 from noria.engine.store import locked
 from noria.engine.tuning.output_difference import NOISE_DB, difference, too_noisy
 from noria.engine.tuning.tactic import Objective, Tactic, candidates
-from noria.engine.tuning.timing_cache import TimingCache, TimingEntry, question
+from noria.engine.tuning.timing_cache import VERSION, TimingCache, TimingEntry
 from noria.engine.tuning.worker import CrashedError, HungError, RefusedError, TuningWorker
 from noria.network.tensor_spec import TensorSpec
 
@@ -171,15 +171,10 @@ class _Try:
         def rounded(value: float | None) -> float | None:
             return None if value is None else float(f"{value:.5g}")
 
-        tactic = self.tactic
-        return TacticRecord(
-            runtime=tactic.runtime,
+        return TacticRecord.of(
+            self.tactic,
             version=self.version,
             precision=self.precision,
-            threads=tactic.threads,
-            streams=tactic.streams,
-            optimization=tactic.optimization,
-            spinning=tactic.spinning,
             load_s=rounded(self.load_s),
             latency_ms=rounded(statistics.median(self.latencies_ms)) if self.latencies_ms else None,
             items_per_s=rounded(statistics.median(self.rates)) if self.rates else None,
@@ -202,14 +197,9 @@ def tune(
 ) -> Tuning:
     """Find the best tactic for `model`.
 
-    Args:
-        model: the ONNX message in FP32, all weights inside.
-        inputs: its inputs.
-        feeds: one batch to run it on.
-        items: how many items that batch has.
-        versions: the graphs to try; None is `model` alone.
-        options: budget, objective, candidates.
-        progress: called at each step; an exception of it ends the tuning.
+    `model` is the ONNX message in FP32, all weights inside, and `feeds` one batch of `items`.
+    `versions` are the graphs to try; None is `model` alone. An exception of `progress` ends the
+    tuning.
 
     Raises:
         EngineError: no candidate, or a runtime that is not installed.
@@ -223,16 +213,17 @@ def tune(
     graphs = list(versions or [Version("fp32", model)])
     installed = {name: get_backend(name).version() for name in {t.runtime for t in tactics}}
     installed.setdefault(DEFAULT_BACKEND, get_backend(DEFAULT_BACKEND).version())  # the reference
-    asked = question(
-        model_sha256=_hash_of(model, graphs),
-        inputs=inputs,
-        items=items,
-        objective=options.objective,
-        precision=" ".join(g.precision for g in graphs),
-        machine=machine,
-        runtimes=installed,
-        tactics=tactics,
-    )
+    asked = {
+        "version": VERSION,
+        "model": _hash_of(model, graphs),
+        "inputs": "; ".join(map(str, inputs)),
+        "items": str(items),
+        "objective": options.objective,
+        "precision": " ".join(g.precision for g in graphs),
+        "machine": str(machine),
+        "runtimes": ", ".join(f"{name} {version}" for name, version in sorted(installed.items())),
+        "tactics": " ".join(map(str, tactics)),
+    }
     cache = TimingCache(options.cache)
     with suppress(OSError):
         cache.folder.mkdir(parents=True, exist_ok=True)

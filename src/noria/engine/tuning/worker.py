@@ -163,11 +163,8 @@ def measure(
 ) -> list[list[float]]:
     """Time calls of `run`.
 
-    Args:
-        run: what is timed; any exception of it ends the measurement.
-        streams: threads that call it at once.
-        window_s: seconds that each thread goes on.
-        at_least: calls that each thread makes in any case.
+    Each of `streams` threads goes on for `window_s`, and makes `at_least` calls in any case. An
+    exception of `run` ends the measurement.
 
     Returns:
         Seconds of each call, by thread. The threads' rates add up to the throughput, so that it

@@ -133,6 +133,12 @@ class _WithoutBatch(StandardPlugin):
         shapes = self.layer.shapes([(1, *shape) for shape in input_shapes])
         return [self.layer.number(d, "an axis") for d in shapes[index][1:]]
 
+    def supports_format(self, dtype: DataType, format: TensorFormat) -> bool:
+        return format == TensorFormat.LINEAR and self.layer.accepts(0, [dtype], 1)
+
+    def get_output_data_type(self, index: int, input_types: Sequence[DataType]) -> DataType:
+        return self.layer.output_type(index, input_types)
+
     def execute_async(
         self,
         batch_size: int,
@@ -170,9 +176,6 @@ class _WithoutBatch(StandardPlugin):
 
 
 class _V2(_WithoutBatch, IPluginV2):
-    def supports_format(self, dtype: DataType, format: TensorFormat) -> bool:
-        return format == TensorFormat.LINEAR and self.layer.accepts(0, [dtype], 1)
-
     def configure_with_format(
         self,
         input_shapes: Sequence[Dims],
@@ -188,12 +191,6 @@ class _V2(_WithoutBatch, IPluginV2):
 
 
 class _V2Ext(_WithoutBatch, IPluginV2Ext):
-    def get_output_data_type(self, index: int, input_types: Sequence[DataType]) -> DataType:
-        return self.layer.output_type(index, input_types)
-
-    def supports_format(self, dtype: DataType, format: TensorFormat) -> bool:
-        return format == TensorFormat.LINEAR and self.layer.accepts(0, [dtype], 1)
-
     def configure_plugin(
         self,
         input_shapes: Sequence[Dims],
@@ -213,9 +210,6 @@ class _V2Ext(_WithoutBatch, IPluginV2Ext):
 
 
 class _IOExt(_WithoutBatch, IPluginV2IOExt):
-    def get_output_data_type(self, index: int, input_types: Sequence[DataType]) -> DataType:
-        return self.layer.output_type(index, input_types)
-
     def supports_format_combination(
         self, pos: int, in_out: Sequence[PluginTensorDesc], num_inputs: int
     ) -> bool:

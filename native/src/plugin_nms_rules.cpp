@@ -1,5 +1,8 @@
 // The EfficientNMS family: all classes in one list, the best 5,000 of it, then greedy.
-// Source: standard-plugins spec 3.1 to 3.3.
+// BatchedNMS and the suppression of DetectionOutput: class by class, then the best of all. All
+// classes go through one list, best first: what a class keeps depends on that class alone, and the
+// best of all that is kept are the first that are kept.
+// Source: standard-plugins spec 3.1 to 3.5.
 #include <cmath>
 
 #include "plugin_nms.h"
@@ -57,6 +60,33 @@ std::int32_t efficient(const Heads &heads, const float *anchors, const Efficient
         for (int k = 0; k < 4; ++k) out.boxes[4 * count + k] = rule.clip ? unit(values[k]) : values[k];
         out.scores[count] = rule.sigmoid ? 1.0f / (1.0f + std::exp(-candidate.score)) : candidate.score;
         out.classes[count] = label;
+        out.rows[count] = static_cast<std::int32_t>(row);
+        ++count;
+    }
+    return count;
+}
+
+std::int32_t batched(const Heads &heads, const BatchedRule &rule, const Out &out) {
+    thread_local std::vector<Candidate> list;
+    const Scores scores{heads.scores,     heads.n,                     heads.classes,
+                        rule.background, above(rule.score_threshold), true};
+    Best best(scores, rule.keep, scores.total(), list);
+    std::vector<Kept> kept(heads.classes, Kept({rule.iou_threshold, false, rule.plus, false}));
+    std::vector<std::int32_t> seen(heads.classes);
+    std::int32_t count = 0;
+    while (count < rule.keep) {
+        const Candidate *next = best.next();
+        // where denormal numbers count as 0, the next number above 0 lets 0 through
+        if (!next || !(next->score > rule.score_threshold)) break;
+        const std::size_t c = next->index / heads.n, row = next->index % heads.n;
+        if (seen[c]++ >= rule.top) continue;
+        const float *p = heads.boxes + 4 * (heads.sets == 1 ? row : row * heads.sets + c);
+        const Box box = Box{p[0], p[1], p[2], p[3]}.ordered();
+        if (kept[c].suppresses(box, 0)) continue;
+        kept[c].add(box, 0);
+        for (int k = 0; k < 4; ++k) out.boxes[4 * count + k] = rule.clip ? unit(p[k]) : p[k];
+        out.scores[count] = next->score;
+        out.classes[count] = static_cast<std::int32_t>(c);
         out.rows[count] = static_cast<std::int32_t>(row);
         ++count;
     }
