@@ -92,7 +92,7 @@ def layout(case: Case, given: Given) -> dict[str, Any]:
         cfg = build.config({"network_input_order": order, "model_color_format": color})
         pre = Preprocessor.from_config(cfg, width, height, channels)
         batch = np.zeros((item + 1, *pre.shape), np.float32)
-        pre.write(frame, batch, item)
+        pre(frame, batch[item])
         actual[f"{order.lower()}_flat_index"] = int(np.flatnonzero(batch)[0])
     return actual
 

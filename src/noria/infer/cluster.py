@@ -20,7 +20,6 @@ import numpy as np
 import numpy.typing as npt
 
 from noria import _native
-from noria._core.errors import ConfigError
 from noria._core.notices import Notice
 from noria.config.enums import ClusterMode
 from noria.meta.detections import Detections, FloatArray, IntArray
@@ -63,7 +62,7 @@ class ClusterParams:
     notices: tuple[Notice, ...] = ()
 
     @classmethod
-    def from_attrs(cls, per_class: Sequence[ClassAttrs], mode: ClusterMode | int) -> ClusterParams:
+    def from_attrs(cls, per_class: Sequence[ClassAttrs], mode: ClusterMode) -> ClusterParams:
         """Parameters for exactly this mode; class `i` uses `per_class[i]`."""
         thresholds = [
             (
@@ -78,7 +77,7 @@ class ClusterParams:
         counts = [(a.topk, a.group_threshold, a.min_boxes) for a in per_class]
         limits = np.iinfo(np.int32)
         return cls(
-            mode if isinstance(mode, ClusterMode) else _mode(mode),
+            mode,
             np.array(thresholds, np.float32).reshape(-1, 5),
             np.clip(np.array(counts, np.int64).reshape(-1, 3), limits.min, limits.max).astype(
                 np.int32
@@ -203,36 +202,6 @@ class Clusterer:
             space=detections.space,
         )
         return ClusterResult(found, rows, members, ClusterTrace(*details) if trace else None)
-
-
-def cluster(
-    detections: Detections,
-    per_class: Sequence[ClassAttrs],
-    mode: ClusterMode | int,
-    *,
-    trace: bool = False,
-) -> ClusterResult:
-    """Cluster one frame's boxes with exactly this mode (0 is groupRectangles here).
-
-    Args:
-        detections: a parser's result.
-        per_class: the parameters of each class; classes beyond are out of range.
-        mode: `cluster-mode`.
-        trace: also tell what became of every row.
-
-    Raises:
-        ConfigError: `mode` is not a clustering mode.
-    """
-    return Clusterer(ClusterParams.from_attrs(per_class, mode))(detections, trace=trace)
-
-
-def _mode(value: int) -> ClusterMode:
-    for mode in ClusterMode:
-        if mode == value:
-            return mode
-    raise ConfigError(
-        f"{value} is not {ClusterMode.noun()}", expected=f"one of {ClusterMode.choices()}"
-    )
 
 
 def _own_angles(

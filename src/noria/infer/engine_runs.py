@@ -20,7 +20,6 @@ from noria.infer.geometry import ScaleTransform
 from noria.infer.items import Items, layers_of
 from noria.infer.model import Model
 from noria.infer.postprocess import attach_cached
-from noria.infer.preprocess import Preprocessor
 from noria.infer.record import Record
 from noria.infer.selection import Selection
 from noria.meta import FrameMeta, NetworkInfo, TensorOutput
@@ -98,16 +97,6 @@ def attach_tensors(outputs: Arrays, items: Items, model: Model) -> None:
             meta.tensors.append(result)
 
 
-def failed(step: str, error: EngineError) -> EngineError:
-    """The error of one step ("dequeue output from"), which begins as the original's does."""
-    return EngineError(
-        f"Failed to {step} inferencing: {error.found}",
-        where=error.where,
-        expected=error.expected,
-        fix=error.fix,
-    )
-
-
 def lost_batch(error: EngineError | MemoryError, items: int, record: Record, where: str) -> None:
     """Count a batch that is dropped, the run going on, and say so.
 
@@ -124,7 +113,12 @@ def lost_batch(error: EngineError | MemoryError, items: int, record: Record, whe
     elif isinstance(error, PluginDiedError):
         text = f"{error}\n  its batch has no results"
     else:
-        raise failed("dequeue output from", error) from error
+        raise EngineError(
+            f"Failed to dequeue output from inferencing: {error.found}",
+            where=error.where,
+            expected=error.expected,
+            fix=error.fix,
+        ) from error
     with record.lock:
         record.results["no_memory" if isinstance(error, MemoryError) else "crashed"] += items
         record.warn(text, where)
@@ -238,7 +232,7 @@ class EngineRuns:
         record = self._record
         t0 = perf_counter()
         if inputs is None:
-            tensor = self._scaled(run.items, model)
+            tensor = scale(run.items, model, self._record)
             if first is not None:
                 tensor[0] = first
             inputs = model.feeds(tensor)
@@ -262,17 +256,6 @@ class EngineRuns:
             model.asynchronous.remember_outputs(outputs, run.items)
         return outputs
 
-    def _scaled(self, items: Items, model: Model) -> FloatArray:
-        """The network input of a run.
-
-        Raises:
-            EngineError: there is no memory for it.
-        """
-        try:
-            return scale(items, model, self._record)
-        except EngineError as error:
-            raise failed("queue input batch for", error) from error
-
 
 def scale(items: Items, model: Model, record: Record) -> FloatArray:
     """The network input of N frames or crops; fills in where each lies in it.
@@ -290,12 +273,15 @@ def scale(items: Items, model: Model, record: Record) -> FloatArray:
     except MemoryError as error:
         net = model.network
         raise EngineError(
-            f"there is no memory for {len(items)} input(s) of {net.width}x{net.height} pixels",
+            f"Failed to queue input batch for inferencing: there is no memory for {len(items)} "
+            f"input(s) of {net.width}x{net.height} pixels",
             where=str(model.config.path),
             fix="a smaller infer-dims or batch-size needs less",
         ) from error
     if items.rects is not None:
-        _scale_objects(pre, items, items.rects, tensor)
+        for start, end in items.by_frame():
+            crops = pre.crops(items.frames[start], items.rects[start:end], tensor[start:end])
+            items.crops.append(crops)
         return tensor
     transforms: list[ScaleTransform | None] = []
     for frame, row in zip(items.frames, tensor, strict=True):
@@ -307,10 +293,3 @@ def scale(items: Items, model: Model, record: Record) -> FloatArray:
             record.warn(f"{error.found}: nothing is inferred on such frames")
     items.transforms = transforms
     return tensor
-
-
-def _scale_objects(pre: Preprocessor, items: Items, rects: FloatArray, tensor: FloatArray) -> None:
-    """Crops of one frame after the other."""
-    for start, end in items.by_frame():
-        crops = pre.crops(items.frames[start], rects[start:end], tensor[start:end])
-        items.crops.append(crops)

@@ -15,7 +15,7 @@ from noria.infer.parsers.boxes import (
     pack,
     suppressed,
 )
-from noria.infer.parsers.head import Arrays, Dims, Head, Layout, Out, UnfitError
+from noria.infer.parsers.head import Arrays, Head, Layout, Out, UnfitError
 from noria.meta.detections import Detections, FloatArray
 from noria.meta.layers import DetectionParams, NetworkInfo
 
@@ -142,20 +142,17 @@ def _rotated(
     )
 
 
-def _after_nms_rows(dims: Dims, network: NetworkInfo | None) -> bool:
-    return dims["V"] in (6, 7) and dims["N"] >= dims["V"]
-
-
-def _after_nms_seven(dims: Dims, network: NetworkInfo | None) -> bool:
-    return dims["V"] == 7
-
-
 HEADS = (
     Head(
         "NvDsInferParseCustomYoloV11OBB",
         "rotated boxes: centre box in pixels, C scores, angle; score >= T[0]; own NMS at 0.45",
         (
-            Layout((Out("N V"),), _obb_rows, _after_nms_rows, _after_nms_seven),
+            Layout(
+                (Out("N V"),),
+                _obb_rows,
+                where=lambda dims, _: dims["V"] in (6, 7) and dims["N"] >= dims["V"],
+                likely=lambda dims, _: dims["V"] == 7,
+            ),
             Layout((Out("5+C N"),), _obb_columns),
         ),
     ),

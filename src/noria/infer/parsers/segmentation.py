@@ -213,10 +213,6 @@ def _are_columns(dims: Dims, network: NetworkInfo | None) -> bool:
     return dims["P"] > 4 + dims["M"] and dims["N"] >= dims["P"]
 
 
-def _has_mask(dims: Dims, network: NetworkInfo | None) -> bool:
-    return dims["L"] > 6
-
-
 _SEG = "corner boxes in pixels, score >= T[class], masks as they are"
 _RAW = "own NMS at 0.45, best 300, masks from prototypes"
 
@@ -226,7 +222,7 @@ HEADS = (
         f"DeepStream-Yolo-Seg: {_SEG}",
         (
             Layout((Out("N 4"), Out("N"), Out("N"), Out("N H W")), _yolo_seg_four),
-            Layout((Out("N L"),), _yolo_seg_rows, _has_mask),
+            Layout((Out("N L"),), _yolo_seg_rows, lambda dims, _: dims["L"] > 6),
         ),
     ),
     *(

@@ -159,17 +159,13 @@ def _few(dims: Dims, network: NetworkInfo | None) -> bool:
     return _tall(dims, network) and dims["N"] <= 1000 and not _is_cells(dims, network)
 
 
-def _always(dims: Dims, network: NetworkInfo | None) -> bool:
-    return True
-
-
 _COLUMNS = Layout((Out("4+C N"),), _columns, likely=_tall_cells, first=True)
 _ROWS = Layout((Out("N 4+C"),), _rows, likely=_tall_cells, first=True)
 _PRODUCTS = partial(_rows, objectness=True)
 _WEIGHTED = Layout((Out("N 5+C"),), _PRODUCTS, _tall, _is_cells_or_anchors, first=True)
 _OBJECTNESS = Layout((Out("N 5+C"),), _objectness_rows, _tall, _is_cells_or_anchors, first=True)
 _GRID = Layout((Out("N 5+C"),), _yolox, _tall_or_cells, _is_cells, first=True)
-_CORNERS = Layout((Out("N 6"),), _corner_rows, likely=_always, first=True)
+_CORNERS = Layout((Out("N 6"),), _corner_rows, likely=lambda *_: True, first=True)
 _QUERIES = Layout((Out("N 4+C"),), partial(_rows, unit=True), likely=_few, first=True)
 
 _PLAIN = "centre boxes in pixels, best of C scores >= T[class]"
@@ -331,10 +327,6 @@ def _raw_v5(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> De
     return _gathered(parts, network)
 
 
-def _with_area(dims: Dims, network: NetworkInfo | None) -> bool:
-    return min(dims.values()) > 0
-
-
 def _with_classes(dims: Dims, network: NetworkInfo | None) -> bool:
     return dims["P"] > 5 and min(dims.values()) > 0
 
@@ -350,7 +342,11 @@ ANCHOR_HEADS = (
         "NoriaParseYoloV5Raw",
         "YOLOv5/7 without the decoding layer: three grids of logits, COCO anchors; P = 5+C",
         (
-            Layout((Out("3 H W 5+C"), Out("3 I J 5+C"), Out("3 K L 5+C")), _raw_v5, _with_area),
+            Layout(
+                (Out("3 H W 5+C"), Out("3 I J 5+C"), Out("3 K L 5+C")),
+                _raw_v5,
+                lambda dims, _: min(dims.values()) > 0,
+            ),
             Layout(_THREE, _raw_v5, _with_classes),
         ),
     ),
