@@ -34,7 +34,6 @@ MODULES = [
     "noria.cli.output",
     "noria.cli.run",
     "noria.cli.show",
-    "noria.cli.show_model",
     "noria.custom.guard",
     "noria.engine.builder",
     "noria.model.planning",

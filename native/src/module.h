@@ -20,4 +20,4 @@ void bind_guard_crash(nanobind::module_ &m);     // guard_crash.cpp
 void bind_guard_memory(nanobind::module_ &m);    // guard_memory.cpp
 void bind_guard_sandbox(nanobind::module_ &m);   // guard_sandbox.cpp
 void bind_crash_note(nanobind::module_ &m);      // crash_note.cpp
-void bind_host(nanobind::module_ &m);            // host/host_bind.cpp
+void bind_host(nanobind::module_ &m);            // host/host_foreign.cpp

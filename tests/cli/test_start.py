@@ -31,6 +31,9 @@ NOT_NEEDED = {
     "onnx",
     "onnx_ir",
     # for plugins, TensorRT's interface, C++ libraries
+    "noria.binary.elf",
+    "noria.custom.load_errors",
+    "noria.custom.stand_ins",
     "noria.host",
     "noria.plugins.base",
     "noria.plugins.registry",

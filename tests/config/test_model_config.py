@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 
-from noria.config import ClassAttrs, ClusterMode, ModelConfig, NetworkType, ScalingFilter
+from noria.config import (
+    ClassAttrs,
+    ClusterMode,
+    ModelConfig,
+    NetworkMode,
+    NetworkType,
+    ScalingFilter,
+)
 from noria.config.origin import DEFAULT
 
 
@@ -76,3 +87,26 @@ def test_a_config_cannot_be_changed() -> None:
     cfg = ModelConfig()
     with pytest.raises(ValueError, match="frozen"):
         cfg.batch_size = 3
+
+
+def test_values_of_programs_are_taken_in_any_plain_form() -> None:
+    cfg = ModelConfig(
+        batch_size=np.int64(2),
+        net_scale_factor=1,
+        offsets=list(np.float32([1, 2, 3])),
+        maintain_aspect_ratio=1,
+        network_mode=2,
+        onnx_file="a.onnx",
+        num_detected_classes="3",
+    )
+    assert (cfg.batch_size, cfg.net_scale_factor, cfg.offsets) == (2, 1.0, (1.0, 2.0, 3.0))
+    assert cfg.maintain_aspect_ratio is True
+    assert cfg.network_mode is NetworkMode.FP16
+    assert cfg.onnx_file == Path("a.onnx").absolute()
+    assert cfg.num_detected_classes == 3
+
+
+@pytest.mark.parametrize("cfg", [ModelConfig(), ModelConfig(classes={}, interval=1)])
+def test_a_config_can_be_pickled_and_copied(cfg: ModelConfig) -> None:
+    assert pickle.loads(pickle.dumps(cfg)) == cfg == copy.deepcopy(cfg)
+    assert cfg != cfg.with_overrides(interval=2)

@@ -233,11 +233,11 @@ from noria.infer.preprocess import Preprocessor
 from noria.media.frame import Frame
 pre, frame = Preprocessor(64, 64, threads=4), Frame.from_array(np.full((80, 80, 3), 7, np.uint8))
 out = pre.empty(1)
-pre.write(frame, out, 0)
+pre(frame, out[0])
 child = os.fork()
 if child == 0:
     out[:] = 0
-    pre.write(frame, out, 0)
+    pre(frame, out[0])
     os._exit(0 if (out == 7).all() else 1)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
@@ -250,7 +250,7 @@ def test_rows_of_a_batch():
     batch = pre.empty(3)
     assert batch.shape == (3, 3, 32, 32)
     batch[:] = -1
-    transform = pre.write(frame, batch, 1, Rect(10, 10, 30, 20))
+    transform = pre(frame, batch[1], Rect(10, 10, 30, 20))
     assert transform.src == (10, 10, 30, 20)
     np.testing.assert_array_equal(batch[1], bytes_of(pre, frame, Rect(10, 10, 30, 20))[0])
     assert (batch[[0, 2]] == -1).all()
@@ -263,7 +263,7 @@ def test_flat_index_of_a_value():
     for order, index in ((TensorOrder.NCHW, 185), (TensorOrder.NHWC, 196)):
         pre = Preprocessor(6, 4, order=order)
         batch = np.zeros((3, *pre.shape), np.float32)
-        pre.write(Frame.from_array(picture, PixelFormat.RGB), batch, 2)
+        pre(Frame.from_array(picture, PixelFormat.RGB), batch[2])
         assert np.flatnonzero(batch).tolist() == [index]
 
 

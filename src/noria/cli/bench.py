@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noria._core.notices import Notice
+from noria._core.notices import Notice, notices_on_errors
 from noria.cli.output import FiniteRange, console, print_json, print_notices, printable
+from noria.cli.progress import RunProgress
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig
@@ -63,6 +64,7 @@ def bench(
     """
     from noria.engine.bench import bench as measure
     from noria.engine.tuning.tactic import Tactic
+    from noria.model.picture_input import picture_range
 
     if tactics and (threads or streams):
         raise click.UsageError("--tactic says threads and streams itself")
@@ -71,9 +73,6 @@ def bench(
     sessions: dict[str, PlanSession] = {}
     ranges: dict[str, tuple[float, float]] = {}
     timed: dict[str, dict[str, float]] = {}
-    from noria._core.notices import notices_on_errors
-    from noria.cli.progress import RunProgress
-
     with (
         notices_on_errors(notices),
         ExitStack() as opened,
@@ -91,7 +90,7 @@ def bench(
                 session = plan.open_session(threads=threads, streams=streams, tactic=tactic)
                 sessions[name] = opened.enter_context(session)
                 if cfg is not None:
-                    ranges[name] = _range(cfg)
+                    ranges[name] = picture_range(cfg)
             if cfg is not None and stages:
                 if times := _stages(cfg, duration, threads, streams):
                     timed[path.name] = times
@@ -113,7 +112,7 @@ def bench(
 
 
 def _plan(path: Path, batch: int | None, notices: list[Notice]) -> tuple[Any, ModelConfig | None]:
-    from noria.cli.show_model import is_model, read_model
+    from noria.cli.show import is_model, read_model
     from noria.config import ModelConfig
     from noria.engine import BuildOptions, Plan, build
     from noria.engine.tensorrt_plan import plan_from_tensorrt
@@ -132,12 +131,6 @@ def _plan(path: Path, batch: int | None, notices: list[Notice]) -> tuple[Any, Mo
     plan = load_or_build(cfg)
     notices += [*cfg.notices, *plan.decisions]
     return plan, cfg
-
-
-def _range(cfg: ModelConfig) -> tuple[float, float]:
-    from noria.model.picture_input import picture_range
-
-    return picture_range(cfg)
 
 
 def _stages(

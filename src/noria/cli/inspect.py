@@ -1,4 +1,4 @@
-"""`noria inspect`: what a custom library has, needs, and registers."""
+"""`noria inspect`: contents, needs and registered plugins of a custom library."""
 
 from __future__ import annotations
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from noria._core.errors import ConfigError
+from noria._core.errors import ConfigError, ModelError
 from noria.cli.output import (
+    console,
     notice_rows,
+    plain_table,
     print_error,
     print_json,
     print_notices,
@@ -24,6 +27,7 @@ from noria.cli.output import (
 if TYPE_CHECKING:
     from noria.diagnose.dry_run import DryRun
     from noria.network import Network
+
 
 EPILOG = """\b
 Examples:
@@ -49,25 +53,22 @@ def show(file: Path, set_only: bool, layers: bool, partner: Path | None, as_json
     takes and gives, which parser decodes, and why noria run would refuse it, if it would. The
     network that a function of the custom library makes is made in a process of its own.
     """
-    from noria.cli import show_model as models
-
     if os.path.isdir(file):  # unlike Path.is_dir, no error where it may not look
         raise ConfigError("this is a folder", where=str(file), expected="a config, model or engine")
-    if models.is_model(file):
-        data = models.show_model(file, partner)
+    if is_model(file):
+        data = _model_data(file, partner)
     elif file.suffix.lower() in (".engine", ".plan", ".trt"):
-        data = models.show_engine(file)
+        data = _engine_data(file)
     else:
         return _show_config(file, set_only, layers, as_json)
     if as_json:
         print_json(data)
         return 0
-    models.print_engine_or_model(data, layers=layers)
+    _print_engine_or_model(data, layers=layers)
     return 0
 
 
 def _show_config(path: Path, set_only: bool, layers: bool, as_json: bool) -> int:
-    from noria.cli.show_model import counted_layers, print_layers
     from noria.config import ModelConfig
     from noria.config.enums import NetworkType
     from noria.diagnose.dry_run import dry_run
@@ -107,9 +108,9 @@ def _show_config(path: Path, set_only: bool, layers: bool, as_json: bool) -> int
         for name, values in facts.items():
             click.echo(printable(f"{name}: {', '.join(values) or 'none'}"))
         if listed:
-            click.echo(printable(f"layers: {counted_layers(listed, shown=layers)}"))
+            click.echo(printable(f"layers: {_counted_layers(listed, shown=layers)}"))
             if layers:
-                print_layers(listed)
+                _print_layers(listed)
         print_notices(checked.notices)
         for problem in checked.problems:
             print_error(str(problem), "noria run would refuse: ")
@@ -165,3 +166,255 @@ def _print_values(rows: Sequence[tuple[str, str, str, str]], path: str) -> None:
             click.echo(f"[{g}]")
             group = g
         click.echo(printable(f"  {key:<{wide}}  {value:<{values}}  {origin}".rstrip()))
+
+
+_WEIGHTS = (".caffemodel", ".uff", ".weights", ".prototxt", ".onnx")
+_TEXTS = {".caffemodel": ".prototxt", ".weights": ".cfg"}
+
+
+def is_model(path: Path) -> bool:
+    """Whether `path` is named like a model; a .cfg is one if it is a Darknet network."""
+    suffix = path.suffix.lower()
+    if suffix != ".cfg":
+        return suffix in _WEIGHTS
+    try:
+        with open(path, "rb") as file:
+            text = file.read(65536)
+    except OSError:
+        return False
+    lines = (line.strip().lower() for line in text.splitlines())
+    return next((x for x in lines if x and x[:1] not in b"#;"), b"") in (b"[net]", b"[network]")
+
+
+def _model_data(path: Path, partner: Path | None) -> dict[str, Any]:
+    """Inputs, outputs, layers and counts of a model; see `read_model`."""
+    from noria.infer.parsers import suggest
+
+    network, files = read_model(path, partner)
+    summary = network.summary()
+    data = _plain(summary)
+    assert isinstance(data, dict)
+    data |= _operators_of_plugins(network)
+    data["files"] = [str(file) for file in files]
+    data["opsets"] = {domain or "ai.onnx": v for domain, v in summary.opsets.items()}
+    data["built-in parsers that fit"] = suggest(network.outputs) or ["none"]
+    if not network.is_large:
+        data["layers"] = _layers(network)
+    return data
+
+
+def _operators_of_plugins(network: Any) -> dict[str, Any]:
+    """Operators that ONNX does not define: `plugins`, which are there, and `unknown_operators`."""
+    from noria.plugins.lookup import find_creator, unknown_nodes
+    from noria.plugins.registry import known_plugins
+
+    if not network.unknown_operators():
+        return {"plugins": [], "unknown_operators": []}
+    from noria.network.ir import ir
+
+    registry = known_plugins()
+    plugins: dict[Any, dict[str, Any]] = {}
+    unknown: dict[Any, dict[str, Any]] = {}
+    for node in unknown_nodes(network):
+        creator = find_creator(ir.serde.serialize_node(node), registry)
+        if creator is not None:
+            own = (creator.name, creator.plugin_version, creator.plugin_namespace)
+            made = plugins.setdefault(own, dict(
+                zip(("name", "version", "namespace"), own, strict=True)
+            ))  # fmt: skip
+            made["standard"] = id(creator) in registry.replaceable
+        else:
+            made = unknown.setdefault(
+                (node.domain, node.op_type), {"domain": node.domain, "name": node.op_type}
+            )
+            others = [version for version, _ in registry.versions(node.op_type)]
+            made |= {"plugin_versions": others} if others else {}
+        made.setdefault("nodes", []).append(node.name or "")
+    return {"plugins": list(plugins.values()), "unknown_operators": list(unknown.values())}
+
+
+def _plugin_texts(rows: Sequence[dict[str, Any]]) -> list[str]:
+    texts = []
+    for row in rows:
+        kind = "standard, " if row["standard"] else ""
+        space = f", namespace {row['namespace']}" if row["namespace"] else ""
+        texts.append(f"{row['name']} ({kind}version {row['version']}{space}): {_nodes(row)}")
+    return texts
+
+
+def _unknown_texts(rows: Sequence[dict[str, Any]]) -> list[str]:
+    texts = []
+    for row in rows:
+        full = f"{row['domain']}::{row['name']}" if row["domain"] else row["name"]
+        others = row.get("plugin_versions")
+        hint = f"the plugin is there as version {' and '.join(others)}" if others else (
+            "no plugin is there; custom-lib-path loads yours, noria init --plugin "
+            f"{row['name']} writes one"
+        )  # fmt: skip
+        texts.append(f"{full}: {_nodes(row)}; {hint}")
+    return texts
+
+
+def _nodes(row: dict[str, Any]) -> str:
+    names, most = row["nodes"], 3
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(repr(n) for n in names[:most])}{more}"
+
+
+def read_model(path: Path, partner: Path | None = None) -> tuple[Any, list[Path]]:
+    """The network of a model file and the files it was read from.
+
+    `partner` is the other file of a Caffe or Darknet model; None looks for it beside `path`.
+
+    Raises:
+        ModelError: as the importer of the format; the other file is not found.
+    """
+    suffix = path.suffix.lower()
+    if suffix == ".onnx":
+        from noria.network import network_from_onnx
+
+        return network_from_onnx(path), [path]
+    if suffix == ".uff":
+        from noria.network.uff.importer import network_from_uff
+
+        return network_from_uff(path), [path]
+    other = partner or _partner(path)
+    text, weights = (other, path) if suffix in _TEXTS else (path, other)
+    if text.suffix.lower() == ".cfg" or weights.suffix.lower() == ".weights":
+        from noria.network.darknet.importer import network_from_darknet
+
+        return network_from_darknet(text, weights), [text, weights]
+    from noria.network.caffe.importer import network_from_caffe
+
+    return network_from_caffe(text, weights), [text, weights]
+
+
+def _partner(path: Path) -> Path:
+    """The other file: of the same name, else the only one of its kind in the folder."""
+    suffix = path.suffix.lower()
+    wanted = _TEXTS.get(suffix) or {v: k for k, v in _TEXTS.items()}[suffix]
+    same = path.with_suffix(wanted)
+    if same.is_file():
+        return same
+    near = sorted(p for p in path.parent.glob(f"*{wanted}") if p.is_file())
+    if len(near) == 1:
+        return near[0]
+    found = f"the folder has {', '.join(p.name for p in near[:5])}" if near else "there is none"
+    raise ModelError(
+        f"{path.name} is one of two files; which {wanted} belongs to it? {found}",
+        where=str(path),
+        fix=f"noria show {path.name} --with FILE{wanted}",
+    )
+
+
+def _engine_data(path: Path) -> dict[str, Any]:
+    """The header of a plan, its layers included."""
+    from noria.cli.build import tactic_rows
+    from noria.engine import Plan
+    from noria.engine.layers import layers_of
+
+    plan = Plan.load(path)
+    header = plan.header
+    data = _plain(plan.describe())
+    assert isinstance(data, dict)
+    model = header.model
+    data["hashes"] = {
+        "model": model.sha256,
+        **{f"external {part.name}": part.sha256 for part in model.external},
+        **{part.name: part.sha256 for part in model.companions},
+        **{f"blob {blob.name}": blob.sha256 for blob in header.blobs},
+    }
+    data["made with"] = [line for line in model.recipe.split("\n") if line]
+    if header.rules is not None:
+        data["rules"] = {n: v for n, v in header.rules.to_dict().items() if v is not None}
+    data["tactics"] = tactic_rows(plan)
+    data["tuning"] = None if header.tuning is None else header.tuning.to_dict()
+    data["layers"] = [asdict(layer) for layer in layers_of(plan)]
+    return data
+
+
+def _print_engine_or_model(data: dict[str, Any], *, layers: bool) -> None:
+    """For people: fields, tactics if they were compared, layers if asked for."""
+    if "unknown_operators" in data:
+        data["plugins"] = _plugin_texts(data["plugins"])
+        data["unknown_operators"] = _unknown_texts(data["unknown_operators"])
+    tactics, tuning = data.pop("tactics", []), data.pop("tuning", None)
+    rows = data.pop("layers", [])
+    if rows:
+        data["layers"] = _counted_layers(rows, shown=layers)
+    _print_fields(data)
+    if tuning is not None:
+        _print_tactics(tactics, tuning)
+    if layers and rows:
+        _print_layers(rows)
+
+
+def _counted_layers(rows: Sequence[dict[str, Any]], *, shown: bool) -> str:
+    """Number of layers by type of computation; unless they are `shown`, how to list them."""
+    counted = Counter(row["precision"] or "unknown" for row in rows)
+    kinds = ", ".join(f"{count} {kind}" for kind, count in counted.most_common())
+    return f"{len(rows)} ({kinds})" + ("" if shown else "; --layers lists them")
+
+
+def _print_layers(rows: Sequence[dict[str, Any]]) -> None:
+    """A table of layers, as `noria.engine.layers` gives them."""
+    heads = ("layer", "operator", "precision", "shape", "parameters")
+    table = plain_table(heads, right=("parameters",))
+    for row in rows:
+        shape = row["shape"]
+        text = "" if shape is None else "x".join("?" if d is None else str(d) for d in shape)
+        table.add_row(
+            printable(row["name"]), printable(row["operator"]), row["precision"], printable(text),
+            str(row["parameters"] or ""),
+        )  # fmt: skip
+    console().print(table, markup=False)
+
+
+def _print_tactics(tactics: Sequence[dict[str, Any]], tuning: dict[str, Any]) -> None:
+    """All tries of a tuning, the best first."""
+    by = "items_per_s" if tuning["objective"] == "throughput" else "latency_ms"
+    sign = -1 if by == "items_per_s" else 1
+    rows = sorted(tactics, key=lambda t: (not t["chosen"], t[by] is None, sign * (t[by] or 0)))
+    heads = ("", "tactic", "outcome", "items/s", "ms a run", "difference", "load s", "")
+    table = plain_table(heads, right=("items/s", "ms a run", "load s"))
+    for row in rows:
+        numbers = (row["items_per_s"], row["latency_ms"], row["error"], row["load_s"])
+        table.add_row(
+            "*" if row["chosen"] else "", row["tactic"], row["outcome"],
+            *("" if n is None else f"{n:.4g}" for n in numbers), printable(row["note"]),
+        )  # fmt: skip
+    where = f"{tuning['machine']}, {tuning['cores']} cores"
+    click.echo(printable(
+        f"tuned for {tuning['objective']}, batch {tuning['items']}, on {where}, in "
+        f"{tuning['spent_s']:.1f} s" + (" (timing cache)" if tuning["cached"] else "")
+    ))  # fmt: skip
+    console().print(table)
+
+
+def _plain(value: Any) -> Any:
+    """Dataclasses, paths and specs as JSON data."""
+    from noria.network.tensor_spec import TensorSpec
+
+    if isinstance(value, TensorSpec):
+        return str(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {k: _plain(getattr(value, k)) for k in (f.name for f in fields(value))}
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(v) for v in value]
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def _print_fields(data: dict[str, Any]) -> None:
+    width = max((len(k) for k in data), default=0)
+    for key, value in data.items():
+        click.echo(f"{key.replace('_', ' '):<{width}}  {printable(_text(value))}")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{k}: {_text(v)}" for k, v in value.items()) or "none"
+    if isinstance(value, list):
+        return "; ".join(_text(v) for v in value) or "none"
+    return "" if value is None else str(value)

@@ -84,8 +84,7 @@ def trace_plugins(
             }
         )
     else:
-        if calls:
-            _print(calls)
+        _print(calls)
         if calls or failure is None:
             click.echo(printable(_summary(tracer, plan)))
         if plan is not None:
@@ -109,8 +108,7 @@ def _lost(lost: PluginProcessLostError, phases: tuple[str, ...], as_json: bool) 
         error = {"calls": [asdict(c) for c in calls], "unfinished": unfinished, "plugins": []}
         print_json(error | {"error": text, "backtrace": lost.trace})
     else:
-        if calls:
-            _print(calls)
+        _print(calls)
         for line in lost.trace:
             click.echo(printable(f"  {line}"), err=True)
     print_error(text)
@@ -166,7 +164,9 @@ def _of_config(file: Path, backend: str | None) -> Any:
     return source.network(), options
 
 
-def _print(calls: Any) -> None:
+def _print(calls: list[PluginCall]) -> None:
+    if not calls:
+        return
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))

@@ -18,9 +18,10 @@ from noria.config.document import Document, Group
 from noria.config.enums import ProcessMode
 from noria.config.ini_groups import read_keyfile
 from noria.config.origin import Origin
-from noria.config.paths import is_stream
+from noria.config.paths import is_stream, resolve
 from noria.config.pipeline_keys import MAX_ITEMS, OSD, OVERRIDES
 from noria.config.pipeline_yaml import Item, Parts
+from noria.config.values import BadValueError
 from noria.config.yaml_nodes import read_yaml
 
 _COLOR = re.compile(r"bbox-(border|bg)-color([0-9]*)")
@@ -319,9 +320,6 @@ class _App:
         self.parts.items["tracker"].append((values, origins))
 
     def _tracker_config(self, text: str, found: FoundGroup) -> Path | None:
-        from noria.config.paths import resolve
-        from noria.config.values import BadValueError
-
         names = [name for name in text.split(";") if name.strip()]
         line = found.line("ll-config-file")
         if len(names) > 1:

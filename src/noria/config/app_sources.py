@@ -236,9 +236,10 @@ class AppSources:
         origins["uri"] = found.origin(origin_key)
         for copy in range(count):
             text = _NUMBER.sub(lambda m, n=copy: _numbered(m, n), uri) if kind == 3 else uri  # type: ignore[misc]
+            if trouble := uri_trouble(text):
+                document.refuse(found.line(origin_key), f"uri is not {trouble}.", _URIS)
+                return
             try:
-                if trouble := uri_trouble(text):
-                    raise BadValueError(trouble, _URIS)
                 full = absolute_uri(text, self.reader.base)
             except BadValueError as bad:
                 document.refuse(found.line(origin_key), f"uri is not {bad.noun}.", bad.expected)

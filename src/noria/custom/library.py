@@ -8,8 +8,6 @@ from typing import get_args
 from noria._core.errors import CustomLibraryError
 from noria._core.notices import Notice
 from noria.custom.guard.options import GuardMode, GuardOptions
-from noria.custom.guard.trust import TrustStore, content_hash
-from noria.custom.load_errors import check_header, compile_command
 from noria.custom.validate import CustomLibrary
 from noria.plugins.loading import PYTHON_SUFFIXES
 
@@ -40,6 +38,8 @@ def library_file(path: str | Path, abi: str) -> Path:
             expected="a shared library (.so) or a Python file (.py)",
         )
     if path.suffix.lower() in CPP_SOURCE_SUFFIXES:
+        from noria.custom.load_errors import compile_command
+
         raise CustomLibraryError(
             "the custom library is C++ source, not a compiled library",
             where=str(path),
@@ -100,6 +100,8 @@ def open_library(
     from noria.custom.guard.library import GuardedLibrary
 
     if not python:
+        from noria.custom.load_errors import check_header  # brings the readers of ELF files
+
         check_header(path)
     return GuardedLibrary(
         path,
@@ -138,6 +140,8 @@ def is_guarded(path: Path, python: bool, guard: GuardMode) -> tuple[bool, list[N
         if guard == "always":
             raise CustomLibraryError(text, where=str(path), fix="guard=never runs it in this one")
         return False, [Notice("warning", f"{text}; it runs in this one", str(path))]
+    from noria.custom.guard.trust import TrustStore, content_hash
+
     if guard == "auto" and (entry := TrustStore().get(content_hash(path))):
         text = f"it runs in this process: trusted since {entry.since} ({entry.why})"
         return False, [Notice("info", text, str(path))]

@@ -103,16 +103,9 @@ class _CppV2(_V2Plugin, IPluginV2):
         return bool(self.native.supports_format(int(dtype), int(format)))
 
     def configure_with_format(
-        self,
-        input_shapes: Sequence[Dims],
-        output_shapes: Sequence[Dims],
-        dtype: DataType,
-        format: TensorFormat,
-        max_batch_size: int,
+        self, ins: Any, outs: Any, dtype: DataType, format: TensorFormat, max_batch_size: int
     ) -> None:
-        self.native.configure_with_format(
-            input_shapes, output_shapes, int(dtype), int(format), max_batch_size
-        )
+        self.native.configure_with_format(ins, outs, int(dtype), int(format), max_batch_size)
 
     def execute_async(self, *arguments: Any) -> int:
         return int(self.native.enqueue(*arguments))

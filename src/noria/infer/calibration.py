@@ -124,7 +124,7 @@ def calibrate(
         raise ValueError(f"method={method!r}: one of {', '.join(METHODS)}")
     if not 0 < percentile <= 100 or frames < 1:
         raise ValueError("percentile must be above 0 and at most 100, frames at least 1")
-    say = on_stage or (lambda text, total: None)
+    say, tick = on_stage or (lambda text, total: None), on_frame or (lambda: None)
     path = cache or calibration_path(cfg)
     if path.exists() and not overwrite:
         raise EngineError(
@@ -155,9 +155,9 @@ def calibrate(
     total = sum(item.frames for item in chosen)
     say("calibrating", total)
     for _ in range(resumed):
-        _call(on_frame)
+        tick()
     try:
-        _collect(collector, preprocessor, chosen, cfg.batch_size, state, on_frame)
+        _collect(collector, preprocessor, chosen, cfg.batch_size, state, tick)
     finally:
         runner.close()
     if collector.frames == 0:
@@ -178,7 +178,7 @@ def _collect(
     chosen: Sequence[Selected],
     batch_size: int,
     state: Path,
-    on_frame: Callable[[], None] | None,
+    tick: Callable[[], None],
 ) -> None:
     fixed = collector.runner.batch
     size = fixed or min(batch_size, _MOST_IN_A_BATCH)
@@ -194,7 +194,7 @@ def _collect(
                 if time.monotonic() - saved > _SAVE_EVERY_S:
                     collector.save(state)
                     saved = time.monotonic()
-            _call(on_frame)
+            tick()
         if filled:
             if fixed:  # a run needs all items: the last picture once more
                 batch[filled:] = batch[filled - 1]
@@ -306,8 +306,3 @@ def _no_model(cfg: ModelConfig) -> ConfigError:
         where=str(cfg.path),
         expected="onnx-file=<model.onnx>, or the keys of a Caffe, UFF or Darknet model",
     )
-
-
-def _call(function: Callable[[], None] | None) -> None:
-    if function is not None:
-        function()

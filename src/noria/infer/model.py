@@ -324,35 +324,16 @@ def _postprocessor(
 ) -> Postprocessor | None:
     if choice is None:
         return None
-    generation = options.generation
+    rules: Any = {"generation": options.generation, "record": record}
     if cfg.network_type is NetworkType.CLASSIFIER:
+        params = ClassifierParams(cfg.classifier_threshold, labels.records)
         return ClassifierPostprocessor(
-            cfg,
-            network,
-            choice.parser,
-            ClassifierParams(cfg.classifier_threshold, labels.records),
-            selector=selector,
-            generation=generation,
-            record=record,
+            cfg, network, choice.parser, params, selector=selector, **rules
         )
+    names = labels.detector
     if cfg.network_type is NetworkType.SEGMENTATION:
-        return SegmentationPostprocessor(
-            cfg,
-            network,
-            choice.parser,
-            labels=labels.detector,
-            generation=generation,
-            record=record,
-        )
-    return DetectorPostprocessor(
-        cfg,
-        network,
-        choice.parser,
-        choice.source,
-        labels=labels.detector,
-        generation=generation,
-        record=record,
-    )
+        return SegmentationPostprocessor(cfg, network, choice.parser, labels=names, **rules)
+    return DetectorPostprocessor(cfg, network, choice.parser, choice.source, labels=names, **rules)
 
 
 def _open(cfg: ModelConfig, options: LoadOptions) -> tuple[Session, Plan]:

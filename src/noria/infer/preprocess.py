@@ -296,12 +296,6 @@ class Preprocessor:
         """An uninitialised float32 batch, (batch, *shape)."""
         return np.empty((batch, *self.shape), dtype=np.float32)
 
-    def write(
-        self, frame: Frame, batch: FloatArray, index: int, crop: Rect | None = None
-    ) -> ScaleTransform:
-        """Write one item straight into row `index` of a (N, *shape) batch; see `__call__`."""
-        return self(frame, batch[index], crop)
-
     def _check_out(self, out: FloatArray, shape: tuple[int, ...]) -> None:
         if out.dtype != np.float32 or out.shape != shape or not out.flags.carray:
             raise ValueError(

@@ -57,11 +57,7 @@ class CppEngines:
         ]
 
     def make(self, function: str, notices: list[Notice]) -> Network:
-        """Make a network.
-
-        Args:
-            function: the entry point.
-            notices: appended to.
+        """Make a network by an entry point; its notices are appended.
 
         Raises:
             CustomLibraryError: it failed, or made nothing usable.
@@ -156,13 +152,7 @@ class PythonEngine:
     """A Python function that makes a network.
 
     The engine builder builds the network of its engine again, with the config's own batch,
-    precision and runtime.
-
-    Args:
-        cfg: the config.
-        library: the file that has the function.
-        name: the function.
-        notices: appended to by `make`.
+    precision and runtime. `make` appends to the notices.
     """
 
     def __init__(
@@ -269,11 +259,7 @@ def _data_type(cfg: ModelConfig) -> Any:
 
 
 def _remembering_builder(log_message: Callable[[int, str], None]) -> Any:
-    """Make a `trt.Builder` that remembers the network of its last engine: `last`.
-
-    Args:
-        log_message: gets the severity and the text of each message.
-    """
+    """Make a `trt.Builder` that remembers the network of its last engine: `last`."""
 
     class Listener(trt.ILogger):  # type: ignore[misc]
         def log(self, severity: Any, msg: str) -> None:

@@ -24,12 +24,9 @@ if TYPE_CHECKING:
 
 
 class EngineSearch:
-    """The files that may hold the engine of a config, and the first one that serves.
+    """The files that may hold the engine of a config, and the first one that meets a requirement.
 
-    Args:
-        cfg: the config.
-        requirement: the properties of an engine that serves.
-        notices: appended to: which engine serves, or why others do not.
+    Notices are appended: which engine serves, or why others do not.
     """
 
     def __init__(
@@ -72,12 +69,7 @@ class EngineSearch:
         return None
 
     def try_file(self, path: Path, *, named: bool = False) -> Plan | Mismatch:
-        """Load an engine, unless it does not serve.
-
-        Args:
-            path: the file.
-            named: True if `model-engine-file` names it; it may be TensorRT's then.
-        """
+        """Load an engine, unless it does not serve. A `named` one may be TensorRT's."""
         if not path.exists():
             return Mismatch("stale", "there is no such file")
         requirement = self.requirement
@@ -178,10 +170,7 @@ class EngineSearch:
 def saved_engine(cfg: ModelConfig, source: ModelSource, notices: list[Notice]) -> Path | None:
     """Find the engine that `load_or_build` would load instead of building from `source`.
 
-    Args:
-        cfg: the config.
-        source: the model.
-        notices: appended to: which engine serves, or why others do not.
+    Notices are appended: which engine serves, or why others do not.
 
     Raises:
         ConfigError, EngineError: as `load_or_build` before it looks for one.

@@ -104,11 +104,7 @@ class GuardedEngines:
                 get_plugin_registry().register_creator(kind(self, name, version), namespace)
 
     def make(self, function: str, notices: list[Notice]) -> Network:
-        """Call a function that makes a network.
-
-        Args:
-            function: the entry point.
-            notices: appended to.
+        """Call a function that makes a network; its notices are appended.
 
         Raises:
             CustomLibraryError: it failed, or its process died.
@@ -370,11 +366,7 @@ class NoPreviewError(CustomLibraryError):
 def preview_network(cfg: ModelConfig, function: str) -> Network:
     """Make the network of `cfg`, without an engine and without objects of its plugins.
 
-    A crash or an endless loop of the code does no harm to this process.
-
-    Args:
-        cfg: the config.
-        function: of its library, for errors.
+    A crash or an endless loop of the code does no harm to this process. Errors name the function.
 
     Raises:
         NoriaError: there is none, as in a run.
@@ -393,10 +385,7 @@ def preview_network(cfg: ModelConfig, function: str) -> Network:
 def preview_plugins(cfg: ModelConfig, nodes: Sequence[bytes], model: str) -> None:
     """Let the creators of the custom library make the plugins of nodes, as a build begins.
 
-    Args:
-        cfg: the config.
-        nodes: serialised `NodeProto`s; those of other creators are ignored.
-        model: for messages.
+    Nodes are serialised `NodeProto`s; those of other creators are ignored. Messages name the model.
 
     Raises:
         NoriaError, NoPreviewError: as `preview_network`.

@@ -42,11 +42,7 @@ class EngineFunction:
 def engine_function(cfg: ModelConfig, found: str | None) -> EngineFunction | None:
     """Describe the function that makes the network of `cfg`; None if a model file is all there is.
 
-    Reads the library's file; runs no code of it.
-
-    Args:
-        cfg: the config.
-        found: the function that applies, if one was found.
+    It is the one that was `found` to apply, if any. Reads the library's file; runs no code of it.
     """
     path = cfg.custom_lib_path
     if path is None or not path.is_file():

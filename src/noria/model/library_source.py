@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from noria._core.errors import CustomLibraryError
 from noria._core.notices import Notice
-from noria.binary.elf import ElfError, ElfFile
-from noria.binary.entry_points import made_for_tensorrt, uses_host
 from noria.binary.symbol_names import missing_name_hints
 from noria.config.model_files import model_kind
-from noria.custom.load_errors import named_at, no_such_function
 from noria.model.source import CUDA_ENGINE_GET, MODEL_PARSER, FunctionSource
 
 if TYPE_CHECKING:
+    from noria.binary.elf import ElfFile
     from noria.config.model_config import ModelConfig
     from noria.custom.python_library import PythonLibrary
     from noria.model.engine_functions import CppEngines
@@ -37,11 +35,7 @@ def library_source(cfg: ModelConfig, notices: list[Notice]) -> FunctionSource | 
     """Find the function of the custom library that makes the network; None if none applies.
 
     A library of plugins or networks is loaded into this process and stays there, or into a worker,
-    as `custom-lib-guard` asks.
-
-    Args:
-        cfg: the config.
-        notices: appended to.
+    as `custom-lib-guard` asks. Its notices are appended.
 
     Raises:
         CustomLibraryError: the library cannot be loaded; the function that the config names is not
@@ -60,6 +54,9 @@ def library_source(cfg: ModelConfig, notices: list[Notice]) -> FunctionSource | 
             text = "networks that Python makes are not guarded: its function runs in this process"
             notices.append(Notice("warning", text, str(path)))
         return made
+    from noria.binary.elf import ElfError, ElfFile  # for C++ libraries alone
+    from noria.binary.entry_points import made_for_tensorrt, uses_host
+
     try:
         elf = ElfFile.read(path)
     except (ElfError, OSError):
@@ -67,6 +64,8 @@ def library_source(cfg: ModelConfig, notices: list[Notice]) -> FunctionSource | 
     exported = elf.exported()
     named = cfg.engine_create_func_name
     if named and named not in exported:
+        from noria.custom.load_errors import named_at, no_such_function
+
         macro = "CHECK_CUSTOM_ENGINE_CREATE_FUNC_PROTOTYPE"
         error = no_such_function(elf, named, "engine creator", macro)
         raise named_at(error, cfg.origin("engine_create_func_name"))
@@ -157,6 +156,8 @@ def _python_source(cfg: ModelConfig, library: PythonLibrary) -> FunctionSource |
     found = next((n for n in names if library.entry_point(n) is not None), None)
     if found is None:
         if named:
+            from noria.custom.load_errors import named_at  # brings the readers of ELF files
+
             error = CustomLibraryError(
                 f"there is no function {named!r}",
                 where=str(library.path),

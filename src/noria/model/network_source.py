@@ -29,11 +29,7 @@ def network_source(
     """Find the source of a config's network, and the plugin factories of its custom library.
 
     A function of the library goes before all files. The library is open afterwards: its plugins
-    are registered before an engine is read.
-
-    Args:
-        cfg: the config.
-        notices: appended to.
+    are registered before an engine is read. Notices are appended.
 
     Raises:
         CustomLibraryError: see `library_source` and `plugin_factories`.

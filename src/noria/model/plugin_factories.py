@@ -44,9 +44,7 @@ def _get(kind: str) -> str:
 def plugin_factories(cfg: ModelConfig, notices: list[Notice]) -> CppFactories | None:
     """Find the plugin factories of the custom library; None if it has none that can be called.
 
-    Args:
-        cfg: the config.
-        notices: appended to.
+    Notices are appended.
 
     Raises:
         CustomLibraryError: the library cannot be loaded, or was compiled with older headers.

@@ -153,14 +153,7 @@ class FunctionSource(ModelSource):
         """Take the source that a config's function is.
 
         Names of its engines begin with `model` in the working directory, as in the original; those
-        of a model parser with the model's own file.
-
-        Args:
-            cfg: the config.
-            library: its custom library.
-            function: the entry point.
-            make: calls it.
-            notices: appended to by `make`.
+        of a model parser with the model's own file. `make` calls it and appends to the notices.
         """
         files = model_files(cfg)
         base = Path(os.path.abspath("model"))
@@ -208,9 +201,7 @@ class FunctionSource(ModelSource):
 def model_source(cfg: ModelConfig, factories: CppFactories | None = None) -> ModelSource | None:
     """Find the model files that `cfg` names; None if it names none that can be read.
 
-    Args:
-        cfg: the config.
-        factories: see `ModelSource`; engines depend on the library then.
+    With factories of the custom library, engines depend on that library.
 
     Source: config facts 5.1, see `noria.config.model_files.model_kind`.
     """

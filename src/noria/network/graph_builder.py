@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from noria._core.errors import ModelError
-
-if TYPE_CHECKING:
-    import onnx_ir as ir
+from noria.network.ir import ir
 
 OPSET = 17  # everything used here is in it, and every runtime takes it
 PLUGIN_DOMAIN = "trt.plugins"
@@ -105,8 +103,6 @@ class GraphBuilder:
 
     def constant(self, array: npt.ArrayLike, dtype: Any = np.float32, name: str = "") -> Blob:
         """A constant tensor; equal small ones are shared."""
-        from noria.network.ir import ir
-
         data = np.ascontiguousarray(array, dtype=dtype)
         if np.ndim(array) == 0:
             data = data.reshape(())
@@ -143,8 +139,6 @@ class GraphBuilder:
         **attributes: Any,
     ) -> list[Blob]:
         """One operator with outputs of (shape, dtype) each. `name`: if it must have one."""
-        from noria.network.ir import ir
-
         fixed = all(b is None or b.fixed for b in inputs)
         for shape, _ in outputs:
             if shape is not None:
@@ -220,8 +214,6 @@ class GraphBuilder:
 
     def finish(self) -> ir.Model:
         """Make the model, without nodes that no output needs."""
-        from noria.network.ir import ir
-
         constants: dict[int, ir.Value] = {}
         kept: list[ir.Node] = []
         wanted = {id(v) for v in self._outputs}
@@ -247,8 +239,6 @@ class GraphBuilder:
         return ir.Model(graph, ir_version=_IR_VERSION, producer_name=self._producer)
 
     def _blob(self, name: str, shape: Shape | None, dtype: Any, fixed: bool = False) -> Blob:
-        from noria.network.ir import ir
-
         kind = ir.TensorType(ir.DataType.from_numpy(np.dtype(dtype)))
         if shape is None:
             return Blob(ir.Value(name=name, type=kind), (), fixed=fixed)

@@ -150,8 +150,7 @@ def assemble(
         tracker = _tracker(spec)
         if tracker is not None:
             own.append(tracker)
-            primaries = [i for i, s in enumerate(items) if is_stage(s) and not _secondary(s)]
-            items.insert(primaries[-1] + 1 if primaries else 0, tracker)
+            items.insert(after_primaries(items), tracker)
         for part in (*items, *sources):
             notices += getattr(part, "notices", ())
         notices = list(dict.fromkeys(notices))
@@ -205,8 +204,15 @@ def without_results(report: RunReport) -> NoriaError | None:
     return None
 
 
-def _secondary(stage: Any) -> bool:
-    return bool(getattr(stage, "secondary", False))
+def after_primaries(items: Sequence[Any]) -> int:
+    """Where a tracker belongs: behind the last primary model, a config or an opened one."""
+    places = [
+        i
+        for i, item in enumerate(items, 1)
+        if (isinstance(item, ModelConfig) and item.process_mode is ProcessMode.PRIMARY)
+        or (is_stage(item) and not getattr(item, "secondary", False))
+    ]
+    return places[-1] if places else 0
 
 
 def _numbered(stages: Sequence[Any], where: str | None) -> tuple[list[Any], list[Notice]]:

@@ -20,7 +20,7 @@ from noria.config.pipeline_spec import (
 from noria.media import Sink, Source
 from noria.media.sinks.opening import split_spec
 from noria.media.sources.images import IMAGE_SUFFIXES
-from noria.pipeline.assembly import AssemblyOptions, assemble, without_results
+from noria.pipeline.assembly import AssemblyOptions, after_primaries, assemble, without_results
 from noria.pipeline.outlet import Route
 from noria.pipeline.pipeline import Pipeline
 from noria.pipeline.stage import is_stage, is_tracker
@@ -151,7 +151,8 @@ def open_pipeline(
         fix = 'sources="video.mp4"; for pictures in memory sources=noria.ArraySource(pictures)'
         raise NoriaError("there is no source", where=_WHERE, fix=fix)
     if tracker is not None and is_tracker(tracker):
-        items, named = _tracked(items, tracker), None
+        items.insert(after_primaries(items), tracker)
+        named = None
     else:
         named = None if tracker is None else fspath(tracker)  # type: ignore[arg-type]
     spec = pipeline_spec(
@@ -238,18 +239,6 @@ def _stages(stages: Sequence[Any]) -> tuple[PipelineSpec | None, list[Any]]:
             expected="nothing but probes behind it",
         )
     return base, [*base.load_models(), *items]
-
-
-def _tracked(items: list[Any], tracker: Any) -> list[Any]:
-    """With the tracker behind the last primary model."""
-    places = [
-        i
-        for i, item in enumerate(items)
-        if (isinstance(item, ModelConfig) and item.process_mode.name == "PRIMARY")
-        or (is_stage(item) and not getattr(item, "secondary", False))
-    ]
-    at = places[-1] + 1 if places else 0
-    return [*items[:at], tracker, *items[at:]]
 
 
 def _pictures_one_by_one(given: Sequence[str | Source]) -> list[Notice]:

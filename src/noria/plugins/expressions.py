@@ -358,6 +358,27 @@ def evaluate(
     return Shaped(tuple(found), tuple(sized))
 
 
+def evaluate_free(
+    exprs: Sequence[DimsExprs], dims: Sequence[Shape], values: Sequence[Shape], where: str
+) -> list[Shape]:
+    """Evaluate shapes where axes may be free: -1 for those that differ between two trial extents.
+
+    Raises:
+        PluginError: as `evaluate`.
+    """
+    made = []
+    for stand_in in (7, 11):
+        given = [tuple(stand_in if d < 0 else d for d in s) for s in dims]
+        numbers = [tuple(stand_in if v < 0 else v for v in s) for s in values]
+        made.append(evaluate(exprs, given, numbers, where=where))
+    shapes = []
+    for i, (one, two) in enumerate(zip(made[0].shapes, made[1].shapes, strict=True)):
+        decided = {axis for axis, _ in made[0].sized[i]}
+        pairs = enumerate(zip(one, two, strict=True))
+        shapes.append(tuple(-1 if a != b or k in decided else a for k, (a, b) in pairs))
+    return shapes
+
+
 def to_text(shape: DimsExprs) -> str:
     """A symbolic shape as JSON, for plans."""
     return json.dumps([_tree(e) for e in shape], separators=(",", ":"))

@@ -39,22 +39,22 @@ class Query:
 
     @property
     def h2d(self) -> float:
-        """Seconds of copying inputs."""
+        """Milliseconds of copying inputs."""
         return self.end_h2d - self.start_h2d
 
     @property
     def enqueue(self) -> float:
-        """Seconds of the call that starts the run."""
+        """Milliseconds of the call that starts the run."""
         return self.end_enqueue - self.start_enqueue
 
     @property
     def compute(self) -> float:
-        """Seconds of computing."""
+        """Milliseconds of computing."""
         return self.end_compute - self.start_compute
 
     @property
     def d2h(self) -> float:
-        """Seconds of copying outputs."""
+        """Milliseconds of copying outputs."""
         return self.end_d2h - self.start_d2h
 
     @property

@@ -161,14 +161,8 @@ def _yolov3_tlt(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -
     """Corners in pixels; the position and the size are clipped each on its own."""
     boxes, scores, class_ids = _passing(arrays, params)
     _refuse_classes(class_ids, params)
-    return _position_and_size(boxes, scores, class_ids, network)
-
-
-def _position_and_size(
-    corners: FloatArray, scores: FloatArray, class_ids: IntArray, network: NetworkInfo
-) -> Detections:
     right, bottom = network.width - 1, network.height - 1
-    x1, y1, x2, y2 = corners.T
+    x1, y1, x2, y2 = boxes.T
     return pack(
         np.clip(x1, 0, right),
         np.clip(y1, 0, bottom),

@@ -24,8 +24,6 @@ from noria.media.sources.video import VideoSource
 
 _CAMERA = re.compile(r"(?:camera:|/dev/video)(\d+)")
 _LIVE_SCHEMES = frozenset(("rtsp", "rtsps", "rtmp", "rtmps", "udp", "rtp", "srt", "tcp"))
-
-
 _DEFAULT_RECONNECT = ReconnectPolicy()
 
 
@@ -72,34 +70,21 @@ def open_source(
         raise ValueError(f"timeout_s={timeout_s}: must be above 0")
     if not url:
         raise MediaError("the source is empty", expected="a path, a pattern, a URL or camera:N")
+    decoding: dict[str, Any] = {"source_id": source_id, "threads": threads, "fps": fps}
+    waiting: dict[str, Any] = decoding | {"timeout_s": timeout_s, "reconnect": reconnect}
     camera = _CAMERA.fullmatch(url)
     if camera:
         device = _camera(int(camera[1]), url)
-        return StreamSource(
-            url_opener(device, timeout_s, format="v4l2", options=options or {}),
-            url,
-            source_id=source_id,
-            threads=threads,
-            live=True,
-            fps=fps,
-            timeout_s=timeout_s,
-            reconnect=reconnect,
-        )
+        opener = url_opener(device, timeout_s, format="v4l2", options=options or {})
+        return StreamSource(opener, url, live=True, **waiting)
     scheme = url_scheme(url)
     if scheme == "file":
         url = unquote(urlsplit(url).path)
     elif scheme:
         found = _scheme_options(scheme, transport, latency_s) | dict(options or {})
-        return StreamSource(
-            url_opener(url, timeout_s, options=found),
-            url_name(url),
-            source_id=source_id,
-            threads=threads,
-            live=scheme in _LIVE_SCHEMES if live is None else live,
-            fps=fps,
-            timeout_s=timeout_s,
-            reconnect=reconnect,
-        )
+        opener = url_opener(url, timeout_s, options=found)
+        live = scheme in _LIVE_SCHEMES if live is None else live
+        return StreamSource(opener, url_name(url), live=live, **waiting)
     path = Path(url)
     try:
         there, folder = path.exists(), path.is_dir()
@@ -117,16 +102,9 @@ def open_source(
     if path.suffix.lower() in IMAGE_SUFFIXES:
         return ImageSource([path], url, source_id=source_id, fps=fps)
     if stat.S_ISFIFO(path.stat().st_mode):
-        return StreamSource(
-            pipe_opener(str(path), timeout_s),
-            url,
-            source_id=source_id,
-            threads=threads,
-            fps=fps,
-            timeout_s=timeout_s,
-            wait=True,
-        )
-    return VideoSource(path, url, source_id=source_id, threads=threads, fps=fps)
+        opener = pipe_opener(str(path), timeout_s)
+        return StreamSource(opener, url, timeout_s=timeout_s, wait=True, **decoding)
+    return VideoSource(path, url, **decoding)
 
 
 def as_frame(picture: Any, format: PixelFormat | str = PixelFormat.BGR) -> Frame:

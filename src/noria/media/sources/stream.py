@@ -230,17 +230,9 @@ def url_opener(
     url: str, timeout_s: float, *, format: str | None = None, options: Mapping[str, str]
 ) -> OpenContainer:
     """Opens a URL or device that FFmpeg knows."""
-
-    def open_container(feed: Feed) -> Any:
-        return av.open(url, format=format, options=dict(options), timeout=timeout_s)
-
-    return open_container
+    return lambda feed: av.open(url, format=format, options=dict(options), timeout=timeout_s)
 
 
 def pipe_opener(path: str, timeout_s: float) -> OpenContainer:
     """Opens a named pipe."""
-
-    def open_container(feed: Feed) -> Any:
-        return av.open(PipeFile(path, feed, timeout_s))
-
-    return open_container
+    return lambda feed: av.open(PipeFile(path, feed, timeout_s))

@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 Value = npt.NDArray[Any]
 Attributes = Mapping[str, Any]
-_Operation = Callable[[Sequence[Value | None], Attributes], Value]
+_Inputs = Sequence[Any]
+_Operation = Callable[[_Inputs, Attributes], Any]
 
 
 def compute(op: str, inputs: Sequence[Value | None], attributes: Attributes) -> Value | None:
@@ -29,7 +30,7 @@ def compute(op: str, inputs: Sequence[Value | None], attributes: Attributes) -> 
         return None
 
 
-def _axes(inputs: Sequence[Value | None], attributes: Attributes) -> tuple[int, ...] | None:
+def _axes(inputs: _Inputs, attributes: Attributes) -> tuple[int, ...] | None:
     if len(inputs) > 1 and inputs[1] is not None:
         return tuple(int(i) for i in inputs[1].reshape(-1))
     found = attributes.get("axes")
@@ -37,20 +38,16 @@ def _axes(inputs: Sequence[Value | None], attributes: Attributes) -> tuple[int, 
 
 
 def _binary(function: Callable[[Any, Any], Any]) -> _Operation:
-    def run(inputs: Sequence[Value | None], attributes: Attributes) -> Value:
+    def run(inputs: _Inputs, attributes: Attributes) -> Any:
         a, b = inputs
-        assert a is not None
-        assert b is not None
         return np.asarray(function(a, b))
 
     return run
 
 
 def _compared(function: Callable[[Any, Any], Any]) -> _Operation:
-    def run(inputs: Sequence[Value | None], attributes: Attributes) -> Value:
+    def run(inputs: _Inputs, attributes: Attributes) -> Any:
         a, b = inputs
-        assert a is not None
-        assert b is not None
         result = np.asarray(function(a, b))
         unknown = _unknown(a) | _unknown(b)
         if unknown.any():
@@ -70,47 +67,41 @@ def _divide(a: Value, b: Value) -> Value:
     return a / b
 
 
-def _int_divide(inputs: Sequence[Value | None], attributes: Attributes) -> Value:
+def _int_divide(inputs: _Inputs, attributes: Attributes) -> Any:
     a, b = inputs
-    assert a is not None
-    assert b is not None
     partial = attributes.get("_integer") and np.float64 in (a.dtype, b.dtype)
     return np.trunc(a / b) if partial else _divide(a, b)
 
 
 def _unary(function: Callable[[Any], Any]) -> _Operation:
-    def run(inputs: Sequence[Value | None], attributes: Attributes) -> Value:
-        assert inputs[0] is not None
+    def run(inputs: _Inputs, attributes: Attributes) -> Any:
         return np.asarray(function(inputs[0]))
 
     return run
 
 
-def _gather(inputs: Sequence[Value | None], attributes: Attributes) -> Value:
+def _gather(inputs: _Inputs, attributes: Attributes) -> Any:
     data, indices = inputs
-    assert data is not None
-    assert indices is not None
     if _unknown(indices).any():
         raise ValueError("unknown indices")
     return np.take(data, indices.astype(np.int64), axis=int(attributes.get("axis", 0)))
 
 
-def _concat(inputs: Sequence[Value | None], attributes: Attributes) -> Value:
+def _concat(inputs: _Inputs, attributes: Attributes) -> Any:
     return np.concatenate([v for v in inputs if v is not None], axis=int(attributes["axis"]))
 
 
-def _slice(inputs: Sequence[Value | None], attributes: Attributes) -> Value:
+def _slice(inputs: _Inputs, attributes: Attributes) -> Any:
     data = inputs[0]
-    assert data is not None
     if len(inputs) == 1:
         starts, ends = list(attributes["starts"]), list(attributes["ends"])
         axes = list(attributes.get("axes", range(len(starts))))
         steps = [1] * len(starts)
     else:
-        parts = [None if v is None else [int(i) for i in v.reshape(-1)] for v in inputs[1:]]
+        parts: list[Any] = [
+            None if v is None else [int(i) for i in v.reshape(-1)] for v in inputs[1:]
+        ]
         parts += [None] * (4 - len(parts))
-        assert parts[0] is not None
-        assert parts[1] is not None
         starts, ends = parts[0], parts[1]
         axes = parts[2] if parts[2] is not None else list(range(len(starts)))
         steps = parts[3] if parts[3] is not None else [1] * len(starts)
@@ -121,22 +112,17 @@ def _slice(inputs: Sequence[Value | None], attributes: Attributes) -> Value:
     return data[tuple(cut)]
 
 
-def _unsqueeze(inputs: Sequence[Value | None], attributes: Attributes) -> Value:
-    axes = _axes(inputs, attributes)
-    assert inputs[0] is not None
-    assert axes is not None
+def _unsqueeze(inputs: _Inputs, attributes: Attributes) -> Any:
+    axes: Any = _axes(inputs, attributes)
     return np.expand_dims(inputs[0], axes)
 
 
-def _squeeze(inputs: Sequence[Value | None], attributes: Attributes) -> Value:
-    assert inputs[0] is not None
+def _squeeze(inputs: _Inputs, attributes: Attributes) -> Any:
     return np.squeeze(inputs[0], _axes(inputs, attributes))
 
 
-def _reshape(inputs: Sequence[Value | None], attributes: Attributes) -> Value:
+def _reshape(inputs: _Inputs, attributes: Attributes) -> Any:
     data, shape = inputs
-    assert data is not None
-    assert shape is not None
     target = [int(d) for d in shape]
     if not attributes.get("allowzero"):
         target = [data.shape[i] if d == 0 else d for i, d in enumerate(target)]
@@ -144,8 +130,7 @@ def _reshape(inputs: Sequence[Value | None], attributes: Attributes) -> Value:
 
 
 def _reduce(function: Callable[..., Any]) -> _Operation:
-    def run(inputs: Sequence[Value | None], attributes: Attributes) -> Value:
-        assert inputs[0] is not None
+    def run(inputs: _Inputs, attributes: Attributes) -> Any:
         axes = _axes(inputs, attributes)
         keep = bool(attributes.get("keepdims", 1))
         result = np.asarray(function(inputs[0], axis=axes, keepdims=keep))
@@ -155,23 +140,19 @@ def _reduce(function: Callable[..., Any]) -> _Operation:
     return run
 
 
-def _range(inputs: Sequence[Value | None], attributes: Attributes) -> Value:
+def _range(inputs: _Inputs, attributes: Attributes) -> Any:
     start, limit, delta = (v.reshape(-1)[0] for v in inputs if v is not None)
     return np.arange(start, limit, delta)
 
 
-def _where(inputs: Sequence[Value | None], attributes: Attributes) -> Value:
+def _where(inputs: _Inputs, attributes: Attributes) -> Any:
     condition, a, b = inputs
-    assert condition is not None
-    assert a is not None
-    assert b is not None
     unknown = _unknown(condition)
-    chosen = np.where(condition.astype(np.bool_), a, b)
+    chosen: Any = np.where(condition.astype(np.bool_), a, b)
     return np.where(unknown, np.nan, chosen.astype(np.float64)) if unknown.any() else chosen
 
 
-def _constant_of_shape(inputs: Sequence[Value | None], attributes: Attributes) -> Value:
-    assert inputs[0] is not None
+def _constant_of_shape(inputs: _Inputs, attributes: Attributes) -> Any:
     fill = attributes.get("value")
     shape = [int(d) for d in inputs[0]]
     if fill is None:
@@ -179,20 +160,17 @@ def _constant_of_shape(inputs: Sequence[Value | None], attributes: Attributes) -
     return np.full(shape, fill.reshape(-1)[0], fill.dtype)
 
 
-def _expand(inputs: Sequence[Value | None], attributes: Attributes) -> Value:
+def _expand(inputs: _Inputs, attributes: Attributes) -> Any:
     data, shape = inputs
-    assert data is not None
-    assert shape is not None
     return data * np.ones([int(d) for d in shape], data.dtype)
 
 
-def _transpose(inputs: Sequence[Value | None], attributes: Attributes) -> Value:
-    assert inputs[0] is not None
+def _transpose(inputs: _Inputs, attributes: Attributes) -> Any:
     return np.transpose(inputs[0], attributes.get("perm"))
 
 
 def _many(function: Callable[[Any, Any], Any]) -> _Operation:
-    def run(inputs: Sequence[Value | None], attributes: Attributes) -> Value:
+    def run(inputs: _Inputs, attributes: Attributes) -> Any:
         values = [v for v in inputs if v is not None]
         result = values[0]
         for value in values[1:]:

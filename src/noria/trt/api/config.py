@@ -19,7 +19,7 @@ from noria.trt.api.enums import (
 from noria.trt.api.interfaces import ITimingCache
 from noria.trt.api.profile import IOptimizationProfile
 from noria.trt.api.reporting import Severity, report
-from noria.trt.api.strict import Closable, Stored
+from noria.trt.api.strict import Closable, Stored, counted
 from noria.trt.layers.base import ILayer
 from noria.trt.release import generation, versioned
 
@@ -148,10 +148,7 @@ class IBuilderConfig(Flagged, Closable):
         self._profiles.append(profile)
         return len(self._profiles) - 1
 
-    @property
-    def num_optimization_profiles(self) -> int:
-        """Number of profiles."""
-        return len(self._profiles)
+    num_optimization_profiles = counted("_profiles", "Number of profiles.")
 
     def set_calibration_profile(self, profile: IOptimizationProfile) -> bool:
         """The shapes that the calibrator's batches have."""

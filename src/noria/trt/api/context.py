@@ -14,7 +14,7 @@ from noria._core.errors import EngineError, NoriaError
 from noria.network.shapes.node_shapes import Shape
 from noria.plugins.memory import read_at, write_at
 from noria.plugins.types import Dims
-from noria.trt.api.enums import ErrorCodeTRT, ProfilingVerbosity
+from noria.trt.api.enums import ProfilingVerbosity
 from noria.trt.api.reporting import Severity
 from noria.trt.api.strict import Closable, Stored, by_binding, kept
 from noria.trt.api.values import address_of
@@ -70,10 +70,7 @@ class IExecutionContext(Closable):
                 axes = binding.shape
                 self._shapes[binding.name] = (1, *axes[1:]) if lead else axes
 
-    @property
-    def engine(self) -> ICudaEngine:
-        """The engine it was made by."""
-        return self._engine
+    engine = kept("_engine", "The engine it was made by.", read_only=True)
 
     name = Stored("", "A name of one's own.", str)
     debug_sync = Stored(False, "Every run is synchronous.")
@@ -377,10 +374,8 @@ class IExecutionContext(Closable):
     def _execute(self, addresses: dict[str, int], allocators: dict[str, Any], stream: int) -> bool:
         try:
             return self._run(addresses, allocators, stream)
-        except NoriaError as error:
-            self._report(str(error), ErrorCodeTRT.FAILED_EXECUTION)
-        except (ValueError, TypeError) as error:  # an address or a size that cannot be
-            self._report(str(error), ErrorCodeTRT.INVALID_ARGUMENT)
+        except (NoriaError, ValueError, TypeError) as error:  # also: an address that cannot be
+            self._report(str(error))
         return False
 
     def _run(self, addresses: dict[str, int], allocators: dict[str, Any], stream: int) -> bool:
@@ -450,7 +445,7 @@ class IExecutionContext(Closable):
             with _at(binding, address):
                 write_at(int(address or 0), array, binding.dtype, stream=stream)
 
-    def _report(self, text: str, code: Any = ErrorCodeTRT.INVALID_ARGUMENT) -> None:
+    def _report(self, text: str) -> None:
         self._engine._report(text, Severity.ERROR, self._recorder)
 
     def __repr__(self) -> str:

@@ -9,11 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from noria._core.errors import NoriaError
 from noria.engine.plan import MODEL_BLOB, Plan
 from noria.engine.plan_header import TensorRecord
+from noria.engine.plugin_graph.plugin_saving import spec_of
 from noria.engine.session import FreeSession
 from noria.network.shapes.model_shapes import ModelShapes
 from noria.network.shapes.node_shapes import Shape
+from noria.network.tensor_spec import TensorType
+from noria.plugins.expressions import evaluate_free
 from noria.plugins.types import DataType, Dims, TensorFormat
 from noria.trt.api.context import IExecutionContext
 from noria.trt.api.enums import (
@@ -28,9 +32,8 @@ from noria.trt.api.inspector import EngineInspector
 from noria.trt.api.interfaces import IRuntimeConfig, ISerializationConfig
 from noria.trt.api.record import ShapeRanges, TrtRecord, record_of
 from noria.trt.api.reporting import Severity, report
-from noria.trt.api.strict import Closable, always, by_binding, kept
-from noria.trt.api.values import IHostMemory
-from noria.trt.layers.plugins import node_infos
+from noria.trt.api.strict import Closable, always, by_binding, counted, kept
+from noria.trt.api.values import IHostMemory, elem_of
 from noria.trt.release import current, generation, versioned
 
 
@@ -99,32 +102,14 @@ class ICudaEngine(Closable):
         ]
         self._by_name = {b.name: b for b in self._bindings}
 
-    @property
-    def name(self) -> str:
-        """Name of the network."""
-        return self._record.name
-
+    name = kept("_record.name", "Name of the network.", read_only=True)
     error_recorder = kept("_recorder", "An `IErrorRecorder`, or None.")
-
-    @property
-    def num_io_tensors(self) -> int:
-        """Inputs and outputs."""
-        return len(self._bindings)
-
-    @property
-    def num_layers(self) -> int:
-        """Layers of the network."""
-        return len(self._record.layers)
-
-    @property
-    def num_optimization_profiles(self) -> int:
-        """Profiles."""
-        return len(self._record.profiles)
-
-    @property
-    def has_implicit_batch_dimension(self) -> bool:
-        """Whether shapes leave the batch out."""
-        return self._record.implicit
+    num_io_tensors = counted("_bindings", "Inputs and outputs.")
+    num_layers = counted("_record.layers", "Layers of the network.")
+    num_optimization_profiles = counted("_record.profiles", "Profiles.")
+    has_implicit_batch_dimension = kept(
+        "_record.implicit", "Whether shapes leave the batch out.", read_only=True
+    )
 
     @property
     def refittable(self) -> bool:
@@ -136,16 +121,10 @@ class ICudaEngine(Closable):
         """How much the inspector shows."""
         return ProfilingVerbosity[self._record.verbosity]
 
-    @property
-    def engine_capability(self) -> Any:
-        """Always STANDARD."""
-        return EngineCapability["STANDARD"]
-
-    @property
-    def hardware_compatibility_level(self) -> Any:
-        """Plans run on every machine."""
-        return HardwareCompatibilityLevel["NONE"]
-
+    engine_capability = always(EngineCapability["STANDARD"], "Always STANDARD.")
+    hardware_compatibility_level = always(
+        HardwareCompatibilityLevel["NONE"], "Plans run on every machine."
+    )
     tactic_sources = always(0, "Nothing of a GPU.")
     num_aux_streams = always(0, "There are no streams.")
     device_memory_size = always(0, "Bytes of device memory: none.")
@@ -330,8 +309,8 @@ class ICudaEngine(Closable):
 
     def get_profile_shape_input(self, profile_index: int, binding: int | str) -> list[list[int]]:
         """[min, opt, max] of the values of an input that decides shapes."""
-        found = self._record.profiles[profile_index].values.get(self._at(binding).name)
-        return [] if found is None else [list(v) for v in found]
+        found = self._record.profiles[profile_index].values.get(self._at(binding).name, ())
+        return [list(v) for v in found]
 
     def is_execution_binding(self, binding: int) -> bool:
         """Every binding is."""
@@ -393,7 +372,7 @@ class ICudaEngine(Closable):
             return self._shapes.outputs(inputs, values)
 
     def _plugin_shapes(self, node: Any, infos: Any) -> Any:
-        return node_infos(self._plan, node, infos)
+        return _plugin_types(self._plan, node, infos)
 
     def _refitted(self, plan: Plan) -> None:
         """Go on with other weights; contexts that there are use them at their next run."""
@@ -459,3 +438,27 @@ def _record_of_foreign(plan: Plan) -> TrtRecord:
         profiles=(ShapeRanges(shapes=shapes),),
         max_batch=max(1, header.max_batch),
     )
+
+
+def _plugin_types(plan: Plan, node: Any, infos: Any) -> list[TensorType | None] | None:
+    """Types of the outputs of a plugin's node in a plan; None if its inputs are unknown."""
+    record = next((r for r in plan.header.plugins if r.node == node.name), None)
+    if record is None or any(infos.get(n) is None for n in record.inputs if n):
+        return None
+    dims = [infos[n].shape if n else () for n in record.inputs]
+    if any(d is None for d in dims):
+        return None
+    values = []
+    for name in record.shape_inputs:
+        known = infos[name].value if name in infos else None
+        if known is None:
+            return None
+        values.append(tuple(-1 if np.isnan(float(v)) else int(v) for v in known.reshape(-1)))
+    spec = spec_of(record)
+    try:
+        shapes = evaluate_free(spec.shapes, dims, values, spec.layer)
+    except NoriaError:
+        return None
+    kinds = [elem_of(DataType.of(d)) for d in spec.dtypes]
+    made = dict(zip(record.outputs, zip(kinds, shapes, strict=True), strict=True))
+    return [TensorType(*made[n]) if n in made else None for n in node.output]

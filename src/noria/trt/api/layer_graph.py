@@ -16,7 +16,7 @@ from noria.trt.api.tensor import ITensor
 from noria.trt.api.values import elem_of
 from noria.trt.layers.base import ILayer
 from noria.trt.layers.shaping import IConstantLayer
-from noria.trt.lowering.fragment import Fragment, LoweringError
+from noria.trt.lowering.fragment import Fragment, LoweringError, bodies
 
 DEFAULT_OPSET = 17
 
@@ -279,21 +279,19 @@ def _keep_node(
 def captured_weights(node: Any, initializers: Mapping[str, Any]) -> list[str]:
     """Initialisers that graphs inside a node use."""
     found = []
-    for attribute in node.attribute:
-        for graph in (attribute.g, *attribute.graphs):
-            for inner in graph.node:
-                found += [n for n in inner.input if n in initializers]
-                found += captured_weights(inner, initializers)
+    for graph in bodies(node):
+        for inner in graph.node:
+            found += [n for n in inner.input if n in initializers]
+            found += captured_weights(inner, initializers)
     return list(dict.fromkeys(found))
 
 
 def _rename_inside(node: Any, old: str, new: str) -> None:
     """A tensor that graphs inside a node take from around them, under another name."""
-    for attribute in node.attribute:
-        for graph in (attribute.g, *attribute.graphs):
-            for inner in graph.node:
-                inner.input[:] = [new if name == old else name for name in inner.input]
-                _rename_inside(inner, old, new)
+    for graph in bodies(node):
+        for inner in graph.node:
+            inner.input[:] = [new if name == old else name for name in inner.input]
+            _rename_inside(inner, old, new)
 
 
 def _bind_outputs(fragment: Fragment, layer: ILayer, made: list[str]) -> None:

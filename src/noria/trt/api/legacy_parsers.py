@@ -8,7 +8,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from noria._core.errors import NoriaError
 from noria.network.network import Network
@@ -22,8 +22,6 @@ from noria.trt.api.reporting import Severity, report
 from noria.trt.api.strict import Closable, Stored, Strict, always, kept
 from noria.trt.api.tensor import ITensor
 from noria.trt.api.values import Weights
-
-_ORDERS: dict[str, Literal["NCHW", "NHWC", "NC"]] = {"NCHW": "NCHW", "NHWC": "NHWC", "NC": "NC"}
 
 
 def _add(network: INetworkDefinition, read: Network, logger: Any) -> dict[str, ITensor] | None:
@@ -179,7 +177,7 @@ class UffParser(Closable):
         try:
             read = network_from_uff(
                 Path(file), input_name=name, input_dims=cast(Any, shape),
-                input_order=_ORDERS[order], outputs=tuple(self._outputs),
+                input_order=cast(Any, order), outputs=tuple(self._outputs),
                 plugins=_plugins(self._plugin_factory, namespace=self._namespace),
             )  # fmt: skip
         except NoriaError as error:

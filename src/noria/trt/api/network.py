@@ -9,7 +9,7 @@ from noria.network.tensor_spec import TensorType
 from noria.plugins.types import DataType, Dims
 from noria.trt.api.add_layers import AddsLayers
 from noria.trt.api.enums import from_mask, names_in
-from noria.trt.api.strict import kept
+from noria.trt.api.strict import counted, kept
 from noria.trt.api.tensor import ITensor
 from noria.trt.api.values import as_array, elem_of
 from noria.trt.exports import refusal
@@ -48,12 +48,7 @@ class INetworkDefinition(AddsLayers):
         self._keepalive: list[Any] = []
 
     name = kept("_name", "Name of the network, which the engine gets.", convert=str)
-
-    @property
-    def builder(self) -> Builder | None:
-        """The builder that made it."""
-        return self._builder
-
+    builder = kept("_builder", "The builder that made it.", read_only=True)
     logger = kept("_logger", "Where errors are reported.", read_only=True)
     error_recorder = kept("_recorder", "An `IErrorRecorder`, or None.")
 
@@ -66,30 +61,18 @@ class INetworkDefinition(AddsLayers):
         """Whether it was made with a flag."""
         return flag.name in self._flags
 
-    @property
-    def has_implicit_batch_dimension(self) -> bool:
-        """Whether shapes leave the batch out."""
-        return self._implicit
+    has_implicit_batch_dimension = kept(
+        "_implicit", "Whether shapes leave the batch out.", read_only=True
+    )
 
     @property
     def has_explicit_precision(self) -> bool:
         """Whether every type is the network's own."""
         return "EXPLICIT_PRECISION" in self._flags
 
-    @property
-    def num_layers(self) -> int:
-        """Number of layers."""
-        return len(self._layers)
-
-    @property
-    def num_inputs(self) -> int:
-        """Number of network inputs."""
-        return len(self._inputs)
-
-    @property
-    def num_outputs(self) -> int:
-        """Number of marked outputs."""
-        return len(self._outputs)
+    num_layers = counted("_layers", "Number of layers.")
+    num_inputs = counted("_inputs", "Number of network inputs.")
+    num_outputs = counted("_outputs", "Number of marked outputs.")
 
     def get_input(self, index: int) -> ITensor | None:
         """A network input; None if there is none."""

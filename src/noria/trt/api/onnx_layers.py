@@ -31,6 +31,7 @@ from noria.trt.layers import (
 )
 from noria.trt.layers.base import ILayer
 from noria.trt.layers.plugins import add_live, add_parsed
+from noria.trt.lowering.fragment import bodies
 
 if TYPE_CHECKING:
     from noria.trt.api.network import INetworkDefinition
@@ -209,17 +210,12 @@ def _lift(network: INetworkDefinition, node: Any) -> bool:
 def _captured(node: Any) -> list[str]:
     """Names that graphs inside a node take from around them."""
     found: dict[str, None] = {}
-    for attribute in node.attribute:
-        for graph in (attribute.g, *attribute.graphs):
-            inside = {i.name for i in graph.input} | {t.name for t in graph.initializer}
-            inside |= {n for inner in graph.node for n in inner.output}
-            for inner in graph.node:
-                for name in (*inner.input, *_captured(inner)):
-                    if name and name not in inside:
-                        found[name] = None
-            for value in graph.output:
-                if value.name not in inside:
-                    found[value.name] = None
+    for graph in bodies(node):
+        inside = {i.name for i in graph.input} | {t.name for t in graph.initializer}
+        inside |= {n for inner in graph.node for n in inner.output}
+        taken = [n for inner in graph.node for n in (*inner.input, *_captured(inner)) if n]
+        taken += [value.name for value in graph.output]
+        found |= dict.fromkeys(name for name in taken if name not in inside)
     return list(found)
 
 

@@ -20,7 +20,7 @@ from noria.trt.api.enums import ErrorCode, Flagged
 from noria.trt.api.network import INetworkDefinition
 from noria.trt.api.onnx_layers import Checker, add_node
 from noria.trt.api.reporting import CollectsErrors, ParserError, Severity, report
-from noria.trt.api.strict import Closable
+from noria.trt.api.strict import Closable, counted
 from noria.trt.api.tensor import ITensor
 from noria.trt.release import current, versioned
 
@@ -116,10 +116,7 @@ class OnnxParser(CollectsErrors, Flagged, Closable):
                 self._subgraphs.append(([i], good))
         return all(good for _, good in self._subgraphs)
 
-    @property
-    def num_subgraphs(self) -> int:
-        """Runs of nodes that `supports_model_v2` found."""
-        return len(self._subgraphs)
+    num_subgraphs = counted("_subgraphs", "Runs of nodes that `supports_model_v2` found.")
 
     def is_subgraph_supported(self, index: int) -> bool:
         """Whether the nodes of a run could be parsed."""

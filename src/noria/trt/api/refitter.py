@@ -10,7 +10,7 @@ import numpy.typing as npt
 from noria._core.errors import NoriaError
 from noria.engine.plan import MODEL_BLOB, Plan, blob_record
 from noria.network.onnx_file import network_from_onnx, network_from_onnx_bytes
-from noria.trt.api.enums import ErrorCode, ErrorCodeTRT, WeightsRole
+from noria.trt.api.enums import ErrorCode, WeightsRole
 from noria.trt.api.reporting import CollectsErrors, ParserError, Severity, report
 from noria.trt.api.strict import Closable, kept
 from noria.trt.api.values import Weights, as_array
@@ -142,10 +142,7 @@ class Refitter(Closable):
         return True
 
     def _report(self, text: str) -> None:
-        report(
-            self._logger, Severity.ERROR, text, recorder=self._recorder,
-            code=ErrorCodeTRT.INVALID_ARGUMENT,
-        )  # fmt: skip
+        report(self._logger, Severity.ERROR, text, recorder=self._recorder)
 
 
 class OnnxParserRefitter(CollectsErrors):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from noria.trt.api.enums import ErrorCodeTRT, make_enum
+from noria.trt.api.strict import counted
 from noria.trt.release import generation, versioned
 
 Severity = make_enum("Severity", "INTERNAL_ERROR ERROR WARNING INFO VERBOSE")
@@ -185,10 +186,7 @@ class CollectsErrors:
 
     _errors: list[ParserError]
 
-    @property
-    def num_errors(self) -> int:
-        """How many errors there are."""
-        return len(self._errors)
+    num_errors = counted("_errors", "How many errors there are.")
 
     def get_error(self, index: int) -> ParserError:
         """One of them."""

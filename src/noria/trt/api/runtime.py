@@ -8,7 +8,6 @@ from noria._core.errors import EngineError, NoriaError
 from noria.engine.plan import Plan
 from noria.plugins.registry import PluginRegistry, get_plugin_registry
 from noria.trt.api.engine import ICudaEngine, open_engine
-from noria.trt.api.enums import ErrorCodeTRT
 from noria.trt.api.reporting import Severity, report
 from noria.trt.api.strict import Closable, Stored, always, kept
 from noria.trt.release import versioned
@@ -57,10 +56,7 @@ class Runtime(Closable):
             _refuse_tensorrt(data)
             return open_engine(Plan.from_bytes(data), self._logger, self._recorder)
         except NoriaError as error:
-            report(
-                self._logger, Severity.ERROR, str(error), recorder=self._recorder,
-                code=ErrorCodeTRT.INVALID_ARGUMENT,
-            )  # fmt: skip
+            report(self._logger, Severity.ERROR, str(error), recorder=self._recorder)
             return None
 
     def load_runtime(self, path: str) -> Runtime | None:

@@ -14,6 +14,12 @@ def always(value: Any, doc: str) -> Any:
     return property(lambda _: value, doc=doc)
 
 
+def counted(attribute: str, doc: str) -> Any:
+    """Make a property that gives the length of `attribute`."""
+    get = attrgetter(attribute)
+    return property(lambda self: len(get(self)), doc=doc)
+
+
 def kept(
     attribute: str,
     doc: str,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from noria.plugins.types import DataType, Dims
 from noria.trt.api.enums import enum_class
-from noria.trt.api.strict import Strict
+from noria.trt.api.strict import Strict, counted, kept
 from noria.trt.api.tensor import ITensor
 from noria.trt.api.values import as_array
 from noria.trt.lowering.fragment import Fragment, Inputs, LoweringError
@@ -142,15 +142,8 @@ class ILayer(Strict):
         enum = enum_class("LayerType")
         return enum.__members__.get(self._kind, enum.__members__["PLUGIN_V2"])
 
-    @property
-    def num_inputs(self) -> int:
-        """Number of inputs, missing ones in between counted."""
-        return len(self._inputs)
-
-    @property
-    def num_outputs(self) -> int:
-        """Number of outputs."""
-        return len(self._outputs)
+    num_inputs = counted("_inputs", "Number of inputs, missing ones in between counted.")
+    num_outputs = counted("_outputs", "Number of outputs.")
 
     def get_input(self, index: int) -> ITensor | None:
         """An input; None if there is none."""
@@ -171,14 +164,7 @@ class ILayer(Strict):
         self._network._reordered()
         self._changed()
 
-    @property
-    def metadata(self) -> str:
-        """Free text; parsers put the name of the node in it."""
-        return self._metadata
-
-    @metadata.setter
-    def metadata(self, value: str) -> None:
-        self._metadata = value
+    metadata = kept("_metadata", "Free text; parsers put the name of the node in it.")
 
     @property
     def precision(self) -> DataType:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from onnx import helper
 
 from noria.network.shapes.node_shapes import InferenceError, Shape, infer_node
 from noria.network.shapes.protos import MAX_VALUES
@@ -19,6 +20,11 @@ Inputs = list[str | None]
 
 class LoweringError(ValueError):
     """A layer is impossible; the text goes to the logger."""
+
+
+def bodies(node: Any) -> list[Any]:
+    """The graphs inside a node."""
+    return [graph for a in node.attribute for graph in (a.g, *a.graphs)]
 
 
 def required(inputs: Inputs, index: int) -> str:
@@ -120,8 +126,6 @@ class Fragment:
         Raises:
             LoweringError: ONNX refuses the inputs.
         """
-        from onnx import helper
-
         given = {k: v for k, v in attributes.items() if v is not None}
         outputs = [self.fresh(op) for _ in range(count)]
         node = helper.make_node(op, [i or "" for i in inputs], outputs, **given)
@@ -160,9 +164,7 @@ class Fragment:
 
     def dtype(self, name: str) -> np.dtype[Any]:
         """Element type."""
-        from onnx import helper
-
-        return np.dtype(helper.tensor_dtype_to_np_dtype(self.infos[name].elem))
+        return self.infos[name].dtype
 
     def is_float(self, name: str) -> bool:
         """Whether a tensor holds floating-point numbers of any width."""
@@ -253,6 +255,4 @@ class Fragment:
 
 
 def _elem(dtype: Any) -> int:
-    from onnx import helper
-
     return int(helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))

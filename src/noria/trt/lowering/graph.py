@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
+import onnx
+from onnx import helper
 
 from noria._core.errors import ModelError
 from noria._core.text import fresh
+from noria.network.ir import ir
 from noria.network.network import Network
 from noria.network.tensor_spec import TensorType
 from noria.trt.api.values import elem_of
+from noria.trt.lowering.fragment import bodies
 from noria.trt.lowering.loop_body import LoopPlan, loop_nodes, plan_loops
 
 if TYPE_CHECKING:
@@ -71,7 +75,9 @@ class _Lowering:
         self._taken: set[str] = set()
         self._nodes: list[Any] = []
         self._constants: dict[str, npt.NDArray[Any]] = {}
-        self._done: LoweredNetwork | None = None
+        self._layer_nodes: dict[str, list[str]] = {}
+        self._weights: dict[tuple[str, str], str] = {}
+        self._plugins: dict[str, Any] = {}
 
     def run(self) -> LoweredNetwork:
         network = self._network
@@ -86,9 +92,6 @@ class _Lowering:
         if errors:
             raise ModelError(errors[0], where=self._where, fix=errors[1:6])
         layers = network._needed()
-        layer_nodes: dict[str, list[str]] = {}
-        weights: dict[tuple[str, str], str] = {}
-        plugins: dict[str, Any] = {}
         inputs = [self._input(t) for t in network._inputs]
         for tensor in network._outputs:
             if tensor._producer is not None and tensor._declared is None:
@@ -99,39 +102,31 @@ class _Lowering:
                 if tensor._uid not in self._names:
                     own = f"{tensor._name}_inner" if tensor._uid in declared else tensor._name
                     self._claim(tensor._uid, own)
-        for item in plan_loops(layers):
-            if isinstance(item, LoopPlan):
-                self._loop(item, layer_nodes, weights, plugins)
-            else:
-                layer_nodes[item._name] = self._layer(item, weights, plugins)
+        self._items(plan_loops(layers))
         outputs = [self._output(t) for t in network._outputs]
         model = self._model(inputs, outputs)
         made = Network(model)
-        made.plugins = plugins
-        if plugins:  # they end with the definition, which therefore lives as long as the graph
+        made.plugins = self._plugins
+        if (
+            self._plugins
+        ):  # they end with the definition, which therefore lives as long as the graph
             weakref.finalize(made, _forget, network)
         made.implicit_batch = network._implicit
-        return LoweredNetwork(made, layer_nodes, weights, plugins)
+        return LoweredNetwork(made, self._layer_nodes, self._weights, self._plugins)
 
-    def _loop(
-        self,
-        plan: LoopPlan,
-        layer_nodes: dict[str, list[str]],
-        weights: dict[tuple[str, str], str],
-        plugins: dict[str, Any],
-    ) -> None:
-        outside, self._nodes = self._nodes, []
-        for item in plan.inside:
+    def _items(self, items: Sequence[ILayer | LoopPlan]) -> None:
+        for item in items:
             if isinstance(item, LoopPlan):
-                self._loop(item, layer_nodes, weights, plugins)
+                self._loop(item)
             else:
-                layer_nodes[item._name] = self._layer(item, weights, plugins)
-        inside, self._nodes = self._nodes, outside
-        ends: list[Any] = []
-        for layer in plan.outputs:  # their placeholders get names
-            before, self._nodes = self._nodes, ends
-            layer_nodes[layer._name] = self._layer(layer, weights, plugins)
-            self._nodes = before
+                self._layer_nodes[item._name] = self._layer(item)
+
+    def _loop(self, plan: LoopPlan) -> None:
+        outside, self._nodes = self._nodes, []
+        self._items(plan.inside)
+        inside, self._nodes = self._nodes, []
+        self._items(plan.outputs)  # their placeholders get names
+        ends, self._nodes = self._nodes, outside
 
         def claimed(hint: str) -> str:
             return self._claim(f"{plan.loop._name}#{len(self._taken)}", f"{plan.loop._name}/{hint}")
@@ -150,8 +145,6 @@ class _Lowering:
         return name
 
     def _input(self, tensor: ITensor) -> Any:
-        from onnx import helper
-
         info = tensor._info
         assert info is not None
         name = tensor._name
@@ -167,8 +160,6 @@ class _Lowering:
         return helper.make_tensor_value_info(name, elem, _axes(tensor, info))
 
     def _output(self, tensor: ITensor) -> Any:
-        from onnx import helper
-
         info = tensor._info or TensorType(1, None)
         name, shown = tensor._name, tensor._declared
         elem = info.elem if shown is None else elem_of(shown)
@@ -187,11 +178,7 @@ class _Lowering:
             self._nodes.append(node)
         return helper.make_tensor_value_info(name, elem, _axes(tensor, info))
 
-    def _layer(
-        self, layer: ILayer, weights: dict[tuple[str, str], str], plugins: dict[str, Any]
-    ) -> list[str]:
-        import onnx
-
+    def _layer(self, layer: ILayer) -> list[str]:
         fragment = self._network._fragments[layer._uid]
         roles = {name: role for role, name in fragment.roles.items()}
         for name, array in fragment.constants.items():
@@ -203,7 +190,7 @@ class _Lowering:
                 self._claim(name, wanted or f"{layer._name}/{role or name.rpartition(':')[2]}")
             self._constants[self._names[name]] = array
             if name in roles:
-                weights[layer._name, roles[name]] = self._names[name]
+                self._weights[layer._name, roles[name]] = self._names[name]
         for name in fragment.placeholders:
             if name not in self._names:
                 self._claim(name, f"{layer._name}/{name.rpartition(':')[2]}")
@@ -224,15 +211,10 @@ class _Lowering:
             made.append(node.name)
         plugin = layer._params.get("_plugin")
         if plugin is not None:
-            plugins[made[-1]] = plugin
+            self._plugins[made[-1]] = plugin
         return made
 
     def _model(self, inputs: list[Any], outputs: list[Any]) -> Any:
-        import onnx
-        from onnx import helper
-
-        from noria.network.ir import ir
-
         network = self._network
         imports = [helper.make_opsetid("", network._opset)]
         imports += [helper.make_opsetid(d, v) for d, v in network._domains.items() if d]
@@ -249,7 +231,8 @@ class _Lowering:
         used |= {value.name for value in proto.graph.output}
         constants = {n: a for n, a in self._constants.items() if n in used}
         for name, array in constants.items():  # a placeholder; the array follows uncopied
-            value = helper.make_tensor_value_info(name, _elem(array), array.shape)
+            elem = helper.np_dtype_to_tensor_dtype(array.dtype)
+            value = helper.make_tensor_value_info(name, elem, array.shape)
             proto.graph.input.append(value)
         assert isinstance(proto, onnx.ModelProto)
         model = ir.from_proto(proto)
@@ -262,12 +245,6 @@ class _Lowering:
         return model
 
 
-def _elem(array: npt.NDArray[Any]) -> int:
-    from onnx import helper
-
-    return int(helper.np_dtype_to_tensor_dtype(array.dtype))
-
-
 def _axes(tensor: ITensor, info: TensorType) -> list[int | str | None] | None:
     if info.shape is None:
         return None
@@ -278,21 +255,19 @@ def _axes(tensor: ITensor, info: TensorType) -> list[int | str | None] | None:
 
 def _uses(node: Any) -> list[str]:
     names = list(node.input)
-    for attribute in node.attribute:
-        for graph in (attribute.g, *attribute.graphs):
-            names += [v.name for v in graph.output]
-            for inner in graph.node:
-                names += _uses(inner)
+    for graph in bodies(node):
+        names += [v.name for v in graph.output]
+        for inner in graph.node:
+            names += _uses(inner)
     return names
 
 
 def _rename_captured(node: Any, names: Mapping[str, str]) -> None:
     """Tensors that graphs inside a node take from around them, by their names in the graph."""
-    for attribute in node.attribute:
-        for graph in (attribute.g, *attribute.graphs):
-            for value in (*graph.input, *graph.output):
-                value.name = names.get(value.name, value.name)
-            for inner in graph.node:
-                inner.input[:] = [names.get(n, n) for n in inner.input]
-                inner.output[:] = [names.get(n, n) for n in inner.output]
-                _rename_captured(inner, names)
+    for graph in bodies(node):
+        for value in (*graph.input, *graph.output):
+            value.name = names.get(value.name, value.name)
+        for inner in graph.node:
+            inner.input[:] = [names.get(n, n) for n in inner.input]
+            inner.output[:] = [names.get(n, n) for n in inner.output]
+            _rename_captured(inner, names)

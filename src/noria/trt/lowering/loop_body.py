@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
+from onnx import TensorProto, helper
+
 from noria._core.errors import ModelError
 from noria.network.shapes.protos import type_proto
 from noria.trt.api.tensor import ITensor
@@ -150,8 +152,6 @@ def loop_nodes(plan: LoopPlan, nodes: list[Any], fresh: Any) -> list[Any]:
     Raises:
         ModelError: no limit, or a recurrence without a next value.
     """
-    from onnx import TensorProto, helper
-
     loop = plan.loop
     where = f"loop {loop._name!r}"
     limits = {layer._params["kind"].name: cast(ITensor, layer._inputs[0]) for layer in loop._limits}
@@ -246,8 +246,6 @@ def loop_nodes(plan: LoopPlan, nodes: list[Any], fresh: Any) -> list[Any]:
 
 
 def _ints(name: str, numbers: list[int], shape: tuple[int, ...] | None = None) -> Any:
-    from onnx import TensorProto, helper
-
     dims = (len(numbers),) if shape is None else shape
     value = helper.make_tensor(name, TensorProto.INT64, dims, numbers)
     return helper.make_node("Constant", [], [name], value=value)

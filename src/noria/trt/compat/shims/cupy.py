@@ -33,7 +33,6 @@ class ndarray(np.ndarray[Any, Any]):
         return made.view(cls)
 
     def get(self, *arguments: Any, **options: Any) -> Any:
-        """A copy on the host."""
         return np.array(self)
 
     def set(self, array: Any, stream: Any = None) -> None:
@@ -42,12 +41,10 @@ class ndarray(np.ndarray[Any, Any]):
 
 
 def asnumpy(a: Any, *arguments: Any, **options: Any) -> Any:
-    """The array, on the host."""
     return np.asarray(a)
 
 
 def get_array_module(*arrays: Any) -> Any:
-    """NumPy's twin."""
     return sys.modules[__name__]
 
 

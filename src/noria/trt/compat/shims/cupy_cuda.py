@@ -42,7 +42,6 @@ class Stream:
         """Nothing is under way."""
 
     def use(self) -> Stream:
-        """Nothing changes."""
         return self
 
     def __enter__(self) -> Stream:
@@ -82,5 +81,4 @@ Stream.null = Stream()
 
 
 def get_current_stream() -> Stream:
-    """The only one."""
     return Stream.null

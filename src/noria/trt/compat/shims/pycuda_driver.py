@@ -43,7 +43,6 @@ class DeviceAllocation:
         return self._address + int(offset)
 
     def free(self) -> None:
-        """Give it back."""
         memory.release(self._address)
         self._address = 0
 
@@ -62,7 +61,6 @@ class Stream:
         """Nothing is under way."""
 
     def is_done(self) -> bool:
-        """Always."""
         return True
 
     def wait_for_event(self, event: Any) -> None:
@@ -76,12 +74,10 @@ class Event:
         self._at = 0.0
 
     def record(self, stream: Any = None) -> Event:
-        """Now."""
         self._at = time.perf_counter()
         return self
 
     def synchronize(self) -> Event:
-        """It is over."""
         return self
 
     def time_since(self, event: Event) -> float:
@@ -102,7 +98,6 @@ class Context:
 
     @staticmethod
     def get_device() -> Device:
-        """The only one."""
         return Device(0)
 
     def push(self) -> None:
@@ -124,27 +119,21 @@ class Device:
 
     @staticmethod
     def count() -> int:
-        """One."""
         return 1
 
     def make_context(self, flags: int = 0) -> Context:
-        """A context."""
         return Context()
 
     def retain_primary_context(self) -> Context:
-        """A context."""
         return Context()
 
     def name(self) -> str:
-        """Its name."""
         return "host memory (noria)"
 
     def compute_capability(self) -> tuple[int, int]:
-        """None."""
         return (0, 0)
 
     def get_attribute(self, attribute: Any) -> int:
-        """None."""
         return 0
 
 
@@ -153,23 +142,19 @@ def init(flags: int = 0) -> None:
 
 
 def mem_alloc(size: int) -> DeviceAllocation:
-    """A block of bytes."""
     return DeviceAllocation(int(size))
 
 
 def mem_get_info() -> tuple[int, int]:
-    """Free and all bytes."""
     _, free, total = cudaMemGetInfo()
     return free, total
 
 
 def pagelocked_empty(shape: Any, dtype: Any, order: str = "C", mem_flags: int = 0) -> Array:
-    """An array."""
     return np.empty(shape, dtype, order)  # type: ignore[call-overload, no-any-return]
 
 
 def pagelocked_zeros(shape: Any, dtype: Any, order: str = "C", mem_flags: int = 0) -> Array:
-    """An array of zeros."""
     return np.zeros(shape, dtype, order)  # type: ignore[call-overload, no-any-return]
 
 
@@ -188,40 +173,33 @@ def from_device(pointer: Any, shape: Any, dtype: Any, order: str = "C") -> Array
 
 
 def memcpy_htod(dest: Any, src: Any) -> None:
-    """Host to device."""
     data = np.ascontiguousarray(src)
     _copy(int(dest), data.ctypes.data, data.nbytes)
 
 
 def memcpy_htod_async(dest: Any, src: Any, stream: Any = None) -> None:
-    """As `memcpy_htod`."""
     memcpy_htod(dest, src)
 
 
 def memcpy_dtoh(dest: Array, src: Any) -> None:
-    """Device to host."""
     if not dest.flags.c_contiguous:
         raise LogicError("the array must be C-contiguous")
     _copy(dest.ctypes.data, int(src), dest.nbytes)
 
 
 def memcpy_dtoh_async(dest: Array, src: Any, stream: Any = None) -> None:
-    """As `memcpy_dtoh`."""
     memcpy_dtoh(dest, src)
 
 
 def memcpy_dtod(dest: Any, src: Any, size: int) -> None:
-    """Device to device."""
     _copy(int(dest), int(src), int(size))
 
 
 def memcpy_dtod_async(dest: Any, src: Any, size: int, stream: Any = None) -> None:
-    """As `memcpy_dtod`."""
     _copy(int(dest), int(src), int(size))
 
 
 def memset_d8(dest: Any, data: int, size: int) -> None:
-    """Set bytes."""
     memory.fill(int(dest), data, size)
 
 
