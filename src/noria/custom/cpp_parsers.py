@@ -104,7 +104,10 @@ class CppParser:
                 raise called_in_call(self.where)
             self.lock.inside = True
             try:
-                self._set_layers(layers)
+                if self._names != (names := tuple(layers)):
+                    # Binding indices count inputs and outputs together; the input is 0.
+                    self.native.set_layers(list(names), list(range(1, len(names) + 1)))
+                    self._names = names
                 found = self._call(tensors, network, params)
             except (_native.CustomCodeError, _native.MissingFunctionError) as error:
                 raise failed_call(error, "the parser", self.where) from error
@@ -120,14 +123,6 @@ class CppParser:
             text = f"the parser returned false: {self.nothing}"
             raise ParserReturnedFalseError(text, where=self.where)
         return self._result(found, tensors, network, params)
-
-    def _set_layers(self, layers: Mapping[str, Layer]) -> None:
-        """Hand over the names of layers if they changed."""
-        names = tuple(layers)
-        if names != self._names:
-            # Binding indices count inputs and outputs together; the input is 0.
-            self.native.set_layers(list(names), list(range(1, len(names) + 1)))
-            self._names = names
 
     def _call(self, tensors: Tensors, network: NetworkInfo, params: Any) -> Any:
         """Call the native function; None if that returned false."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from noria._core.errors import CustomLibraryError
@@ -46,7 +45,13 @@ class PythonLibrary(CustomLibrary):
     def __init__(self, path: Path) -> None:
         self.path = path
         self.decisions: list[Notice] = []
-        self._module = _with_plugins(path)
+        with loading(path):
+            self._module = module = import_file(path)
+            note_loaded(path)
+            if may_have_creators(module):
+                from noria.plugins.registry import get_plugin_registry, register_module
+
+                register_module(module, path, get_plugin_registry())
 
     def __repr__(self) -> str:
         return f"PythonLibrary({str(self.path)!r})"
@@ -115,18 +120,6 @@ class PythonLibrary(CustomLibrary):
         if returned in _RESULTS.values() and returned != result:
             return 1, f"which returns {returned}"
         return 0, ""
-
-
-def _with_plugins(path: Path) -> ModuleType:
-    """Import the module and register the plugins in it."""
-    with loading(path):
-        module = import_file(path)
-        note_loaded(path)
-        if may_have_creators(module):
-            from noria.plugins.registry import get_plugin_registry, register_module
-
-            register_module(module, path, get_plugin_registry())
-    return module
 
 
 def _require_function(function: Any, name: str, where: str, expected: str) -> None:

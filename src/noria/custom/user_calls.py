@@ -99,11 +99,10 @@ class Checked(Generic[P, R]):
         found = kind.__qualname__
         if kind.__module__ not in ("builtins", self.wanted.__module__):
             found = f"{kind.__module__}.{found}"
-        self.refuse(f"{_article(found)} {found}", name, f"return {name}({self._fields()})")
-
-    def _fields(self) -> str:
+        article = "an" if found[:1].lower() in "aeiou" else "a"
         names = [n for n in self.wanted.__annotations__ if n not in ("masks", "angles", "space")]
-        return ", ".join(f"{n}=…" for n in names)
+        fields = ", ".join(f"{n}=…" for n in names)
+        self.refuse(f"{article} {found}", name, f"return {name}({fields})")
 
 
 def failed(
@@ -134,10 +133,6 @@ def failed(
         found = f"the parser tried to end the program (exit code {error.code})"
         return ParserError(found, where=where, fix=[*trail, "raise an error instead"])
     return ParserError(f"the parser raised {found}", where=where, fix=trail)
-
-
-def _article(name: str) -> str:
-    return "an" if name[:1].lower() in "aeiou" else "a"
 
 
 INPUT_INITIALIZER = "NvDsInferInitializeInputLayers"

@@ -253,7 +253,17 @@ class GuardedProcess:
             timeout_s = self.options.load_timeout_s if timeout_s is None else timeout_s
             _require_free(worker, what)
             with worker.channel:
-                self._write_message(worker, function, payload or {}, list(arrays), what)
+                payload = payload or {}
+                message: dict[str, Any] = {"do": function, "payload": payload, "what": what}
+                room = 4096 + len(json.dumps(message)) + 128 * len(arrays)
+                message["arrays"] = payload.pop("_arrays", None) or put_arrays(
+                    list(arrays), Writer(worker.inputs, start=room)
+                )
+                data = json.dumps(message).encode()
+                worker.inputs.ensure(len(data))
+                worker.inputs.put(0, data)
+                worker.words[ipc.OP] = ipc.MESSAGE
+                worker.words[ipc.MESSAGE_BYTES] = len(data)
                 side = self._exchange(worker, [], ([], []), timeout_s, what)
                 try:
                     return dict(side["payload"]), arrays_in(side["arrays"], worker.outputs)
@@ -358,25 +368,6 @@ class GuardedProcess:
             raise _closed_error(what)
         self._worker.inputs.ensure(size)
         return self._worker.inputs
-
-    def _write_message(
-        self,
-        worker: WorkerHandle,
-        function: str,
-        payload: dict[str, Any],
-        arrays: Arrays,
-        what: str,
-    ) -> None:
-        message: dict[str, Any] = {"do": function, "payload": payload, "what": what}
-        room = 4096 + len(json.dumps(message)) + 128 * len(arrays)
-        message["arrays"] = payload.pop("_arrays", None) or put_arrays(
-            arrays, Writer(worker.inputs, start=room)
-        )
-        data = json.dumps(message).encode()
-        worker.inputs.ensure(len(data))
-        worker.inputs.put(0, data)
-        worker.words[ipc.OP] = ipc.MESSAGE
-        worker.words[ipc.MESSAGE_BYTES] = len(data)
 
     def _exchange(
         self,

@@ -19,7 +19,8 @@ SHOWN = 12
 _ADDR2LINE_S = 10.0
 _PT_LOAD = 1
 _LIBC = ("libc.so", "libc-")
-_SYSTEM = (*_LIBC, "libstdc++", "libgcc_s", "libm.so", "ld-", "libpthread")
+_RUNTIME = ("libstdc++", "libgcc_s")
+_SYSTEM = (*_LIBC, *_RUNTIME, "libm.so", "ld-", "libpthread")
 _INTERPRETER = re.compile(r"(lib)?python[\d.]*(\.so[\d.]*)?$")
 
 # How abort and std::terminate get from the call to the signal; who called them is what matters.
@@ -37,6 +38,11 @@ class MappedFile:
     end: int
     offset: int
     path: str
+
+    @property
+    def name(self) -> str:
+        """The file's name without its folder."""
+        return Path(self.path).name
 
     @classmethod
     def parse(cls, line: str) -> MappedFile | None:
@@ -82,11 +88,12 @@ def trace(
         chosen = [pc, *chosen]  # the stack cannot be followed from there
     # A return address is behind the call; the first one is the instruction itself.
     exact = [a if i == 0 and pc is not None else a - 1 for i, a in enumerate(chosen)]
-    places = [_mapping(a, maps) for a in exact]
+    places = [next((m for m in maps if m.start <= a < m.end), None) for a in exact]
     # The callers of Noria are left out: the interpreter, and all beyond it.
-    chosen = chosen[: next((i for i, m in enumerate(places) if _is_interpreter(m)), len(chosen))]
-    own = [m is not None and Path(m.path).name.startswith("_native.") for m in places]
-    system = [m is None or Path(m.path).name.startswith(_SYSTEM) for m in places]
+    python = (i for i, m in enumerate(places) if m and _INTERPRETER.match(m.name))
+    chosen = chosen[: next(python, len(chosen))]
+    own = [m is not None and m.name.startswith("_native.") for m in places]
+    system = [m is None or m.name.startswith(_SYSTEM) for m in places]
     users = [i for i in range(len(chosen)) if not (own[i] or system[i])]
     # The calls before the user's code are Noria's, or the loader's.
     inner = users[0] if users else next((i for i, o in enumerate(own) if not o), 0)
@@ -99,18 +106,14 @@ def trace(
     for i in kept:
         text = lines.get(exact[i]) or _by_symbol(chosen[i], symbols) or "??"
         shown.append(_Frame(exact[i], places[i], text))
-    inner = next((i for i, f in enumerate(shown) if not (ended and _is_libc(f))), 1) - 1
+    libc = [ended and f.mapping is not None and f.mapping.name.startswith(_LIBC) for f in shown]
+    inner = next((i for i, inside in enumerate(libc) if not inside), 1) - 1
     first = next((i for i, f in enumerate(shown) if i >= inner and not _is_ending(f, thrown)), 0)
     return _render(shown[first:])
 
 
-def _is_libc(frame: _Frame) -> bool:
-    return frame.mapping is not None and Path(frame.mapping.path).name.startswith(_LIBC)
-
-
 def _is_ending(frame: _Frame, thrown: bool) -> bool:
-    name = Path(frame.mapping.path).name if frame.mapping else ""
-    runtime = name.startswith(("libstdc++", "libgcc_s"))
+    runtime = frame.mapping is not None and frame.mapping.name.startswith(_RUNTIME)
     return bool(_ENDING.match(frame.text)) or (thrown and runtime)
 
 
@@ -121,17 +124,9 @@ def _render(frames: list[_Frame]) -> list[str]:
         place = same[0].mapping
         text = same[0].text
         if place is not None and " at " not in text:
-            text += f" ({Path(place.path).name})"
+            text += f" ({place.name})"
         result.append(text if len(same) == 1 else f"{text}, {len(same)} times")
     return [f"#{i} {text}" for i, text in enumerate(result[:SHOWN])]
-
-
-def _mapping(address: int, maps: Sequence[MappedFile]) -> MappedFile | None:
-    return next((m for m in maps if m.start <= address < m.end), None)
-
-
-def _is_interpreter(mapping: MappedFile | None) -> bool:
-    return mapping is not None and bool(_INTERPRETER.match(Path(mapping.path).name))
 
 
 def _by_symbol(address: int, symbols: Mapping[int, tuple[str, int]]) -> str | None:
