@@ -14,9 +14,9 @@ from hypothesis.extra import numpy as hnp
 from noria.custom import open_library
 from noria.custom.cpp_parsers import ParserReturnedFalseError
 from noria.errors import CustomLibraryError, ParserError
-from noria.infer.classify import classify
 from noria.meta import ClassifierParams, Layer, NetworkInfo, SegmentationParams
 from tests.custom.conftest import Compile
+from tests.infer.test_classify import classify
 from tests.memory import resident
 from tests.profiles import examples
 

@@ -35,7 +35,7 @@ from noria.plugins import get_plugin_registry
 from noria.plugins import DataType
 from noria.plugins.drivers import add_layer
 from noria.network.tensor_spec import TensorSpec
-from tests.host.test_twins import FIELDS, NAMES, _life
+from tests.host.test_plugins import FIELDS, NAMES, _life
 from tests.plugins.life_cycles import FLOAT, ITEM, X, profile
 
 library = open_library(sys.argv[1])
@@ -82,7 +82,7 @@ import ctypes, json, os, shutil, sys
 import numpy as np
 from noria.custom import open_library
 from noria.plugins import get_plugin_registry
-from tests.host.test_twins import _life
+from tests.host.test_plugins import _life
 from tests.plugins.life_cycles import X
 
 def runs():
@@ -117,7 +117,7 @@ from noria.custom import open_library
 from noria.plugins import DataType, get_plugin_registry
 from noria.plugins.drivers import add_layer
 from noria.network.tensor_spec import TensorSpec
-from tests.host.test_twins import FIELDS
+from tests.host.test_plugins import FIELDS
 from tests.plugins.life_cycles import FLOAT, ITEM, X, profile
 
 def put(source):

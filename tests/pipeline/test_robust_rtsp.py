@@ -11,7 +11,7 @@ from noria.infer.inferencer import Inferencer
 from noria.media import ReconnectPolicy, open_source
 from noria.pipeline import Pipeline
 from tests.media.conftest import write_clip
-from tests.media.test_rtsp import Server, server  # noqa: F401 - a fixture
+from tests.media.sources.test_rtsp import Server, server  # noqa: F401 - a fixture
 
 Config = Callable[..., Path]
 

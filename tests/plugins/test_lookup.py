@@ -13,7 +13,7 @@ from noria.engine.builder import BuildOptions, build
 from noria.errors import ModelError
 from noria.network import network_from_onnx
 from noria.plugins import PluginRegistry, Tracer
-from tests.engine.test_plugin_features import Base, Creator
+from tests.engine.plugin_graph.test_split import Base, Creator
 
 HEADER = '<ir_version: 8, opset_import: ["" : 17, "mine" : 1]>\n'
 BRANCH = """m (float[2,3] x, bool c) => (float[2,3] y)

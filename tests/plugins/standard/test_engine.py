@@ -15,7 +15,8 @@ from noria.engine.builder import BuildOptions, build
 from noria.network.onnx_file import network_from_onnx
 from noria.plugins.standard import standard_layers
 from noria.plugins.standard.layer import StandardLayer
-from tests.plugins.standard import test_nms, test_pillars, test_priors, test_proposals
+from tests.plugins.standard import test_batched_nms as test_nms
+from tests.plugins.standard import test_pillars, test_priors, test_proposals
 from tests.plugins.standard.driving import run
 
 RANDOM = np.random.default_rng(0)

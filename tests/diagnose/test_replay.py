@@ -21,11 +21,11 @@ from noria.meta import NetworkInfo
 from noria.model import load_or_build
 from noria.model.guarded_cases import load_case
 from tests.custom.conftest import Compile
-from tests.custom.guard.test_hostile_plugins import write_model
 from tests.host import conftest
 from tests.host.darknet import Model
 from tests.model import test_cpp_engines
 from tests.model.test_cpp_engines import _config
+from tests.model.test_guarded_plugin_layer import write_model
 from tests.warm import noria
 
 pytestmark = pytest.mark.skipif(

@@ -14,7 +14,7 @@ from noria.engine.plan import COMPILED_BLOB
 from noria.engine.session import Session
 from noria.errors import EngineError
 from noria.network import network_from_onnx
-from tests.engine.test_backends import convolutions, pictures
+from tests.engine.backends.test_backends import convolutions, pictures
 from tests.network.onnx_models import save
 
 NO_GPU = cuda.why_no_gpu()

@@ -13,7 +13,7 @@ from noria.engine.backends import installed_backends
 from noria.engine.session import Session
 from noria.errors import EngineError
 from noria.network import network_from_onnx
-from tests.engine.test_backends import convolutions, node, pictures, value
+from tests.engine.backends.test_backends import convolutions, node, pictures, value
 from tests.network.onnx_models import model_of, save
 
 each_backend = pytest.mark.parametrize(

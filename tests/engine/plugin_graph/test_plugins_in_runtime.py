@@ -31,7 +31,7 @@ from noria.engine.plugin_graph.plugins_in_runtime import (
 from noria.engine.plugin_graph.split_runner import SplitRunner
 from noria.errors import EngineError, PluginError
 from noria.plugins import DataType, DimsExprs, Tracer, array_at
-from tests.engine.test_plugin_features import Base, InPlace, Nonzero, ToShape, built
+from tests.engine.plugin_graph.test_split import Base, InPlace, Nonzero, ToShape, built
 from tests.plugins.models import FLOAT, conv_plugin_conv, model, network, registry
 from tests.plugins.samples import Fault, Watched
 

@@ -279,7 +279,7 @@ def test_exec_runs_scripts_and_gives_their_exit_code(tmp_path):
 
 
 def test_the_page_shows_what_runs(capsys):
-    page = Path(__file__).parents[2] / "docs" / "trt.md"
+    page = Path(__file__).parents[3] / "docs" / "trt.md"
     (code,) = re.findall(r"```python\n(.*?)```", page.read_text(), re.S)
     exec(compile(code, str(page), "exec"), {})
     assert capsys.readouterr().out.strip() == "(2, 8, 15, 15)"

@@ -60,7 +60,7 @@ def test_plugins_are_there_from_the_start(tmp_path):
 def test_compiled_plugins_are_loaded(tmp_path, given):
     from noria.custom.compile.build_library import compile_library
 
-    example = Path(__file__).parents[2] / "examples" / "11_cpp_plugin"
+    example = Path(__file__).parents[3] / "examples" / "11_cpp_plugin"
     compile_library([example / "swish.cpp"], tmp_path / "libswish.so")
     load = "" if given == "libswish.so" else "import ctypes; ctypes.CDLL('libgpu.so')"
     source = f"""

@@ -19,7 +19,7 @@ from noria.engine.tuning.tactic import Tactic
 from noria.errors import PluginError
 from noria.plugins import PluginRegistry
 from tests.engine.fakes import owning
-from tests.engine.test_plugin_features import Base, built
+from tests.engine.plugin_graph.test_split import Base, built
 from tests.plugins.models import FLOAT, model
 
 info = helper.make_tensor_value_info

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 from noria.engine.builder import BuildOptions, build
 from noria.errors import EngineError, PluginError
 from noria.plugins import DataType, PluginRegistry, array_at
-from tests.engine.test_plugin_features import Base, Creator, X, built, info, one_node, run
+from tests.engine.plugin_graph.test_split import Base, Creator, X, built, info, one_node, run
 from tests.plugins.models import FLOAT, model, network
 
 

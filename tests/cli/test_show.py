@@ -17,12 +17,12 @@ from noria.model import guarded_engines as look
 from noria.model import load_or_build
 from noria.model.inspect_engine import engine_function
 from tests.cli.test_show_model import noria
-from tests.custom.guard.test_hostile_plugins import write_model
 from tests.host import conftest
 from tests.host.conftest import Compile
 from tests.host.darknet import Model
 from tests.model import test_cpp_engines
 from tests.model.test_cpp_engines import _config
+from tests.model.test_guarded_plugin_layer import write_model
 from tests.network.onnx_models import picture_model, save
 from tests.profiles import slow
 

@@ -19,7 +19,7 @@ from noria.media import ColorSpace, Frame, PixelFormat, Sink, open_sink, open_so
 from noria.media.pixels import to_rgb
 from noria.meta import FrameMeta
 from tests.media.conftest import MakeMeta, gray_frame, luma_of
-from tests.media.test_text_sinks import file_size_limit
+from tests.media.sinks.test_text_sinks import file_size_limit
 from tests.profiles import examples
 
 

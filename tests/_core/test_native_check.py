@@ -12,7 +12,7 @@ import pytest
 from noria import _native
 from noria._native_api import NATIVE_API
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 OTHER = """
 import sys, types
 made = types.ModuleType("noria._native")

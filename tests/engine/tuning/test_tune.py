@@ -24,7 +24,7 @@ from noria.network import network_from_onnx
 from noria.network.tensor_spec import TensorSpec
 from tests.profiles import slow
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 FAKES = [
     "slow",
     "quick",

@@ -15,7 +15,7 @@ import pytest
 from noria.errors import MediaError
 from noria.media import ReconnectPolicy, open_source
 from tests.media.conftest import write_clip
-from tests.media.test_live_source import serve
+from tests.media.sources.test_stream import serve
 
 
 @pytest.fixture
