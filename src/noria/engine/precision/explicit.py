@@ -45,7 +45,6 @@ def cast_outputs(
     Raises:
         EngineError: the model has no such output.
     """
-
     graph = proto.graph
     outputs = {value.name: value for value in graph.output}
     if unknown := [name for name in types if name not in outputs]:
@@ -251,7 +250,6 @@ def _to_int8(
 
 def activation_names(proto: Proto) -> list[str]:
     """List the float tensors of a prepared model that are no weights, in the graph's order."""
-
     graph = proto.graph
     weights = {t.name for t in graph.initializer}
     types = {
@@ -381,7 +379,6 @@ class Variants:
 
     def network(self, keep: Collection[str] = ()) -> Network:
         """Make the network with all layers in INT8 but those of `keep`."""
-
         made = onnx.ModelProto()
         made.CopyFrom(self._full)
         graph = made.graph

@@ -128,7 +128,6 @@ class _Pass:
         self, target: int, name: str, have: int, renamed: Mapping[str, str]
     ) -> Iterator[Any]:
         """The node that makes `name` available as `target`, unless it is or there is one."""
-
         if have == target or (name, target) in self.made:
             return
         suffix = self.kind if target == self.half else "fp32"

@@ -42,7 +42,6 @@ def prepare(proto: Proto, *, opset: int = 0, where: str | None = None) -> Proto:
     Raises:
         ModelError: ONNX's converter cannot bring the model to that opset.
     """
-
     made = onnx.ModelProto()
     made.CopyFrom(proto)
     if (have := opset_of(made)) < opset:
@@ -152,7 +151,6 @@ def fold_batch_norms(proto: Proto) -> int:
     Quantised weights must be those that the runtime computes with, and every runtime folds them.
     A convolution whose result is used elsewhere, too, stays as it is.
     """
-
     graph = proto.graph
     weights = {tensor.name: tensor for tensor in graph.initializer}
     uses = Counter(name for node in graph.node for name in node.input)

@@ -175,7 +175,6 @@ def _only_for(graph: Any, chosen: Collection[str]) -> None:
 
 def _around_128(graph: Any) -> None:
     """Let every pair of activations store unsigned bytes with the zero point 128."""
-
     taken = {tensor.name for tensor in graph.initializer}
     zero = fresh("zero_point_128", taken)
     stored = {n.output[0] for n in graph.node if n.op_type == "QuantizeLinear"}
