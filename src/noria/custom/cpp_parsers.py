@@ -171,7 +171,7 @@ class CppBoxParser(CppParser):
         return self._decoded(boxes, None)
 
     def _decoded(self, found: Any, masks: list[FloatArray] | None, *odd: int) -> DecodedBoxes:
-        """Make detections of arrays, without boxes whose class id is beyond the signed range.
+        """Make detections of arrays; drop boxes with a class id beyond the signed range.
 
         Ids are unsigned in C++, and no configuration has as many classes. Source: custom-library
         spec 2.3.

@@ -22,7 +22,7 @@ _OWN_CODE = Path(__file__).parents[1]
 FUNCTIONS = ("get_plugin_creators", "getPluginCreators")
 
 _loaded: dict[Path, tuple[int, int]] = {}
-"""Files whose plugins are registered -> time of their last change, size."""
+"""Files with registered plugins -> time of their last change, size."""
 _loading: ContextVar[Path | None] = ContextVar("noria_loading", default=None)
 
 

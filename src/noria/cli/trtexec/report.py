@@ -26,7 +26,7 @@ from noria.engine.plan import Plan
 from noria.engine.store import write_atomically
 
 TENSORRT_VERSION = "8.6.1"
-"""The version whose report is printed: scripts ask for one."""
+"""Report format of this trtexec version: scripts parse one."""
 
 
 class Log:
