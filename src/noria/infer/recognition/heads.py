@@ -12,6 +12,7 @@ import numpy.typing as npt
 from noria.config.enums import NetworkType
 from noria.infer.parsers.catalogue import HEADS, INSTANCE_HEADS, suggest
 from noria.infer.parsers.head import AnyHead, LayerLike
+from noria.infer.parsers.text import CTC
 from noria.infer.recognition import exporters
 from noria.meta.layers import NetworkInfo
 from noria.network.tensor_spec import TensorSpec
@@ -170,7 +171,7 @@ def _by_exporter(view: View) -> list[HeadReading] | None:
                         "one map of probabilities", suppressed=True,
                         own_names=("text",))]  # fmt: skip
     if exporter is exporters.PADDLE and len(view.items[0].shape) == 2:
-        return [HeadReading(NetworkType.CLASSIFIER, "NoriaParseCtc", None, "PaddleOCR reader of text",
+        return [HeadReading(NetworkType.CLASSIFIER, CTC, None, "PaddleOCR reader of text",
                         f"soft-max over {view.items[0].shape[1]} characters")]  # fmt: skip
     if exporter is exporters.PADDLE and view.items[0].shape == (2,):
         found = _class_reading(view, "two turns of a line of text")

@@ -35,7 +35,7 @@ def names_in(metadata: Mapping[str, str]) -> tuple[tuple[str, ...], str] | None:
 def characters_in(metadata: Mapping[str, str]) -> tuple[str, ...]:
     """The characters that a reader of text knows, in PaddleOCR's `character`; empty if none."""
     text = metadata.get("character", "")
-    return tuple(text.splitlines()) if text else ()
+    return tuple(text.rstrip("\r\n").split("\n")) if text else ()
 
 
 def _parsed(text: str) -> tuple[str, ...]:

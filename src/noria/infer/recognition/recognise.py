@@ -29,7 +29,7 @@ from noria.infer.parsers.text import CTC
 from noria.infer.recognition import exporters
 from noria.infer.recognition.evidence import FileEvidence
 from noria.infer.recognition.exporters import Exporter, exporter_of
-from noria.infer.recognition.heads import HeadReading, View, readings
+from noria.infer.recognition.heads import HeadReading, Probe, View, readings
 from noria.infer.recognition.names import COCO, characters_in, names_in
 from noria.infer.recognition.pictures import Pictures, read_pictures, undecided
 from noria.infer.recognition.stem import read_stem
@@ -60,6 +60,7 @@ class Recognition:
         evidence, exporter, pictures: what they were read from.
         reading: of the outputs; None if no built-in parser fits them.
         names: of the classes, or the characters of a reader of text.
+        run: outputs of one picture of noise, without the batch axis: name -> array.
     """
 
     config: ModelConfig
@@ -69,6 +70,7 @@ class Recognition:
     pictures: Pictures
     reading: HeadReading | None
     names: tuple[str, ...]
+    run: Probe
 
     @property
     def lines(self) -> list[str]:
@@ -121,7 +123,12 @@ def _recognise(path: Path, given: dict[str, Any], *, required: bool) -> Recognit
     exporter, told = exporter_of(evidence, stem) or (None, "")
     pictures = read_pictures(evidence, stem, exporter, given)
     base = _base(evidence, pictures, given)
-    reading, names, source = _reading(evidence, exporter, pictures, base, given, required=required)
+
+    @cache
+    def probe() -> Mapping[str, Any]:
+        return _run_once(ModelConfig(**{**base, **_engine_fields(given)}))
+
+    reading, names, source = _reading(evidence, exporter, pictures, probe, given, required=required)
     own, reasons = _values(exporter, pictures, reading)
     values = base | own
     origins = {name: Origin("model", text=reasons.get(name)) for name in values}
@@ -134,7 +141,7 @@ def _recognise(path: Path, given: dict[str, Any], *, required: bool) -> Recognit
     ]
     made = ModelConfig().changed(values, origins, notices)
     config = made.of_model(path, _records(values, names, evidence))
-    return Recognition(config, reasons, evidence, exporter, pictures, reading, names)
+    return Recognition(config, reasons, evidence, exporter, pictures, reading, names, probe)
 
 
 def _base(evidence: FileEvidence, pictures: Pictures, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -158,7 +165,7 @@ def _reading(
     evidence: FileEvidence,
     exporter: Exporter | None,
     pictures: Pictures,
-    base: Mapping[str, Any],
+    probe: Probe,
     given: Mapping[str, Any],
     *,
     required: bool,
@@ -167,11 +174,6 @@ def _reading(
     known = names_in(evidence.metadata)
     network = NetworkInfo(pictures.width, pictures.height, pictures.channels)
     outputs = evidence.outputs_for(pictures.dims)
-
-    @cache
-    def probe() -> dict[str, Any]:
-        return _run_once(ModelConfig(**{**base, **_engine_fields(given)}))
-
     view = View(evidence, exporter, outputs, network, len(known[0]) if known else 0, probe)
     found = readings(view)
     asked = next((given[f] for f in _PARSERS.values() if f in given), None)
@@ -187,7 +189,7 @@ def _reading(
     if not found:
         if required:
             raise _unread(evidence, outputs)
-        return None, known[0] if known else (), "metadata" if known else ""
+        return None, known[0] if known else (), "named in the metadata" if known else ""
     reading = found[0]
     names, source = _names(evidence, reading, known)
     if reading.classes is None and reading.kind is NetworkType.DETECTOR:
@@ -239,13 +241,13 @@ def _names(
 ) -> tuple[tuple[str, ...], str]:
     if reading.parser == CTC:
         found = characters_in(evidence.metadata)
-        return found, "metadata character" if found else ""
+        return found, "listed in the metadata" if found else ""
     if known and reading.classes in (None, len(known[0])):
-        return known[0], f"metadata {known[1]}"
+        return known[0], f"named in the metadata, {known[1]}"
     if reading.own_names:
-        return reading.own_names, "what it finds"
+        return reading.own_names, ""
     if reading.classes == len(COCO) and reading.kind is not NetworkType.CLASSIFIER:
-        return COCO, "COCO, which has 80"
+        return COCO, "taken for COCO's: there are 80"
     return (), ""
 
 
@@ -283,7 +285,7 @@ def _values(
     }
     values["maintain_aspect_ratio"] = pictures.fit != "stretch"
     values["symmetric_padding"] = pictures.fit == "centre"
-    values["scaling_filter"] = ScalingFilter.ALGO1
+    values["scaling_filter"] = ScalingFilter.BILINEAR
     reasons["scaling_filter"] = "bilinear, as training frameworks scale"
     if "profile" in ModelConfig.FIELDS:
         values["profile"] = PROFILE
@@ -348,7 +350,8 @@ def _lines(
     size = f"{pictures.width}x{pictures.height}"
     scaling = pictures.scaling.words if "scaling" in pictures.reasons else "scaled as given"
     first = ", ".join(quoted(name) for name in names[:3]) + ", …" * (len(names) > 3)
-    named = f": {first} (names of {source})" if names else ", which nothing names"
+    named = f": {first}" if names else ", which nothing names"
+    named += f" ({source})" if source else ""
     model = f"the model: {words}{named if reading is not None else ''}"
     seen = f"pictures: {size} {pictures.order} {scaling}, {_WORDS[pictures.fit]}"
     return [model, seen, _sources(told, pictures, reading)]
