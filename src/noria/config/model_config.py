@@ -31,6 +31,8 @@ from noria.config.origin import DEFAULT, OVERRIDE, EffectiveValue, Origin
 from noria.config.reading import read_config
 from noria.config.value_notices import rule_notices
 
+Profile = Literal["nvinfer", "modern"]
+
 
 class EffectiveCluster(NamedTuple):
     """The clustering that really runs, see `ModelConfig.effective_cluster`.
@@ -89,6 +91,7 @@ class ModelConfig(Frozen):
     dynamic_properties: str | None = None
     warmup_engine: bool = False
     # input tensor and preprocessing
+    profile: Profile = "nvinfer"
     model_color_format: ColorFormat = ColorFormat.RGB
     net_scale_factor: float = 1.0
     offsets: tuple[float, ...] = ()

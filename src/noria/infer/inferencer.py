@@ -40,6 +40,7 @@ from noria.media.pixel_format import PixelFormat
 from noria.meta import FrameMeta, NetworkInfo
 
 if TYPE_CHECKING:
+    from noria.config.model_config import Profile
     from noria.custom.guard import GuardMode
     from noria.engine.session import Session
     from noria.infer.update import ModelUpdater
@@ -90,6 +91,7 @@ class Inferencer:
         rebuild: bool = False,
         generation: Generation = "9.1",
         guard: GuardMode | None = None,
+        profile: Profile | None = None,
         unique_id: int | None = None,
         name: str | None = None,
     ) -> Inferencer:
@@ -105,6 +107,7 @@ class Inferencer:
             rebuild: build the engine even if a valid one is saved.
             generation: `9.1` or `6.2`, whose rules apply where they differ.
             guard: whether a user's library runs in a worker process; None takes the config's.
+            profile: `nvinfer` or `modern`; None takes the config's.
             unique_id: stands in for `gie-unique-id`, as the element's property does.
             name: of the stage in reports; the config file's by default.
 
@@ -115,6 +118,8 @@ class Inferencer:
         cfg = config if isinstance(config, ModelConfig) else ModelConfig.load(config)
         if unique_id is not None:
             cfg = cfg.with_overrides(gie_unique_id=unique_id)
+        if profile is not None:
+            cfg = cfg.with_overrides(profile=profile)
         if streams is not None and streams > 1:
             threads = max(1, (threads or usable_cores()) // streams)
         options = LoadOptions(threads, abi, rebuild, generation, streams, guard)
@@ -408,6 +413,7 @@ class Inferencer:
             ("config", config.path),
             ("kind", f"{config.network_type.name.lower()}, {config.process_mode.name.lower()}"),
             ("component", config.component_id),
+            ("profile", config.profile),
             ("inputs", ", ".join(map(str, session.inputs))),
             ("outputs", ", ".join(map(str, session.outputs))),
             ("batch-size", config.batch_size),
