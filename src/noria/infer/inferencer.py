@@ -445,11 +445,12 @@ class Inferencer:
             pending.batch,
             component_id=model.config.component_id,
             inputs=model.session.inputs,
+            constant=model.extra_inputs,
             batch_size=model.config.batch_size,
             record=self._record,
         )
         for chunk in chunks:
-            self._submit(pending, chunk.items, chunk.inputs)
+            self._submit(pending, chunk.items, model.filled(chunk.inputs, len(chunk.items)))
 
     def _submit(self, pending: Pending, items: Items, inputs: Arrays | None = None) -> None:
         run = self._runs.submit(pending.model, items, inputs)
