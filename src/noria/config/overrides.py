@@ -234,13 +234,15 @@ def distributed(given: Sequence[Given], names: Sequence[str]) -> list[Overrides]
         if not names:
             raise ConfigError("there is no config to set it in.", where=place)
         if item.number is None and len(names) > 1:
+            instead = f"ModelConfig.load(path).with_overrides({option}=...)"
+            if option == "parser":
+                instead = "Inferencer.from_config(path, parser=...)"
             raise ConfigError(
                 f"there are {len(names)} models: {numbered}.",
                 where=place,
                 expected="the model it is for",
-                fix=f"{option} 1:{text}" if text else
-                'noria.ModelConfig.load(path).with_overrides(...) in the place of its path',
-            )  # fmt: skip
+                fix=f"{option} 1:{text}" if text else f"noria.{instead} in the place of its path",
+            )
         if item.number is not None and not 1 <= item.number <= len(names):
             where = f"{option} {item.number}:{text}"
             raise ConfigError(f"there is no model {item.number}: {numbered}.", where=where)

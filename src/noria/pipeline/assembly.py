@@ -52,6 +52,7 @@ class AssemblyOptions:
         rebuild: build engines even if valid ones are saved.
         limit: frames of each source.
         guard: whether users' libraries run in worker processes; None takes each config's.
+        parser: the program's own parser of the only model.
     """
 
     threads: int | None = None
@@ -62,6 +63,7 @@ class AssemblyOptions:
     rebuild: bool = False
     limit: int | None = None
     guard: GuardMode | None = None
+    parser: Callable[..., Any] | None = None
 
 
 @dataclass(slots=True)
@@ -300,6 +302,7 @@ def _inferencer(cfg: ModelConfig, options: AssemblyOptions, live: bool) -> Infer
         rebuild=options.rebuild,
         generation=options.generation,
         guard=options.guard,
+        parser=options.parser,
     )
 
 
