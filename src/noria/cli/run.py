@@ -14,9 +14,11 @@ import click
 
 from noria._core.errors import MediaError, NoriaError
 from noria.cli.output import print_json, print_notices, printable, stdout_is_for_results
+from noria.cli.overriding import overridable, with_results
 
 if TYPE_CHECKING:
     from noria.config import PipelineSpec
+    from noria.config.overrides import Given
     from noria.pipeline import Pipeline, RunReport
     from noria.pipeline.assembly import AssemblyOptions
 
@@ -53,6 +55,7 @@ Examples:
   noria run pgie.txt left.mp4 right.mp4 -o tiles.mp4 -o '{source}.jsonl'
   noria run config_infer_primary.yml 'photos/*.jpg' -o images:drawn --threads 2
   noria run config_infer_primary.txt rtsp://camera/stream --limit 500 -o out.jsonl --json
+  noria run config_infer_primary.txt video.mp4 --conf 0.4 --set cluster-mode=2
   noria run pipeline.yml
 """
 
@@ -123,6 +126,8 @@ Examples:
 @click.option("--strict", is_flag=True, help="Treat every warning as an error.")
 @click.option("-q", "--quiet", is_flag=True, help="Only warnings and errors.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON on stdout.")
+@with_results
+@overridable
 def run(
     inputs: tuple[str, ...],
     outs: tuple[str, ...],
@@ -130,6 +135,7 @@ def run(
     as_json: bool,
     quiet: bool,
     strict: bool,
+    given: list[Given],
     **options: Any,
 ) -> int:
     """Run models on sources and write annotated videos and what was found."""
@@ -138,7 +144,7 @@ def run(
     clash = "--json and -o jsonl:- both write to standard output; choose one"
     if as_json and any(out.endswith(":-") for out in outs):
         raise click.UsageError(clash)
-    spec = spec_of(inputs, outs, tracker)
+    spec = spec_of(inputs, outs, tracker).with_models_overridden(given)
     lines = any(sink.text is not None and sink.text.endswith(":-") for sink in spec.sinks)
     if as_json and lines:
         raise click.UsageError(clash)

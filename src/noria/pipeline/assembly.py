@@ -54,6 +54,7 @@ class AssemblyOptions:
         limit: frames of each source.
         guard: whether users' libraries run in worker processes; None takes each config's.
         profile: `nvinfer` or `modern`; None takes each config's.
+        parser: the program's own parser of the only model.
     """
 
     threads: int | None = None
@@ -65,6 +66,7 @@ class AssemblyOptions:
     limit: int | None = None
     guard: GuardMode | None = None
     profile: Profile | None = None
+    parser: Callable[..., Any] | None = None
 
 
 @dataclass(slots=True)
@@ -304,6 +306,7 @@ def _inferencer(cfg: ModelConfig, options: AssemblyOptions, live: bool) -> Infer
         generation=options.generation,
         guard=options.guard,
         profile=options.profile,
+        parser=options.parser,
     )
 
 
