@@ -19,6 +19,7 @@ class Origin:
         file, line: the config file as it was named, the line from 1; None unless kind is `file`.
         key: the key as written there; differs from the asked one for legacy keys (`enable-dbscan`).
         text: the value as written there.
+        option: what set it instead of a line of the file: `--set`, or a keyword argument.
     """
 
     kind: Literal["file", "default", "override", "model"]
@@ -26,16 +27,19 @@ class Origin:
     line: int | None = None
     key: str | None = None
     text: str | None = None
+    option: str | None = None
 
     @property
     def where(self) -> str | None:
-        """`file:line` for messages; None unless the value is from a file."""
-        return str(self) if self.file else None
+        """`file:line`, or the option, for messages; None where neither is known."""
+        return str(self) if self.file or self.option else None
 
     def __str__(self) -> str:
+        if self.file:
+            return f"{quoted(str(self.file), limit=None)}:{self.line}"
         if self.kind == "model":
             return "read from the model"
-        return f"{quoted(str(self.file), limit=None)}:{self.line}" if self.file else self.kind
+        return self.option or self.kind
 
 
 DEFAULT = Origin("default")
