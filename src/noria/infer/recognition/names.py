@@ -57,7 +57,7 @@ def _listed(value: Any) -> tuple[str, ...]:
     if isinstance(value, Mapping):
         try:
             by_number = {int(number): str(name) for number, name in value.items()}
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             return ()
         if not by_number or min(by_number) < 0 or max(by_number) >= _MOST:
             return ()

@@ -24,7 +24,9 @@ from noria.config.enums import (
     TensorOrder,
 )
 from noria.config.origin import OVERRIDE, Origin
+from noria.config.overrides import Overrides
 from noria.engine.input_shapes import sample_inputs
+from noria.infer.labels import load_labels
 from noria.infer.parsers.text import CTC
 from noria.infer.recognition import exporters
 from noria.infer.recognition.evidence import FileEvidence
@@ -95,13 +97,24 @@ def recognise(path: str | Path, given: Mapping[str, Any] | None = None) -> Recog
     return _recognise(Path(path), dict(given or {}), required=True)
 
 
-def load_bare_model(path: str | Path) -> ModelConfig:
+def load_bare_model(path: str | Path, overrides: Overrides) -> ModelConfig:
     """The config of a bare model, as `ModelConfig.load` gives it.
+
+    Args:
+        path: an ONNX file.
+        overrides: keys of the command line; what they decide is not looked for.
 
     Raises:
         ModelError: see `recognise`.
+        ConfigError: a key is refused.
     """
-    return recognise(path).config
+    given = ModelConfig().with_lines(overrides.lines) if overrides.lines else ModelConfig()
+    fields = {
+        name: getattr(given, name)
+        for name in ModelConfig.FIELDS
+        if given.origin(name).kind != "default"
+    }
+    return overrides.on(recognise(path, fields).config)
 
 
 def recognise_for_init(path: Path, given: Mapping[str, Any]) -> Recognition:
@@ -172,9 +185,14 @@ def _reading(
 ) -> tuple[HeadReading | None, tuple[str, ...], str]:
     """The reading of the outputs, the names of the classes, and where these come from."""
     known = names_in(evidence.metadata)
+    if given.get("labelfile_path"):
+        known = tuple(load_labels(given["labelfile_path"]).detector), "labelfile-path"
+    count = given.get("num_detected_classes") or (len(known[0]) if known else 0)
     network = NetworkInfo(pictures.width, pictures.height, pictures.channels)
     outputs = evidence.outputs_for(pictures.dims)
-    view = View(evidence, exporter, outputs, network, len(known[0]) if known else 0, probe)
+    if given.get("network_type") == NetworkType.OTHER:  # the caller reads the outputs
+        return None, known[0] if known else (), ""
+    view = View(evidence, exporter, outputs, network, count, probe)
     found = readings(view)
     asked = next((given[f] for f in _PARSERS.values() if f in given), None)
     if asked is not None:
@@ -243,7 +261,8 @@ def _names(
         found = characters_in(evidence.metadata)
         return found, "listed in the metadata" if found else ""
     if known and reading.classes in (None, len(known[0])):
-        return known[0], f"named in the metadata, {known[1]}"
+        where = "the label file" if known[1] == "labelfile-path" else f"the metadata, {known[1]}"
+        return known[0], f"named in {where}"
     if reading.own_names:
         return reading.own_names, ""
     if reading.classes == len(COCO) and reading.kind is not NetworkType.CLASSIFIER:
@@ -337,7 +356,8 @@ def _lines(
 ) -> list[str]:
     """Model, pictures, and where each comes from."""
     if reading is None:
-        words = "no built-in parser reads the outputs"
+        raw = values.get("network_type") == NetworkType.OTHER
+        words = "outputs as they are" if raw else "no built-in parser reads the outputs"
     else:
         parser = reading.parser or "built in"
         count = values.get("num_detected_classes") or reading.classes
