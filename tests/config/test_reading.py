@@ -175,6 +175,16 @@ def test_repeated_key_last_wins_and_is_told(load: Load) -> None:
     assert said(cfg, "model.txt:4", "batch-size=4 replaces batch-size=2 of line 2")
 
 
+@pytest.mark.parametrize(("again", "level"), [("4", "info"), ("5", "warning")])
+def test_a_repeat_with_the_same_value_is_for_the_record(load: Load, again: str, level: str) -> None:
+    (notice,) = [
+        n
+        for n in load(f"batch-size=4\nbatch-size={again}\n").notices
+        if "the last one counts" in n.message
+    ]
+    assert notice.level == level
+
+
 @pytest.mark.parametrize(
     ("lines", "field", "expected", "words"),
     [

@@ -102,6 +102,13 @@ Examples:
     "auto.",
 )
 @click.option(
+    "--profile",
+    type=click.Choice(["nvinfer", "modern"]),
+    help="Whose rules scale pictures and place boxes where the config's keys leave it open: those "
+    "of the original, or those that models are trained with. Default: the config's profile, or "
+    "nvinfer.",
+)
+@click.option(
     "--generation",
     type=click.Choice(["9.1", "6.2"]),
     default="9.1",
@@ -304,7 +311,10 @@ def print_report(report: RunReport) -> None:
     if more > 0:
         found += f", and {more} more kinds"
     state = "stopped after" if report.interrupted else "done:"
-    click.echo(f"{state} {report.frames} frames in {report.seconds:.1f} s ({report.fps:.1f} fps)")
+    profile = f", profile {report.profile}" if report.profile else ""
+    click.echo(
+        f"{state} {report.frames} frames in {report.seconds:.1f} s ({report.fps:.1f} fps{profile})"
+    )
     if len(report.sources) > 1:
         for source in report.sources:
             text = f"  {source.source_id}: {source.name}: {source.frames} frames, {source.state}"

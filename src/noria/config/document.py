@@ -133,11 +133,12 @@ class Document:
 
         `replaced` describes the fate of an entry, given the later one in its place.
         """
-        if self.form == "ini":
-            for first, second in group.repeated():
-                if second.given:  # that is what it is for
-                    continue
-                self.remark(second.line, f"{replaced(first, second)}: the last one counts")
+        for first, second in group.repeated():
+            if second.given:  # that is what it is for
+                continue
+            same = (first.text, first.problem) == (second.text, second.problem)
+            message = f"{replaced(first, second)}: the last one counts"
+            self.remark(second.line, message, "info" if same else "warning")
         entries = {}
         for entry in sorted(group.last().values(), key=lambda e: e.line):
             if not entry.key and entry.problem:

@@ -32,6 +32,8 @@ from noria.config.overrides import Overrides, combined, given_keywords, is_key
 from noria.config.reading import Reading, read_config, read_lines
 from noria.config.value_notices import rule_notices
 
+Profile = Literal["nvinfer", "modern"]
+
 
 class EffectiveCluster(NamedTuple):
     """The clustering that really runs, see `ModelConfig.effective_cluster`.
@@ -90,6 +92,7 @@ class ModelConfig(Frozen):
     dynamic_properties: str | None = None
     warmup_engine: bool = False
     # input tensor and preprocessing
+    profile: Profile = "nvinfer"
     model_color_format: ColorFormat = ColorFormat.RGB
     net_scale_factor: float = 1.0
     offsets: tuple[float, ...] = ()

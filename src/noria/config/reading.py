@@ -143,6 +143,7 @@ class _Interpreter:
             self._no_property_group()
         network_type = self.reading.values.get("network_type", NetworkType.DETECTOR)
         numbered: list[Group] = []
+        strays = self._strays()
         for name, group in groups.items():
             if name == "class-attrs-all" or name.startswith("class-attrs-"):
                 if not network_type.has_class_attrs:
@@ -150,10 +151,11 @@ class _Interpreter:
                         group.line,
                         f"[{quoted(name)}] is not read: "
                         f"network-type {network_type} does not use it",
+                        "info",
                     )
                 elif name != "class-attrs-all":
                     numbered.append(group)
-            elif name != "property":
+            elif name != "property" and name not in strays:
                 self._foreign_group(group)
         if network_type.has_class_attrs:
             self._classes(groups.get("class-attrs-all"), numbered)
@@ -404,6 +406,33 @@ class _Interpreter:
         self.document.remark(
             entry.line, f"{key.name} is not read in YAML and has no effect; write {key.legacy}"
         )
+
+    def _strays(self) -> set[str]:
+        """Report keys at the top of a YAML file, which have lost their indent; return their names.
+
+        A per-class key belongs to the class group above it.
+        """
+        found: dict[str, list[Group]] = {}
+        owner = None
+        groups = self.document.groups.values() if self.document.form == "yaml" else ()
+        for group in groups:
+            if group.name == "property" or _CLASS_GROUP.match(group.name + "0"):
+                owner = group.name
+            elif group.entries and not group.entries[0].problem:
+                continue  # a mapping
+            elif group.name in CLASS_KEYS:
+                meant = "class-attrs-all" if owner in (None, "property") else owner
+                found.setdefault(str(meant), []).append(group)
+            elif group.name in PROPERTY_KEYS:
+                found.setdefault("property", []).append(group)
+        for meant, keys in found.items():
+            names, s = ", ".join(key.name for key in keys), "s" * (len(keys) == 1)
+            self.document.remark(
+                keys[0].line,
+                f"{names} stand{s} outside of every group and ha{'s' if s else 've'} no effect: "
+                f"indent under {quoted(meant)}:",
+            )
+        return {key.name for keys in found.values() for key in keys}
 
     def _foreign_group(self, group: Group) -> None:
         name = quoted(group.name)

@@ -41,6 +41,7 @@ from noria.media.pixel_format import PixelFormat
 from noria.meta import FrameMeta, NetworkInfo
 
 if TYPE_CHECKING:
+    from noria.config.model_config import Profile
     from noria.custom.guard import GuardMode
     from noria.engine.session import Session
     from noria.infer.update import ModelUpdater
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 _MAX_LABELS = 12  # in a notebook
 _ARGUMENTS = (
     "threads", "streams", "abi", "rebuild", "generation", "guard", "unique_id", "name", "parser",
+    "profile",
 )  # fmt: skip
 
 
@@ -97,6 +99,7 @@ class Inferencer:
         rebuild: bool = False,
         generation: Generation = "9.1",
         guard: GuardMode | None = None,
+        profile: Profile | None = None,
         unique_id: int | None = None,
         name: str | None = None,
         parser: Callable[..., Any] | None = None,
@@ -118,6 +121,7 @@ class Inferencer:
             rebuild: build the engine even if a valid one is saved.
             generation: `9.1` or `6.2`, whose rules apply where they differ.
             guard: whether a user's library runs in a worker process; None takes the config's.
+            profile: `nvinfer` or `modern`; None takes the config's.
             unique_id: stands in for `gie-unique-id`, as the element's property does.
             name: of the stage in reports; the config file's by default.
             parser: a function `(layers, network, params)` that decodes the outputs instead of the
@@ -140,6 +144,8 @@ class Inferencer:
             cfg = ModelConfig.load(config, combined(given))
         if unique_id is not None:
             cfg = cfg.with_overrides(gie_unique_id=unique_id)
+        if profile is not None:
+            cfg = cfg.with_overrides(profile=profile)
         if streams is not None and streams > 1:
             threads = max(1, (threads or usable_cores()) // streams)
         options = LoadOptions(threads, abi, rebuild, generation, streams, guard, parser)
@@ -479,6 +485,7 @@ class Inferencer:
             ("config", config.path),
             ("kind", f"{config.network_type.name.lower()}, {config.process_mode.name.lower()}"),
             ("component", config.component_id),
+            ("profile", config.profile),
             ("inputs", ", ".join(map(str, session.inputs))),
             ("outputs", ", ".join(map(str, session.outputs))),
             ("batch-size", config.batch_size),
@@ -510,11 +517,12 @@ class Inferencer:
             pending.batch,
             component_id=model.config.component_id,
             inputs=model.session.inputs,
+            constant=model.extra_inputs,
             batch_size=model.config.batch_size,
             record=self._record,
         )
         for chunk in chunks:
-            self._submit(pending, chunk.items, chunk.inputs)
+            self._submit(pending, chunk.items, model.filled(chunk.inputs, len(chunk.items)))
 
     def _submit(self, pending: Pending, items: Items, inputs: Arrays | None = None) -> None:
         run = self._runs.submit(pending.model, items, inputs)

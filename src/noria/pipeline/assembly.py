@@ -28,6 +28,7 @@ from noria.pipeline.pipeline import Pipeline
 from noria.pipeline.stage import is_stage, is_tracker
 
 if TYPE_CHECKING:
+    from noria.config.model_config import Profile
     from noria.config.pipeline_spec import PipelineSpec, SourceSpec, TilerSpec
     from noria.custom.guard import GuardMode
     from noria.draw import Tiler
@@ -52,6 +53,7 @@ class AssemblyOptions:
         rebuild: build engines even if valid ones are saved.
         limit: frames of each source.
         guard: whether users' libraries run in worker processes; None takes each config's.
+        profile: `nvinfer` or `modern`; None takes each config's.
         parser: the program's own parser of the only model.
     """
 
@@ -63,6 +65,7 @@ class AssemblyOptions:
     rebuild: bool = False
     limit: int | None = None
     guard: GuardMode | None = None
+    profile: Profile | None = None
     parser: Callable[..., Any] | None = None
 
 
@@ -302,6 +305,7 @@ def _inferencer(cfg: ModelConfig, options: AssemblyOptions, live: bool) -> Infer
         rebuild=options.rebuild,
         generation=options.generation,
         guard=options.guard,
+        profile=options.profile,
         parser=options.parser,
     )
 

@@ -27,6 +27,7 @@ from noria.pipeline.pipeline import Pipeline
 from noria.pipeline.stage import is_stage, is_tracker
 
 if TYPE_CHECKING:
+    from noria.config.model_config import Profile
     from noria.custom.guard import GuardMode
     from noria.draw import Painter
     from noria.infer.attach import Generation
@@ -39,6 +40,7 @@ _WHERE = "open_pipeline"
 _ARGUMENTS = (
     "sources", "tracker", "outputs", "limit", "on_result", "painter", "threads", "streams", "abi",
     "guard", "generation", "palette", "rebuild", "strict", "parser",
+    "profile",
 )  # fmt: skip
 
 
@@ -97,6 +99,7 @@ def open_pipeline(
     streams: int | None = None,
     abi: str | None = None,
     guard: GuardMode | None = None,
+    profile: Profile | None = None,
     generation: Generation = "9.1",
     palette: Literal["auto", "config"] = "auto",
     rebuild: bool = False,
@@ -140,6 +143,9 @@ def open_pipeline(
         guard: whether custom libraries run in worker processes, so that their crashes are survived:
             `auto` guards C++ libraries that are not trusted yet, `always` guards Python files, too,
             `never` guards none; None takes each config's `custom-lib-guard`.
+        profile: whose rules apply where the configs' keys leave them open: `nvinfer` for those of
+            the original, `modern` for those that models are trained with; None takes each config's
+            `profile`.
         generation: whose rules apply where releases of the original differ, `9.1` or `6.2`.
         palette: box colours: `auto` gives each class its own where the config sets none, `config`
             takes exactly the config's; not used with `painter`.
@@ -185,7 +191,7 @@ def open_pipeline(
         made = assemble(
             spec,
             AssemblyOptions(
-                threads, streams, abi, generation, palette, rebuild, limit, guard, parser
+                threads, streams, abi, generation, palette, rebuild, limit, guard, profile, parser
             ),
             stages=items,
             opened={i: s for i, s in enumerate(given) if isinstance(s, Source)},
