@@ -24,12 +24,13 @@ if TYPE_CHECKING:
 
 _LEAVE_S = 1.0  # how long the second Ctrl-C waits for threads that are in calls
 _LOOK_S = 0.5  # how often a run looks for streams that went away
-CONFIG_SUFFIXES = (".txt", ".yml", ".yaml", ".ini", ".cfg", ".conf")
+CONFIG_SUFFIXES = (".txt", ".yml", ".yaml", ".ini", ".cfg", ".conf", ".onnx")
 
 EPILOG = """\b
 CONFIG is an nvinfer config, INI or YAML. Several run one after the other: first those on
 whole frames, then those on the objects found. Or it is a pipeline file, which names sources,
-models and outputs itself: Noria's own YAML, or a deepstream-app config.
+models and outputs itself: Noria's own YAML, or a deepstream-app config. Or it is a bare model,
+.onnx: what a config would say is read from it, and said; noria init writes it down.
 
 \b
 SOURCE is a video file, an image, a folder, a quoted pattern ('photos/*.jpg'), a URL
@@ -49,6 +50,7 @@ With {source} or {id} in it there is one for each source: -o '{source}.mp4'
 
 \b
 Examples:
+  noria run yolov8n.onnx video.mp4 -o out.mp4
   noria run config_infer_primary.txt video.mp4 -o out.mp4
   noria run config_infer_primary.txt video.mp4 -o out.mp4 -o out.jsonl -o coco:out.json
   noria run pgie.txt sgie.txt video.mp4 --tracker iou -o out.mp4

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
+import noria
 from noria._core.notices import Notice
 from noria.config.class_attrs import ClassAttrs
 from noria.config.document import Line, report
@@ -29,10 +30,13 @@ from noria.config.key import Key
 from noria.config.model_files import missing_files
 from noria.config.origin import DEFAULT, OVERRIDE, EffectiveValue, Origin
 from noria.config.overrides import Overrides, combined, given_keywords, is_key
+from noria.config.pipeline_files import file_kind
 from noria.config.reading import Reading, read_config, read_lines
 from noria.config.value_notices import rule_notices
 
 Profile = Literal["nvinfer", "modern"]
+BARE_MODEL = ".onnx"
+"""A path that ends so, where a config may stand, is a model without one."""
 
 
 class EffectiveCluster(NamedTuple):
@@ -149,6 +153,7 @@ class ModelConfig(Frozen):
 
     _path = Path("<no file>")
     _read_notices = tuple[Notice, ...]()
+    _labels = tuple[tuple[str, ...], ...]()
 
     @classmethod
     def _key(cls, field: str) -> Key | None:
@@ -169,6 +174,8 @@ class ModelConfig(Frozen):
     def load(cls, path: str | Path, overrides: Overrides | None = None) -> ModelConfig:
         """Read a config file; `.yml` and `.yaml` are YAML, every other name is INI.
 
+        Of a bare model, `.onnx`, the config is what the model says itself: see docs/bare-models.md.
+
         Files that the config names need not exist (see `check_files`).
 
         Args:
@@ -181,6 +188,8 @@ class ModelConfig(Frozen):
         Source: config facts, sections 1 to 3.
         """
         path, overrides = Path(path), overrides or Overrides()
+        if path.suffix.lower() == BARE_MODEL and file_kind(path) != "model":
+            return overrides.on(noria._wiring.load_bare_model(path))
         cfg = cls._of(path, read_config(path, overrides.lines))
         return overrides.with_conf(cfg)
 
@@ -205,12 +214,28 @@ class ModelConfig(Frozen):
         if not kind.has_class_attrs:
             for name in ("all_classes", "classes"):
                 reading.values.pop(name, None)
-        return self._of(self._path, reading)
+        copy = self._of(self._path, reading)
+        copy._labels = self._labels
+        return copy
 
     @property
     def path(self) -> Path:
         """The config file, as it was named; `<no file>` for a config made by a program."""
         return self._path
+
+    @property
+    def labels(self) -> tuple[tuple[str, ...], ...]:
+        """Records as a label file has them, of a model that names its classes itself; else empty.
+
+        `labelfile_path` wins.
+        """
+        return self._labels
+
+    def of_model(self, path: Path, labels: tuple[tuple[str, ...], ...]) -> ModelConfig:
+        """A copy that names a bare model as its file, with the labels that it has itself."""
+        copy = self.changed({}, {})
+        copy._path, copy._labels = path, labels
+        return copy
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -335,6 +360,7 @@ class ModelConfig(Frozen):
         copy._path = self._path
         copy._origins = {**self._origins, **origins}
         copy._read_notices = (*self._read_notices, *notices)
+        copy._labels = self._labels
         return copy
 
     def dump(self, format: Literal["ini", "yaml"] = "ini") -> str:

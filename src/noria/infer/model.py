@@ -261,6 +261,8 @@ def _checked(
     if cfg.labelfile_path and cfg.network_type is not NetworkType.OTHER:
         labels = load_labels(cfg.labelfile_path)
         notices += [*labels.notices, *label_notices(cfg, labels)]
+    elif cfg.labels:
+        labels = Labels(cfg.labels)
     choice = choose_parser(
         cfg,
         abi=options.abi,

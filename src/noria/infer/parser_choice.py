@@ -142,7 +142,9 @@ def choose_parser(
     where = str(cfg.origin(kind.field))
     if name and name in kind.known:
         text = f"no custom-lib-path: noria's built-in parser {name} decodes the outputs"
-        return Choice(kind.known[name], f"built-in {name}", notices=[Notice("info", text, where)])
+        said = cfg.origin(kind.field).kind == "model"  # by the lines about the model
+        notices = [] if said else [Notice("info", text, where)]
+        return Choice(kind.known[name], f"built-in {name}", notices=notices)
     effect = f"{kind.key}={name} has no effect without custom-lib-path"
     if kind.builtin is None:
         raise ConfigError(
@@ -158,7 +160,7 @@ def choose_parser(
         text = f"{effect}, and noria has no built-in parser of that name{kind.did_you_mean(name)}"
         text += f"; the {kind.builtin} parser is used, as in the original"
         choice.notices.append(Notice("warning", text, where))
-    unlabelled = cfg.labelfile_path is None and not cfg.output_tensor_meta
+    unlabelled = not (cfg.labelfile_path or cfg.labels or cfg.output_tensor_meta)
     if cfg.network_type is NetworkType.CLASSIFIER and unlabelled:
         text = "labelfile-path is not given: the built-in classifier attaches only what has a label"
         choice.notices.append(Notice("warning", f"{text}, so nothing", str(cfg.path)))

@@ -40,7 +40,6 @@ _WHERE = "open_pipeline"
 _ARGUMENTS = (
     "sources", "tracker", "outputs", "limit", "on_result", "painter", "threads", "streams", "abi",
     "guard", "generation", "palette", "rebuild", "strict", "parser",
-    "profile",
 )  # fmt: skip
 
 
@@ -191,7 +190,16 @@ def open_pipeline(
         made = assemble(
             spec,
             AssemblyOptions(
-                threads, streams, abi, generation, palette, rebuild, limit, guard, profile, parser
+                threads,
+                streams,
+                abi,
+                generation,
+                palette,
+                rebuild,
+                limit,
+                guard,
+                profile,
+                parser,
             ),
             stages=items,
             opened={i: s for i, s in enumerate(given) if isinstance(s, Source)},
