@@ -171,7 +171,8 @@ def _by_exporter(view: View) -> list[HeadReading] | None:
                         own_names=("text",))]  # fmt: skip
     if exporter is exporters.PADDLE and len(view.items[0].shape) == 2:
         return [HeadReading(NetworkType.CLASSIFIER, "NoriaParseCtc", None,
-                        "PaddleOCR reader of text", f"soft-max over {view.items[0].shape[1]} characters")]  # fmt: skip
+                        "PaddleOCR reader of text",
+                        f"soft-max over {view.items[0].shape[1]} characters")]  # fmt: skip
     if exporter is exporters.PADDLE and view.items[0].shape == (2,):
         found = _class_reading(view, "two turns of a line of text")
         return [replace(found, words="PaddleOCR's classifier of turned lines",
