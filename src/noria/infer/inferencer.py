@@ -141,7 +141,7 @@ class Inferencer:
         if isinstance(config, ModelConfig):
             cfg = combined(given).on(config)
         else:
-            cfg = ModelConfig.load(config, combined(given))
+            cfg = ModelConfig.load(config, combined(given).with_parser(Path(config), parser))
         if unique_id is not None:
             cfg = cfg.with_overrides(gie_unique_id=unique_id)
         if profile is not None:
