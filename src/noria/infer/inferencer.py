@@ -291,7 +291,8 @@ class Inferencer:
         Args:
             picture: a `Frame`, an array (h, w, 3) uint8, or (h, w) for gray, or the path of an
                 image or video, of which the first frame is taken. A list or tuple of them runs in
-                batches of `batch-size`, whatever their sizes.
+                batches of `batch-size`, whatever their sizes; the number of an array's frame is its
+                place.
             meta: what is known already, of each picture of a list; results are added to it.
             format: of an array: `bgr` as OpenCV has it, `rgb` or `gray`.
 
@@ -327,7 +328,11 @@ class Inferencer:
         size = self.config.batch_size
         metas: list[FrameMeta] = []
         for start in range(0, len(pictures), size):
-            frames = [as_frame(picture, format) for picture in pictures[start : start + size]]
+            frames = []
+            for place, picture in enumerate(pictures[start : start + size], start):
+                frame = as_frame(picture, format)
+                own = isinstance(picture, Frame | str | Path)
+                frames.append(frame if own or not place else replace(frame, frame=place))
             pairs = zip(frames, known[start : start + size], strict=True)
             batch = Batch(
                 frames,
