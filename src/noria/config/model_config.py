@@ -172,7 +172,7 @@ class ModelConfig(Frozen):
     def load(cls, path: str | Path, overrides: Overrides | None = None) -> ModelConfig:
         """Read a config file; `.yml` and `.yaml` are YAML, every other name is INI.
 
-        Of a bare model, `.onnx`, the config is what the model says itself: see docs/bare-models.md.
+        For a bare model, `.onnx`, it is what the model's file tells (docs/bare-models.md).
 
         Files that the config names need not exist (see `check_files`).
 
@@ -183,13 +183,12 @@ class ModelConfig(Frozen):
         Raises:
             ConfigError: the file cannot be read or something in it is refused. Everything that is
                 wrong is reported at once, with file, line, key, value, and what is allowed.
+            ModelError: a bare model cannot be read, or does not tell enough.
         Source: config facts, sections 1 to 3.
         """
         path, overrides = Path(path), overrides or Overrides()
         if path.suffix.lower() == BARE_MODEL and file_kind(path) != "model":
-            given = cls().with_lines([x for x in overrides.lines if x.group == "property"])
-            fields = {name: getattr(given, name) for name in given._origins}
-            return overrides.on(noria._wiring.load_bare_model(path, fields))
+            return noria._wiring.load_bare_model(path, overrides)
         cfg = cls._of(path, read_config(path, overrides.lines))
         return overrides.with_conf(cfg)
 
