@@ -29,14 +29,12 @@ from noria.config.frozen import Frozen
 from noria.config.key import Key
 from noria.config.model_files import missing_files
 from noria.config.origin import DEFAULT, OVERRIDE, EffectiveValue, Origin
-from noria.config.overrides import Overrides, combined, given_keywords, is_key
+from noria.config.overrides import BARE_MODEL, Overrides, combined, given_keywords, is_key
 from noria.config.pipeline_files import file_kind
 from noria.config.reading import Reading, read_config, read_lines
 from noria.config.value_notices import rule_notices
 
 Profile = Literal["nvinfer", "modern"]
-BARE_MODEL = ".onnx"
-"""A path that ends so, where a config may stand, is a model without one."""
 
 
 class EffectiveCluster(NamedTuple):
