@@ -40,7 +40,7 @@ from noria.model import load_or_build
 from noria.model.picture_input import picture_range
 
 PROFILE = "modern"
-"""The profile of bare models: what their training frameworks do."""
+"""The profile of bare models."""
 
 _PARSERS = {
     NetworkType.DETECTOR: "parse_bbox_func_name",
@@ -306,9 +306,8 @@ def _values(
     values["symmetric_padding"] = pictures.fit == "centre"
     values["scaling_filter"] = ScalingFilter.BILINEAR
     reasons["scaling_filter"] = "bilinear, as training frameworks scale"
-    if "profile" in ModelConfig.FIELDS:
-        values["profile"] = PROFILE
-        reasons["profile"] = "the profile of bare models"
+    values["profile"] = PROFILE
+    reasons["profile"] = "the profile of bare models: what their training frameworks do"
     if reading is None:
         return values, reasons
     values["network_type"] = reading.kind
