@@ -12,11 +12,11 @@ from noria.config import ModelConfig
 from noria.config.model_files import model_paths
 from noria.custom.plugin_library import plugin_hints
 from noria.engine.backends import DEFAULT_BACKEND
-from noria.infer.labels import label_notices, load_labels
+from noria.infer.class_checks import outputs_notices
+from noria.infer.labels import Labels, load_labels
 from noria.infer.model import require_runnable
 from noria.infer.parser_choice import (
     choose_parser,
-    misfit_notices,
     require_grid_outputs,
     skipped_files,
 )
@@ -75,10 +75,11 @@ def dry_run(cfg: ModelConfig) -> DryRun:
         require_runnable(cfg)
     with collected():
         cfg.check_files(skip=(*skipped_files(cfg), *model_paths(cfg)))
+    labels = Labels()
     if cfg.labelfile_path and cfg.labelfile_path.is_file():
         with collected():
             labels = load_labels(cfg.labelfile_path)
-            done.notices += [*labels.notices, *label_notices(cfg, labels)]
+            done.notices += labels.notices
     source = None
     with collected():
         done.notices += load_custom_plugins(cfg.custom_lib_path)
@@ -117,11 +118,10 @@ def dry_run(cfg: ModelConfig) -> DryRun:
             done.notices += choice.notices
             if choice.library is not None:
                 done.notices += choice.library.decisions
+            outputs = [] if done.network is None else done.network.outputs
             if choice.parser is parse_coverage_bbox and done.network is not None:
-                require_grid_outputs(cfg, done.network.outputs)
-            elif choice.parser is not None and done.network is not None:
-                outputs = done.network.outputs
-                done.notices += misfit_notices(cfg, choice.parser, outputs, size)
+                require_grid_outputs(cfg, outputs, size)
+            done.notices += outputs_notices(cfg, choice, outputs, size, labels)
     return done
 
 
