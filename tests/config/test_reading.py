@@ -12,7 +12,7 @@ from noria.config import ClassAttrs, ClusterMode, ModelConfig, NetworkType, Tens
 from noria.config.document import ConfigProblemsError
 from noria.config.pipeline_files import load_pipeline
 from noria.config.reading import MAX_BYTES
-from noria.errors import ConfigError
+from noria.errors import ConfigError, ModelError
 from tests.config.conftest import Load
 
 
@@ -355,6 +355,10 @@ def test_a_model_is_told_from_a_config(
     tmp_path: Path, load: Callable[[Path], object], name: str, size: int, says: str
 ) -> None:
     (tmp_path / name).write_bytes(b"\x08\n\0".ljust(size, b"x"))
+    if name == "m.onnx" and load == ModelConfig.load:
+        with pytest.raises(ModelError, match="ONNX"):  # it needs no config
+            load(tmp_path / name)
+        return
     with pytest.raises(ConfigError, match=r": this is an? (model|engine), not a config") as error:
         load(tmp_path / name)
     assert says in str(error.value)

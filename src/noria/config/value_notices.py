@@ -42,14 +42,14 @@ def remark_text(document: Document, entry: Entry, key: Key) -> None:
     if key.kind not in _TEXTS:
         _remark_on_number(document, entry, key)
         return
-    text, name = entry.text, key.name
+    text, name, form = entry.text, key.name, document.form_of(entry)
     if not text:
         document.remark(entry.line, f"{name} is empty and counts as absent", "info")
         return
     found = []
     if _QUOTED.fullmatch(text):
         found.append("the quotes are part of the value: remove them")
-    if document.form == "ini" and _COMMENT.search(text) and key.kind in (Kind.STRING, Kind.PATH):
+    if form == "ini" and _COMMENT.search(text) and key.kind in (Kind.STRING, Kind.PATH):
         found.append("what looks like a comment is part of the value: put it on its own line")
     if text != text.rstrip():
         found.append("the blank at the end is part of the value: remove it")
@@ -57,11 +57,11 @@ def remark_text(document: Document, entry: Entry, key: Key) -> None:
         found.append("neither ~ nor $NAME is expanded")
     if name.endswith("func-name") and not found and not _IDENTIFIER.fullmatch(text):
         found.append("no function can be called that: letters, digits and _ only")
-    if document.form == "yaml" and key.kind is Kind.STRINGS and "" in text.split(";"):
+    if form == "yaml" and key.kind is Kind.STRINGS and "" in text.split(";"):
         found.append("there is an empty item: no semicolon behind the last one in YAML")
     for message in found:
         document.remark(entry.line, f"{document.written(entry)}: {message}")
-    cut, until = _CUTS.get(name, (1023, "")) if document.form == "yaml" else (1023, "")
+    cut, until = _CUTS.get(name, (1023, "")) if form == "yaml" else (1023, "")
     items = text.split(";") if key.kind is Kind.STRINGS else [text]
     if key.kind in (Kind.STRING, Kind.STRINGS) and any(len(i.encode()) > cut for i in items):
         message = f"the original{until} cuts it after {cut} bytes, Noria does not"
@@ -78,7 +78,7 @@ def _remark_on_number(document: Document, entry: Entry, key: Key) -> None:
     else:
         return
     # YAML reads all of a hexadecimal number, but for keys that are read loosely
-    whole = document.form == "yaml" and not key.loose and key.kind is not Kind.INTS
+    whole = document.form_of(entry) == "yaml" and not key.loose and key.kind is not Kind.INTS
     for item in items:
         match = _LEADING_INT.match(item)
         rest = item[match.end() :].strip() if match else ""

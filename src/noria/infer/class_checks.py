@@ -96,7 +96,7 @@ def class_notices(cfg: ModelConfig, counts: Sequence[int], labels: Labels) -> li
 
 
 def _of_file(cfg: ModelConfig, text: str) -> Notice:
-    return Notice("warning", text, str(cfg.labelfile_path))
+    return Notice("warning", text, str(cfg.labelfile_path or cfg.path))
 
 
 def _classes(count: int) -> str:

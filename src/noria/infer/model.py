@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,6 +61,7 @@ class LoadOptions:
         guard: whether a user's library runs in a worker process; None takes the config's.
         rebuild: build the engine even if a valid one is saved.
         generation: whose rules apply where they differ.
+        parser: the program's own parser; None takes the config's.
     """
 
     threads: int | None = None
@@ -69,6 +70,7 @@ class LoadOptions:
     generation: Generation = "9.1"
     streams: int | None = 1
     guard: GuardMode | None = None
+    parser: Callable[..., Any] | None = None
 
 
 @dataclass(slots=True)
@@ -258,7 +260,15 @@ def _checked(
     if cfg.labelfile_path and cfg.network_type is not NetworkType.OTHER:
         labels = load_labels(cfg.labelfile_path)
         notices += labels.notices
-    choice = choose_parser(cfg, abi=options.abi, generation=options.generation, guard=options.guard)
+    elif cfg.labels:
+        labels = Labels(cfg.labels)
+    choice = choose_parser(
+        cfg,
+        abi=options.abi,
+        generation=options.generation,
+        guard=options.guard,
+        function=options.parser,
+    )
     return choice, labels
 
 

@@ -11,12 +11,14 @@ import numpy as np
 
 from noria._core.errors import ParserError
 from noria.infer.parsers import (
+    centres,
     classifiers,
     coverage,
     nms_outputs,
     rcnn,
     segmentation,
     ssd_detr,
+    text,
     yolo,
 )
 from noria.infer.parsers.head import (
@@ -47,6 +49,8 @@ HEADS: tuple[Head, ...] = (
     *ssd_detr.SSD_HEADS,
     *yolo.ANCHOR_HEADS,
     *rcnn.HEADS,
+    *centres.HEADS,
+    *text.HEADS,
     coverage.RESNET,
 )
 """All built-in heads; those named earlier are suggested first."""
@@ -219,6 +223,7 @@ def suggest(
     Returns:
         The names of the probable heads that read so many classes; if there is none, of the probable
         ones that read another number, and then the possible ones that read so many; else empty.
+        Where no number is known, the probable heads, or else the possible ones of 80 classes.
     """
     given = list(outputs.values() if isinstance(outputs, Mapping) else outputs)
     items = [_per_item(x) for x in given]
@@ -227,8 +232,11 @@ def suggest(
         for head in _HEADS_OF[key]
         if head.suggested and (rank := head.rank(items, network, num_classes)) is not None
     ]
-    best = [name for rank, name in ranked if rank == (0, 0)]
-    return best or [name for wanted in ((0, 1), (1, 0)) for r, name in ranked if r == wanted]
+    first, second = ([(0, 0)], [(0, 1), (1, 0)]) if num_classes else ([(0, 0), (0, 1)], [(1, 0)])
+    for ranks in (first, second):
+        if names := [name for wanted in ranks for rank, name in ranked if rank == wanted]:
+            return names
+    return []
 
 
 def better_than(
