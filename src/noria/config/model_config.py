@@ -31,10 +31,9 @@ from noria.config.model_files import missing_files
 from noria.config.origin import DEFAULT, OVERRIDE, EffectiveValue, Origin
 from noria.config.overrides import BARE_MODEL, Overrides, combined, given_keywords, is_key
 from noria.config.pipeline_files import file_kind
+from noria.config.profile import Profile
 from noria.config.reading import Reading, read_config, read_lines
 from noria.config.value_notices import rule_notices
-
-Profile = Literal["nvinfer", "modern"]
 
 
 class EffectiveCluster(NamedTuple):
@@ -264,6 +263,10 @@ class ModelConfig(Frozen):
             raise KeyError(field)
         own = self._origins.get(f"classes.{class_id}.{name}")
         return own or self._origins.get(f"all_classes.{name}", DEFAULT)
+
+    def is_set(self, field: str) -> bool:
+        """Whether a file or a program set a field; names are fields (`cluster_mode`)."""
+        return field in self._set_values()
 
     def where(self, field: str) -> str:
         """The file and line, or the option, that set a field; the config's path where none did."""

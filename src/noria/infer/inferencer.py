@@ -41,7 +41,7 @@ from noria.media.pixel_format import PixelFormat
 from noria.meta import FrameMeta, NetworkInfo
 
 if TYPE_CHECKING:
-    from noria.config.model_config import Profile
+    from noria.config.profile import Profile
     from noria.custom.guard import GuardMode
     from noria.engine.session import Session
     from noria.infer.update import ModelUpdater
