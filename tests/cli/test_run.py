@@ -426,4 +426,4 @@ def test_a_secondary_model_that_inferred_nothing_says_why(scene: Path) -> None:
     done = noria("run", "pgie.txt", "sgie.txt", "left", cwd=scene)
     assert done.returncode == 0, done.stderr
     why = done.stdout.splitlines()[2]
-    assert why == "  sgie.txt: input-object-min-width=99: the largest of 4 objects is 32x24 pixels"
+    assert why == "  sgie.txt: input-object-min-width=99: the widest of 4 objects is 32x24 pixels"

@@ -43,6 +43,13 @@ _CLUSTER: dict[Reason, tuple[str, Callable[[Any], npt.NDArray[Any]] | None]] = {
 }
 # These take most boxes of every sound run: candidates below the threshold, and doubles.
 _USUAL = ("pre-cluster-threshold", "nms-iou-threshold", "contained")
+# What the limits of a secondary model are compared with: the object nearest to passing.
+_EXTREMES = {
+    "input-object-min-width": "widest",
+    "input-object-min-height": "highest",
+    "input-object-max-width": "narrowest",
+    "input-object-max-height": "lowest",
+}
 _MOST_REASONS = 3
 _FAINT = 0.25  # scores below this part of the threshold are noise
 _MOST_CLASSES = 4
@@ -138,16 +145,9 @@ def _object_reasons(
         return
     # what an object met last says most: it had passed the filters before
     yield from _last_tests(cfg, skipped)
-    for bound, size, word in (
-        ("min", tally.largest, "largest"),
-        ("max", tally.smallest, "smallest"),
-    ):
-        keys = [key for key in skipped if key.startswith(f"input-object-{bound}-")]
-        if keys and size:
-            limits = ", ".join(f"{key}={tally.limits[key]}" for key in keys)
-            number = sum(skipped[key].total() for key in keys)
-            measured = f"{size[0]:.0f}x{size[1]:.0f} pixels"
-            yield f"{limits}: the {word} of {number} objects is {measured}"
+    for key, (width, height) in tally.nearest.items():
+        text = f"{key}={tally.limits[key]}: the {_EXTREMES[key]} of"
+        yield f"{text} {skipped[key].total()} objects is {width:.0f}x{height:.0f} pixels"
     if own := skipped.get("operate-on-class-ids"):
         wanted = ";".join(map(str, cfg.operate_on_class_ids))
         yield f"operate-on-class-ids={wanted}: {own.total()} objects are of others ({_named(own)})"

@@ -121,8 +121,8 @@ class ObjectTally:
         skipped: key -> (component, class) -> objects. `gie-unique-id` stands for objects of the
             model itself, `crop` for those with nothing to crop, `tracker` for those without a
             tracking id where results only go to the memory.
-        largest: width and height of the largest object that was too small, in frame pixels.
-        smallest: the same of the smallest that was too large.
+        nearest: key of a size -> width and height of the object that came nearest to passing, in
+            frame pixels.
         labels: names of the classes of each component.
     """
 
@@ -134,8 +134,7 @@ class ObjectTally:
         """Begin anew."""
         self.frames = self.objects = 0
         self.skipped: dict[str, Counter[tuple[int, int]]] = {}
-        self.largest: tuple[float, float] | None = None
-        self.smallest: tuple[float, float] | None = None
+        self.nearest: dict[str, tuple[float, float]] = {}
         self.labels: dict[int, Sequence[str]] = {}
 
     def skip(self, objects: Objects, tests: Mapping[str, BoolArray]) -> None:
@@ -154,24 +153,15 @@ class ObjectTally:
                 continue
             ids = zip(objects.component_ids[out].tolist(), objects.class_ids[out].tolist())  # noqa: B905
             self.skipped.setdefault(key, Counter()).update(ids)
-            if key.startswith("input-object"):
-                self._measure(objects.rects[out, 2:].tolist(), small="-min-" in key)
+            if key in self.limits:
+                self._measure(key, objects.rects[out, 2:].tolist())
 
-    def _measure(self, sizes: list[list[float]], *, small: bool) -> None:
-        if small:
-            found = [*sizes, *([self.largest] if self.largest else [])]
-            self.largest = _pair(max(found, key=_area))
-        else:
-            found = [*sizes, *([self.smallest] if self.smallest else [])]
-            self.smallest = _pair(min(found, key=_area))
-
-
-def _area(size: Sequence[float]) -> float:
-    return size[0] * size[1]
-
-
-def _pair(size: Sequence[float]) -> tuple[float, float]:
-    return size[0], size[1]
+    def _measure(self, key: str, sizes: list[list[float]]) -> None:
+        side = int(key.endswith("height"))
+        known = self.nearest.get(key)
+        found = [(w, h) for w, h in sizes] + ([known] if known else [])
+        choose = max if "-min-" in key else min
+        self.nearest[key] = choose(found, key=lambda size: size[side])
 
 
 @dataclass(slots=True)
