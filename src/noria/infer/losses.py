@@ -6,7 +6,7 @@ A reason is one line: the cause and its key first, then the figures.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +41,9 @@ _CLUSTER: dict[Reason, tuple[str, Callable[[Any], npt.NDArray[Any]] | None]] = {
     Reason.POST_THRESHOLD: ("post-cluster-threshold", lambda p: p.thresholds[:, 1]),
     Reason.TOPK: ("topk", lambda p: p.counts[:, 0]),
 }
+CLUSTER_FILTERS = tuple(name for name, _ in _CLUSTER.values())
+"""Names of what drops boxes before they are attached."""
+
 # These take most boxes of every sound run: candidates below the threshold, and doubles.
 _USUAL = ("pre-cluster-threshold", "nms-iou-threshold", "contained")
 # What the limits of a secondary model are compared with: the object nearest to passing.
@@ -317,6 +320,3 @@ def _item_reasons(cfg: ModelConfig, tally: ItemTally) -> Iterable[str]:
             f"the parser gave {tally.silent} of {tally.items} items no attribute: it gets "
             f"classifier-threshold={cfg.classifier_threshold:g} and may drop them itself"
         )
-
-
-__all__: Sequence[str] = ("EDGE", "Losses", "losses_of")
