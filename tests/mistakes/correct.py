@@ -10,6 +10,7 @@ from tests.mistakes.cases import Case, Setup, config_text
 from tests.mistakes.models import HEIGHT, WIDTH
 from tests.mistakes.scene import SCENES
 from tests.mistakes.setups import (
+    BARE,
     CHANNELS_LAST,
     CLASSIFIER,
     DETECTNET,
@@ -84,6 +85,23 @@ CASES = [
         "input-object-min-width": 16, "input-object-min-height": 16,
     }),
     Case("tensors-kept", YOLOV8, {"output-tensor-meta": 1}),
+    Case("bare", BARE),
+    Case("bare-dark", BARE, scene="dark"),
+    Case("bare-yolov5", BARE, models={"yolov8.onnx": "yolov5.onnx"}),
+    Case("bare-head-chosen", BARE, models={"yolov8.onnx": "yolox.onnx"}, files={
+        "names.txt": LABELS,
+    }, command=[*BARE.command, "--set", "parse-bbox-func-name=NoriaParseYoloX",
+                "--labels", "names.txt"], waits="bare"),
+    Case("bare-scale-chosen", BARE, models={"yolov8.onnx": "plain.onnx"}, files={
+        "names.txt": LABELS,
+    }, command=[*BARE.command, "--set", f"net-scale-factor={UNIT}", "--labels", "names.txt"],
+        waits="bare"),
+    Case("modern", YOLOV8, {"profile": "modern"}),
+    Case("modern-ssd", SSD, command=[*SSD.command, "--profile", "modern"]),
+    Case("threshold-set", YOLOV8, command=[*YOLOV8.command, "--conf", "0.5"]),
+    Case("scale-set", YOLOV8, {"net-scale-factor": 1}, command=[
+        *YOLOV8.command, "--set", f"net-scale-factor={UNIT}",
+    ]),
     Case("strict", YOLOV8, command=[*YOLOV8.command, "--strict"]),
     Case("unit-offsets-of-zero", YOLOV8, {"offsets": "0;0;0", "net-scale-factor": UNIT}),
 ]  # fmt: skip

@@ -7,6 +7,7 @@ from dataclasses import replace
 from tests.mistakes.cases import Case, config_text
 from tests.mistakes.models import HEIGHT, WIDTH
 from tests.mistakes.setups import (
+    BARE,
     CHANNELS_LAST,
     CLASSIFIER,
     DETECTNET,
@@ -328,4 +329,37 @@ FILES = [
     Case("path-in-quotes", YOLOV8, {"onnx-file": '"yolov8.onnx"'}, ["quot", "onnx-file"]),
 ]  # fmt: skip
 
-CASES = [*INPUT, *LABELLED, *PARSED, *FILTERED, *SECONDARIES, *FILES]
+
+def _with(*words: str) -> list[str]:
+    return [*YOLOV8.command, *words]
+
+
+# Bare models and what is set on the command line
+SET = [
+    Case("bare-without-scale", BARE, {}, ["how values are scaled is undecided"], exit=4,
+         models={"yolov8.onnx": "plain.onnx"}),
+    Case("bare-without-head", BARE, {}, ["2 built-in parsers"], exit=4,
+         models={"yolov8.onnx": "yolox.onnx"}),
+    Case("bare-in-0..1", BARE, {}, ["0..1"], models={"yolov8.onnx": "unit.onnx"}, waits="watch"),
+    Case("bare-of-corners", BARE, {}, ["corner"], models={"yolov8.onnx": "corners.onnx"},
+         waits="watch"),
+    Case("bare-without-sigmoid", BARE, {}, ["sigmoid"], models={"yolov8.onnx": "logits.onnx"},
+         waits="watch"),
+    Case("set-misspelt", YOLOV8, {}, ["net-scale-factor"],
+         command=_with("--set", "net-scale-facter=1")),
+    Case("set-of-another-form", YOLOV8, {}, ["--set"], command=_with("--set", "batch-size:1")),
+    Case("set-class-that-is-not-there", YOLOV8, {}, ["class-attrs-9"],
+         command=_with("--set", "class-attrs-9.topk=5")),
+    Case("set-scale", YOLOV8, {}, ["net-scale-factor"],
+         command=_with("--set", "net-scale-factor=1"), waits="watch"),
+    Case("conf-in-percent", YOLOV8, {}, ["--conf"], command=_with("--conf", "40")),
+    Case("conf-above-all", YOLOV8, {}, ["--conf|pre-cluster-threshold"],
+         command=_with("--conf", "0.999"), waits="filters"),
+    Case("labels-set-lost", YOLOV8, {}, ["--labels|labelfile-path", "coco.txt"],
+         command=_with("--labels", "coco.txt")),
+    Case("profile-misspelt", YOLOV8, {}, ["--profile"], command=_with("--profile", "modrn"),
+         exit=2),
+    Case("profile-misspelt-in-file", YOLOV8, {"profile": "modren"}, ["profile"], exit=3),
+]  # fmt: skip
+
+CASES = [*INPUT, *LABELLED, *PARSED, *FILTERED, *SECONDARIES, *FILES, *SET]

@@ -113,11 +113,22 @@ def _colors(
     return graph.add("Relu", found)
 
 
-def _cells(graph: Graph, colors: str, classes: int = 3) -> str:
-    """The class logits (n, classes, HEIGHT/8, WIDTH/8) of squares around each cell."""
-    weights = _f(np.eye(3)[:classes, :, None, None] * np.ones((1, 1, 32, 32)) / 1024)
-    mean = graph.add("Conv", colors, weights, strides=[8, 8], pads=[12, 12, 12, 12])
+def _mean(graph: Graph, colors: str) -> str:
+    """How much of each colour (n, 3, HEIGHT/8, WIDTH/8) is in the square around each cell."""
+    weights = _f(np.eye(3)[:, :, None, None] * np.ones((1, 1, 32, 32)) / 1024)
+    return graph.add("Conv", colors, weights, strides=[8, 8], pads=[12, 12, 12, 12])
+
+
+def _logits(graph: Graph, mean: str) -> str:
     return graph.add("Add", graph.add("Mul", mean, _f(16)), _f(-10.4))
+
+
+def _shift(graph: Graph, mean: str) -> str:
+    """Pixels (n, 2, HEIGHT/8, WIDTH/8) from a cell's centre to that of the square it is on."""
+    to_right = np.zeros((3, 3, 3), np.float32)
+    to_right[:, 1, 0], to_right[:, 1, 2] = -16, 16
+    weights = np.stack([to_right, to_right.transpose(0, 2, 1)])
+    return graph.add("Conv", mean, weights, pads=[1, 1, 1, 1])
 
 
 def _flat(graph: Graph, value: str, channels: int) -> str:
@@ -133,9 +144,9 @@ def _grid() -> tuple[Array, Array, Array]:
     return x, y, stride
 
 
-def _scores(graph: Graph, colors: str) -> str:
+def _scores(graph: Graph, mean: str) -> str:
     """Logits (n, 3, ROWS): the cells of stride 8, and coarser ones that find nothing."""
-    fine = _cells(graph, colors)
+    fine = _logits(graph, mean)
     parts = [_flat(graph, fine, 3)]
     for stride in STRIDES[1:]:
         size = stride // 8
@@ -145,21 +156,25 @@ def _scores(graph: Graph, colors: str) -> str:
     return graph.add("Concat", *parts, axis=2)
 
 
-def _boxes(graph: Graph, like: str, values: Array) -> str:
-    """Constant (4, ROWS) for each picture of the batch."""
-    nothing = graph.add("Mul", graph.add("ReduceSum", like, np.array([1]), keepdims=1), _f(0))
-    return graph.add("Add", nothing, _f(values)[None])
+def _boxes(graph: Graph, mean: str, values: Array, gains: Sequence[float]) -> str:
+    """Boxes (n, 4, ROWS): constant `values`, moved by the shift across and down times `gains`."""
+    shift = _flat(graph, _shift(graph, mean), 2)
+    shift = graph.add("Pad", shift, np.array([0, 0, 0, 0, 0, ROWS - CELLS]))
+    shift = graph.add("Concat", shift, shift, axis=1)
+    return graph.add("Add", graph.add("Mul", shift, _f(gains).reshape(1, 4, 1)), _f(values)[None])
 
 
-def _centres(unit: bool = False, corners: bool = False) -> Array:
+def _centres(unit: bool = False, corners: bool = False) -> tuple[Array, Array]:
+    """Values and gains of `_boxes`: centre and size or corners, in pixels or 0..1."""
     x, y, stride = _grid()
-    cx, cy, side = (x + 0.5) * stride, (y + 0.5) * stride, 4 * stride
-    rows = [cx, cy, side, side]
+    cx, cy = (x + 0.5) * stride, (y + 0.5) * stride
+    side = np.where(stride == 8, 4, 1) * stride
+    values, gains = np.stack([cx, cy, side, side]), _f([1, 1, 0, 0])
     if corners:
-        rows = [cx - side / 2, cy - side / 2, cx + side / 2, cy + side / 2]
-    if unit:
-        rows = [r / s for r, s in zip(rows, (WIDTH, HEIGHT) * 2, strict=True)]
-    return np.stack(rows)
+        half = side / 2
+        values, gains = np.stack([cx - half, cy - half, cx + half, cy + half]), _f([1, 1, 1, 1])
+    size = _f([WIDTH, HEIGHT, WIDTH, HEIGHT]) if unit else _f([1, 1, 1, 1])
+    return values / size[:, None], gains / size
 
 
 def ultralytics(names: Sequence[str] = NAMES, task: str = "detect") -> dict[str, str]:
@@ -188,10 +203,11 @@ def yolov8(
     `logits`, `unit`, `corners`: exports that leave out the sigmoid, give boxes in 0..1, or corners.
     """
     graph = Graph()
-    scores = _scores(graph, _colors(graph, "images"))
+    mean = _mean(graph, _colors(graph, "images"))
+    scores = _scores(graph, mean)
     if not logits:
         scores = graph.add("Sigmoid", scores)
-    boxes = _boxes(graph, scores, _centres(unit, corners))
+    boxes = _boxes(graph, mean, *_centres(unit, corners))
     graph.add("Concat", boxes, scores, axis=1, out="output0")
     props = ultralytics(names) if meta else {}
     graph.save(path, IMAGE, {"output0": (1, 7, ROWS)}, meta=props)
@@ -200,9 +216,10 @@ def yolov8(
 def yolov5(path: Path) -> None:
     """Ultralytics: RGB in 0..1, `output0` [N, 5+3] with objectness."""
     graph = Graph()
-    scores = graph.add("Sigmoid", _scores(graph, _colors(graph, "images")))
+    mean = _mean(graph, _colors(graph, "images"))
+    scores = graph.add("Sigmoid", _scores(graph, mean))
     best = graph.add("ReduceMax", scores, axes=[1], keepdims=1)
-    rows = graph.add("Concat", _boxes(graph, scores, _centres()), best, scores, axis=1)
+    rows = graph.add("Concat", _boxes(graph, mean, *_centres()), best, scores, axis=1)
     graph.add("Transpose", rows, perm=[0, 2, 1], out="output0")
     meta = {"stride": "32", "names": str(dict(enumerate(NAMES)))}
     graph.save(path, IMAGE, {"output0": (1, ROWS, 8)}, meta=meta)
@@ -211,11 +228,14 @@ def yolov5(path: Path) -> None:
 def yolox(path: Path) -> None:
     """YOLOX: BGR in 0..255, `output` [N, 5+3] of offsets in the grid."""
     graph = Graph()
-    scores = graph.add("Sigmoid", _scores(graph, _colors(graph, "images", scale=1 / 255, bgr=True)))
+    mean = _mean(graph, _colors(graph, "images", scale=1 / 255, bgr=True))
+    scores = graph.add("Sigmoid", _scores(graph, mean))
     best = graph.add("ReduceMax", scores, axes=[1], keepdims=1)
     ones = np.ones(ROWS)
     offsets = np.stack([ones / 2, ones / 2, ones * np.log(4), ones * np.log(4)])
-    rows = graph.add("Concat", _boxes(graph, scores, offsets), best, scores, axis=1)
+    rows = graph.add(
+        "Concat", _boxes(graph, mean, offsets, [1 / 8, 1 / 8, 0, 0]), best, scores, axis=1
+    )
     graph.add("Transpose", rows, perm=[0, 2, 1], out="output")
     graph.save(path, IMAGE, {"output": (1, ROWS, 8)})
 
@@ -226,10 +246,11 @@ def ssd(path: Path) -> None:
     The first score is the background's. BatchNormalization is not folded.
     """
     graph = Graph()
-    logits = _scores(graph, _colors(graph, "input", scale=0.5, mean=0.5, norm=True))
+    mean = _mean(graph, _colors(graph, "input", scale=0.5, mean=0.5, norm=True))
+    logits = _scores(graph, mean)
     none = graph.add("Mul", graph.add("ReduceMax", logits, axes=[1], keepdims=1), _f(-1))
     scores = graph.add("Softmax", graph.add("Concat", none, logits, axis=1), axis=1)
-    boxes = _boxes(graph, scores, _centres(unit=True, corners=True))
+    boxes = _boxes(graph, mean, *_centres(unit=True, corners=True))
     graph.add("Transpose", scores, perm=[0, 2, 1], out="scores")
     graph.add("Transpose", boxes, perm=[0, 2, 1], out="boxes")
     outputs = {"scores": (1, ROWS, 4), "boxes": (1, ROWS, 4)}
@@ -237,17 +258,15 @@ def ssd(path: Path) -> None:
 
 
 def detectnet(path: Path) -> None:
-    """TAO DetectNet_v2: RGB in 0..1, coverage and box grids of 16 pixels."""
+    """TAO DetectNet_v2: RGB in 0..1, coverage and box grids of 8 pixels."""
     graph = Graph()
-    colors = _colors(graph, "input_1")
-    weights = _f(np.eye(3)[:, :, None, None] * np.ones((1, 1, 32, 32)) / 1024)
-    # cells of 8 pixels, measured from half a pixel inside each
-    mean = graph.add("Conv", colors, weights, strides=[8, 8], pads=[12, 12, 12, 12])
-    logits = graph.add("Add", graph.add("Mul", mean, _f(16)), _f(-10.4))
-    graph.add("Sigmoid", logits, out="output_cov/Sigmoid")
+    mean = _mean(graph, _colors(graph, "input_1"))
+    graph.add("Sigmoid", _logits(graph, mean), out="output_cov/Sigmoid")
+    # distances from half a pixel inside each cell
     sides = _f(np.tile([12.5, 12.5, 19.5, 19.5], 3).reshape(1, 12, 1, 1) / 35)
-    nothing = graph.add("Mul", graph.add("ReduceSum", logits, np.array([1]), keepdims=1), _f(0))
-    graph.add("Add", nothing, sides, out="output_bbox/BiasAdd")
+    shift = graph.add("Mul", _shift(graph, mean), _f(1 / 35))
+    shift = graph.add("Concat", *[graph.add("Neg", shift), shift] * 3, axis=1)
+    graph.add("Add", shift, sides, out="output_bbox/BiasAdd")
     h, w = HEIGHT // 8, WIDTH // 8
     outputs = {"output_cov/Sigmoid": (1, 3, h, w), "output_bbox/BiasAdd": (1, 12, h, w)}
     graph.save(path, {"input_1": (1, 3, HEIGHT, WIDTH)}, outputs, producer="keras2onnx")
@@ -256,8 +275,10 @@ def detectnet(path: Path) -> None:
 def with_nms(path: Path) -> None:
     """Ultralytics with `nms=True` after it, as EfficientNMS gives it: corners in pixels."""
     graph = Graph()
-    scores = graph.add("Sigmoid", _scores(graph, _colors(graph, "images")))
-    boxes = graph.constant(_f(_centres(corners=True).T[None]))
+    mean = _mean(graph, _colors(graph, "images"))
+    scores = graph.add("Sigmoid", _scores(graph, mean))
+    boxes = _boxes(graph, mean, *_centres(corners=True))
+    boxes = graph.add("Transpose", boxes, perm=[0, 2, 1])
     chosen = graph.add(
         "NonMaxSuppression", boxes, scores, np.array([20]), _f([0.45]), _f([0.25])
     )  # rows of picture, class, box
@@ -286,8 +307,9 @@ def channels_last(path: Path) -> None:
     """The YOLOv8 of a TensorFlow export: the input is [HEIGHT, WIDTH, 3]."""
     graph = Graph()
     image = graph.add("Transpose", "images", perm=[0, 3, 1, 2])
-    scores = graph.add("Sigmoid", _scores(graph, _colors(graph, image)))
-    boxes = _boxes(graph, scores, _centres())
+    mean = _mean(graph, _colors(graph, image))
+    scores = graph.add("Sigmoid", _scores(graph, mean))
+    boxes = _boxes(graph, mean, *_centres())
     graph.add("Concat", boxes, scores, axis=1, out="output0")
     shape = {"images": (1, HEIGHT, WIDTH, 3)}
     graph.save(path, shape, {"output0": (1, 7, ROWS)}, producer="tf2onnx")

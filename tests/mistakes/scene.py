@@ -36,7 +36,7 @@ def _three(number: int) -> tuple[Square, ...]:
 
 
 def _crowd(number: int) -> tuple[Square, ...]:
-    corners = [(left, top) for top in (8, 88) for left in (8, 72, 136, 200)]
+    corners = [(left, top) for top in (8, 104) for left in (8, 104, 200)]
     return tuple(Square((i + number) % 3, *corner) for i, corner in enumerate(corners))
 
 

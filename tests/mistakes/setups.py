@@ -65,6 +65,7 @@ CHANNELS_LAST = detector(
     "channels_last.onnx", "NoriaParseYoloV8",
     network_input_order=1, infer_dims=f"3;{HEIGHT};{WIDTH}",
 )  # fmt: skip
+BARE = Setup({}, {}, ["yolov8.onnx"], ("run", "yolov8.onnx", "pictures", "-o", "out.jsonl"))
 PARSER = '''\
 import numpy as np
 from noria import Detections
