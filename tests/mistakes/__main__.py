@@ -20,9 +20,8 @@ def _share(title: str, folders: list[Path]) -> None:
         outcome = run_case(folder)
         wrong = faults(outcome)
         good += not wrong
-        print(
-            f"{'ok  ' if not wrong else 'LACK'} {folder.name}: {outcome.first.partition(chr(10))[0]}"
-        )
+        said = outcome.first.partition("\n")[0]
+        print(f"{'LACK' if wrong else 'ok  '} {folder.name}: {said}")
         for text in wrong[:3]:
             print(f"       {text}")
     print(f"{title}: {good} of {len(folders)}, {good / max(1, len(folders)):.1%}")
