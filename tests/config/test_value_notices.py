@@ -68,6 +68,7 @@ def test_a_config_without_oddities_has_no_notices(load: Load) -> None:
         ("warning", "offsets=1;2;3\nmodel-color-format=2", "3 offsets for 1 channels"),
         ("warning", "num-detected-classes=0", "every box is dropped"),
         ("warning", "[class-attrs-all]\npre-cluster-threshold=1", "no box can pass"),
+        ("warning", "[class-attrs-all]\npre-cluster-threshold=0", "every candidate counts"),
         ("warning", "[class-attrs-1]\nnms-iou-threshold=0", "only the best stays"),
         ("warning", "cluster-mode=1", "skips DBSCAN while minBoxes is 0"),
         ("warning", "cluster-mode=1", "every raw box goes through"),

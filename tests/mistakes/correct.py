@@ -79,6 +79,9 @@ CASES = [
     Case("absolute-label-names", SSD, files={"labels.txt": LABELS.removesuffix("\n")}),
     Case("ssd-background-first", SSD, {"num-detected-classes": 3}),
     Case("no-metadata", YOLOV8, models={"yolov8.onnx": "plain.onnx"}),
+    Case("labels-translated", replace(YOLOV8, boxes=False), files={
+        "labels.txt": "Tomate\nKaktus\nPflaume\n",
+    }),
     Case("tracked", YOLOV8, command=[*YOLOV8.command, "--tracker", "iou:min_hits=1"]),
     Case("of-one-kind", SECONDARY, {"operate-on-class-ids": "1"}),
     Case("secondary-sizes", SECONDARY, {
@@ -91,10 +94,12 @@ CASES = [
     Case("bare-head-chosen", BARE, models={"yolov8.onnx": "yolox.onnx"}, files={
         "names.txt": LABELS,
     }, command=[*BARE.command, "--set", "parse-bbox-func-name=NoriaParseYoloX",
+                "--set", "maintain-aspect-ratio=1", "--set", "model-color-format=1",
                 "--labels", "names.txt"], waits="bare"),
     Case("bare-scale-chosen", BARE, models={"yolov8.onnx": "plain.onnx"}, files={
         "names.txt": LABELS,
-    }, command=[*BARE.command, "--set", f"net-scale-factor={UNIT}", "--labels", "names.txt"],
+    }, command=[*BARE.command, "--set", f"net-scale-factor={UNIT}", "--set", "maintain-aspect-ratio=1",
+                "--labels", "names.txt"],
         waits="bare"),
     Case("modern", YOLOV8, {"profile": "modern"}),
     Case("modern-ssd", SSD, command=[*SSD.command, "--profile", "modern"]),

@@ -40,6 +40,10 @@ def _crowd(number: int) -> tuple[Square, ...]:
     return tuple(Square((i + number) % 3, *corner) for i, corner in enumerate(corners))
 
 
+def _alike(number: int) -> tuple[Square, ...]:
+    return tuple(Square(number % 3, s.left, s.top) for s in _crowd(number))
+
+
 # name -> the squares of a picture, brightness of the background, strength of the noise
 SCENES = {
     "pictures": (_three, 105, 8),
@@ -48,6 +52,7 @@ SCENES = {
     "noisy": (_three, 110, 20),
     "plain": (_three, 110, 0),
     "crowd": (_crowd, 105, 8),
+    "alike": (_alike, 105, 8),
     "empty": (lambda _: (), 105, 8),
     "rare": (lambda number: _three(number) if number == 7 else (), 105, 8),
 }
