@@ -132,6 +132,10 @@ class DetectorPostprocessor(Postprocessor):
             results["parsed"] += len(detections)
             results["clustered"] += len(kept)
             results["attached"] += len(attached.kept)
+            if attached.shifted:
+                results["edge_shifted"] += attached.shifted
+            if dropped := attached.edge_drops:
+                results["edge_dropped"] += dropped
             times.parse_s += t1 - t0
             times.cluster_s += t2 - t1
             times.attach_s += perf_counter() - t2
