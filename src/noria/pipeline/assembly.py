@@ -410,7 +410,7 @@ _FINDS_OBJECTS = (NetworkType.DETECTOR, NetworkType.INSTANCE_SEGMENTATION)
 
 
 def idle_models(stages: Sequence[Any]) -> list[Notice]:
-    """A warning for each secondary model that works on objects of no model before it.
+    """A warning for each model that works on objects of no model before it, and seems meant to.
 
     Args:
         stages: configs, opened models, trackers and probes, in order. What follows a probe, or a
@@ -442,6 +442,15 @@ def idle_models(stages: Sequence[Any]) -> list[Notice]:
                 notices.append(Notice("warning", text, str(cfg.origin(key))))
             else:
                 notices += _unknown_classes(cfg, before)
+        if (
+            cfg.network_type is NetworkType.CLASSIFIER
+            and not secondary
+            and makers
+            and cfg.origin("process_mode").kind == "default"
+        ):
+            text = "process-mode is absent: this classifier sees whole frames, not the objects of "
+            text += "the model before it, which takes process-mode=2"
+            notices.append(Notice("warning", text, str(cfg.path)))
         # a primary classifier adds an object as large as the frame
         if makes or (cfg.network_type is NetworkType.CLASSIFIER and not secondary):
             known = cfg.num_detected_classes if makes else 0
