@@ -98,8 +98,8 @@ CASES = [
                 "--labels", "names.txt"], waits="bare"),
     Case("bare-scale-chosen", BARE, models={"yolov8.onnx": "plain.onnx"}, files={
         "names.txt": LABELS,
-    }, command=[*BARE.command, "--set", f"net-scale-factor={UNIT}", "--set", "maintain-aspect-ratio=1",
-                "--labels", "names.txt"],
+    }, command=[*BARE.command, "--set", f"net-scale-factor={UNIT}",
+                "--set", "maintain-aspect-ratio=1", "--labels", "names.txt"],
         waits="bare"),
     Case("modern", YOLOV8, {"profile": "modern"}),
     Case("modern-ssd", SSD, command=[*SSD.command, "--profile", "modern"]),
