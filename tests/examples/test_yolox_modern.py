@@ -84,7 +84,10 @@ def config(tmp_path_factory: pytest.TempPathFactory, data_dir: Path) -> Path:
 )
 def test_every_box_agrees(config: Path, data_dir: Path, frames: int, least: int) -> None:
     video = data_dir / "videos" / "car-detection.mp4"
-    evaluate, capture = Evaluation(config.with_name("yolox_nano.onnx")), cv2.VideoCapture(str(video))
+    evaluate, capture = (
+        Evaluation(config.with_name("yolox_nano.onnx")),
+        cv2.VideoCapture(str(video)),
+    )
     compared = 0
     pipeline = noria.open_pipeline(config, sources=video, profile="modern", limit=frames)
     for _, meta in pipeline:
