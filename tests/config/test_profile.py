@@ -78,6 +78,17 @@ def test_programs_set_values_too() -> None:
     assert cfg.per_class[0].nms_iou_threshold == 0.45
 
 
+def test_where_its_values_come_from(tmp_path: Path) -> None:
+    cfg = config(tmp_path, "scaling-filter=1", "[class-attrs-1]\ntopk=5\n")
+    shown = {(v.group, v.key): (v.text, v.origin) for v in cfg.effective()}
+    assert shown["property", "maintain-aspect-ratio"] == ("1", "profile=modern")
+    assert shown["property", "scaling-filter"][1].endswith(":5")
+    assert shown["class-attrs-all", "topk"] == ("300", "profile=modern")
+    assert shown["class-attrs-1", "topk"][0] == "5"
+    assert shown["class-attrs-1", "nms-iou-threshold"] == ("0.45", "profile=modern")
+    assert shown["class-attrs-1", "eps"] == ("0.0", "default")
+
+
 def test_nvinfer_changes_nothing(tmp_path: Path) -> None:
     cfg = config(tmp_path, profile="nvinfer")
     assert with_profile(cfg) is cfg
