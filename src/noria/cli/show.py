@@ -27,7 +27,7 @@ from noria.cli.overriding import load_config, overridable, refuse_options, with_
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig
-    from noria.config.overrides import Given
+    from noria.config.overrides import GivenKey
     from noria.diagnose.dry_run import DryRun
     from noria.network import Network
 
@@ -57,7 +57,7 @@ def show(
     layers: bool,
     partner: Path | None,
     as_json: bool,
-    given: list[Given],
+    given: list[GivenKey],
 ) -> int:
     """Show FILE: a config, a model (.onnx, .caffemodel, .uff, .weights) or an engine (.engine).
 

@@ -12,6 +12,7 @@ from noria.infer.labels import Labels
 from noria.infer.parser_choice import Choice, misfit_notices
 from noria.infer.parsers import BuiltinParser, parse_coverage_bbox
 from noria.infer.parsers.head import Head
+from noria.infer.parsers.text import CTC
 from noria.infer.segment import Segmenter
 from noria.meta import NetworkInfo
 from noria.network.tensor_spec import TensorSpec
@@ -77,6 +78,8 @@ def class_notices(cfg: ModelConfig, counts: Sequence[int], labels: Labels) -> li
         labels: of the config's file, none if it names none.
     """
     if cfg.network_type is NetworkType.CLASSIFIER:
+        if cfg.parse_classifier_func_name == CTC:  # one character a line
+            return []
         return [_of_file(cfg, text) for text in _classifier_texts(counts, labels)]
     number = cfg.num_detected_classes
     if not number:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from noria._core.errors import ConfigError, CustomLibraryError, EngineError
 from noria._core.notices import Notice, notices_on_errors
 from noria.config.enums import ClusterMode, NetworkType, ProcessMode
+from noria.config.profile import with_profile
 from noria.engine.machine import usable_cores
 from noria.infer.attach import Generation
 from noria.infer.class_checks import outputs_notices
@@ -124,6 +125,7 @@ class Model:
             ConfigError, ModelError, EngineError, CustomLibraryError, ParserError: whatever is
                 wrong, before the first frame; with the notices so far.
         """
+        cfg = with_profile(cfg)
         notices = list(cfg.notices)
         of_parser: list[Notice] = []
         with notices_on_errors(notices, of_parser):
@@ -142,6 +144,7 @@ class Model:
         Raises:
             ConfigError, CustomLibraryError, ParserError: as `load`.
         """
+        cfg = with_profile(cfg)
         notices = list(cfg.notices)
         with notices_on_errors(notices):
             try:
@@ -178,7 +181,7 @@ class Model:
                 notices += narrow_outputs(session.outputs)
             selector = None
             if cfg.process_mode is ProcessMode.SECONDARY and not cfg.input_tensor_from_meta:
-                selector = Selector(cfg, generation=options.generation)
+                selector = Selector(cfg, generation=options.generation, tally=record.tally.objects)
             model = cls(
                 cfg,
                 session,

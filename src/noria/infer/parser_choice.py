@@ -218,7 +218,7 @@ def _from_function(cfg: ModelConfig, kind: _Kind | None, function: Callable[...,
     library = FunctionLibrary(function)
     notices = []
     name = getattr(cfg, kind.field)
-    if name:
+    if name and cfg.origin(kind.field).option != "parser":
         text = f"{kind.key}={name} is not called: the program's parser {library.name} is"
         notices.append(Notice("info", text, str(cfg.origin(kind.field))))
     parser = getattr(library, kind.finder)(library.name)
