@@ -42,9 +42,9 @@ def test_arrays_frames_and_files_give_the_same(mean_config: Config, tmp_path: Pa
 
 def test_a_video_says_that_one_picture_of_it_is_taken(mean_config: Config, tmp_path: Path) -> None:
     clip = write_clip(tmp_path / "c.mp4", 12)
-    with noria.Inferencer.from_config(mean_config()) as model:
-        with pytest.warns(noria.NoriaWarning, match="holds 12 pictures") as told:
-            meta = model(clip)
+    warned = pytest.warns(noria.NoriaWarning, match="holds 12 pictures")
+    with noria.Inferencer.from_config(mean_config()) as model, warned as told:
+        meta = model(clip)
     assert meta.frame == 0
     assert f"noria.open_pipeline(CONFIG, sources={str(clip)!r})" in str(told[0].message)
     assert told[0].filename == __file__
