@@ -120,6 +120,11 @@ def _run_reasons(cfg: ModelConfig, tally: Tally) -> Iterable[str]:
             f"{tally.frames} frames{f' (they were for {others})' if others else ''}; a function "
             "before the model has to add them (Batch.tensors), or leave the key out"
         )
+    elif 2 * tally.blank_maps > tally.maps:
+        yield (
+            f"segmentation-threshold={cfg.segmentation_threshold:g}: {tally.blank_maps} of "
+            f"{tally.maps} class maps have no class anywhere; a class has to score higher than that"
+        )
     elif cfg.network_type is NetworkType.OTHER and cfg.output_tensor_meta and tally.frames:
         yield (
             "network-type=100: the outputs are attached as tensors (output-tensor-meta=1), not as "
