@@ -64,7 +64,7 @@ nb::tuple cluster(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scor
 nb::tuple attach(In<float, nb::shape<-1, 4>> boxes, In<std::int32_t, nb::ndim<1>> class_ids,
                  In<float, nb::shape<-1, 6>> filters, In<std::uint32_t, nb::ndim<1>> roi_bottom,
                  const std::array<double, 12> &numbers, std::uint32_t frame_width,
-                 std::uint32_t frame_height, bool clip, bool crop, bool old) {
+                 std::uint32_t frame_height, bool clip, bool crop, bool old, bool modern) {
     nc::AttachItem item{};
     for (std::size_t k = 0; k < 2; ++k) {
         item.offset[k] = static_cast<float>(numbers[k]);
@@ -79,6 +79,8 @@ nb::tuple attach(In<float, nb::shape<-1, 4>> boxes, In<std::int32_t, nb::ndim<1>
     item.clip = clip;
     item.crop = crop;
     item.old = old;
+    item.modern = modern;
+    int shifted = 0;
     std::vector<float> rects;
     std::vector<std::int32_t> kept, dropped;
     std::vector<std::uint8_t> reasons;
@@ -87,7 +89,7 @@ nb::tuple attach(In<float, nb::shape<-1, 4>> boxes, In<std::int32_t, nb::ndim<1>
         const float *f = filters.data() + 6 * c;
         const nc::AttachClass limits{f[0], f[1], f[2], f[3], f[4], roi_bottom.data()[c], f[5] != 0};
         float rect[4];
-        const nc::Drop drop = nc::attach(boxes.data() + 4 * i, limits, item, rect);
+        const nc::Drop drop = nc::attach(boxes.data() + 4 * i, limits, item, rect, shifted);
         if (drop == nc::kAttached) {
             rects.insert(rects.end(), rect, rect + 4);
             kept.push_back(static_cast<std::int32_t>(i));
@@ -99,7 +101,7 @@ nb::tuple attach(In<float, nb::shape<-1, 4>> boxes, In<std::int32_t, nb::ndim<1>
     const std::size_t m = kept.size(), lost = dropped.size();
     return nb::make_tuple(array_of(std::move(rects), {m, 4}), array_of(std::move(kept), {m}),
                           array_of(std::move(dropped), {lost}),
-                          array_of(std::move(reasons), {lost}));
+                          array_of(std::move(reasons), {lost}), shifted);
 }
 
 }  // namespace
@@ -108,7 +110,8 @@ void bind_cluster(nb::module_ &m) {
     m.def("attach", &attach, nb::arg("boxes"), nb::arg("class_ids"), nb::arg("filters"),
           nb::arg("roi_bottom"), nb::arg("numbers"), nb::arg("frame_width"),
           nb::arg("frame_height"), nb::arg("clip"), nb::arg("crop"), nb::arg("old"),
-          "Map and filter one item's boxes: (rects, kept, dropped, reasons). filters is (C, 6): "
+          nb::arg("modern"),
+          "Map and filter one item's boxes: (rects, kept, dropped, reasons, shifted). filters is (C, 6): "
           "min w, min h, max w, max h, top offset, filtered out; class ids are below C.");
     m.def("cluster", &cluster, nb::arg("boxes"), nb::arg("scores"), nb::arg("class_ids"),
           nb::arg("thresholds"), nb::arg("counts"), nb::arg("mode"), nb::arg("trace"),

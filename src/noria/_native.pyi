@@ -14,12 +14,12 @@ def native_api() -> str:
     Digest of the functions here when this was compiled, see noria._native_api.
     """
 
-def preprocess(planes: Sequence[Annotated[NDArray[numpy.uint8], dict(device='cpu', writable=False)]], layout: int, frame_size: Sequence[int], src: Annotated[NDArray[numpy.int32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], dst: Annotated[NDArray[numpy.int32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], matrix: Sequence[float], out: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu')], net_size: Sequence[int], color: int, nhwc: bool, scale: float, mean: Sequence[float], mean_image: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu', writable=False)] | None, filter: int, threads: int, generic: bool) -> None:
+def preprocess(planes: Sequence[Annotated[NDArray[numpy.uint8], dict(device='cpu', writable=False)]], layout: int, frame_size: Sequence[int], src: Annotated[NDArray[numpy.int32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], dst: Annotated[NDArray[numpy.int32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], matrix: Sequence[float], out: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu')], net_size: Sequence[int], color: int, nhwc: bool, scale: float, fill: float, mean: Sequence[float], mean_image: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu', writable=False)] | None, filter: int, threads: int, generic: bool) -> None:
     """
     Crop, scale, convert and normalise pieces of one frame, (N, 4) src and dst, into N items of `out`; zeros where src has no width. Releases the GIL.
     """
 
-def fit_crops(rects: Annotated[NDArray[numpy.float64], dict(shape=(None, 4), order='C', device='cpu', writable=False)], frame_size: Sequence[int], net_size: Sequence[int], keep_aspect: bool, symmetric: bool, valid: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu')], src: Annotated[NDArray[numpy.int32], dict(shape=(None, 4), order='C', device='cpu')], dst: Annotated[NDArray[numpy.int32], dict(shape=(None, 4), order='C', device='cpu')], ratio: Annotated[NDArray[numpy.float64], dict(shape=(None, 2), order='C', device='cpu')]) -> None:
+def fit_crops(rects: Annotated[NDArray[numpy.float64], dict(shape=(None, 4), order='C', device='cpu', writable=False)], frame_size: Sequence[int], net_size: Sequence[int], keep_aspect: bool, symmetric: bool, modern: bool, valid: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order='C', device='cpu')], src: Annotated[NDArray[numpy.int32], dict(shape=(None, 4), order='C', device='cpu')], dst: Annotated[NDArray[numpy.int32], dict(shape=(None, 4), order='C', device='cpu')], ratio: Annotated[NDArray[numpy.float64], dict(shape=(None, 2), order='C', device='cpu')]) -> None:
     """
     noria.infer.geometry.fit for many rectangles of one frame; fills the last four, each with N rows.
     """
@@ -27,9 +27,9 @@ def fit_crops(rects: Annotated[NDArray[numpy.float64], dict(shape=(None, 4), ord
 def has_avx2() -> bool:
     """Whether the AVX2 kernels are used."""
 
-def attach(boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], class_ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], filters: Annotated[NDArray[numpy.float32], dict(shape=(None, 6), order='C', device='cpu', writable=False)], roi_bottom: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], numbers: Sequence[float], frame_width: int, frame_height: int, clip: bool, crop: bool, old: bool) -> tuple:
+def attach(boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], class_ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], filters: Annotated[NDArray[numpy.float32], dict(shape=(None, 6), order='C', device='cpu', writable=False)], roi_bottom: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], numbers: Sequence[float], frame_width: int, frame_height: int, clip: bool, crop: bool, old: bool, modern: bool) -> tuple:
     """
-    Map and filter one item's boxes: (rects, kept, dropped, reasons). filters is (C, 6): min w, min h, max w, max h, top offset, filtered out; class ids are below C.
+    Map and filter one item's boxes: (rects, kept, dropped, reasons, shifted). filters is (C, 6): min w, min h, max w, max h, top offset, filtered out; class ids are below C.
     """
 
 def cluster(boxes: Annotated[NDArray[numpy.float32], dict(shape=(None, 4), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], class_ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], thresholds: Annotated[NDArray[numpy.float32], dict(shape=(None, 5), order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.int32], dict(shape=(None, 3), order='C', device='cpu', writable=False)], mode: int, trace: bool, tally: Annotated[NDArray[numpy.int64], dict(shape=(None, 12), order='C', device='cpu')] | None) -> tuple:

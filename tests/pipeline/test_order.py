@@ -72,6 +72,28 @@ def test_models_without_objects_are_told(stages: list[Any], words: list[str]) ->
         assert "nothing is inferred" in notice.message
 
 
+@pytest.mark.parametrize(
+    ("stages", "told"),
+    [
+        ([DETECTOR, model(2, 1)], True),
+        ([DETECTOR, secondary(2, 1)], False),
+        ([DETECTOR, model(2, 0)], False),
+        ([model(2, 1)], False),
+    ],
+)
+def test_a_classifier_that_sees_frames_behind_a_detector_is_told(
+    stages: list[Any], told: bool
+) -> None:
+    found = [n.message for n in idle_models(stages)]
+    assert [text.startswith("process-mode is absent") for text in found] == [True] * told
+
+
+def test_a_classifier_that_is_said_to_see_frames_is_not_told(tmp_path: Path) -> None:
+    path = tmp_path / "second.txt"
+    path.write_text("[property]\ngie-unique-id=2\nnetwork-type=1\nprocess-mode=1\n")
+    assert not idle_models([DETECTOR, ModelConfig.load(path)])
+
+
 def test_it_says_where(tmp_path: Path) -> None:
     path = tmp_path / "second.txt"
     path.write_text("[property]\ngie-unique-id=2\nprocess-mode=2\noperate-on-gie-id=5\n")

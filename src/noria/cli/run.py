@@ -18,7 +18,7 @@ from noria.cli.overriding import overridable, with_results
 
 if TYPE_CHECKING:
     from noria.config import PipelineSpec
-    from noria.config.overrides import Given
+    from noria.config.overrides import GivenKey
     from noria.pipeline import Pipeline, RunReport
     from noria.pipeline.assembly import AssemblyOptions
 
@@ -137,7 +137,7 @@ def run(
     as_json: bool,
     quiet: bool,
     strict: bool,
-    given: list[Given],
+    given: list[GivenKey],
     **options: Any,
 ) -> int:
     """Run models on sources and write annotated videos and what was found."""

@@ -41,7 +41,7 @@ from noria.media.pixel_format import PixelFormat
 from noria.meta import FrameMeta, NetworkInfo
 
 if TYPE_CHECKING:
-    from noria.config.model_config import Profile
+    from noria.config.profile import Profile
     from noria.custom.guard import GuardMode
     from noria.engine.session import Session
     from noria.infer.losses import Losses
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 _MAX_LABELS = 12  # in a notebook
 _ARGUMENTS = (
     "threads", "streams", "abi", "rebuild", "generation", "guard", "unique_id", "name", "parser",
+    "profile",
 )  # fmt: skip
 
 
@@ -141,7 +142,7 @@ class Inferencer:
         if isinstance(config, ModelConfig):
             cfg = combined(given).on(config)
         else:
-            cfg = ModelConfig.load(config, combined(given))
+            cfg = ModelConfig.load(config, combined(given).with_parser(Path(config), parser))
         if unique_id is not None:
             cfg = cfg.with_overrides(gie_unique_id=unique_id)
         if profile is not None:
@@ -298,7 +299,8 @@ class Inferencer:
         Args:
             picture: a `Frame`, an array (h, w, 3) uint8, or (h, w) for gray, or the path of an
                 image or video, of which the first frame is taken. A list or tuple of them runs in
-                batches of `batch-size`, whatever their sizes.
+                batches of `batch-size`, whatever their sizes; the number of an array's frame is its
+                place.
             meta: what is known already, of each picture of a list; results are added to it.
             format: of an array: `bgr` as OpenCV has it, `rgb` or `gray`.
 
@@ -334,7 +336,11 @@ class Inferencer:
         size = self.config.batch_size
         metas: list[FrameMeta] = []
         for start in range(0, len(pictures), size):
-            frames = [as_frame(picture, format) for picture in pictures[start : start + size]]
+            frames = []
+            for place, picture in enumerate(pictures[start : start + size], start):
+                frame = as_frame(picture, format)
+                own = isinstance(picture, Frame | str | Path)
+                frames.append(frame if own or not place else replace(frame, frame=place))
             pairs = zip(frames, known[start : start + size], strict=True)
             batch = Batch(
                 frames,

@@ -142,6 +142,10 @@ class DetectorPostprocessor(Postprocessor):
             results["parsed"] += len(detections)
             results["clustered"] += len(kept)
             results["attached"] += len(attached.kept)
+            if attached.shifted:
+                results["edge_shifted"] += attached.shifted
+            if dropped := attached.edge_drops:
+                results["edge_dropped"] += dropped
             tally.left += len(kept)
             tally.kept += len(attached.kept)
             if len(attached.dropped):

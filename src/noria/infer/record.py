@@ -38,7 +38,8 @@ class Record:
         inferred_items: frames, objects or regions that went through the engine.
         failed_items: those among them whose outputs the parser could not read.
         results: how many results came out of each step: boxes `parsed`, `clustered`, `attached`;
-            items `labelled`; `class_maps`. Items that did not come out of the engine: `crashed`
+            items `labelled`; `class_maps`; at the frame's edges boxes `edge_dropped` and
+            `edge_shifted`. Items that did not come out of the engine: `crashed`
             (a plugin ended its worker process), `no_memory`.
         tally: what was left out on the way, and by what.
     """

@@ -55,7 +55,7 @@ class BoxTally:
             `kept` became objects.
         clustered: (C + 1, 12) int64, boxes by class (the last row: classes out of range) and
             `Reason`.
-        attached: (C + 1, 8) int64, the same by `DropReason`.
+        attached: (C + 1, 11) int64, the same by `DropReason`.
         nearest: for the size filters, the width or height in frame pixels of the dropped box that
             came nearest to passing.
         best: score and class of the best box below its pre-cluster threshold, of the items that

@@ -29,8 +29,8 @@ from noria.pipeline.pipeline import Pipeline
 from noria.pipeline.stage import is_stage, is_tracker
 
 if TYPE_CHECKING:
-    from noria.config.model_config import Profile
     from noria.config.pipeline_spec import PipelineSpec, SourceSpec, TilerSpec
+    from noria.config.profile import Profile
     from noria.custom.guard import GuardMode
     from noria.draw import Tiler
     from noria.infer.attach import Generation
@@ -410,7 +410,7 @@ _FINDS_OBJECTS = (NetworkType.DETECTOR, NetworkType.INSTANCE_SEGMENTATION)
 
 
 def idle_models(stages: Sequence[Any]) -> list[Notice]:
-    """A warning for each model that works on objects, or on tensors, of nothing before it.
+    """A warning for each model that works on objects, or on tensors, that nothing before it makes.
 
     Args:
         stages: configs, opened models, trackers and probes, in order. What follows a probe, or a
@@ -446,6 +446,15 @@ def idle_models(stages: Sequence[Any]) -> list[Notice]:
                 notices.append(Notice("warning", text, str(cfg.origin(key))))
             else:
                 notices += _unknown_classes(cfg, before)
+        if (
+            cfg.network_type is NetworkType.CLASSIFIER
+            and not secondary
+            and makers
+            and cfg.origin("process_mode").kind == "default"
+        ):
+            text = "process-mode is absent: this classifier sees whole frames, not the objects of "
+            text += "the model before it, which takes process-mode=2"
+            notices.append(Notice("warning", text, str(cfg.path)))
         # a primary classifier adds an object as large as the frame
         if makes or (cfg.network_type is NetworkType.CLASSIFIER and not secondary):
             known = cfg.num_detected_classes if makes else 0

@@ -58,8 +58,10 @@ class ModelReport:
         failed: items whose outputs could not be parsed.
         seconds: time spent, by kind of work (`preprocess`, `infer`, `parse`, …).
         results: what came out of each step: boxes `parsed`, left after thresholds and clustering
-            (`clustered`) and after filters (`attached`); items `labelled`; `class_maps`. Items
-            whose batch was lost: `crashed` (a plugin ended its worker process), `no_memory`.
+            (`clustered`) and after filters (`attached`); boxes `edge_dropped` and `edge_shifted`
+            by the rules of `nvinfer` because they reach beyond the frame; items `labelled`;
+            `class_maps`. Items whose batch was lost: `crashed` (a plugin ended its worker process),
+            `no_memory`.
         skipped: objects that a secondary model left out: key -> class name -> number.
         dropped: boxes, or a classifier's items, that were left out: filter -> class name -> number.
         reasons: why nothing came out, or less than half; a line each, cause and key first.
@@ -309,6 +311,7 @@ def fill_report(
         if getattr(sink, "kind", "") != "video" or sink.frames
     ]
     report.notices = [n for m in meters for n in m.model.notices]
+    report.notices += [n for model in report.models if (n := _edge_notice(model))]
     report.notices += [n for step in steps for n in step.notices]
     report.notices += [n for source in sources for n in source.notices]
     report.notices += outlet.notices
@@ -321,6 +324,16 @@ def fill_report(
             what = source.error.removeprefix(f"{source.name}: ")
             text = f"failed after {source.frames} frames: {what}"
             report.notices.append(Notice("warning", text, where=source.name))
+
+
+def _edge_notice(model: ModelReport) -> Notice | None:
+    """What the rules of `nvinfer` did to boxes at the frame's edges, if anything."""
+    counts = (("dropped", "edge_dropped"), ("moved", "edge_shifted"))
+    done = [f"{n} {verb}" for verb, key in counts if (n := model.results.get(key, 0))]
+    if not done or model.profile != "nvinfer":
+        return None
+    text = f"boxes that reach beyond the frame: {' and '.join(done)}, as the original does;"
+    return Notice("info", f"{text} profile=modern cuts them at its edges", model.name)
 
 
 def _seconds(
