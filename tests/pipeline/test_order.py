@@ -21,6 +21,7 @@ def secondary(number: int, kind: int = 1, on: int = -1, **keys: Any) -> ModelCon
 
 
 DETECTOR = model(1)
+FOUR = model(1, num_detected_classes=4)
 
 
 @pytest.mark.parametrize(
@@ -42,6 +43,19 @@ DETECTOR = model(1)
         ([model(1, 100), lambda batch: None, secondary(2, on=9)], []),
         ([secondary(2, input_tensor_from_meta=True)], []),
         ([DETECTOR, open_tracker("iou"), secondary(2, on=4)], ["operate-on-gie-id=4"]),
+        ([DETECTOR, secondary(2, operate_on_class_ids=(0, 7))], []),
+        ([FOUR, secondary(2, operate_on_class_ids=(3,))], []),
+        ([FOUR, secondary(2, operate_on_class_ids=(4, 7))], ["operate-on-class-ids=4;7"]),
+        ([FOUR, model(3, 0, num_detected_classes=10), secondary(2, operate_on_class_ids=(9,))], []),
+        (
+            [
+                FOUR,
+                model(3, 0, num_detected_classes=10),
+                secondary(2, on=1, operate_on_class_ids=(9,)),
+            ],
+            ["operate-on-class-ids=9"],
+        ),
+        ([FOUR, model(3, 1), secondary(2, operate_on_class_ids=(9,))], []),
         ([], []),
     ],
 )

@@ -181,7 +181,7 @@ class Model:
                 notices += narrow_outputs(session.outputs)
             selector = None
             if cfg.process_mode is ProcessMode.SECONDARY and not cfg.input_tensor_from_meta:
-                selector = Selector(cfg, generation=options.generation)
+                selector = Selector(cfg, generation=options.generation, tally=record.tally.objects)
             model = cls(
                 cfg,
                 session,
