@@ -10,6 +10,7 @@ import pytest
 
 from noria.config import ModelConfig
 from noria.config.enums import ClusterMode, ColorFormat, NetworkType
+from noria.config.profile import with_profile
 from noria.errors import ModelError, NoriaError
 from noria.infer.recognition import Recognition, recognise
 from noria.infer.recognition.names import COCO
@@ -332,3 +333,13 @@ def test_real_models(tmp_path: Path) -> None:
     raw.write_bytes((DATA / "version-RFB-320_without_postprocessing.onnx").read_bytes())
     with pytest.raises(ModelError, match="no built-in parser reads these outputs"):
         recognise(raw)
+
+
+def test_the_profile_keeps_what_the_trainer_uses(tmp_path: Path) -> None:
+    boxes, scores = np.zeros((1, 4420, 4), np.float32), np.zeros((1, 4420, 2), np.float32)
+    boxes[..., 2:], scores[..., 0] = 0.5, 1
+    path = rows_of(tmp_path / "m.onnx", [scores, boxes], names=["scores", "boxes"])
+    attrs = with_profile(recognise(path).config).all_classes
+    # the default of nvinfer, which the profile would replace were it not set
+    assert attrs.nms_iou_threshold == 0.3
+    assert attrs.pre_cluster_threshold == 0.6

@@ -42,6 +42,10 @@ from noria.model.picture_input import picture_range
 PROFILE = "modern"
 """The profile of bare models."""
 
+CLASS_FIELDS = ("pre_cluster_threshold", "nms_iou_threshold", "topk")
+"""Settings of all classes that a recognised model has."""
+
+_MOST_BOXES = 300
 _PARSERS = {
     NetworkType.DETECTOR: "parse_bbox_func_name",
     NetworkType.CLASSIFIER: "parse_classifier_func_name",
@@ -145,6 +149,9 @@ def _recognise(path: Path, given: dict[str, Any], *, required: bool) -> Recognit
     own, reasons = _values(exporter, pictures, reading)
     values = base | own
     origins = {name: Origin("model", text=reasons.get(name)) for name in values}
+    if "all_classes" in values:
+        why = Origin("model", text=reasons.get("all_classes"))
+        origins |= {f"all_classes.{name}": why for name in CLASS_FIELDS}
     values |= given
     origins |= dict.fromkeys(given, OVERRIDE)
     where = str(path)
@@ -327,14 +334,16 @@ def _values(
         )
         values["all_classes"] = ClassAttrs(
             pre_cluster_threshold=trainer.threshold,
-            nms_iou_threshold=0.3 if reading.suppressed else trainer.iou,
-            topk=-1 if reading.suppressed else 300,
+            nms_iou_threshold=trainer.iou,
+            topk=_MOST_BOXES,
         )
         reasons["all_classes"] = f"as {exporter.name} does" if exporter else "usual values"
     elif reading.kind is NetworkType.INSTANCE_SEGMENTATION:
         values["cluster_mode"] = ClusterMode.NONE
         values["output_instance_mask"] = True
-        values["all_classes"] = ClassAttrs(pre_cluster_threshold=trainer.threshold)
+        values["all_classes"] = ClassAttrs(
+            pre_cluster_threshold=trainer.threshold, topk=_MOST_BOXES
+        )
     elif reading.kind is NetworkType.CLASSIFIER:
         values["classifier_type"] = "text" if reading.parser == CTC else "class"
     return values, reasons
