@@ -343,3 +343,18 @@ def test_the_profile_keeps_what_the_trainer_uses(tmp_path: Path) -> None:
     # the default of nvinfer, which the profile would replace were it not set
     assert attrs.nms_iou_threshold == 0.3
     assert attrs.pre_cluster_threshold == 0.6
+
+
+def test_names_of_another_number_are_not_taken(tmp_path: Path) -> None:
+    found = recognise(yolov8(tmp_path / "m.onnx", names="{0: 'cat', 1: 'dog'}"))
+    assert found.config.num_detected_classes == 3
+    assert found.config.labels == ()
+    assert "which nothing names (the metadata name 2 in names)" in found.lines[0]
+
+
+def test_a_given_label_file_names_the_classes(tmp_path: Path) -> None:
+    labels = tmp_path / "labels.txt"
+    labels.write_text("a\nb\nc\n")
+    found = recognise(yolov8(tmp_path / "m.onnx"), {"labelfile_path": labels})
+    assert "a, b, c (named in the label file)" in found.lines[0]
+    assert found.config.labelfile_path == labels

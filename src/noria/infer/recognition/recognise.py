@@ -267,14 +267,15 @@ def _names(
     if reading.parser == CTC:
         found = characters_in(evidence.metadata)
         return found, "listed in the metadata" if found else ""
+    if known and known[1] == "labelfile-path":  # it is used whatever it holds
+        return known[0], "named in the label file"
     if known and reading.classes in (None, len(known[0])):
-        where = "the label file" if known[1] == "labelfile-path" else f"the metadata, {known[1]}"
-        return known[0], f"named in {where}"
+        return known[0], f"named in the metadata, {known[1]}"
     if reading.own_names:
         return reading.own_names, ""
     if reading.classes == len(COCO) and reading.kind is not NetworkType.CLASSIFIER:
         return COCO, "taken for COCO's: there are 80"
-    return (), ""
+    return (), f"the metadata name {len(known[0])} in {known[1]}" if known else ""
 
 
 def _records(

@@ -75,8 +75,8 @@ def files_for(found: Recognition, folder: Path, *, cpp: bool = False) -> dict[st
 
 
 def _label_line(record: Sequence[str]) -> str:
-    """One record of a label file; what would part it is replaced."""
-    return ";".join(quoted(name.replace(";", ","), limit=None) for name in record)
+    """One record of a label file; what would part it is replaced, an empty line would go."""
+    return ";".join(quoted(name.replace(";", ","), limit=None) for name in record) or "-"
 
 
 def _config(
