@@ -19,11 +19,13 @@ namespace nc = noria::cluster;
 namespace {
 
 using noria::array_of;
+using noria::Fill;
 using noria::In;
 
 nb::tuple cluster(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scores,
                   In<std::int32_t, nb::ndim<1>> class_ids, In<float, nb::shape<-1, 5>> thresholds,
-                  In<std::int32_t, nb::shape<-1, 3>> counts, int mode, bool trace) {
+                  In<std::int32_t, nb::shape<-1, 3>> counts, int mode, bool trace,
+                  Fill<std::int64_t, nb::shape<-1, nc::kReasons>> tally) {
     const std::size_t n = boxes.shape(0), num_classes = thresholds.shape(0);
     const nc::Input in{boxes.data(), scores.data(), class_ids.data(), n};
     nc::Result result;
@@ -38,7 +40,8 @@ nb::tuple cluster(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scor
             params[c] = {f[0], f[1], f[2], f[3], f[4], i[0], i[1], i[2]};
         }
         result = nc::run(in, params.data(), static_cast<std::int32_t>(num_classes),
-                         static_cast<nc::Mode>(mode), trace);
+                         static_cast<nc::Mode>(mode), trace,
+                         tally.is_valid() ? tally.data() : nullptr);
         for (const nc::Object &o : result.objects) {
             out_boxes.insert(out_boxes.end(), o.box, o.box + 4);
             out_scores.push_back(o.score);
@@ -112,7 +115,9 @@ void bind_cluster(nb::module_ &m) {
           "min w, min h, max w, max h, top offset, filtered out; class ids are below C.");
     m.def("cluster", &cluster, nb::arg("boxes"), nb::arg("scores"), nb::arg("class_ids"),
           nb::arg("thresholds"), nb::arg("counts"), nb::arg("mode"), nb::arg("trace"),
+          nb::arg("tally").none(),
           "Cluster one frame: (boxes, scores, class_ids, rows, members, trace or None). "
           "thresholds is (C, 5): pre, post, IoU, eps, min score; counts is (C, 3): topk, group "
-          "threshold, min boxes; trace is (reason, by, object), one entry per input row.");
+          "threshold, min boxes; trace is (reason, by, object), one entry per input row; tally is (C + 1, "
+          "12) or None: how many boxes of each class had which reason is added to it.");
 }

@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from noria.config import ModelConfig
+    from noria.config.overrides import Overrides
 
 
-def load_bare_model(path: Path) -> ModelConfig:
+def load_bare_model(path: Path, overrides: Overrides) -> ModelConfig:
     """Recognise a bare model; called by config.model_config.
 
     Imported when it is called: plugins need none of it.
     """
     from noria.infer.recognition import load_bare_model as load
 
-    return load(path)
+    return load(path, overrides)

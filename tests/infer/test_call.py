@@ -137,6 +137,7 @@ def test_a_list_is_a_batch_of_pictures(mean_config: Config, tmp_path: Path) -> N
     assert found == [[o.confidence for o in m.objects] for m in alone]
     assert found[0] == pytest.approx([0.4], abs=1e-4)
     assert metas[1].source.endswith("red.png")
+    assert [m.frame for m in metas] == [0, 0, 2, 0, 4]
 
 
 def test_a_list_for_a_secondary_model_comes_with_what_was_found(mean_config: Config) -> None:

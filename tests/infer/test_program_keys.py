@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 import noria
-from noria.errors import ConfigError, CustomLibraryError
+from noria.config.overrides import combined, given_conf, given_line
+from noria.errors import ConfigError, CustomLibraryError, ModelError
 
 Config = Callable[..., Path]
 
@@ -142,3 +145,48 @@ def test_parsers_of_other_types(mean_config: Config) -> None:
     ) as model:
         (found,) = model(GRAY).objects[0].classifiers
         assert found.labels[0].label == "red"
+
+
+def bare(folder: Path, *shape: int) -> Path:
+    """A model of one output (1, *shape) that grows with the picture's mean."""
+    values = np.random.default_rng(0).random((1, *shape)).astype(np.float32)
+    graph = helper.make_graph(
+        [
+            helper.make_node("GlobalAveragePool", ["images"], ["pooled"]),
+            helper.make_node("ReduceMean", ["pooled"], ["mean"], keepdims=0),
+            helper.make_node("Mul", ["mean", "values"], ["output0"]),
+        ],
+        "bare",
+        [helper.make_tensor_value_info("images", TensorProto.FLOAT, [1, 3, 64, 64])],
+        [helper.make_tensor_value_info("output0", TensorProto.FLOAT, [1, *shape])],
+        [numpy_helper.from_array(values, "values")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    onnx.save(model, folder / "bare.onnx")
+    return folder / "bare.onnx"
+
+
+def test_what_a_bare_model_leaves_open_is_set(tmp_path: Path) -> None:
+    path = bare(tmp_path, 100, 6)
+    with pytest.raises(ModelError, match="--set parse-bbox-func-name=NvDsInferParseYolo"):
+        noria.ModelConfig.load(path)
+    lines = ("parse-bbox-func-name=NvDsInferParseYolo", "num-detected-classes=4", "topk=5")
+    given = [given_line(text, "--set") for text in lines]
+    cfg = noria.ModelConfig.load(path, combined([*given, given_conf("0.3", "--conf")]))
+    assert (cfg.parse_bbox_func_name, cfg.num_detected_classes) == ("NvDsInferParseYolo", 4)
+    assert (cfg.all_classes.topk, cfg.all_classes.pre_cluster_threshold) == (5, 0.3)
+    assert str(cfg.origin("num_detected_classes")) == "--set"
+    assert cfg.origin("onnx_file").kind == "model"
+
+
+@pytest.mark.parametrize("shape", [(100, 6), (7, 3, 5)], ids=["two would fit", "none fits"])
+def test_a_function_reads_a_bare_model(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    path = bare(tmp_path, *shape)
+    with noria.Inferencer.from_config(path, parser=corner, num_detected_classes=1) as model:
+        assert one(model).confidence == pytest.approx(0.9)
+        assert not [n for n in model.notices if "is not called" in n.message]
+    pictures = noria.ArraySource([GRAY] * 2)
+    pipeline = noria.open_pipeline(
+        path, sources=pictures, parser=lambda *given: corner(*given), num_detected_classes=1
+    )
+    assert [len(meta.objects) for _, meta in pipeline] == [1, 1]

@@ -17,7 +17,7 @@ from noria.cli.progress import RunProgress
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig
-    from noria.config.overrides import Given, Overrides
+    from noria.config.overrides import GivenKey, Overrides
     from noria.engine.bench import BenchResult
     from noria.engine.session import Session
 
@@ -58,7 +58,7 @@ def bench(
     tactics: tuple[str, ...],
     stages: bool,
     as_json: bool,
-    given: list[Given],
+    given: list[GivenKey],
 ) -> None:
     """Time the engines of configs, models, or engine files, on noise.
 

@@ -12,7 +12,7 @@ from noria.cli.overriding import load_config, overridable
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig
-    from noria.config.overrides import Given
+    from noria.config.overrides import GivenKey
     from noria.engine.plan_header import Precision
 
 EPILOG = """\b
@@ -79,7 +79,7 @@ def build(
     threads: int | None,
     strict: bool,
     as_json: bool,
-    given: list[Given],
+    given: list[GivenKey],
 ) -> None:
     """Build the engine of CONFIG and save it beside the model.
 

@@ -12,7 +12,7 @@ from noria.cli.overriding import load_config, overridable
 
 if TYPE_CHECKING:
     from noria._core.notices import Notice
-    from noria.config.overrides import Given
+    from noria.config.overrides import GivenKey
     from noria.diagnose.sensitivity import SensitivityReport
     from noria.engine.precision.cache import CalibrationTable
     from noria.infer.calibration import CalibrationReport
@@ -118,7 +118,7 @@ def calibrate(
     strict: bool,
     quiet: bool,
     as_json: bool,
-    given: list[Given],
+    given: list[GivenKey],
 ) -> None:
     """Find the INT8 scales of CONFIG's model from pictures and write a calibration table.
 

@@ -11,11 +11,11 @@ import click
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig
-    from noria.config.overrides import Given
+    from noria.config.overrides import GivenKey
 
 
 def overridable(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `--set` to a command, which gets what it sets as `given`."""
+    """Add `--set` to a command; it gets the settings as `given`."""
 
     @wraps(command)
     def run(
@@ -25,7 +25,7 @@ def overridable(command: Callable[..., Any]) -> Callable[..., Any]:
         labels: tuple[str, ...] = (),
         **options: Any,
     ) -> Any:
-        given: list[Given] = []
+        given: list[GivenKey] = []
         if keys or confs or labels:
             from noria.config.overrides import given_conf, given_labels, given_line
 
@@ -42,7 +42,7 @@ def overridable(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def with_results(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `--conf` and `--labels` to an overridable command that looks at what is found."""
+    """Add `--conf` and `--labels` to an overridable command that attaches or shows results."""
     labels = click.option(
         "--labels", multiple=True, metavar="[N:]FILE", help="Label file instead of the config's."
     )
@@ -53,7 +53,7 @@ def with_results(command: Callable[..., Any]) -> Callable[..., Any]:
     return conf(labels(command))
 
 
-def load_config(path: Path, given: Sequence[Given]) -> ModelConfig:
+def load_config(path: Path, given: Sequence[GivenKey]) -> ModelConfig:
     """Read the only config of a command, with the options applied.
 
     Raises:
@@ -65,7 +65,7 @@ def load_config(path: Path, given: Sequence[Given]) -> ModelConfig:
     return ModelConfig.load(path, distributed(given, [path.name])[0])
 
 
-def refuse_options(path: Path, given: Sequence[Given]) -> None:
+def refuse_options(path: Path, given: Sequence[GivenKey]) -> None:
     """Refuse the options for a file that is no config.
 
     Raises:

@@ -18,7 +18,7 @@ from noria.cli.output import console, print_error, print_json, print_notices, pr
 from noria.cli.overriding import load_config, overridable, refuse_options
 
 if TYPE_CHECKING:
-    from noria.config.overrides import Given
+    from noria.config.overrides import GivenKey
     from noria.engine.plan import Plan
     from noria.plugins.trace import PluginCall, Tracer
 
@@ -53,7 +53,7 @@ def trace_plugins(
     runs: int,
     backend: str | None,
     as_json: bool,
-    given: list[Given],
+    given: list[GivenKey],
 ) -> int:
     """Show each call into the plugins of CONFIG's model, or MODEL (.onnx), with its phase.
 
@@ -119,7 +119,7 @@ def _lost(lost: PluginProcessLostError, phases: tuple[str, ...], as_json: bool) 
     return 5
 
 
-def _live(file: Path, batch: int, runs: int, backend: str | None, given: list[Given]) -> Plan:
+def _live(file: Path, batch: int, runs: int, backend: str | None, given: list[GivenKey]) -> Plan:
     """A whole life; the plan, closed."""
     from noria.engine.builder import BuildOptions, build
     from noria.engine.input_shapes import sample_inputs
@@ -146,7 +146,7 @@ def _live(file: Path, batch: int, runs: int, backend: str | None, given: list[Gi
     return plan
 
 
-def _of_config(file: Path, backend: str | None, given: list[Given]) -> Any:
+def _of_config(file: Path, backend: str | None, given: list[GivenKey]) -> Any:
     from noria.engine.builder import BuildOptions
     from noria.engine.input_shapes import complete_infer_dims
     from noria.model.network_source import network_source, no_model

@@ -29,14 +29,11 @@ from noria.config.frozen import Frozen
 from noria.config.key import Key
 from noria.config.model_files import missing_files
 from noria.config.origin import DEFAULT, OVERRIDE, EffectiveValue, Origin
-from noria.config.overrides import Overrides, combined, given_keywords, is_key
+from noria.config.overrides import BARE_MODEL, Overrides, combined, given_keywords, is_key
 from noria.config.pipeline_files import file_kind
 from noria.config.profile import Profile, with_profile
 from noria.config.reading import Reading, read_config, read_lines
 from noria.config.value_notices import rule_notices
-
-BARE_MODEL = ".onnx"
-"""A path that ends so, where a config may stand, is a model without one."""
 
 
 class EffectiveCluster(NamedTuple):
@@ -174,7 +171,7 @@ class ModelConfig(Frozen):
     def load(cls, path: str | Path, overrides: Overrides | None = None) -> ModelConfig:
         """Read a config file; `.yml` and `.yaml` are YAML, every other name is INI.
 
-        Of a bare model, `.onnx`, the config is what the model says itself: see docs/bare-models.md.
+        For a bare model, `.onnx`, it is what the model's file tells (docs/bare-models.md).
 
         Files that the config names need not exist (see `check_files`).
 
@@ -185,11 +182,12 @@ class ModelConfig(Frozen):
         Raises:
             ConfigError: the file cannot be read or something in it is refused. Everything that is
                 wrong is reported at once, with file, line, key, value, and what is allowed.
+            ModelError: a bare model cannot be read, or does not tell enough.
         Source: config facts, sections 1 to 3.
         """
         path, overrides = Path(path), overrides or Overrides()
         if path.suffix.lower() == BARE_MODEL and file_kind(path) != "model":
-            return overrides.on(noria._wiring.load_bare_model(path))
+            return noria._wiring.load_bare_model(path, overrides)
         cfg = cls._of(path, read_config(path, overrides.lines))
         return overrides.with_conf(cfg)
 

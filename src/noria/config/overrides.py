@@ -27,7 +27,16 @@ if TYPE_CHECKING:
     from noria.config.class_attrs import ClassAttrs
     from noria.config.model_config import ModelConfig
 
+BARE_MODEL = ".onnx"
+"""A path that ends so, where a config may stand, is a model without one."""
+
 _NUMBER = re.compile(r"([0-9]{1,6}):(.*)", re.DOTALL)
+_PARSERS = {
+    "0": "parse-bbox-func-name",
+    "1": "parse-classifier-func-name",
+    "2": "parse-segmentation-func-name",
+    "3": "parse-bbox-instance-mask-func-name",
+}
 _TEXTS = (Kind.STRING, Kind.PATH)
 _LABELS = "labelfile-path"
 _THRESHOLDS = {
@@ -37,7 +46,7 @@ _THRESHOLDS = {
 
 
 class Overrides(NamedTuple):
-    """What is set over one config.
+    """The keys that are set over one config.
 
     Attributes:
         lines: in the order in which they were given; the last one of a key counts.
@@ -50,12 +59,12 @@ class Overrides(NamedTuple):
     conf_option: str = "conf"
 
     def plus(self, other: Overrides) -> Overrides:
-        """Both; `other` wins."""
+        """Add others, which win."""
         conf = self[1:] if other.conf is None else other[1:]
         return Overrides(self.lines + other.lines, *conf)
 
     def on(self, cfg: ModelConfig) -> ModelConfig:
-        """A copy of a config with these keys set.
+        """Copy a config with these keys set.
 
         Raises:
             ConfigError: there is no such key, or a value is refused.
@@ -63,11 +72,21 @@ class Overrides(NamedTuple):
         return self.with_conf(cfg.with_lines(self.lines) if self.lines else cfg)
 
     def with_conf(self, cfg: ModelConfig) -> ModelConfig:
-        """A copy of a config that has the lines already, with the threshold."""
+        """Copy a config that has the lines already, with the threshold."""
         return cfg if self.conf is None else with_confidence(cfg, self.conf, self.conf_option)
 
+    def with_parser(self, path: Path, function: object) -> Overrides:
+        """Add the name of a program's own parser: that of a bare model need not be guessed then."""
+        if function is None or path.suffix.lower() != BARE_MODEL:
+            return self
+        kinds = [line.text.strip() for line in self.lines if line.key == "network-type"]
+        key = _PARSERS.get(kinds[-1] if kinds else "0")
+        name = getattr(function, "__name__", "")
+        line = Line("property", key or "", name if name.isidentifier() else "parser", "parser")
+        return Overrides((line,)).plus(self) if key else self
 
-class Given(NamedTuple):
+
+class GivenKey(NamedTuple):
     """One option: `number` is the model that it is for, from 1, None if it does not say.
 
     `shown` is the option as it was written, up to where the number belongs, and the rest.
@@ -79,7 +98,7 @@ class Given(NamedTuple):
 
 
 def with_confidence(cfg: ModelConfig, conf: float, option: str) -> ModelConfig:
-    """A copy with the threshold set that decides what is found.
+    """Copy a config with the threshold set that decides about its results.
 
     That is `pre-cluster-threshold` of all classes, own groups included, for models that find
     objects; `classifier-threshold`; or `segmentation-threshold`. A `post-cluster-threshold` that
@@ -128,8 +147,8 @@ def with_confidence(cfg: ModelConfig, conf: float, option: str) -> ModelConfig:
     return cfg.changed(values, {f"{g}.{n}": origin for g in groups for n in names}, notices)
 
 
-def given_line(text: str, option: str) -> Given:
-    """One `key=value` of the command line, with or without a group and the number of a model.
+def given_line(text: str, option: str) -> GivenKey:
+    """Read one `key=value` of the command line, maybe with a group and the number of a model.
 
     `topk=5` means `class-attrs-all.topk=5`: no key is in two groups.
 
@@ -147,28 +166,28 @@ def given_line(text: str, option: str) -> Given:
         )
     group, key = _place(name)
     line = Line(group, key, value.lstrip(), option)
-    return Given(number, Overrides((line,)), (option, rest))
+    return GivenKey(number, Overrides((line,)), (option, rest))
 
 
-def given_conf(text: str, option: str) -> Given:
-    """A threshold for `with_confidence`, with or without the number of a model.
+def given_conf(text: str, option: str) -> GivenKey:
+    """Read a threshold for `with_confidence`, maybe with the number of a model.
 
     Raises:
         ConfigError: it is no number.
     """
     number, rest = _numbered(text)
-    return Given(number, Overrides((), _number(rest, option), option), (option, rest))
+    return GivenKey(number, Overrides((), _number(rest, option), option), (option, rest))
 
 
-def given_labels(text: str, option: str) -> Given:
-    """A label file, with or without the number of a model before it."""
+def given_labels(text: str, option: str) -> GivenKey:
+    """Read the path of a label file, maybe with the number of a model before it."""
     number, rest = _numbered(text)
     line = Line("property", _LABELS, ini_text(rest), option)
-    return Given(number, Overrides((line,)), (option, rest))
+    return GivenKey(number, Overrides((line,)), (option, rest))
 
 
-def given_keywords(values: Mapping[str, Any], others: Collection[str] = ()) -> list[Given]:
-    """Keyword arguments of a program.
+def given_keywords(values: Mapping[str, Any], others: Collection[str] = ()) -> list[GivenKey]:
+    """Read keyword arguments of a program.
 
     Args:
         values: keys with `_` for `-`, and `conf` and `labels`. A key of all classes has its own
@@ -191,7 +210,7 @@ def given_keywords(values: Mapping[str, Any], others: Collection[str] = ()) -> l
             if known is None:
                 raise _unknown(name, key, others)
             given = Overrides((Line(group, key, _text(known, value, name), name),))
-        found.append(Given(None, given, shown))
+        found.append(GivenKey(None, given, shown))
     return found
 
 
@@ -204,21 +223,21 @@ def is_key(name: str) -> bool:
     )
 
 
-def combined(given: Sequence[Given]) -> Overrides:
-    """All of them for one model."""
+def combined(given: Sequence[GivenKey]) -> Overrides:
+    """Add settings up, all for one model."""
     return sum_of([item.overrides for item in given])
 
 
 def sum_of(parts: Sequence[Overrides]) -> Overrides:
-    """All of them; later ones win."""
+    """Add overrides up; later ones win."""
     whole = Overrides()
     for part in parts:
         whole = whole.plus(part)
     return whole
 
 
-def distributed(given: Sequence[Given], names: Sequence[str]) -> list[Overrides]:
-    """What each model gets.
+def distributed(given: Sequence[GivenKey], names: Sequence[str]) -> list[Overrides]:
+    """Share options out among models.
 
     Args:
         given: options; without a number they are for the only model.

@@ -21,7 +21,7 @@ from noria.config.frozen import Frozen
 from noria.config.key import Key
 from noria.config.model_config import ModelConfig
 from noria.config.origin import Origin
-from noria.config.overrides import Given, Overrides, distributed
+from noria.config.overrides import GivenKey, Overrides, distributed
 from noria.config.paths import is_stream, missing_hints, safe_uri
 from noria.config.pipeline_keys import COLORS, MAX_ITEMS, OVERRIDES, SECTIONS, TOP_KEYS, Section
 from noria.config.values import Kind
@@ -338,7 +338,7 @@ class PipelineSpec(_Spec):
             expected=f"a source from 0 to {len(sources) - 1}, or a camera-id",
         )
 
-    def with_models_overridden(self, given: Sequence[Given]) -> PipelineSpec:
+    def with_models_overridden(self, given: Sequence[GivenKey]) -> PipelineSpec:
         """A copy with keys of the command line set over its models.
 
         Raises:

@@ -67,7 +67,7 @@ def read_config(path: Path, lines: Sequence[Line] = ()) -> Reading:
 
 
 def read_lines(path: Path, reading: Reading, lines: Sequence[Line]) -> Reading:
-    """Read and check lines that change a config; `reading` is what it holds without them."""
+    """Read and check lines that change a config; `reading` has its values without them."""
     document = Document(path, "ini", {"property": Group("property", 1)})
     document.add(lines)
     return _interpreted(document, reading)

@@ -44,12 +44,14 @@ if TYPE_CHECKING:
     from noria.config.profile import Profile
     from noria.custom.guard import GuardMode
     from noria.engine.session import Session
+    from noria.infer.losses import Losses
     from noria.infer.update import ModelUpdater
 
 
 _MAX_LABELS = 12  # in a notebook
 _ARGUMENTS = (
     "threads", "streams", "abi", "rebuild", "generation", "guard", "unique_id", "name", "parser",
+    "profile",
 )  # fmt: skip
 
 
@@ -140,7 +142,7 @@ class Inferencer:
         if isinstance(config, ModelConfig):
             cfg = combined(given).on(config)
         else:
-            cfg = ModelConfig.load(config, combined(given))
+            cfg = ModelConfig.load(config, combined(given).with_parser(Path(config), parser))
         if unique_id is not None:
             cfg = cfg.with_overrides(gie_unique_id=unique_id)
         if profile is not None:
@@ -233,6 +235,13 @@ class Inferencer:
         return self._record.results
 
     @property
+    def losses(self) -> Losses:
+        """What was left out since the run began, by which filter, and why if that was most."""
+        from noria.infer.losses import losses_of
+
+        return losses_of(self.config, self._record.tally)
+
+    @property
     def failed_items(self) -> int:
         """Number of inferred items with outputs that could not be parsed."""
         return self._record.failed_items
@@ -290,7 +299,8 @@ class Inferencer:
         Args:
             picture: a `Frame`, an array (h, w, 3) uint8, or (h, w) for gray, or the path of an
                 image or video, of which the first frame is taken. A list or tuple of them runs in
-                batches of `batch-size`, whatever their sizes.
+                batches of `batch-size`, whatever their sizes; the number of an array's frame is its
+                place.
             meta: what is known already, of each picture of a list; results are added to it.
             format: of an array: `bgr` as OpenCV has it, `rgb` or `gray`.
 
@@ -326,7 +336,11 @@ class Inferencer:
         size = self.config.batch_size
         metas: list[FrameMeta] = []
         for start in range(0, len(pictures), size):
-            frames = [as_frame(picture, format) for picture in pictures[start : start + size]]
+            frames = []
+            for place, picture in enumerate(pictures[start : start + size], start):
+                frame = as_frame(picture, format)
+                own = isinstance(picture, Frame | str | Path)
+                frames.append(frame if own or not place else replace(frame, frame=place))
             pairs = zip(frames, known[start : start + size], strict=True)
             batch = Batch(
                 frames,
@@ -353,8 +367,11 @@ class Inferencer:
         model = self._models.take()
         pending = Pending(batch, model)
         start = perf_counter()
+        tally, count = self._record.tally, len(batch)
+        tally.frames += count
         try:
             turns = choose(batch)
+            tally.discarded += count - len(batch)
             if model.preprocessor is None:
                 self._begin_tensors(pending)
             elif model.selector is not None:
@@ -402,6 +419,7 @@ class Inferencer:
         Source: spec D.1, D.3.
         """
         self._turns.restart()
+        self._record.tally.clear()
         if self._model.selector is not None:
             self._model.selector.clear()
 
@@ -511,7 +529,11 @@ class Inferencer:
                 pending.cached = items.cached
 
     def _begin_tensors(self, pending: Pending) -> None:
-        model = pending.model
+        model, tally = pending.model, self._record.tally
+        for tensor in pending.batch.tensors:
+            mine = model.config.component_id in tensor.target_ids
+            tally.tensors += mine
+            tally.other_tensors.update(() if mine else tensor.target_ids)
         chunks = tensor_chunks(
             pending.batch,
             component_id=model.config.component_id,
@@ -544,3 +566,11 @@ class Inferencer:
             model.postprocessor.attach(outputs, items)
         if model.config.output_tensor_meta:
             attach_tensors(outputs, items, model)
+        elif model.postprocessor is None and not self._runs.shows_raw:
+            text = (
+                "network-type=100 without output-tensor-meta=1: nobody reads the outputs, nothing"
+            )
+            text += " is found; set output-tensor-meta=1 to attach them, or the network-type"
+            self._record.warn(
+                text + " whose parser reads them", str(model.config.origin("network_type"))
+            )

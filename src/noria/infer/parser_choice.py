@@ -218,7 +218,7 @@ def _from_function(cfg: ModelConfig, kind: _Kind | None, function: Callable[...,
     library = FunctionLibrary(function)
     notices = []
     name = getattr(cfg, kind.field)
-    if name:
+    if name and cfg.origin(kind.field).option != "parser":
         text = f"{kind.key}={name} is not called: the program's parser {library.name} is"
         notices.append(Notice("info", text, str(cfg.origin(kind.field))))
     parser = getattr(library, kind.finder)(library.name)
@@ -291,8 +291,12 @@ def _with_hints(error: NoriaError, hints: list[str]) -> NoriaError:
     )
 
 
-def require_grid_outputs(cfg: ModelConfig, outputs: Sequence[TensorSpec]) -> None:
+def require_grid_outputs(
+    cfg: ModelConfig, outputs: Sequence[TensorSpec], network: NetworkInfo | None
+) -> None:
     """The grid parser needs two outputs named *cov* and *bbox*; say so before the first frame.
+
+    `network` is the size of the network input, None where it is not known.
 
     Raises:
         ParserError: they are not there; names the built-in parsers that fit the outputs.
@@ -312,7 +316,7 @@ def require_grid_outputs(cfg: ModelConfig, outputs: Sequence[TensorSpec]) -> Non
             f"{cfg.custom_lib_path.name} has {functions}: set parse-bbox-func-name to "
             f"{'one of them' if own[1:] else 'it'}"
         )
-    if fits := suggest(outputs):
+    if fits := suggest(outputs, network, cfg.num_detected_classes):
         hints.append(f"the outputs look like {', '.join(fits)}: set parse-bbox-func-name to it")
     hints.append("or name your own parser: parse-bbox-func-name and custom-lib-path=my_parser.py")
     raise ParserError(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from noria._core.errors import ParserError
 from noria._core.notices import Notice, note_once
+from noria.infer.tally import Tally
 from noria.meta import FrameMeta
 
 _MAX_PARSE_ERRORS = (
@@ -40,6 +41,7 @@ class Record:
             items `labelled`; `class_maps`; at the frame's edges boxes `edge_dropped` and
             `edge_shifted`. Items that did not come out of the engine: `crashed`
             (a plugin ended its worker process), `no_memory`.
+        tally: what was left out on the way, and by what.
     """
 
     times: StageTimes = field(default_factory=StageTimes)
@@ -47,6 +49,7 @@ class Record:
     inferred_items: int = 0
     failed_items: int = 0
     results: Counter[str] = field(default_factory=Counter)
+    tally: Tally = field(default_factory=Tally)
     lock: threading.Lock = field(default_factory=threading.Lock)
     _parse_errors: set[str] = field(default_factory=set)
 

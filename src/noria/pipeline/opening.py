@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from noria._core.errors import NoriaError
 from noria._core.notices import Notice, refuse_warnings, warn_of
 from noria.config import ModelConfig, is_pipeline_file, load_pipeline
-from noria.config.overrides import Given, Overrides, distributed, given_keywords
+from noria.config.overrides import GivenKey, Overrides, distributed, given_keywords
 from noria.config.pipeline_spec import (
     ModelSpec,
     PipelineSpec,
@@ -40,6 +40,7 @@ _WHERE = "open_pipeline"
 _ARGUMENTS = (
     "sources", "tracker", "outputs", "limit", "on_result", "painter", "threads", "streams", "abi",
     "guard", "generation", "palette", "rebuild", "strict", "parser",
+    "profile",
 )  # fmt: skip
 
 
@@ -253,7 +254,7 @@ def _listed(items: Any) -> list[Any]:
 
 
 def _stages(
-    stages: Sequence[Any], given: Sequence[Given], parser: Any
+    stages: Sequence[Any], given: Sequence[GivenKey], parser: Any
 ) -> tuple[PipelineSpec | None, list[Any]]:
     """The pipeline file in the first place, if it is one, and all stages with configs loaded.
 
@@ -273,9 +274,9 @@ def _stages(
         else:
             items.append(stage)
     if parser is not None:
-        given = [*given, Given(None, Overrides(), ("parser", ""))]
+        given = [*given, GivenKey(None, Overrides(), ("parser", ""))]
     if base is None:
-        return None, _loaded(items, given)
+        return None, _loaded(items, given, parser)
     if any(isinstance(item, ModelConfig | ModelSpec) or is_stage(item) for item in items):
         raise NoriaError(
             "a pipeline file names its models itself",
@@ -285,7 +286,7 @@ def _stages(
     return base, [*base.with_models_overridden(given).load_models(), *items]
 
 
-def _loaded(items: Sequence[Any], given: Sequence[Given]) -> list[Any]:
+def _loaded(items: Sequence[Any], given: Sequence[GivenKey], parser: Any) -> list[Any]:
     """The stages with configs loaded, and what is given set over the only one."""
     configs = [item for item in items if isinstance(item, ModelSpec | ModelConfig)]
     names = [c.config.name if isinstance(c, ModelSpec) else c.path.name for c in configs]
@@ -293,7 +294,8 @@ def _loaded(items: Sequence[Any], given: Sequence[Given]) -> list[Any]:
     loaded = []
     for item in items:
         if isinstance(item, ModelSpec):
-            loaded.append(item.overridden(next(parts)).load())
+            part = next(parts).with_parser(item.config, parser)
+            loaded.append(item.overridden(part).load())
         else:
             loaded.append(next(parts).on(item) if isinstance(item, ModelConfig) else item)
     return loaded

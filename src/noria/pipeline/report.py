@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from noria._core.notices import Notice
+from noria.infer.losses import Counts, Losses
 from noria.media import Source
 from noria.meta import FrameMeta, Objects
 
@@ -61,6 +62,9 @@ class ModelReport:
             by the rules of `nvinfer` because they reach beyond the frame; items `labelled`;
             `class_maps`. Items whose batch was lost: `crashed` (a plugin ended its worker process),
             `no_memory`.
+        skipped: objects that a secondary model left out: key -> class name -> number.
+        dropped: boxes, or a classifier's items, that were left out: filter -> class name -> number.
+        reasons: why nothing came out, or less than half; a line each, cause and key first.
     """
 
     name: str
@@ -70,6 +74,9 @@ class ModelReport:
     seconds: dict[str, float] = field(default_factory=dict)
     results: dict[str, int] = field(default_factory=dict)
     profile: str | None = None
+    skipped: Counts = field(default_factory=dict)
+    dropped: Counts = field(default_factory=dict)
+    reasons: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         parts = [f"{self.inferred} inferred"]
@@ -94,6 +101,9 @@ class ModelReport:
             "inferred": self.inferred,
             "failed": self.failed,
             "results": dict(self.results),
+            "skipped": self.skipped,
+            "dropped": self.dropped,
+            "reasons": self.reasons,
             "seconds": _rounded(self.seconds),
         }
 
@@ -197,13 +207,14 @@ class RunReport:
                 for m in self.models
             ),
         )
+        why = facts((m.name, reason) for m in self.models for reason in m.reasons)
         objects = facts(
             (
                 ("found", ", ".join(f"{n} {name}" for name, n in self.objects.most_common(12))),
                 ("written", ", ".join(self.outputs)),
             )
         )
-        return paragraph(repr(self)) + sources + models + objects + notice_list(self.notices)
+        return paragraph(repr(self)) + sources + models + why + objects + notice_list(self.notices)
 
 
 def _rounded(seconds: dict[str, float]) -> dict[str, float]:
@@ -233,6 +244,7 @@ class Meter:
         """Counts since this meter was made."""
         inferred, failed, seconds = self._read()
         before = self._before
+        losses = getattr(self.model, "losses", None) or Losses()
         return ModelReport(
             self.model.name,
             getattr(self.model.config, "component_id", None),
@@ -241,6 +253,9 @@ class Meter:
             {kind: value - before[2].get(kind, 0.0) for kind, value in seconds.items()},
             {k: n - self._results.get(k, 0) for k, n in getattr(self.model, "results", {}).items()},
             getattr(self.model.config, "profile", None),
+            losses.skipped,
+            losses.dropped,
+            losses.reasons,
         )
 
 

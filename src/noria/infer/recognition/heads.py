@@ -12,6 +12,7 @@ import numpy.typing as npt
 from noria.config.enums import NetworkType
 from noria.infer.parsers.catalogue import HEADS, INSTANCE_HEADS, suggest
 from noria.infer.parsers.head import AnyHead, LayerLike
+from noria.infer.parsers.text import CTC
 from noria.infer.recognition import exporters
 from noria.meta.layers import NetworkInfo
 from noria.network.tensor_spec import TensorSpec
@@ -170,13 +171,16 @@ def _by_exporter(view: View) -> list[HeadReading] | None:
                         "one map of probabilities", suppressed=True,
                         own_names=("text",))]  # fmt: skip
     if exporter is exporters.PADDLE and len(view.items[0].shape) == 2:
-        return [HeadReading(NetworkType.CLASSIFIER, "NoriaParseCtc", None,
-                        "PaddleOCR reader of text",
+        return [HeadReading(NetworkType.CLASSIFIER, CTC, None, "PaddleOCR reader of text",
                         f"soft-max over {view.items[0].shape[1]} characters")]  # fmt: skip
     if exporter is exporters.PADDLE and view.items[0].shape == (2,):
         found = _class_reading(view, "two turns of a line of text")
         return [replace(found, words="PaddleOCR's classifier of turned lines",
                         own_names=("0", "180"))]  # fmt: skip
+    if exporter is exporters.TF_DETECTION:
+        return [HeadReading(_DETECTOR, "NvDsInferParseCustomTfSSD", view.names or None,
+                            "detector of TensorFlow's API", "names of the outputs",
+                            suppressed=True)]  # fmt: skip
     if exporter is exporters.MMDET and len(view.items) == 2:
         count = view.names or None
         return [HeadReading(_DETECTOR, "NoriaParseDetsLabels", count, "mmdetection detector",
@@ -285,10 +289,15 @@ def _judged(view: View, name: str) -> HeadReading | None:
         background = bool(columns > 1 and np.abs(sums - 1).max() < 0.01
                           and scores[:, 0].mean() > 0.5)  # fmt: skip
         classes = columns - background
-        if scores.min() < 0 or scores.max() > 1:
+        if _beyond_unit(scores):
             return None  # logits
         why = f"{'corners' if not centres else 'centres'} in {'0..1' if unit else 'pixels'}"
         why += ", soft-max with background first" if background else ""
+    elif name in _LOGITS:
+        boxes, scores = _tables([np.asarray(a, np.float64) for a in view.probe().values()])
+        if boxes is None or scores is None or not _beyond_unit(scores):
+            return None
+        why = "logits beside boxes"
     elif name in (_YOLOX, _V5, _V8, "NoriaParseRTDETR"):
         rows = np.asarray(next(iter(view.probe().values())), np.float64)
         rows = rows.reshape(-1, rows.shape[-1])
@@ -313,6 +322,7 @@ _TABLES = {
     "NoriaParseSSDCenters": (True, True),
     "NoriaParseBoxesScores": (False, False),
 }
+_LOGITS = ("NoriaParseDetr", "NoriaParseDetrSoftmax")
 _AFTER_NMS = tuple(
     name
     for name, head in _BY_NAME.items()
@@ -332,6 +342,10 @@ def _tables(
     if widths[0] == 4 and (widths[1] != 4 or second.max() <= 1.0 < first.max()):
         return first, second
     return (second, first) if widths[1] == 4 else (None, None)
+
+
+def _beyond_unit(scores: npt.NDArray[Any]) -> bool:
+    return bool(scores.size and (scores.min() < 0 or scores.max() > 1))
 
 
 def _box_kind(boxes: npt.NDArray[Any]) -> tuple[bool, bool]:

@@ -35,7 +35,7 @@ def names_in(metadata: Mapping[str, str]) -> tuple[tuple[str, ...], str] | None:
 def characters_in(metadata: Mapping[str, str]) -> tuple[str, ...]:
     """The characters that a reader of text knows, in PaddleOCR's `character`; empty if none."""
     text = metadata.get("character", "")
-    return tuple(text.splitlines()) if text else ()
+    return tuple(text.rstrip("\r\n").split("\n")) if text else ()
 
 
 def _parsed(text: str) -> tuple[str, ...]:
@@ -57,7 +57,7 @@ def _listed(value: Any) -> tuple[str, ...]:
     if isinstance(value, Mapping):
         try:
             by_number = {int(number): str(name) for number, name in value.items()}
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             return ()
         if not by_number or min(by_number) < 0 or max(by_number) >= _MOST:
             return ()

@@ -90,7 +90,7 @@ def read_pictures(
         pictures.fit, pictures.reasons["fit"] = exporter.fit, f"as {exporter.name} does"
     else:
         pictures.assumed.append("fit")
-        pictures.reasons["fit"] = "nothing tells"
+        pictures.reasons["fit"] = "assumed: nothing in the file tells"
     return pictures
 
 
@@ -289,4 +289,4 @@ def _colour(pictures: Pictures, evidence: FileEvidence, exporter: Exporter | Non
         pictures.order, pictures.reasons["order"] = exporter.order, f"as {exporter.name} does"
         return
     pictures.assumed.append("order")
-    pictures.reasons["order"] = "nothing tells"
+    pictures.reasons["order"] = "assumed: nothing in the file tells"

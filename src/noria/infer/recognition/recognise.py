@@ -24,12 +24,14 @@ from noria.config.enums import (
     TensorOrder,
 )
 from noria.config.origin import OVERRIDE, Origin
+from noria.config.overrides import Overrides
 from noria.engine.input_shapes import sample_inputs
+from noria.infer.labels import load_labels
 from noria.infer.parsers.text import CTC
 from noria.infer.recognition import exporters
 from noria.infer.recognition.evidence import FileEvidence
 from noria.infer.recognition.exporters import Exporter, exporter_of
-from noria.infer.recognition.heads import HeadReading, View, readings
+from noria.infer.recognition.heads import HeadReading, Probe, View, readings
 from noria.infer.recognition.names import COCO, characters_in, names_in
 from noria.infer.recognition.pictures import Pictures, read_pictures, undecided
 from noria.infer.recognition.stem import read_stem
@@ -60,6 +62,7 @@ class Recognition:
         evidence, exporter, pictures: what they were read from.
         reading: of the outputs; None if no built-in parser fits them.
         names: of the classes, or the characters of a reader of text.
+        run: outputs of one picture of noise, without the batch axis: name -> array.
     """
 
     config: ModelConfig
@@ -69,6 +72,7 @@ class Recognition:
     pictures: Pictures
     reading: HeadReading | None
     names: tuple[str, ...]
+    run: Probe
 
     @property
     def lines(self) -> list[str]:
@@ -93,13 +97,24 @@ def recognise(path: str | Path, given: Mapping[str, Any] | None = None) -> Recog
     return _recognise(Path(path), dict(given or {}), required=True)
 
 
-def load_bare_model(path: str | Path) -> ModelConfig:
+def load_bare_model(path: str | Path, overrides: Overrides) -> ModelConfig:
     """The config of a bare model, as `ModelConfig.load` gives it.
+
+    Args:
+        path: an ONNX file.
+        overrides: keys of the command line; what they decide is not looked for.
 
     Raises:
         ModelError: see `recognise`.
+        ConfigError: a key is refused.
     """
-    return recognise(path).config
+    given = ModelConfig().with_lines(overrides.lines) if overrides.lines else ModelConfig()
+    fields = {
+        name: getattr(given, name)
+        for name in ModelConfig.FIELDS
+        if given.origin(name).kind != "default"
+    }
+    return overrides.on(recognise(path, fields).config)
 
 
 def recognise_for_init(path: Path, given: Mapping[str, Any]) -> Recognition:
@@ -121,7 +136,12 @@ def _recognise(path: Path, given: dict[str, Any], *, required: bool) -> Recognit
     exporter, told = exporter_of(evidence, stem) or (None, "")
     pictures = read_pictures(evidence, stem, exporter, given)
     base = _base(evidence, pictures, given)
-    reading, names, source = _reading(evidence, exporter, pictures, base, given, required=required)
+
+    @cache
+    def probe() -> Mapping[str, Any]:
+        return _run_once(ModelConfig(**{**base, **_engine_fields(given)}))
+
+    reading, names, source = _reading(evidence, exporter, pictures, probe, given, required=required)
     own, reasons = _values(exporter, pictures, reading)
     values = base | own
     origins = {name: Origin("model", text=reasons.get(name)) for name in values}
@@ -134,7 +154,7 @@ def _recognise(path: Path, given: dict[str, Any], *, required: bool) -> Recognit
     ]
     made = ModelConfig().changed(values, origins, notices)
     config = made.of_model(path, _records(values, names, evidence))
-    return Recognition(config, reasons, evidence, exporter, pictures, reading, names)
+    return Recognition(config, reasons, evidence, exporter, pictures, reading, names, probe)
 
 
 def _base(evidence: FileEvidence, pictures: Pictures, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -158,21 +178,21 @@ def _reading(
     evidence: FileEvidence,
     exporter: Exporter | None,
     pictures: Pictures,
-    base: Mapping[str, Any],
+    probe: Probe,
     given: Mapping[str, Any],
     *,
     required: bool,
 ) -> tuple[HeadReading | None, tuple[str, ...], str]:
     """The reading of the outputs, the names of the classes, and where these come from."""
     known = names_in(evidence.metadata)
+    if given.get("labelfile_path"):
+        known = tuple(load_labels(given["labelfile_path"]).detector), "labelfile-path"
+    count = given.get("num_detected_classes") or (len(known[0]) if known else 0)
     network = NetworkInfo(pictures.width, pictures.height, pictures.channels)
     outputs = evidence.outputs_for(pictures.dims)
-
-    @cache
-    def probe() -> dict[str, Any]:
-        return _run_once(ModelConfig(**{**base, **_engine_fields(given)}))
-
-    view = View(evidence, exporter, outputs, network, len(known[0]) if known else 0, probe)
+    if given.get("network_type") == NetworkType.OTHER:  # the caller reads the outputs
+        return None, known[0] if known else (), ""
+    view = View(evidence, exporter, outputs, network, count, probe)
     found = readings(view)
     asked = next((given[f] for f in _PARSERS.values() if f in given), None)
     if asked is not None:
@@ -187,7 +207,7 @@ def _reading(
     if not found:
         if required:
             raise _unread(evidence, outputs)
-        return None, known[0] if known else (), "metadata" if known else ""
+        return None, known[0] if known else (), "named in the metadata" if known else ""
     reading = found[0]
     names, source = _names(evidence, reading, known)
     if reading.classes is None and reading.kind is NetworkType.DETECTOR:
@@ -239,13 +259,14 @@ def _names(
 ) -> tuple[tuple[str, ...], str]:
     if reading.parser == CTC:
         found = characters_in(evidence.metadata)
-        return found, "metadata character" if found else ""
+        return found, "listed in the metadata" if found else ""
     if known and reading.classes in (None, len(known[0])):
-        return known[0], f"metadata {known[1]}"
+        where = "the label file" if known[1] == "labelfile-path" else f"the metadata, {known[1]}"
+        return known[0], f"named in {where}"
     if reading.own_names:
-        return reading.own_names, "what it finds"
+        return reading.own_names, ""
     if reading.classes == len(COCO) and reading.kind is not NetworkType.CLASSIFIER:
-        return COCO, "COCO, which has 80"
+        return COCO, "taken for COCO's: there are 80"
     return (), ""
 
 
@@ -283,7 +304,7 @@ def _values(
     }
     values["maintain_aspect_ratio"] = pictures.fit != "stretch"
     values["symmetric_padding"] = pictures.fit == "centre"
-    values["scaling_filter"] = ScalingFilter.ALGO1
+    values["scaling_filter"] = ScalingFilter.BILINEAR
     reasons["scaling_filter"] = "bilinear, as training frameworks scale"
     if "profile" in ModelConfig.FIELDS:
         values["profile"] = PROFILE
@@ -335,7 +356,8 @@ def _lines(
 ) -> list[str]:
     """Model, pictures, and where each comes from."""
     if reading is None:
-        words = "no built-in parser reads the outputs"
+        raw = values.get("network_type") == NetworkType.OTHER
+        words = "outputs as they are" if raw else "no built-in parser reads the outputs"
     else:
         parser = reading.parser or "built in"
         count = values.get("num_detected_classes") or reading.classes
@@ -348,7 +370,8 @@ def _lines(
     size = f"{pictures.width}x{pictures.height}"
     scaling = pictures.scaling.words if "scaling" in pictures.reasons else "scaled as given"
     first = ", ".join(quoted(name) for name in names[:3]) + ", …" * (len(names) > 3)
-    named = f": {first} (names of {source})" if names else ", which nothing names"
+    named = f": {first}" if names else ", which nothing names"
+    named += f" ({source})" if source else ""
     model = f"the model: {words}{named if reading is not None else ''}"
     seen = f"pictures: {size} {pictures.order} {scaling}, {_WORDS[pictures.fit]}"
     return [model, seen, _sources(told, pictures, reading)]

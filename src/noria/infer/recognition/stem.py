@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from noria.infer.recognition.evidence import PASSIVE
+
 if TYPE_CHECKING:
     from noria.infer.recognition.evidence import FileEvidence
 
@@ -27,6 +29,10 @@ _CHANNELS = 0.92
 _BYTES = (0.02, 8.0)  # spread of the answers to 0..255 of a layer that was trained on that
 _FOLDED = 30.0  # from here on it was trained on small numbers
 _UNTRAINED = 1e-4
+_SCALING = ("Sub", "Div", "Mul", "Add", "BatchNormalization")
+_KEEP_PICTURES = frozenset(
+    (*PASSIVE, *_SCALING, "Slice", "SpaceToDepth", "Concat", "Pad", "Split", "Clip", "Resize")
+)
 _REACH = 40  # nodes between the input and the first convolution
 
 
@@ -68,10 +74,10 @@ def read_stem(evidence: FileEvidence) -> Stem:
             seen.add(id(node))
             if node.op_type == "Conv":
                 return _weighed(evidence, node, slices >= 4, inside)
-            if node.op_type in ("Shape", "Resize"):
+            if node.op_type not in _KEEP_PICTURES:
                 continue
             slices += node.op_type in ("Slice", "SpaceToDepth")
-            if node.op_type in ("Sub", "Div", "Mul", "Add", "BatchNormalization"):
+            if node.op_type in _SCALING:
                 constants = [evidence.constant(v) for v in node.inputs if v is not value]
                 numbers = [n for n in constants if n is not None and n.size]
                 if numbers:
