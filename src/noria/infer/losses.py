@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Counts = dict[str, dict[str, int]]
 
 EDGE = "edge"
-"""Boxes that reach out of the frame above or below, where no offset is set."""
+"""Boxes that the frame's own edge dropped."""
 
 # The filters of clustering: the name of each, and the column of its values in the parameters.
 _CLUSTER: dict[Reason, tuple[str, Callable[[Any], npt.NDArray[Any]] | None]] = {
@@ -120,6 +120,11 @@ def _run_reasons(cfg: ModelConfig, tally: Tally) -> Iterable[str]:
             f"{tally.frames} frames{f' (they were for {others})' if others else ''}; a function "
             "before the model has to add them (Batch.tensors), or leave the key out"
         )
+    elif 2 * tally.blank_maps > tally.maps:
+        yield (
+            f"segmentation-threshold={cfg.segmentation_threshold:g}: {tally.blank_maps} of "
+            f"{tally.maps} class maps have no class anywhere; a class has to score higher than that"
+        )
     elif cfg.network_type is NetworkType.OTHER and cfg.output_tensor_meta and tally.frames:
         yield (
             "network-type=100: the outputs are attached as tensors (output-tensor-meta=1), not as "
@@ -184,8 +189,7 @@ def _dropped(tally: BoxTally) -> dict[str, Counter[str]]:
             add(name, class_id, int(tally.clustered[class_id, reason]))
     for drop in DropReason:
         for class_id in np.flatnonzero(tally.attached[:, drop]).tolist() if drop else ():
-            name = EDGE if drop.edge else drop.key
-            add(name, class_id, int(tally.attached[class_id, drop]))
+            add(EDGE if drop.edge else drop.key, class_id, int(tally.attached[class_id, drop]))
     return found
 
 
@@ -251,11 +255,12 @@ def _box_reason(
     share = f"all {number}" if number == total else f"{number} of {total}"
     boxes = f"{share} boxes ({_named(counts)})"
     if key == EDGE:
-        if cfg.profile == "modern":
-            return f"the frame's edge: {boxes} lie wholly outside the frame and were dropped"
+        outside = int(tally.attached[:, DropReason.OUTSIDE].sum())
+        if outside == number:
+            return f"the frame's edge: {boxes} lie outside of the frame"
         return (
-            f"the frame's edge: {boxes} reach out of the frame above or below and were dropped; "
-            "profile=modern or crop-objects-to-roi-boundary=1 cuts them instead"
+            f"the frame's edge: {boxes} reach beyond the frame and were dropped; profile=modern or "
+            "crop-objects-to-roi-boundary=1 cuts them there"
         )
     if key == "filter-out-class-ids":
         setting = f"{key}={';'.join(map(str, cfg.filter_out_class_ids))}"
