@@ -310,6 +310,8 @@ def require_grid_outputs(
         unset = f"parse-bbox-func-name={name} has no effect without custom-lib-path"
         unset += _KINDS[NetworkType.DETECTOR].did_you_mean(name)
     hints = []
+    if other := _other_type(outputs, network):
+        hints.append(other)
     if not name and cfg.custom_lib_path and (own := _parsers_in(cfg.custom_lib_path)):
         functions = f"{', '.join(own[:5])}{' …' if own[5:] else ''}"
         hints.append(
@@ -327,6 +329,19 @@ def require_grid_outputs(
         + ", ".join(str(o) for o in outputs),
         fix=hints,
     )
+
+
+def _other_type(outputs: Sequence[TensorSpec], network: NetworkInfo | None) -> str:
+    """A hint if outputs are those of a classifier or a map of classes; else empty."""
+    items = [spec.shape[1:] for spec in outputs]
+    if items and all(item and all(d == 1 for d in item[1:]) for item in items):
+        return "one value for each class is what a classifier gives: network-type=1"
+    if len(items) == 1 and len(items[0]) == 3 and network is not None:
+        axes = [d if isinstance(d, int) else 0 for d in items[0]]
+        for height, width in (axes[1:], axes[:2]):  # channels first, or last
+            if height * 4 >= network.height and width * 4 >= network.width:
+                return "an output as large as a picture is a map of classes: network-type=2"
+    return ""
 
 
 def _parsers_in(path: Path) -> list[str]:
