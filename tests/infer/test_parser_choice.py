@@ -247,3 +247,23 @@ def test_without_a_parser_the_outputs_tell_what_the_model_is(
     with pytest.raises(ParserError) as caught:
         require_grid_outputs(cfg, outputs, NetworkInfo(640, 640, 3))
     assert words in caught.value.fix[0]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "words"),
+    [
+        ([("n", 3)], "network-type=1"),
+        ([("n", 3), (1, 5)], "network-type=1"),
+        ([(1, 4, 64, 96)], "network-type=2"),
+        ([(1, 64, 96, 4)], "network-type=2"),
+        ([(1, 4, 8, 12)], None),
+    ],
+)
+def test_outputs_of_another_network_type_are_told(
+    load: Callable[..., ModelConfig], shapes: list[tuple[int | str, ...]], words: str | None
+) -> None:
+    outputs = [TensorSpec(f"o{i}", np.dtype(np.float32), s) for i, s in enumerate(shapes)]
+    with pytest.raises(ParserError) as caught:
+        require_grid_outputs(load("bbox"), outputs, NetworkInfo(96, 64, 3))
+    assert ("network-type" in str(caught.value)) == (words is not None)
+    assert words is None or words in str(caught.value)

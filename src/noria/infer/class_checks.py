@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -44,10 +43,18 @@ def outputs_notices(
         return []
     misfits = misfit_notices(cfg, choice.parser, outputs, network)
     counts = [] if misfits else class_counts(cfg, choice, outputs, network)
-    notices = class_notices(cfg, counts, labels)
-    if not notices and counts and labels.records:
-        notices = [_of_file(cfg, text) for text in _odd_names(choice.parser, labels)]
-    return [*misfits, *notices]
+    notices = [*misfits, *class_notices(cfg, counts, labels)]
+    if not notices and isinstance(choice.parser, BuiltinParser):
+        notices += _background_of_yolo(cfg, choice.parser.head.name, labels)
+    return notices
+
+
+def _background_of_yolo(cfg: ModelConfig, head: str, labels: Labels) -> list[Notice]:
+    """A warning if class 0 of a head that has no background is called so."""
+    if "Yolo" not in head or not labels or labels.detector[0].strip().lower() not in _BACKGROUND:
+        return []
+    text = f"the first label, '{quoted(labels.detector[0])}', names class 0, and {head} has no "
+    return [_of_file(cfg, text + "background class: every class has the name of the one before")]
 
 
 def class_counts(
@@ -100,24 +107,6 @@ def class_notices(cfg: ModelConfig, counts: Sequence[int], labels: Labels) -> li
         )
         notices += [_of_file(cfg, text) for text in _texts(labels, held, number, what)]
     return notices
-
-
-_NUMBERED = re.compile(r"\s*([0-9]+)\s*[:.,]?\s+\S")
-
-
-def _odd_names(parser: object, labels: Labels) -> list[str]:
-    """What is odd about as many labels as there are classes of a detector."""
-    names = labels.detector
-    if not isinstance(parser, BuiltinParser) or parser.head.key != Head.key:
-        return []
-    # these heads have no background among their scores, or leave it out
-    if names[0].strip().lower() in _BACKGROUND and parser.head.counts_objects:
-        text = f"the first of the {len(names)} labels is '{quoted(names[0])}', but every class of "
-        return [f"{text}{parser.head.name} is an object: remove it, and name the last class"]
-    numbers = [match and int(match[1]) for match in map(_NUMBERED.match, names)]
-    if len(names) > 1 and numbers == list(range(numbers[0] or 0, (numbers[0] or 0) + len(names))):
-        return [f"the labels begin with numbers ('{quoted(names[0])}'), which become part of names"]
-    return []
 
 
 def _of_file(cfg: ModelConfig, text: str) -> Notice:

@@ -292,7 +292,7 @@ def _with_hints(error: NoriaError, hints: list[str]) -> NoriaError:
 
 
 def require_grid_outputs(
-    cfg: ModelConfig, outputs: Sequence[TensorSpec], network: NetworkInfo | None
+    cfg: ModelConfig, outputs: Sequence[TensorSpec], network: NetworkInfo | None = None
 ) -> None:
     """The grid parser needs two outputs named *cov* and *bbox*; say so before the first frame.
 
@@ -310,8 +310,6 @@ def require_grid_outputs(
         unset = f"parse-bbox-func-name={name} has no effect without custom-lib-path"
         unset += _KINDS[NetworkType.DETECTOR].did_you_mean(name)
     hints = []
-    if other := _other_type(outputs, network):
-        hints.append(other)
     if not name and cfg.custom_lib_path and (own := _parsers_in(cfg.custom_lib_path)):
         functions = f"{', '.join(own[:5])}{' …' if own[5:] else ''}"
         hints.append(
@@ -320,6 +318,8 @@ def require_grid_outputs(
         )
     if fits := suggest(outputs, network, cfg.num_detected_classes):
         hints.append(f"the outputs look like {', '.join(fits)}: set parse-bbox-func-name to it")
+    elif kind := _other_type(outputs, network):
+        hints.append(kind)
     hints.append("or name your own parser: parse-bbox-func-name and custom-lib-path=my_parser.py")
     raise ParserError(
         f"{unset}, and the built-in grid parser does not fit: no output "

@@ -266,13 +266,6 @@ class AnyHead:
         return num_classes if num_classes in found else min(found, default=None)
 
     @property
-    def counts_objects(self) -> bool:
-        """Whether C classes are C kinds of objects, known by their position alone: YOLO's."""
-        return self.surplus == (0,) and any(
-            "C" in out.dims and not out.names for layout in self.layouts for out in layout.outs
-        )
-
-    @property
     def needs(self) -> str:
         """The outputs, in words."""
         return "; or ".join(dict.fromkeys(map(str, self.layouts)))
