@@ -118,3 +118,11 @@ def test_labels_of_a_classifier(
     messages = told(tmp_path, labels, outputs, network_type=1)
     assert len(messages) == (words is not None)
     assert words is None or words in messages[0]
+
+
+def test_yolo_has_no_background(tmp_path: Path) -> None:
+    labels = ["__background__", *names(79)]
+    (text,) = told(tmp_path, labels, ROWS, num_detected_classes=80, **V8)
+    assert "NoriaParseYoloV8 has no background class" in text
+    outputs = [("scores", (4420, 3)), ("boxes", (4420, 4))]
+    assert not told(tmp_path, ["background", *names(2)], outputs, num_detected_classes=3, **SSD)

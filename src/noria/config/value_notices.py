@@ -339,9 +339,9 @@ def _detector(cfg: ModelConfig) -> Iterator[Remark]:
     if all(a.pre_cluster_threshold >= 1 for a in attrs):
         yield _warn("pre-cluster-threshold is 1 or more for every class: no box can pass")
     mode = f"cluster-mode {cfg.cluster_mode}"
-    if cfg.cluster_mode is not ClusterMode.NONE and all(
-        a.pre_cluster_threshold <= 0 for a in attrs
-    ):
+    # a library, or NMS in the model, may apply a threshold of its own
+    own = cfg.custom_lib_path or cfg.cluster_mode is ClusterMode.NONE
+    if not own and all(a.pre_cluster_threshold <= 0 for a in attrs):
         yield _warn("pre-cluster-threshold is 0 for every class: every candidate counts as a box")
     suppresses = cfg.cluster_mode in (ClusterMode.NMS, ClusterMode.HYBRID)
     if suppresses and any(a.nms_iou_threshold <= 0 for a in attrs):

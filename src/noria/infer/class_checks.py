@@ -43,7 +43,18 @@ def outputs_notices(
         return []
     misfits = misfit_notices(cfg, choice.parser, outputs, network)
     counts = [] if misfits else class_counts(cfg, choice, outputs, network)
-    return [*misfits, *class_notices(cfg, counts, labels)]
+    notices = [*misfits, *class_notices(cfg, counts, labels)]
+    if not notices and isinstance(choice.parser, BuiltinParser):
+        notices += _background_of_yolo(cfg, choice.parser.head.name, labels)
+    return notices
+
+
+def _background_of_yolo(cfg: ModelConfig, head: str, labels: Labels) -> list[Notice]:
+    """A warning if class 0 of a head that has no background is called so."""
+    if "Yolo" not in head or not labels or labels.detector[0].strip().lower() not in _BACKGROUND:
+        return []
+    text = f"the first label, '{quoted(labels.detector[0])}', names class 0, and {head} has no "
+    return [_of_file(cfg, text + "background class: every class has the name of the one before")]
 
 
 def class_counts(

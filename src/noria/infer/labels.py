@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from noria._core.errors import ConfigError
 from noria._core.notices import Notice
+from noria._core.text import quoted
+
+_NUMBERED = re.compile(r"\s*([0-9]+)[\s:.,)]+\S")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,4 +81,7 @@ def _parse(raw: bytes, where: str) -> Labels:
     if "" in used[:-1]:
         number = used.index("") + 1
         warn(number, "the line is empty and skipped: names behind it are one class earlier")
+    numbers = [int(match[1]) if (match := _NUMBERED.match(line)) else -1 for line in used]
+    if len(used) > 2 and numbers in (list(range(len(used))), list(range(1, len(used) + 1))):
+        warn(1, f"labels begin with their number, which is part of the name: '{quoted(used[0])}'")
     return Labels(tuple(tuple(line.split(";")) for line in lines if line), tuple(notices))
