@@ -373,6 +373,7 @@ class Inferencer:
         try:
             turns = choose(batch)
             tally.discarded += count - len(batch)
+            tally.waited += turns.count(False)
             if model.preprocessor is None:
                 self._begin_tensors(pending)
             elif model.selector is not None:
