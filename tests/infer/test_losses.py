@@ -392,3 +392,25 @@ def test_the_best_of_several_outputs_counts() -> None:
     tally.lost(["a", "b", None], [1, 0], [0.2, 0.4])
     tally.lost(["x", None], [0], [0.3])
     assert (tally.best, tally.below) == (0.4, {"a": 1, "b": 1, "x": 1})
+
+
+def test_a_class_that_its_threshold_hides_is_told(tmp_path: Path) -> None:
+    def reasons(threshold: float) -> list[str]:
+        group = f"[class-attrs-1]\npre-cluster-threshold={threshold}"
+        with detector(tmp_path, group) as model:
+            return looked_at(model).reasons
+
+    assert reasons(0.99) == [
+        "pre-cluster-threshold=0.99 of [class-attrs-1] is far above that of other classes, 0.5: "
+        "no person is found"
+    ]
+    assert not reasons(1.4)  # hides it on purpose
+    assert not reasons(0.55)
+
+
+def test_an_interval_that_leaves_out_most_frames_is_told(tmp_path: Path) -> None:
+    with detector(tmp_path, interval=14) as model:
+        (reason,) = looked_at(model, 15).reasons
+    assert reason.startswith("interval=14: only 1 of 15 frames went through the model")
+    with detector(tmp_path, interval=4) as model:
+        assert not looked_at(model, 15).reasons

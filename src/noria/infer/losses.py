@@ -56,6 +56,8 @@ _EXTREMES = {
 _MOST_REASONS = 3
 _FAINT = 0.25  # scores below this part of the threshold are noise
 _MOST_CLASSES = 4
+_FEW = 10  # frames for each that was inferred, at which `interval` is worth a line
+_HIGH = 0.9  # thresholds that hardly any score reaches; from 1 on they hide a class on purpose
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,13 @@ def _run_reasons(cfg: ModelConfig, tally: Tally) -> Iterable[str]:
         yield (
             "network-type=100: the outputs are attached as tensors (output-tensor-meta=1), not as "
             "objects; a function behind the model reads them (FrameMeta.tensors)"
+        )
+
+    seen = max((boxes.items for boxes in tally.boxes), default=tally.items.items)
+    if cfg.interval and 0 < seen * _FEW < tally.frames:
+        yield (
+            f"interval={cfg.interval}: only {seen} of {tally.frames} frames went through the "
+            "model; the others have objects only if a tracker follows them"
         )
 
 
@@ -213,10 +222,13 @@ def _named(counts: Counter[str]) -> str:
 def _box_reasons(cfg: ModelConfig, tally: BoxTally) -> Iterable[str]:
     """Why a detector has no objects, or lost more boxes to filters than it kept."""
     parsed = int(tally.clustered.sum())
-    if not tally.items or (parsed and tally.kept and tally.left == tally.kept == parsed):
+    if not tally.items:
         return
     if not parsed:
         yield _nothing_parsed(tally)
+        return
+    yield from _hidden_classes(tally)
+    if tally.kept and tally.left == tally.kept == parsed:
         return
     dropped = _dropped(tally)
     unusual = {key: counts for key, counts in dropped.items() if key not in _USUAL}
@@ -230,6 +242,18 @@ def _box_reasons(cfg: ModelConfig, tally: BoxTally) -> Iterable[str]:
     keys = sorted(unusual if unusual else dropped, key=weight)
     for key in keys[:_MOST_REASONS]:
         yield _box_reason(cfg, tally, key, dropped[key], tally.left if key in attach else parsed)
+
+
+def _hidden_classes(tally: BoxTally) -> Iterable[str]:
+    """Which classes have no object where a threshold much higher than the others' is theirs."""
+    thresholds = [c.pre_cluster_threshold for c in tally.per_class]
+    usual = min(thresholds)
+    for class_id, threshold in enumerate(thresholds):
+        if max(_HIGH, usual * 1.5) <= threshold < 1 and not tally.clustered[class_id].any():
+            yield (
+                f"pre-cluster-threshold={threshold:g} of [class-attrs-{class_id}] is far above that"
+                f" of other classes, {usual:g}: no {_label(tally, class_id)} is found"
+            )
 
 
 def _nothing_parsed(tally: BoxTally) -> str:
