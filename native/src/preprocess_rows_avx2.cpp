@@ -176,21 +176,15 @@ NORIA_TARGET void pairs_shuffled(const uint8_t *row, const Columns &columns, uin
 }
 
 NORIA_TARGET void pairs3(const uint8_t *row, const Columns &columns, uint8_t *const *to) {
-    // By the distance of the second pixel: the pairs of three components, of two outputs.
-    const __m128i same = _mm_setr_epi8(0, 0, 1, 1, 2, 2, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0);
-    const __m128i next = _mm_setr_epi8(0, 3, 1, 4, 2, 5, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0);
-    const int32_t *index = columns.index.data(), *further = columns.pair.data();
+    // A second pixel that is the first once more has no weight: the one after it does as well.
+    const __m128i both = _mm_setr_epi8(0, 3, 8, 11, 1, 4, 9, 12, 2, 5, 10, 13, -1, -1, -1, -1);
+    const int32_t *index = columns.index.data();
     int x = 0;
     for (; x + 8 <= columns.safe; x += 8) {
         __m128i two[4];
         for (int i = 0; i < 4; ++i) {
-            __m128i one[2];
-            for (int k = 0; k < 2; ++k) {
-                const int place = x + 2 * i + k;
-                const auto *from = reinterpret_cast<const __m128i *>(row + 3 * index[place]);
-                one[k] = _mm_shuffle_epi8(_mm_loadl_epi64(from), further[place] ? next : same);
-            }
-            two[i] = _mm_unpacklo_epi16(one[0], one[1]);
+            two[i] = _mm_shuffle_epi8(
+                neighbours(row, index[x + 2 * i], index[x + 2 * i + 1]), both);
         }
         const __m128i low01 = _mm_unpacklo_epi32(two[0], two[1]);
         const __m128i low23 = _mm_unpacklo_epi32(two[2], two[3]);

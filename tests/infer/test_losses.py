@@ -16,7 +16,7 @@ from noria.infer.losses import Losses
 from noria.infer.tally import ItemTally
 from noria.meta import InputTensor, Roi
 from tests.infer.models import node, write_config, write_model
-from tests.infer.scenes import batch_of, classifier, picture, ran
+from tests.infer.scenes import batch_of, classifier, picture, ran, write_identity
 
 Config = Callable[..., Path]
 LABELS = ["car", "person"]
@@ -385,6 +385,23 @@ def test_buffers_that_are_all_discarded(mean_config: Config) -> None:
     assert losses.reasons == [
         "stabilize-buffer-count=9 discards as many buffers: all 3 frames were among them"
     ]
+
+
+def test_class_maps_without_a_class(mean_config: Config) -> None:
+    write_identity(mean_config().parent / "map.onnx")
+    keys = {"network_type": 2, "onnx_file": "map.onnx", "num_detected_classes": 3}
+    for threshold, told in ((0.1, False), (2, True)):
+        path = mean_config(
+            **keys,
+            custom_lib_path=None,
+            parse_bbox_func_name=None,
+            segmentation_threshold=threshold,
+        )
+        with Inferencer.from_config(path) as model:
+            model(np.full((8, 8, 3), 200, np.uint8))
+            reasons = model.losses.reasons
+        start = f"segmentation-threshold={threshold:g}: 1 of 1 class maps have no class anywhere"
+        assert [r.startswith(start) for r in reasons] == [True] * told
 
 
 def test_the_best_of_several_outputs_counts() -> None:

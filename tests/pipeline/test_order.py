@@ -41,7 +41,11 @@ FOUR = model(1, num_detected_classes=4)
         ([model(1, 1), secondary(2, on=1)], []),
         ([model(1, 2), secondary(2)], ["no model before it finds objects"]),
         ([model(1, 100), lambda batch: None, secondary(2, on=9)], []),
-        ([secondary(2, input_tensor_from_meta=True)], []),
+        (
+            [secondary(2, input_tensor_from_meta=True)],
+            ["input-tensor-from-meta=1, and no function"],
+        ),
+        ([lambda batch: None, model(2, input_tensor_from_meta=True)], []),
         ([DETECTOR, open_tracker("iou"), secondary(2, on=4)], ["operate-on-gie-id=4"]),
         ([DETECTOR, secondary(2, operate_on_class_ids=(0, 7))], []),
         ([FOUR, secondary(2, operate_on_class_ids=(3,))], []),

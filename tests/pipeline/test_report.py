@@ -48,3 +48,10 @@ def test_each_run_of_one_model_counts_for_itself(mean_config: Config, photos: Pa
 def test_a_stage_that_counts_nothing_has_no_losses() -> None:
     report = noria.pipeline.ModelReport("other")
     assert (report.dropped, report.skipped, report.reasons) == ({}, {}, [])
+
+
+def test_the_rate_counts_no_frame_that_was_dropped() -> None:
+    report = noria.pipeline.RunReport("camera:0", frames=100, dropped_frames=75, seconds=2.0)
+    assert report.fps == 12.5
+    assert report.to_dict()["fps"] == 12.5
+    assert "12.5 fps" in repr(report)

@@ -31,7 +31,7 @@ from noria.config.model_files import missing_files
 from noria.config.origin import DEFAULT, OVERRIDE, EffectiveValue, Origin
 from noria.config.overrides import BARE_MODEL, Overrides, combined, given_keywords, is_key
 from noria.config.pipeline_files import file_kind
-from noria.config.profile import Profile
+from noria.config.profile import Profile, with_profile
 from noria.config.reading import Reading, read_config, read_lines
 from noria.config.value_notices import rule_notices
 
@@ -378,7 +378,7 @@ class ModelConfig(Frozen):
 
     def effective(self) -> list[EffectiveValue]:
         """Every value in use with its origin, in the order of the documentation."""
-        return [EffectiveValue(*row) for row in effective(self)]
+        return [EffectiveValue(*row) for row in effective(with_profile(self))]
 
     def _repr_html_(self) -> str:
         """The values that are not defaults, with their origins, for notebooks."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from noria.config.class_attrs import ClassAttrs
 from noria.config.enums import ClusterMode, NetworkType, ProcessMode, ScalingFilter
-from noria.config.origin import OVERRIDE
+from noria.config.origin import Origin
 
 if TYPE_CHECKING:
     from noria.config.model_config import ModelConfig
@@ -47,27 +47,26 @@ def with_profile(cfg: ModelConfig) -> ModelConfig:
     merged = cfg.cluster_mode is ClusterMode.GROUP_RECTANGLES
     if cfg.network_type is NetworkType.DETECTOR and merged:
         values["cluster_mode"] = ClusterMode.NMS
-    if boxes:
-        values["all_classes"] = _filled(cfg, cfg.all_classes, -1)
-        values["classes"] = {n: _filled(cfg, attrs, n) for n, attrs in cfg.classes.items()}
     values = {name: value for name, value in values.items() if value != getattr(cfg, name)}
-    if not values:
-        return cfg
-    return cfg.changed(values, {name: OVERRIDE for name in values if name not in _PER_CLASS})
+    origins = dict.fromkeys(values, _ORIGIN)
+    if boxes:
+        attrs = _absent(cfg, cfg.all_classes, -1)
+        origins |= {f"all_classes.{name}": _ORIGIN for name in attrs}
+        own = {n: replace(a, **_absent(cfg, a, n)) for n, a in cfg.classes.items()}
+        if attrs or own != cfg.classes:
+            values |= {"all_classes": replace(cfg.all_classes, **attrs), "classes": own}
+    return cfg.changed(values, origins) if values else cfg
 
 
-_PER_CLASS = ("all_classes", "classes")
-
-
-def _filled(cfg: ModelConfig, attrs: ClassAttrs, class_id: int) -> ClassAttrs:
-    """The settings of a class with the profile's in place of those that nobody set."""
-    absent = {
+def _absent(cfg: ModelConfig, attrs: ClassAttrs, class_id: int) -> dict[str, Any]:
+    """The profile's values of those settings of a class that nobody set."""
+    return {
         name: value
         for name, value in _CLASS_DEFAULTS.items()
         if getattr(attrs, name) == getattr(_NVINFER, name)
         and cfg.origin(name, class_id=class_id).kind == "default"
     }
-    return replace(attrs, **absent) if absent else attrs
 
 
 _NVINFER = ClassAttrs()
+_ORIGIN = Origin("override", option="profile=modern")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Counts = dict[str, dict[str, int]]
 
 EDGE = "edge"
-"""Boxes that reach out of the frame above or below, where no offset is set."""
+"""Boxes that the frame's own edge dropped."""
 
 # The filters of clustering: the name of each, and the column of its values in the parameters.
 _CLUSTER: dict[Reason, tuple[str, Callable[[Any], npt.NDArray[Any]] | None]] = {
@@ -122,6 +122,11 @@ def _run_reasons(cfg: ModelConfig, tally: Tally) -> Iterable[str]:
             f"{tally.frames} frames{f' (they were for {others})' if others else ''}; a function "
             "before the model has to add them (Batch.tensors), or leave the key out"
         )
+    elif 2 * tally.blank_maps > tally.maps:
+        yield (
+            f"segmentation-threshold={cfg.segmentation_threshold:g}: {tally.blank_maps} of "
+            f"{tally.maps} class maps have no class anywhere; a class has to score higher than that"
+        )
     elif cfg.network_type is NetworkType.OTHER and cfg.output_tensor_meta and tally.frames:
         yield (
             "network-type=100: the outputs are attached as tensors (output-tensor-meta=1), not as "
@@ -193,17 +198,8 @@ def _dropped(tally: BoxTally) -> dict[str, Counter[str]]:
             add(name, class_id, int(tally.clustered[class_id, reason]))
     for drop in DropReason:
         for class_id in np.flatnonzero(tally.attached[:, drop]).tolist() if drop else ():
-            add(_name_of(tally, drop, class_id), class_id, int(tally.attached[class_id, drop]))
+            add(EDGE if drop.edge else drop.key, class_id, int(tally.attached[class_id, drop]))
     return found
-
-
-def _name_of(tally: BoxTally, drop: DropReason, class_id: int) -> str:
-    attrs = tally.per_class[class_id]
-    offsets = {
-        DropReason.ROI_TOP_OFFSET: attrs.roi_top_offset,
-        DropReason.ROI_BOTTOM_OFFSET: attrs.roi_bottom_offset,
-    }
-    return EDGE if offsets.get(drop) == 0 else drop.key
 
 
 def _label(tally: BoxTally, class_id: int) -> str:
@@ -283,9 +279,12 @@ def _box_reason(
     share = f"all {number}" if number == total else f"{number} of {total}"
     boxes = f"{share} boxes ({_named(counts)})"
     if key == EDGE:
+        outside = int(tally.attached[:, DropReason.OUTSIDE].sum())
+        if outside == number:
+            return f"the frame's edge: {boxes} lie outside of the frame"
         return (
-            f"the frame's edge: {boxes} reach out of the frame above or below and were dropped; "
-            "crop-objects-to-roi-boundary=1 cuts them instead"
+            f"the frame's edge: {boxes} reach beyond the frame and were dropped; profile=modern or "
+            "crop-objects-to-roi-boundary=1 cuts them there"
         )
     if key == "filter-out-class-ids":
         setting = f"{key}={';'.join(map(str, cfg.filter_out_class_ids))}"

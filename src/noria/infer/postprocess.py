@@ -246,6 +246,8 @@ class SegmentationPostprocessor(Postprocessor):
                 continue
             t1 = perf_counter()
             self._record.results["class_maps"] += 1
+            self._record.tally.maps += 1
+            self._record.tally.blank_maps += int(found.class_map.max(initial=-1)) < 0
             result = self._meta(found, items.transform(i))
             if items.rois is not None:
                 items.rois[i].segmentations.append(result)
@@ -322,10 +324,7 @@ class ClassifierPostprocessor(Postprocessor):
         times = self._record.times
         t0 = perf_counter()
         results = self._results(outputs, items)
-        labelled = len(results) - results.count(None)
-        self._record.results["labelled"] += labelled
-        self._tally.items += len(results)
-        self._tally.labelled += labelled
+        self._record.results["labelled"] += len(results) - results.count(None)
         t1 = perf_counter()
         self._remember(results, items)
         if items.objects is not None and items.rois is None:
@@ -350,6 +349,7 @@ class ClassifierPostprocessor(Postprocessor):
                 return [None] * len(items)
             if not all(valid):
                 metas = [meta if ok else None for meta, ok in zip(metas, valid, strict=True)]
+            self._tally.came(metas)
             return metas
         found = [self._parse(outputs, items, i) for i in range(len(items))]
         made = [
@@ -359,6 +359,7 @@ class ClassifierPostprocessor(Postprocessor):
             for c, ok in zip(found, valid, strict=True)
         ]
         self._tally.silent += made.count(None)
+        self._tally.came(made)
         return made
 
     def remember_outputs(self, outputs: dict[str, npt.NDArray[Any]], items: Items) -> None:

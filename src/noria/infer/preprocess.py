@@ -106,8 +106,8 @@ _FILLS: dict[Profile, float] = {"nvinfer": 0.0, "modern": 114.0}  # levels
 class Preprocessor:
     """Crop, scale, convert and normalise frames into a network input tensor.
 
-    One instance serves one model. It keeps no state between calls and may be used from several
-    threads at once; the native pass runs without the GIL.
+    One instance serves one model. Its results depend on no earlier call, and it may be used from
+    several threads at once; the native pass runs without the GIL.
 
     Args:
         width, height: network input size in pixels.
@@ -179,6 +179,7 @@ class Preprocessor:
         # The forms the native pass takes: always three means, a planar mean image.
         used = () if self.mean is not None else self.offsets
         self._means = (*used, 0.0, 0.0, 0.0)[:3]
+        self._whole: tuple[tuple[int, int], tuple[Crops, ScaleTransform]] | None = None
         self._mean_planes = None
         if self.mean is not None:
             self._mean_planes = np.ascontiguousarray(self.mean.transpose(2, 0, 1))
@@ -255,9 +256,9 @@ class Preprocessor:
         """
         self._check_out(out, self.shape)
         if self.profile == "modern":
-            whole = (0, 0, frame.width, frame.height)
-            crops = self.crops(frame, np.array([crop or whole], np.float32), out[None])
-            return crops.transform(0)
+            crops, found = self._one(frame.width, frame.height, crop)
+            self._run(frame, crops.src, crops.dst, out)
+            return found
         transform = fit(
             crop if crop is not None else Rect(0, 0, frame.width, frame.height),
             self.width,
@@ -295,19 +296,35 @@ class Preprocessor:
         if np.ndim(rects) != 2 or np.shape(rects)[1] != 4:
             raise ValueError(f"rects has shape {np.shape(rects)}; expected (N, 4)")
         self._check_out(out, (len(rects), *self.shape))
-        crops = fit_crops(
+        crops = self._fitted(rects, frame.width, frame.height)
+        if len(crops):
+            self._run(frame, crops.src, crops.dst, out)
+        return crops
+
+    def _fitted(self, rects: npt.ArrayLike, frame_width: int, frame_height: int) -> Crops:
+        return fit_crops(
             rects,
-            frame.width,
-            frame.height,
+            frame_width,
+            frame_height,
             self.width,
             self.height,
             maintain_aspect_ratio=self.maintain_aspect_ratio,
             symmetric_padding=self.symmetric_padding,
             modern=self.profile == "modern",
         )
-        if len(crops):
-            self._run(frame, crops.src, crops.dst, out)
-        return crops
+
+    def _one(
+        self, frame_width: int, frame_height: int, crop: Rect | None
+    ) -> tuple[Crops, ScaleTransform]:
+        """Where one crop lies; what whole frames of a stream have in common is found once."""
+        size = (frame_width, frame_height)
+        if crop is None and self._whole is not None and self._whole[0] == size:
+            return self._whole[1]
+        crops = self._fitted([crop or (0, 0, *size)], *size)
+        found = crops, crops.transform(0)
+        if crop is None:
+            self._whole = size, found
+        return found
 
     def empty(self, batch: int) -> FloatArray:
         """An uninitialised float32 batch, (batch, *shape)."""

@@ -55,7 +55,7 @@ class BoxTally:
             `kept` became objects.
         clustered: (C + 1, 12) int64, boxes by class (the last row: classes out of range) and
             `Reason`.
-        attached: (C + 1, 8) int64, the same by `DropReason`.
+        attached: (C + 1, 11) int64, the same by `DropReason`.
         nearest: for the size filters, the width or height in frame pixels of the dropped box that
             came nearest to passing.
         best: score and class of the best box below its pre-cluster threshold, of the items that
@@ -188,6 +188,11 @@ class ItemTally:
         self.below.update((names[v] or f"class {v}") for v in values)
         self.best = max(scores if self.best is None else [*scores, self.best])
 
+    def came(self, results: Sequence[object | None]) -> None:
+        """Count the results of items, None for each without a label."""
+        self.items += len(results)
+        self.labelled += len(results) - results.count(None)
+
     def clear(self) -> None:
         """Begin anew."""
         self.below.clear()
@@ -204,6 +209,7 @@ class Tally:
         objects, items: see their classes.
         frames: frames that reached the model.
         discarded: frames that `stabilize-buffer-count` dropped.
+        maps: class maps; `blank_maps` of them have no class anywhere.
         tensors: prepared tensors for this model.
         other_tensors: components that prepared tensors were for, none of them this one.
     """
@@ -213,6 +219,8 @@ class Tally:
     items: ItemTally = field(default_factory=ItemTally)
     frames: int = 0
     discarded: int = 0
+    maps: int = 0
+    blank_maps: int = 0
     tensors: int = 0
     other_tensors: set[int] = field(default_factory=set)
 
@@ -221,5 +229,5 @@ class Tally:
         parts: list[Any] = [*self.boxes, self.objects, self.items]
         for part in parts:
             part.clear()
-        self.frames = self.discarded = self.tensors = 0
+        self.frames = self.discarded = self.maps = self.blank_maps = self.tensors = 0
         self.other_tensors.clear()

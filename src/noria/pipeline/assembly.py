@@ -410,7 +410,7 @@ _FINDS_OBJECTS = (NetworkType.DETECTOR, NetworkType.INSTANCE_SEGMENTATION)
 
 
 def idle_models(stages: Sequence[Any]) -> list[Notice]:
-    """A warning for each model that works on objects of no model before it, and seems meant to.
+    """A warning for each model that works on objects, or on tensors, that nothing before it makes.
 
     Args:
         stages: configs, opened models, trackers and probes, in order. What follows a probe, or a
@@ -424,6 +424,10 @@ def idle_models(stages: Sequence[Any]) -> list[Notice]:
             if is_tracker(item) and not is_stage(item):
                 continue
             return notices
+        if cfg.input_tensor_from_meta:
+            text = "input-tensor-from-meta=1, and no function before it adds tensors: nothing is"
+            where = str(cfg.origin("input_tensor_from_meta"))
+            notices.append(Notice("warning", f"{text} inferred", where))
         secondary = cfg.process_mode is ProcessMode.SECONDARY
         makes = cfg.network_type in _FINDS_OBJECTS
         if secondary and not cfg.input_tensor_from_meta:

@@ -146,8 +146,9 @@ class RunReport:
 
     @property
     def fps(self) -> float:
-        """Frames per second, of all sources together."""
-        return self.frames / self.seconds if self.seconds > 0 else 0.0
+        """Frames per second, of all sources together; without those that a live source dropped."""
+        used = self.frames - self.dropped_frames
+        return used / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def profile(self) -> str:
