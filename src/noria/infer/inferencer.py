@@ -237,7 +237,7 @@ class Inferencer:
 
     @property
     def losses(self) -> InferenceLosses:
-        """Boxes and objects left out since the run began, by filter, with the reason if most were."""
+        """Boxes and objects left out since the run began, by filter, with reasons if most were."""
         from noria.infer.losses import losses_of
 
         return losses_of(self.config, self._record.tally)
