@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from noria.infer.attach import DropReason
-from noria.infer.losses import CLUSTER_FILTERS, EDGE
+from noria.infer.box_losses import CLUSTER_FILTERS, EDGE
 from tests.warm import noria
 
 ROOT = Path(__file__).parents[2]
