@@ -57,7 +57,7 @@ class FileEvidence:
 
     @property
     def metadata(self) -> Mapping[str, str]:
-        """What the exporter wrote beside the graph."""
+        """Texts of the file's `metadata_props`."""
         return self.stem.metadata
 
     @property

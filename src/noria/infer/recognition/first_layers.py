@@ -50,7 +50,7 @@ class FirstLayers:
 
 
 def weigh(stem: Stem) -> FirstLayers:
-    """Weigh what the beginning of a model tells."""
+    """Weigh the layers up to the first convolution."""
     focus = stem.focus
     if stem.steps:
         words = ", ".join(f"{name} {number:.4g}" for name, number in stem.steps)

@@ -1,4 +1,4 @@
-"""Rules that try something else with what the network got and gave: other parsers, other pictures.
+"""Rules that try other parsers on kept outputs, and the network on changed pictures.
 
 They run once, when a run has ended (or is long): on up to four kept samples, of a built-in parser.
 """
@@ -50,7 +50,7 @@ class Sample:
 
 
 class Reading(NamedTuple):
-    """What a parser finds in one sample, after thresholds and clustering.
+    """Boxes of a parser in one sample, after thresholds and clustering.
 
     Attributes:
         boxes: how many.
@@ -241,7 +241,7 @@ _BLIND = 0.5  # of the outputs' own spread: what a picture changes, if its range
 def other_ranges(
     reader: Reader, parser: Any, samples: Sequence[Sample], pre: Preprocessor, run: Run
 ) -> Iterator[Finding]:
-    """With pictures in another usual range a silent network finds what the samples show.
+    """Yield a finding if a silent network finds boxes in pictures of another usual range.
 
     A network that gets too much finds things in anything, so that the same range must find nothing
     in pictures without content.
@@ -286,7 +286,7 @@ def other_ranges(
 def swapped_colors(
     reader: Reader, parser: Any, samples: Sequence[Sample], pre: Preprocessor, run: Run
 ) -> Iterator[Finding]:
-    """With red and blue exchanged the network is surer of what it sees, in each of the samples.
+    """Yield a finding if scores are higher in each sample with red and blue exchanged.
 
     Scores of one picture say nothing: of two orders one is always a little better.
     """

@@ -1,4 +1,4 @@
-"""Rules on the pictures a network gets, against those that its file says it was trained on."""
+"""Rules on a network's input, against the pictures of its training."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def trained_ratio(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> fl
 
 
 def answers(stem: Stem, tensors: Sequence[Array], scale: float) -> Array | None:
-    """Standard deviation of what each filter of the first convolution makes of the pictures.
+    """Measure the standard deviation of each first filter's answers to the pictures.
 
     None where there is no convolution, or the pictures have no contrast.
     """

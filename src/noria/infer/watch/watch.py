@@ -1,4 +1,4 @@
-"""The watch of one model: chooses what is looked at, keeps samples, asks the rules."""
+"""Watch of one model: the choice of runs, the kept samples, the calls of the rules."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class Watch:
             self.judge(final=True)
 
     def judge(self, *, final: bool = False) -> None:
-        """Ask the rules; what they find joins the record's notices.
+        """Ask the rules; their findings join the record's notices.
 
         Args:
             final: the run has ended, or is long enough for a second look.
