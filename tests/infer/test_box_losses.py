@@ -170,8 +170,9 @@ def test_a_class_whose_threshold_is_above_its_scores(tmp_path: Path) -> None:
             "pre-cluster-threshold=0.95 of class 1 (person) is above every score of it: the best "
             "is 0.6 (5 of 10 outputs looked at)"
         )
-    with detector(tmp_path, "[class-attrs-1]\npre-cluster-threshold=0.55") as model:
-        assert not looked_at(model, 10).reasons
+    for threshold in (0.55, 1.4):  # the second hides the class on purpose
+        with detector(tmp_path, f"[class-attrs-1]\npre-cluster-threshold={threshold}") as model:
+            assert not looked_at(model, 10).reasons
 
 
 def test_a_class_that_its_own_limit_hides(tmp_path: Path) -> None:

@@ -115,6 +115,8 @@ def _class_reasons(
         for key, counts in dropped.items():
             values = _values(tally, key)
             own = values is not None and (values != values[class_id]).any()
+            if key == "pre-cluster-threshold" and values is not None:
+                own = own and values[class_id] < 1  # from 1 on it hides the class on purpose
             if own and label in counts:
                 lost = Counter({label: counts[label]})
                 yield _box_reason(cfg, tally, key, lost, int(tally.clustered[class_id].sum()))
