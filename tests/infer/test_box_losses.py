@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from noria.infer.inferencer import Inferencer
-from noria.infer.losses import LossReport
+from noria.infer.losses import InferenceLosses
 from tests.infer.models import node, write_config, write_model
 from tests.infer.scenes import looked_at
 
@@ -64,7 +64,7 @@ def detector(
 def test_a_sound_run_gives_no_reason(tmp_path: Path) -> None:
     with detector(tmp_path) as model:
         losses = looked_at(model, 3)
-    assert losses == LossReport({}, {"nms-iou-threshold": {"car": 3}}, [])
+    assert losses == InferenceLosses({}, {"nms-iou-threshold": {"car": 3}}, [])
 
 
 @pytest.mark.parametrize(
@@ -263,5 +263,5 @@ def test_a_new_run_counts_anew(tmp_path: Path) -> None:
     with detector(tmp_path, "detected-min-w=40") as model:
         assert looked_at(model, 2).dropped["detected-min-w"] == {"car": 4, "person": 2}
         model.restart()
-        assert model.losses == LossReport()
+        assert model.losses == InferenceLosses()
         assert looked_at(model).dropped["detected-min-w"] == {"car": 2, "person": 1}
