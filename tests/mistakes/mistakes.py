@@ -126,8 +126,10 @@ LABELLED = [
 
 # The parser and what it makes of the outputs
 PARSED = [
-    Case("yolov5-read-as-yolox", YOLOV5, {_PARSER: "NoriaParseYoloX"}, [_PARSER], waits="watch"),
-    Case("yolox-read-as-yolov5", YOLOX, {_PARSER: "NoriaParseYoloV5"}, [_PARSER], waits="watch"),
+    Case("yolov5-read-as-yolox", YOLOV5, {_PARSER: "NoriaParseYoloX"},
+         ["NoriaParseYoloV5"], waits="watch"),
+    Case("yolox-read-as-yolov5", YOLOX, {_PARSER: "NoriaParseYoloV5"},
+         ["NoriaParseYoloX"], waits="watch"),
     Case("ssd-corners-as-centres", SSD, {_PARSER: "NoriaParseSSDCenters"}, [_PARSER],
          waits="watch"),
     Case("ssd-unit-as-pixels", SSD, {_PARSER: "NoriaParseBoxesScores"}, [_PARSER], waits="watch"),
