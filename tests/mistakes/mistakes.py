@@ -87,7 +87,7 @@ INPUT = [
 LABELLED = [
     Case("labels-of-another-model", YOLOV8, {}, ["labels"], {"labels.txt": _COCO_LABELS}),
     Case("labels-sorted", YOLOV8, {}, ["labels", "tomato"],
-         {"labels.txt": "cactus\nplum\ntomato\n"}, waits="words"),
+         {"labels.txt": "cactus\nplum\ntomato\n"}, waits="watch"),
     Case("labels-fewer", YOLOV8, {}, ["labels"], {"labels.txt": "tomato\ncactus\n"}),
     Case("labels-one-more", YOLOX, {}, ["labels"], {"labels.txt": LABELS + "pear\n"}),
     Case("labels-with-background", YOLOV8, {}, ["background"],
