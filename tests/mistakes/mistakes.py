@@ -45,9 +45,9 @@ INPUT = [
     Case("scale-absent", YOLOV5, {_SCALE: None}, [_SCALE], waits="watch"),
     Case("scale-for-0..255", YOLOX, {_SCALE: UNIT}, [_SCALE]),
     Case("scale-1-detectnet", DETECTNET, {_SCALE: 1}, [_SCALE], waits="watch"),
-    Case("scale-without-offsets", SSD, {_OFFSETS: None}, [_OFFSETS], waits="watch"),
+    Case("scale-without-offsets", SSD, {_OFFSETS: None}, [_OFFSETS]),
     Case("offsets-without-scale", SSD, {_SCALE: 1}, [_SCALE], waits="watch"),
-    Case("offsets-in-0..1", SSD, {_OFFSETS: "0.5;0.5;0.5"}, [_OFFSETS], waits="watch"),
+    Case("offsets-in-0..1", SSD, {_OFFSETS: "0.5;0.5;0.5"}, [_OFFSETS]),
     Case("offsets-forgotten-classifier", CLASSIFIER, {_OFFSETS: None}, [_OFFSETS], waits="watch"),
     Case("scale-1-classifier", CLASSIFIER, {_SCALE: 1}, [_SCALE], waits="watch"),
     Case("scale-1-segmenter", SEGMENTER, {_SCALE: 1}, [_SCALE], waits="watch"),
@@ -80,7 +80,7 @@ INPUT = [
     Case("mean-file-of-another-size", SSD, {"mean-file": "mean.ppm", _OFFSETS: None},
          ["mean-file|mean.ppm"], {"mean.ppm": b"P6\n32 24\n255\n" + bytes([127]) * (32 * 24 * 3)}),
     Case("tensors-from-nowhere", YOLOV8, {"input-tensor-from-meta": 1},
-         ["input-tensor-from-meta", "no function before it adds tensors"]),
+         ["input-tensor-from-meta", "without tensors"]),
 ]  # fmt: skip
 
 # Labels and classes
@@ -310,7 +310,7 @@ FILES = [
              "TRT-8501-EntropyCalibration2\ndata: 3c010a14\nconv1: 3d1b2c3d\n"}),
     Case("table-lost", YOLOV8, {"network-mode": 1, "int8-calib-file": "cal.txt"}, ["cal.txt"]),
     Case("table-that-damages", YOLOV8, {"network-mode": 1, "int8-calib-file": "bad.table"},
-         ["int8|INT8"], models={"bad.table": "bad.table"}, waits="int8"),
+         ["int8|INT8"], models={"bad.table": "bad.table"}),
     Case("precision-beyond", YOLOV8, {"network-mode": 7}, ["network-mode"]),
     Case("windows-path", YOLOV8, {"labelfile-path": "C:\\models\\labels.txt"},
          ["labelfile-path"]),
