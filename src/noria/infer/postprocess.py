@@ -41,6 +41,7 @@ from noria.meta.layers import SegmentationParser
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig
+    from noria.infer.watch import Watch
 
 
 class Postprocessor(ABC):
@@ -81,6 +82,11 @@ class DetectorPostprocessor(Postprocessor):
     Args:
         parser: called once per item.
         source: where it comes from, for notices.
+
+    Attributes:
+        params: what the parser is given.
+        clusterer: thresholds and clustering.
+        watch: looks at the boxes of the first item of the next calls; None: nobody does.
     """
 
     _parser: BoxParser
@@ -98,10 +104,10 @@ class DetectorPostprocessor(Postprocessor):
     ) -> None:
         super().__init__(cfg, network, parser, generation=generation, record=record)
         self._source = source
-        self._clusterer = Clusterer(cfg)
+        self.clusterer = Clusterer(cfg)
         self._attacher = Attacher(cfg, labels, generation=generation)
         per_class = cfg.per_class
-        self._params = DetectionParams(
+        self.params = DetectionParams(
             cfg.num_detected_classes,
             np.array([c.pre_cluster_threshold for c in per_class], np.float32),
             np.array([c.post_cluster_threshold for c in per_class], np.float32),
@@ -109,6 +115,7 @@ class DetectorPostprocessor(Postprocessor):
         )
         self._unjudged = True
         self._classes_fit = True
+        self.watch: Watch | None = None
 
     def attach(self, outputs: dict[str, npt.NDArray[Any]], items: Items) -> None:
         """See `Postprocessor.attach`."""
@@ -119,7 +126,7 @@ class DetectorPostprocessor(Postprocessor):
             t0 = perf_counter()
             detections = self._parse(layers_of(outputs, i), meta)
             t1 = perf_counter()
-            kept = self._clusterer(detections).detections
+            kept = self.clusterer(detections).detections
             t2 = perf_counter()
             attached = self._attacher(
                 kept,
@@ -134,22 +141,24 @@ class DetectorPostprocessor(Postprocessor):
             results["attached"] += len(attached.kept)
             times.parse_s += t1 - t0
             times.cluster_s += t2 - t1
+            if self.watch is not None and i == 0:
+                self.watch.boxes(detections, kept, len(attached.kept), meta)
             times.attach_s += perf_counter() - t2
 
     def _parse(self, layers: dict[str, Layer], meta: FrameMeta) -> Detections:
         try:
-            found = self._parser(layers, self._network, self._params)
+            found = self._parser(layers, self._network, self.params)
         except ParserError as error:
             self._record.parser_failed(error, meta)
             return Detections.empty()
         if len(found):
             if self._unjudged:
                 self._judge_scale(found)
-            if self._classes_fit and int(found.class_ids.max()) >= self._params.num_classes > 0:
+            if self._classes_fit and int(found.class_ids.max()) >= self.params.num_classes > 0:
                 self._classes_fit = False
                 text = f"boxes of class {int(found.class_ids.max())} and others outside 0 to"
-                text += f" {self._params.num_classes - 1} are dropped: num-detected-classes="
-                self._record.warn(f"{text}{self._params.num_classes}", self._source)
+                text += f" {self.params.num_classes - 1} are dropped: num-detected-classes="
+                self._record.warn(f"{text}{self.params.num_classes}", self._source)
         return found
 
     def _judge_scale(self, found: Detections) -> None:

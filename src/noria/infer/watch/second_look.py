@@ -1,0 +1,308 @@
+"""Rules that try something else with what the network got and gave: other parsers, other pictures.
+
+They run once, when a run has ended (or is long): on up to four kept samples, of a built-in parser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from noria._core.errors import NoriaError
+from noria.infer.parsers import WELL_KNOWN, BuiltinParser, suggest
+from noria.infer.watch.rules import Finding, count
+from noria.infer.watch.training import byte_range
+from noria.meta import DetectionParams, Detections, Layer, NetworkInfo
+
+if TYPE_CHECKING:
+    from noria.config import ModelConfig
+    from noria.infer.cluster import Clusterer
+    from noria.infer.preprocess import Preprocessor
+
+Array = npt.NDArray[Any]
+Run = Callable[[Array], Mapping[str, Array]]
+
+_CERTAIN = 0.5  # lowest best score of boxes that prove another reading right
+_MANY = 60  # more boxes of a frame prove nothing
+_HIGH_THRESHOLD = 0.8
+_WEAK = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One item as it went through the network: its input (C, H, W), and outputs without batch."""
+
+    tensor: Array
+    outputs: Mapping[str, Array]
+
+    @property
+    def layers(self) -> dict[str, Layer]:
+        """The outputs as parsers see them."""
+        return {name: Layer(name, data) for name, data in self.outputs.items()}
+
+
+class Reading(NamedTuple):
+    """What a parser finds in one sample, after thresholds and clustering.
+
+    Attributes:
+        boxes: how many.
+        total: sum of their scores; `best` the highest.
+        edges: share of boxes that touch an edge of the network input.
+        sound: they are neither too many nor huge nor tiny.
+    """
+
+    boxes: int = 0
+    total: float = 0.0
+    best: float = 0.0
+    edges: float = 0.0
+    sound: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Parses and clusters like the model's own post-processing, and measures the result."""
+
+    cfg: ModelConfig
+    network: NetworkInfo
+    params: DetectionParams
+    clusterer: Clusterer
+
+    def __call__(self, parser: Any, layers: Mapping[str, Layer]) -> Reading:
+        """What `parser` finds; nothing where it refuses the outputs."""
+        try:
+            kept = self.clusterer(parser(layers, self.network, self.params)).detections
+        except NoriaError:
+            return Reading()
+        return self.measure(kept)
+
+    def measure(self, kept: Detections) -> Reading:
+        """The same for boxes that are left already."""
+        if hidden := self.cfg.filter_out_class_ids:
+            kept = kept.select(~np.isin(kept.class_ids, hidden))
+        if not len(kept):
+            return Reading()
+        left, top, w, h = kept.boxes.T
+        wide, high = float(self.network.width), float(self.network.height)
+        edges = (left <= 0.5) | (top <= 0.5) | (left + w >= wide - 0.5) | (top + h >= high - 0.5)
+        odd = (w * h > 0.9 * wide * high) | (w < 3) | (h < 3) | (left >= wide) | (top >= high)
+        best = float(kept.scores.max())
+        sound = len(kept) <= _MANY and float(odd.mean()) < 0.2 and best <= 1.001
+        total = float(np.sort(kept.scores)[-_MANY:].sum())
+        return Reading(len(kept), total, best, float(edges.mean()), sound)
+
+
+def _convincing(readings: Sequence[Reading]) -> bool:
+    """Sound boxes in most of the samples, some of them certain."""
+    good = [r for r in readings if r.boxes and r.sound and r.best >= _CERTAIN]
+    return len(good) > len(readings) / 2
+
+
+def other_heads(
+    reader: Reader, parser: Any, samples: Sequence[Sample], *, silent: bool, source: str
+) -> Iterator[Finding]:
+    """Another built-in head reads sensible boxes where the model's parser reads none, or cut ones.
+
+    Args:
+        reader: clusters as the model does.
+        parser: the model's own.
+        samples: what the network gave.
+        silent: the parser found nothing in any of them; else most of its boxes touch an edge.
+        source: where the parser comes from.
+    """
+    own = parser.head.name if isinstance(parser, BuiltinParser) else None
+    mine = [reader(parser, s.layers) for s in samples] if own and not silent else []
+    for name in suggest(samples[0].layers, reader.network, reader.params.num_classes):
+        if name == own:
+            continue
+        readings = [reader(WELL_KNOWN[name], s.layers) for s in samples]
+        if not _convincing(readings):
+            continue
+        found, best = sum(r.boxes for r in readings), max(r.best for r in readings)
+        what = f"{count(found, 'box')} in {count(len(samples), 'picture')}, scores up to {best:.2f}"
+        if silent:
+            text = f"{source} finds nothing, though the outputs have strong responses: read as "
+            text += f"{name} they hold {what}: set parse-bbox-func-name={name}"
+            yield Finding("parser-silent", text, "parse-bbox-func-name")
+            return
+        cut = sum(r.edges * r.boxes for r in mine) / max(1, sum(r.boxes for r in mine))
+        whole = sum(r.edges * r.boxes for r in readings) / found
+        if found >= 8 and whole <= 0.25 * cut:
+            text = f"{cut:.0%} of the boxes are cut by the picture's edge: {source} probably reads "
+            text += f"corners and centres wrongly; as {name} the outputs hold {what}, {whole:.0%} "
+            text += f"of them cut: set parse-bbox-func-name={name}"
+            yield Finding("boxes-cut", text, "parse-bbox-func-name")
+            return
+
+
+def high_threshold(reader: Reader, parser: Any, samples: Sequence[Sample]) -> Iterator[Finding]:
+    """Nothing reaches the threshold, and it is one that hardly anything can reach."""
+    lowest = reader.params.min_threshold
+    if lowest < _HIGH_THRESHOLD or not isinstance(parser, BuiltinParser):
+        return
+    thresholds = np.full_like(reader.params.per_class_threshold, 0.05)
+    params = replace(reader.params, per_class_threshold=thresholds)
+    best = []
+    for sample in samples:
+        try:
+            scores = parser(sample.layers, reader.network, params).scores
+        except NoriaError:
+            return
+        best.append(float(scores.max()) if len(scores) else 0.0)
+    if sum(b >= _WEAK for b in best) > len(best) / 2 or lowest > 1:
+        text = f"pre-cluster-threshold={lowest:g} is above all scores: the best of "
+        text += f"{count(len(samples), 'picture')} is {max(best):.2f}; usual are 0.2 to 0.5"
+        yield Finding("threshold-above-all", text, "pre-cluster-threshold")
+
+
+_IMAGENET = ((0.0173, (123.675, 116.28, 103.53)), "net-scale-factor=0.0173 with "
+             "offsets=123.675;116.28;103.53")  # fmt: skip
+_RANGES: tuple[tuple[tuple[float, tuple[float, ...]], str], ...] = (
+    ((1.0, ()), "net-scale-factor=1 (0 to 255)"),
+    ((1 / 255, ()), "net-scale-factor=0.0039215697906911373 (0 to 1)"),
+    ((1 / 127.5, (127.5,) * 3), "net-scale-factor=0.0078431 with offsets=127.5;127.5;127.5"),
+    _IMAGENET,
+)
+_BLIND = 0.5  # of the outputs' own spread: what a picture changes, if its range is too small
+
+
+def other_ranges(
+    reader: Reader, parser: Any, samples: Sequence[Sample], pre: Preprocessor, run: Run
+) -> Iterator[Finding]:
+    """With pictures in another usual range a silent network finds what the samples show.
+
+    A network that gets too much finds things in anything, so that the same range must find nothing
+    in pictures without content.
+
+    Args:
+        reader, parser, samples: as for `other_heads`.
+        pre: the model's pre-processing.
+        run: the network, on one input with its batch axis.
+    """
+    low, high = byte_range(pre)
+    for (scale, means), words in _RANGES:
+        span = 255 * scale
+        if 0.4 < span / (high - low) < 2.5 and abs(low + max(means, default=0) * scale) < span / 4:
+            continue  # it is the model's own
+        changed = _rescaled(pre, scale, means)
+        if changed is None:
+            return
+        first = reader(parser, _layers(run(changed(samples[-1].tensor))))
+        if not _convincing([first]):
+            continue
+        others = [reader(parser, _layers(run(changed(s.tensor)))) for s in samples[:-1]]
+        if not _convincing([first, *others]):
+            continue
+        best = max(r.best for r in (first, *others))
+        if span > high - low and not _blind(samples, pre, run):
+            continue
+        controls = [
+            reader(parser, _layers(run(changed(c)))) for c in _empty(samples[-1].tensor, pre)
+        ]
+        if any(c.best > best / 2 for c in controls):
+            continue
+        found = first.boxes + sum(r.boxes for r in others)
+        text = f"pictures have the wrong range: {low:.4g} to {high:.4g} of net-scale-factor="
+        text += f"{pre.scale:.6g} give no boxes; the same {count(len(samples), 'picture')} with "
+        text += f"{words} give {found}, scores up to {best:.2f}"
+        yield Finding("input-range", text, "net-scale-factor")
+        return
+
+
+def swapped_colors(
+    reader: Reader, parser: Any, samples: Sequence[Sample], pre: Preprocessor, run: Run
+) -> Iterator[Finding]:
+    """With red and blue exchanged the network is surer of what it sees, in each of the samples.
+
+    Scores of one picture say nothing: of two orders one is always a little better.
+    """
+    if pre.channels != 3 or len(set(pre.offsets)) > 1 or pre.mean is not None:
+        return
+    axis = -1 if pre.shape[-1] == 3 and pre.shape[0] != 3 else 0
+    colored = [s for s in samples if _colored(s.tensor, axis, pre.scale)]
+    before = [reader(parser, s.layers) for s in colored]
+    silent = not any(r.boxes for r in before)
+    if len(colored) < (1 if silent else 4):
+        return
+    after = [
+        reader(parser, _layers(run(np.flip(s.tensor, axis).astype(np.float32)))) for s in colored
+    ]
+    old, new = sum(r.total for r in before), sum(r.total for r in after)
+    better = sum(b.total > a.total for a, b in zip(before, after, strict=True))
+    worse = sum(b.total < a.total for a, b in zip(before, after, strict=True))
+    if silent:
+        if not _convincing(after):
+            return
+        if any(reader(parser, _layers(run(c))).boxes for c in _empty(colored[-1].tensor, pre)):
+            return
+    elif not (new >= 1.25 * old and new >= old + 1 and worse == 0 and better >= 3):
+        return
+    now = int(pre.color_format)
+    text = f"red and blue are probably swapped: model-color-format={now} gives "
+    text += f"{count(sum(r.boxes for r in before), 'box')} in {count(len(colored), 'picture')} "
+    text += f"(sum of scores {old:.1f}), the other order {sum(r.boxes for r in after)} ({new:.1f})"
+    text += f": set model-color-format={1 - now}"
+    yield Finding("input-colors", text, "model-color-format")
+
+
+def _layers(outputs: Mapping[str, Array]) -> dict[str, Layer]:
+    return {name: Layer(name, data[0]) for name, data in outputs.items()}
+
+
+def _rescaled(
+    pre: Preprocessor, scale: float, means: Sequence[float]
+) -> Callable[[Array], Array] | None:
+    """From an input of the model to one with another normalisation; None if it has no three."""
+    if pre.mean is not None or pre.channels != 3:
+        return None
+    shape = (3, 1, 1) if pre.shape[0] == 3 else (1, 1, 3)
+    old = np.array(pre.offsets or (0.0,) * 3, np.float32).reshape(shape)
+    new = np.array(means or (0.0,) * 3, np.float32).reshape(shape)
+
+    def change(tensor: Array) -> Array:
+        return ((tensor / np.float32(pre.scale) + old - new) * np.float32(scale)).astype(np.float32)
+
+    return change
+
+
+def _empty(tensor: Array, pre: Preprocessor) -> Iterator[Array]:
+    """Inputs of pictures that show nothing: plain grey, a ramp, noise."""
+    means = np.array(pre.offsets or (0.0,) * pre.channels, np.float32)
+    planar = tensor.shape[0] == pre.channels
+    means = means.reshape((-1, 1, 1) if planar else (1, 1, -1))
+    high, wide = tensor.shape[1:] if planar else tensor.shape[:2]
+    ramp = np.broadcast_to(np.linspace(0, 255, wide, dtype=np.float32), (high, wide))
+    noise = np.random.default_rng(0).uniform(0, 255, (high, wide)).astype(np.float32)
+    for plane in (np.full((high, wide), 114, np.float32), ramp, noise):
+        picture = plane[None] if planar else plane[..., None]
+        yield ((np.broadcast_to(picture, tensor.shape) - means) * np.float32(pre.scale)).astype(
+            np.float32
+        )
+
+
+def _blind(samples: Sequence[Sample], pre: Preprocessor, run: Run) -> bool:
+    """Whether the outputs hardly depend on the pictures: they differ little from those of black."""
+    means = np.array(pre.offsets or (0.0,) * pre.channels, np.float32)
+    planar = samples[0].tensor.shape[0] == pre.channels
+    black = np.broadcast_to(
+        -means.reshape((-1, 1, 1) if planar else (1, 1, -1)) * np.float32(pre.scale),
+        samples[0].tensor.shape,
+    )
+    dark = {n: data[0].astype(np.float32) for n, data in run(black.astype(np.float32)).items()}
+    for sample in samples:
+        for name, data in sample.outputs.items():
+            if data.dtype.kind != "f" or data.shape != dark[name].shape:
+                return False
+            spread = float(np.abs(dark[name] - dark[name].mean(axis=0)).mean())
+            if float(np.abs(data - dark[name]).mean()) > _BLIND * spread:
+                return False
+    return True
+
+
+def _colored(tensor: Array, axis: int, scale: float) -> bool:
+    """Whether red and blue differ enough to matter: by three levels in the mean."""
+    red, blue = (tensor[0], tensor[2]) if axis == 0 else (tensor[..., 0], tensor[..., 2])
+    return float(np.abs(red - blue).mean()) > 3 * abs(scale)
