@@ -31,7 +31,8 @@ class BoxWatch:
 
     Attributes:
         looks: frames (or objects) looked at; `found` of them had boxes of the parser.
-        edges: boxes left by clustering that touch an edge of the network input, of `kept`.
+        kept: boxes left by clustering; `edges` of them touch an edge of the network input, and
+            `tiny` are smaller than any object that a network is trained to find.
     """
 
     cfg: ModelConfig
@@ -41,6 +42,7 @@ class BoxWatch:
     parsed: int = 0
     kept: int = 0
     edges: int = 0
+    tiny: int = 0
     _bad: dict[str, list[int]] = field(default_factory=dict)  # kind -> frames, boxes
     _top: float = 0.0
     _low: float = 0.0
@@ -72,6 +74,11 @@ class BoxWatch:
             kept = kept.select(~np.isin(kept.class_ids, hidden))
         if len(kept):
             self._look_at_objects(kept, attached)
+
+    @property
+    def odd(self) -> bool:
+        """Whether so many boxes are cut or tiny that another reading is worth a try."""
+        return self.kept >= 6 and max(self.edges, self.tiny) >= 0.6 * self.kept
 
     def _mark(self, kind: str, boxes: int) -> None:
         if boxes:
@@ -115,6 +122,7 @@ class BoxWatch:
         left, top, w, h = boxes.T
         touches = (left <= 0.5) | (top <= 0.5) | (left + w >= wide - 0.5) | (top + h >= high - 0.5)
         self.edges += int(touches.sum())
+        self.tiny += int(((w < 4) & (h < 4)).sum())
         if len(boxes) >= 5:
             x, y = left + w / 2, top + h / 2
             if np.ptp(x) <= wide * _SPOT and np.ptp(y) <= high * _SPOT:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from noria.infer.preprocess import Preprocessor
     from noria.infer.watch.stem import Stem
 
-_BYTE = 1 / 255  # written out as configs do
 _UNIT_TEXT = "net-scale-factor=0.0039215697906911373"
 # A picture's contrast and a network's taste vary by a few times; the ranges in use differ by 57 to
 # 255 times. In between nothing is said.
@@ -121,12 +120,8 @@ def _of_statistics(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> I
     much = f"{ratio:.3g} times" if ratio > 1 else f"1/{1 / ratio:.3g} of"
     text = f"pictures have the wrong range: {_given(pre)}; the first layer's values spread {much} "
     text += "what its batch normalisation learnt: "
-    likely = pre.scale / ratio
-    choices = {1.0: "1", _BYTE: "0.0039215697906911373", 1 / 127.5: "0.0078431372549", 1 / 57: ""}
-    near = min(choices, key=lambda c: abs(np.log(c / likely)))
-    text += f"set net-scale-factor={choices[near] or '0.0173'}"
-    if near in (1 / 127.5, 1 / 57):
-        text += " with the offsets of its training"
+    text += f"about {pre.scale / ratio:.1g} would fit; usual are 1, {_UNIT_TEXT[17:]}, 0.0078431 "
+    text += "with offsets=127.5;127.5;127.5, 0.0173 with offsets=123.675;116.28;103.53"
     yield Finding("input-range", text, "net-scale-factor")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -32,9 +33,10 @@ Array = npt.NDArray[Any]
 _FIRST = 8  # runs looked at one after the other; then the distance doubles
 _FARTHEST = 512  # runs between two looks: a camera's night must not pass unseen
 _LATE = 1024  # runs after which a second look costs less than a hundredth of what they took
-_SAMPLES = 4
+_SAMPLES = 6
 _MAX_SAMPLE = 1 << 25  # bytes of one kept sample
-_SECOND_LOOK_S = 0.25  # what a second look may take at the end of a short run
+_SECOND_LOOK_S = 0.2  # what other pictures may take at the end of a short run
+_SILENT_S = 1.5  # the same where nothing at all was found
 
 
 class Watch:
@@ -63,7 +65,7 @@ class Watch:
         self._looks = 0
         self._samples: deque[Sample] = deque(maxlen=_SAMPLES)
         self._size = (0, 0)
-        self._run_s = 0.0
+        self._run_s = math.inf
         self._looked_twice = False
         self._model_read = False
 
@@ -94,9 +96,9 @@ class Watch:
         row = {name: data[0] for name, data in outputs.items()}
         with self._lock, np.errstate(all="ignore"):
             self._looks += 1
-            self._run_s = max(self._run_s, seconds / max(1, len(next(iter(inputs.values())))))
+            self._run_s = min(self._run_s, seconds)  # the first ones warm up
             self._outputs.look(tensor, row)
-            if self._looks in (1, _FIRST // 2, _FIRST) or self._looks > _FIRST:
+            if self._looks <= _SAMPLES // 2 or self._looks >= _FIRST:
                 self._keep(tensor, row)
 
     def _keep(self, tensor: Array, row: Mapping[str, Array]) -> None:
@@ -171,11 +173,11 @@ class Watch:
         assert isinstance(post, DetectorPostprocessor)
         reader = rules.Reader(model.config, model.network, post.params, post.clusterer)
         silent = not self._boxes.found
-        cut = self._boxes.edges >= 0.6 * self._boxes.kept and self._boxes.kept >= 8
+        odd = self._boxes.odd
         found: list[Finding] = []
         if silent:
             found += rules.high_threshold(reader, self._parser, samples)
-        if not found and (silent or (cut and self._builtin)):
+        if not found and (silent or (odd and self._builtin)):
             source = "the parser" if model.parser is None else model.parser.source
             found += rules.other_heads(reader, self._parser, samples, silent=silent, source=source)
         if not found and pre is not None and self._builtin:
@@ -184,10 +186,9 @@ class Watch:
 
     def _other_pictures(self, reader: Any, samples: list[Sample], silent: bool) -> list[Finding]:
         """Run the network on changed pictures, as far as time allows."""
-
         model, pre = self._model, self._model.preprocessor
-        runs = 16 if silent else _SAMPLES
-        allowed = max(_SECOND_LOOK_S, 0.01 * self._runs * self._run_s)
+        runs, least = (10, _SILENT_S) if silent else (_SAMPLES, _SECOND_LOOK_S)
+        allowed = max(least, 0.01 * self._runs * self._run_s)
         if len(model.session.inputs) > 1 or runs * self._run_s > allowed or pre is None:
             return []
 
