@@ -63,6 +63,9 @@ class BoxWatch:
             meta: of the frame.
         """
         self.looks += 1
+        if hidden := self.cfg.filter_out_class_ids:  # a background class, say
+            parsed = parsed.select(~np.isin(parsed.class_ids, hidden))
+            kept = kept.select(~np.isin(kept.class_ids, hidden))
         if not len(parsed):
             return
         self.found += 1
@@ -70,15 +73,14 @@ class BoxWatch:
         self.kept += len(kept)
         self._look_at_places(parsed.boxes, meta)
         self._look_at_scores(parsed)
-        if hidden := self.cfg.filter_out_class_ids:
-            kept = kept.select(~np.isin(kept.class_ids, hidden))
         if len(kept):
             self._look_at_objects(kept, attached)
 
     @property
     def odd(self) -> bool:
-        """Whether so many boxes are cut or tiny that another reading is worth a try."""
-        return self.kept >= 6 and max(self.edges, self.tiny) >= 0.6 * self.kept
+        """Whether so many boxes are cut, tiny or missing that another reading is worth a try."""
+        cut = self.kept >= 6 and max(self.edges, self.tiny) >= 0.6 * self.kept
+        return cut or 2 * self.found <= self.looks
 
     def _mark(self, kind: str, boxes: int) -> None:
         if boxes:

@@ -1,4 +1,4 @@
-"""Rules on the network's outputs themselves: classes, confidences, and whether they say anything."""
+"""Rules on the outputs themselves: confidences, classes, whether they depend on the picture."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria._core.errors import NoriaError
-from noria.infer.parsers import WELL_KNOWN, BuiltinParser, suggest
+from noria.infer.parsers import WELL_KNOWN, BuiltinParser
 from noria.infer.watch.rules import Finding, count
 from noria.infer.watch.training import byte_range
 from noria.meta import DetectionParams, Detections, Layer, NetworkInfo
@@ -30,6 +30,8 @@ _CERTAIN = 0.5  # lowest best score of boxes that prove another reading right
 _MANY = 60  # more boxes of a frame prove nothing
 _HIGH_THRESHOLD = 0.8
 _WEAK = 0.3
+_MORE = 4.0  # times the scores of the own parser: another reading that finds more is the right one
+_CONTRAST = 15.0  # standard deviation of a picture's bytes
 _PICTURES = 4  # that must all be read better in the other order of colours …
 _SURER = 1.12  # … by as much; YOLOX-nano: 1.10 to 1.39 on four films if wrong, 0.72 to 0.9 if right
 
@@ -93,6 +95,7 @@ class Reader:
         odd = (w * h > 0.9 * wide * high) | (w < 3) | (h < 3) | (left >= wide) | (top >= high)
         best = float(kept.scores.max())
         sound = len(kept) <= _MANY and float(odd.mean()) < 0.2 and best <= 1.001
+        sound &= bool((kept.scores != 1).any())  # all 1: class numbers that are read as scores
         total = float(np.sort(kept.scores)[-_MANY:].sum())
         return Reading(len(kept), total, best, float(edges.mean()), sound)
 
@@ -112,38 +115,42 @@ def other_heads(
         reader: clusters as the model does.
         parser: the model's own.
         samples: what the network gave.
-        silent: the parser found nothing in any of them; else most of its boxes touch an edge or
-            are tiny.
+        silent: the parser found nothing in any of them; else it found little, or most of its boxes
+            touch an edge or are tiny.
         source: where the parser comes from.
     """
     own = parser.head.name if isinstance(parser, BuiltinParser) else None
     mine = [reader(parser, s.layers) for s in samples] if own and not silent else []
-    for name in suggest(samples[0].layers, reader.network, reader.params.num_classes):
-        if name == own:
+    total = sum(r.total for r in mine)
+    others: dict[str, list[Reading]] = {}
+    layers, classes = list(samples[0].layers.values()), reader.params.num_classes
+    for name, other in WELL_KNOWN.items():
+        head = other.head if isinstance(other, BuiltinParser) else None
+        if head is None or name == own or not head.suggested:
             continue
-        readings = [reader(WELL_KNOWN[name], s.layers) for s in samples]
-        if not _convincing(readings):
-            continue
-        found, best = sum(r.boxes for r in readings), max(r.best for r in readings)
-        what = f"{count(found, 'box')} in {count(len(samples), 'picture')}, scores up to {best:.2f}"
-        if silent:
-            text = f"{source} finds nothing, though the outputs have strong responses: read as "
-            text += f"{name} they hold {what}: set parse-bbox-func-name={name}"
-            yield Finding("parser-silent", text, "parse-bbox-func-name")
-            return
-        if found >= 6 and not any(r.sound for r in mine):
-            text = f"the boxes are no objects: {source} reads tiny or huge ones; as {name} the "
-            text += f"outputs hold {what}: set parse-bbox-func-name={name}"
-            yield Finding("boxes-odd", text, "parse-bbox-func-name")
-            return
-        cut = sum(r.edges * r.boxes for r in mine) / max(1, sum(r.boxes for r in mine))
-        whole = sum(r.edges * r.boxes for r in readings) / found
-        if found >= 8 and whole <= 0.25 * cut:
-            text = f"{cut:.0%} of the boxes are cut by the picture's edge: {source} probably reads "
-            text += f"corners and centres wrongly; as {name} the outputs hold {what}, {whole:.0%} "
-            text += f"of them cut: set parse-bbox-func-name={name}"
-            yield Finding("boxes-cut", text, "parse-bbox-func-name")
-            return
+        if head.rank(layers, reader.network, classes) is not None:
+            readings = [reader(other, s.layers) for s in samples]
+            if _convincing(readings):
+                others[name] = readings
+    if not others:
+        return
+    name, readings = max(others.items(), key=lambda other: sum(r.total for r in other[1]))
+    found, best = sum(r.boxes for r in readings), max(r.best for r in readings)
+    what = f"{count(found, 'box')} in {count(len(samples), 'picture')}, scores up to {best:.2f}"
+    change = f"set parse-bbox-func-name={name}"
+    cut = sum(r.edges * r.boxes for r in mine) / max(1, sum(r.boxes for r in mine))
+    whole = sum(r.edges * r.boxes for r in readings) / found
+    if sum(r.total for r in readings) >= _MORE * total:
+        few = "nothing" if silent else f"{sum(r.boxes for r in mine)} in these pictures"
+        text = f"{source} finds {few}, though the outputs have strong responses: read as {name} "
+        yield Finding("parser-silent", f"{text}they hold {what}: {change}", "parse-bbox-func-name")
+    elif found >= 6 and not any(r.sound for r in mine):
+        text = f"the boxes are no objects: {source} reads tiny or huge ones; as {name} the outputs "
+        yield Finding("boxes-odd", f"{text}hold {what}: {change}", "parse-bbox-func-name")
+    elif found >= 8 and whole <= 0.25 * cut:
+        text = f"{cut:.0%} of the boxes are cut by the picture's edge: {source} probably reads "
+        text += f"corners and centres wrongly; as {name} the outputs hold {what}, {whole:.0%} "
+        yield Finding("boxes-cut", f"{text}of them cut: {change}", "parse-bbox-func-name")
 
 
 def high_threshold(reader: Reader, parser: Any, samples: Sequence[Sample]) -> Iterator[Finding]:
@@ -191,6 +198,10 @@ def other_ranges(
         run: the network, on one input with its batch axis.
     """
     low, high = byte_range(pre)
+    # In a dark or plain picture a wrong range makes something of nothing.
+    samples = [s for s in samples if float(s.tensor.std()) > _CONTRAST * pre.scale]
+    if not samples:
+        return
     blind = _blind(samples, pre, run)
     for (scale, means), words in _RANGES:
         span = 255 * scale
@@ -281,12 +292,11 @@ def _empty(tensor: Array, pre: Preprocessor) -> Iterator[Array]:
     means = means.reshape((-1, 1, 1) if planar else (1, 1, -1))
     high, wide = tensor.shape[1:] if planar else tensor.shape[:2]
     ramp = np.broadcast_to(np.linspace(0, 255, wide, dtype=np.float32), (high, wide))
-    noise = np.random.default_rng(0).uniform(0, 255, (high, wide)).astype(np.float32)
-    for plane in (np.full((high, wide), 114, np.float32), ramp, noise):
-        picture = plane[None] if planar else plane[..., None]
-        yield ((np.broadcast_to(picture, tensor.shape) - means) * np.float32(pre.scale)).astype(
-            np.float32
-        )
+    noise = np.random.default_rng(0).uniform(0, 255, tensor.shape).astype(np.float32)
+    for picture in (np.full((high, wide), 114, np.float32), ramp, noise):
+        if picture.ndim == 2:
+            picture = np.broadcast_to(picture[None] if planar else picture[..., None], tensor.shape)
+        yield ((picture - means) * np.float32(pre.scale)).astype(np.float32)
 
 
 def _blind(samples: Sequence[Sample], pre: Preprocessor, run: Run) -> bool:
