@@ -321,3 +321,84 @@ def test_a_stream_that_is_away_is_told_while_the_run_waits_for_it(scene: Path) -
     assert told.startswith("warning: rtsp://127.0.0.1:1/x: there was no connection")
     assert process.returncode == 130, rest
     assert rest.count("not back after") == 1
+
+
+def test_keys_and_thresholds_set_on_the_command_line(scene: Path) -> None:
+    args = ("run", "pgie.txt", "right", "-q", "-o", "o.jsonl")
+    assert noria(*args, "--conf", "0.4", cwd=scene).returncode == 0
+    assert [len(r["objects"]) for r in records(scene / "o.jsonl")] == [1] * 3  # confidence 0.5
+    assert noria(*args, "--conf", "0.6", cwd=scene).returncode == 0
+    assert [len(r["objects"]) for r in records(scene / "o.jsonl")] == [0] * 3
+    (scene / "other.txt").write_text("parcel\n")
+    done = noria(*args, "--labels", "other.txt", "--set", "interval=1", cwd=scene)
+    assert done.returncode == 0, done.stderr
+    found = [[o["label"] for o in r["objects"]] for r in records(scene / "o.jsonl")]
+    assert found == [["parcel"], [], ["parcel"]]
+
+
+def test_an_engine_is_that_of_the_keys_that_were_set(scene: Path) -> None:
+    for value in (2, 4):
+        done = noria("run", "pgie.txt", "right", "--set", f"batch-size={value}", cwd=scene)
+        assert done.returncode == 0, done.stderr
+        assert list(scene.glob(f"mean.onnx_b{value}_*.engine"))
+    shown = noria("build", "pgie.txt", "--set", "batch-size=2", cwd=scene)
+    assert "_b2_" in shown.stdout
+    assert "loaded" in shown.stderr
+
+
+def test_of_several_models_a_number_names_one(scene: Path) -> None:
+    args = ("run", "pgie.txt", "sgie.txt", "right", "-q", "-o", "o.jsonl")
+    done = noria(*args, "--conf", "0.6", cwd=scene)
+    assert done.returncode == 3
+    assert "--conf 0.6: there are 2 models: 1 is pgie.txt, 2 is sgie.txt" in done.stderr
+    assert "--conf 1:0.6" in done.stderr
+    done = noria(*args, "--conf", "2:0.6", cwd=scene)
+    assert done.returncode == 0, done.stderr
+    ids = {o["component_id"] for r in records(scene / "o.jsonl") for o in r["objects"]}
+    assert ids == {1}
+
+
+def test_the_command_line_wins_over_a_pipeline_file(scene: Path) -> None:
+    (scene / "p.yml").write_text(
+        "sources: [right]\nmodels:\n  - config: pgie.txt\n    interval: 1\n    batch-size: 2\n"
+        "sinks: [o.jsonl]\n"
+    )
+    done = noria("run", "p.yml", "--set", "interval=0", "-q", cwd=scene)
+    assert done.returncode == 0, done.stderr
+    assert [len(r["objects"]) for r in records(scene / "o.jsonl")] == [1] * 3
+    assert list(scene.glob("mean.onnx_b2_*.engine"))
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        (("--set", "batch-siez=2"), "--set: batch-siez is not a key.\n  did you mean batch-size?"),
+        (("--set", "batch-size"), "--set: 'batch-size' is not key=value"),
+        (("--set", "batch-size=two"), "--set: batch-size=two is not an integer"),
+        (("--conf", "2"), "--conf: 2 is not in range"),
+        (("--labels", "gone.txt"), "--labels: labelfile-path=gone.txt: there is no such file"),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "show"])
+def test_what_cannot_be_set_is_refused(
+    scene: Path, command: str, option: tuple[str, str], words: str
+) -> None:
+    sources = ("right",) if command == "run" else ()
+    done = noria(command, "pgie.txt", *sources, *option, cwd=scene)
+    assert done.returncode == 3, done.stdout
+    assert words in done.stderr
+
+
+@pytest.mark.parametrize("command", ["build", "bench", "trace-plugins"])
+def test_commands_without_results_set_keys_alone(scene: Path, command: str) -> None:
+    assert "No such option" in noria(command, "pgie.txt", "--conf", "1", cwd=scene).stderr
+    done = noria(command, "pgie.txt", "--set", "batch-siez=2", cwd=scene)
+    assert done.returncode == 3
+    assert "did you mean batch-size?" in done.stderr
+
+
+def test_files_that_are_no_configs_have_no_keys(scene: Path) -> None:
+    for command in ("show", "bench", "trace-plugins"):
+        done = noria(command, "mean.onnx", "--set", "batch-size=2", cwd=scene)
+        assert done.returncode == 3
+        assert "no config" in done.stderr

@@ -6,6 +6,7 @@ nesting nor aliases of aliases cost memory or stack.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,8 @@ MAX_DEPTH = 50  # a config is two deep; the scanner of PyYAML is slow on thousan
 
 _NULLS = ("", "~", "null", "Null", "NULL")
 _TOP_EXPECTED = "keys with values, such as sources:"
+# What stands before a document; yaml-cpp passes over a version that is no proper directive.
+_HEAD = re.compile(rb"(?:\xef\xbb\xbf)?(?:[ \t]*(?:#[^\n]*)?\r?\n|%YAML(?::|[ \t]+1\.)[^\n]*\n)*")
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -96,6 +99,8 @@ class MalformedError(Exception):
 class YamlTree:
     """The first document of a YAML text.
 
+    Lines such as `%YAML:1.0` and `%YAML 1.2` before it count as comments, wherever they stand.
+
     Args:
         data: content of the file.
         aliases: `nodes`: an alias is the same node again. `scalars`: an alias of a collection is an
@@ -120,6 +125,8 @@ class YamlTree:
         self._max_depth = max_depth
         self._depth = 0
         self._anchors: dict[str, Node] = {}
+        if head := _HEAD.match(data):
+            data = head[0].replace(b"%YAML", b"#YAML") + data[head.end() :]
         try:
             self._events: Iterator[Any] = yaml.parse(data, Loader=_LOADER)
             self._read()
@@ -276,11 +283,12 @@ def read_yaml(data: bytes, path: Path) -> Document:
 
 def _read_group(document: Document, key: TextNode, value: Node) -> None:
     name = key.text
-    if name in document.groups:
+    first = document.groups.get(name)
+    if first is not None and first.entries and isinstance(value, MapNode):
         document.refuse(
             key.line,
             f"group {quoted(name)} is repeated.",
-            f"one mapping with all its keys: the first is in line {document.groups[name].line}",
+            f"one mapping with all its keys: the first is in line {first.line}",
         )
     group = document.groups.setdefault(name, Group(name, key.line))
     if isinstance(value, MapNode):
@@ -292,15 +300,7 @@ def _read_group(document: Document, key: TextNode, value: Node) -> None:
 def _read_entries(document: Document, group: Group, node: MapNode) -> None:
     for line in node.odd_keys:
         document.refuse(line, "a key must be a plain text.", "key: value")
-    seen: dict[str, int] = {}
     for key, value in node.pairs:
-        if key.text in seen:
-            document.refuse(
-                key.line,
-                f"{quoted(key.text)} is repeated, first in line {seen[key.text]}.",
-                "each key once",
-            )
-        seen.setdefault(key.text, key.line)
         if isinstance(value, TextNode):
             problem = "has no value" if value.empty else None
             entry = Entry(key.text, value.text, key.line, value.plain, problem)

@@ -63,8 +63,6 @@ def dry_run(cfg: ModelConfig) -> DryRun:
     that makes the network is called in a process of its own, and so are creators of its plugins.
     """
     done = DryRun(notices=list(cfg.notices))
-    if cfg.gie_unique_id is None:
-        cfg = cfg.with_overrides(gie_unique_id=cfg.component_id)  # as `noria run` does
 
     @contextmanager
     def collected() -> Iterator[None]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from noria._core.errors import ConfigError
 from noria._core.notices import Notice
 from noria.config.enums import NetworkType
+from noria.infer.parsers.text import CTC
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig
@@ -84,6 +85,8 @@ def label_notices(cfg: ModelConfig, labels: Labels) -> list[Notice]:
     where = str(cfg.labelfile_path)
     count = len(labels)
     if cfg.network_type is NetworkType.CLASSIFIER:
+        if cfg.parse_classifier_func_name == CTC:  # one character a line
+            return []
         if count > 1 and all(len(fields) == 1 for fields in labels.records):
             text = f"{count} lines of one label each: a classifier's label file has one line for"
             text += " each attribute, its classes separated by ';', so only class 0 has a name"

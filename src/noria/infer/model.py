@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,6 +62,7 @@ class LoadOptions:
         guard: whether a user's library runs in a worker process; None takes the config's.
         rebuild: build the engine even if a valid one is saved.
         generation: whose rules apply where they differ.
+        parser: the program's own parser; None takes the config's.
     """
 
     threads: int | None = None
@@ -70,6 +71,7 @@ class LoadOptions:
     generation: Generation = "9.1"
     streams: int | None = 1
     guard: GuardMode | None = None
+    parser: Callable[..., Any] | None = None
 
 
 @dataclass(slots=True)
@@ -82,7 +84,7 @@ class Model:
         postprocessor: None for network-type 100.
         parser: where the parser comes from, if there is one.
         selector: which objects are inferred on (secondary mode), else None.
-        extra_inputs: constant inputs beside the picture.
+        extra_inputs: constants for the inputs beside the first, where the caller gives no tensor.
         notices: what was decided while loading.
         engine_path: the saved engine; None if it could not be saved.
         watch: the plausibility watch; None where nothing is parsed or scaled here.
@@ -193,9 +195,8 @@ class Model:
                 notices=notices,
                 engine_path=engine_path,
             )
-            if not cfg.input_tensor_from_meta:
-                library = _library(cfg, choice, options) if len(session.inputs) > 1 else None
-                model.extra_inputs = initialize_extra_inputs(cfg, session, network, library)
+            library = _library(cfg, choice, options) if len(session.inputs) > 1 else None
+            model.extra_inputs = initialize_extra_inputs(cfg, session, network, library)
             if choice is not None and hasattr(session, "output_memory"):
                 session.output_memory = getattr(choice.library, "output_memory", None)
             if preprocessor is not None and choice is not None and model.asynchronous is None:
@@ -223,11 +224,15 @@ class Model:
 
     def feeds(self, tensor: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
         """The inputs of one run: the pictures, and as many rows of each constant input."""
-        feeds = {self.input_name: tensor}
-        for spec in self.session.inputs[1:]:
-            constant = self.extra_inputs[spec.name]
-            batched = spec.name in self.session.batched_inputs
-            feeds[spec.name] = constant[: len(tensor)] if batched else constant
+        return self.filled({self.input_name: tensor}, len(tensor))
+
+    def filled(self, given: dict[str, npt.NDArray[Any]], rows: int) -> dict[str, npt.NDArray[Any]]:
+        """The inputs of a run of `rows` items: the given ones, and constants for the others."""
+        feeds = dict(given)
+        for name, constant in self.extra_inputs.items():
+            if name not in feeds:
+                batched = name in self.session.batched_inputs
+                feeds[name] = constant[:rows] if batched else constant
         return feeds
 
     def _warm_up(self) -> None:
@@ -261,7 +266,15 @@ def _checked(
     if cfg.labelfile_path and cfg.network_type is not NetworkType.OTHER:
         labels = load_labels(cfg.labelfile_path)
         notices += [*labels.notices, *label_notices(cfg, labels)]
-    choice = choose_parser(cfg, abi=options.abi, generation=options.generation, guard=options.guard)
+    elif cfg.labels:
+        labels = Labels(cfg.labels)
+    choice = choose_parser(
+        cfg,
+        abi=options.abi,
+        generation=options.generation,
+        guard=options.guard,
+        function=options.parser,
+    )
     return choice, labels
 
 
@@ -269,16 +282,9 @@ def require_runnable(cfg: ModelConfig) -> None:
     """Refuse combinations that the original refuses at start.
 
     Raises:
-        ConfigError: no unique id; clustering that a mask does not survive; no instance parser.
+        ConfigError: clustering that a mask does not survive; no instance parser.
     Source: spec 0.3, C.1, D.6; config facts 5.9 (X12).
     """
-    if cfg.gie_unique_id is None:
-        raise ConfigError(
-            "gie-unique-id is not given",
-            where=str(cfg.path),
-            expected="a number above 0 that no other model of the pipeline has",
-            fix="add gie-unique-id=1 to [property], or give unique_id=1 to Inferencer.from_config",
-        )
     if cfg.cluster_mode is not ClusterMode.NONE:
         mode = f"cluster-mode={int(cfg.cluster_mode)}"
         where = cfg.origin("cluster_mode").where or str(cfg.path)

@@ -192,8 +192,7 @@ class Preprocessor:
         """
 
         def where(key: str) -> str:
-            origin = cfg.origin(key)
-            return f"{origin if origin.kind == 'file' else cfg.path}: {key}"
+            return f"{cfg.origin(key).where or cfg.path}: {key}"
 
         needed = _channels(cfg.model_color_format)
         if channels != needed:

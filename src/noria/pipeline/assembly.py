@@ -13,6 +13,7 @@ from noria._core.errors import EngineError, MediaError, NoriaError, ParserError,
 from noria._core.notices import Notice, notices_on_errors
 from noria.config import ModelConfig
 from noria.config.enums import NetworkType, ProcessMode
+from noria.config.origin import OVERRIDE
 from noria.infer.inferencer import Inferencer
 from noria.media import (
     ReconnectPolicy,
@@ -28,6 +29,7 @@ from noria.pipeline.pipeline import Pipeline
 from noria.pipeline.stage import is_stage, is_tracker
 
 if TYPE_CHECKING:
+    from noria.config.model_config import Profile
     from noria.config.pipeline_spec import PipelineSpec, SourceSpec, TilerSpec
     from noria.custom.guard import GuardMode
     from noria.draw import Tiler
@@ -52,6 +54,8 @@ class AssemblyOptions:
         rebuild: build engines even if valid ones are saved.
         limit: frames of each source.
         guard: whether users' libraries run in worker processes; None takes each config's.
+        profile: `nvinfer` or `modern`; None takes each config's.
+        parser: the program's own parser of the only model.
     """
 
     threads: int | None = None
@@ -62,6 +66,8 @@ class AssemblyOptions:
     rebuild: bool = False
     limit: int | None = None
     guard: GuardMode | None = None
+    profile: Profile | None = None
+    parser: Callable[..., Any] | None = None
 
 
 @dataclass(slots=True)
@@ -217,17 +223,19 @@ def after_primaries(items: Sequence[Any]) -> int:
 
 def _numbered(stages: Sequence[Any], where: str | None) -> tuple[list[Any], list[Notice]]:
     """The stages, each config with an id of its own as far as the files leave that open."""
-    items, notices = list(stages), []
+    items, notices = _bare_in_order(stages), []
     named: dict[int, list[str]] = {}
     for item in items:
         cfg = item if isinstance(item, ModelConfig) else getattr(item, "config", None)
         if isinstance(cfg, ModelConfig):
             fixed = cfg.gie_unique_id if cfg is item else cfg.component_id
-            if fixed is not None:
+            if fixed is not None and not _is_bare(item, "gie_unique_id"):
                 named.setdefault(fixed, []).append(cfg.path.name)
     free = (i for i in range(1, 1000) if i not in named)
     for place, cfg in enumerate(items):
-        if isinstance(cfg, ModelConfig) and cfg.gie_unique_id is None:
+        if _is_bare(cfg, "gie_unique_id"):
+            items[place] = cfg.with_overrides(gie_unique_id=next(free))
+        elif isinstance(cfg, ModelConfig) and cfg.gie_unique_id is None:
             number = next(free)
             items[place] = cfg.with_overrides(gie_unique_id=number)
             text = f"gie-unique-id is absent: {number} is used"
@@ -238,6 +246,26 @@ def _numbered(stages: Sequence[Any], where: str | None) -> tuple[list[Any], list
             notices.append(Notice("warning", f"{text} apart", where))
     notices += idle_models(items)
     return items, notices
+
+
+def _is_bare(item: Any, field: str) -> bool:
+    """Whether an item is a bare model's config that leaves a field to the pipeline."""
+    return isinstance(item, ModelConfig) and item.origin(field).kind == "model"
+
+
+def _bare_in_order(stages: Sequence[Any]) -> list[Any]:
+    """The stages; bare classifiers behind a bare detector work on its objects."""
+    items, finds = list(stages), False
+    for place, item in enumerate(items):
+        if not _is_bare(item, "process_mode"):
+            continue
+        if finds and item.network_type is NetworkType.CLASSIFIER:
+            text = "a classifier behind a detector: it works on the objects found (process-mode=2)"
+            notice = Notice("info", text, str(item.path))
+            mode = {"process_mode": ProcessMode.SECONDARY}
+            items[place] = item.changed(mode, {"process_mode": OVERRIDE}, [notice])
+        finds = finds or item.network_type in _FINDS_OBJECTS
+    return items
 
 
 def _inputs(spec: PipelineSpec, configs: Sequence[ModelConfig]) -> list[str | Path]:
@@ -300,6 +328,8 @@ def _inferencer(cfg: ModelConfig, options: AssemblyOptions, live: bool) -> Infer
         rebuild=options.rebuild,
         generation=options.generation,
         guard=options.guard,
+        profile=options.profile,
+        parser=options.parser,
     )
 
 

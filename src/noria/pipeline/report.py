@@ -52,6 +52,7 @@ class ModelReport:
     Attributes:
         name: name of the stage.
         component_id: its `gie-unique-id`, or None.
+        profile: whose rules it ran by, `nvinfer` or `modern`; None of a stage without a config.
         inferred: items that went through the engine: frames, objects or regions.
         failed: items whose outputs could not be parsed.
         seconds: time spent, by kind of work (`preprocess`, `infer`, `parse`, …).
@@ -66,6 +67,7 @@ class ModelReport:
     failed: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
     results: dict[str, int] = field(default_factory=dict)
+    profile: str | None = None
 
     def __str__(self) -> str:
         parts = [f"{self.inferred} inferred"]
@@ -86,6 +88,7 @@ class ModelReport:
         return {
             "name": self.name,
             "component_id": self.component_id,
+            "profile": self.profile,
             "inferred": self.inferred,
             "failed": self.failed,
             "results": dict(self.results),
@@ -134,10 +137,16 @@ class RunReport:
         """Frames per second, of all sources together."""
         return self.frames / self.seconds if self.seconds > 0 else 0.0
 
+    @property
+    def profile(self) -> str:
+        """The profiles of the models, `nvinfer` or `modern` or both in words; "" of no model."""
+        return " and ".join(dict.fromkeys(m.profile for m in self.models if m.profile))
+
     def to_dict(self) -> dict[str, Any]:
         """The report as plain data, the `--json` form of `noria run`; see docs/formats.md."""
         return {
             "source": self.source,
+            "profile": self.profile,
             "frames": self.frames,
             "inferred": self.inferred,
             "failed_frames": self.failed_frames,
@@ -161,6 +170,7 @@ class RunReport:
         parts += [f"{sum(self.objects.values())} objects"] if self.objects else []
         failed = sum(s.state == "failed" for s in self.sources)
         parts += [f"{failed} sources failed"] if failed else []
+        parts += [f"profile {self.profile}"] if self.profile else []
         parts += ["interrupted"] if self.interrupted else []
         return f"RunReport({', '.join(parts)})"
 
@@ -173,9 +183,15 @@ class RunReport:
             ((s.name, s.frames, s.dropped or "", s.state, s.error or "") for s in self.sources),
         )
         models = table(
-            ("model", "inferred", "failed", "infer s"),
+            ("model", "profile", "inferred", "failed", "infer s"),
             (
-                (m.name, m.inferred, m.failed or "", f"{m.seconds.get('infer', 0.0):.2f}")
+                (
+                    m.name,
+                    m.profile or "",
+                    m.inferred,
+                    m.failed or "",
+                    f"{m.seconds.get('infer', 0.0):.2f}",
+                )
                 for m in self.models
             ),
         )
@@ -222,6 +238,7 @@ class Meter:
             failed - before[1],
             {kind: value - before[2].get(kind, 0.0) for kind, value in seconds.items()},
             {k: n - self._results.get(k, 0) for k, n in getattr(self.model, "results", {}).items()},
+            getattr(self.model.config, "profile", None),
         )
 
 

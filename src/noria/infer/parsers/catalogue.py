@@ -11,12 +11,14 @@ import numpy as np
 
 from noria._core.errors import ParserError
 from noria.infer.parsers import (
+    centres,
     classifiers,
     coverage,
     nms_outputs,
     rcnn,
     segmentation,
     ssd_detr,
+    text,
     yolo,
 )
 from noria.infer.parsers.head import (
@@ -47,6 +49,8 @@ HEADS: tuple[Head, ...] = (
     *ssd_detr.SSD_HEADS,
     *yolo.ANCHOR_HEADS,
     *rcnn.HEADS,
+    *centres.HEADS,
+    *text.HEADS,
     coverage.RESNET,
 )
 """All built-in heads; those named earlier are suggested first."""

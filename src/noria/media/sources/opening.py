@@ -28,7 +28,7 @@ _DEFAULT_RECONNECT = ReconnectPolicy()
 
 
 def open_source(
-    url: str,
+    url: str | int,
     *,
     source_id: int = 0,
     threads: int | None = None,
@@ -44,7 +44,7 @@ def open_source(
 
     Args:
         url: a path; a folder or glob pattern of images; an `rtsp://`, `http://` … URL;
-            `camera:0` or `/dev/video0`.
+            `camera:0`, `/dev/video0` or the number 0.
         source_id: number of the source, copied into its frames.
         threads: decoder threads; None means 2.
         fps: rate at which images follow each other, or of video without time stamps.
@@ -68,6 +68,8 @@ def open_source(
     """
     if not timeout_s > 0:
         raise ValueError(f"timeout_s={timeout_s}: must be above 0")
+    if not isinstance(url, str):
+        url = f"camera:{url}"
     if not url:
         raise MediaError("the source is empty", expected="a path, a pattern, a URL or camera:N")
     decoding: dict[str, Any] = {"source_id": source_id, "threads": threads, "fps": fps}
