@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from noria.config.enums import ClusterMode, ProcessMode
-from noria.infer.watch.rules import Finding, count, enough
+from noria.infer.watch.rules import MIN_FRAMES, Finding, count, enough
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig
@@ -20,6 +20,7 @@ _TOO_HIGH = 1.001  # half precision rounds a sigmoid to 1 at most; INT8 scales m
 _CROWD = 300  # objects of one frame: crowds and drone pictures stay below, as do NMS layers
 _BACKGROUND = 0.9  # share of one class in such a frame
 _FULL = 0.01  # of the input's sides: a box that leaves less than that on each side is the input
+_PLACES = 16  # boxes at as many places never have one score, except from a parser that makes it up
 _SPOT = 0.02  # of the input's sides: centres of all boxes of a frame within it
 _LIKE = 0.75  # IoU of boxes of one class that are the same object to any NMS in use
 _PAIRS = 128  # boxes of a frame whose overlaps are looked at: 0.1 ms
@@ -30,6 +31,7 @@ class BoxWatch:
     """Counts over the looks at a detector's boxes.
 
     Attributes:
+        custom: the parser is the user's own.
         looks: frames (or objects) looked at; `found` of them had boxes of the parser.
         kept: boxes left by clustering; `edges` of them touch an edge of the network input, and
             `tiny` are smaller than any object that a network is trained to find.
@@ -37,6 +39,7 @@ class BoxWatch:
 
     cfg: ModelConfig
     network: NetworkInfo
+    custom: bool = False
     looks: int = 0
     found: int = 0
     parsed: int = 0
@@ -52,6 +55,8 @@ class BoxWatch:
     _crowd_classes: dict[int, int] = field(default_factory=dict)
     _sample: tuple[float, ...] = ()
     _in_frame: bool = True
+    _weak: int = 0
+    _places: set[tuple[float, ...]] = field(default_factory=set)
 
     def look(self, parsed: Detections, kept: Detections, attached: int, meta: FrameMeta) -> None:
         """Count one item.
@@ -100,6 +105,12 @@ class BoxWatch:
             self._sample = self._sample or tuple(boxes[int(outside.argmax())].tolist())
             self._in_frame &= bool((right <= meta.width * 1.05).all())
             self._in_frame &= bool((bottom <= meta.height * 1.05).all())
+        beyond = (right > wide * 1.02) | (bottom > high * 1.02)
+        corners = (w > left) & (h > top) & (w <= wide * 1.02) & (h <= high * 1.02)
+        self._mark("corners", int(corners.sum()) if (beyond & corners).mean() >= 0.3 else 0)
+        far = (right > wide * 1.1) | (bottom > high * 1.1)
+        far |= (left < wide * -0.1) | (top < high * -0.1)
+        self._mark("far", int(far.sum()))
         full = (left <= wide * _FULL) & (top <= high * _FULL)
         full &= (right >= wide * (1 - _FULL)) & (bottom >= high * (1 - _FULL))
         self._mark("full", int(full.sum()))
@@ -113,6 +124,8 @@ class BoxWatch:
             self._mark("low", int((parsed.scores < 0).sum()))
         before = self._scores
         self._scores = min(before[0], low), max(before[1], high)
+        if len(self._places) < _PLACES:
+            self._places.update(map(tuple, parsed.boxes[:_PLACES].round().tolist()))
         if len(parsed) >= 30:  # a few like objects may well have like scores
             x, y = parsed.boxes[:, 0], parsed.boxes[:, 1]
             if np.ptp(x) > self.network.width / 2 and np.ptp(y) > self.network.height / 2:
@@ -129,6 +142,8 @@ class BoxWatch:
             x, y = left + w / 2, top + h / 2
             if np.ptp(x) <= wide * _SPOT and np.ptp(y) <= high * _SPOT:
                 self._mark("spot", len(boxes))
+        if any(c.pre_cluster_threshold <= 0 for c in self.cfg.per_class):
+            self._weak += int((kept.scores < 0.05).sum())
         if attached > _CROWD:
             self._crowds.append(attached)
             ids, numbers = np.unique(kept.class_ids, return_counts=True)
@@ -164,7 +179,12 @@ class BoxWatch:
             text = f"the parser's boxes are inverted: {n:,} of {of} have a negative width or height"
             text += "; it probably reads centre and size as corners: parsers return left, top, "
             yield Finding("boxes-inverted", text + "width, height (parse-bbox-func-name)")
-        if n := self._seen("outside", 0.3, final):
+        if n := self._seen("corners", 0.95, final):
+            text = "the parser's boxes hold right and bottom corners instead of width and height: "
+            text += f"{n:,} of {of} reach beyond the {net} network input, and would lie in it as "
+            text += "corners; parsers return left, top, width, height (parse-bbox-func-name)"
+            yield Finding("boxes-corners", text, "parse-bbox-func-name")
+        elif n := self._seen("outside", 0.05, final):
             place = ", ".join(f"{v:.5g}" for v in self._sample)
             text = f"the parser's boxes lie outside the picture: {n:,} of {of} are beyond the "
             text += f"{net} network input, the first at left, top, width, height {place}; "
@@ -173,6 +193,11 @@ class BoxWatch:
             else:
                 text += "the model may be decoded twice, or for another input size: check "
                 text += "parse-bbox-func-name and infer-dims"
+            yield Finding("boxes-outside", text, "parse-bbox-func-name")
+        elif n := self._seen("far", 0.2, final):  # half an object does not reach so far
+            text = f"the parser's boxes reach outside the picture: {n:,} of {of} by more than a "
+            text += f"tenth of the {net} network input; x and y, or corners and centres, are "
+            text += "probably swapped (parse-bbox-func-name)"
             yield Finding("boxes-outside", text, "parse-bbox-func-name")
         # A close-up fills the input with a few candidates, and never all of them exactly.
         primary = self.cfg.process_mode is ProcessMode.PRIMARY
@@ -203,9 +228,11 @@ class BoxWatch:
             yield Finding("scores-below-0", text, "parse-bbox-func-name")
         low, high = self._scores
         # Everywhere in the picture and always the same: no network is that sure of nothing.
-        if high - low < 1e-4 and self._spread >= 100 and self._spread >= 0.9 * self.parsed:
-            text = f"all scores are {high:.4g}: {of} of {count(self.found, 'frame')}, all over the "
-            text += "picture; the parser probably reads the wrong values as scores: check "
+        spread = self._spread >= max(100, 0.9 * self.parsed) and high - low < 1e-4
+        same = self.custom and high == low and len(self._places) >= _PLACES
+        if spread or (same and self.found >= MIN_FRAMES):
+            text = f"all scores are {high:.4g}: {of} of {count(self.found, 'frame')}, at many "
+            text += "places; the parser probably reads the wrong values as scores: check "
             text += "parse-bbox-func-name"
             yield Finding("scores-alike", text, "parse-bbox-func-name")
 
@@ -213,6 +240,13 @@ class BoxWatch:
         crowds = len(self._crowds)
         if crowds >= 0.75 * self.looks and enough(crowds, self.looks, final=final):
             yield self._crowd(sum(self._crowds) // crowds)
+        elif (
+            self._weak >= max(0.6 * self.kept, 10 * self.found)
+            and enough(self.found, self.looks, final=final)
+        ):  # fmt: skip
+            text = f"pre-cluster-threshold=0 lets everything pass: {self._weak:,} of "
+            text += f"{count(self.kept, 'box')} have scores below 0.05; usual are 0.2 to 0.5"
+            yield Finding("threshold-0", text, "pre-cluster-threshold")
         twins = self._bad.get("twins", [0, 0])
         share = twins[1] / self.kept if self.kept else 0.0
         if share >= 0.4 and enough(twins[0], self.found, final=final) and twins[1] >= 6:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria.config.enums import NetworkType
-from noria.infer.watch.rules import Finding, count, enough
+from noria.infer.watch.rules import MIN_FRAMES, Finding, count, enough
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig
@@ -20,9 +20,11 @@ Array = npt.NDArray[Any]
 
 _VALUES = 4096  # of a tensor, spread over it, are compared
 _OTHER = 0.02  # of its range: inputs that differ by less in the mean are the same picture
-_SAME = 1e-3  # of their range: outputs of two pictures that differ by less say the same
+_SAME = 1e-5  # of their range: outputs of two pictures that differ by less are the same
+_FLAT = 1e-3  # values within it, and those next to 0 or 1, could be the same in right set-ups
 _MIN_PICTURES = 6
 _TOO_HIGH = 1.001
+_CERTAIN = 0.8  # a threshold above it hides what a network is sure of
 
 
 @dataclass(slots=True)
@@ -54,6 +56,9 @@ class OutputWatch:
         self._compare(_thinned(tensor), {n: _thinned(x) for n, x in outputs.items()})
         if self.builtin and self.cfg.network_type is NetworkType.CLASSIFIER:
             self._look_at_classes(outputs)
+        elif self.cfg.network_type is NetworkType.SEGMENTATION:
+            first = next(iter(outputs.values()))
+            self._top = max(self._top, float(first.max()) if first.size else 0.0)
 
     def _compare(self, tensor: Array, outputs: dict[str, Array]) -> None:
         for name, values in outputs.items():
@@ -111,6 +116,13 @@ class OutputWatch:
             text += "export it with one"
             yield Finding("scores-above-1", text, "classifier-threshold")
         yield from self._of_labels(final)
+        limit = self.cfg.segmentation_threshold
+        segments = self.cfg.network_type is NetworkType.SEGMENTATION
+        seen = final or self.looks >= MIN_FRAMES
+        if segments and seen and limit > max(self._top, _CERTAIN):
+            text = f"no pixel has a class: segmentation-threshold={limit:g} is above all values of "
+            text += f"the output, which end at {self._top:.3g}"
+            yield Finding("threshold-above-all", text, "segmentation-threshold")
 
     def _of_labels(self, final: bool) -> Iterator[Finding]:
         records = self.labels.records
@@ -137,6 +149,6 @@ def says_something(values: Array) -> bool:
 
     Zeros of an empty list, and probabilities of all or nothing, are the same in right set-ups too.
     """
-    if values.size < 2 or float(np.ptp(values)) < _SAME:
+    if values.size < 2 or float(np.ptp(values)) < _FLAT:
         return False
     return bool((np.abs(values - np.rint(values)) > 0.01).any())

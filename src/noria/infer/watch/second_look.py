@@ -173,6 +173,60 @@ def high_threshold(reader: Reader, parser: Any, samples: Sequence[Sample]) -> It
         yield Finding("threshold-above-all", text, "pre-cluster-threshold")
 
 
+_CENTRES = ("NoriaParseYoloV8", "NoriaParseYoloV5", "NvDsInferParseCustomYoloV8",
+            "NvDsInferParseYoloV11", "NvDsInferParseCustomYoloV7")  # fmt: skip
+
+
+def odd_tables(reader: Reader, parser: Any, samples: Sequence[Sample]) -> Iterator[Finding]:
+    """Rows with strong scores hold boxes of another kind than centre and size in pixels."""
+    if (
+        not isinstance(parser, BuiltinParser)
+        or parser.head.name.removesuffix("_cuda") not in _CENTRES
+    ):
+        return
+    name, classes = parser.head.name, reader.params.num_classes
+    strong = [_strong(sample, classes, reader.params.min_threshold) for sample in samples]
+    seen = [rows for rows in strong if len(rows)]
+    if len(seen) < min(2, len(samples)) or sum(map(len, seen)) < 5:
+        return
+    a, b, c, d = np.concatenate(seen).T
+    wide, high = float(reader.network.width), float(reader.network.height)
+    top = float(max(x.max() for x in (a, b, c, d)))
+    if wide > 8 and top <= 1.5:
+        text = f"the model's boxes are in 0..1, and {name} reads pixels of the network input: "
+        text += f"{count(len(a), 'strong row')} of {count(len(seen), 'picture')} end at {top:.3g}; "
+        text += "export the model with boxes in pixels, or multiply them in a parser of your own"
+        yield Finding("boxes-in-0..1", f"{text} (parse-bbox-func-name)", "parse-bbox-func-name")
+        return
+    corners = (c > a) & (d > b) & (c <= wide * 1.02) & (d <= high * 1.02)
+    beyond = (a + c / 2 > wide * 1.05) | (b + d / 2 > high * 1.05)
+    beyond |= (a - c / 2 < -0.05 * wide) | (b - d / 2 < -0.05 * high)
+    if corners.mean() >= 0.95 and beyond.mean() >= 0.4:
+        text = f"the model's boxes are corners, and {name} reads centre and size: so "
+        text += (
+            f"{beyond.mean():.0%} of {count(len(a), 'strong row')} reach beyond the picture, as "
+        )
+        text += "left, top, right, bottom none does; export the model with centre and size, or read"
+        text += " it with a parser of your own (parse-bbox-func-name)"
+        yield Finding("boxes-corners", text, "parse-bbox-func-name")
+
+
+def _strong(sample: Sample, classes: int, threshold: float) -> Array:
+    """(N, 4) boxes of the rows of a single table whose scores reach the threshold."""
+    tables = [np.squeeze(x) for x in sample.outputs.values()]
+    if len(tables) != 1 or tables[0].ndim != 2 or tables[0].dtype.kind != "f":
+        return np.empty((0, 4))
+    table = tables[0].astype(np.float32)
+    rows = table.T if table.shape[0] in (classes + 4, classes + 5) else table
+    if rows.shape[1] == classes + 4:
+        scores = rows[:, 4:].max(axis=1)
+    elif rows.shape[1] == classes + 5:
+        scores = rows[:, 4] * rows[:, 5:].max(axis=1)
+    else:
+        return np.empty((0, 4))
+    return rows[(scores >= threshold) & np.isfinite(rows).all(axis=1), :4]
+
+
 _IMAGENET = ((0.0173, (123.675, 116.28, 103.53)), "net-scale-factor=0.0173 with "
              "offsets=123.675;116.28;103.53")  # fmt: skip
 _RANGES: tuple[tuple[tuple[float, tuple[float, ...]], str], ...] = (

@@ -22,6 +22,7 @@ _UNIT_TEXT = "net-scale-factor=0.0039215697906911373"
 # A picture's contrast and a network's taste vary by a few times; the ranges in use differ by 57 to
 # 255 times. In between nothing is said.
 _FAR = 20.0
+_HUNDREDS = 30.0
 _PATCHES = 1500
 _CONTRAST = 12.0  # standard deviation of bytes: below it the pictures say nothing
 
@@ -56,10 +57,13 @@ def training_findings(
     yield from _of_shape(cfg, pre, stem, frame)
     if pre.mean is None:
         yield from _of_exporter(cfg, pre, stem, frame)
+        yield from _of_yolox(cfg, pre, frame)
         if stem.normalises:
             yield from _of_stem(pre, stem)
         elif stem.statistics is not None:
             yield from _of_statistics(pre, stem, tensors)
+        elif stem.conv is not None:
+            yield from _of_weights(pre, stem, tensors)
     yield from _of_names(stem, labels)
 
 
@@ -87,11 +91,30 @@ def _of_exporter(
     if cfg.model_color_format is ColorFormat.BGR:
         text = f"red and blue are swapped: model-color-format=1 (BGR), but {said} RGB: set "
         yield Finding("input-colors", f"{text}model-color-format=0", "model-color-format")
+    yield from _squeezed(cfg, pre, frame, f"{said} letterboxed", " and symmetric-padding=1")
+
+
+def _of_yolox(cfg: ModelConfig, pre: Preprocessor, frame: tuple[int, int]) -> Iterator[Finding]:
+    """Undecoded YOLOX comes from its own exporter: BGR in 0..255 since 0.1.1, letterboxed."""
+    if cfg.parse_bbox_func_name != "NoriaParseYoloX" or cfg.custom_lib_path:
+        return
+    said = "YOLOX is trained on"
+    if pre.scale == 1 and not pre.offsets and cfg.model_color_format is ColorFormat.RGB:
+        text = "red and blue are probably swapped: model-color-format=0 (RGB), but "
+        yield Finding("input-colors", f"{text}{said} BGR: set model-color-format=1",
+                      "model-color-format")  # fmt: skip
+    yield from _squeezed(cfg, pre, frame, f"{said} letterboxed pictures")
+
+
+def _squeezed(
+    cfg: ModelConfig, pre: Preprocessor, frame: tuple[int, int], said: str, more: str = ""
+) -> Iterator[Finding]:
     shape = (frame[0] / frame[1]) / (pre.width / pre.height) if all(frame) else 1.0
-    if not cfg.maintain_aspect_ratio and not 0.7 <= shape <= 1.4:
+    primary = cfg.process_mode is ProcessMode.PRIMARY
+    if primary and not cfg.maintain_aspect_ratio and not 1 / 1.25 <= shape <= 1.25:
         text = f"pictures are squeezed: frames of {frame[0]}x{frame[1]} are scaled to {pre.width}x"
-        text += f"{pre.height}; {said} letterboxed: set maintain-aspect-ratio=1 and "
-        yield Finding("aspect-ratio", f"{text}symmetric-padding=1", "maintain-aspect-ratio")
+        text += f"{pre.height}; {said}: set maintain-aspect-ratio=1{more}"
+        yield Finding("aspect-ratio", text, "maintain-aspect-ratio")
 
 
 def _of_stem(pre: Preprocessor, stem: Stem) -> Iterator[Finding]:
@@ -115,7 +138,10 @@ def _of_stem(pre: Preprocessor, stem: Stem) -> Iterator[Finding]:
 def _of_statistics(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> Iterator[Finding]:
     """The first batch normalisation remembers what came out of the first convolution."""
     ratio = spread_ratio(pre, stem, tensors)
-    if ratio is None or 1 / _FAR <= ratio <= _FAR:
+    if ratio is None:
+        return
+    if 1 / _FAR <= ratio <= _FAR:
+        yield from _of_mean(pre, stem)
         return
     much = f"{ratio:.3g} times" if ratio > 1 else f"1/{1 / ratio:.3g} of"
     text = f"pictures have the wrong range: {_given(pre)}; the first layer's values spread {much} "
@@ -125,13 +151,66 @@ def _of_statistics(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> I
     yield Finding("input-range", text, "net-scale-factor")
 
 
+def _of_mean(pre: Preprocessor, stem: Stem) -> Iterator[Finding]:
+    """The mean that it learnt is that of a picture which the config can make: no black or white."""
+    weights, statistics = stem.conv, stem.statistics
+    assert weights is not None
+    assert statistics is not None
+    gain = weights.sum(axis=(1, 2, 3))
+    moved = statistics[0] - (0 if stem.bias is None else stem.bias)
+    if float(np.abs(gain).max()) < 0.1 * float(np.abs(weights).sum(axis=(1, 2, 3)).max()):
+        return  # filters of edges alone do not see the mean
+    level = float((moved * gain).sum() / (gain * gain).sum())
+    means = pre.offsets or (0.0,)
+    byte = level / pre.scale + sum(means) / len(means)
+    if -300 < byte < 15 or 240 < byte < 555:
+        given = f"offsets={';'.join(f'{m:g}' for m in means)}" if pre.offsets else "no offsets"
+        text = f"offsets are missing or wrong: with {given} and net-scale-factor={pre.scale:.6g} "
+        text += f"the mean that the first layers learnt is that of bytes of {byte:.0f}, where "
+        text += "pictures have about 100 to 140; usual are offsets=127.5;127.5;127.5 or "
+        yield Finding("input-range", f"{text}123.675;116.28;103.53", "offsets")
+
+
+def _of_weights(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> Iterator[Finding]:
+    """A trained first layer answers with about 1, not with hundreds.
+
+    Means that are subtracted from bytes speak of old networks without normalisation, whose layers
+    do answer with hundreds.
+    """
+    spread = answers(stem, tensors, pre.scale)
+    if spread is None or pre.offsets or pre.scale < 0.5:
+        return
+    middle = float(np.median(spread))
+    if middle >= _HUNDREDS:
+        text = f"pictures have the wrong range: {_given(pre)}; the first layer answers with values "
+        text += (
+            f"that spread by {middle:.0f}, where trained ones do by about 1: it probably expects"
+        )
+        text += f" 0 to 1: set {_UNIT_TEXT}"
+        yield Finding("input-range", text, "net-scale-factor")
+
+
 def spread_ratio(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> float | None:
     """How many times as far as in training the first convolution's results spread.
 
     The median over its channels; None where weights or pictures say nothing.
     """
-    weights, statistics = stem.conv, stem.statistics
-    if weights is None or statistics is None:
+    statistics = stem.statistics
+    spread = None if statistics is None else answers(stem, tensors, pre.scale)
+    if statistics is None or spread is None:
+        return None
+    learnt = np.sqrt(np.maximum(statistics[1], 0))
+    alive = learnt > 1e-3 * max(float(learnt.max()), 1e-12)
+    return float(np.median(spread[alive] / learnt[alive])) if alive.any() else None
+
+
+def answers(stem: Stem, tensors: Sequence[Array], scale: float) -> Array | None:
+    """Standard deviation of what each filter of the first convolution makes of the pictures.
+
+    None where there is no convolution, or the pictures have no contrast.
+    """
+    weights = stem.conv
+    if weights is None:
         return None
     _, channels, high, wide = weights.shape
     patches = []
@@ -142,7 +221,7 @@ def spread_ratio(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> flo
             or min(tensor.shape[1:]) < max(high, wide)
         ):
             return None
-        if float(tensor.std()) < _CONTRAST * abs(pre.scale):
+        if float(tensor.std()) < _CONTRAST * scale:
             continue
         windows = np.lib.stride_tricks.sliding_window_view(tensor, (high, wide), axis=(1, 2))
         rows, columns = windows.shape[1:3]
@@ -152,11 +231,7 @@ def spread_ratio(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> flo
     if not patches:
         return None
     made = np.concatenate(patches).astype(np.float64) @ weights.reshape(len(weights), -1).T
-    learnt = np.sqrt(np.maximum(statistics[1], 0))
-    alive = learnt > 1e-3 * max(float(learnt.max()), 1e-12)
-    if not alive.any():
-        return None
-    return float(np.median(made.std(axis=0)[alive] / learnt[alive]))
+    return np.asarray(made.std(axis=0))
 
 
 def _of_shape(
@@ -181,7 +256,7 @@ def _of_names(stem: Stem, labels: Labels) -> Iterator[Finding]:
     known = {_plain(name): i for i, name in names.items()}
     places = [(i, known[name]) for i, name in enumerate(given) if name in known]
     moved = [(i, j) for i, j in places if i != j]
-    if len(moved) < 2 or len(moved) < 0.8 * len(places):
+    if len(moved) < 2 or len(moved) < 0.5 * len(places):
         return
     line, _ = moved[0]
     text = f"labels are of another model or shifted: line {line + 1} of labelfile-path names class "

@@ -56,7 +56,8 @@ class Watch:
         parser = None if choice is None else choice.parser
         self._parser = parser
         self._builtin = isinstance(parser, BuiltinParser) or parser is parse_coverage_bbox
-        self._boxes = BoxWatch(cfg, model.network)
+        own = choice is not None and choice.library is not None
+        self._boxes = BoxWatch(cfg, model.network, own)
         plain = choice is not None and parser is None
         self._outputs = OutputWatch(cfg, model.labels, plain)
         self._lock = threading.Lock()
@@ -103,7 +104,7 @@ class Watch:
 
     def _keep(self, tensor: Array, row: Mapping[str, Array]) -> None:
         if self._model.config.network_type is not NetworkType.DETECTOR:
-            return
+            row = {}  # nobody reads them a second time
         if tensor.nbytes + sum(data.nbytes for data in row.values()) > _MAX_SAMPLE:
             return
 
@@ -175,7 +176,8 @@ class Watch:
         silent = not self._boxes.found
         odd = self._boxes.odd
         found: list[Finding] = []
-        if silent:
+        found += rules.odd_tables(reader, self._parser, samples)
+        if silent and not found:
             found += rules.high_threshold(reader, self._parser, samples)
         if not found and (silent or (odd and self._builtin)):
             source = "the parser" if model.parser is None else model.parser.source
