@@ -82,6 +82,8 @@ def test_a_folded_stem_tells_bytes_from_units(tmp_path: Path) -> None:
     assert judged(tmp_path, stem, SCALES["unit"][0]) == {}
     assert judged(tmp_path, stem, SCALES["means"][0]) == {}  # old networks are like that
     assert judged(tmp_path, Stem(conv=stem.conv / 255), "net-scale-factor=1\n") == {}
+    text = judged(tmp_path, Stem(conv=stem.conv / 255), SCALES["unit"][0])["input-range"]
+    assert "it probably expects 0 to 255: set net-scale-factor=1" in text
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -89,20 +90,27 @@ class _Reader:
                 texts = {n: wire.text(k, v) for n, k, v in wire.fields(wire.message(kind, value))}
                 self.stem.metadata[texts.get(1, "")] = texts.get(2, "")
         self.nodes: list[Node] = []
-        self.tensors: dict[str, memoryview] = {}
+        self.initializers: list[memoryview] = []
         inputs: list[memoryview] = []
         for number, kind, value in wire.fields(graph) if graph is not None else ():
             if number == _NODE and len(self.nodes) < _NEAR_INPUT * 4:
                 self.nodes.append(_node(wire.message(kind, value)))
             elif number == _INITIALIZER:
-                content = wire.message(kind, value)
-                self.tensors[_name_of(content, 8)] = content
+                self.initializers.append(wire.message(kind, value))
             elif number == _INPUT:
                 inputs.append(wire.message(kind, value))
-        real = [x for x in inputs if _name_of(x, 1) not in self.tensors]
+        # old exporters list the weights as inputs, too
+        real = inputs[:1] if len(inputs) == 1 else [
+            x for x in inputs if _name_of(x, 1) not in self.tensors
+        ]  # fmt: skip
         if real:
             self.stem.input = _name_of(real[0], 1)
             self.stem.axes = tuple(_axes(real[0]))
+
+    @cached_property
+    def tensors(self) -> dict[str, memoryview]:
+        """The initialisers by name."""
+        return {_name_of(content, 8): content for content in self.initializers}
 
     def read(self) -> Stem:
         """Follow the input to the first convolution."""

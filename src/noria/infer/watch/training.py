@@ -22,7 +22,7 @@ _UNIT_TEXT = "net-scale-factor=0.0039215697906911373"
 # A picture's contrast and a network's taste vary by a few times; the ranges in use differ by 57 to
 # 255 times. In between nothing is said.
 _FAR = 20.0
-_HUNDREDS = 30.0
+_HUNDREDS, _HUNDREDTHS = 30.0, 0.01  # spreads of a first layer's answers
 _PATCHES = 1500
 _CONTRAST = 12.0  # standard deviation of bytes: below it the pictures say nothing
 
@@ -111,7 +111,7 @@ def _squeezed(
 ) -> Iterator[Finding]:
     shape = (frame[0] / frame[1]) / (pre.width / pre.height) if all(frame) else 1.0
     primary = cfg.process_mode is ProcessMode.PRIMARY
-    if primary and not cfg.maintain_aspect_ratio and not 1 / 1.25 <= shape <= 1.25:
+    if primary and not pre.maintain_aspect_ratio and not 1 / 1.25 <= shape <= 1.25:
         text = f"pictures are squeezed: frames of {frame[0]}x{frame[1]} are scaled to {pre.width}x"
         text += f"{pre.height}; {said}: set maintain-aspect-ratio=1{more}"
         yield Finding("aspect-ratio", text, "maintain-aspect-ratio")
@@ -172,16 +172,21 @@ def _of_mean(pre: Preprocessor, stem: Stem) -> Iterator[Finding]:
 
 
 def _of_weights(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> Iterator[Finding]:
-    """A trained first layer answers with about 1, not with hundreds.
+    """A trained first layer answers with about 1, not with hundreds or hundredths.
 
     Means that are subtracted from bytes speak of old networks without normalisation, whose layers
     do answer with hundreds.
     """
     spread = answers(stem, tensors, pre.scale)
-    if spread is None or pre.offsets or pre.scale < 0.5:
+    if spread is None:
         return
     middle = float(np.median(spread))
-    if middle >= _HUNDREDS:
+    if middle <= _HUNDREDTHS and pre.scale < 0.1:
+        text = f"pictures have the wrong range: {_given(pre)}; the first layer answers with values "
+        text += f"that spread by {middle:.2g}, where trained ones do by about 1: it probably "
+        text += "expects 0 to 255: set net-scale-factor=1"
+        yield Finding("input-range", text, "net-scale-factor")
+    if middle >= _HUNDREDS and pre.scale >= 0.5 and not pre.offsets:
         text = f"pictures have the wrong range: {_given(pre)}; the first layer answers with values "
         text += (
             f"that spread by {middle:.0f}, where trained ones do by about 1: it probably expects"
@@ -240,7 +245,7 @@ def _of_shape(
     free = len(stem.axes) == 4 and None in stem.axes[2:]
     if not free or cfg.infer_dims is None or cfg.process_mode is not ProcessMode.PRIMARY:
         return
-    if cfg.maintain_aspect_ratio or not all(frame):
+    if pre.maintain_aspect_ratio or not all(frame):
         return
     net, real = pre.width / pre.height, frame[0] / frame[1]
     if (net < 0.77 and real > 1.3) or (net > 1.3 and real < 0.77):

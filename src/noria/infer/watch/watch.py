@@ -35,8 +35,8 @@ _FARTHEST = 512  # runs between two looks: a camera's night must not pass unseen
 _LATE = 1024  # runs after which a second look costs less than a hundredth of what they took
 _SAMPLES = 6
 _MAX_SAMPLE = 1 << 25  # bytes of one kept sample
-_SECOND_LOOK_S = 0.2  # what other pictures may take at the end of a short run
-_SILENT_S = 1.5  # the same where nothing at all was found
+_SHARE = 0.01  # of the engine's time that other pictures may take at the end of a run
+_SILENT_S = 1.5  # that they may take in any case where nothing at all was found
 
 
 class Watch:
@@ -100,15 +100,21 @@ class Watch:
             self._run_s = min(self._run_s, seconds)  # the first ones warm up
             self._outputs.look(tensor, row)
             if self._looks <= _SAMPLES // 2 or self._looks >= _FIRST:
-                self._keep(tensor, row)
+                self._keep(tensor, row, alone=len(inputs[self._model.input_name]) == 1)
 
-    def _keep(self, tensor: Array, row: Mapping[str, Array]) -> None:
+    def _keep(self, tensor: Array, row: Mapping[str, Array], *, alone: bool) -> None:
         if self._model.config.network_type is not NetworkType.DETECTOR:
             row = {}  # nobody reads them a second time
         if tensor.nbytes + sum(data.nbytes for data in row.values()) > _MAX_SAMPLE:
             return
 
-        self._samples.append(Sample(tensor.copy(), {n: data.copy() for n, data in row.items()}))
+        # Each run has arrays of its own: what is alone in them need not be copied, unless a
+        # parser may write into it.
+        if not alone:
+            tensor = tensor.copy()
+        if not (alone and self._builtin):
+            row = {name: data.copy() for name, data in row.items()}
+        self._samples.append(Sample(tensor, row))
 
     def boxes(self, parsed: Detections, kept: Detections, attached: int, meta: FrameMeta) -> None:
         """Look at the boxes of the same item, see `BoxWatch.look`."""
@@ -189,8 +195,8 @@ class Watch:
     def _other_pictures(self, reader: Any, samples: list[Sample], silent: bool) -> list[Finding]:
         """Run the network on changed pictures, as far as time allows."""
         model, pre = self._model, self._model.preprocessor
-        runs, least = (10, _SILENT_S) if silent else (_SAMPLES, _SECOND_LOOK_S)
-        allowed = max(least, 0.01 * self._runs * self._run_s)
+        runs, least = (10, _SILENT_S) if silent else (_SAMPLES, 0.0)
+        allowed = max(least, _SHARE * self._runs * self._run_s)
         if len(model.session.inputs) > 1 or runs * self._run_s > allowed or pre is None:
             return []
 
