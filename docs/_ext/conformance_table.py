@@ -79,7 +79,7 @@ PROOFS: dict[str, tuple[str, ...]] = {
     "infer-dims": ("PRE-028", "OTA-001"),
     "warmup-engine": ("tests/infer/test_scheduling_keys.py",),
     "stabilize-buffer-count": ("SCH-006", "tests/infer/test_scheduling_keys.py"),
-    "profile": ("tests/infer/test_profile.py",),
+    "profile": ("tests/infer/test_modern.py", "tests/config/test_profile.py"),
     "model-color-format": ("PRE-020", "PRE-021", "PRE-023", "PRE-029"),
     "net-scale-factor": ("PRE-020", "PRE-021", "PRE-022"),
     "offsets": ("PRE-021", "PRE-022", "PRE-027"),

@@ -402,3 +402,28 @@ def test_files_that_are_no_configs_have_no_keys(scene: Path) -> None:
         done = noria(command, "mean.onnx", "--set", "batch-size=2", cwd=scene)
         assert done.returncode == 3
         assert "no config" in done.stderr
+
+
+def test_the_reason_for_no_objects_stands_behind_them(scene: Path) -> None:
+    keys = "[class-attrs-all]\ndetected-max-w=3\n"
+    (scene / "small.txt").write_text((scene / "pgie.txt").read_text() + keys)
+    done = noria("run", "small.txt", "sgie.txt", "left", cwd=scene)
+    assert done.returncode == 0, done.stderr
+    _, found, why, first, second = done.stdout.splitlines()
+    assert found.startswith("found no objects: detected-max-w=3 dropped all 4 boxes (thing 4)")
+    assert why.startswith("  sgie.txt: no objects came from the models before it in 4 frames")
+    assert first.startswith("  small.txt: 4 inferred, 4 boxes parsed")
+    assert second == "  sgie.txt: 0 inferred"
+
+
+def test_a_secondary_model_that_inferred_nothing_says_why(scene: Path) -> None:
+    text = (
+        (scene / "sgie.txt")
+        .read_text()
+        .replace("[property]", "[property]\ninput-object-min-width=99")
+    )
+    (scene / "sgie.txt").write_text(text)
+    done = noria("run", "pgie.txt", "sgie.txt", "left", cwd=scene)
+    assert done.returncode == 0, done.stderr
+    why = done.stdout.splitlines()[2]
+    assert why == "  sgie.txt: input-object-min-width=99: the widest of 4 objects is 32x24 pixels"

@@ -55,6 +55,11 @@ def test_a_config_without_oddities_has_no_notices(load: Load) -> None:
         ("info", "disable-output-host-copy=1", "outputs lie in main memory"),  # X18
         ("warning", "operate-on-gie-id=1", "is process-mode=2 missing"),  # X19
         ("warning", "operate-on-class-ids=1", "write filter-out-class-ids"),
+        (
+            "warning",
+            "operate-on-gie-id=1\noperate-on-class-ids=1",
+            "is process-mode=2 missing",
+        ),
         ("warning", "process-mode=2\ninterval=1", "interval is not used"),
         ("info", "network-type=1\n[class-attrs-all]", "does not use it"),  # X20
         ("warning", "overwrite-input-tensor=1", "needs ip-tensor-file"),  # X21
@@ -63,6 +68,8 @@ def test_a_config_without_oddities_has_no_notices(load: Load) -> None:
         ("warning", "offsets=1;2;3\nmodel-color-format=2", "3 offsets for 1 channels"),
         ("warning", "num-detected-classes=0", "every box is dropped"),
         ("warning", "[class-attrs-all]\npre-cluster-threshold=1", "no box can pass"),
+        ("warning", "[class-attrs-all]\npre-cluster-threshold=0", "every candidate counts"),
+        ("warning", "[class-attrs-1]\nnms-iou-threshold=0", "only the best stays"),
         ("warning", "cluster-mode=1", "skips DBSCAN while minBoxes is 0"),
         ("warning", "cluster-mode=1", "every raw box goes through"),
         ("warning", "cluster-mode=1\n[class-attrs-all]\nminBoxes=2", "no box ever has a neighbour"),

@@ -12,6 +12,7 @@ from PIL import Image
 
 import noria
 from noria.errors import ConfigError, EngineError, MediaError
+from tests.media.conftest import write_clip
 
 Config = Callable[..., Path]
 
@@ -37,6 +38,16 @@ def test_arrays_frames_and_files_give_the_same(mean_config: Config, tmp_path: Pa
         assert (meta.width, meta.height, meta.inferred) == (64, 48, True)
         assert meta.objects[0].confidence == pytest.approx(0.2, abs=1e-4)
         assert meta.objects[0].rect == (16, 12, 32, 24)
+
+
+def test_a_video_says_that_one_picture_of_it_is_taken(mean_config: Config, tmp_path: Path) -> None:
+    clip = write_clip(tmp_path / "c.mp4", 12)
+    warned = pytest.warns(noria.NoriaWarning, match="holds 12 pictures")
+    with noria.Inferencer.from_config(mean_config()) as model, warned as told:
+        meta = model(clip)
+    assert meta.frame == 0
+    assert f"noria.open_pipeline(CONFIG, sources={str(clip)!r})" in str(told[0].message)
+    assert told[0].filename == __file__
 
 
 def test_keys_of_streams_skip_no_picture(mean_config: Config) -> None:

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from noria.config import ModelConfig
-from noria.errors import ConfigError, CustomLibraryError
+from noria.errors import ConfigError, CustomLibraryError, ParserError
 from noria.infer.parser_choice import (
     Choice,
     choose_parser,
     misfit_notices,
+    require_grid_outputs,
 )
 from noria.infer.parsers import (
     WELL_KNOWN,
@@ -224,3 +225,23 @@ def test_the_warning_of_a_stand_in_says_how_to_have_the_library(tmp_path: Path) 
     choice = choose_parser(ModelConfig.load(tmp_path / "c.txt"))
     assert choice.parser is WELL_KNOWN["NvDsInferParseYolo"]
     assert "\n  fetch it: git lfs pull" in choice.notices[0].message
+
+
+@pytest.mark.parametrize(
+    ("shapes", "words"),
+    [
+        ([("n", 3)], "network-type=1"),
+        ([("n", 3), (1, 5)], "network-type=1"),
+        ([(1, 4, 64, 96)], "network-type=2"),
+        ([(1, 64, 96, 4)], "network-type=2"),
+        ([(1, 4, 8, 12)], None),
+    ],
+)
+def test_outputs_of_another_network_type_are_told(
+    load: Callable[..., ModelConfig], shapes: list[tuple[int | str, ...]], words: str | None
+) -> None:
+    outputs = [TensorSpec(f"o{i}", np.dtype(np.float32), s) for i, s in enumerate(shapes)]
+    with pytest.raises(ParserError) as caught:
+        require_grid_outputs(load("bbox"), outputs, NetworkInfo(96, 64, 3))
+    assert ("network-type" in str(caught.value)) == (words is not None)
+    assert words is None or words in str(caught.value)

@@ -168,10 +168,11 @@ def bare(folder: Path, *shape: int) -> Path:
 
 def test_what_a_bare_model_leaves_open_is_set(tmp_path: Path) -> None:
     path = bare(tmp_path, 100, 6)
-    with pytest.raises(ModelError, match="--set parse-bbox-func-name=NvDsInferParseYolo"):
-        noria.ModelConfig.load(path)
     lines = ("parse-bbox-func-name=NvDsInferParseYolo", "num-detected-classes=4", "topk=5")
-    given = [given_line(text, "--set") for text in lines]
+    given = [given_line("net-scale-factor=1", "--set")]
+    with pytest.raises(ModelError, match=r"--set (num-detected-classes=80|parse-bbox)"):
+        noria.ModelConfig.load(path, combined(given))
+    given += [given_line(text, "--set") for text in lines]
     cfg = noria.ModelConfig.load(path, combined([*given, given_conf("0.3", "--conf")]))
     assert (cfg.parse_bbox_func_name, cfg.num_detected_classes) == ("NvDsInferParseYolo", 4)
     assert (cfg.all_classes.topk, cfg.all_classes.pre_cluster_threshold) == (5, 0.3)
@@ -182,11 +183,12 @@ def test_what_a_bare_model_leaves_open_is_set(tmp_path: Path) -> None:
 @pytest.mark.parametrize("shape", [(100, 6), (7, 3, 5)], ids=["two would fit", "none fits"])
 def test_a_function_reads_a_bare_model(tmp_path: Path, shape: tuple[int, ...]) -> None:
     path = bare(tmp_path, *shape)
-    with noria.Inferencer.from_config(path, parser=corner, num_detected_classes=1) as model:
+    keys = {"num_detected_classes": 1, "net_scale_factor": 1}
+    with noria.Inferencer.from_config(path, parser=corner, **keys) as model:
         assert one(model).confidence == pytest.approx(0.9)
         assert not [n for n in model.notices if "is not called" in n.message]
     pictures = noria.ArraySource([GRAY] * 2)
     pipeline = noria.open_pipeline(
-        path, sources=pictures, parser=lambda *given: corner(*given), num_detected_classes=1
+        path, sources=pictures, parser=lambda *given: corner(*given), **keys
     )
     assert [len(meta.objects) for _, meta in pipeline] == [1, 1]

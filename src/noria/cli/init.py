@@ -74,10 +74,15 @@ def _model(model: Path, size: str | None, cpp: bool, folder: Path, force: bool) 
     path, copied, given = model, None, dict[str, Any]()
     if size is not None:
         path, copied, given = _sized(model, size, folder, force)
-    found = recognise_for_init(path, given)
+    try:
+        found = recognise_for_init(path, given)
+        files = files_for(found, folder, cpp=cpp)
+        _write({folder / file: text for file, text in files.items()}, force)
+    except NoriaError:
+        if copied is not None:
+            copied.unlink()
+        raise
     print_notices(n for n in found.config.notices if n.message in found.lines)
-    files = files_for(found, folder, cpp=cpp)
-    _write({folder / file: text for file, text in files.items()}, force)
     if copied is not None:
         click.echo(copied)
     for file in files:

@@ -322,10 +322,15 @@ def print_report(report: RunReport) -> None:
             text = f"  {source.source_id}: {source.name}: {source.frames} frames, {source.state}"
             click.echo(printable(text + (f", {source.dropped} dropped" if source.dropped else "")))
     maps = any(m.results.get("class_maps") for m in report.models)
+    reasons = [(model.name, reason) for model in report.models for reason in model.reasons]
     if report.objects or not maps:
+        if reasons and not report.objects:
+            found += f": {reasons.pop(0)[1]}"
         click.echo(printable(f"found {found}"))
+    for name, reason in reasons:
+        click.echo(printable(f"  {name}: {reason}"))
     for model in report.models:
-        if len(report.models) > 1 or not report.objects:
+        if len(report.models) > 1 or not report.objects or model.reasons:
             click.echo(printable(f"  {model}"))
         if model.failed:
             what = f"{model.failed} of {model.inferred} outputs of {model.name}"

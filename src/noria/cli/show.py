@@ -95,9 +95,10 @@ def _show_config(cfg: ModelConfig, set_only: bool, layers: bool, as_json: bool) 
     facts = _maker_facts(checked)
     if network is not None:
         facts["inputs"] = [str(s) for s in network.inputs]
-        facts["outputs"] = [str(s) for s in network.outputs]
+        facts["outputs"] = [str(s) for s in checked.outputs]
         if cfg.network_type is NetworkType.DETECTOR:
-            facts["built-in parsers that fit"] = suggest(network.outputs)
+            fits = suggest(checked.outputs, checked.picture, cfg.num_detected_classes)
+            facts["built-in parsers that fit"] = fits
     facts["parser"] = [checked.parser] if checked.parser else []
     listed = _layers(network) if layers or checked.maker else []
     if as_json:

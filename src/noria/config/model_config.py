@@ -31,10 +31,9 @@ from noria.config.model_files import missing_files
 from noria.config.origin import DEFAULT, OVERRIDE, EffectiveValue, Origin
 from noria.config.overrides import BARE_MODEL, Overrides, combined, given_keywords, is_key
 from noria.config.pipeline_files import file_kind
+from noria.config.profile import Profile, with_profile
 from noria.config.reading import Reading, read_config, read_lines
 from noria.config.value_notices import rule_notices
-
-Profile = Literal["nvinfer", "modern"]
 
 
 class EffectiveCluster(NamedTuple):
@@ -265,6 +264,10 @@ class ModelConfig(Frozen):
         own = self._origins.get(f"classes.{class_id}.{name}")
         return own or self._origins.get(f"all_classes.{name}", DEFAULT)
 
+    def is_set(self, field: str) -> bool:
+        """Whether a file or a program set a field; names are fields (`cluster_mode`)."""
+        return field in self._set_values()
+
     def where(self, field: str) -> str:
         """The file and line, or the option, that set a field; the config's path where none did."""
         return self.origin(field).where or str(self.path)
@@ -375,7 +378,7 @@ class ModelConfig(Frozen):
 
     def effective(self) -> list[EffectiveValue]:
         """Every value in use with its origin, in the order of the documentation."""
-        return [EffectiveValue(*row) for row in effective(self)]
+        return [EffectiveValue(*row) for row in effective(with_profile(self))]
 
     def _repr_html_(self) -> str:
         """The values that are not defaults, with their origins, for notebooks."""

@@ -296,7 +296,7 @@ def _other_mode(cfg: ModelConfig) -> Iterator[Remark]:  # X19
         useless = [n for n in _SECONDARY if _given(cfg, n) and n != "classifier_async_mode"]
         if useless:
             message = f"not used with process-mode 1: {_names(useless)}"
-            if "operate_on_class_ids" in useless:
+            if "operate_on_class_ids" in useless and "operate_on_gie_id" not in useless:
                 message += "; to drop classes of this model's own boxes write filter-out-class-ids"
             elif not _written(cfg, "process_mode"):
                 message += "; is process-mode=2 missing?"
@@ -339,6 +339,13 @@ def _detector(cfg: ModelConfig) -> Iterator[Remark]:
     if all(a.pre_cluster_threshold >= 1 for a in attrs):
         yield _warn("pre-cluster-threshold is 1 or more for every class: no box can pass")
     mode = f"cluster-mode {cfg.cluster_mode}"
+    # a library, or NMS in the model, may apply a threshold of its own
+    own = cfg.custom_lib_path or cfg.cluster_mode is ClusterMode.NONE
+    if not own and all(a.pre_cluster_threshold <= 0 for a in attrs):
+        yield _warn("pre-cluster-threshold is 0 for every class: every candidate counts as a box")
+    suppresses = cfg.cluster_mode in (ClusterMode.NMS, ClusterMode.HYBRID)
+    if suppresses and any(a.nms_iou_threshold <= 0 for a in attrs):
+        yield _warn("nms-iou-threshold is 0: of boxes of a class that touch, only the best stays")
     if cfg.cluster_mode in (ClusterMode.DBSCAN, ClusterMode.HYBRID):
         hybrid = cfg.cluster_mode is ClusterMode.HYBRID
         if not any(a.min_boxes for a in attrs):

@@ -265,6 +265,10 @@ def _line_of(event: Any) -> int:
     return line + 1
 
 
+# a group of INI as the first line that is no comment
+_INI_GROUP = re.compile(rb"(?:[ \t]*(?:#[^\n]*)?\r?\n)*(?=[ \t]*\[[A-Za-z][\w-]*\][ \t]*\r?\n)")
+
+
 def read_yaml(data: bytes, path: Path) -> Document:
     """Read the YAML form."""
     document = Document(path, "yaml")
@@ -277,6 +281,9 @@ def read_yaml(data: bytes, path: Path) -> Document:
     elif tree.root is not None and tree.malformed is None:
         found = "the file is not a mapping."
         document.refuse(tree.root.line, found, "groups, such as property:")
+    if tree.malformed is not None and (ini := _INI_GROUP.match(data)):
+        line, found = ini[0].count(b"\n") + 1, "[group] is INI, and the file's name says YAML."
+        document.refuse(line, found, "group:, below it key: value; or a name that ends in .txt")
     tree.report(document)
     return document
 
@@ -294,7 +301,10 @@ def _read_group(document: Document, key: TextNode, value: Node) -> None:
     if isinstance(value, MapNode):
         _read_entries(document, group, value)
     elif not (isinstance(value, TextNode) and value.empty):
-        group.entries.append(Entry("", "", key.line, problem="is not a mapping"))
+        problem = "is not a mapping"
+        if isinstance(value, TextNode) and "=" in value.text:
+            problem += ": in YAML ': ' separates key and value, not '='"
+        group.entries.append(Entry("", "", key.line, problem=problem))
 
 
 def _read_entries(document: Document, group: Group, node: MapNode) -> None:

@@ -13,6 +13,9 @@ ratio is float64:
    below the frame's height less `roi-bottom-offset`; with it, cut them there (moving the top
    without shortening) and at the frame's right edge;
 6. add the parent's position: until here a child is relative to its parent.
+
+The profile `modern` cuts a box at the frame's edges in place of step 3, and drops one that is
+wholly outside; in step 5 an offset of 0 tests nothing, and cutting at the top shortens the box.
 """
 
 from __future__ import annotations
@@ -54,11 +57,26 @@ class DropReason(IntEnum):
     DETECTED_MAX_H = 5
     ROI_TOP_OFFSET = 6
     ROI_BOTTOM_OFFSET = 7
+    FRAME_BOTTOM = 8
+    FRAME_TOP = 9
+    OUTSIDE = 10
 
     @property
     def key(self) -> str:
         """The config key: `detected-min-w`."""
-        return self.name.lower().replace("_", "-")
+        return _EDGE_KEYS.get(self.name) or self.name.lower().replace("_", "-")
+
+    @property
+    def edge(self) -> bool:
+        """Whether it is the frame's own edge: no key asks for it."""
+        return self.name in _EDGE_KEYS
+
+
+_EDGE_KEYS = {
+    "FRAME_BOTTOM": "roi-bottom-offset",
+    "FRAME_TOP": "roi-top-offset",
+    "OUTSIDE": "profile",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +131,20 @@ class AttachResult:
         kept: (M,) int32, their rows in the input.
         dropped: (K,) int32, the other rows.
         reasons: (K,) uint8, `DropReason` of each.
+        shifted: how many of the attached were moved because they reach beyond the left or top edge
+            of the frame by more than half a pixel (9.1).
     """
 
     detections: Detections
     kept: IntArray
     dropped: IntArray
     reasons: npt.NDArray[np.uint8]
+    shifted: int = 0
+
+    @property
+    def edge_drops(self) -> int:
+        """How many were dropped at the frame's own edges."""
+        return int((self.reasons >= DropReason.FRAME_BOTTOM).sum()) if len(self.reasons) else 0
 
 
 class Attacher:
@@ -151,6 +177,7 @@ class Attacher:
         self.labels = tuple(labels.detector if isinstance(labels, Labels) else labels)
         self.generation = _known(generation)
         self.clip_to_roi = clip_to_roi
+        self.modern = cfg.profile == "modern"
         self.styles = {
             i: ClassStyle(border_color=a.border_color, bg_color=a.bg_color)
             for i, a in enumerate(per_class)
@@ -184,7 +211,7 @@ class Attacher:
         Source: spec B.6, B.7.
         """
         old = _known(generation or self.generation) == "6.2"
-        rects, kept, dropped, reasons = _native.attach(
+        rects, kept, dropped, reasons, shifted = _native.attach(
             detections.boxes,
             detections.class_ids,
             self.params.filters,
@@ -195,6 +222,7 @@ class Attacher:
             roi is not None and self.clip_to_roi,
             self.params.crop,
             old,
+            self.modern,
         )
         rest = detections
         if len(dropped):
@@ -221,7 +249,7 @@ class Attacher:
             parent=parent_index,
         )
         meta.inferred = True
-        return AttachResult(attached, kept, dropped, reasons)
+        return AttachResult(attached, kept, dropped, reasons, shifted)
 
 
 def _known(generation: str) -> str:

@@ -220,9 +220,14 @@ class EngineRuns:
             self._workers = None
         self._files.close()
 
+    @property
+    def shows_raw(self) -> bool:
+        """Whether the debugging keys or the callback see the outputs."""
+        return self._files.active or self.on_raw_output is not None
+
     def show_raw(self, run: Run, outputs: Arrays, model: Model) -> None:
         """Serve the debugging keys and the callback, before anything is parsed."""
-        if not self._files.active and self.on_raw_output is None:
+        if not self.shows_raw:
             return
         with self._raw_lock:
             if self._files.active:

@@ -41,9 +41,10 @@ from noria.media.pixel_format import PixelFormat
 from noria.meta import FrameMeta, NetworkInfo
 
 if TYPE_CHECKING:
-    from noria.config.model_config import Profile
+    from noria.config.profile import Profile
     from noria.custom.guard import GuardMode
     from noria.engine.session import Session
+    from noria.infer.losses import Losses
     from noria.infer.update import ModelUpdater
 
 
@@ -234,6 +235,13 @@ class Inferencer:
         return self._record.results
 
     @property
+    def losses(self) -> Losses:
+        """What was left out since the run began, by which filter, and why if that was most."""
+        from noria.infer.losses import losses_of
+
+        return losses_of(self.config, self._record.tally)
+
+    @property
     def failed_items(self) -> int:
         """Number of inferred items with outputs that could not be parsed."""
         return self._record.failed_items
@@ -364,8 +372,11 @@ class Inferencer:
         model = self._models.take()
         pending = Pending(batch, model)
         start = perf_counter()
+        tally, count = self._record.tally, len(batch)
+        tally.frames += count
         try:
             turns = choose(batch)
+            tally.discarded += count - len(batch)
             if model.preprocessor is None:
                 self._begin_tensors(pending)
             elif model.selector is not None:
@@ -413,6 +424,7 @@ class Inferencer:
         Source: spec D.1, D.3.
         """
         self._turns.restart()
+        self._record.tally.clear()
         if self._model.selector is not None:
             self._model.selector.clear()
 
@@ -530,7 +542,11 @@ class Inferencer:
                 pending.cached = items.cached
 
     def _begin_tensors(self, pending: Pending) -> None:
-        model = pending.model
+        model, tally = pending.model, self._record.tally
+        for tensor in pending.batch.tensors:
+            mine = model.config.component_id in tensor.target_ids
+            tally.tensors += mine
+            tally.other_tensors.update(() if mine else tensor.target_ids)
         chunks = tensor_chunks(
             pending.batch,
             component_id=model.config.component_id,
@@ -570,3 +586,11 @@ class Inferencer:
             watch.after_run()
         if model.config.output_tensor_meta:
             attach_tensors(outputs, items, model)
+        elif model.postprocessor is None and not self._runs.shows_raw:
+            text = (
+                "network-type=100 without output-tensor-meta=1: nobody reads the outputs, nothing"
+            )
+            text += " is found; set output-tensor-meta=1 to attach them, or the network-type"
+            self._record.warn(
+                text + " whose parser reads them", str(model.config.origin("network_type"))
+            )

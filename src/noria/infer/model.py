@@ -13,15 +13,16 @@ import numpy.typing as npt
 from noria._core.errors import ConfigError, CustomLibraryError, EngineError
 from noria._core.notices import Notice, notices_on_errors
 from noria.config.enums import ClusterMode, NetworkType, ProcessMode
+from noria.config.profile import with_profile
 from noria.engine.machine import usable_cores
 from noria.infer.attach import Generation
+from noria.infer.class_checks import outputs_notices
 from noria.infer.classify import narrow_outputs
-from noria.infer.labels import Labels, label_notices, load_labels
+from noria.infer.labels import Labels, load_labels
 from noria.infer.parser_choice import (
     Choice,
     choose_parser,
     custom_library,
-    misfit_notices,
     require_grid_outputs,
     skipped_files,
 )
@@ -127,6 +128,7 @@ class Model:
             ConfigError, ModelError, EngineError, CustomLibraryError, ParserError: whatever is
                 wrong, before the first frame; with the notices so far.
         """
+        cfg = with_profile(cfg)
         notices = list(cfg.notices)
         of_parser: list[Notice] = []
         with notices_on_errors(notices, of_parser):
@@ -145,6 +147,7 @@ class Model:
         Raises:
             ConfigError, CustomLibraryError, ParserError: as `load`.
         """
+        cfg = with_profile(cfg)
         notices = list(cfg.notices)
         with notices_on_errors(notices):
             try:
@@ -175,14 +178,13 @@ class Model:
                 )
                 notices += preprocessor.notices
             if choice is not None and choice.parser is parse_coverage_bbox:
-                require_grid_outputs(cfg, session.outputs)
-            elif choice is not None:
-                notices += misfit_notices(cfg, choice.parser, session.outputs, network)
+                require_grid_outputs(cfg, session.outputs, network)
+            notices += outputs_notices(cfg, choice, session.outputs, network, labels)
             if cfg.network_type is NetworkType.CLASSIFIER and choice and choice.parser is None:
                 notices += narrow_outputs(session.outputs)
             selector = None
             if cfg.process_mode is ProcessMode.SECONDARY and not cfg.input_tensor_from_meta:
-                selector = Selector(cfg, generation=options.generation)
+                selector = Selector(cfg, generation=options.generation, tally=record.tally.objects)
             model = cls(
                 cfg,
                 session,
@@ -265,7 +267,7 @@ def _checked(
     labels = Labels(())
     if cfg.labelfile_path and cfg.network_type is not NetworkType.OTHER:
         labels = load_labels(cfg.labelfile_path)
-        notices += [*labels.notices, *label_notices(cfg, labels)]
+        notices += labels.notices
     elif cfg.labels:
         labels = Labels(cfg.labels)
     choice = choose_parser(

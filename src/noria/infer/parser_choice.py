@@ -291,8 +291,12 @@ def _with_hints(error: NoriaError, hints: list[str]) -> NoriaError:
     )
 
 
-def require_grid_outputs(cfg: ModelConfig, outputs: Sequence[TensorSpec]) -> None:
+def require_grid_outputs(
+    cfg: ModelConfig, outputs: Sequence[TensorSpec], network: NetworkInfo | None = None
+) -> None:
     """The grid parser needs two outputs named *cov* and *bbox*; say so before the first frame.
+
+    `network` is the size of the network input, None where it is not known.
 
     Raises:
         ParserError: they are not there; names the built-in parsers that fit the outputs.
@@ -312,8 +316,10 @@ def require_grid_outputs(cfg: ModelConfig, outputs: Sequence[TensorSpec]) -> Non
             f"{cfg.custom_lib_path.name} has {functions}: set parse-bbox-func-name to "
             f"{'one of them' if own[1:] else 'it'}"
         )
-    if fits := suggest(outputs):
+    if fits := suggest(outputs, network, cfg.num_detected_classes):
         hints.append(f"the outputs look like {', '.join(fits)}: set parse-bbox-func-name to it")
+    elif kind := _other_type(outputs, network):
+        hints.append(kind)
     hints.append("or name your own parser: parse-bbox-func-name and custom-lib-path=my_parser.py")
     raise ParserError(
         f"{unset}, and the built-in grid parser does not fit: no output "
@@ -323,6 +329,18 @@ def require_grid_outputs(cfg: ModelConfig, outputs: Sequence[TensorSpec]) -> Non
         + ", ".join(str(o) for o in outputs),
         fix=hints,
     )
+
+
+def _other_type(outputs: Sequence[TensorSpec], network: NetworkInfo | None) -> str | None:
+    """Which network-type outputs that are no boxes look like, if any."""
+    if all(len(o.shape) == 2 for o in outputs):
+        return "the outputs look like the scores of a classifier: network-type=1"
+    (first, *others) = outputs
+    if not others and network is not None and len(first.shape) == 4:
+        size = (network.height, network.width)
+        if size in (first.shape[1:3], first.shape[2:]):
+            return "the output looks like a map of the classes of each pixel: network-type=2"
+    return None
 
 
 def _parsers_in(path: Path) -> list[str]:

@@ -29,8 +29,8 @@ from noria.pipeline.pipeline import Pipeline
 from noria.pipeline.stage import is_stage, is_tracker
 
 if TYPE_CHECKING:
-    from noria.config.model_config import Profile
     from noria.config.pipeline_spec import PipelineSpec, SourceSpec, TilerSpec
+    from noria.config.profile import Profile
     from noria.custom.guard import GuardMode
     from noria.draw import Tiler
     from noria.infer.attach import Generation
@@ -410,26 +410,30 @@ _FINDS_OBJECTS = (NetworkType.DETECTOR, NetworkType.INSTANCE_SEGMENTATION)
 
 
 def idle_models(stages: Sequence[Any]) -> list[Notice]:
-    """A warning for each secondary model that works on objects of no model before it.
+    """A warning for each model that works on objects, or on tensors, that nothing before it makes.
 
     Args:
         stages: configs, opened models, trackers and probes, in order. What follows a probe, or a
             model without a config, is not judged: that may make objects of any component.
     """
     notices: list[Notice] = []
-    makers: set[int] = set()
+    makers: dict[int, int] = {}  # component -> its number of classes
     for item in stages:
         cfg = item if isinstance(item, ModelConfig) else getattr(item, "config", None)
         if not isinstance(cfg, ModelConfig):
             if is_tracker(item) and not is_stage(item):
                 continue
             return notices
+        if cfg.input_tensor_from_meta:
+            text = "input-tensor-from-meta=1, and no function before it adds tensors: nothing is"
+            where = str(cfg.origin("input_tensor_from_meta"))
+            notices.append(Notice("warning", f"{text} inferred", where))
         secondary = cfg.process_mode is ProcessMode.SECONDARY
         makes = cfg.network_type in _FINDS_OBJECTS
         if secondary and not cfg.input_tensor_from_meta:
             wanted = cfg.operate_on_gie_id
             # a detector does not work on what it has found itself
-            before = makers - {cfg.component_id} if makes else makers
+            before = {c: n for c, n in makers.items() if not makes or c != cfg.component_id}
             if not before or (wanted > -1 and wanted not in before):
                 key = "process_mode"
                 text = "process-mode=2, and no model before it finds objects: nothing is inferred"
@@ -440,7 +444,37 @@ def idle_models(stages: Sequence[Any]) -> list[Notice]:
                     text += f" gie-unique-id and finds objects (those that do: {ids}): nothing"
                     text += " is inferred"
                 notices.append(Notice("warning", text, str(cfg.origin(key))))
+            else:
+                notices += _unknown_classes(cfg, before)
+        if (
+            cfg.network_type is NetworkType.CLASSIFIER
+            and not secondary
+            and makers
+            and cfg.origin("process_mode").kind == "default"
+        ):
+            text = "process-mode is absent: this classifier sees whole frames, not the objects of "
+            text += "the model before it, which takes process-mode=2"
+            notices.append(Notice("warning", text, str(cfg.path)))
         # a primary classifier adds an object as large as the frame
         if makes or (cfg.network_type is NetworkType.CLASSIFIER and not secondary):
-            makers.add(cfg.component_id)
+            known = cfg.num_detected_classes if makes else 0
+            makers[cfg.component_id] = max(known, makers.get(cfg.component_id, 0))
     return notices
+
+
+def _unknown_classes(cfg: ModelConfig, makers: Mapping[int, int]) -> list[Notice]:
+    """A warning for a secondary model whose classes no model before it has.
+
+    Args:
+        cfg: of the secondary model.
+        makers: component -> number of classes, 0 where that is not known.
+    """
+    wanted = [c for c in cfg.operate_on_class_ids if c >= 0]
+    only = cfg.operate_on_gie_id
+    counts = [n for c, n in makers.items() if only < 0 or c == only]
+    if not wanted or 0 in counts or min(wanted) < max(counts):
+        return []
+    ids = ";".join(map(str, wanted))
+    text = f"operate-on-class-ids={ids}: the models before it have classes 0 to {max(counts) - 1}:"
+    text += " nothing is inferred"
+    return [Notice("warning", text, str(cfg.origin("operate_on_class_ids")))]

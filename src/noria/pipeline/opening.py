@@ -27,7 +27,7 @@ from noria.pipeline.pipeline import Pipeline
 from noria.pipeline.stage import is_stage, is_tracker
 
 if TYPE_CHECKING:
-    from noria.config.model_config import Profile
+    from noria.config.profile import Profile
     from noria.custom.guard import GuardMode
     from noria.draw import Painter
     from noria.infer.attach import Generation

@@ -112,6 +112,7 @@ class Pipeline:
             painter,
             tiler,
             [s.source_id for s in self.sources],
+            self._fate,
         )
         model = self._segments[0].stage
         config = getattr(model, "config", None)
@@ -379,6 +380,12 @@ class Pipeline:
             if self.on_result is not None:
                 self.on_result(meta)
         put(batch)
+
+    def _fate(self, source_id: int) -> tuple[str, str]:
+        """Name of a source that gives no more frames, and how it ended."""
+        report = next(r for r in self._mux.reports if r.source_id == source_id)
+        error = (report.error or "").partition("\n")[0].removeprefix(f"{report.name}: ")
+        return report.name, f"{report.state}: {error}" if error else report.state
 
     def _write(self, incoming: Channel[Batch]) -> None:
         try:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from noria._core.notices import Notice
+from noria.infer.losses import Counts, Losses
 from noria.media import Source
 from noria.meta import FrameMeta, Objects
 
@@ -57,8 +58,13 @@ class ModelReport:
         failed: items whose outputs could not be parsed.
         seconds: time spent, by kind of work (`preprocess`, `infer`, `parse`, …).
         results: what came out of each step: boxes `parsed`, left after thresholds and clustering
-            (`clustered`) and after filters (`attached`); items `labelled`; `class_maps`. Items
-            whose batch was lost: `crashed` (a plugin ended its worker process), `no_memory`.
+            (`clustered`) and after filters (`attached`); boxes `edge_dropped` and `edge_shifted`
+            by the rules of `nvinfer` because they reach beyond the frame; items `labelled`;
+            `class_maps`. Items whose batch was lost: `crashed` (a plugin ended its worker process),
+            `no_memory`.
+        skipped: objects that a secondary model left out: key -> class name -> number.
+        dropped: boxes, or a classifier's items, that were left out: filter -> class name -> number.
+        reasons: why nothing came out, or less than half; a line each, cause and key first.
     """
 
     name: str
@@ -68,6 +74,9 @@ class ModelReport:
     seconds: dict[str, float] = field(default_factory=dict)
     results: dict[str, int] = field(default_factory=dict)
     profile: str | None = None
+    skipped: Counts = field(default_factory=dict)
+    dropped: Counts = field(default_factory=dict)
+    reasons: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         parts = [f"{self.inferred} inferred"]
@@ -92,6 +101,9 @@ class ModelReport:
             "inferred": self.inferred,
             "failed": self.failed,
             "results": dict(self.results),
+            "skipped": self.skipped,
+            "dropped": self.dropped,
+            "reasons": self.reasons,
             "seconds": _rounded(self.seconds),
         }
 
@@ -134,8 +146,9 @@ class RunReport:
 
     @property
     def fps(self) -> float:
-        """Frames per second, of all sources together."""
-        return self.frames / self.seconds if self.seconds > 0 else 0.0
+        """Frames per second, of all sources together; without those that a live source dropped."""
+        used = self.frames - self.dropped_frames
+        return used / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def profile(self) -> str:
@@ -195,13 +208,14 @@ class RunReport:
                 for m in self.models
             ),
         )
+        why = facts((m.name, reason) for m in self.models for reason in m.reasons)
         objects = facts(
             (
                 ("found", ", ".join(f"{n} {name}" for name, n in self.objects.most_common(12))),
                 ("written", ", ".join(self.outputs)),
             )
         )
-        return paragraph(repr(self)) + sources + models + objects + notice_list(self.notices)
+        return paragraph(repr(self)) + sources + models + why + objects + notice_list(self.notices)
 
 
 def _rounded(seconds: dict[str, float]) -> dict[str, float]:
@@ -231,6 +245,7 @@ class Meter:
         """Counts since this meter was made."""
         inferred, failed, seconds = self._read()
         before = self._before
+        losses = getattr(self.model, "losses", None) or Losses()
         return ModelReport(
             self.model.name,
             getattr(self.model.config, "component_id", None),
@@ -239,6 +254,9 @@ class Meter:
             {kind: value - before[2].get(kind, 0.0) for kind, value in seconds.items()},
             {k: n - self._results.get(k, 0) for k, n in getattr(self.model, "results", {}).items()},
             getattr(self.model.config, "profile", None),
+            losses.skipped,
+            losses.dropped,
+            losses.reasons,
         )
 
 
@@ -296,6 +314,7 @@ def fill_report(
         if getattr(sink, "kind", "") != "video" or sink.frames
     ]
     report.notices = [n for m in meters for n in m.model.notices]
+    report.notices += [n for model in report.models if (n := _edge_notice(model))]
     report.notices += [n for step in steps for n in step.notices]
     report.notices += [n for source in sources for n in source.notices]
     report.notices += outlet.notices
@@ -312,6 +331,16 @@ def fill_report(
 
 def _nothing() -> None:
     """For models that have nothing to conclude."""
+
+
+def _edge_notice(model: ModelReport) -> Notice | None:
+    """What the rules of `nvinfer` did to boxes at the frame's edges, if anything."""
+    counts = (("dropped", "edge_dropped"), ("moved", "edge_shifted"))
+    done = [f"{n} {verb}" for verb, key in counts if (n := model.results.get(key, 0))]
+    if not done or model.profile != "nvinfer":
+        return None
+    text = f"boxes that reach beyond the frame: {' and '.join(done)}, as the original does;"
+    return Notice("info", f"{text} profile=modern cuts them at its edges", model.name)
 
 
 def _seconds(

@@ -1,4 +1,4 @@
-"""A copy of a model for pictures of another size than it was written with."""
+"""Copies of models for pictures of another size than they were written with."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from noria.network import network_from_onnx
 
 
 def resized(path: Path, width: int, height: int) -> bytes:
-    """The bytes of a model whose first input takes pictures of this size.
+    """Copy a model, as bytes, for pictures of this size in its first input.
 
     Only models of layers that slide over a picture can be changed so: one that joins cells to
     fixed vectors stays as it is.

@@ -1,4 +1,4 @@
-"""Files that say what was recognised: a commented config, labels, and a parser where one lacks."""
+"""Files of a recognised model: a commented config, labels, and a parser where one lacks."""
 
 from __future__ import annotations
 

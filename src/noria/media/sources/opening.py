@@ -11,6 +11,7 @@ from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
 from noria._core.errors import MediaError
+from noria._core.notices import Notice, warn_of
 from noria._core.text import url_name, url_scheme
 from noria.media.frame import Frame
 from noria.media.names import nearest_file
@@ -114,17 +115,23 @@ def as_frame(picture: Any, format: PixelFormat | str = PixelFormat.BGR) -> Frame
 
     Args:
         picture: a `Frame`, an array as `ArraySource` takes it, or the path of an image or video,
-            of which the first frame is taken.
+            of which the first frame is taken, with a `NoriaWarning`.
         format: of an array.
 
     Raises:
         MediaError: it is no picture.
+        NoriaWarning: the filters of `warnings` make an error of it.
     """
     if isinstance(picture, Frame):
         return picture
     if isinstance(picture, (str, Path)):
         with open_source(str(picture)) as source:
             for frame in source:
+                if not source.live and source.frames != 1:
+                    many = f"{source.frames} pictures" if source.frames else "more than one picture"
+                    text = f"it holds {many}, and the first one alone is taken; all of them: "
+                    text += f"noria.open_pipeline(CONFIG, sources={source.name!r})"
+                    warn_of([Notice("warning", text, source.name)])
                 return frame
         raise MediaError("there is no picture in it", where=str(picture))
     return ArraySource((), name="picture", format=format).frame_of(picture)
