@@ -180,7 +180,7 @@ def _of_weights(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> Iter
     spread = answers(stem, tensors, pre.scale)
     if spread is None:
         return
-    middle = float(np.median(spread))
+    middle = _middle(spread)
     if middle <= _HUNDREDTHS and pre.scale < 0.1:
         text = f"pictures have the wrong range: {_given(pre)}; the first layer answers with values "
         text += f"that spread by {middle:.2g}, where trained ones do by about 1: it probably "
@@ -206,7 +206,12 @@ def spread_ratio(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> flo
         return None
     learnt = np.sqrt(np.maximum(statistics[1], 0))
     alive = learnt > 1e-3 * max(float(learnt.max()), 1e-12)
-    return float(np.median(spread[alive] / learnt[alive])) if alive.any() else None
+    return _middle(spread[alive] / learnt[alive]) if alive.any() else None
+
+
+def _middle(values: Array) -> float:
+    """The upper median; NumPy's own loads its masked arrays."""
+    return float(np.sort(values)[len(values) // 2])
 
 
 def answers(stem: Stem, tensors: Sequence[Array], scale: float) -> Array | None:
