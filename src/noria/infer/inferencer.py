@@ -113,7 +113,8 @@ class Inferencer:
             detector = noria.Inferencer.from_config("pgie.txt", conf=0.4, cluster_mode=2, topk=50)
 
         Args:
-            config: a loaded config, or the path of an INI or YAML nvinfer config.
+            config: a loaded config, or the path of an INI or YAML nvinfer config, or of a bare
+                model.
             threads: CPU threads of the engine; None is one per core.
             streams: batches that run at once, sharing the threads. Two batches on one thread each
                 finish sooner than one after the other on two. None is what the engine was tuned
@@ -377,6 +378,7 @@ class Inferencer:
         try:
             turns = choose(batch)
             tally.discarded += count - len(batch)
+            tally.waited += turns.count(False)
             if model.preprocessor is None:
                 self._begin_tensors(pending)
             elif model.selector is not None:

@@ -121,9 +121,10 @@ def open_pipeline(
     `notices` has everything until then.
 
     Args:
-        stages: in the order in which they run: paths of nvinfer configs, `ModelConfig`s, opened
-            models and trackers, and probes: functions that are called with each `Batch`. Or, in the
-            first place, a pipeline file or `PipelineSpec`; then only probes may follow.
+        stages: in the order in which they run: paths of nvinfer configs or of bare models
+            (`.onnx`), `ModelConfig`s, opened models and trackers, and probes: functions that are
+            called with each `Batch`. Or, in the first place, a pipeline file or `PipelineSpec`;
+            then only probes may follow.
         sources: video files, images, folders or patterns of images, URLs, cameras (0 is
             /dev/video0), or opened sources such as `ArraySource`. Those of a pipeline file are
             replaced.

@@ -10,6 +10,7 @@ import pytest
 
 from noria.config import ModelConfig
 from noria.config.enums import ClusterMode, ColorFormat, NetworkType
+from noria.config.profile import with_profile
 from noria.errors import ModelError, NoriaError
 from noria.infer.recognition import Recognition, recognise
 from noria.infer.recognition.names import COCO
@@ -332,3 +333,28 @@ def test_real_models(tmp_path: Path) -> None:
     raw.write_bytes((DATA / "version-RFB-320_without_postprocessing.onnx").read_bytes())
     with pytest.raises(ModelError, match="no built-in parser reads these outputs"):
         recognise(raw)
+
+
+def test_the_profile_keeps_what_the_trainer_uses(tmp_path: Path) -> None:
+    boxes, scores = np.zeros((1, 4420, 4), np.float32), np.zeros((1, 4420, 2), np.float32)
+    boxes[..., 2:], scores[..., 0] = 0.5, 1
+    path = rows_of(tmp_path / "m.onnx", [scores, boxes], names=["scores", "boxes"])
+    attrs = with_profile(recognise(path).config).all_classes
+    # the default of nvinfer, which the profile would replace were it not set
+    assert attrs.nms_iou_threshold == 0.3
+    assert attrs.pre_cluster_threshold == 0.6
+
+
+def test_names_of_another_number_are_not_taken(tmp_path: Path) -> None:
+    found = recognise(yolov8(tmp_path / "m.onnx", names="{0: 'cat', 1: 'dog'}"))
+    assert found.config.num_detected_classes == 3
+    assert found.config.labels == ()
+    assert "which nothing names (the metadata name 2 in names)" in found.lines[0]
+
+
+def test_a_given_label_file_names_the_classes(tmp_path: Path) -> None:
+    labels = tmp_path / "labels.txt"
+    labels.write_text("a\nb\nc\n")
+    found = recognise(yolov8(tmp_path / "m.onnx"), {"labelfile_path": labels})
+    assert "a, b, c (named in the label file)" in found.lines[0]
+    assert found.config.labelfile_path == labels

@@ -108,6 +108,8 @@ def _sized(spec: TensorSpec) -> Any:
 
 def readings(view: View) -> list[HeadReading]:
     """The ways in which these outputs may be read; one if it is decided, none if no parser fits."""
+    if any(0 in output.shape for output in view.outputs):
+        return []
     for look in (_by_task, _by_exporter, _classifier, _segmentation):
         found = look(view)
         if found is not None:
@@ -125,9 +127,10 @@ def _by_task(view: View) -> list[HeadReading] | None:
     ends = texts.get("end2end", "").lower() == "true" or "'nms': True" in texts.get("args", "")
     rows = view.items[0].shape
     if task == "classify":
-        return [_class_reading(view, why)]
+        one = len(view.items) == 1 and view.items[0].dtype.kind == "f"
+        return [_class_reading(view, why)] if one and len(rows) == 1 else []
     if task == "segment":
-        return _headed(view, "NoriaParseYoloV8Seg", "YOLO segmentation", why, spare=32)
+        return _headed(view, "NoriaParseYoloV8Seg", "YOLO segmentation", why)
     if task == "obb":
         return _headed(view, "NvDsInferParseCustomYoloV11OBB", "YOLO, rotated boxes", why)
     if task != "detect":
@@ -142,16 +145,14 @@ def _by_task(view: View) -> list[HeadReading] | None:
     return _headed(view, _V8, "YOLO detector", why)
 
 
-def _headed(
-    view: View, parser: str, words: str, why: str, *, spare: int = 0, **more: Any
-) -> list[HeadReading]:
+def _headed(view: View, parser: str, words: str, why: str, **more: Any) -> list[HeadReading]:
     """The reading of a head if it fits the outputs; its classes are counted by their shapes."""
     bound = view.bound(_BY_NAME[parser])
     if bound is None:
         return []
     classes = bound.get("C")
-    if classes is None and bound.get("P") is not None:
-        classes = int(bound["P"] or 0) - (4 if parser.endswith("V8Seg") else 5) - spare
+    if classes is None and bound.get("P"):  # of a row with mask coefficients, see the head
+        classes = int(bound["P"] or 0) - int(bound.get("M") or 0) - 4
     kind = _INSTANCE if _BY_NAME[parser] in INSTANCE_HEADS else _DETECTOR
     return [HeadReading(kind, parser, classes or view.names or None, words, why, **more)]
 
@@ -303,6 +304,8 @@ def _judged(view: View, name: str) -> HeadReading | None:
         rows = rows.reshape(-1, rows.shape[-1])
         if rows.shape[0] < rows.shape[1] and name == _V8:
             rows = rows.T
+        if np.shape(rows)[1] <= 4:
+            return None
         reach = float(np.percentile(np.abs(rows[:, :2]), 90))
         small = reach <= 1.5 if name == "NoriaParseRTDETR" else reach < view.network.width / 8
         if small != (name in (_YOLOX, "NoriaParseRTDETR")):

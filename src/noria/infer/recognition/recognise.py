@@ -40,8 +40,12 @@ from noria.model import load_or_build
 from noria.model.picture_input import picture_range
 
 PROFILE = "modern"
-"""The profile of bare models: what their training frameworks do."""
+"""The profile of bare models."""
 
+CLASS_FIELDS = ("pre_cluster_threshold", "nms_iou_threshold", "topk")
+"""Settings of all classes that a recognised model has."""
+
+_MOST_BOXES = 300
 _PARSERS = {
     NetworkType.DETECTOR: "parse_bbox_func_name",
     NetworkType.CLASSIFIER: "parse_classifier_func_name",
@@ -145,6 +149,9 @@ def _recognise(path: Path, given: dict[str, Any], *, required: bool) -> Recognit
     own, reasons = _values(exporter, pictures, reading)
     values = base | own
     origins = {name: Origin("model", text=reasons.get(name)) for name in values}
+    if "all_classes" in values:
+        why = Origin("model", text=reasons.get("all_classes"))
+        origins |= {f"all_classes.{name}": why for name in CLASS_FIELDS}
     values |= given
     origins |= dict.fromkeys(given, OVERRIDE)
     where = str(path)
@@ -260,14 +267,15 @@ def _names(
     if reading.parser == CTC:
         found = characters_in(evidence.metadata)
         return found, "listed in the metadata" if found else ""
+    if known and known[1] == "labelfile-path":  # it is used whatever it holds
+        return known[0], "named in the label file"
     if known and reading.classes in (None, len(known[0])):
-        where = "the label file" if known[1] == "labelfile-path" else f"the metadata, {known[1]}"
-        return known[0], f"named in {where}"
+        return known[0], f"named in the metadata, {known[1]}"
     if reading.own_names:
         return reading.own_names, ""
     if reading.classes == len(COCO) and reading.kind is not NetworkType.CLASSIFIER:
         return COCO, "taken for COCO's: there are 80"
-    return (), ""
+    return (), f"the metadata name {len(known[0])} in {known[1]}" if known else ""
 
 
 def _records(
@@ -306,9 +314,8 @@ def _values(
     values["symmetric_padding"] = pictures.fit == "centre"
     values["scaling_filter"] = ScalingFilter.BILINEAR
     reasons["scaling_filter"] = "bilinear, as training frameworks scale"
-    if "profile" in ModelConfig.FIELDS:
-        values["profile"] = PROFILE
-        reasons["profile"] = "the profile of bare models"
+    values["profile"] = PROFILE
+    reasons["profile"] = "the profile of bare models: what their training frameworks do"
     if reading is None:
         return values, reasons
     values["network_type"] = reading.kind
@@ -328,14 +335,16 @@ def _values(
         )
         values["all_classes"] = ClassAttrs(
             pre_cluster_threshold=trainer.threshold,
-            nms_iou_threshold=0.3 if reading.suppressed else trainer.iou,
-            topk=-1 if reading.suppressed else 300,
+            nms_iou_threshold=trainer.iou,
+            topk=_MOST_BOXES,
         )
         reasons["all_classes"] = f"as {exporter.name} does" if exporter else "usual values"
     elif reading.kind is NetworkType.INSTANCE_SEGMENTATION:
         values["cluster_mode"] = ClusterMode.NONE
         values["output_instance_mask"] = True
-        values["all_classes"] = ClassAttrs(pre_cluster_threshold=trainer.threshold)
+        values["all_classes"] = ClassAttrs(
+            pre_cluster_threshold=trainer.threshold, topk=_MOST_BOXES
+        )
     elif reading.kind is NetworkType.CLASSIFIER:
         values["classifier_type"] = "text" if reading.parser == CTC else "class"
     return values, reasons

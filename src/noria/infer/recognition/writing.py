@@ -15,7 +15,7 @@ from noria.config.enums import ClusterMode, NetworkType
 from noria.config.keys import CLASS_KEYS, PROPERTY_KEYS
 from noria.infer.parsers.text import CTC
 from noria.infer.recognition.parser_template import ParserFiles
-from noria.infer.recognition.recognise import Recognition
+from noria.infer.recognition.recognise import CLASS_FIELDS, Recognition
 
 CONFIG, LABELS = "config_infer.txt", "labels.txt"
 
@@ -75,8 +75,8 @@ def files_for(found: Recognition, folder: Path, *, cpp: bool = False) -> dict[st
 
 
 def _label_line(record: Sequence[str]) -> str:
-    """One record of a label file; what would part it is replaced."""
-    return ";".join(quoted(name.replace(";", ","), limit=None) for name in record)
+    """One record of a label file; what would part it is replaced, an empty line would go."""
+    return ";".join(quoted(name.replace(";", ","), limit=None) for name in record) or "-"
 
 
 def _config(
@@ -108,5 +108,5 @@ def _config(
             yield f"# {quoted(reasons['all_classes'], limit=None)}"
         yield "[class-attrs-all]"
         for key in CLASS_KEYS.values():
-            if key.field and getattr(attrs, key.field) != getattr(ClassAttrs(), key.field):
+            if key.field in CLASS_FIELDS:
                 yield f"{key.name}={value_text(key, getattr(attrs, key.field), 'ini')}"
