@@ -32,7 +32,7 @@ from noria.infer.gather import BufferTurns, frame_runs, object_runs, tensor_chun
 from noria.infer.items import Items
 from noria.infer.model import LoadOptions, Model
 from noria.infer.parser_choice import Choice
-from noria.infer.postprocess import attach_cached
+from noria.infer.postprocess import DetectorPostprocessor, attach_cached
 from noria.infer.record import Record, StageTimes
 from noria.infer.selection import Selector
 from noria.infer.update import ModelExchange
@@ -249,7 +249,12 @@ class Inferencer:
 
     @property
     def notices(self) -> list[Notice]:
-        """Everything decided so far, the custom library's and its parser's decisions included."""
+        """Everything decided so far, the custom library's and its parser's decisions included.
+
+        What the plausibility watch makes of the pictures so far is among them.
+        """
+        if self._model.watch is not None:
+            self._model.watch.judge()
         return [*self._model.all_notices(), *self._record.notices]
 
     def process(self, frames: Batch | Sequence[Frame]) -> list[FrameMeta]:
@@ -435,6 +440,14 @@ class Inferencer:
         """Times, counts and notices; shared by the models that replace each other."""
         return self._record
 
+    def conclude(self) -> None:
+        """Judge what the model got and gave by all that was seen: no more pictures will come.
+
+        The plausibility watch may run the network a few times more. Findings join `notices`.
+        """
+        if self._model.watch is not None:
+            self._model.watch.judge(final=True)
+
     def warn(self, text: str, where: str | None = None) -> None:
         """Add a warning to the notices, once."""
         self._record.warn(text, where)
@@ -564,8 +577,15 @@ class Inferencer:
             return
         items = run.items
         self._runs.show_raw(run, outputs, model)
+        watch = model.watch if run.watched and run.inputs else None
+        if watch is not None:
+            watch.look(run.inputs, outputs, run.seconds)
         if model.postprocessor is not None:
+            if isinstance(model.postprocessor, DetectorPostprocessor):
+                model.postprocessor.watch = watch
             model.postprocessor.attach(outputs, items)
+        if watch is not None:
+            watch.after_run()
         if model.config.output_tensor_meta:
             attach_tensors(outputs, items, model)
         elif model.postprocessor is None and not self._runs.shows_raw:

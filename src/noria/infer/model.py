@@ -36,6 +36,7 @@ from noria.infer.postprocess import (
 from noria.infer.preprocess import Preprocessor
 from noria.infer.record import Record
 from noria.infer.selection import Selector
+from noria.infer.watch import Watch
 from noria.meta import ClassifierParams, NetworkInfo
 from noria.model import load_or_build
 from noria.model.picture_input import network_dims
@@ -87,6 +88,7 @@ class Model:
         extra_inputs: constants for the inputs beside the first, where the caller gives no tensor.
         notices: what was decided while loading.
         engine_path: the saved engine; None if it could not be saved.
+        watch: the plausibility watch; None where nothing is parsed or scaled here.
     """
 
     config: ModelConfig
@@ -100,6 +102,7 @@ class Model:
     extra_inputs: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
     notices: list[Notice] = field(default_factory=list)
     engine_path: Path | None = None
+    watch: Watch | None = None
 
     @property
     def input_name(self) -> str:
@@ -198,6 +201,8 @@ class Model:
             model.extra_inputs = initialize_extra_inputs(cfg, session, network, library)
             if choice is not None and hasattr(session, "output_memory"):
                 session.output_memory = getattr(choice.library, "output_memory", None)
+            if preprocessor is not None and choice is not None and model.asynchronous is None:
+                model.watch = Watch(model, record)
             if cfg.warmup_engine:
                 model._warm_up()
         except BaseException:

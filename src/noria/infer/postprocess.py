@@ -45,6 +45,7 @@ from noria.meta.layers import SegmentationParser
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig
+    from noria.infer.watch import Watch
 
 
 class Postprocessor(ABC):
@@ -85,6 +86,11 @@ class DetectorPostprocessor(Postprocessor):
     Args:
         parser: called once per item.
         source: where it comes from, for notices.
+
+    Attributes:
+        params: what the parser is given.
+        clusterer: thresholds and clustering.
+        watch: looks at the boxes of the first item of the next calls; None: nobody does.
     """
 
     _parser: BoxParser
@@ -102,14 +108,14 @@ class DetectorPostprocessor(Postprocessor):
     ) -> None:
         super().__init__(cfg, network, parser, generation=generation, record=record)
         self._source = source
-        self._clusterer = Clusterer(cfg)
+        self.clusterer = Clusterer(cfg)
         self._attacher = Attacher(cfg, labels, generation=generation)
         per_class = cfg.per_class
-        self._tally = BoxTally(self._clusterer.params, per_class, labels)
+        self._tally = BoxTally(self.clusterer.params, per_class, labels)
         self._tally.parser = source
         self._tally.visible = parser is parse_coverage_bbox or isinstance(parser, BuiltinParser)
         record.tally.boxes.append(self._tally)
-        self._params = DetectionParams(
+        self.params = DetectionParams(
             cfg.num_detected_classes,
             np.array([c.pre_cluster_threshold for c in per_class], np.float32),
             np.array([c.post_cluster_threshold for c in per_class], np.float32),
@@ -117,6 +123,7 @@ class DetectorPostprocessor(Postprocessor):
         )
         self._unjudged = True
         self._classes_fit = True
+        self.watch: Watch | None = None
 
     def attach(self, outputs: dict[str, npt.NDArray[Any]], items: Items) -> None:
         """See `Postprocessor.attach`."""
@@ -127,7 +134,7 @@ class DetectorPostprocessor(Postprocessor):
             t0 = perf_counter()
             detections = self._parse(layers_of(outputs, i), meta)
             t1 = perf_counter()
-            kept = self._clusterer(detections, tally=tally.clustered).detections
+            kept = self.clusterer(detections, tally=tally.clustered).detections
             if len(detections) and not len(kept):
                 tally.saw(detections)
             t2 = perf_counter()
@@ -153,11 +160,13 @@ class DetectorPostprocessor(Postprocessor):
                 tally.dropped(kept, attached, transform)
             times.parse_s += t1 - t0
             times.cluster_s += t2 - t1
+            if self.watch is not None and i == 0:
+                self.watch.boxes(detections, kept, len(attached.kept), meta)
             times.attach_s += perf_counter() - t2
 
     def _parse(self, layers: dict[str, Layer], meta: FrameMeta) -> Detections:
         try:
-            found = self._parser(layers, self._network, self._params)
+            found = self._parser(layers, self._network, self.params)
         except ParserError as error:
             self._record.parser_failed(error, meta)
             return Detections.empty()
@@ -171,11 +180,11 @@ class DetectorPostprocessor(Postprocessor):
                 self._look_for_missing(layers)
             if self._unjudged:
                 self._judge_scale(found)
-            if self._classes_fit and int(found.class_ids.max()) >= self._params.num_classes > 0:
+            if self._classes_fit and int(found.class_ids.max()) >= self.params.num_classes > 0:
                 self._classes_fit = False
                 text = f"boxes of class {int(found.class_ids.max())} and others outside 0 to"
-                text += f" {self._params.num_classes - 1} are dropped: num-detected-classes="
-                self._record.warn(f"{text}{self._params.num_classes}", self._source)
+                text += f" {self.params.num_classes - 1} are dropped: num-detected-classes="
+                self._record.warn(f"{text}{self.params.num_classes}", self._source)
         return found
 
     def _look_below(self, layers: dict[str, Layer]) -> None:
@@ -184,14 +193,14 @@ class DetectorPostprocessor(Postprocessor):
         The thresholds are halved until there are boxes, so that these are few; once there is a best
         score, only better ones are asked for.
         """
-        tally, given = self._tally, self._params.per_class_threshold
+        tally, given = self._tally, self.params.per_class_threshold
         tally.probed += 1
         for n in range(1, HALVINGS + 1) if tally.best is None else (0,):
             lower = given / np.float32(2**n)
             if tally.best is not None:
                 lower = np.minimum(lower, np.float32(tally.best[0]))
             try:
-                params = replace(self._params, per_class_threshold=lower)
+                params = replace(self.params, per_class_threshold=lower)
                 found = self._parser(layers, self._network, params)
             except ParserError:
                 return
@@ -204,10 +213,10 @@ class DetectorPostprocessor(Postprocessor):
         classes = self._tally.missing()
         if not classes:
             return
-        lower = self._params.per_class_threshold.copy()
+        lower = self.params.per_class_threshold.copy()
         lower[classes] = lower.min()
         with suppress(ParserError):
-            params = replace(self._params, per_class_threshold=lower)
+            params = replace(self.params, per_class_threshold=lower)
             self._tally.saw_missing(classes, self._parser(layers, self._network, params))
 
     def _judge_scale(self, found: Detections) -> None:

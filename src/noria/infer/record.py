@@ -66,6 +66,11 @@ class Record:
             text += "; what cannot be parsed has no results"
             self.warn(text)
 
+    def find(self, rule: str, text: str, where: str) -> None:
+        """Keep the first finding of a rule of the plausibility watch."""
+        if all(notice.rule != rule for notice in self.notices):
+            self.notices.append(Notice("warning", text, where, rule))
+
     def warn(self, text: str, where: str | None = None) -> None:
         """Say something once."""
         note_once(self.notices, "warning", text, where)

@@ -302,6 +302,8 @@ def fill_report(
     report.sources = mux.reports
     report.frames = sum(s.frames for s in report.sources)
     report.dropped_frames = sum(s.dropped for s in report.sources)
+    for meter in meters:
+        getattr(meter.model, "conclude", _nothing)()
     report.models = [m.report() for m in meters]
     report.failed_frames = report.models[0].failed if report.models else 0
     report.stages = _seconds(report, mux, steps, outlet)
@@ -325,6 +327,10 @@ def fill_report(
             what = source.error.removeprefix(f"{source.name}: ")
             text = f"failed after {source.frames} frames: {what}"
             report.notices.append(Notice("warning", text, where=source.name))
+
+
+def _nothing() -> None:
+    """For models that have nothing to conclude."""
 
 
 def _edge_notice(model: ModelReport) -> Notice | None:
