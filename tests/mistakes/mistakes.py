@@ -129,7 +129,7 @@ PARSED = [
     Case("yolov5-read-as-yolox", YOLOV5, {_PARSER: "NoriaParseYoloX"},
          ["NoriaParseYoloV5"]),
     Case("yolox-read-as-yolov5", YOLOX, {_PARSER: "NoriaParseYoloV5"},
-         ["NoriaParseYoloX"], waits="watch"),
+         ["NoriaParseYoloX"]),
     Case("ssd-corners-as-centres", SSD, {_PARSER: "NoriaParseSSDCenters"}, [_PARSER]),
     Case("ssd-unit-as-pixels", SSD, {_PARSER: "NoriaParseBoxesScores"}, [_PARSER]),
     Case("nms-pixels-as-unit", NMS, {_PARSER: "NoriaParseEfficientNMSUnit"},
