@@ -241,6 +241,43 @@ def test_boxes_are_cut_at_the_frame(box: tuple[float, ...]) -> None:
     assert result.shifted == 0
 
 
+def test_masks_are_cut_with_their_boxes() -> None:
+    ramp = np.tile(np.arange(8, dtype=np.float32), (4, 1))
+    cfg = ModelConfig(num_detected_classes=1, profile="modern", output_instance_mask=True)
+    ltwh = np.array([(-40, 10, 80, 40), (10, 10, 80, 40), (10, 470, 80, 40)], np.float32)
+    found = Detections(ltwh, [0.5] * 3, [0] * 3, masks=[ramp] * 3)
+    meta = FrameMeta("test", 0, 0, 0, 640, 480)
+    Attacher(cfg)(found, SAME, meta)
+    left, inside, low = meta.objects.masks
+    np.testing.assert_allclose(left, ramp[:, 4:], atol=1e-5)
+    np.testing.assert_array_equal(inside, ramp)
+    np.testing.assert_allclose(low, ramp[:1], atol=1e-5)
+    assert meta.objects.rects.tolist() == [[0, 10, 40, 40], [10, 10, 80, 40], [10, 470, 80, 10]]
+
+
+def test_boxes_that_are_turned_stay_whole() -> None:
+    cfg = ModelConfig(num_detected_classes=1, profile="modern")
+    ltwh = np.array([(-40, 10, 80, 40), (-40, 10, 80, 40)], np.float32)
+    found = Detections(ltwh, [0.5] * 2, [0] * 2, angles=np.array([0.3, 0], np.float32))
+    meta = FrameMeta("test", 0, 0, 0, 640, 480)
+    Attacher(cfg)(found, SAME, meta)
+    assert meta.objects.rects.tolist() == [[-40, 10, 80, 40], [0, 10, 40, 40]]
+
+
+def test_children_lie_where_their_crop_does() -> None:
+    cfg = ModelConfig(num_detected_classes=1, profile="modern")
+    parent = Rect(-10.5, 20.75, 60, 60)
+    crops = fit_crops([parent], 640, 480, 49, 60, modern=True)
+    meta = FrameMeta("test", 0, 0, 0, 640, 480)
+    Attacher(cfg)(
+        Detections(np.array([(5, 6, 10, 10)], np.float32), [0.5], [0]),
+        crops.transform(0),
+        meta,
+        parent=parent,
+    )
+    assert meta.objects.rects.tolist() == [[5, 26, 10, 10]]
+
+
 def test_offsets_of_regions_count_inside_the_frame_only() -> None:
     low = (10, 400, 50, 100)  # 20 rows below the frame
     assert attached(low)[0].rects.tolist() == [[10, 400, 50, 80]]

@@ -248,7 +248,7 @@ def agreement_of(reference: Sequence[Scored], found: Sequence[Scored], runtime: 
 
 
 def moved(reference: Sequence[Scored], found: Sequence[Scored]) -> float:
-    """Squares of what scores and places of boxes differ by; a box that is missing counts whole."""
+    """Sum the squared differences of scores and places of boxes; a missing box counts whole."""
     total = 0.0
     for a, b in zip(reference, found, strict=True):
         pairs = _pairs(a, b)

@@ -211,6 +211,8 @@ class Attacher:
         Source: spec B.6, B.7.
         """
         old = _known(generation or self.generation) == "6.2"
+        if self.modern and parent is not None:
+            parent = transform.src  # the crop itself: whole pixels, inside the frame
         rects, kept, dropped, reasons, shifted = _native.attach(
             detections.boxes,
             detections.class_ids,
@@ -227,12 +229,17 @@ class Attacher:
         rest = detections
         if len(dropped):
             rest = detections.select(kept)
+        masks = rest.masks if self.output_instance_mask else None
+        if self.modern and not (masks is None and rest.angles is None):
+            whole = transform.to_frame(rest.boxes, *_region(roi)[:2])
+            whole[:, :2] += (parent or (0, 0))[:2]
+            masks = _keep_shapes(whole, rects, masks, rest.angles)
         angles = rest.angles
         attached = Detections.unchecked(
             rects,
             rest.scores,
             rest.class_ids,
-            masks=rest.masks if self.output_instance_mask else None,
+            masks=masks,
             angles=None if angles is None else angles * DEGREES_PER_RADIAN,
             space=Space.FRAME,
         )
@@ -259,6 +266,46 @@ def _known(generation: str) -> str:
             expected="9.1, or 6.2 for the rules of releases up to 6.3",
         )
     return generation
+
+
+def _keep_shapes(
+    whole: FloatArray,
+    rects: FloatArray,
+    masks: list[FloatArray] | None,
+    angles: FloatArray | None,
+) -> list[FloatArray] | None:
+    """Masks of boxes that were cut, cut alike; a box that is turned is left whole.
+
+    Args:
+        whole, rects: (N, 4) float32, boxes in frame pixels before and after; `rects` is changed.
+        masks: scores relative to `whole`; empty for none.
+        angles: of the boxes in radians.
+    """
+    if angles is not None:
+        turned = angles != 0
+        rects[turned] = whole[turned]
+    if masks is None:
+        return None
+    kept = list(masks)
+    for i in np.flatnonzero((whole != rects).any(1)).tolist():
+        if kept[i].size:
+            rows = _cut_axis(kept[i], whole[i, 1::2], rects[i, 1::2])
+            columns = _cut_axis(rows.T, whole[i, ::2], rects[i, ::2])
+            kept[i] = np.ascontiguousarray(columns.T)
+    return kept
+
+
+def _cut_axis(mask: FloatArray, whole: FloatArray, part: FloatArray) -> FloatArray:
+    """The rows of a mask that a part of its box covers, interpolated; both are start and size."""
+    rows = len(mask)
+    share = part[1] / whole[1]
+    count = max(1, round(rows * float(share)))
+    centres = (part[0] - whole[0]) / whole[1] + (np.arange(count) + 0.5) / count * share
+    at = np.clip(centres * rows - 0.5, 0, rows - 1)
+    low = np.minimum(at.astype(np.intp), max(0, rows - 2))
+    weight = (at - low).astype(np.float32)[:, None]
+    cut: FloatArray = mask[low] * (1 - weight) + mask[np.minimum(low + 1, rows - 1)] * weight
+    return cut
 
 
 def _numbers(transform: ScaleTransform) -> tuple[float, ...]:

@@ -1,4 +1,4 @@
-"""What a detector's filters took, by name and class, and the reasons that gives."""
+"""Boxes that a detector's filters dropped, by filter and class, with reasons."""
 
 from __future__ import annotations
 

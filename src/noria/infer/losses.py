@@ -1,4 +1,4 @@
-"""What an inferencer left out, by filter and class, and why if that was most or all.
+"""Boxes and objects that an inferencer left out, by filter and class, with reasons.
 
 A reason is one line: the cause and its key first, then the figures.
 """
@@ -30,8 +30,8 @@ _MOSTLY = 0.9  # of the frames: so many without a look leave little to see
 
 
 @dataclass(frozen=True, slots=True)
-class Losses:
-    """What was left out since the run began.
+class InferenceLosses:
+    """Boxes and objects left out since the run began.
 
     Attributes:
         skipped: objects that a secondary model did not infer on: the key that left them out ->
@@ -46,7 +46,7 @@ class Losses:
     reasons: list[str] = field(default_factory=list)
 
 
-def losses_of(cfg: ModelConfig, tally: Tally) -> Losses:
+def losses_of(cfg: ModelConfig, tally: Tally) -> InferenceLosses:
     """The counts of a tally by name, and the reasons they give.
 
     Args:
@@ -70,7 +70,7 @@ def losses_of(cfg: ModelConfig, tally: Tally) -> Losses:
         *(reason for boxes in tally.boxes for reason in box_reasons(cfg, boxes)),
         *_item_reasons(cfg, items),
     ]
-    return Losses(_plain(skipped), _plain(dropped), list(dict.fromkeys(reasons)))
+    return InferenceLosses(_plain(skipped), _plain(dropped), list(dict.fromkeys(reasons)))
 
 
 def _plain(counts: Mapping[str, Counter[str]]) -> Counts:

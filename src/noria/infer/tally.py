@@ -1,4 +1,4 @@
-"""Counts of what is left out between the engine's outputs and the objects of a frame.
+"""Counts of boxes, objects and items dropped between the engine's outputs and a frame.
 
 Each part of an inferencer counts its own: the detector's boxes (`BoxTally`), the objects that a
 secondary model is offered (`ObjectTally`), a classifier's items (`ItemTally`). They count while
