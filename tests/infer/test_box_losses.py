@@ -233,7 +233,7 @@ def test_faint_scores_are_no_matter_of_the_threshold(tmp_path: Path) -> None:
     assert "net-scale-factor" in reason
     with detector(tmp_path, rows=[(20, 20, 10, 20, 1, 0.001, 0)]) as model:
         (reason,) = looked_at(model).reasons
-    assert reason.startswith("no score reaches 1/32 of pre-cluster-threshold=0.5 (1 of 1 outputs")
+    assert reason.startswith("no box at 1/32 of pre-cluster-threshold=0.5 either (1 of 1 outputs")
 
 
 def test_the_best_score_is_that_of_all_frames_looked_at(mean_config: Config) -> None:

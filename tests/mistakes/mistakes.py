@@ -45,9 +45,9 @@ INPUT = [
     Case("scale-absent", YOLOV5, {_SCALE: None}, [_SCALE]),
     Case("scale-for-0..255", YOLOX, {_SCALE: UNIT}, [_SCALE]),
     Case("scale-1-detectnet", DETECTNET, {_SCALE: 1}, [_SCALE]),
-    Case("scale-without-offsets", SSD, {_OFFSETS: None}, [_OFFSETS], waits="watch"),
+    Case("scale-without-offsets", SSD, {_OFFSETS: None}, [_OFFSETS]),
     Case("offsets-without-scale", SSD, {_SCALE: 1}, [_SCALE]),
-    Case("offsets-in-0..1", SSD, {_OFFSETS: "0.5;0.5;0.5"}, [_OFFSETS], waits="watch"),
+    Case("offsets-in-0..1", SSD, {_OFFSETS: "0.5;0.5;0.5"}, [_OFFSETS]),
     Case("offsets-forgotten-classifier", CLASSIFIER, {_OFFSETS: None}, [_OFFSETS]),
     Case("scale-1-classifier", CLASSIFIER, {_SCALE: 1}, [_SCALE]),
     Case("scale-1-segmenter", SEGMENTER, {_SCALE: 1}, [_SCALE]),
@@ -126,8 +126,10 @@ LABELLED = [
 
 # The parser and what it makes of the outputs
 PARSED = [
-    Case("yolov5-read-as-yolox", YOLOV5, {_PARSER: "NoriaParseYoloX"}, [_PARSER]),
-    Case("yolox-read-as-yolov5", YOLOX, {_PARSER: "NoriaParseYoloV5"}, [_PARSER]),
+    Case("yolov5-read-as-yolox", YOLOV5, {_PARSER: "NoriaParseYoloX"},
+         ["NoriaParseYoloV5"]),
+    Case("yolox-read-as-yolov5", YOLOX, {_PARSER: "NoriaParseYoloV5"},
+         ["NoriaParseYoloX"]),
     Case("ssd-corners-as-centres", SSD, {_PARSER: "NoriaParseSSDCenters"}, [_PARSER]),
     Case("ssd-unit-as-pixels", SSD, {_PARSER: "NoriaParseBoxesScores"}, [_PARSER]),
     Case("nms-pixels-as-unit", NMS, {_PARSER: "NoriaParseEfficientNMSUnit"},
@@ -304,7 +306,7 @@ FILES = [
              "TRT-8501-EntropyCalibration2\ndata: 3c010a14\nconv1: 3d1b2c3d\n"}),
     Case("table-lost", YOLOV8, {"network-mode": 1, "int8-calib-file": "cal.txt"}, ["cal.txt"]),
     Case("table-that-damages", YOLOV8, {"network-mode": 1, "int8-calib-file": "bad.table"},
-         ["int8|INT8"], models={"bad.table": "bad.table"}, waits="int8"),
+         ["int8|INT8"], models={"bad.table": "bad.table"}),
     Case("precision-beyond", YOLOV8, {"network-mode": 7}, ["network-mode"]),
     Case("windows-path", YOLOV8, {"labelfile-path": "C:\\models\\labels.txt"},
          ["labelfile-path"]),
