@@ -19,6 +19,7 @@ from PIL import Image
 
 from noria.media import open_source
 from tests.cli.processes import started
+from tests.media.conftest import write_clip
 from tests.warm import noria
 
 Config = Callable[..., Path]
@@ -427,3 +428,80 @@ def test_a_secondary_model_that_inferred_nothing_says_why(scene: Path) -> None:
     assert done.returncode == 0, done.stderr
     why = done.stdout.splitlines()[2]
     assert why == "  sgie.txt: input-object-min-width=99: the widest of 4 objects is 32x24 pixels"
+
+
+USUAL_APP = """\
+[application]
+enable-perf-measurement=1
+[tiled-display]
+enable=1
+rows=0
+columns=0
+gpu-id=0
+[source0]
+enable=1
+type=3
+uri=file://v.mp4
+num-sources=2
+cudadec-memtype=0
+[sink0]
+enable=1
+type=2
+sync=1
+gpu-id=0
+[sink1]
+enable=0
+type=4
+rtsp-port=8554
+[osd]
+enable=1
+text-color=1;1;1;1;
+show-clock=0
+clock-x-offset=800
+[streammux]
+live-source=0
+batch-size=2
+batched-push-timeout=40000
+width=1920
+height=1080
+enable-padding=0
+nvbuf-memory-type=0
+nvbuf-memory-type=0
+[primary-gie]
+enable=1
+config-file=config.txt
+batch-size=2
+bbox-border-color0=1;0;0;1
+gie-unique-id=1
+nvbuf-memory-type=0
+[tracker]
+enable=1
+tracker-width=640
+tracker-height=384
+ll-lib-file=/opt/nvidia/deepstream/deepstream/lib/libnvds_nvmultiobjecttracker.so
+ll-config-file=tracker.yml
+gpu-id=0
+[tests]
+file-loop=0
+"""
+USUAL_TRACKER = """\
+# settings of the tracker
+%YAML:1.0
+---
+BaseConfig:
+  minDetectorConfidence: 0
+TargetManagement:
+  maxShadowTrackingAge: 30
+"""
+
+
+def test_a_usual_application_file_passes_strict(mean_config: Config, tmp_path: Path) -> None:
+    config = mean_config(network_mode=2, workspace_size=100)
+    config.write_text(config.read_text() + "gpu-id=0\ngpu-id=0\n")
+    (tmp_path / "app.txt").write_text(USUAL_APP)
+    (tmp_path / "tracker.yml").write_text(USUAL_TRACKER)
+    write_clip(tmp_path / "v.mp4", 5)
+    done = noria("run", "app.txt", "--strict", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "done: 10 frames" in done.stdout
+    assert "warning" not in done.stderr

@@ -371,3 +371,14 @@ def test_passwords_do_not_appear_in_refusals(read: Read) -> None:
     with pytest.raises(ConfigError) as caught:
         read("[source1]\nenable=1\ntype=4\nuri=rtsp://u:s3cr3t@h\\q\n")
     assert "s3cr3t" not in str(caught.value)
+
+
+@pytest.mark.parametrize("head", ["%YAML:1.0\n", "# an app\n%YAML 1.2\n---\n", "%YAML 1.2\n"])
+def test_a_version_before_the_groups_is_passed_over(read: Read, head: str) -> None:
+    spec = read(
+        f"{head}source0:\n  enable: 1\n  type: 2\n  uri: a.mp4\n  type: 2\n",
+        source=False,
+        name="app.yml",
+    )
+    assert len(spec.sources) == 1
+    assert [n.level for n in spec.notices if "the last one counts" in n.message] == ["info"]

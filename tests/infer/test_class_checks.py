@@ -56,6 +56,8 @@ def names(count: int) -> list[str]:
         (V11, 80, 80, ROWS),
         (V11, 80, None, ROWS),
         (SSD, 2, 2, [("scores", (4420, 3)), ("boxes", (4420, 4))]),  # a background score
+        (SSD, 3, ["background", "a", "b"], [("scores", (4420, 3)), ("boxes", (4420, 4))]),
+        (V8, 80, [f"{i % 7} {i}" for i in range(80)], ROWS),
         (SSD, 2, 2, [("scores", (4420, 2)), ("boxes", (4420, 4))]),
         ({"parse_bbox_func_name": "NvDsInferParseYolo"}, 3, 3, [("o", (300, 6))]),
         ({"parse_bbox_func_name": "NoriaParseDetrSoftmax"}, 91, 91, [("a", (100, 92)), ("b", (100, 4))]),
@@ -66,9 +68,9 @@ def names(count: int) -> list[str]:
     ],
 )  # fmt: skip
 def test_what_belongs_together_is_no_news(
-    tmp_path: Path, keys: Any, classes: int, labels: int | None, outputs: Any
+    tmp_path: Path, keys: Any, classes: int, labels: Any, outputs: Any
 ) -> None:
-    lines = None if labels is None else names(labels)
+    lines = names(labels) if isinstance(labels, int) else labels
     assert told(tmp_path, lines, outputs, num_detected_classes=classes, **keys) == []
 
 
@@ -87,6 +89,7 @@ def test_what_belongs_together_is_no_news(
         ({}, 2, names(2), [("conv2d_cov", (4, 34, 60)), ("conv2d_bbox", (16, 34, 60))], ["outputs hold 4 classes"]),
         ({"network_type": 2}, 20, names(20), [("o", (21, 64, 64))], ["outputs hold 21 classes"]),
         ({"parse_bbox_func_name": "NvDsInferParseCustomYoloV2"}, 80, names(80), [("o", (125, 13, 13))], ["outputs hold 20 classes"]),
+        (V8, 80, ["__background__", *names(79)], ROWS, ["the first label, '__background__', names class 0, and NoriaParseYoloV8 has no background"]),
         ({"parse_bbox_func_name": "NvDsInferParseYolo"}, 3, names(5), [("o", (300, 6))], ["5 labels for num-detected-classes=3"]),
     ],
 )  # fmt: skip

@@ -228,6 +228,28 @@ def test_the_warning_of_a_stand_in_says_how_to_have_the_library(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
+    ("shape", "words"),
+    [
+        (("n", 3), "network-type=1"),
+        (("n", 1000, 1, 1), "network-type=1"),
+        (("n", 4, 160, 160), "network-type=2"),
+        (("n", 160, 160, 4), "network-type=2"),
+        (("n", 84, 8400), "the outputs look like NoriaParseYoloV8, NvDsInferParseYoloV11"),
+        (("n", 197, 768), "or name your own parser"),
+    ],
+)
+def test_without_a_parser_the_outputs_tell_what_the_model_is(
+    tmp_path: Path, shape: tuple[int | str, ...], words: str
+) -> None:
+    (tmp_path / "c.txt").write_text("[property]\nnum-detected-classes=80\n")
+    cfg = ModelConfig.load(tmp_path / "c.txt")
+    outputs = [TensorSpec("output0", np.dtype(np.float32), shape)]
+    with pytest.raises(ParserError) as caught:
+        require_grid_outputs(cfg, outputs, NetworkInfo(640, 640, 3))
+    assert words in caught.value.fix[0]
+
+
+@pytest.mark.parametrize(
     ("shapes", "words"),
     [
         ([("n", 3)], "network-type=1"),

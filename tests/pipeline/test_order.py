@@ -43,7 +43,7 @@ FOUR = model(1, num_detected_classes=4)
         ([model(1, 100), lambda batch: None, secondary(2, on=9)], []),
         (
             [secondary(2, input_tensor_from_meta=True)],
-            ["input-tensor-from-meta=1, and no function"],
+            ["input-tensor-from-meta=1 without tensors"],
         ),
         ([lambda batch: None, model(2, input_tensor_from_meta=True)], []),
         ([DETECTOR, open_tracker("iou"), secondary(2, on=4)], ["operate-on-gie-id=4"]),
@@ -59,7 +59,7 @@ FOUR = model(1, num_detected_classes=4)
             ],
             ["operate-on-class-ids=9"],
         ),
-        ([FOUR, model(3, 1), secondary(2, operate_on_class_ids=(9,))], []),
+        ([model(3, 1), FOUR, secondary(2, operate_on_class_ids=(9,))], []),
         ([], []),
     ],
 )

@@ -13,6 +13,7 @@ from noria.cli.overriding import load_config, overridable
 if TYPE_CHECKING:
     from noria._core.notices import Notice
     from noria.config.overrides import GivenKey
+    from noria.diagnose.int8_choice import ChosenInt8
     from noria.diagnose.sensitivity import SensitivityReport
     from noria.engine.precision.cache import CalibrationTable
     from noria.infer.calibration import CalibrationReport
@@ -24,6 +25,7 @@ Examples:
   noria calibrate config_infer_primary.txt --images photos/
   noria calibrate config_infer_primary.txt --video road.mp4 --frames 300
   noria calibrate config_infer_primary.txt --video road.mp4 --method minmax --cache minmax.calib
+  noria calibrate config_infer_primary.txt --video road.mp4 --scales-only
   noria calibrate config_infer_primary.txt --video road.mp4 --sensitivity
   noria calibrate config_infer_primary.txt --images val/ --truth val.json --sensitivity
 """
@@ -76,6 +78,11 @@ Examples:
     "there is used as it is.",
 )
 @click.option(
+    "--scales-only",
+    is_flag=True,
+    help="Write the table alone: no agreement with FP32 is measured, no layers are chosen.",
+)
+@click.option(
     "--truth",
     type=click.Path(path_type=Path),
     metavar="JSON",
@@ -109,6 +116,7 @@ def calibrate(
     cache: Path | None,
     tensorrt: str,
     sensitivity: bool,
+    scales_only: bool,
     truth: Path | None,
     max_loss: float | None,
     backend: str | None,
@@ -122,12 +130,15 @@ def calibrate(
 ) -> None:
     """Find the INT8 scales of CONFIG's model from pictures and write a calibration table.
 
+    Beside it stands how many of FP32's boxes INT8 keeps, and which layers stay FP32 for that.
     Pictures are preprocessed by the config's keys. An interrupted run goes on where it was
     when it is started again.
     """
-    from noria._core.notices import refuse_warnings
+    from noria._core.errors import NoriaError
+    from noria._core.notices import Notice, refuse_warnings
     from noria.cli.progress import RunProgress
     from noria.engine.precision.cache import CalibrationTable, table_header
+    from noria.engine.precision.choice import choice_path
     from noria.infer.calibration import calibrate as find_scales
     from noria.infer.calibration import calibration_path
 
@@ -143,6 +154,8 @@ def calibrate(
     path = cache or calibration_path(cfg)
     report: CalibrationReport | None = None
     found: SensitivityReport | None = None
+    chosen: ChosenInt8 | None = None
+    choice_notices: list[Notice] = []
     with RunProgress(enabled=not quiet and not as_json) as progress:
         if sensitivity and path.exists() and not overwrite:
             table = CalibrationTable.load(path)
@@ -162,6 +175,25 @@ def calibrate(
                 on_frame=progress.step,
             )
             table = report.table
+            choice_path(path).unlink(missing_ok=True)  # of the table that was there
+        if report is not None and not (sensitivity or scales_only):
+            from noria.diagnose.int8_choice import choose_int8
+
+            try:
+                chosen = choose_int8(
+                    cfg,
+                    sources,
+                    table,
+                    frames=frames,
+                    threads=threads,
+                    on_stage=progress.stage,
+                    on_step=progress.step,
+                )
+                chosen.choice.save(path)
+                choice_notices = chosen.notices
+            except NoriaError as error:  # the table is of use without
+                text = f"the agreement of INT8 with FP32 is not measured: {error.found}"
+                choice_notices = [Notice("warning", text, error.where or str(config))]
         if sensitivity:
             from noria.diagnose.sensitivity import sensitivity as rank
 
@@ -177,13 +209,14 @@ def calibrate(
                 on_stage=progress.stage,
                 on_step=progress.step,
             )
-    found_notices = [*(report.notices if report else ()), *(found.notices if found else ())]
+    found_notices = [*(report.notices if report else ()), *choice_notices]
+    found_notices += found.notices if found else ()
     notices = [*cfg.notices, *found_notices]
     print_notices(notices, quiet=quiet or as_json)
     if strict:
         refuse_warnings(found_notices)
     if as_json:
-        print_json(_as_json(table, path, report, found, notices))
+        print_json(_as_json(table, path, report, chosen, found, notices))
         return
     if not quiet:
         named = cfg.int8_calib_file
@@ -191,8 +224,9 @@ def calibrate(
             click.echo(f"to use it: int8-calib-file={path.name} in {cfg.path}", err=True)
         seen = f" from {report.frames} frames" if report else ", as they were"
         click.echo(f"{len(table.scales)} tensors{seen}", err=True)
-        if not sensitivity:
-            click.echo("what INT8 costs, and which layers to keep from it: --sensitivity", err=True)
+        if chosen is not None and chosen.choice.keep:
+            count = f"{len(chosen.choice.keep)} of {chosen.layers} layers stay FP32"
+            click.echo(printable(f"{count}: {', '.join(chosen.choice.keep)}"), err=True)
     click.echo(str(path))
     if found is not None:
         _print_sensitivity(found)
@@ -220,6 +254,7 @@ def _as_json(
     table: CalibrationTable,
     path: Path,
     report: CalibrationReport | None,
+    chosen: ChosenInt8 | None,
     found: SensitivityReport | None,
     notices: list[Notice],
 ) -> dict[str, Any]:
@@ -231,6 +266,10 @@ def _as_json(
     }
     if report is not None:
         made |= {"method": report.method, "frames": report.frames, "resumed": report.resumed}
+    if chosen is not None:
+        figure = chosen.choice.agreement
+        made["keep"], made["layers"] = list(chosen.choice.keep), chosen.layers
+        made["agreement"] = figure and {**figure.to_dict(), "share": round(figure.share, 4)}
     if found is not None:
         made["sensitivity"] = {
             "measure": found.measure,

@@ -134,7 +134,7 @@ def sensitivity(
     get_backend(runtime)  # unknown, or not installed: refused before anything else
     bits, unsigned = weight_bits(runtime), unsigned_int8(runtime)
     variants = Variants(network, scales, weight_bits=bits, unsigned=unsigned)
-    bench = _Bench(cfg, sources, frames, truth, threads, runtime)
+    bench = Bench(cfg, sources, frames, truth, threads, runtime)
     say("measuring layers", len(variants.layers))
     clean = bench.outputs(network)
     everything = set(variants.layers)
@@ -159,7 +159,7 @@ def sensitivity(
             where=", ".join(sources),
             fix="give pictures with objects",
         )
-    for kept in _growing(len(layers)):
+    for kept in growing(len(layers)):
         say(f"judging with {kept} layers in FP32", None)
         report.kept = tuple(layer.name for layer in layers[:kept])
         quality = bench.judge(variants.network(report.kept))
@@ -170,7 +170,7 @@ def sensitivity(
     return report
 
 
-def _growing(count: int) -> Iterator[int]:
+def growing(count: int) -> Iterator[int]:
     """0, 1, 2, 3, 4, 6, 8, 12, 16, 24 … and last all."""
     yield 0
     step = 1
@@ -203,8 +203,14 @@ def _by_channel(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return moved.reshape(-1, moved.shape[-1])
 
 
-class _Bench:
-    """Runs variants of a model on the same pictures."""
+class Bench:
+    """Runs variants of a model on the same pictures.
+
+    Attributes:
+        chosen: the pictures.
+        can_judge: True for detectors on whole frames.
+        notices: about the pictures.
+    """
 
     def __init__(
         self,
@@ -228,7 +234,8 @@ class _Bench:
         self._reference: list[Scored] | None = None
         self._pictures: list[npt.NDArray[np.float32]] = []
 
-    def _session(self, network: Network) -> Session:
+    def session(self, network: Network) -> Session:
+        """Build a network for the config, and open it."""
         options = BuildOptions(
             infer_dims=complete_infer_dims(self.cfg.infer_dims),
             input_order=axis_order(self.cfg),
@@ -239,7 +246,7 @@ class _Bench:
 
     def outputs(self, network: Network) -> Outputs:
         """All outputs for a few pictures."""
-        session = self._session(network)
+        session = self.session(network)
         try:
             if not self._pictures:
                 self._pictures = self._prepared(session)
@@ -266,7 +273,7 @@ class _Bench:
     def judge(self, network: Network) -> float:
         """Quality in points; the first network that is judged is the reference."""
         frames = selected_frames(self.chosen)
-        found = scored(self.cfg, self._session(network), frames, threads=self.threads)
+        found = scored(self.cfg, self.session(network), frames, threads=self.threads)
         if len(found) < len(self.truths):
             text = f"{len(found)} frames for {len(self.truths)} pictures of the truth"
             raise MediaError(text, where=self.chosen[0].name)

@@ -14,9 +14,8 @@ from av.video.reformatter import VideoReformatter
 from noria._core.errors import MediaError
 from noria._core.notices import Notice, note_once
 from noria.draw.canvas import PlanarCanvas
-from noria.draw.captions import captions
 from noria.draw.colors import to_yuv
-from noria.draw.text import render_text
+from noria.draw.text import captions, render_text
 from noria.media.frame import Frame
 from noria.media.pixel_format import (
     ColorSpace,

@@ -163,6 +163,7 @@ class PrecisionRecord(JsonRecord, frozen=True, kw_only=True):
         layers: layers pinned to a precision, as `layer-device-precision` has them.
         outputs: types of outputs, as `output-io-formats` has them.
         weight_bits: of INT8 weights: 7 for CPUs whose sums of products overflow with 8.
+        choice: SHA-256 of what was chosen with the table; null for the table alone.
     """
 
     asked: Precision
@@ -170,6 +171,7 @@ class PrecisionRecord(JsonRecord, frozen=True, kw_only=True):
     layers: Text = ""
     outputs: Text = ""
     weight_bits: Literal[7, 8] = 8
+    choice: Sha256 | None = None
 
 
 class DecisionRecord(JsonRecord, frozen=True, kw_only=True):

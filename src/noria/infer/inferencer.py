@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from noria.config.profile import Profile
     from noria.custom.guard import GuardMode
     from noria.engine.session import Session
-    from noria.infer.losses import Losses
+    from noria.infer.losses import InferenceLosses
     from noria.infer.update import ModelUpdater
 
 
@@ -236,8 +236,8 @@ class Inferencer:
         return self._record.results
 
     @property
-    def losses(self) -> Losses:
-        """What was left out since the run began, by which filter, and why if that was most."""
+    def losses(self) -> InferenceLosses:
+        """Boxes and objects left out since the run began, by filter, with reasons if most were."""
         from noria.infer.losses import losses_of
 
         return losses_of(self.config, self._record.tally)
@@ -373,6 +373,7 @@ class Inferencer:
         try:
             turns = choose(batch)
             tally.discarded += count - len(batch)
+            tally.waited += turns.count(False)
             if model.preprocessor is None:
                 self._begin_tensors(pending)
             elif model.selector is not None:

@@ -331,16 +331,17 @@ def require_grid_outputs(
     )
 
 
-def _other_type(outputs: Sequence[TensorSpec], network: NetworkInfo | None) -> str | None:
-    """Which network-type outputs that are no boxes look like, if any."""
-    if all(len(o.shape) == 2 for o in outputs):
-        return "the outputs look like the scores of a classifier: network-type=1"
-    (first, *others) = outputs
-    if not others and network is not None and len(first.shape) == 4:
-        size = (network.height, network.width)
-        if size in (first.shape[1:3], first.shape[2:]):
-            return "the output looks like a map of the classes of each pixel: network-type=2"
-    return None
+def _other_type(outputs: Sequence[TensorSpec], network: NetworkInfo | None) -> str:
+    """A hint if outputs are those of a classifier or a map of classes; else empty."""
+    items = [spec.shape[1:] for spec in outputs]
+    if items and all(item and all(d == 1 for d in item[1:]) for item in items):
+        return "one value for each class is what a classifier gives: network-type=1"
+    if len(items) == 1 and len(items[0]) == 3 and network is not None:
+        axes = [d if isinstance(d, int) else 0 for d in items[0]]
+        for height, width in (axes[1:], axes[:2]):  # channels first, or last
+            if height * 4 >= network.height and width * 4 >= network.width:
+                return "an output as large as a picture is a map of classes: network-type=2"
+    return ""
 
 
 def _parsers_in(path: Path) -> list[str]:

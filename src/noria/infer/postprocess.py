@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -163,10 +164,11 @@ class DetectorPostprocessor(Postprocessor):
         self._tally.items += 1
         if not len(found):
             self._tally.empty += 1
-            # it costs as much as parsing: seldom
-            if self._tally.visible and (self._tally.empty <= 4 or not self._tally.empty % 8):
+            if self._tally.visible and _seldom(self._tally.empty):
                 self._look_below(layers)
         else:
+            if self._tally.visible and _seldom(self._tally.items):
+                self._look_for_missing(layers)
             if self._unjudged:
                 self._judge_scale(found)
             if self._classes_fit and int(found.class_ids.max()) >= self._params.num_classes > 0:
@@ -197,6 +199,17 @@ class DetectorPostprocessor(Postprocessor):
                 tally.saw(found)
                 return
 
+    def _look_for_missing(self, layers: dict[str, Layer]) -> None:
+        """Find the best scores of classes that have a higher threshold than others, and no box."""
+        classes = self._tally.missing()
+        if not classes:
+            return
+        lower = self._params.per_class_threshold.copy()
+        lower[classes] = lower.min()
+        with suppress(ParserError):
+            params = replace(self._params, per_class_threshold=lower)
+            self._tally.saw_missing(classes, self._parser(layers, self._network, params))
+
     def _judge_scale(self, found: Detections) -> None:
         """Say once if the first boxes a parser finds look like 0..1 instead of network pixels."""
         self._unjudged = False
@@ -205,6 +218,11 @@ class DetectorPostprocessor(Postprocessor):
             text += f": parsers return pixels of the {self._network.width}x{self._network.height}"
             text += " network input, so multiply boxes in 0..1 by its size"
             self._record.warn(text, self._source)
+
+
+def _seldom(count: int) -> bool:
+    """Whether outputs are looked at below the thresholds, which takes as long as parsing them."""
+    return count <= 4 or count % 8 == 0
 
 
 class SegmentationPostprocessor(Postprocessor):

@@ -1,4 +1,4 @@
-"""Counts of what is left out between the engine's outputs and the objects of a frame.
+"""Counts of boxes, objects and items dropped between the engine's outputs and a frame.
 
 Each part of an inferencer counts its own: the detector's boxes (`BoxTally`), the objects that a
 secondary model is offered (`ObjectTally`), a classifier's items (`ItemTally`). They count while
@@ -60,6 +60,8 @@ class BoxTally:
             came nearest to passing.
         best: score and class of the best box below its pre-cluster threshold, of the items that
             were looked at; None if there was none.
+        best_of: the same score for each class that has a higher threshold than others, and no box;
+            of `searched` items.
         empty: items without a box of the parser.
         probed: those of them whose outputs were looked at below the thresholds.
     """
@@ -81,7 +83,8 @@ class BoxTally:
         self.attached[:] = 0
         self.nearest: dict[DropReason, float] = {}
         self.best: tuple[float, int] | None = None
-        self.items = self.left = self.kept = self.empty = self.probed = 0
+        self.best_of: dict[int, float] = {}
+        self.items = self.left = self.kept = self.empty = self.probed = self.searched = 0
 
     def saw(self, below: Detections) -> None:
         """Take note of boxes below their thresholds; remembers the best."""
@@ -92,6 +95,20 @@ class BoxTally:
         score = float(scores[place])
         if self.best is None or score > self.best[0]:
             self.best = score, int(below.class_ids[place])
+
+    def missing(self) -> list[int]:
+        """Classes that have a higher pre-cluster threshold than others, and no box so far."""
+        thresholds = self.params.thresholds[:, 0]
+        higher = np.flatnonzero(thresholds > thresholds.min(initial=np.inf))
+        return [c for c in higher.tolist() if not self.clustered[c].any()]
+
+    def saw_missing(self, classes: Sequence[int], found: Detections) -> None:
+        """Take note of boxes of missing classes below their thresholds."""
+        self.searched += 1
+        for class_id in classes:
+            scores = found.scores[found.class_ids == class_id]
+            if len(scores):
+                self.best_of[class_id] = max(float(scores.max()), self.best_of.get(class_id, 0.0))
 
     def dropped(self, found: Detections, result: AttachResult, transform: ScaleTransform) -> None:
         """Count the boxes that attaching dropped.
@@ -208,7 +225,7 @@ class Tally:
         boxes: of each model that ran: one may have replaced another.
         objects, items: see their classes.
         frames: frames that reached the model.
-        discarded: frames that `stabilize-buffer-count` dropped.
+        discarded: frames that `stabilize-buffer-count` dropped; `waited` those that `interval` did.
         maps: class maps; `blank_maps` of them have no class anywhere.
         tensors: prepared tensors for this model.
         other_tensors: components that prepared tensors were for, none of them this one.
@@ -219,6 +236,7 @@ class Tally:
     items: ItemTally = field(default_factory=ItemTally)
     frames: int = 0
     discarded: int = 0
+    waited: int = 0
     maps: int = 0
     blank_maps: int = 0
     tensors: int = 0
@@ -229,5 +247,5 @@ class Tally:
         parts: list[Any] = [*self.boxes, self.objects, self.items]
         for part in parts:
             part.clear()
-        self.frames = self.discarded = self.maps = self.blank_maps = self.tensors = 0
+        self.frames = self.discarded = self.waited = self.maps = self.blank_maps = self.tensors = 0
         self.other_tensors.clear()

@@ -61,7 +61,15 @@ def export_model(
     network = source.network()
     if keep:
         require_nodes(prepare(network.to_proto()), keep, str(cfg.path))
-    done = export(network, precision, rules.scales, keep=keep, pins=rules.pins, skip_unknown=True)
+    done = export(
+        network,
+        precision,
+        rules.scales,
+        keep=(*keep, *rules.keep),
+        pins=rules.pins,
+        skip_unknown=True,
+        tensors=rules.tensors,
+    )
     done.notices[:0] = notices
     if rules.outputs:
         done.notices += with_outputs(done, rules.outputs, rules.scales)

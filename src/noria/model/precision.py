@@ -18,6 +18,7 @@ from noria.config.model_files import model_paths
 from noria.engine.plan_header import Precision
 from noria.engine.precision.cache import CalibrationTable
 from noria.engine.precision.capability import choose, fast_fp16
+from noria.engine.precision.choice import choice_of
 from noria.engine.precision.rules import PrecisionRules
 
 if TYPE_CHECKING:
@@ -143,7 +144,12 @@ def precision_rules(cfg: ModelConfig, precision: Precision) -> tuple[PrecisionRu
         # from there, so that the model may move with what belongs to it
         model = next(iter(model_paths(cfg).values()), cfg.path)
         name = os.path.relpath(path, model.parent)
-        rules = replace(rules, table=CalibrationTable.load(path), table_name=name)
+        table = CalibrationTable.load(path)
+        rules = replace(rules, table=table, table_name=name)
+        if precision in ("int8", "best"):
+            choice, notice = choice_of(table, path)
+            rules = replace(rules, choice=choice)
+            notices.append(notice)
     return rules, notices
 
 

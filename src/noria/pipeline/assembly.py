@@ -427,9 +427,11 @@ def idle_models(stages: Sequence[Any]) -> list[Notice]:
                 continue
             return notices
         if cfg.input_tensor_from_meta:
-            text = "input-tensor-from-meta=1, and no function before it adds tensors: nothing is"
+            text = (
+                "input-tensor-from-meta=1 without tensors: no function before the model adds them,"
+            )
             where = str(cfg.origin("input_tensor_from_meta"))
-            notices.append(Notice("warning", f"{text} inferred", where))
+            notices.append(Notice("warning", f"{text} so nothing is inferred", where))
         secondary = cfg.process_mode is ProcessMode.SECONDARY
         makes = cfg.network_type in _FINDS_OBJECTS
         if secondary and not cfg.input_tensor_from_meta:

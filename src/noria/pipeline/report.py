@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from noria._core.notices import Notice
-from noria.infer.losses import Counts, Losses
+from noria.infer.losses import Counts, InferenceLosses
 from noria.media import Source
 from noria.meta import FrameMeta, Objects
 
@@ -245,7 +245,7 @@ class Meter:
         """Counts since this meter was made."""
         inferred, failed, seconds = self._read()
         before = self._before
-        losses = getattr(self.model, "losses", None) or Losses()
+        losses = getattr(self.model, "losses", None) or InferenceLosses()
         return ModelReport(
             self.model.name,
             getattr(self.model.config, "component_id", None),

@@ -64,6 +64,11 @@ def unsigned_int8(runtime: str) -> bool:
     return runtime == "openvino"
 
 
+def own_zeros(runtime: str) -> bool:
+    """True if INT8 activations may have a zero point of their own; TensorRT wants 0."""
+    return runtime != "tensorrt"
+
+
 def _openvino_capabilities() -> frozenset[str]:
     try:
         backend = get_backend("openvino")

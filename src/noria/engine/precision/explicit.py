@@ -19,6 +19,7 @@ from onnx import TensorProto, helper, numpy_helper
 from noria._core.errors import EngineError
 from noria._core.notices import Notice
 from noria._core.text import fresh
+from noria.engine.precision.choice import TensorChoice
 from noria.engine.precision.half import Kind, to_half
 from noria.engine.precision.prepare import (
     PrecisionReport,
@@ -148,6 +149,8 @@ def export(
     weight_bits: Literal[7, 8] = 8,
     unsigned: bool = False,
     skip_unknown: bool = False,
+    tensors: Mapping[str, TensorChoice] = MappingProxyType({}),
+    own_zeros: bool = False,
 ) -> Exported:
     """Write a precision into a network's graph; the given network is not changed.
 
@@ -163,6 +166,7 @@ def export(
         unsigned: see `to_qdq`.
         skip_unknown: True gives a notice about names in `keep` and `pins` that are not in the
             graph; False refuses them.
+        tensors, own_zeros: see `to_qdq`.
 
     Raises:
         EngineError: int8 without a scale that fits; `keep` names a node that is not there.
@@ -194,7 +198,8 @@ def export(
         else:
             only = None if everywhere else bytes_
             skip = kept | singles
-            proto = _to_int8(done, proto, scales, skip, only, layout, weight_bits, unsigned, where)
+            how = _How(layout, weight_bits, unsigned, tensors, own_zeros)
+            proto = _to_int8(done, proto, scales, skip, only, how, where)
     half: Kind = "bf16" if precision == "bf16" else "fp16"
     if precision in ("fp16", "bf16", "best") or singles:
         ranges = {name: 127 * scale for name, scale in scales.items()}
@@ -206,15 +211,24 @@ def export(
     return done
 
 
+@dataclass(frozen=True, slots=True)
+class _How:
+    """Options of `to_qdq`."""
+
+    layout: Layout
+    weight_bits: Literal[7, 8]
+    unsigned: bool
+    tensors: Mapping[str, TensorChoice]
+    own_zeros: bool
+
+
 def _to_int8(
     done: Exported,
     proto: Proto,
     scales: Mapping[str, float],
     keep: Collection[str],
     only: Collection[str] | None,
-    layout: Layout,
-    weight_bits: Literal[7, 8],
-    unsigned: bool,
+    how: _How,
     where: str | None,
 ) -> Proto:
     if not any(s > 0 for s in scales.values()):
@@ -235,9 +249,11 @@ def _to_int8(
         scales,
         keep=keep,
         only=only,
-        layout=layout,
-        weight_bits=weight_bits,
-        unsigned=unsigned,
+        layout=how.layout,
+        weight_bits=how.weight_bits,
+        unsigned=how.unsigned,
+        tensors=how.tensors,
+        own_zeros=how.own_zeros,
     )
     _report_int8(done, report, len(scales), where)
     if only is not None:
@@ -312,8 +328,6 @@ def _report_int8(done: Exported, report: PrecisionReport, entries: int, where: s
     done.missing = tuple(report.missing)
     total = len(report.converted) + len(report.kept)
     text = f"{len(report.converted)} of {total} layers with weights compute in INT8"
-    if report.converted:
-        text += "; what that costs, and what to keep in FP32: noria calibrate --sensitivity"
     done.notices.append(Notice("info", text, where))
     if report.missing:
         text = f"no scale for {len(report.missing)} tensor(s) of the graph: {_some(report.missing)}"
@@ -359,10 +373,10 @@ class Variants:
         *,
         weight_bits: Literal[7, 8] = 8,
         unsigned: bool = False,
+        tensors: Mapping[str, TensorChoice] = MappingProxyType({}),
+        own_zeros: bool = False,
     ) -> None:
-        """Quantise all layers that can be.
-
-        `weight_bits` and `unsigned` are those of `to_qdq`.
+        """Quantise all layers that can be; the options are those of `to_qdq`.
 
         Raises:
             EngineError, ModelError: as `export` with int8.
@@ -371,7 +385,14 @@ class Variants:
         plain = prepare(network.to_proto(), opset=MIN_OPSET, where=where)
         fold_batch_norms(plain)
         self._network = network
-        self._full, report = to_qdq(plain, scales, weight_bits=weight_bits, unsigned=unsigned)
+        self._full, report = to_qdq(
+            plain,
+            scales,
+            weight_bits=weight_bits,
+            unsigned=unsigned,
+            tensors=tensors,
+            own_zeros=own_zeros,
+        )
         chosen = set(report.converted)
         self._plain = {n.name: n for n in plain.graph.node if n.name in chosen}
         self._weights = {t.name: t for t in plain.graph.initializer}

@@ -11,6 +11,7 @@ from noria._core.notices import Notice
 from noria.engine.plan_header import Precision
 from noria.engine.precision.capability import (
     fast_fp16,
+    own_zeros,
     unsigned_int8,
     weight_bits,
 )
@@ -51,10 +52,13 @@ def lower(
         network,
         precision,
         rules.scales,
+        keep=rules.keep,
         pins=rules.pins,
         weight_bits=bits,
         unsigned=unsigned_int8(runtimes[0]),
         skip_unknown=True,
+        tensors=rules.tensors,
+        own_zeros=own_zeros(runtimes[0]),
     )
     notices = list(done.notices)
     if bits == 7:
@@ -158,9 +162,9 @@ def tuned_precisions(
 def _by_int8(precision: Precision, runtimes: Sequence[str]) -> list[tuple[str, ...]]:
     if precision not in ("int8", "best"):
         return [tuple(runtimes)]
-    groups: dict[tuple[int, bool], list[str]] = {}
+    groups: dict[tuple[int, bool, bool], list[str]] = {}
     for runtime in runtimes:
-        key = (weight_bits(runtime), unsigned_int8(runtime))
+        key = (weight_bits(runtime), unsigned_int8(runtime), own_zeros(runtime))
         groups.setdefault(key, []).append(runtime)
     return [tuple(group) for group in groups.values()]
 

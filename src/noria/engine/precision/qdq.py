@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -19,6 +20,8 @@ from onnx import TensorProto, numpy_helper
 
 from noria._core.errors import EngineError
 from noria._core.text import fresh
+from noria.engine.precision.choice import TensorChoice
+from noria.engine.precision.even import even_out, evened, set_ranges
 from noria.engine.precision.prepare import PrecisionReport, Proto, sort_nodes
 
 MIN_OPSET = 13  # scales per channel
@@ -37,6 +40,8 @@ def to_qdq(
     layout: Layout = "inputs",
     weight_bits: Literal[7, 8] = 8,
     unsigned: bool = False,
+    tensors: Mapping[str, TensorChoice] = MappingProxyType({}),
+    own_zeros: bool = False,
 ) -> tuple[Proto, PrecisionReport]:
     """Put Q/DQ pairs into a prepared model.
 
@@ -51,6 +56,9 @@ def to_qdq(
         weight_bits: 7 keeps weights within 64, for processors that add products of bytes in 16
             bits.
         unsigned: activations as bytes around 128 in the place of signed ones: the same values.
+        tensors: activation -> its range and factors, in the place of its scale. Not with `all`.
+        own_zeros: `tensors` get unsigned bytes with the zero point of their range; False:
+            symmetric ones that hold it.
 
     Raises:
         EngineError: the tools refuse the model; nothing is left to quantise.
@@ -84,9 +92,15 @@ def to_qdq(
     report.converted = chosen
     if only is not None:  # chains between them are not wanted
         layout = "inputs"
+    if tensors and layout == "inputs":
+        proto = even_out(proto, tensors, chosen)
+        own = {evened(n) if t.factors else n: t.scale for n, t in tensors.items()}
+        scales = {**scales, **own}
     made = _insert(proto, scales, chosen, keep, layout, weight_bits)
-    if unsigned:
+    if unsigned or (own_zeros and tensors):
         _around_128(made.graph)
+    if own_zeros and layout == "inputs":
+        set_ranges(made.graph, tensors)
     return made, report
 
 

@@ -11,6 +11,7 @@ from typing import Literal
 from noria.engine.plan_header import FileRecord, Precision, PrecisionRecord
 from noria.engine.precision.cache import CalibrationTable
 from noria.engine.precision.capability import exact_int8
+from noria.engine.precision.choice import Int8Choice, TensorChoice
 
 _LONGEST = 4096
 
@@ -24,12 +25,24 @@ class PrecisionRules:
         table_name: the table's file, relative to the model's folder.
         pins: layer -> `fp32`, `fp16` or `int8`.
         outputs: output -> `fp32`, `fp16`, `int32` or `int8`.
+        choice: what was chosen with the table; None for the table alone.
     """
 
     table: CalibrationTable | None = None
     table_name: str = "table"
     pins: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     outputs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    choice: Int8Choice | None = None
+
+    @property
+    def keep(self) -> tuple[str, ...]:
+        """Layers that the choice keeps in FP32 and no pin puts elsewhere."""
+        return tuple(n for n in self.choice.keep if n not in self.pins) if self.choice else ()
+
+    @property
+    def tensors(self) -> Mapping[str, TensorChoice]:
+        """Activations that the choice quantises in its own way."""
+        return self.choice.tensors if self.choice else {}
 
     @property
     def scales(self) -> Mapping[str, float]:
@@ -65,6 +78,7 @@ class PrecisionRules:
                 ";".join(f"{name}:{kind}" for name, kind in sorted(self.outputs.items()))
             ),
             weight_bits=weight_bits,
+            choice=sha256(self.choice.to_bytes()).hexdigest() if self.choice else None,
         )
 
     def difference(
@@ -89,6 +103,8 @@ class PrecisionRules:
                 return "int8-calib-file changed"
             files = [record.table.name if record.table else "" for record in (a, b)]
             return f"int8-calib-file={files[0]} ≠ {files[1]}"
+        if a.table and a.choice != b.choice:
+            return "what noria calibrate chose beside int8-calib-file changed"
         return wrong_here(a, runtime)
 
 

@@ -106,7 +106,7 @@ class Out:
         return shape
 
     def proven(self, shape: Shape) -> bool:
-        """Whether the shape tells more than that any length would do: no free axis has to fit."""
+        """Whether the shape is known where this head binds it: no free axis has to fit."""
         terms = zip(self.dims.split(), shape, strict=True)
         return all(length is not None or term.isalpha() for term, length in terms)
 

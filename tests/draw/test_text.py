@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noria.draw.captions import captions
+from noria.draw.text import captions
 
 
 @pytest.mark.parametrize(
