@@ -11,6 +11,7 @@ from rich.table import Table
 
 NAMES = (
     "preprocess",
+    "profiles",
     "crops",
     "parse",
     "cluster",

@@ -12,7 +12,7 @@ from benchmarks.common import Row, compare
 from noria.config import ClassAttrs, ClusterMode
 from noria.config.model_config import ModelConfig
 from noria.infer.attach import Attacher
-from noria.infer.cluster import Clusterer, ClusterParams
+from noria.infer.cluster import Clusterer, ClusterParams, Reason
 from noria.infer.geometry import Rect, ScaleTransform, fit
 from noria.meta import Detections, FrameMeta
 
@@ -96,6 +96,14 @@ def rows() -> list[Row]:
             lambda: by_class_numpy(raw),
         ),
     ]
+    tally = np.zeros((CLASSES + 1, len(Reason)), np.int64)
+    table.append(
+        compare(
+            "NMS, 1,000 of 30 objects, fates counted: not counted",
+            lambda: nms(many, tally=tally),
+            lambda: nms(many),
+        )
+    )
     cfg = ModelConfig(num_detected_classes=CLASSES, cluster_mode=ClusterMode.NMS)
     attacher = Attacher(cfg, [str(c) for c in range(CLASSES)])
     to_network = fit(Rect(0, 0, 1920, 1080), SIZE, SIZE, maintain_aspect_ratio=True)

@@ -35,7 +35,7 @@ APPROXIMATE: dict[str, str] = {
 
 # What is worth saying about a key that is exact.
 REMARKS: dict[str, str] = {
-    "gie-unique-id": "the command line takes 1 where it is absent; the API refuses",
+    "gie-unique-id": "absent it is 1; the original refuses to start",
     "interval": "each buffer of a file counts, also where several share a run",
     "batch-size": "several whole buffers of files may share a run; results are the same",
     "cluster-mode": "modes 1 and 3 follow the published twin of a closed library",
@@ -79,6 +79,7 @@ PROOFS: dict[str, tuple[str, ...]] = {
     "infer-dims": ("PRE-028", "OTA-001"),
     "warmup-engine": ("tests/infer/test_scheduling_keys.py",),
     "stabilize-buffer-count": ("SCH-006", "tests/infer/test_scheduling_keys.py"),
+    "profile": ("tests/infer/test_modern.py", "tests/config/test_profile.py"),
     "model-color-format": ("PRE-020", "PRE-021", "PRE-023", "PRE-029"),
     "net-scale-factor": ("PRE-020", "PRE-021", "PRE-022"),
     "offsets": ("PRE-021", "PRE-022", "PRE-027"),
@@ -211,7 +212,7 @@ BEHAVIOURS: tuple[Behaviour, ...] = (
     Behaviour("D.6", "No memory for outputs", "exact", "the batch goes on without results, with one warning", ("ERR-004",)),
     Behaviour("D.6", "What is refused at start", "exact", "", ("ERR-005",)),
     Behaviour("D.7", "Warm-up", "approximate", "on zeros", ("tests/infer/test_scheduling_keys.py",)),
-    Behaviour("D.7", "Further inputs are filled once by the custom library", "exact", "in tensor mode they come from the caller", ("tests/infer/test_extra_inputs.py",)),
+    Behaviour("D.7", "Further inputs are filled once by the custom library", "exact", "in tensor mode a tensor of the caller wins", ("tests/infer/test_extra_inputs.py",)),
     Behaviour("D.8", "Update by an engine", "exact", "", ("OTA-001", "OTA-002")),
     Behaviour("D.8", "Update by a config", "exact", "names end in .txt, .yml or .yaml", ("OTA-003", "OTA-005")),
     Behaviour("D.8", "One update at a time; each outcome is signalled", "exact", "", ("OTA-002", "OTA-004")),

@@ -19,11 +19,13 @@ namespace nc = noria::cluster;
 namespace {
 
 using noria::array_of;
+using noria::Fill;
 using noria::In;
 
 nb::tuple cluster(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scores,
                   In<std::int32_t, nb::ndim<1>> class_ids, In<float, nb::shape<-1, 5>> thresholds,
-                  In<std::int32_t, nb::shape<-1, 3>> counts, int mode, bool trace) {
+                  In<std::int32_t, nb::shape<-1, 3>> counts, int mode, bool trace,
+                  Fill<std::int64_t, nb::shape<-1, nc::kReasons>> tally) {
     const std::size_t n = boxes.shape(0), num_classes = thresholds.shape(0);
     const nc::Input in{boxes.data(), scores.data(), class_ids.data(), n};
     nc::Result result;
@@ -38,7 +40,8 @@ nb::tuple cluster(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scor
             params[c] = {f[0], f[1], f[2], f[3], f[4], i[0], i[1], i[2]};
         }
         result = nc::run(in, params.data(), static_cast<std::int32_t>(num_classes),
-                         static_cast<nc::Mode>(mode), trace);
+                         static_cast<nc::Mode>(mode), trace,
+                         tally.is_valid() ? tally.data() : nullptr);
         for (const nc::Object &o : result.objects) {
             out_boxes.insert(out_boxes.end(), o.box, o.box + 4);
             out_scores.push_back(o.score);
@@ -61,7 +64,7 @@ nb::tuple cluster(In<float, nb::shape<-1, 4>> boxes, In<float, nb::ndim<1>> scor
 nb::tuple attach(In<float, nb::shape<-1, 4>> boxes, In<std::int32_t, nb::ndim<1>> class_ids,
                  In<float, nb::shape<-1, 6>> filters, In<std::uint32_t, nb::ndim<1>> roi_bottom,
                  const std::array<double, 12> &numbers, std::uint32_t frame_width,
-                 std::uint32_t frame_height, bool clip, bool crop, bool old) {
+                 std::uint32_t frame_height, bool clip, bool crop, bool old, bool modern) {
     nc::AttachItem item{};
     for (std::size_t k = 0; k < 2; ++k) {
         item.offset[k] = static_cast<float>(numbers[k]);
@@ -76,6 +79,8 @@ nb::tuple attach(In<float, nb::shape<-1, 4>> boxes, In<std::int32_t, nb::ndim<1>
     item.clip = clip;
     item.crop = crop;
     item.old = old;
+    item.modern = modern;
+    int shifted = 0;
     std::vector<float> rects;
     std::vector<std::int32_t> kept, dropped;
     std::vector<std::uint8_t> reasons;
@@ -84,7 +89,7 @@ nb::tuple attach(In<float, nb::shape<-1, 4>> boxes, In<std::int32_t, nb::ndim<1>
         const float *f = filters.data() + 6 * c;
         const nc::AttachClass limits{f[0], f[1], f[2], f[3], f[4], roi_bottom.data()[c], f[5] != 0};
         float rect[4];
-        const nc::Drop drop = nc::attach(boxes.data() + 4 * i, limits, item, rect);
+        const nc::Drop drop = nc::attach(boxes.data() + 4 * i, limits, item, rect, shifted);
         if (drop == nc::kAttached) {
             rects.insert(rects.end(), rect, rect + 4);
             kept.push_back(static_cast<std::int32_t>(i));
@@ -96,7 +101,7 @@ nb::tuple attach(In<float, nb::shape<-1, 4>> boxes, In<std::int32_t, nb::ndim<1>
     const std::size_t m = kept.size(), lost = dropped.size();
     return nb::make_tuple(array_of(std::move(rects), {m, 4}), array_of(std::move(kept), {m}),
                           array_of(std::move(dropped), {lost}),
-                          array_of(std::move(reasons), {lost}));
+                          array_of(std::move(reasons), {lost}), shifted);
 }
 
 }  // namespace
@@ -105,11 +110,14 @@ void bind_cluster(nb::module_ &m) {
     m.def("attach", &attach, nb::arg("boxes"), nb::arg("class_ids"), nb::arg("filters"),
           nb::arg("roi_bottom"), nb::arg("numbers"), nb::arg("frame_width"),
           nb::arg("frame_height"), nb::arg("clip"), nb::arg("crop"), nb::arg("old"),
-          "Map and filter one item's boxes: (rects, kept, dropped, reasons). filters is (C, 6): "
+          nb::arg("modern"),
+          "Map and filter one item's boxes: (rects, kept, dropped, reasons, shifted). filters is (C, 6): "
           "min w, min h, max w, max h, top offset, filtered out; class ids are below C.");
     m.def("cluster", &cluster, nb::arg("boxes"), nb::arg("scores"), nb::arg("class_ids"),
           nb::arg("thresholds"), nb::arg("counts"), nb::arg("mode"), nb::arg("trace"),
+          nb::arg("tally").none(),
           "Cluster one frame: (boxes, scores, class_ids, rows, members, trace or None). "
           "thresholds is (C, 5): pre, post, IoU, eps, min score; counts is (C, 3): topk, group "
-          "threshold, min boxes; trace is (reason, by, object), one entry per input row.");
+          "threshold, min boxes; trace is (reason, by, object), one entry per input row; tally is (C + 1, "
+          "12) or None: how many boxes of each class had which reason is added to it.");
 }

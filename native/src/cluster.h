@@ -23,6 +23,8 @@ enum Reason : std::uint8_t {
     kTopk = 11,
 };
 
+constexpr std::size_t kReasons = 12;
+
 enum Mode : int { kGroupRectangles = 0, kDbscan = 1, kNms = 2, kHybrid = 3, kNone = 4 };
 
 struct ClassParams {
@@ -50,14 +52,16 @@ struct Object {
 // its place in that class's list; at the end it is the output row, or -1.
 struct Trace {
     std::vector<std::uint8_t> reason;
-    std::vector<std::int32_t> by;  // the input row that suppressed or contains it, or -1
+    std::vector<std::int32_t> by;  // the input row that suppressed or contains it, or -1; may be empty
     std::vector<std::int32_t> object;
 
     void drop(std::int32_t row, Reason why, std::int32_t because = -1) {
         reason[row] = why;
-        by[row] = because;
+        if (whole()) by[row] = because;
         object[row] = -1;
     }
+    // Every row's fate is wanted, whatever it takes; else only how many had which.
+    bool whole() const { return !by.empty(); }
 };
 
 struct Result {
@@ -66,7 +70,10 @@ struct Result {
     Trace trace;  // empty unless asked for
 };
 
-Result run(const Input &in, const ClassParams *params, std::int32_t num_classes, Mode mode, bool trace);
+// `tally` may be null: num_classes + 1 rows of kReasons counts, which rise by the fates of this
+// frame's boxes; the last row is for classes out of range.
+Result run(const Input &in, const ClassParams *params, std::int32_t num_classes, Mode mode, bool trace,
+           std::int64_t *tally);
 
 // --- the steps, each for the rows of one class; `trace` may be null -------------------------
 

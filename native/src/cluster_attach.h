@@ -14,6 +14,9 @@ enum Drop : std::uint8_t {
     kDetectedMaxH = 5,
     kRoiTopOffset = 6,
     kRoiBottomOffset = 7,
+    kFrameBottom = 8,  // the two tests above where no offset is set: the frame's own edges
+    kFrameTop = 9,
+    kOutside = 10,
 };
 
 // Filters of one class; the original compares their integers as floats. A maximum of 0 is none.
@@ -32,9 +35,12 @@ struct AttachItem {
     float parent[2];      // added last
     std::uint32_t frame_width, frame_height;
     bool clip, crop, old;  // old: generation 6.2
+    bool modern;           // cut boxes at the frame instead of moving and dropping them
 };
 
-// Writes left, top, width, height in frame pixels; says which test drops the object.
-Drop attach(const float *box, const AttachClass &c, const AttachItem &item, float *rect);
+// Writes left, top, width, height in frame pixels; says which test drops the object. `shifted` counts
+// objects that were moved by more than half a pixel because they reach beyond the frame's left or top.
+Drop attach(const float *box, const AttachClass &c, const AttachItem &item, float *rect,
+            int &shifted);
 
 }  // namespace noria::cluster

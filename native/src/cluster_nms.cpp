@@ -30,6 +30,9 @@ inline float overlap(float a0, float a1, float b0, float b1) {
 }
 
 constexpr std::size_t kBlock = 32;
+// Boxes behind the last one kept that are still compared where fates are only counted; those
+// behind them count as dropped by what dropped the first of them. It bounds the time.
+constexpr std::size_t kCompared = 256;
 
 // How many of up to kBlock kept boxes suppress the candidate: IoU not <= threshold.
 NORIA_WIDE int suppressors(const float *x0, const float *x1, const float *y0, const float *y1,
@@ -56,13 +59,20 @@ void nms(const Input &in, const Rows &rows, const ClassParams &p, std::vector<Ob
     sort_descending(order, in.scores);
     const bool limited = p.topk >= 0;
     const std::size_t limit = limited ? static_cast<std::size_t>(p.topk) : 0;
+    std::size_t compared = 0;
     for (std::int32_t row : order) {
         const float score = in.scores[row];
         const bool passes = score > p.post_threshold;
         const bool full = limited && out.size() >= limit;
         // Later boxes score no higher and cannot suppress earlier ones: they are lost in any case.
         // Only a trace wants to know which of the steps would have dropped each.
-        if (!trace && (!passes || full)) return;
+        if (!passes || full) {
+            if (!trace) return;
+            if (!trace->whole() && ++compared > kCompared) {
+                trace->drop(row, passes ? kTopk : kPostThreshold);
+                continue;
+            }
+        }
         const float *b = in.boxes + 4 * static_cast<std::size_t>(row);
         const float x1 = b[0] + b[2], y1 = b[1] + b[3], area = b[2] * b[3];
         const std::size_t n = kept.rows.size();
@@ -76,7 +86,7 @@ void nms(const Input &in, const Rows &rows, const ClassParams &p, std::vector<Ob
             suppressed = suppressed_by(from, count) > 0;
             if (suppressed && trace) {
                 std::size_t j = from;
-                while (suppressed_by(j, 1) == 0) ++j;
+                while (trace->whole() && suppressed_by(j, 1) == 0) ++j;
                 trace->drop(row, kSuppressed, kept.rows[j]);
             }
         }

@@ -122,13 +122,13 @@ void sort_descending(Rows &rows, const float *scores) {
 }
 
 Result run(const Input &in, const ClassParams *params, std::int32_t num_classes, Mode mode,
-           bool want_trace) {
+           bool want_trace, std::int64_t *tally) {
     Result result;
     Trace *trace = nullptr;
-    if (want_trace) {
+    if (want_trace || tally) {
         trace = &result.trace;
         trace->reason.assign(in.n, kKept);
-        trace->by.assign(in.n, -1);
+        if (want_trace) trace->by.assign(in.n, -1);
         trace->object.assign(in.n, -1);
     }
     // B.2, and one bucket of rows per class in input order.
@@ -160,6 +160,11 @@ Result run(const Input &in, const ClassParams *params, std::int32_t num_classes,
             }
         result.objects.insert(result.objects.end(), objects.begin(), objects.end());
         result.class_ids.insert(result.class_ids.end(), objects.size(), c);
+    }
+    for (std::size_t i = 0; tally && i < in.n; ++i) {
+        const std::int32_t c = in.class_ids[i];
+        ++tally[static_cast<std::size_t>(c < 0 || c >= num_classes ? num_classes : c) * kReasons +
+                trace->reason[i]];
     }
     return result;
 }

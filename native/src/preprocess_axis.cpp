@@ -85,6 +85,28 @@ LinearTable linear_table(const Axis &axis) {
     return table;
 }
 
+OpencvTable opencv_table(const Axis &axis, bool rows) {
+    OpencvTable table;
+    const double scale = 1 / (double(axis.count) / axis.extent);
+    const int last = axis.extent - 1;
+    for (int d = 0; d < axis.count; ++d) {
+        const auto at = static_cast<float>((d + 0.5) * scale - 0.5);
+        int first = int(std::floor(at));
+        float weight = at - float(first);
+        if (!rows && (first < 0 || first >= last)) {
+            first = std::clamp(first, 0, last);
+            weight = 0;
+        }
+        table.first.push_back(axis.start + std::clamp(first, 0, last));
+        table.second.push_back(axis.start + std::clamp(first + 1, 0, last));
+        const auto part = int16_t(std::lrint(weight * 2048));
+        table.weights.push_back(int16_t(2048 - part));
+        table.weights.push_back(part);
+    }
+    table.weights.resize(table.weights.size() + 32);
+    return table;
+}
+
 TapTable tap_table(const Axis &axis, Filter filter) {
     TapTable table;
     const int reach = filter == Filter::lanczos ? 3 : 2;

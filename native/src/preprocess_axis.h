@@ -17,7 +17,7 @@ struct Axis {
     Axis halved() const { return {start / 2, extent / 2, count, low / 2, (high + 1) / 2}; }
 };
 
-enum class Filter { nearest = 0, bilinear = 1, cubic = 2, area = 3, lanczos = 4 };
+enum class Filter { nearest = 0, bilinear = 1, cubic = 2, area = 3, lanczos = 4, opencv = 5 };
 
 // One sample: the one that contains the centre.
 std::vector<int32_t> nearest_table(const Axis &axis);
@@ -28,6 +28,14 @@ struct LinearTable {
     std::vector<int32_t> weight;  // of the second, in 1 / 2^15: 0 ... 32767
 };
 LinearTable linear_table(const Axis &axis);
+
+// Two neighbours as OpenCV's INTER_LINEAR takes them on bytes: positions in binary32, weights in
+// 1 / 2^11. Columns at a border have one neighbour; rows keep both weights, on the same row.
+struct OpencvTable {
+    std::vector<int32_t> first, second;
+    std::vector<int16_t> weights;  // of both, 2048 together; more follow, for whole vectors
+};
+OpencvTable opencv_table(const Axis &axis, bool rows);
 
 // Any number of neighbours: taps[d] of them from first[d] on, weights from d * stride on, sum 1.
 struct TapTable {

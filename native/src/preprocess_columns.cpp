@@ -66,3 +66,26 @@ Columns make_columns(std::vector<int32_t> index, const std::vector<int32_t> &wei
         columns.pair.resize(size_t((count + 7) / 8) * 8, 16384);  // whole vectors of weights
     return columns;
 }
+
+Columns make_pairs(std::vector<int32_t> first, const std::vector<int32_t> &second, int components,
+                   int pixels, bool shuffle) {
+    const int count = int(first.size()), n = components;
+    Columns columns{count, std::move(first), {}, 0, {}};
+    const std::vector<int32_t> &at = columns.index;
+    for (size_t x = 0; x < at.size(); ++x) columns.pair.push_back(second[x] - at[x]);
+    const int word = 8;  // two pixels of three components, and what comes along
+    while (columns.safe < count && n * at[size_t(columns.safe)] + word <= n * pixels)
+        ++columns.safe;
+    if (!shuffle || n == 3) return columns;
+    const int per_block = Shuffle::block / (2 * n);
+    std::vector<int32_t> from;
+    for (int x = 0; x < count; x += per_block)
+        for (int c = 0; c < n; ++c)
+            for (int i = 0; i < per_block; ++i) {
+                const auto place = size_t(std::min(x + i, count - 1));
+                from.push_back(n * at[place] + c);
+                from.push_back(n * second[place] + c);
+            }
+    columns.shuffle = make_shuffle(from, n * pixels);
+    return columns;
+}

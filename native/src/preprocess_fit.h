@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -10,13 +11,42 @@ struct Fit {
 
 struct FitRules {
     int frame[2], net[2];  // width, height
-    bool keep_aspect, symmetric;
+    bool keep_aspect, symmetric, modern;
 };
+
+// `fit_crop` as trainers letterbox: what is inside the frame, one ratio for both axes.
+inline bool fit_modern(const double *ltwh, const FitRules &rules, Fit &fit) {
+    int32_t *src = fit.src, *dst = fit.dst;
+    for (int i = 0; i < 2; ++i) {
+        const double end = ltwh[i] + ltwh[2 + i];
+        if (!(std::fabs(ltwh[i]) < INFINITY && std::fabs(end) < INFINITY)) return false;
+        src[i] = int32_t(std::clamp<double>(ltwh[i], 0, rules.frame[i]));
+        src[2 + i] = int32_t(std::clamp<double>(end, 0, rules.frame[i])) - src[i];
+    }
+    if (src[2] <= 0 || src[3] <= 0) {
+        fit = {};
+        return false;
+    }
+    const double ratio =
+        std::min(double(rules.net[1]) / src[3], double(rules.net[0]) / src[2]);
+    for (int i = 0; i < 2; ++i) {
+        dst[2 + i] = rules.net[i];
+        fit.ratio[i] = double(rules.net[i]) / src[2 + i];
+        if (!rules.keep_aspect) continue;
+        // Trainers that centre round, the others truncate; `ratio` may be off by its last bit.
+        const double size = src[2 + i] * ratio;
+        dst[2 + i] = std::max(1, int32_t(rules.symmetric ? std::nearbyint(size) : size));
+        fit.ratio[i] = ratio;
+        if (rules.symmetric) dst[i] = (rules.net[i] - dst[2 + i]) / 2;
+    }
+    return true;
+}
 
 // False, and `fit` all zeros, where there is nothing to crop.
 inline bool fit_crop(const double *ltwh, const FitRules &rules, Fit &fit) {
     constexpr double limit = 2147483646;
     fit = {};
+    if (rules.modern) return fit_modern(ltwh, rules, fit);
     int32_t src[4];
     for (int i = 0; i < 4; ++i) {
         if (!(std::fabs(ltwh[i]) <= limit)) return false;  // NaN too

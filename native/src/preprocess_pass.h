@@ -32,6 +32,7 @@ struct PassSpec {
     bool nhwc;
     int net_width, net_height;
     float scale;
+    float fill;  // level of the bars, before it is normalised
     std::array<float, 3> mean;  // in network channel order
     const float *mean_image;    // (C, H, W) in network channel order, or null
     Filter filter;
@@ -56,18 +57,22 @@ private:
         int components;
         std::array<int, 3> rows;  // which colour row each component fills
         int axes;                 // index into `axes_`
-        Columns columns;          // nearest and bilinear
+        Columns columns;          // nearest, bilinear and `opencv`
     };
     // Tables for planes of one size; which of them are filled depends on the filter.
     struct Axes {
         Axis x, y;
         std::vector<int32_t> nearest_y;
         LinearTable linear_y;
+        OpencvTable opencv_x, opencv_y;
         TapTable taps_x, taps_y;
         int first_column = 0, columns = 0;  // what `taps_x` refers to
     };
 
     int channels() const { return spec_.channels(); }
+    int mixed_rows() const { return converts() || sources_[0].components == 3 ? 3 : 1; }
+    // Whether sampling makes R, G, B of Y, U, V.
+    bool converts() const { return spec_.filter == Filter::opencv && sources_.back().axes == 1; }
     void add_axes(const Axis &x, const Axis &y);
     void add_source(const PlaneView &plane, int width, int components, std::array<int, 3> rows,
                     int axes);
@@ -75,6 +80,9 @@ private:
     void sample(const Source &source, int y, Scratch &scratch) const;
     void sample_linear(const Source &source, int y, Scratch &scratch) const;
     void sample_taps(const Source &source, int y, Scratch &scratch) const;
+    void sample_opencv(int y, Scratch &scratch) const;
+    int mixed_row(int row, int keep, Scratch &scratch) const;
+    void take_pairs(const Source &source, int row, Scratch &scratch) const;
     void finish(int y, Scratch &scratch) const;
     template <class T, class Yuv, class Luma, class Plain, class Grey>
     void convert(const T *const *from, const ChannelOut *rgb, Yuv yuv, Luma luma, Plain plain,
@@ -83,6 +91,7 @@ private:
 
     PassSpec spec_;
     const RowKernels &kernels_;
+    IntMatrix matrix_;
     std::vector<Source> sources_;
     std::vector<Axes> axes_;
 };

@@ -11,6 +11,11 @@ struct ColorMatrix {
     float luma_zero, luma_gain, red_v, green_u, green_v, blue_u;
 };
 
+// The same in FFmpeg's integers: gains in 1 / 2^13 of a level, each product rounded down by itself.
+struct IntMatrix {
+    int16_t luma_zero, luma_gain, red_v, green_u, green_v, blue_u;
+};
+
 // Where one channel of a row goes: out[x] = scale * (byte - mean).
 struct ChannelOut {
     float *out;
@@ -33,12 +38,17 @@ Shuffle make_shuffle(const std::vector<int32_t> &from, int row_bytes);
 struct Columns {
     int count;                   // outputs
     std::vector<int32_t> index;  // pixel of each output; with `pair` the first of two, ascending
-    std::vector<int32_t> pair;   // weights in 1 / 2^14: first, second << 16; empty for nearest
+    std::vector<int32_t> pair;   // weights in 1 / 2^14: first, second << 16; empty for nearest;
+                                 // for pairs how many pixels further the second is: 0 or 1
     int safe;                    // outputs before it may be read with a word beyond their pixels
     Shuffle shuffle;
 };
 Columns make_columns(std::vector<int32_t> index, const std::vector<int32_t> &weight,
                      int components, int pixels, bool shuffle);
+
+// For `RowKernels::pairs`; `second` is `first` or the pixel after it.
+Columns make_pairs(std::vector<int32_t> first, const std::vector<int32_t> &second, int components,
+                   int pixels, bool shuffle);
 
 struct RowKernels {
     // Output rows have room for `slack` elements more than asked for, written by whole vectors.
@@ -60,6 +70,20 @@ struct RowKernels {
     // Weighted sums of neighbours, N components interleaved, into N rows of levels.
     void (*taps[4])(const float *row, const int32_t *first, const int32_t *taps,
                     const float *weights, int stride, int count, float *const *to);
+
+    // `Filter::opencv`, of n outputs each; weights are those of its table, two for each output.
+    // Its neighbours of each of N interleaved components, side by side, into N rows of bytes.
+    void (*pairs[4])(const uint8_t *row, const Columns &columns, uint8_t *const *to);
+    // What chroma adds to luma in R, G and B, as FFmpeg computes it.
+    void (*chroma)(const uint8_t *u, const uint8_t *v, int n, const IntMatrix &m,
+                   int16_t *const *to);
+    // Converts neighbours to R, G, B bytes and weighs them: 2048 / 16 of a level.
+    void (*mix_yuv)(const uint8_t *y, const int16_t *const *chroma, const int16_t *weights, int n,
+                    const IntMatrix &m, int16_t *const *to);
+    // The same of one component that needs no conversion.
+    void (*mix)(const uint8_t *from, const int16_t *weights, int n, int16_t *to);
+    // Bytes from two such rows; `weight` is that of the one below.
+    void (*blend)(const int16_t *above, const int16_t *below, int weight, int n, uint8_t *to);
 
     // From bytes (`_u8`) or levels (`_f32`) to normalised output; every value is rounded to a byte
     // once, after the colour conversion.

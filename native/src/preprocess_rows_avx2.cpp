@@ -148,6 +148,144 @@ NORIA_TARGET void linear3(const uint8_t *a, const uint8_t *b, int weight, const 
     linear_from<3>(x, a, b, weight, columns, to);
 }
 
+template <int N>
+NORIA_TARGET void pairs_shuffled(const uint8_t *row, const Columns &columns, uint8_t *const *to) {
+    const Shuffle &shuffle = columns.shuffle;
+    if (shuffle.parts == 0) return pairs_plain<N>(row, columns, to);
+    constexpr int step = 8 / N;
+    int x = 0;
+    if (N == 1 && shuffle.parts == 1) {  // the commonest: two blocks at a time
+        const int32_t *base = shuffle.base.data();
+        const uint8_t *masks = shuffle.masks.data();
+        for (; x + 16 <= columns.count; x += 16, base += 2, masks += 32) {
+            const __m256i both = _mm256_setr_m128i(load(row + base[0]), load(row + base[1]));
+            const __m256i mask = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(masks));
+            _mm256_storeu_si256(reinterpret_cast<__m256i *>(to[0] + 2 * x),
+                                _mm256_shuffle_epi8(both, mask));
+        }
+    }
+    for (; x < columns.count; x += step) {
+        const __m128i bytes = shuffled(row, columns.shuffle, x / step);
+        if constexpr (N == 1) {
+            _mm_storeu_si128(reinterpret_cast<__m128i *>(to[0] + 2 * x), bytes);
+        } else {
+            _mm_storel_epi64(reinterpret_cast<__m128i *>(to[0] + 2 * x), bytes);
+            _mm_storeh_pd(reinterpret_cast<double *>(to[1] + 2 * x), _mm_castsi128_pd(bytes));
+        }
+    }
+}
+
+NORIA_TARGET void pairs3(const uint8_t *row, const Columns &columns, uint8_t *const *to) {
+    // A second pixel that is the first once more has no weight: the one after it does as well.
+    const __m128i both = _mm_setr_epi8(0, 3, 8, 11, 1, 4, 9, 12, 2, 5, 10, 13, -1, -1, -1, -1);
+    const int32_t *index = columns.index.data();
+    int x = 0;
+    for (; x + 8 <= columns.safe; x += 8) {
+        __m128i two[4];
+        for (int i = 0; i < 4; ++i) {
+            two[i] = _mm_shuffle_epi8(
+                neighbours(row, index[x + 2 * i], index[x + 2 * i + 1]), both);
+        }
+        const __m128i low01 = _mm_unpacklo_epi32(two[0], two[1]);
+        const __m128i low23 = _mm_unpacklo_epi32(two[2], two[3]);
+        const __m128i high01 = _mm_unpackhi_epi32(two[0], two[1]);
+        const __m128i high23 = _mm_unpackhi_epi32(two[2], two[3]);
+        const __m128i rows[3] = {_mm_unpacklo_epi64(low01, low23), _mm_unpackhi_epi64(low01, low23),
+                                 _mm_unpacklo_epi64(high01, high23)};
+        for (int c = 0; c < 3; ++c)
+            _mm_storeu_si128(reinterpret_cast<__m128i *>(to[c] + 2 * x), rows[c]);
+    }
+    pairs_from<3>(x, row, columns, to);
+}
+
+// 16 bytes as 16 bits each.
+NORIA_TARGET inline __m256i widened(const uint8_t *from) {
+    return _mm256_cvtepu8_epi16(load(from));
+}
+
+NORIA_TARGET inline __m256i load16(const int16_t *from) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i *>(from));
+}
+
+NORIA_TARGET inline void store16(int16_t *to, __m256i numbers) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i *>(to), numbers);
+}
+
+NORIA_TARGET void chroma16(const uint8_t *u, const uint8_t *v, int n, const IntMatrix &m,
+                           int16_t *const *to) {
+    const __m256i middle = _mm256_set1_epi16(1024), red_v = _mm256_set1_epi16(m.red_v);
+    const __m256i green_u = _mm256_set1_epi16(m.green_u), green_v = _mm256_set1_epi16(m.green_v);
+    const __m256i blue_u = _mm256_set1_epi16(m.blue_u);
+    for (int i = 0; i < 2 * n; i += 16) {
+        const __m256i cb = _mm256_sub_epi16(_mm256_slli_epi16(widened(u + i), 3), middle);
+        const __m256i cr = _mm256_sub_epi16(_mm256_slli_epi16(widened(v + i), 3), middle);
+        store16(to[0] + i, _mm256_mulhi_epi16(cr, red_v));
+        store16(to[1] + i, _mm256_add_epi16(_mm256_mulhi_epi16(cb, green_u),
+                                            _mm256_mulhi_epi16(cr, green_v)));
+        store16(to[2] + i, _mm256_mulhi_epi16(cb, blue_u));
+    }
+}
+
+// `mixed`, of 8 outputs in 32 bits.
+NORIA_TARGET inline __m256i mixed8(__m256i levels, __m256i weights) {
+    return _mm256_srai_epi32(_mm256_madd_epi16(levels, weights), 4);
+}
+
+NORIA_TARGET inline void store_mixed(int16_t *to, __m256i low, __m256i high) {
+    store16(to, _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xd8));
+}
+
+NORIA_TARGET void mix_yuv16(const uint8_t *y, const int16_t *const *chroma, const int16_t *weights,
+                            int n, const IntMatrix &m, int16_t *const *to) {
+    const __m256i most = _mm256_set1_epi16(255), none = _mm256_setzero_si256();
+    const __m256i zero = _mm256_set1_epi16(m.luma_zero), gain = _mm256_set1_epi16(m.luma_gain);
+    for (int x = 0; x < n; x += 16) {
+        __m256i luma[2], weight[2];
+        for (int k = 0; k < 2; ++k) {
+            const int at = 2 * x + 16 * k;
+            const __m256i level = _mm256_slli_epi16(widened(y + at), 3);
+            luma[k] = _mm256_mulhi_epi16(_mm256_sub_epi16(level, zero), gain);
+            weight[k] = load16(weights + at);
+        }
+        for (int c = 0; c < 3; ++c) {
+            __m256i mixed[2];
+            for (int k = 0; k < 2; ++k) {
+                const __m256i level =
+                    _mm256_add_epi16(luma[k], load16(chroma[c] + 2 * x + 16 * k));
+                mixed[k] = mixed8(_mm256_min_epi16(_mm256_max_epi16(level, none), most), weight[k]);
+            }
+            store_mixed(to[c] + x, mixed[0], mixed[1]);
+        }
+    }
+}
+
+NORIA_TARGET void mix16(const uint8_t *from, const int16_t *weights, int n, int16_t *to) {
+    for (int x = 0; x < n; x += 16) {
+        const int at = 2 * x;
+        store_mixed(to + x, mixed8(widened(from + at), load16(weights + at)),
+                    mixed8(widened(from + at + 16), load16(weights + at + 16)));
+    }
+}
+
+NORIA_TARGET inline __m256i blended16(const int16_t *above, const int16_t *below, __m256i low,
+                                      __m256i high) {
+    const __m256i sum = _mm256_add_epi16(_mm256_mulhi_epi16(load16(above), low),
+                                         _mm256_mulhi_epi16(load16(below), high));
+    return _mm256_srai_epi16(_mm256_add_epi16(sum, _mm256_set1_epi16(2)), 2);
+}
+
+NORIA_TARGET void blend32(const int16_t *above, const int16_t *below, int weight, int n,
+                          uint8_t *to) {
+    const __m256i low = _mm256_set1_epi16(int16_t(2048 - weight));
+    const __m256i high = _mm256_set1_epi16(int16_t(weight));
+    for (int x = 0; x < n; x += 32) {
+        const __m256i bytes = _mm256_packus_epi16(blended16(above + x, below + x, low, high),
+                                                  blended16(above + x + 16, below + x + 16, low, high));
+        _mm256_storeu_si256(reinterpret_cast<__m256i *>(to + x),
+                            _mm256_permute4x64_epi64(bytes, 0xd8));
+    }
+}
+
 RowKernels avx2_kernels() {
     RowKernels k = plain_kernels();
     k.shuffles = true;
@@ -157,6 +295,13 @@ RowKernels avx2_kernels() {
     k.linear[1] = linear1;
     k.linear[2] = linear2;
     k.linear[3] = linear3;
+    k.pairs[1] = pairs_shuffled<1>;
+    k.pairs[2] = pairs_shuffled<2>;
+    k.pairs[3] = pairs3;
+    k.chroma = chroma16;
+    k.mix_yuv = mix_yuv16;
+    k.mix = mix16;
+    k.blend = blend32;
     return k;
 }
 

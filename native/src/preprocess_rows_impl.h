@@ -75,6 +75,89 @@ NORIA_TARGET void taps_plain(const float *row, const int32_t *first, const int32
     }
 }
 
+// The high half of a product of 16 bits, as FFmpeg's vector code has it.
+NORIA_TARGET inline int16_t high_product(int16_t a, int16_t b) {
+    return int16_t((int(a) * int(b)) >> 16);
+}
+
+NORIA_TARGET inline int16_t saturated(int16_t level) {
+    const int16_t positive = std::max<int16_t>(level, 0);
+    return std::min<int16_t>(positive, 255);
+}
+
+template <int N>
+NORIA_TARGET inline void pairs_from(int begin, const uint8_t *row, const Columns &columns,
+                                    uint8_t *const *to) {
+    for (int x = begin; x < columns.count; ++x) {
+        const int at = N * columns.index[size_t(x)], next = at + N * columns.pair[size_t(x)];
+        for (int c = 0; c < N; ++c) {
+            to[c][2 * x] = row[at + c];
+            to[c][2 * x + 1] = row[next + c];
+        }
+    }
+}
+
+template <int N>
+NORIA_TARGET void pairs_plain(const uint8_t *row, const Columns &columns, uint8_t *const *to) {
+    pairs_from<N>(0, row, columns, to);
+}
+
+NORIA_TARGET inline void chroma_row(const uint8_t *__restrict u, const uint8_t *__restrict v, int n,
+                                    const IntMatrix m, int16_t *__restrict r,
+                                    int16_t *__restrict g, int16_t *__restrict b) {
+    NORIA_ROWS_APART
+    for (int i = 0; i < 2 * n; ++i) {
+        const auto cb = int16_t(8 * u[i] - 1024), cr = int16_t(8 * v[i] - 1024);
+        r[i] = high_product(cr, m.red_v);
+        g[i] = int16_t(high_product(cb, m.green_u) + high_product(cr, m.green_v));
+        b[i] = high_product(cb, m.blue_u);
+    }
+}
+
+NORIA_TARGET void chroma_plain(const uint8_t *u, const uint8_t *v, int n, const IntMatrix &m,
+                               int16_t *const *to) {
+    chroma_row(u, v, n, m, to[0], to[1], to[2]);
+}
+
+NORIA_TARGET inline int16_t mixed(int first, int second, const int16_t *weights) {
+    return int16_t((first * weights[0] + second * weights[1]) >> 4);
+}
+
+NORIA_TARGET void mix_yuv_plain(const uint8_t *y, const int16_t *const *chroma,
+                                const int16_t *weights, int n, const IntMatrix &m,
+                                int16_t *const *to) {
+    const IntMatrix gains = m;
+    for (int c = 0; c < 3; ++c) {
+        const uint8_t *__restrict luma = y;
+        const int16_t *__restrict more = chroma[c], *__restrict w = weights;
+        int16_t *__restrict out = to[c];
+        auto level = [&](int i) NORIA_TARGET {
+            const auto zeroed = int16_t(8 * luma[i] - gains.luma_zero);
+            return saturated(int16_t(high_product(zeroed, gains.luma_gain) + more[i]));
+        };
+        NORIA_ROWS_APART
+        for (int x = 0; x < n; ++x) out[x] = mixed(level(2 * x), level(2 * x + 1), w + 2 * x);
+    }
+}
+
+NORIA_TARGET void mix_plain(const uint8_t *from, const int16_t *weights, int n, int16_t *to) {
+    const uint8_t *__restrict a = from;
+    const int16_t *__restrict w = weights;
+    int16_t *__restrict out = to;
+    NORIA_ROWS_APART
+    for (int x = 0; x < n; ++x) out[x] = mixed(a[2 * x], a[2 * x + 1], w + 2 * x);
+}
+
+NORIA_TARGET void blend_plain(const int16_t *above, const int16_t *below, int weight, int n,
+                              uint8_t *to) {
+    const int16_t *__restrict a = above, *__restrict b = below;
+    uint8_t *__restrict out = to;
+    const auto low = int16_t(2048 - weight), high = int16_t(weight);
+    NORIA_ROWS_APART
+    for (int x = 0; x < n; ++x)
+        out[x] = uint8_t(int16_t(high_product(a[x], low) + high_product(b[x], high) + 2) >> 2);
+}
+
 // Nearest byte, halves up. Levels are small, and clamping integers keeps loops vectorisable where
 // comparing floats might trap.
 NORIA_TARGET inline float to_byte(float level) {
@@ -190,6 +273,13 @@ inline RowKernels plain_kernels() {
     k.taps[1] = taps_plain<1>;
     k.taps[2] = taps_plain<2>;
     k.taps[3] = taps_plain<3>;
+    k.pairs[1] = pairs_plain<1>;
+    k.pairs[2] = pairs_plain<2>;
+    k.pairs[3] = pairs_plain<3>;
+    k.chroma = chroma_plain;
+    k.mix_yuv = mix_yuv_plain;
+    k.mix = mix_plain;
+    k.blend = blend_plain;
     k.yuv_u8 = yuv_plain<uint8_t>;
     k.yuv_f32 = yuv_plain<float>;
     k.luma_u8 = luma_plain<uint8_t>;

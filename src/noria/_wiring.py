@@ -12,4 +12,22 @@ Import contracts see `import noria` alone. So every upward call of the house is 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from noria.custom.plugin_library import open_plugins as open_plugins  # called by plugins.registry
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from noria.config import ModelConfig
+    from noria.config.overrides import Overrides
+
+
+def load_bare_model(path: Path, overrides: Overrides) -> ModelConfig:
+    """Recognise a bare model; called by config.model_config.
+
+    Imported when it is called: plugins need none of it.
+    """
+    from noria.infer.recognition import load_bare_model as load
+
+    return load(path, overrides)

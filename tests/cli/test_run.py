@@ -19,6 +19,7 @@ from PIL import Image
 
 from noria.media import open_source
 from tests.cli.processes import started
+from tests.media.conftest import write_clip
 from tests.warm import noria
 
 Config = Callable[..., Path]
@@ -321,3 +322,186 @@ def test_a_stream_that_is_away_is_told_while_the_run_waits_for_it(scene: Path) -
     assert told.startswith("warning: rtsp://127.0.0.1:1/x: there was no connection")
     assert process.returncode == 130, rest
     assert rest.count("not back after") == 1
+
+
+def test_keys_and_thresholds_set_on_the_command_line(scene: Path) -> None:
+    args = ("run", "pgie.txt", "right", "-q", "-o", "o.jsonl")
+    assert noria(*args, "--conf", "0.4", cwd=scene).returncode == 0
+    assert [len(r["objects"]) for r in records(scene / "o.jsonl")] == [1] * 3  # confidence 0.5
+    assert noria(*args, "--conf", "0.6", cwd=scene).returncode == 0
+    assert [len(r["objects"]) for r in records(scene / "o.jsonl")] == [0] * 3
+    (scene / "other.txt").write_text("parcel\n")
+    done = noria(*args, "--labels", "other.txt", "--set", "interval=1", cwd=scene)
+    assert done.returncode == 0, done.stderr
+    found = [[o["label"] for o in r["objects"]] for r in records(scene / "o.jsonl")]
+    assert found == [["parcel"], [], ["parcel"]]
+
+
+def test_an_engine_is_that_of_the_keys_that_were_set(scene: Path) -> None:
+    for value in (2, 4):
+        done = noria("run", "pgie.txt", "right", "--set", f"batch-size={value}", cwd=scene)
+        assert done.returncode == 0, done.stderr
+        assert list(scene.glob(f"mean.onnx_b{value}_*.engine"))
+    shown = noria("build", "pgie.txt", "--set", "batch-size=2", cwd=scene)
+    assert "_b2_" in shown.stdout
+    assert "loaded" in shown.stderr
+
+
+def test_of_several_models_a_number_names_one(scene: Path) -> None:
+    args = ("run", "pgie.txt", "sgie.txt", "right", "-q", "-o", "o.jsonl")
+    done = noria(*args, "--conf", "0.6", cwd=scene)
+    assert done.returncode == 3
+    assert "--conf 0.6: there are 2 models: 1 is pgie.txt, 2 is sgie.txt" in done.stderr
+    assert "--conf 1:0.6" in done.stderr
+    done = noria(*args, "--conf", "2:0.6", cwd=scene)
+    assert done.returncode == 0, done.stderr
+    ids = {o["component_id"] for r in records(scene / "o.jsonl") for o in r["objects"]}
+    assert ids == {1}
+
+
+def test_the_command_line_wins_over_a_pipeline_file(scene: Path) -> None:
+    (scene / "p.yml").write_text(
+        "sources: [right]\nmodels:\n  - config: pgie.txt\n    interval: 1\n    batch-size: 2\n"
+        "sinks: [o.jsonl]\n"
+    )
+    done = noria("run", "p.yml", "--set", "interval=0", "-q", cwd=scene)
+    assert done.returncode == 0, done.stderr
+    assert [len(r["objects"]) for r in records(scene / "o.jsonl")] == [1] * 3
+    assert list(scene.glob("mean.onnx_b2_*.engine"))
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        (("--set", "batch-siez=2"), "--set: batch-siez is not a key.\n  did you mean batch-size?"),
+        (("--set", "batch-size"), "--set: 'batch-size' is not key=value"),
+        (("--set", "batch-size=two"), "--set: batch-size=two is not an integer"),
+        (("--conf", "2"), "--conf: 2 is not in range"),
+        (("--labels", "gone.txt"), "--labels: labelfile-path=gone.txt: there is no such file"),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "show"])
+def test_what_cannot_be_set_is_refused(
+    scene: Path, command: str, option: tuple[str, str], words: str
+) -> None:
+    sources = ("right",) if command == "run" else ()
+    done = noria(command, "pgie.txt", *sources, *option, cwd=scene)
+    assert done.returncode == 3, done.stdout
+    assert words in done.stderr
+
+
+@pytest.mark.parametrize("command", ["build", "bench", "trace-plugins"])
+def test_commands_without_results_set_keys_alone(scene: Path, command: str) -> None:
+    assert "No such option" in noria(command, "pgie.txt", "--conf", "1", cwd=scene).stderr
+    done = noria(command, "pgie.txt", "--set", "batch-siez=2", cwd=scene)
+    assert done.returncode == 3
+    assert "did you mean batch-size?" in done.stderr
+
+
+def test_files_that_are_no_configs_have_no_keys(scene: Path) -> None:
+    for command in ("show", "bench", "trace-plugins"):
+        done = noria(command, "mean.onnx", "--set", "batch-size=2", cwd=scene)
+        assert done.returncode == 3
+        assert "no config" in done.stderr
+
+
+def test_the_reason_for_no_objects_stands_behind_them(scene: Path) -> None:
+    keys = "[class-attrs-all]\ndetected-max-w=3\n"
+    (scene / "small.txt").write_text((scene / "pgie.txt").read_text() + keys)
+    done = noria("run", "small.txt", "sgie.txt", "left", cwd=scene)
+    assert done.returncode == 0, done.stderr
+    _, found, why, first, second = done.stdout.splitlines()
+    assert found.startswith("found no objects: detected-max-w=3 dropped all 4 boxes (thing 4)")
+    assert why.startswith("  sgie.txt: no objects came from the models before it in 4 frames")
+    assert first.startswith("  small.txt: 4 inferred, 4 boxes parsed")
+    assert second == "  sgie.txt: 0 inferred"
+
+
+def test_a_secondary_model_that_inferred_nothing_says_why(scene: Path) -> None:
+    text = (
+        (scene / "sgie.txt")
+        .read_text()
+        .replace("[property]", "[property]\ninput-object-min-width=99")
+    )
+    (scene / "sgie.txt").write_text(text)
+    done = noria("run", "pgie.txt", "sgie.txt", "left", cwd=scene)
+    assert done.returncode == 0, done.stderr
+    why = done.stdout.splitlines()[2]
+    assert why == "  sgie.txt: input-object-min-width=99: the widest of 4 objects is 32x24 pixels"
+
+
+USUAL_APP = """\
+[application]
+enable-perf-measurement=1
+[tiled-display]
+enable=1
+rows=0
+columns=0
+gpu-id=0
+[source0]
+enable=1
+type=3
+uri=file://v.mp4
+num-sources=2
+cudadec-memtype=0
+[sink0]
+enable=1
+type=2
+sync=1
+gpu-id=0
+[sink1]
+enable=0
+type=4
+rtsp-port=8554
+[osd]
+enable=1
+text-color=1;1;1;1;
+show-clock=0
+clock-x-offset=800
+[streammux]
+live-source=0
+batch-size=2
+batched-push-timeout=40000
+width=1920
+height=1080
+enable-padding=0
+nvbuf-memory-type=0
+nvbuf-memory-type=0
+[primary-gie]
+enable=1
+config-file=config.txt
+batch-size=2
+bbox-border-color0=1;0;0;1
+gie-unique-id=1
+nvbuf-memory-type=0
+[tracker]
+enable=1
+tracker-width=640
+tracker-height=384
+ll-lib-file=/opt/nvidia/deepstream/deepstream/lib/libnvds_nvmultiobjecttracker.so
+ll-config-file=tracker.yml
+gpu-id=0
+[tests]
+file-loop=0
+"""
+USUAL_TRACKER = """\
+# settings of the tracker
+%YAML:1.0
+---
+BaseConfig:
+  minDetectorConfidence: 0
+TargetManagement:
+  maxShadowTrackingAge: 30
+"""
+
+
+def test_a_usual_application_file_passes_strict(mean_config: Config, tmp_path: Path) -> None:
+    config = mean_config(network_mode=2, workspace_size=100)
+    config.write_text(config.read_text() + "gpu-id=0\ngpu-id=0\n")
+    (tmp_path / "app.txt").write_text(USUAL_APP)
+    (tmp_path / "tracker.yml").write_text(USUAL_TRACKER)
+    write_clip(tmp_path / "v.mp4", 5)
+    done = noria("run", "app.txt", "--strict", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "done: 10 frames" in done.stdout
+    assert "warning" not in done.stderr

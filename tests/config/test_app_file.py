@@ -104,8 +104,8 @@ def test_notices_name_what_is_not_applied_once(
     (tmp_path / "tracker.yml").write_text("tracker: iou\n")
     messages = [f"{n.level} {n.message}" for n in app("street.txt").notices]
     for expected in (
-        "warning [sink0] is not applied: there is no window",
-        "warning [streammux] width, height: not applied, frames keep their own size",
+        "info [sink0] is not applied: there is no window",
+        "info width, height: not applied, frames keep their own size",
         "warning [source3] camera-width, camera-height, camera-fps-n, camera-fps-d: not applied",
         "warning [message-converter] is not applied: no messages",
         "info gpu-id, nvbuf-memory-type, cudadec-memtype",
@@ -308,8 +308,46 @@ def test_refusals_say_what_where_and_how(read: Read, text: str, found: str, help
 
 
 def test_no_source_left(read: Read) -> None:
-    with pytest.raises(ConfigError, match="no sources"):
-        read("[streammux]\nbatch-size=1\n[source0]\nenable=1\ntype=5\n", source=False)
+    groups = "[streammux]\nbatch-size=1\n[source0]\nenable=1\ntype=5\n[source1]\nenable=0\n"
+    with pytest.raises(ConfigError, match="no sources") as caught:
+        read(groups, source=False)
+    assert "type=5 is left out: CSI cameras of Jetson boards cannot" in caught.value.found
+    assert "(line 3)" in caught.value.found
+    assert "[source1] is off (line 6)" in caught.value.found
+
+
+@pytest.mark.parametrize("grid", ["rows=0\ncolumns=0\n", "rows=2\ncolumns=0\n"])
+def test_a_grid_of_zero_is_chosen(read: Read, grid: str) -> None:
+    tiler = read(f"[tiled-display]\nenable=1\n{grid}width=640\nheight=480\n").tiler
+    assert tiler is not None
+    assert (tiler.rows, tiler.columns) == (2 if "2" in grid else None, None)
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("sink", "sink0"),
+        ("Sink2", "sink2"),
+        ("sources1", "source1"),
+        ("primary-gie0", "primary-gie"),
+    ],
+)
+def test_a_suggested_group_is_another_one(read: Read, written: str, meant: str) -> None:
+    spec = read(f"[{written}]\nenable=1\n")
+    assert told(spec, "is not known") == [
+        f"warning group [{written}] is not known; did you mean [{meant}]?"
+    ]
+
+
+def test_what_a_desktop_shows_is_no_mistake(read: Read) -> None:
+    spec = read(
+        "[sink0]\nenable=1\ntype=2\n[sink1]\nenable=1\ntype=5\n"
+        "[streammux]\nwidth=1920\nheight=1080\nwidth=1920\nenable-padding=0\n"
+    )
+    assert [n.message for n in spec.notices if n.level == "warning"] == []
+    assert told(spec, "no window") == [
+        "info [sink0] is not applied: there is no window to show frames in"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -333,3 +371,14 @@ def test_passwords_do_not_appear_in_refusals(read: Read) -> None:
     with pytest.raises(ConfigError) as caught:
         read("[source1]\nenable=1\ntype=4\nuri=rtsp://u:s3cr3t@h\\q\n")
     assert "s3cr3t" not in str(caught.value)
+
+
+@pytest.mark.parametrize("head", ["%YAML:1.0\n", "# an app\n%YAML 1.2\n---\n", "%YAML 1.2\n"])
+def test_a_version_before_the_groups_is_passed_over(read: Read, head: str) -> None:
+    spec = read(
+        f"{head}source0:\n  enable: 1\n  type: 2\n  uri: a.mp4\n  type: 2\n",
+        source=False,
+        name="app.yml",
+    )
+    assert len(spec.sources) == 1
+    assert [n.level for n in spec.notices if "the last one counts" in n.message] == ["info"]

@@ -99,7 +99,7 @@ def test_line_numbers_and_repeated_keys() -> None:
 
 def test_yaml_under_another_name_is_recognised() -> None:
     problems = read("property:\n  gpu-id: 0\n  batch-size: 1\n").problems
-    assert "is this YAML" in str(problems[0])
+    assert "Is this YAML?" in str(problems[0])
 
 
 OK = {

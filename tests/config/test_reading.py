@@ -12,7 +12,7 @@ from noria.config import ClassAttrs, ClusterMode, ModelConfig, NetworkType, Tens
 from noria.config.document import ConfigProblemsError
 from noria.config.pipeline_files import load_pipeline
 from noria.config.reading import MAX_BYTES
-from noria.errors import ConfigError
+from noria.errors import ConfigError, ModelError
 from tests.config.conftest import Load
 
 
@@ -173,6 +173,16 @@ def test_repeated_key_last_wins_and_is_told(load: Load) -> None:
     assert cfg.batch_size == 4
     assert not cfg.maintain_aspect_ratio
     assert said(cfg, "model.txt:4", "batch-size=4 replaces batch-size=2 of line 2")
+
+
+@pytest.mark.parametrize(("again", "level"), [("4", "info"), ("5", "warning")])
+def test_a_repeat_with_the_same_value_is_for_the_record(load: Load, again: str, level: str) -> None:
+    (notice,) = [
+        n
+        for n in load(f"batch-size=4\nbatch-size={again}\n").notices
+        if "the last one counts" in n.message
+    ]
+    assert notice.level == level
 
 
 @pytest.mark.parametrize(
@@ -345,6 +355,10 @@ def test_a_model_is_told_from_a_config(
     tmp_path: Path, load: Callable[[Path], object], name: str, size: int, says: str
 ) -> None:
     (tmp_path / name).write_bytes(b"\x08\n\0".ljust(size, b"x"))
+    if name == "m.onnx" and load == ModelConfig.load:
+        with pytest.raises(ModelError, match="ONNX"):  # it needs no config
+            load(tmp_path / name)
+        return
     with pytest.raises(ConfigError, match=r": this is an? (model|engine), not a config") as error:
         load(tmp_path / name)
     assert says in str(error.value)

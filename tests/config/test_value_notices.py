@@ -55,16 +55,26 @@ def test_a_config_without_oddities_has_no_notices(load: Load) -> None:
         ("info", "disable-output-host-copy=1", "outputs lie in main memory"),  # X18
         ("warning", "operate-on-gie-id=1", "is process-mode=2 missing"),  # X19
         ("warning", "operate-on-class-ids=1", "write filter-out-class-ids"),
+        (
+            "warning",
+            "operate-on-gie-id=1\noperate-on-class-ids=1",
+            "is process-mode=2 missing",
+        ),
         ("warning", "process-mode=2\ninterval=1", "interval is not used"),
-        ("warning", "network-type=1\n[class-attrs-all]", "does not use it"),  # X20
+        ("info", "network-type=1\n[class-attrs-all]", "does not use it"),  # X20
         ("warning", "overwrite-input-tensor=1", "needs ip-tensor-file"),  # X21
         ("warning", "overwrite-output-tensor=1", "needs op-tensor-files"),
         ("warning", "offsets=1;2", "2 offsets for 3 channels"),
         ("warning", "offsets=1;2;3\nmodel-color-format=2", "3 offsets for 1 channels"),
         ("warning", "num-detected-classes=0", "every box is dropped"),
         ("warning", "[class-attrs-all]\npre-cluster-threshold=1", "no box can pass"),
+        ("warning", "[class-attrs-all]\npre-cluster-threshold=0", "every candidate counts"),
+        ("warning", "[class-attrs-1]\nnms-iou-threshold=0", "only the best stays"),
         ("warning", "cluster-mode=1", "skips DBSCAN while minBoxes is 0"),
-        ("warning", "cluster-mode=3\n[class-attrs-all]\nminBoxes=2", "no box ever has a neighbour"),
+        ("warning", "cluster-mode=1", "every raw box goes through"),
+        ("warning", "cluster-mode=1\n[class-attrs-all]\nminBoxes=2", "no box ever has a neighbour"),
+        ("warning", "cluster-mode=3", "minBoxes is 0: NMS alone runs, as with cluster-mode=2"),
+        ("warning", "cluster-mode=3\n[class-attrs-all]\nminBoxes=2", ", and NMS does the work"),
         ("info", "[class-attrs-all]\neps=0.5", "mode 2, which is NMS (DBSCAN is 1)"),
         ("warning", "cluster-mode=0", "NMS with IoU 0.5 and the 20 best"),
         ("warning", "parse-classifier-func-name=F", "it is for network-type 1"),
@@ -84,6 +94,8 @@ def test_absent_cluster_mode_is_for_the_record_only(load: Load) -> None:
     text = BASE.replace("cluster-mode=2\n", "") + SCALE
     (notice,) = load(text).notices
     assert (notice.level, "cluster-mode is absent" in notice.message) == ("info", True)
+    same = load(text + "[class-attrs-all]\ntopk=20\nnms-iou-threshold=0.5\n")
+    assert [n.level for n in same.notices] == ["info"]  # what runs is what is asked for
     (notice,) = load(text + "[class-attrs-all]\ntopk=5\n").notices
     assert (notice.level, "topk of this file lose" in notice.message) == ("warning", True)
 

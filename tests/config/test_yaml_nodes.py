@@ -61,7 +61,6 @@ def test_accepted(load_yaml: Load, lines: str, field: str, expected: object) -> 
         ("net-scale-factor: 0x1p3", 2, "a number"),
         ("net-scale-factor:", 2, "has no value"),
         ("onnx-file: ~", 2, "has no value"),
-        ("gpu-id: 0\ngpu-id: 1", 3, "repeated, first in line 2"),
         ("gpu-id: 0\n[a]: 1", 3, "a key must be a plain text"),
         ("gpu-id: *nothing", 2, "malformed YAML"),
         ("gpu-id: 'unclosed", 3, "malformed YAML"),
@@ -85,7 +84,12 @@ def test_refused(load_yaml: Load, lines: str, line: int, words: str) -> None:
         ("- property", "not a mapping"),
         ("? [a, {b: c}]\n: {d: e}\nproperty:\n  gpu-id: 0", ":1: a group name must be"),
         ("property: 3", "not a mapping"),
+        ("property:\n  gpu-id=0", "in YAML ': ' separates key and value"),
+        ("# of mine\n\n[property]\ngpu-id=0", "yaml:3: [group] is INI"),
+        ("[property]\r\ngpu-id: 0", "yaml:1: [group] is INI"),
         ("property:\n  gpu-id: 0\nproperty:\n  gpu-id: 1", "repeated"),
+        ("%YAML 2.0\n---\nproperty:\n  gpu-id: 0", "malformed YAML"),
+        ("property:\n  gpu-id: 0\n%YAML 1.2\n", "malformed YAML"),
         ("property:\n\tgpu-id: 0", "malformed YAML"),
         ("Property:\n  gpu-id: 0", "small letters"),
         (b"property:\n  onnx-file: \xff", "malformed YAML"),
@@ -143,7 +147,56 @@ def test_alias_bomb_costs_nothing(load: Load) -> None:
     assert load(bomb + "property:\n  batch-size: 2\n", name="a.yml").batch_size == 2
 
 
-def test_short_texts_of_the_original_are_told(load_yaml: Load) -> None:
-    cfg = load_yaml(f"output-blob-names: {'x' * 64}\nclassifier-type: {'y' * 64}")
-    assert sum("the original cuts it after 63 bytes" in n.message for n in cfg.notices) == 2
-    assert cfg.output_blob_names == ("x" * 64,)
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (f"output-blob-names: {'x' * 64}", "the original cuts it after 63 bytes"),
+        (f"classifier-type: {'y' * 64}", "the original cuts it after 63 bytes"),
+        (f"layer-device-precision: {'y' * 64}:fp32:gpu", "original up to 6.3 cuts it after 63"),
+        (f"tlt-model-key: {'y' * 1024}", "the original cuts it after 1023 bytes"),
+        (f"custom-network-config: {'y' * 4096}", "the original cuts it after 4095 bytes"),
+        (f"custom-network-config: {'y' * 1024}", ""),
+    ],
+)
+def test_short_texts_of_the_original_are_told(load_yaml: Load, line: str, words: str) -> None:
+    cfg = load_yaml(line)
+    found = [(n.level, words in n.message) for n in cfg.notices if " cuts it " in n.message]
+    assert found == ([("info", True)] if words else [])
+
+
+def test_the_last_of_repeated_keys_counts(load_yaml: Load) -> None:
+    cfg = load_yaml("gpu-id: 0\nbatch-size: 2\ngpu-id: 1\nbatch-size: 2")
+    assert (cfg.gpu_id, cfg.batch_size, cfg.origin("gpu_id").line) == (1, 2, 4)
+    levels = {n.where.rpartition(":")[2]: n.level for n in cfg.notices if n.where}
+    assert {line: levels[line] for line in "45"} == {"4": "warning", "5": "info"}
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "%YAML:1.0\n",
+        "%YAML:1.0\n---\n",
+        "%YAML 1.2\n",
+        "%YAML 1.2\r\n---\r\n",
+        "# about\n\n  # more\n%YAML 1.2\n# and more\n",
+        "\ufeff# about\n%YAML:1.0\n\n---\n",
+    ],
+)
+def test_versions_before_the_document_are_passed_over(load: Load, head: str) -> None:
+    cfg = load(f"{head}property:\n  batch-size: 3\n", name="a.yml")
+    assert (cfg.batch_size, cfg.origin("batch_size").line) == (3, head.count("\n") + 2)
+
+
+def test_keys_that_lost_their_indent_are_told_with_their_group(load: Load) -> None:
+    cfg = load(
+        "property:\n  num-detected-classes: 2\nclass-attrs-all:\npre-cluster-threshold: 0.4\n"
+        "topk: 20\nclass-attrs-1:\ntopk: 30\nbatch-size: 4\nother: 5\n",
+        name="a.yml",
+    )
+    assert (cfg.all_classes.topk, cfg.batch_size) == (-1, 1)
+    found = {n.where.rpartition(":")[2]: n for n in cfg.notices if n.where}
+    assert "pre-cluster-threshold, topk stand" in found["4"].message
+    assert found["4"].message.endswith("indent under class-attrs-all:")
+    assert "batch-size stands outside" in found["8"].message
+    assert found["8"].message.endswith("indent under property:")
+    assert (found["4"].level, found["8"].level, found["9"].level) == ("warning", "warning", "info")

@@ -188,10 +188,11 @@ def stage(
         model = Path(folder, "told.onnx")  # looked for, never read
         model.touch()
         settings["onnx_file"] = model
-        if parser is not None:
-            library = Path(folder, "scripted_library.py")
+        if parser is not None or len(session.inputs) > 1:
+            settings["custom_lib_path"] = library = Path(folder, "scripted_library.py")
             library.write_text(scripted.LIBRARY)
-            settings |= {"custom_lib_path": library, FUNCTIONS[kind]: "parse"}
+        if parser is not None:
+            settings[FUNCTIONS[kind]] = "parse"
             scripted.tell(parser)
         if labels is not None:
             settings["labelfile_path"] = Path(folder, "labels.txt")

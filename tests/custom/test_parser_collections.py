@@ -2,6 +2,10 @@
 
 NORIA_PARSER_SOURCES names a folder with copies or clones of them, at any depth; nothing of them is
 in this repository. With NORIA_PARSER_RESULTS, a table of the results is written to that file.
+
+The versions that the oracles evaluate: marcoslucianops/DeepStream-Yolo; the samples (customparser,
+TAO, YOLO) of NVIDIA/DeepStream 9.1, and of hiennguyen9874/deepstream-sources, branch 6.2;
+NVIDIA-AI-IOT/deepstream_tao_apps, tao_ds8.0ga. Older ones have other tensors.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -125,6 +125,8 @@ def test_masks_assigned_after_construction_are_checked_again(check: Call) -> Non
     ),
     with_masks=st.booleans(),
 )
+@example(values=np.float32([[0, 0, 1, 1, np.nan, 0], [0, 0, 1, 1, 1, 0]]), with_masks=False)
+@example(values=np.float32([[0, 0, 1, 1, 1, np.inf], [0, np.inf, 1, 1, 1, 0]]), with_masks=True)
 def test_rows_with_a_value_that_is_no_number_go_and_others_stay(
     values: np.ndarray, with_masks: bool
 ) -> None:

@@ -189,6 +189,25 @@ def test_names_are_written_when_there_are_several() -> None:
     assert not (plain > 180).any()
 
 
+def test_the_cell_of_a_source_that_ended_says_why() -> None:
+    tiler = Tiler(1, 3, 960, 180)
+    tiler.compose([pair(0), pair(1)])
+
+    def cells(*pairs: Any) -> list[Any]:
+        planes = tiler.compose(pairs)[0].planes[0]
+        return [planes[:, x : x + 320] for x in (0, 320, 640)]
+
+    dark = cells(pair(0))
+    assert not (dark[1] > 180).any()
+    tiler.end(1, "dir/s1.mp4", "failed: the connection is lost and not back after 3 attempts")
+    tiler.end(2, "camera:0")  # never gave a frame
+    said = cells(pair(0))
+    assert (said[1] > 180).sum() > (said[2] > 180).sum() > 0
+    assert np.array_equal(said[0], dark[0])
+    back = cells(pair(0), pair(1))
+    assert (back[1] > 180).sum() < (said[1] > 180).sum()
+
+
 def test_sources_beyond_the_grid_are_named() -> None:
     tiler = Tiler(1, 2)
     for _ in range(3):

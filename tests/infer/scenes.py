@@ -12,6 +12,7 @@ from onnx import TensorProto, helper
 
 from noria.infer.batch import Batch
 from noria.infer.inferencer import Inferencer
+from noria.infer.losses import InferenceLosses
 from noria.media import Frame, PixelFormat
 from noria.meta import UNTRACKED_OBJECT_ID, Detections, Space
 
@@ -92,6 +93,13 @@ def ran(model: Inferencer, batch: Batch) -> int:
     before = model.inferred_items
     model.process(batch)
     return model.inferred_items - before
+
+
+def looked_at(model: Inferencer, frames: int = 1) -> InferenceLosses:
+    """The losses of a model after frames of 64x64 pixels."""
+    for number in range(frames):
+        model.process([picture([], number=number, size=(64, 64))])
+    return model.losses
 
 
 def write_identity(

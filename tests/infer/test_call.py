@@ -12,6 +12,7 @@ from PIL import Image
 
 import noria
 from noria.errors import ConfigError, EngineError, MediaError
+from tests.media.conftest import write_clip
 
 Config = Callable[..., Path]
 
@@ -37,6 +38,16 @@ def test_arrays_frames_and_files_give_the_same(mean_config: Config, tmp_path: Pa
         assert (meta.width, meta.height, meta.inferred) == (64, 48, True)
         assert meta.objects[0].confidence == pytest.approx(0.2, abs=1e-4)
         assert meta.objects[0].rect == (16, 12, 32, 24)
+
+
+def test_a_video_says_that_one_picture_of_it_is_taken(mean_config: Config, tmp_path: Path) -> None:
+    clip = write_clip(tmp_path / "c.mp4", 12)
+    warned = pytest.warns(noria.NoriaWarning, match="holds 12 pictures")
+    with noria.Inferencer.from_config(mean_config()) as model, warned as told:
+        meta = model(clip)
+    assert meta.frame == 0
+    assert f"noria.open_pipeline(CONFIG, sources={str(clip)!r})" in str(told[0].message)
+    assert told[0].filename == __file__
 
 
 def test_keys_of_streams_skip_no_picture(mean_config: Config) -> None:
@@ -119,3 +130,48 @@ def test_a_model_is_exchanged_in_a_running_pipeline(mean_config: Config, tmp_pat
     assert seen[-1] == 0.5
     assert sorted(seen, reverse=True) == seen  # from one to the other, once
     assert pipeline.report.frames == len(seen)
+
+
+def test_a_list_is_a_batch_of_pictures(mean_config: Config, tmp_path: Path) -> None:
+    Image.fromarray(red(51)).save(tmp_path / "red.png")
+    small = np.zeros((10, 20, 3), np.uint8)
+    pictures = [red(102), tmp_path / "red.png", small, str(tmp_path / "red.png"), red(204)]
+    sizes: list[int] = []
+    with noria.Inferencer.from_config(mean_config(interval=3), batch_size=2) as model:
+        model.on_raw_output = lambda raw: sizes.append(len(next(iter(raw.outputs.values()))))
+        metas = model(pictures, format="rgb")
+        alone = [model(picture, format="rgb") for picture in pictures]
+        assert model(()) == []
+    assert sizes[:3] == [2, 2, 1]
+    assert [(m.width, m.height) for m in metas] == [(64, 48)] * 2 + [(20, 10)] + [(64, 48)] * 2
+    found = [[o.confidence for o in m.objects] for m in metas]
+    assert found == [[o.confidence for o in m.objects] for m in alone]
+    assert found[0] == pytest.approx([0.4], abs=1e-4)
+    assert metas[1].source.endswith("red.png")
+    assert [m.frame for m in metas] == [0, 0, 2, 0, 4]
+
+
+def test_a_list_for_a_secondary_model_comes_with_what_was_found(mean_config: Config) -> None:
+    config = mean_config()
+    with (
+        noria.Inferencer.from_config(config, batch_size=2) as first,
+        noria.Inferencer.from_config(config, process_mode=2, unique_id=2) as second,
+    ):
+        pictures = [red(51), red(102), red(204)]
+        metas = first(pictures, format="rgb")
+        assert all(
+            a is b for a, b in zip(second(pictures, metas, format="rgb"), metas, strict=True)
+        )
+        assert [[o.component_id for o in m.objects] for m in metas] == [[1, 2]] * 3
+        with pytest.raises(EngineError, match="3 pictures and 2 metas"):
+            second(pictures, metas[:2])
+        with pytest.raises(EngineError, match="meta = detector"):
+            second(pictures)
+
+
+def test_one_of_a_list_that_is_no_picture_is_refused(mean_config: Config) -> None:
+    with (
+        noria.Inferencer.from_config(mean_config()) as model,
+        pytest.raises(MediaError, match=r"gone\.png"),
+    ):
+        model([red(1), "gone.png"])

@@ -39,10 +39,15 @@ def as_oracle(a: ClassAttrs) -> oracle.Params:
 
 
 def cluster(
-    d: Detections, per_class: list[ClassAttrs], mode: int, *, trace: bool = False
+    d: Detections,
+    per_class: list[ClassAttrs],
+    mode: int,
+    *,
+    trace: bool = False,
+    tally: np.ndarray | None = None,
 ) -> ClusterResult:
     params = ClusterParams.from_attrs(per_class, ClusterMode(mode))
-    return Clusterer(params)(d, trace=trace)
+    return Clusterer(params)(d, trace=trace, tally=tally)
 
 
 def check(d: Detections, per_class: list[ClassAttrs], mode: int) -> None:
@@ -53,7 +58,8 @@ def check(d: Detections, per_class: list[ClassAttrs], mode: int) -> None:
     boxes = np.array([b.ltwh for b in expected.boxes], np.float32).reshape(-1, 4)
     plain = cluster(d, per_class, mode)
     traced = cluster(d, per_class, mode, trace=True)
-    for result in (plain, traced):
+    tally = np.zeros((len(per_class) + 1, len(Reason)), np.int64)
+    for result in (plain, traced, cluster(d, per_class, mode, tally=tally)):
         got = result.detections
         assert got.class_ids.tolist() == [b.class_id for b in expected.boxes]
         assert result.kept.tolist() == [b.rows[0] for b in expected.boxes]
@@ -62,6 +68,12 @@ def check(d: Detections, per_class: list[ClassAttrs], mode: int) -> None:
         np.testing.assert_array_equal(got.scores, [b.score for b in expected.boxes])
     trace = traced.trace
     assert trace is not None
+    assert tally.sum() == len(d)
+    if len(d) <= 256:  # the boxes behind a cut that are told apart
+        fates = np.zeros_like(tally)
+        known = (d.class_ids >= 0) & (d.class_ids < len(per_class))
+        np.add.at(fates, (np.where(known, d.class_ids, len(per_class)), trace.reason), 1)
+        assert tally.tolist() == fates.tolist()
     output = {row: i for i, b in enumerate(expected.boxes) for row in b.rows}
     merged = {row for b in expected.boxes if b.merged for row in b.rows}
     for row in range(len(d)):
@@ -231,6 +243,26 @@ def test_threads_share_a_clusterer() -> None:
     for t in threads:
         t.join()
     assert not failures
+
+
+def test_a_tally_adds_up_and_its_time_is_bounded() -> None:
+    rows = [(0, 0.9 - i * 1e-4, 20.0 * i, 0, 10, 10) for i in range(400)]
+    tally = np.zeros((2, len(Reason)), np.int64)
+    attrs = [ClassAttrs(topk=10)]
+    doubles = detections([row for row in rows for _ in range(2)])
+    for _ in range(2):
+        cluster(doubles, attrs, ClusterMode.NMS, tally=tally)
+    assert tally.sum() == 2 * 800
+    assert tally[0, Reason.KEPT] == 2 * 10
+    # 10 kept boxes have doubles, and of 256 behind them half are; the rest is not compared
+    assert tally[0, Reason.SUPPRESSED] == 2 * (10 + 127)
+    assert tally[0, Reason.TOPK] == 2 * (800 - 20 - 127)
+    assert not tally[1].any()
+
+
+def test_a_tally_has_a_row_for_each_class_and_one_more() -> None:
+    with pytest.raises(ValueError, match="1 rows, not 2"):
+        cluster(Detections.empty(), [ClassAttrs()], 2, tally=np.zeros((1, 12), np.int64))
 
 
 def test_dropped_needs_a_trace() -> None:

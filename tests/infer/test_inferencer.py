@@ -153,7 +153,6 @@ def test_a_broken_python_parser_is_never_replaced(mean_config: Config) -> None:
         ({"network_type": 3, "cluster_mode": 2}, r"config\.txt:\d+: .*cluster-mode=4"),
         ({"network_type": 3}, "parse-bbox-instance-mask-func-name"),
         ({"output_instance_mask": 1, "cluster_mode": 2}, r"config\.txt:\d+: .*cluster-mode=4"),
-        ({"gie_unique_id": None}, "gie-unique-id is not given"),
     ],
 )
 def test_what_the_original_refuses_at_start(
@@ -164,10 +163,15 @@ def test_what_the_original_refuses_at_start(
     assert re.search(words, str(caught.value), re.DOTALL)
 
 
-def test_a_unique_id_can_be_given_by_the_program(mean_config: Config) -> None:
-    with Inferencer.from_config(mean_config(gie_unique_id=None), unique_id=7) as model:
+@pytest.mark.parametrize(("given", "used"), [(7, 7), (None, 1)])
+def test_a_unique_id_can_be_given_by_the_program(
+    mean_config: Config, given: int | None, used: int
+) -> None:
+    with Inferencer.from_config(mean_config(gie_unique_id=None), unique_id=given) as model:
         (meta,) = model.process([red(255)])
-    assert meta.objects[0].component_id == 7
+        told = [n.message for n in model.notices if "gie-unique-id is absent: 1" in n.message]
+    assert meta.objects[0].component_id == used
+    assert len(told) == (given is None)
 
 
 def test_zero_classes_are_said(mean_config: Config) -> None:

@@ -30,7 +30,7 @@ def test_records(tmp_path: Path, raw: bytes, records: list[list[str]]) -> None:
     assert [list(fields) for fields in labels.records] == records
     assert labels.detector == [fields[0] for fields in records]
     assert len(labels) == len(records)
-    assert not labels.notices
+    assert bool(labels.notices) == (b"\n\nc" in raw or b"\r" in raw)
 
 
 FIELD = st.characters(exclude_characters=";\n", exclude_categories=["Cs"])
@@ -72,3 +72,30 @@ def test_unreadable_files_name_the_file(tmp_path: Path) -> None:
 
 def test_no_labels() -> None:
     assert Labels().detector == []
+
+
+@pytest.mark.parametrize(
+    ("raw", "line", "words"),
+    [
+        (b"person\n\n\ncar\n", 2, "is empty and skipped: names behind it are one class earlier"),
+        (b"person\ncar\r\nbus\r\n", 2, "a carriage return is part of the label"),
+        (b"\xef\xbb\xbfperson\ncar\n", 1, "a byte order mark is part of the first label"),
+        (b"0 person\n1 car\n2 bus\n", 1, "begin with their number"),
+        (b"1: person\n2: car\n3: bus\n", 1, "begin with their number"),
+    ],
+)
+def test_what_makes_other_names_than_it_seems(
+    tmp_path: Path, raw: bytes, line: int, words: str
+) -> None:
+    path = tmp_path / "labels.txt"
+    path.write_bytes(raw)
+    (notice,) = load_labels(path).notices
+    assert (notice.level, notice.where) == ("warning", f"{path}:{line}")
+    assert words in notice.message
+
+
+@pytest.mark.parametrize("text", ["1 cent\n2 cent\n5 cent\n", "0\n1\n2\n", "0 off\n1 on\n"])
+def test_numbers_may_be_names(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "labels.txt"
+    path.write_text(text)
+    assert not load_labels(path).notices

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from noria.config import ModelConfig
-from noria.errors import ConfigError, CustomLibraryError
+from noria.errors import ConfigError, CustomLibraryError, ParserError
 from noria.infer.parser_choice import (
     Choice,
     choose_parser,
     misfit_notices,
+    require_grid_outputs,
 )
 from noria.infer.parsers import (
     WELL_KNOWN,
@@ -224,3 +225,45 @@ def test_the_warning_of_a_stand_in_says_how_to_have_the_library(tmp_path: Path) 
     choice = choose_parser(ModelConfig.load(tmp_path / "c.txt"))
     assert choice.parser is WELL_KNOWN["NvDsInferParseYolo"]
     assert "\n  fetch it: git lfs pull" in choice.notices[0].message
+
+
+@pytest.mark.parametrize(
+    ("shape", "words"),
+    [
+        (("n", 3), "network-type=1"),
+        (("n", 1000, 1, 1), "network-type=1"),
+        (("n", 4, 160, 160), "network-type=2"),
+        (("n", 160, 160, 4), "network-type=2"),
+        (("n", 84, 8400), "the outputs look like NoriaParseYoloV8, NvDsInferParseYoloV11"),
+        (("n", 197, 768), "or name your own parser"),
+    ],
+)
+def test_without_a_parser_the_outputs_tell_what_the_model_is(
+    tmp_path: Path, shape: tuple[int | str, ...], words: str
+) -> None:
+    (tmp_path / "c.txt").write_text("[property]\nnum-detected-classes=80\n")
+    cfg = ModelConfig.load(tmp_path / "c.txt")
+    outputs = [TensorSpec("output0", np.dtype(np.float32), shape)]
+    with pytest.raises(ParserError) as caught:
+        require_grid_outputs(cfg, outputs, NetworkInfo(640, 640, 3))
+    assert words in caught.value.fix[0]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "words"),
+    [
+        ([("n", 3)], "network-type=1"),
+        ([("n", 3), (1, 5)], "network-type=1"),
+        ([(1, 4, 64, 96)], "network-type=2"),
+        ([(1, 64, 96, 4)], "network-type=2"),
+        ([(1, 4, 8, 12)], None),
+    ],
+)
+def test_outputs_of_another_network_type_are_told(
+    load: Callable[..., ModelConfig], shapes: list[tuple[int | str, ...]], words: str | None
+) -> None:
+    outputs = [TensorSpec(f"o{i}", np.dtype(np.float32), s) for i, s in enumerate(shapes)]
+    with pytest.raises(ParserError) as caught:
+        require_grid_outputs(load("bbox"), outputs, NetworkInfo(96, 64, 3))
+    assert ("network-type" in str(caught.value)) == (words is not None)
+    assert words is None or words in str(caught.value)

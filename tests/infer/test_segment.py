@@ -111,6 +111,7 @@ def test_another_size_than_the_input_is_said_once() -> None:
         (one(np.zeros((4, 2, 2), np.float32)), "has 4 classes, num-detected-classes=3"),
         (one(np.zeros((3, 2, 4), np.float16)), "output out is float16"),
         (one(np.zeros((2, 4), np.float32)), "has the shape (2, 4)"),
+        (one(np.zeros(4, np.float32)), "a classifier's: network-type=1"),
         (one(np.zeros((1, 3, 2, 4), np.float32)), "has the shape (1, 3, 2, 4)"),
         (
             {**one(np.zeros((3, 2, 4), np.float32)), "best": Layer("best", np.zeros(1, np.int64))},

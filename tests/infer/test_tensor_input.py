@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noria.errors import EngineError
+from noria.errors import CustomLibraryError, EngineError
 from noria.infer.batch import Batch
 from noria.infer.inferencer import Inferencer
 from noria.meta import InputTensor, Roi
@@ -112,9 +112,19 @@ def test_raw_outputs_go_to_the_region_the_frame_and_the_object(mean_config: Conf
     assert meta.tensors == []
 
 
+FILL = """
+def NvDsInferInitializeInputLayers(layers, network, max_batch):
+    assert list(layers) == ["b"]
+    layers["b"][:] = 100
+    return True
+"""
+
+
 def sum_of_two(folder: Path, **keys: object) -> Path:
-    """A model of two inputs whose output is their sum."""
+    """A model of two inputs whose output is their sum; the second is 100 unless it is given."""
     size = ["n", 4]
+    (folder / "fill.py").write_text(FILL)
+    keys.setdefault("custom_lib_path", "fill.py")
     write_model(
         folder / "m.onnx", [node("Add", ["a", "b"], ["y"])], {"a": size, "b": size}, {"y": size}
     )
@@ -142,6 +152,22 @@ def test_tensors_of_one_id_are_the_inputs_of_one_inference(tmp_path: Path) -> No
     np.testing.assert_array_equal(results, np.arange(12).reshape(3, 4) * 11)
 
 
+def test_further_inputs_without_a_tensor_are_what_the_initialiser_made(tmp_path: Path) -> None:
+    batch = two_frames()
+    rois = [Roi(0, i, 0, 4, 4) for i in range(3)]
+    data = np.arange(12, dtype=np.float32).reshape(3, 4)
+    batch.tensors.append(InputTensor("a", data, rois, [1]))
+    with Inferencer.from_config(sum_of_two(tmp_path)) as model:
+        model.process(batch)  # in runs of 2 and 1
+    np.testing.assert_array_equal(np.stack([r.tensors[0]["y"] for r in rois]), data + 100)
+
+
+def test_a_model_of_two_inputs_needs_the_initialiser(tmp_path: Path) -> None:
+    """Also where the caller gives a tensor for each input. Source: spec D.7."""
+    with pytest.raises(CustomLibraryError, match=r"further inputs .*b.* nothing fills them"):
+        Inferencer.from_config(sum_of_two(tmp_path, custom_lib_path=None))
+
+
 def tensor(name: str, rows: int, rois: int, *, frame: int = 0, width: int = 4) -> InputTensor:
     regions = [Roi(frame, 0, 0, 4, 4) for _ in range(rois)]
     return InputTensor(name, np.zeros((rows, width), np.float32), regions, [1])
@@ -152,7 +178,7 @@ def tensor(name: str, rows: int, rois: int, *, frame: int = 0, width: int = 4) -
     [
         ([tensor("a", 2, 2), tensor("b", 3, 3)], "rows differ: a has 2, b has 3"),
         ([tensor("a", 2, 3), tensor("b", 2, 3)], "2 rows for 3 regions"),
-        ([tensor("a", 1, 1)], "no tensor for input b"),
+        ([tensor("b", 1, 1)], "no tensor for input a"),
         ([tensor("a", 1, 1, frame=7), tensor("b", 1, 1)], "frame 7 of a batch of 2"),
         ([tensor("a", 1, 1, width=5), tensor("b", 1, 1)], "a"),
     ],

@@ -46,6 +46,18 @@ def test_dims_the_original_sees(shape, settings, expected):
             EngineError,
             ["height 4 (infer-dims says 6)", "width 6"],
         ),
+        (
+            ("n", 3, 4, 6),
+            {"infer_dims": (3, 4, 6), "network_input_order": NHWC},
+            EngineError,
+            ["the input is NCHW: leave network-input-order out"],
+        ),
+        (
+            ("n", 4, 6, 3),
+            {"infer_dims": (3, 4, 6)},
+            EngineError,
+            ["the input is NHWC: set network-input-order=1"],
+        ),
         (("n", 3, 4, 6), {"offsets": (1, 2)}, ConfigError, ["2 values", "3 channels"]),
         (("n", 3, 4, 6), {"offsets": (1, 2, 3, 4)}, ConfigError, ["4 values", "3 channels"]),
         (("n", 3, 4, 6), {"model_color_format": GRAY}, ConfigError, ["1 channel", "3 are seen"]),

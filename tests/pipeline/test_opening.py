@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import warnings
 from collections.abc import Callable
@@ -262,3 +263,63 @@ def test_a_config_that_is_gone_and_a_stage_that_is_none(photos: Path, tmp_path: 
 def test_pictures_one_by_one_are_probably_a_mistake(mean_config: Config, photos: Path) -> None:
     with pytest.warns(noria.NoriaWarning, match="each of 3 pictures"):
         noria.open_pipeline(mean_config(), sources=sorted(photos.iterdir())).close()
+
+
+def test_keys_of_the_only_model(mean_config: Config, photos: Path, tmp_path: Path) -> None:
+    (tmp_path / "own.txt").write_text("parcel\n")
+
+    def found(*stages: Any, **keys: Any) -> list[list[str]]:
+        pairs = noria.open_pipeline(*stages, sources=photos, **keys)
+        return [[obj.label for obj in meta.objects] for _, meta in pairs]
+
+    path = mean_config()
+    spec = noria.PipelineSpec(
+        sources=(noria.SourceSpec(uri=str(photos)),), models=(noria.ModelSpec(config=path),)
+    )
+    for first in (path, noria.ModelConfig.load(path), spec):
+        assert found(first, labels=tmp_path / "own.txt", interval=1) == [["parcel"], [], ["parcel"]]
+        assert found(first, conf=0.5) == [[], ["thing"], ["thing"]]
+        assert found(first, parser=lambda a, b, c: noria.Detections.empty()) == [[], [], []]
+
+
+def test_keys_of_several_models_are_not_clear(mean_config: Config, photos: Path) -> None:
+    config = mean_config()
+    for keys in ({"conf": 0.4}, {"batch_size": 2}, {"parser": print}):
+        with pytest.raises(ConfigError, match=r"(?s)there are 2 models.*path"):
+            noria.open_pipeline(config, secondary(config), sources=photos, **keys)
+    with (
+        noria.Inferencer.from_config(config) as model,
+        pytest.raises(ConfigError, match="no config to set it in"),
+    ):
+        noria.open_pipeline(model, sources=photos, conf=0.4)
+    second = noria.ModelConfig.load(secondary(config)).with_overrides(conf=0.5)
+    pipeline = noria.open_pipeline(config, second, sources=photos)
+    ids = [[obj.component_id for obj in meta.objects] for _, meta in pipeline]
+    assert ids == [[1], [1, 2], [1, 2]]
+
+
+def test_a_misspelt_argument_is_refused_with_the_nearest(mean_config: Config) -> None:
+    with pytest.raises(ConfigError, match=r"source is neither.*\n.*did you mean sources"):
+        noria.open_pipeline(mean_config(), source="v.mp4")
+
+
+@pytest.mark.skipif(Path("/dev/video0").exists(), reason="there is a camera")
+def test_a_number_is_a_camera(mean_config: Config, photos: Path) -> None:
+    with pytest.raises(MediaError, match="camera:0: there is no camera 0"):
+        noria.open_pipeline(mean_config(), sources=0)
+    with pytest.raises(MediaError, match="no camera 7"):
+        noria.open_source(7)
+    with pytest.warns(noria.NoriaWarning, match="no camera 7"):
+        mixed = noria.open_pipeline(mean_config(), sources=[photos, 7])
+    assert [s.name for s in mixed.sources] == [str(photos), "camera:7"]
+    mixed.close()
+
+
+def test_async_for_is_the_same_loop(mean_config: Config, photos: Path, tmp_path: Path) -> None:
+    async def main() -> list[tuple[int, str]]:
+        pipeline = noria.open_pipeline(mean_config(), sources=photos, outputs=tmp_path / "o.jsonl")
+        async with pipeline:
+            return [(f.frame, o.label) async for f, meta in pipeline for o in meta.objects]
+
+    assert asyncio.run(main()) == [(i, "thing") for i in range(3)]
+    assert len((tmp_path / "o.jsonl").read_text().splitlines()) == 3

@@ -21,6 +21,7 @@ def secondary(number: int, kind: int = 1, on: int = -1, **keys: Any) -> ModelCon
 
 
 DETECTOR = model(1)
+FOUR = model(1, num_detected_classes=4)
 
 
 @pytest.mark.parametrize(
@@ -40,8 +41,25 @@ DETECTOR = model(1)
         ([model(1, 1), secondary(2, on=1)], []),
         ([model(1, 2), secondary(2)], ["no model before it finds objects"]),
         ([model(1, 100), lambda batch: None, secondary(2, on=9)], []),
-        ([secondary(2, input_tensor_from_meta=True)], []),
+        (
+            [secondary(2, input_tensor_from_meta=True)],
+            ["input-tensor-from-meta=1 without tensors"],
+        ),
+        ([lambda batch: None, model(2, input_tensor_from_meta=True)], []),
         ([DETECTOR, open_tracker("iou"), secondary(2, on=4)], ["operate-on-gie-id=4"]),
+        ([DETECTOR, secondary(2, operate_on_class_ids=(0, 7))], []),
+        ([FOUR, secondary(2, operate_on_class_ids=(3,))], []),
+        ([FOUR, secondary(2, operate_on_class_ids=(4, 7))], ["operate-on-class-ids=4;7"]),
+        ([FOUR, model(3, 0, num_detected_classes=10), secondary(2, operate_on_class_ids=(9,))], []),
+        (
+            [
+                FOUR,
+                model(3, 0, num_detected_classes=10),
+                secondary(2, on=1, operate_on_class_ids=(9,)),
+            ],
+            ["operate-on-class-ids=9"],
+        ),
+        ([model(3, 1), FOUR, secondary(2, operate_on_class_ids=(9,))], []),
         ([], []),
     ],
 )
@@ -52,6 +70,28 @@ def test_models_without_objects_are_told(stages: list[Any], words: list[str]) ->
         assert notice.level == "warning"
         assert text in notice.message
         assert "nothing is inferred" in notice.message
+
+
+@pytest.mark.parametrize(
+    ("stages", "told"),
+    [
+        ([DETECTOR, model(2, 1)], True),
+        ([DETECTOR, secondary(2, 1)], False),
+        ([DETECTOR, model(2, 0)], False),
+        ([model(2, 1)], False),
+    ],
+)
+def test_a_classifier_that_sees_frames_behind_a_detector_is_told(
+    stages: list[Any], told: bool
+) -> None:
+    found = [n.message for n in idle_models(stages)]
+    assert [text.startswith("process-mode is absent") for text in found] == [True] * told
+
+
+def test_a_classifier_that_is_said_to_see_frames_is_not_told(tmp_path: Path) -> None:
+    path = tmp_path / "second.txt"
+    path.write_text("[property]\ngie-unique-id=2\nnetwork-type=1\nprocess-mode=1\n")
+    assert not idle_models([DETECTOR, ModelConfig.load(path)])
 
 
 def test_it_says_where(tmp_path: Path) -> None:

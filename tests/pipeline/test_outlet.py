@@ -121,3 +121,17 @@ def test_the_tiler_of_noria_fits() -> None:
     assert len(wall.got[0].objects) == 2
     assert any("s12 is not shown" in n.message for n in report.notices)
     assert report.stages["tile"] > 0
+
+
+def test_a_tiler_is_told_how_each_source_ended() -> None:
+    ends: list[tuple[int, str, str]] = []
+
+    class Tells(FakeTiler):
+        def end(self, source_id: int, name: str, why: str) -> None:
+            ends.append((source_id, name, why))
+
+    some = sources(2, 4)
+    some[0].fail_at = 1
+    Pipeline(some, FakeModel(4), [FakeSink(pixels=True)], tiler=Tells()).run()
+    assert [(i, why.partition(":")[0]) for i, _, why in ends] == [(10, "failed"), (11, "ended")]
+    assert ends[0][2] == "failed: the stream broke"

@@ -251,7 +251,7 @@ def test_the_report_as_plain_data_keeps_its_keys() -> None:
     """docs/formats.md promises them."""
     report = run(FakeSource(2), FakeModel(), FakeSink()).to_dict()
     assert list(report) == [
-        *("source", "frames", "inferred", "failed_frames", "dropped_frames", "objects"),
+        *("source", "profile", "frames", "inferred", "failed_frames", "dropped_frames", "objects"),
         *("seconds", "fps", "first_result_s", "stages_s", "sources", "models", "outputs"),
         *("notices", "interrupted"),
     ]
@@ -267,7 +267,18 @@ def test_the_report_as_plain_data_keeps_its_keys() -> None:
         }
     ]
     (model,) = report["models"]
-    assert list(model) == ["name", "component_id", "inferred", "failed", "results", "seconds"]
+    assert list(model) == [
+        "name",
+        "component_id",
+        "profile",
+        "inferred",
+        "failed",
+        "results",
+        "skipped",
+        "dropped",
+        "reasons",
+        "seconds",
+    ]
     work = ["select", "preprocess", "infer", "parse", "cluster", "attach"]
     stages = ["decode", *work, "draw", "write"]
     assert list(report["stages_s"]) == stages

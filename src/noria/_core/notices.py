@@ -28,12 +28,14 @@ class Notice:
     """One decision that was taken on the user's behalf.
 
     `level` is `info` (a choice, for the record) or `warning` (something asked for does not happen
-    as asked: a fallback, an ignored key, a dropped result).
+    as asked: a fallback, an ignored key, a dropped result). `rule` names the rule of the
+    plausibility watch (`noria.infer.watch`) that found it; None for every other notice.
     """
 
     level: Level
     message: str
     where: str | None = None
+    rule: str | None = None
 
     def __str__(self) -> str:
         return f"{self.where}: {self.message}" if self.where else self.message

@@ -25,7 +25,7 @@ _COMMANDS = {
     "bench": "Time engines, side by side.",
     "trtexec": "Build, run and time an engine with the options of trtexec.",
     "show": "Show a config with origins, a model, or an engine.",
-    "init": "Write a Python plugin to begin with, and a test of it.",
+    "init": "Write the config of a bare model, or a plugin to begin with.",
     "trace-plugins": "Show every call into the plugins of a model.",
     "compile": "Compile a custom library from its C++ sources.",
     "includes": "Print the flags with which C++ sources find noria's headers.",

@@ -12,10 +12,12 @@ import click
 
 from noria._core.notices import Notice, notices_on_errors
 from noria.cli.output import FiniteRange, console, print_json, print_notices, printable
+from noria.cli.overriding import overridable
 from noria.cli.progress import RunProgress
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig
+    from noria.config.overrides import GivenKey, Overrides
     from noria.engine.bench import BenchResult
     from noria.engine.session import Session
 
@@ -46,6 +48,7 @@ _ENGINES = (".engine", ".plan", ".trt")
 )  # fmt: skip
 @click.option("--stages/--no-stages", default=True, help="Of configs, time each stage too.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@overridable
 def bench(
     inputs: tuple[Path, ...],
     duration: float,
@@ -55,6 +58,7 @@ def bench(
     tactics: tuple[str, ...],
     stages: bool,
     as_json: bool,
+    given: list[GivenKey],
 ) -> None:
     """Time the engines of configs, models, or engine files, on noise.
 
@@ -62,6 +66,7 @@ def bench(
     config's engine is built if need be, a model's in memory. Without --threads and --streams an
     engine runs as it was tuned; one that was not tuned makes one run at a time on every core.
     """
+    from noria.config.overrides import distributed
     from noria.engine.bench import bench as measure
     from noria.engine.tuning.tactic import Tactic
     from noria.model.picture_input import picture_range
@@ -69,6 +74,9 @@ def bench(
     if tactics and (threads or streams):
         raise click.UsageError("--tactic says threads and streams itself")
     wanted: list[Tactic | None] = [Tactic.parse(text) for text in tactics] or [None]
+    configs = [i for i, path in enumerate(inputs) if _is_config(path)]
+    parts = distributed(given, [inputs[i].name for i in configs])
+    overrides = dict(zip(configs, parts, strict=True))
     notices: list[Notice] = []
     sessions: dict[str, Session] = {}
     ranges: dict[str, tuple[float, float]] = {}
@@ -78,9 +86,9 @@ def bench(
         ExitStack() as opened,
         RunProgress(enabled=not as_json, unit="rounds") as progress,
     ):
-        for path in inputs:
+        for place, path in enumerate(inputs):
             progress.stage(f"opening {path.name}")
-            plan, cfg = _plan(path, batch, notices)
+            plan, cfg = _plan(path, batch, notices, overrides.get(place))
             for tactic in wanted:
                 name = path.name if tactic is None else f"{path.name} {tactic}"
                 if name in sessions:
@@ -111,8 +119,17 @@ def bench(
     _print(results, timed)
 
 
-def _plan(path: Path, batch: int | None, notices: list[Notice]) -> tuple[Any, ModelConfig | None]:
-    from noria.cli.show import is_model, read_model
+def _is_config(path: Path) -> bool:
+    from noria.cli.show import is_model
+
+    return path.suffix.lower() not in _ENGINES and not is_model(path)
+
+
+def _plan(
+    path: Path, batch: int | None, notices: list[Notice], overrides: Overrides | None
+) -> tuple[Any, ModelConfig | None]:
+    """The engine of a file, with its config if it is one: it has `overrides` then."""
+    from noria.cli.show import read_model
     from noria.config import ModelConfig
     from noria.engine import BuildOptions, Plan, build
     from noria.engine.tensorrt_plan import plan_from_tensorrt
@@ -123,11 +140,11 @@ def _plan(path: Path, batch: int | None, notices: list[Notice]) -> tuple[Any, Mo
         plan = plan_from_tensorrt(path) if is_tensorrt_file(path) else Plan.load(path)
         notices += plan.decisions
         return plan, None
-    if is_model(path):
+    if overrides is None:
         plan = build(read_model(path)[0], BuildOptions(max_batch=batch or 1))
         notices += plan.decisions
         return plan, None
-    cfg = ModelConfig.load(path)
+    cfg = ModelConfig.load(path, overrides)
     plan = load_or_build(cfg)
     notices += [*cfg.notices, *plan.decisions]
     return plan, cfg

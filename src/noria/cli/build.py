@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from noria.cli.output import FiniteRange, notice_rows, print_json, print_notices
+from noria.cli.overriding import load_config, overridable
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig
+    from noria.config.overrides import GivenKey
     from noria.engine.plan_header import Precision
 
 EPILOG = """\b
@@ -61,6 +63,7 @@ _DEFAULT_BUDGET = "60"
 @click.option("--threads", type=click.IntRange(1, 1024), help="CPU threads of the engine.")
 @click.option("--strict", is_flag=True, help="Treat every warning as an error.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@overridable
 def build(
     config: Path,
     backend: str | None,
@@ -76,6 +79,7 @@ def build(
     threads: int | None,
     strict: bool,
     as_json: bool,
+    given: list[GivenKey],
 ) -> None:
     """Build the engine of CONFIG and save it beside the model.
 
@@ -84,7 +88,6 @@ def build(
     """
     from noria._core.notices import refuse_warnings
     from noria.cli.progress import RunProgress
-    from noria.config import ModelConfig
     from noria.engine.tuning.tactic import Objective, Tactic
     from noria.engine.tuning.tune import TuneOptions
     from noria.model import load_or_build
@@ -95,7 +98,7 @@ def build(
         raise click.UsageError("--tactic pins what --tune would find; choose one")
     if export_onnx is not None and (tune is not None or tactic or backend or rebuild):
         raise click.UsageError("--export-onnx builds no engine: it goes with --precision alone")
-    cfg = ModelConfig.load(config)
+    cfg = load_config(config, given)
     if strict:
         refuse_warnings(cfg.notices)
     if export_onnx is not None:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noria.cli.output import FiniteRange, notice_rows, print_json, print_notices, printable
+from noria.cli.overriding import load_config, overridable
 
 if TYPE_CHECKING:
     from noria._core.notices import Notice
+    from noria.config.overrides import GivenKey
     from noria.diagnose.int8_choice import ChosenInt8
     from noria.diagnose.sensitivity import SensitivityReport
     from noria.engine.precision.cache import CalibrationTable
@@ -103,6 +105,7 @@ Examples:
 @click.option("--strict", is_flag=True, help="Treat every warning as an error.")
 @click.option("-q", "--quiet", is_flag=True, help="Only warnings and errors.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@overridable
 def calibrate(
     config: Path,
     images: tuple[str, ...],
@@ -123,6 +126,7 @@ def calibrate(
     strict: bool,
     quiet: bool,
     as_json: bool,
+    given: list[GivenKey],
 ) -> None:
     """Find the INT8 scales of CONFIG's model from pictures and write a calibration table.
 
@@ -133,7 +137,6 @@ def calibrate(
     from noria._core.errors import NoriaError
     from noria._core.notices import Notice, refuse_warnings
     from noria.cli.progress import RunProgress
-    from noria.config import ModelConfig
     from noria.engine.precision.cache import CalibrationTable, table_header
     from noria.engine.precision.choice import choice_path
     from noria.infer.calibration import calibrate as find_scales
@@ -145,7 +148,7 @@ def calibrate(
     if not sensitivity and (truth or backend or max_loss is not None):
         raise click.UsageError("--truth, --max-loss and --backend belong to --sensitivity")
     header = table_header(tensorrt)
-    cfg = ModelConfig.load(config)
+    cfg = load_config(config, given)
     if strict:
         refuse_warnings(cfg.notices)
     path = cache or calibration_path(cfg)

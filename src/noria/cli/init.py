@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,25 +15,131 @@ from noria.cli.output import print_notices
 
 EPILOG = """\b
 Examples:
+  noria init yolov8n.onnx
+  noria init detector.onnx -o detector --cpp
+  noria init centerface.onnx --size 640x480
   noria init --plugin MyLayer_TRT
   noria init --plugin MyLayer_TRT --model detector.onnx -o plugins
 """
 
 
 @click.command(epilog=EPILOG)
-@click.option("--plugin", "name", metavar="NAME", required=True,
+@click.argument("bare", required=False, type=click.Path(path_type=Path), metavar="[MODEL.onnx]")
+@click.option("--size", metavar="WIDTHxHEIGHT",
+              help="Size of the pictures, where MODEL leaves it open or was written for another "
+              "one; then a copy of it is written, too.")  # fmt: skip
+@click.option("--cpp", is_flag=True,
+              help="Write the parser in C++, with a Makefile.")  # fmt: skip
+@click.option("--plugin", "name", metavar="NAME",
               help="A Python plugin for ONNX nodes of type NAME.")  # fmt: skip
 @click.option("--model", type=click.Path(path_type=Path), metavar="MODEL.onnx",
               help="Take fields, version and outputs from such a node in it.")  # fmt: skip
-@click.option("-o", "--output", type=click.Path(path_type=Path), default=".", metavar="FOLDER",
-              help="Where to write.")  # fmt: skip
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FOLDER",
+              help="Where to write. Default: here for plugins, else a folder named like the "
+              "model.")  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace files that are there.")
-def init(name: str, model: Path | None, output: Path, force: bool) -> None:
-    """Write a plugin and a test of it, both of which work as they are.
+def init(
+    bare: Path | None,
+    size: str | None,
+    cpp: bool,
+    name: str | None,
+    model: Path | None,
+    output: Path | None,
+    force: bool,
+) -> None:
+    """Write what MODEL.onnx needs to run with a config, or a plugin to begin with.
 
-    The plugin computes y = x * scale + bias, or with --model y = x from the fields of your node:
-    change get_output_shapes and enqueue.
+    Of a model: a config with the reason of each value, the labels, and where no built-in parser
+    reads the outputs, a parser with their names and shapes in place and a test of it.
+
+    Of a plugin: it and a test of it, both of which work as they are. It computes y = x * scale +
+    bias, or with --model y = x from the fields of your node: change get_output_shapes and enqueue.
     """
+    if (bare is None) == (name is None):
+        raise click.UsageError("give MODEL.onnx or --plugin NAME")
+    if bare is None and (size or cpp):
+        raise click.UsageError("--size and --cpp go with MODEL.onnx")
+    if bare is not None:
+        if model is not None:
+            raise click.UsageError("--model goes with --plugin")
+        _model(bare, size, cpp, output or Path(bare.stem), force)
+    elif name is not None:
+        _plugin(name, model, output or Path("."), force)
+
+
+def _model(model: Path, size: str | None, cpp: bool, folder: Path, force: bool) -> None:
+    from noria.infer.recognition.recognise import recognise_for_init
+    from noria.infer.recognition.writing import CONFIG, files_for
+
+    path, copied, given = model, None, dict[str, Any]()
+    if size is not None:
+        path, copied, given = _sized(model, size, folder, force)
+    try:
+        found = recognise_for_init(path, given)
+        files = files_for(found, folder, cpp=cpp)
+        _write({folder / file: text for file, text in files.items()}, force)
+    except NoriaError:
+        if copied is not None:
+            copied.unlink()
+        raise
+    print_notices(n for n in found.config.notices if n.message in found.lines)
+    if copied is not None:
+        click.echo(copied)
+    for file in files:
+        click.echo(folder / file)
+    for file in files:
+        if file.startswith("test_"):
+            click.echo(f"try it: noria exec {folder / file}", err=True)
+    if cpp:
+        click.echo(f"compile it: make -C {folder}", err=True)
+    click.echo(f"run it: noria run {folder / CONFIG} video.mp4 -o out.mp4", err=True)
+
+
+def _sized(
+    model: Path, size: str, folder: Path, force: bool
+) -> tuple[Path, Path | None, dict[str, Any]]:
+    """The model to write about, the copy made for it, and what is given of the config."""
+    from noria.infer.recognition.resizing import resized
+    from noria.network import network_from_onnx
+
+    match = re.fullmatch(r"(\d{1,5})x(\d{1,5})", size)
+    if match is None or not (int(match[1]) and int(match[2])):
+        raise click.UsageError(f"--size {size}: give WIDTHxHEIGHT, as 640x480")
+    width, height = int(match[1]), int(match[2])
+    axes = network_from_onnx(model).inputs[0].shape
+    planes = axes[2:] if len(axes) == 4 and axes[1] in (1, 3) else axes[1:3]
+    if not all(isinstance(axis, int) for axis in planes):
+        channels = next((a for a in axes[1:] if a in (1, 3)), 3)
+        return model, None, {"infer_dims": (channels, height, width)}
+    if tuple(planes) == (height, width):
+        return model, None, {}
+    copy = folder / f"{model.stem}_{width}x{height}.onnx"
+    _write({copy: resized(model, width, height)}, force)
+    return copy, copy, {}
+
+
+def _write(contents: Mapping[Path, str | bytes], force: bool) -> None:
+    """Write files, all or none.
+
+    Raises:
+        NoriaError: one is there already, or cannot be written.
+    """
+    there = [str(path) for path in contents if path.exists()]
+    if there and not force:
+        raise NoriaError(
+            f"{', '.join(there)} is there already",
+            fix="--force replaces it, -o chooses another folder",
+        )
+    try:
+        for path, content in contents.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+    except OSError as error:
+        where = str(error.filename or next(iter(contents)).parent)
+        raise NoriaError(f"cannot be written: {error.strerror}", where=where) from error
+
+
+def _plugin(name: str, model: Path | None, output: Path, force: bool) -> None:
     from noria.plugins.template import DEFAULT, class_name, plugin_template, template_test
 
     low = class_name(name).lower()
@@ -44,18 +152,7 @@ def init(name: str, model: Path | None, output: Path, force: bool) -> None:
         ),
         test: template_test(name, version=version, fields=fields, outputs=outputs, file=file.name),
     }
-    there = [str(path) for path in texts if path.exists()]
-    if there and not force:
-        raise NoriaError(
-            f"{', '.join(there)} is there already",
-            fix="--force replaces it, -o chooses another folder",
-        )
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-        for path, text in texts.items():
-            path.write_text(text)
-    except OSError as error:
-        raise NoriaError(f"cannot be written: {error.strerror}", where=str(output)) from error
+    _write(texts, force)
     for path in texts:
         click.echo(path)
     click.echo(f"try it: noria exec {test}", err=True)

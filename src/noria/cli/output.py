@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -57,7 +58,7 @@ def print_notices(notices: Iterable[Notice], *, quiet: bool = False) -> None:
 
 def notice_rows(notices: Iterable[Notice]) -> list[dict[str, Any]]:
     """Notices as JSON data."""
-    return [{"level": n.level, "message": n.message, "where": n.where} for n in notices]
+    return [asdict(n) for n in notices]
 
 
 def print_error(text: str, head: str = "error: ") -> None:

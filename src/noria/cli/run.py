@@ -14,20 +14,23 @@ import click
 
 from noria._core.errors import MediaError, NoriaError
 from noria.cli.output import print_json, print_notices, printable, stdout_is_for_results
+from noria.cli.overriding import overridable, with_results
 
 if TYPE_CHECKING:
     from noria.config import PipelineSpec
+    from noria.config.overrides import GivenKey
     from noria.pipeline import Pipeline, RunReport
     from noria.pipeline.assembly import AssemblyOptions
 
 _LEAVE_S = 1.0  # how long the second Ctrl-C waits for threads that are in calls
 _LOOK_S = 0.5  # how often a run looks for streams that went away
-CONFIG_SUFFIXES = (".txt", ".yml", ".yaml", ".ini", ".cfg", ".conf")
+CONFIG_SUFFIXES = (".txt", ".yml", ".yaml", ".ini", ".cfg", ".conf", ".onnx")
 
 EPILOG = """\b
 CONFIG is an nvinfer config, INI or YAML. Several run one after the other: first those on
 whole frames, then those on the objects found. Or it is a pipeline file, which names sources,
-models and outputs itself: Noria's own YAML, or a deepstream-app config.
+models and outputs itself: Noria's own YAML, or a deepstream-app config. Or it is a bare model,
+.onnx: what a config would say is read from it, and said; noria init writes it down.
 
 \b
 SOURCE is a video file, an image, a folder, a quoted pattern ('photos/*.jpg'), a URL
@@ -47,12 +50,14 @@ With {source} or {id} in it there is one for each source: -o '{source}.mp4'
 
 \b
 Examples:
+  noria run yolov8n.onnx video.mp4 -o out.mp4
   noria run config_infer_primary.txt video.mp4 -o out.mp4
   noria run config_infer_primary.txt video.mp4 -o out.mp4 -o out.jsonl -o coco:out.json
   noria run pgie.txt sgie.txt video.mp4 --tracker iou -o out.mp4
   noria run pgie.txt left.mp4 right.mp4 -o tiles.mp4 -o '{source}.jsonl'
   noria run config_infer_primary.yml 'photos/*.jpg' -o images:drawn --threads 2
   noria run config_infer_primary.txt rtsp://camera/stream --limit 500 -o out.jsonl --json
+  noria run config_infer_primary.txt video.mp4 --conf 0.4 --set cluster-mode=2
   noria run pipeline.yml
 """
 
@@ -99,6 +104,13 @@ Examples:
     "auto.",
 )
 @click.option(
+    "--profile",
+    type=click.Choice(["nvinfer", "modern"]),
+    help="Whose rules scale pictures and place boxes where the config's keys leave it open: those "
+    "of the original, or those that models are trained with. Default: the config's profile, or "
+    "nvinfer.",
+)
+@click.option(
     "--generation",
     type=click.Choice(["9.1", "6.2"]),
     default="9.1",
@@ -116,6 +128,8 @@ Examples:
 @click.option("--strict", is_flag=True, help="Treat every warning as an error.")
 @click.option("-q", "--quiet", is_flag=True, help="Only warnings and errors.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON on stdout.")
+@with_results
+@overridable
 def run(
     inputs: tuple[str, ...],
     outs: tuple[str, ...],
@@ -123,6 +137,7 @@ def run(
     as_json: bool,
     quiet: bool,
     strict: bool,
+    given: list[GivenKey],
     **options: Any,
 ) -> int:
     """Run models on sources and write annotated videos and what was found."""
@@ -131,7 +146,7 @@ def run(
     clash = "--json and -o jsonl:- both write to standard output; choose one"
     if as_json and any(out.endswith(":-") for out in outs):
         raise click.UsageError(clash)
-    spec = spec_of(inputs, outs, tracker)
+    spec = spec_of(inputs, outs, tracker).with_models_overridden(given)
     lines = any(sink.text is not None and sink.text.endswith(":-") for sink in spec.sinks)
     if as_json and lines:
         raise click.UsageError(clash)
@@ -298,16 +313,24 @@ def print_report(report: RunReport) -> None:
     if more > 0:
         found += f", and {more} more kinds"
     state = "stopped after" if report.interrupted else "done:"
-    click.echo(f"{state} {report.frames} frames in {report.seconds:.1f} s ({report.fps:.1f} fps)")
+    profile = f", profile {report.profile}" if report.profile else ""
+    click.echo(
+        f"{state} {report.frames} frames in {report.seconds:.1f} s ({report.fps:.1f} fps{profile})"
+    )
     if len(report.sources) > 1:
         for source in report.sources:
             text = f"  {source.source_id}: {source.name}: {source.frames} frames, {source.state}"
             click.echo(printable(text + (f", {source.dropped} dropped" if source.dropped else "")))
     maps = any(m.results.get("class_maps") for m in report.models)
+    reasons = [(model.name, reason) for model in report.models for reason in model.reasons]
     if report.objects or not maps:
+        if reasons and not report.objects:
+            found += f": {reasons.pop(0)[1]}"
         click.echo(printable(f"found {found}"))
+    for name, reason in reasons:
+        click.echo(printable(f"  {name}: {reason}"))
     for model in report.models:
-        if len(report.models) > 1 or not report.objects:
+        if len(report.models) > 1 or not report.objects or model.reasons:
             click.echo(printable(f"  {model}"))
         if model.failed:
             what = f"{model.failed} of {model.inferred} outputs of {model.name}"

@@ -23,8 +23,11 @@ from noria.cli.output import (
     printable,
     stdout_is_for_results,
 )
+from noria.cli.overriding import load_config, overridable, refuse_options, with_results
 
 if TYPE_CHECKING:
+    from noria.config import ModelConfig
+    from noria.config.overrides import GivenKey
     from noria.diagnose.dry_run import DryRun
     from noria.network import Network
 
@@ -46,7 +49,16 @@ Examples:
 @click.option("--with", "partner", type=click.Path(path_type=Path), metavar="FILE",
               help="The other file of a Caffe or Darknet model.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-def show(file: Path, set_only: bool, layers: bool, partner: Path | None, as_json: bool) -> int:
+@with_results
+@overridable
+def show(
+    file: Path,
+    set_only: bool,
+    layers: bool,
+    partner: Path | None,
+    as_json: bool,
+    given: list[GivenKey],
+) -> int:
     """Show FILE: a config, a model (.onnx, .caffemodel, .uff, .weights) or an engine (.engine).
 
     A config is shown with the effective value of every key, where each comes from, what its model
@@ -55,12 +67,15 @@ def show(file: Path, set_only: bool, layers: bool, partner: Path | None, as_json
     """
     if os.path.isdir(file):  # unlike Path.is_dir, no error where it may not look
         raise ConfigError("this is a folder", where=str(file), expected="a config, model or engine")
-    if is_model(file):
-        data = _model_data(file, partner)
-    elif file.suffix.lower() in (".engine", ".plan", ".trt"):
+    engine = file.suffix.lower() in (".engine", ".plan", ".trt")
+    if engine or is_model(file):
+        refuse_options(file, given)
+    if engine:
         data = _engine_data(file)
+    elif is_model(file):
+        data = _model_data(file, partner)
     else:
-        return _show_config(file, set_only, layers, as_json)
+        return _show_config(load_config(file, given), set_only, layers, as_json)
     if as_json:
         print_json(data)
         return 0
@@ -68,13 +83,11 @@ def show(file: Path, set_only: bool, layers: bool, partner: Path | None, as_json
     return 0
 
 
-def _show_config(path: Path, set_only: bool, layers: bool, as_json: bool) -> int:
-    from noria.config import ModelConfig
+def _show_config(cfg: ModelConfig, set_only: bool, layers: bool, as_json: bool) -> int:
     from noria.config.enums import NetworkType
     from noria.diagnose.dry_run import dry_run
     from noria.infer.parsers import suggest
 
-    cfg = ModelConfig.load(path)
     rows = [r for r in cfg.effective() if not set_only or r[3] != "default"]
     with stdout_is_for_results() if as_json else nullcontext():
         checked = dry_run(cfg)
@@ -82,9 +95,10 @@ def _show_config(path: Path, set_only: bool, layers: bool, as_json: bool) -> int
     facts = _maker_facts(checked)
     if network is not None:
         facts["inputs"] = [str(s) for s in network.inputs]
-        facts["outputs"] = [str(s) for s in network.outputs]
+        facts["outputs"] = [str(s) for s in checked.outputs]
         if cfg.network_type is NetworkType.DETECTOR:
-            facts["built-in parsers that fit"] = suggest(network.outputs)
+            fits = suggest(checked.outputs, checked.picture, cfg.num_detected_classes)
+            facts["built-in parsers that fit"] = fits
     facts["parser"] = [checked.parser] if checked.parser else []
     listed = _layers(network) if layers or checked.maker else []
     if as_json:

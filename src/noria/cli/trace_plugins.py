@@ -15,8 +15,10 @@ import click
 
 from noria._core.errors import NoriaError
 from noria.cli.output import console, print_error, print_json, print_notices, printable
+from noria.cli.overriding import load_config, overridable, refuse_options
 
 if TYPE_CHECKING:
+    from noria.config.overrides import GivenKey
     from noria.engine.plan import Plan
     from noria.plugins.trace import PluginCall, Tracer
 
@@ -42,6 +44,7 @@ _PHASES = ("parse", "build", "save", "load", "run", "destroy")
               help="How often to run it.")  # fmt: skip
 @click.option("--backend", metavar="NAME", help="The runtime of the rest: onnxruntime, openvino.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@overridable
 def trace_plugins(
     file: Path,
     libraries: tuple[Path, ...],
@@ -50,6 +53,7 @@ def trace_plugins(
     runs: int,
     backend: str | None,
     as_json: bool,
+    given: list[GivenKey],
 ) -> int:
     """Show each call into the plugins of CONFIG's model, or MODEL (.onnx), with its phase.
 
@@ -70,7 +74,7 @@ def trace_plugins(
     plan: Plan | None = None
     with Tracer(journal=journal.write) as tracer:
         try:
-            plan = _live(file, batch, runs, backend)
+            plan = _live(file, batch, runs, backend, given)
         except NoriaError as error:
             failure = error
     journal.done()
@@ -115,7 +119,7 @@ def _lost(lost: PluginProcessLostError, phases: tuple[str, ...], as_json: bool) 
     return 5
 
 
-def _live(file: Path, batch: int, runs: int, backend: str | None) -> Plan:
+def _live(file: Path, batch: int, runs: int, backend: str | None, given: list[GivenKey]) -> Plan:
     """A whole life; the plan, closed."""
     from noria.engine.builder import BuildOptions, build
     from noria.engine.input_shapes import sample_inputs
@@ -124,10 +128,11 @@ def _live(file: Path, batch: int, runs: int, backend: str | None) -> Plan:
     if file.suffix.lower() == ".onnx":
         from noria.network import network_from_onnx
 
+        refuse_options(file, given)
         network = network_from_onnx(file)
         options = BuildOptions(max_batch=batch, runtime=backend)
     else:
-        network, options = _of_config(file, backend)
+        network, options = _of_config(file, backend, given)
     built = build(network, options)
     data = b"".join(built.to_chunks())
     built.open_session().close()  # the one that the build keeps ready
@@ -141,8 +146,7 @@ def _live(file: Path, batch: int, runs: int, backend: str | None) -> Plan:
     return plan
 
 
-def _of_config(file: Path, backend: str | None) -> Any:
-    from noria.config import ModelConfig
+def _of_config(file: Path, backend: str | None, given: list[GivenKey]) -> Any:
     from noria.engine.builder import BuildOptions
     from noria.engine.input_shapes import complete_infer_dims
     from noria.model.network_source import network_source, no_model
@@ -150,7 +154,7 @@ def _of_config(file: Path, backend: str | None) -> Any:
     from noria.plugins.loading import load_custom_plugins
 
     # calls are seen in this process only
-    cfg = ModelConfig.load(file).with_overrides(custom_lib_guard="never")
+    cfg = load_config(file, given).with_overrides(custom_lib_guard="never")
     load_custom_plugins(cfg.custom_lib_path)
     source, _ = network_source(cfg, [])
     if source is None:

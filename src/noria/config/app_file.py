@@ -229,8 +229,11 @@ class _App:
         if len(items) > MAX_ITEMS:
             self.document.refuse(1, f"the file has {len(items)} sources.", f"{MAX_ITEMS} at most")
         elif not items and not self.document.problems:
+            out = "; ".join(self.sources.left_out)
             self.document.refuse(
-                1, "the pipeline has no sources.", "a group [source0] with enable=1 and a uri"
+                1,
+                f"the pipeline has no sources{f': {out}' if out else ''}.",
+                "a group [source0] with enable=1 and a uri",
             )
         self.parts.items["sources"] = items
 
@@ -352,9 +355,10 @@ class _App:
         if tiler is not None:
             keys = [k for k in tiler.kind.keys.values() if k.name in _TILER_KEYS]
             values, origins = tiler.fields(keys)
-            if tiler.get("square-seq-grid"):
-                values.pop("rows", None)
-                values.pop("columns", None)
+            for key in ("rows", "columns"):  # 0 chooses, too
+                if tiler.get("square-seq-grid") or not values.get(key):
+                    values.pop(key, None)
+                    origins.pop(key, None)
             self.parts.items["tiler"].append((values, origins))
         for found, group in self.sinks:
             self._sink(found, group, tiled=tiler is not None)
@@ -364,7 +368,8 @@ class _App:
         kind, line = found.get("type"), group.line
         if kind in _DISPLAYS:
             what = _DISPLAYS[kind]
-            document.remark(line, f"[{name}] is not applied: there is no {what} to show frames in")
+            message = f"[{name}] is not applied: there is no {what} to show frames in"
+            document.remark(line, message, "info")
         elif kind == 4:
             document.remark(line, f"[{name}] is not applied: there is no RTSP server")
         elif kind == 6:

@@ -67,7 +67,8 @@ SEI = Reason("warning", "data inside the video stream is not read")
 AUDIO = Reason("warning", "there is no audio")
 DUMPS = Reason("warning", "trackers write no files")
 REST = Reason("warning", "sources cannot be added while running")
-MUX = Reason("warning", "frames keep their own size, and boxes are in pixels of their own frame")
+MUX = Reason("info", "frames keep their own size, and boxes are in pixels of their own frame")
+PADDING = Reason("warning", "frames keep their own size, there is nothing to pad")
 SYNC = Reason("warning", "sources are not synchronised with each other")
 CLOCKS = Reason("info", "no clock is drawn")
 BOXES = Reason("info", "trackers work on boxes, not on pixels")
@@ -114,7 +115,7 @@ _APPLICATION = _group(
 )  # fmt: skip
 _TILER = _group(
     "tiled-display", "tiled-display",
-    keys=_keys(ENABLE, _key("rows", _INT, low=1, high=64), _key("columns", _INT, low=1, high=64),
+    keys=_keys(ENABLE, _key("rows", _INT, low=0, high=64), _key("columns", _INT, low=0, high=64),
                _key("width", _INT, low=16, high=16384), _key("height", _INT, low=16, high=16384), _key("square-seq-grid", _ON)),
     unused=_unused((HARDWARE, f"{_GPU} buffer-pool-size")),
 )  # fmt: skip
@@ -150,7 +151,7 @@ _STREAMMUX = _group(
     "streammux", "streammux", switched=False,
     keys=_keys(_key("batch-size", _INT, low=0, high=1024), _key("batched-push-timeout", _INT, low=-1), _key("live-source", _ON)),
     unused=_unused((HARDWARE, f"{_GPU} buffer-pool-size num-surfaces-per-frame cache-buffer cache-buffer-timeout"),
-                   (MUX, "width height enable-padding"), (SYNC, "sync-inputs sync-inputs-ntp max-latency sort-batch align-first-buffer failsafe-flush-count"),
+                   (MUX, "width height"), (PADDING, "enable-padding"), (SYNC, "sync-inputs sync-inputs-ntp max-latency sort-batch align-first-buffer failsafe-flush-count"),
                    (CLOCK, "attach-sys-ts-as-ntp frame-duration frame-num-reset-on-stream-reset frame-num-reset-on-eos async-process drop-pipeline-eos"),
                    (SEI, "extract-sei-type5-data extract-sei-sim-time drop-backward-sei"),
                    (Reason("warning", "the new muxer's own file is not read"), "config-file-path")),

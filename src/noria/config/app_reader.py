@@ -150,11 +150,13 @@ class AppReader:
     def unknown_group(self, group: Group) -> None:
         """Report an unknown group."""
         self.unknown += 1
-        near = None
+        near, names = None, {}
         if self.unknown <= _MAX_SUGGESTIONS:
-            names = [g.name.removesuffix("N") for g in APP_GROUPS]
-            near = nearest(group.name.rstrip("0123456789"), names)
-        hint = f"; did you mean [{near}]?" if near else ""
+            stem = group.name.rstrip("0123456789")
+            number = group.name[len(stem) :] or "0"
+            names = {g.name.removesuffix("N"): g.name.replace("N", number) for g in APP_GROUPS}
+            near = nearest(stem, list(names))
+        hint = f"; did you mean [{quoted(names[near])}]?" if near else ""
         self.document.remark(group.line, f"group [{quoted(group.name)}] is not known{hint}")
 
     def tell_unused(self) -> None:

@@ -37,6 +37,7 @@ class AppSources:
         self.items: list[Item] = []
         self.copies: list[Item] = []  # further copies of a source come behind all others
         self.listed: list[FoundGroup] | None = None
+        self.left_out: list[str] = []  # why, in words
 
     def group(self, kind: AppGroup, group: Group) -> None:
         """A `[sourceN]` group."""
@@ -45,7 +46,9 @@ class AppSources:
             self._over_list(kind, group, number)
             return
         found = self.reader.read(kind, group)
-        if found is not None:
+        if found is None:
+            self.left_out.append(f"[{quoted(group.name)}] is off (line {group.line})")
+        else:
             self._add(found, number, group.line)
 
     def csv(self, path: Path, line: int) -> None:
@@ -189,7 +192,9 @@ class AppSources:
         document = found.document
         kind = found.get("type")
         if kind in _OTHER_TYPES:
-            document.remark(line, f"the source of type={kind} is left out: {_OTHER_TYPES[kind]}")
+            why = f"the source of type={kind} is left out: {_OTHER_TYPES[kind]}"
+            self.left_out.append(f"{why} (line {line})")
+            document.remark(line, why)
             return
         if kind is None:
             kind = 2

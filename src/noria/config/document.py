@@ -5,13 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from noria._core.errors import ConfigError
 from noria._core.notices import Notice
 from noria._core.text import quoted
 
 _SHOWN_PROBLEMS = 20
+_GIVEN = 1 << 24  # more lines than any file has
+
+
+class Line(NamedTuple):
+    """A line that the command line or a program adds to a config.
+
+    `option` is what messages name instead of file and line: `--set`. Paths in `text` are relative
+    to the working directory. The form is that of INI.
+    """
+
+    group: str
+    key: str
+    text: str
+    option: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +42,11 @@ class Entry:
     line: int
     plain: bool = True
     problem: str | None = None
+
+    @property
+    def given(self) -> bool:
+        """Whether it stands in no file, see `Document.add`."""
+        return self.line >= _GIVEN
 
 
 @dataclass(slots=True)
@@ -61,6 +80,7 @@ class Document:
         groups: by name, in order of first appearance; groups of one name are merged.
         problems: what the reader refuses, with line numbers.
         notices: (line, notice) of what it let pass but found odd.
+        options: where the added lines come from.
     """
 
     path: Path
@@ -68,10 +88,29 @@ class Document:
     groups: dict[str, Group] = field(default_factory=dict)
     problems: list[ConfigError] = field(default_factory=list)
     notices: list[tuple[int, Notice]] = field(default_factory=list)
+    options: list[str] = field(default_factory=list)
+
+    def add(self, lines: Iterable[Line]) -> None:
+        """Put lines behind those of the file, each into its group."""
+        for group, key, text, option in lines:
+            number = _GIVEN + len(self.options)
+            self.options.append(option)
+            found = self.groups.setdefault(group, Group(group, number))
+            found.entries.append(Entry(key, text, number))
+
+    def form_of(self, entry: Entry) -> Literal["ini", "yaml"]:
+        """The form in which an entry is written: added ones are INI."""
+        return "ini" if entry.given else self.form
 
     def where(self, line: int) -> str:
-        """Return `file:line` for messages."""
+        """Return `file:line` for messages, or the option of an added line."""
+        if line >= _GIVEN:
+            return self.options[line - _GIVEN]
         return f"{quoted(str(self.path), limit=None)}:{line}"
+
+    def place(self, line: int) -> str:
+        """Return `line 7` for a place in a sentence, or the option of an added line."""
+        return self.options[line - _GIVEN] if line >= _GIVEN else f"line {line}"
 
     def refuse(
         self, line: int, found: str, expected: str | None = None, fix: str | None = None
@@ -94,9 +133,12 @@ class Document:
 
         `replaced` describes the fate of an entry, given the later one in its place.
         """
-        if self.form == "ini":
-            for first, second in group.repeated():
-                self.remark(second.line, f"{replaced(first, second)}: the last one counts")
+        for first, second in group.repeated():
+            if second.given:  # that is what it is for
+                continue
+            same = (first.text, first.problem) == (second.text, second.problem)
+            message = f"{replaced(first, second)}: the last one counts"
+            self.remark(second.line, message, "info" if same else "warning")
         entries = {}
         for entry in sorted(group.last().values(), key=lambda e: e.line):
             if not entry.key and entry.problem:
@@ -109,7 +151,8 @@ class Document:
 
     def written(self, entry: Entry) -> str:
         """An entry as the file's form writes it, for messages: `key=value` or `key: value`."""
-        return f"{quoted(entry.key)}{'=' if self.form == 'ini' else ': '}{quoted(entry.text)}"
+        sign = "=" if self.form_of(entry) == "ini" else ": "
+        return f"{quoted(entry.key)}{sign}{quoted(entry.text)}"
 
 
 class ConfigProblemsError(ConfigError):

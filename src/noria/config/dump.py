@@ -82,7 +82,7 @@ def value_text(key: Key, value: Any, form: Literal["ini", "yaml", "show"]) -> st
     if value is None:
         return ""
     if key.kind in (Kind.STRING, Kind.PATH):
-        return yaml_text(str(value)) if form == "yaml" else _ini_text(str(value))
+        return yaml_text(str(value)) if form == "yaml" else ini_text(str(value))
     if key.kind in (Kind.STRINGS, Kind.PATHS):
         return _texts(key, [str(item) for item in value], form)
     if isinstance(value, tuple):
@@ -106,10 +106,11 @@ def _texts(key: Key, items: list[str], form: str) -> str:
             raise _unwritable(key, ";".join(items), "YAML", "items without semicolons")
         return yaml_text(";".join(items))
     # the closing semicolon keeps an empty last item
-    return "".join(_ini_text(item).replace(";", "\\;") + ";" for item in items)
+    return "".join(ini_text(item).replace(";", "\\;") + ";" for item in items)
 
 
-def _ini_text(text: str) -> str:
+def ini_text(text: str) -> str:
+    """A text as INI writes it, with its escapes."""
     escaped = text.replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t")
     escaped = escaped.replace("\r", "\\r")
     if escaped.startswith(" "):

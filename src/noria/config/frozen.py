@@ -144,16 +144,16 @@ def _typed(cls: type[Frozen], field: str, value: Any) -> Any:
     """Return a program's value as the type of a field: a list as tuple, a text as path."""
     try:
         kind = _types(cls)[field]  # type: ignore[arg-type]
-        return msgspec.convert(_plain(value), kind, strict=False, dec_hook=_instance)
+        return msgspec.convert(plain(value), kind, strict=False, dec_hook=_instance)
     except msgspec.ValidationError as error:
         found = str(error)
         raise ValueError(f"is not usable: {found[0].lower()}{found[1:]}") from None
 
 
-def _plain(value: Any) -> Any:
-    """Return bools and numpy's scalars as Python's numbers."""
+def plain(value: Any) -> Any:
+    """Return bools and numpy's scalars as Python's numbers, sequences as lists of them."""
     if isinstance(value, list | tuple | range):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, bool):
         return int(value)
     return value.item() if getattr(value, "ndim", None) == 0 else value

@@ -61,9 +61,10 @@ class _Reader:
                     break  # this is no config file
         problems = self.document.problems
         if problems and self.yaml_lines > len(problems) // 2:
-            first, hint = problems[0], "is this YAML? then its name must end in .yaml or .yml"
+            first = problems[0]
+            found = f"{first.found} Is this YAML? Then its name must end in .yaml or .yml."
             problems[0] = ConfigError(
-                first.found, where=first.where, expected=first.expected, fix=[*first.fix, hint]
+                found, where=first.where, expected=first.expected, fix=first.fix
             )
 
     def _line(self, number: int, line: str) -> None:

@@ -117,6 +117,7 @@ PROPERTY_ROWS: tuple[Key, ...] = (
     _p("warmup-engine", _FLAG, False, "dummy runs at start", since=_NEW, acts=True),
     _p("stabilize-buffer-count", _INT, 0, "first buffers that are dropped", low=0, since=_NEW, acts=True),
     # input tensor and preprocessing
+    _p("profile", _STRING, "nvinfer", "whose rules apply where keys leave them open: those of the original, or those that models are trained with", choices=("nvinfer", "modern"), acts=True, extension=True),
     _e("model-color-format", ColorFormat, ColorFormat.RGB, "channel order of the input", acts=True),
     _p("net-scale-factor", _FLOAT, 1.0, "s in y = s * (x - mean); 0 or less switches s and offsets off", acts=True),
     _p("offsets", _FLOATS, (), "mean of each channel, in 0..255", counts=(0, 1, 2, 3, 4), acts=True),

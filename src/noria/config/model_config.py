@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
+import noria
 from noria._core.notices import Notice
 from noria.config.class_attrs import ClassAttrs
-from noria.config.document import report
+from noria.config.document import Line, report
 from noria.config.dump import dump, effective
 from noria.config.enums import (
     ClusterMode,
@@ -28,7 +29,10 @@ from noria.config.frozen import Frozen
 from noria.config.key import Key
 from noria.config.model_files import missing_files
 from noria.config.origin import DEFAULT, OVERRIDE, EffectiveValue, Origin
-from noria.config.reading import read_config
+from noria.config.overrides import BARE_MODEL, Overrides, combined, given_keywords, is_key
+from noria.config.pipeline_files import file_kind
+from noria.config.profile import Profile, with_profile
+from noria.config.reading import Reading, read_config, read_lines
 from noria.config.value_notices import rule_notices
 
 
@@ -89,6 +93,7 @@ class ModelConfig(Frozen):
     dynamic_properties: str | None = None
     warmup_engine: bool = False
     # input tensor and preprocessing
+    profile: Profile = "nvinfer"
     model_color_format: ColorFormat = ColorFormat.RGB
     net_scale_factor: float = 1.0
     offsets: tuple[float, ...] = ()
@@ -145,6 +150,7 @@ class ModelConfig(Frozen):
 
     _path = Path("<no file>")
     _read_notices = tuple[Notice, ...]()
+    _labels = tuple[tuple[str, ...], ...]()
 
     @classmethod
     def _key(cls, field: str) -> Key | None:
@@ -162,18 +168,31 @@ class ModelConfig(Frozen):
         check_classes(self)
 
     @classmethod
-    def load(cls, path: str | Path) -> ModelConfig:
+    def load(cls, path: str | Path, overrides: Overrides | None = None) -> ModelConfig:
         """Read a config file; `.yml` and `.yaml` are YAML, every other name is INI.
 
+        For a bare model, `.onnx`, it is what the model's file tells (docs/bare-models.md).
+
         Files that the config names need not exist (see `check_files`).
+
+        Args:
+            path: the file.
+            overrides: keys of the command line, read as if they stood at its end.
 
         Raises:
             ConfigError: the file cannot be read or something in it is refused. Everything that is
                 wrong is reported at once, with file, line, key, value, and what is allowed.
+            ModelError: a bare model cannot be read, or does not tell enough.
         Source: config facts, sections 1 to 3.
         """
-        path = Path(path)
-        reading = read_config(path)
+        path, overrides = Path(path), overrides or Overrides()
+        if path.suffix.lower() == BARE_MODEL and file_kind(path) != "model":
+            return noria._wiring.load_bare_model(path, overrides)
+        cfg = cls._of(path, read_config(path, overrides.lines))
+        return overrides.with_conf(cfg)
+
+    @classmethod
+    def _of(cls, path: Path, reading: Reading) -> ModelConfig:
         cfg = cls.__new__(cls)
         cfg._take(reading.values, {})
         cfg._path = path
@@ -181,10 +200,40 @@ class ModelConfig(Frozen):
         cfg._read_notices = reading.notices
         return cfg
 
+    def with_lines(self, lines: Sequence[Line]) -> ModelConfig:
+        """A copy with lines of a config applied.
+
+        Raises:
+            ConfigError: there is no such key, or a value is refused.
+        """
+        reading = Reading(self._set_values(), dict(self._origins), self._read_notices)
+        reading = read_lines(self._path, reading, lines)
+        kind = reading.values.get("network_type", self.network_type)
+        if not kind.has_class_attrs:
+            for name in ("all_classes", "classes"):
+                reading.values.pop(name, None)
+        copy = self._of(self._path, reading)
+        copy._labels = self._labels
+        return copy
+
     @property
     def path(self) -> Path:
         """The config file, as it was named; `<no file>` for a config made by a program."""
         return self._path
+
+    @property
+    def labels(self) -> tuple[tuple[str, ...], ...]:
+        """Records as a label file has them, of a model that names its classes itself; else empty.
+
+        `labelfile_path` wins.
+        """
+        return self._labels
+
+    def of_model(self, path: Path, labels: tuple[tuple[str, ...], ...]) -> ModelConfig:
+        """A copy that names a bare model as its file, with the labels that it has itself."""
+        copy = self.changed({}, {})
+        copy._path, copy._labels = path, labels
+        return copy
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -215,10 +264,13 @@ class ModelConfig(Frozen):
         own = self._origins.get(f"classes.{class_id}.{name}")
         return own or self._origins.get(f"all_classes.{name}", DEFAULT)
 
+    def is_set(self, field: str) -> bool:
+        """Whether a file or a program set a field; names are fields (`cluster_mode`)."""
+        return field in self._set_values()
+
     def where(self, field: str) -> str:
-        """The file and line that set a field; the config's path where none did."""
-        origin = self.origin(field)
-        return str(origin) if origin.kind == "file" else str(self.path)
+        """The file and line, or the option, that set a field; the config's path where none did."""
+        return self.origin(field).where or str(self.path)
 
     @property
     def component_id(self) -> int:
@@ -266,13 +318,22 @@ class ModelConfig(Frozen):
     def with_overrides(self, **values: Any) -> ModelConfig:
         """A copy with some fields set by the program; their origin is `override`.
 
+            config.with_overrides(batch_size=4, conf=0.4, topk=20)
+
         Paths are relative to the working directory. A network type that has no per-class settings
         drops them.
+
+        Args:
+            values: fields; beside them `conf`, the threshold that decides for this network type,
+                `labels`, a label file, keys of `[class-attrs-all]` (`topk`), and in a mapping those
+                of one class (`**{"class-attrs-2.topk": 5}`).
 
         Raises:
             ConfigError: a value is refused, or there is no such field.
         """
-        return self.changed(values, dict.fromkeys(values, OVERRIDE))
+        further = {n: values.pop(n) for n in list(values) if n not in self.FIELDS and is_key(n)}
+        cfg = self.changed(values, dict.fromkeys(values, OVERRIDE)) if values else self
+        return combined(given_keywords(further)).on(cfg)
 
     def changed(
         self,
@@ -301,6 +362,7 @@ class ModelConfig(Frozen):
         copy._path = self._path
         copy._origins = {**self._origins, **origins}
         copy._read_notices = (*self._read_notices, *notices)
+        copy._labels = self._labels
         return copy
 
     def dump(self, format: Literal["ini", "yaml"] = "ini") -> str:
@@ -316,7 +378,7 @@ class ModelConfig(Frozen):
 
     def effective(self) -> list[EffectiveValue]:
         """Every value in use with its origin, in the order of the documentation."""
-        return [EffectiveValue(*row) for row in effective(self)]
+        return [EffectiveValue(*row) for row in effective(with_profile(self))]
 
     def _repr_html_(self) -> str:
         """The values that are not defaults, with their origins, for notebooks."""

@@ -156,5 +156,4 @@ def _no_model(cfg: ModelConfig) -> ConfigError:
 
 
 def _place(cfg: ModelConfig, key: str) -> str:
-    origin = cfg.origin(key)
-    return str(origin) if origin.kind == "file" else key
+    return cfg.origin(key).where or key

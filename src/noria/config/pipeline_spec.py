@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -21,6 +21,7 @@ from noria.config.frozen import Frozen
 from noria.config.key import Key
 from noria.config.model_config import ModelConfig
 from noria.config.origin import Origin
+from noria.config.overrides import GivenKey, Overrides, distributed
 from noria.config.paths import is_stream, missing_hints, safe_uri
 from noria.config.pipeline_keys import COLORS, MAX_ITEMS, OVERRIDES, SECTIONS, TOP_KEYS, Section
 from noria.config.values import Kind
@@ -67,6 +68,7 @@ class _Spec(Frozen):
         """
         copy = type(self).__new__(type(self))
         copy._take(self._set_values(), values)
+        vars(copy).update({k: v for k, v in vars(self).items() if k.startswith("_")})
         copy._origins = {k: v for k, v in self._origins.items() if k not in values}
         return copy
 
@@ -141,6 +143,14 @@ class ModelSpec(_Spec):
     border_colors: Mapping[int, Rgba] = MappingProxyType({})
     bg_colors: Mapping[int, Rgba] = MappingProxyType({})
 
+    _given = Overrides()
+
+    def overridden(self, overrides: Overrides) -> ModelSpec:
+        """A copy with keys of the command line, which win over the pipeline's and the config's."""
+        copy = self.changed()
+        copy._given = self._given.plus(overrides)
+        return copy
+
     @property
     def overrides(self) -> dict[str, Any]:
         """The fields of `ModelConfig` that the pipeline sets, without the colours."""
@@ -160,13 +170,16 @@ class ModelSpec(_Spec):
                 expected=f"a file at {quoted(str(self.config), limit=None)}",
                 fix=[quoted(hint, limit=None) for hint in missing_hints(self.config)],
             )
-        cfg = ModelConfig.load(self.config)
-        values = self.overrides
+        given = {line.key for line in self._given.lines}
+        cfg = ModelConfig.load(self.config, self._given)
+        values = {n: v for n, v in self.overrides.items() if n.replace("_", "-") not in given}
         origins = {name: self.origin(name) for name in values}
         notices: list[Notice] = []
-        for field in ("border_colors", "bg_colors"):
-            cfg, notice = colored(cfg, field, getattr(self, field), self.origin(field))
-            notices += notice
+        for field, key in COLORS.items():
+            if key.replace("_", "-") not in given:
+                field = field.replace("-", "_")
+                cfg, notice = colored(cfg, field, getattr(self, field), self.origin(field))
+                notices += notice
         return cfg.changed(values, origins, notices) if values or notices else cfg
 
 
@@ -324,6 +337,18 @@ class PipelineSpec(_Spec):
             where=sink.origin("source").where,
             expected=f"a source from 0 to {len(sources) - 1}, or a camera-id",
         )
+
+    def with_models_overridden(self, given: Sequence[GivenKey]) -> PipelineSpec:
+        """A copy with keys of the command line set over its models.
+
+        Raises:
+            ConfigError: it is not clear for which model one is.
+        """
+        if not given:
+            return self
+        parts = distributed(given, [model.config.name for model in self.models])
+        pairs = zip(self.models, parts, strict=True)
+        return self.changed(models=tuple(model.overridden(part) for model, part in pairs))
 
     def load_models(self) -> list[ModelConfig]:
         """Every model's config with the pipeline's overrides, in order.

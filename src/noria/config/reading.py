@@ -9,6 +9,7 @@ import os
 import re
 import select
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from noria._core.errors import ConfigError
 from noria._core.notices import Notice, notices_on_errors
 from noria._core.text import quoted
 from noria.config.class_attrs import ClassAttrs
-from noria.config.document import Document, Entry, Group, report
+from noria.config.document import Document, Entry, Group, Line, report
 from noria.config.enums import ClusterMode, NetworkType
 from noria.config.ini_groups import read_keyfile
 from noria.config.key import Key
@@ -51,8 +52,8 @@ class Reading:
     notices: tuple[Notice, ...] = ()
 
 
-def read_config(path: Path) -> Reading:
-    """Read and check a config file, INI or YAML by its name."""
+def read_config(path: Path, lines: Sequence[Line] = ()) -> Reading:
+    """Read and check a config file, INI or YAML by its name, with lines added to it."""
     data = read_bytes(path)
     if path.name.endswith((".yml", ".yaml")):
         from noria.config.yaml_nodes import read_yaml  # brings PyYAML
@@ -60,12 +61,24 @@ def read_config(path: Path) -> Reading:
         document = read_yaml(data, path)
     else:
         document = read_keyfile(data, path)
-    interpreter = _Interpreter(document)
-    interpreter.run()
-    reading = interpreter.reading
-    reading.notices = tuple(n for _, n in sorted(document.notices, key=lambda pair: pair[0]))
-    with notices_on_errors(reading.notices):
-        report(path, document.problems)
+    if "property" in document.groups:  # else it is no config
+        document.add(lines)
+    return _interpreted(document, Reading())
+
+
+def read_lines(path: Path, reading: Reading, lines: Sequence[Line]) -> Reading:
+    """Read and check lines that change a config; `reading` has its values without them."""
+    document = Document(path, "ini", {"property": Group("property", 1)})
+    document.add(lines)
+    return _interpreted(document, reading)
+
+
+def _interpreted(document: Document, reading: Reading) -> Reading:
+    _Interpreter(document, reading).run()
+    found = tuple(n for _, n in sorted(document.notices, key=lambda pair: pair[0]))
+    reading.notices += found
+    with notices_on_errors(found):
+        report(document.path, document.problems)
     return reading
 
 
@@ -115,9 +128,10 @@ def _wait_for_writer(fd: int, where: str) -> None:
 
 
 class _Interpreter:
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, reading: Reading) -> None:
         self.document = document
-        self.reading = Reading()
+        self.reading = reading
+        self.lines: dict[str, int] = {}  # of the keys of [property] that count
         self.refused: set[str] = set()  # keys of [property] whose value is unknown
         self.unknown = 0
 
@@ -129,6 +143,7 @@ class _Interpreter:
             self._no_property_group()
         network_type = self.reading.values.get("network_type", NetworkType.DETECTOR)
         numbered: list[Group] = []
+        strays = self._strays()
         for name, group in groups.items():
             if name == "class-attrs-all" or name.startswith("class-attrs-"):
                 if not network_type.has_class_attrs:
@@ -136,10 +151,11 @@ class _Interpreter:
                         group.line,
                         f"[{quoted(name)}] is not read: "
                         f"network-type {network_type} does not use it",
+                        "info",
                     )
                 elif name != "class-attrs-all":
                     numbered.append(group)
-            elif name != "property":
+            elif name != "property" and name not in strays:
                 self._foreign_group(group)
         if network_type.has_class_attrs:
             self._classes(groups.get("class-attrs-all"), numbered)
@@ -152,7 +168,7 @@ class _Interpreter:
             key = PROPERTY_KEYS.get(entry.key)
             if key is None or key.name == "parse-func":
                 self._unknown(entry, "property")
-            elif self.document.form == "yaml" and not key.in_yaml:
+            elif self.document.form_of(entry) == "yaml" and not key.in_yaml:
                 self._ini_only(entry, key)
             elif key.field is None:
                 self._legacy(entry, key, entries)
@@ -165,18 +181,16 @@ class _Interpreter:
         self._normalise()
 
     def _normalise(self) -> None:
-        values, origins, remark = self.reading.values, self.reading.origins, self.document.remark
+        values, lines, remark = self.reading.values, self.lines, self.document.remark
         if 0 in (values.get("infer_dims") or ()):
             values["infer_dims"] = None
-            line = origins["infer_dims"].line or 1
-            remark(
-                line, "infer-dims holds a 0 and counts as absent: the model's size is used", "info"
-            )
+            message = "infer-dims holds a 0 and counts as absent: the model's size is used"
+            remark(lines["infer_dims"], message, "info")
         percent = values.get("max_gpu_mem_per", 99.0)
         if not 0 < percent <= 100:
             values["max_gpu_mem_per"] = 99.0 if percent <= 0 else 100.0
             remark(
-                origins["max_gpu_mem_per"].line or 1,
+                lines["max_gpu_mem_per"],
                 f"max-gpu-mem-per={percent:g} is outside 0..100; "
                 f"{values['max_gpu_mem_per']:g} is used",
             )
@@ -188,7 +202,8 @@ class _Interpreter:
         if winner is not None:
             document.remark(
                 entry.line,
-                f"{key.name} is ignored: {winner.key} in line {winner.line} says it already",
+                f"{key.name} is ignored: {winner.key} in {document.place(winner.line)} says it "
+                "already",
             )
             return
         value = self._convert(entry, key)
@@ -222,10 +237,12 @@ class _Interpreter:
 
     def _classes(self, common: Group | None, numbered: list[Group]) -> None:
         values = self.reading.values
-        base = ClassAttrs()
+        old = base = values.get("all_classes", ClassAttrs())
+        classes: dict[int, ClassAttrs] = dict(values.get("classes", {}))
         if common is not None:
             base = self._apply(base, common, "all_classes")
-        classes: dict[int, ClassAttrs] = {}
+            # of the config that lines change
+            classes = {n: self._following(a, old, base, n) for n, a in classes.items()}
         for group in numbered:
             number = self._class_number(group)
             if number is not None:
@@ -234,6 +251,18 @@ class _Interpreter:
             values["all_classes"] = base
         if classes:
             values["classes"] = classes
+
+    def _following(
+        self, attrs: ClassAttrs, old: ClassAttrs, new: ClassAttrs, number: int
+    ) -> ClassAttrs:
+        """Change the values of a class that are those of all classes along with these."""
+        changed = {
+            name: getattr(new, name)
+            for name in ClassAttrs.__slots__
+            if getattr(attrs, name) == getattr(old, name) != getattr(new, name)
+            and f"classes.{number}.{name}" not in self.reading.origins
+        }
+        return replace(attrs, **changed)
 
     def _class_number(self, group: Group) -> int | None:
         document, count = self.document, self.reading.values.get("num_detected_classes")
@@ -269,7 +298,7 @@ class _Interpreter:
             if key is None:
                 self._unknown(entry, "class-attrs")
                 continue
-            if document.form == "yaml" and not key.in_yaml:
+            if document.form_of(entry) == "yaml" and not key.in_yaml:
                 self._ini_only(entry, key)
                 continue
             value = self._convert(entry, key)
@@ -290,8 +319,9 @@ class _Interpreter:
         winner, loser = sorted((entry, other), key=lambda e: e.line, reverse=True)
         self.document.remark(
             entry.line,
-            f"threshold and {new} in one group are the same setting: {winner.key} in line "
-            f"{winner.line} counts, {loser.key} in line {loser.line} does not",
+            f"threshold and {new} in one group are the same setting: {winner.key} in "
+            f"{self.document.place(winner.line)} counts, {loser.key} in "
+            f"{self.document.place(loser.line)} does not",
         )
 
     # --- one entry --------------------------------------------------------------------------------
@@ -315,15 +345,15 @@ class _Interpreter:
             document.refuse(entry.line, f"{key.name} {entry.problem}.", key.expected(), fix)
             return _BAD
         try:
-            if document.form == "ini":
+            if document.form_of(entry) == "ini":
                 value = parse_ini(key.kind, entry.text)
             else:
                 value = parse_yaml(key.kind, entry.text, loose=key.loose)
             remark_text(document, entry, key)
             if key.kind is Kind.PATH:
-                value = resolve(value, document.path) if value else None
+                value = self._resolved(value, entry) if value else None
             elif key.kind is Kind.PATHS:
-                value = tuple(resolve(item, document.path) for item in value)
+                value = tuple(self._resolved(item, entry) for item in value)
             elif key.kind is Kind.STRING and not key.choices:
                 value = value or None
         except BadValueError as bad:
@@ -344,19 +374,31 @@ class _Interpreter:
             return _BAD
         return key.enum(value) if key.enum is not None else value
 
+    def _resolved(self, text: str, entry: Entry) -> Path:
+        return resolve(os.path.join(os.getcwd(), text) if entry.given else text, self.document.path)
+
     def _store(self, name: str, value: Any, entry: Entry) -> None:
         self.reading.values[name] = value
+        self.lines[name] = entry.line
         self._origin(name, entry)
 
     def _origin(self, name: str, entry: Entry) -> None:
-        path = self.document.path
-        self.reading.origins[name] = Origin("file", path, entry.line, entry.key, entry.text)
+        document = self.document
+        if entry.given:
+            option = document.where(entry.line)
+            origin = Origin("override", key=entry.key, text=entry.text, option=option)
+        else:
+            origin = Origin("file", document.path, entry.line, entry.key, entry.text)
+        self.reading.origins[name] = origin
 
     # --- what nobody reads ------------------------------------------------------------------------
 
     def _unknown(self, entry: Entry, group: str) -> None:
         self.unknown += 1
         hint = suggestion(entry.key, group) if self.unknown <= _MAX_SUGGESTIONS else ""
+        if entry.given:
+            self.document.refuse(entry.line, f"{entry.key} is not a key.", None, hint or None)
+            return
         message = f"{quoted(entry.key)} is not a key and has no effect"
         self.document.remark(entry.line, f"{message}; {hint}" if hint else message)
 
@@ -364,6 +406,33 @@ class _Interpreter:
         self.document.remark(
             entry.line, f"{key.name} is not read in YAML and has no effect; write {key.legacy}"
         )
+
+    def _strays(self) -> set[str]:
+        """Report keys at the top of a YAML file, which have lost their indent; return their names.
+
+        A per-class key belongs to the class group above it.
+        """
+        found: dict[str, list[Group]] = {}
+        owner = None
+        groups = self.document.groups.values() if self.document.form == "yaml" else ()
+        for group in groups:
+            if group.name == "property" or _CLASS_GROUP.match(group.name + "0"):
+                owner = group.name
+            elif group.entries and not group.entries[0].problem:
+                continue  # a mapping
+            elif group.name in CLASS_KEYS:
+                meant = "class-attrs-all" if owner in (None, "property") else owner
+                found.setdefault(str(meant), []).append(group)
+            elif group.name in PROPERTY_KEYS:
+                found.setdefault("property", []).append(group)
+        for meant, keys in found.items():
+            names, s = ", ".join(key.name for key in keys), "s" * (len(keys) == 1)
+            self.document.remark(
+                keys[0].line,
+                f"{names} stand{s} outside of every group and ha{'s' if s else 've'} no effect: "
+                f"indent under {quoted(meant)}:",
+            )
+        return {key.name for keys in found.values() for key in keys}
 
     def _foreign_group(self, group: Group) -> None:
         name = quoted(group.name)
@@ -378,7 +447,11 @@ class _Interpreter:
             self.unknown += 1
             if self.unknown <= _MAX_SUGGESTIONS:
                 meant = nearest(plain, ["property", "class-attrs-all"])
-        if meant:
+        if group.entries and group.entries[-1].given:
+            expected = "property, class-attrs-all or class-attrs-<n>"
+            fix = f"did you mean {meant}?" if meant else None
+            self.document.refuse(group.entries[-1].line, f"{name} is not a group.", expected, fix)
+        elif meant:
             self.document.remark(group.line, f"group [{name}] is not read; did you mean [{meant}]?")
         else:
             self.document.remark(group.line, f"group [{name}] is not read", "info")

@@ -27,7 +27,14 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _QUOTED = re.compile(r"\s*([\"']).*\1\s*", re.DOTALL)
 _LEADING_INT = re.compile(r"\s*[+-]?[0-9]+")
 _TEXTS = (Kind.STRING, Kind.PATH, Kind.STRINGS, Kind.PATHS)
-_YAML_CUT, _CUT = 63, 1023
+# YAML: texts that the original cuts shorter, or longer, than the others; up to which generation.
+_CUTS = {
+    "output-blob-names": (63, ""),
+    "output-io-formats": (63, ""),
+    "classifier-type": (63, ""),
+    "layer-device-precision": (63, " up to 6.3"),
+    "custom-network-config": (4095, ""),
+}
 
 
 def remark_text(document: Document, entry: Entry, key: Key) -> None:
@@ -35,14 +42,14 @@ def remark_text(document: Document, entry: Entry, key: Key) -> None:
     if key.kind not in _TEXTS:
         _remark_on_number(document, entry, key)
         return
-    text, name = entry.text, key.name
+    text, name, form = entry.text, key.name, document.form_of(entry)
     if not text:
         document.remark(entry.line, f"{name} is empty and counts as absent", "info")
         return
     found = []
     if _QUOTED.fullmatch(text):
         found.append("the quotes are part of the value: remove them")
-    if document.form == "ini" and _COMMENT.search(text) and key.kind in (Kind.STRING, Kind.PATH):
+    if form == "ini" and _COMMENT.search(text) and key.kind in (Kind.STRING, Kind.PATH):
         found.append("what looks like a comment is part of the value: put it on its own line")
     if text != text.rstrip():
         found.append("the blank at the end is part of the value: remove it")
@@ -50,15 +57,15 @@ def remark_text(document: Document, entry: Entry, key: Key) -> None:
         found.append("neither ~ nor $NAME is expanded")
     if name.endswith("func-name") and not found and not _IDENTIFIER.fullmatch(text):
         found.append("no function can be called that: letters, digits and _ only")
-    if document.form == "yaml" and key.kind is Kind.STRINGS and "" in text.split(";"):
+    if form == "yaml" and key.kind is Kind.STRINGS and "" in text.split(";"):
         found.append("there is an empty item: no semicolon behind the last one in YAML")
-    short = document.form == "yaml" and (key.kind is Kind.STRINGS or name == "classifier-type")
-    cut = _YAML_CUT if short else _CUT
-    items = text.split(";") if key.kind is Kind.STRINGS else [text]
-    if key.kind in (Kind.STRING, Kind.STRINGS) and any(len(i.encode()) > cut for i in items):
-        found.append(f"the original cuts it after {cut} bytes, Noria does not")
     for message in found:
         document.remark(entry.line, f"{document.written(entry)}: {message}")
+    cut, until = _CUTS.get(name, (1023, "")) if form == "yaml" else (1023, "")
+    items = text.split(";") if key.kind is Kind.STRINGS else [text]
+    if key.kind in (Kind.STRING, Kind.STRINGS) and any(len(i.encode()) > cut for i in items):
+        message = f"the original{until} cuts it after {cut} bytes, Noria does not"
+        document.remark(entry.line, f"{document.written(entry)}: {message}", "info")
 
 
 def _remark_on_number(document: Document, entry: Entry, key: Key) -> None:
@@ -71,7 +78,7 @@ def _remark_on_number(document: Document, entry: Entry, key: Key) -> None:
     else:
         return
     # YAML reads all of a hexadecimal number, but for keys that are read loosely
-    whole = document.form == "yaml" and not key.loose and key.kind is not Kind.INTS
+    whole = document.form_of(entry) == "yaml" and not key.loose and key.kind is not Kind.INTS
     for item in items:
         match = _LEADING_INT.match(item)
         rest = item[match.end() :].strip() if match else ""
@@ -289,7 +296,7 @@ def _other_mode(cfg: ModelConfig) -> Iterator[Remark]:  # X19
         useless = [n for n in _SECONDARY if _given(cfg, n) and n != "classifier_async_mode"]
         if useless:
             message = f"not used with process-mode 1: {_names(useless)}"
-            if "operate_on_class_ids" in useless:
+            if "operate_on_class_ids" in useless and "operate_on_gie_id" not in useless:
                 message += "; to drop classes of this model's own boxes write filter-out-class-ids"
             elif not _written(cfg, "process_mode"):
                 message += "; is process-mode=2 missing?"
@@ -332,12 +339,24 @@ def _detector(cfg: ModelConfig) -> Iterator[Remark]:
     if all(a.pre_cluster_threshold >= 1 for a in attrs):
         yield _warn("pre-cluster-threshold is 1 or more for every class: no box can pass")
     mode = f"cluster-mode {cfg.cluster_mode}"
+    # a library, or NMS in the model, may apply a threshold of its own
+    own = cfg.custom_lib_path or cfg.cluster_mode is ClusterMode.NONE
+    if not own and all(a.pre_cluster_threshold <= 0 for a in attrs):
+        yield _warn("pre-cluster-threshold is 0 for every class: every candidate counts as a box")
+    suppresses = cfg.cluster_mode in (ClusterMode.NMS, ClusterMode.HYBRID)
+    if suppresses and any(a.nms_iou_threshold <= 0 for a in attrs):
+        yield _warn("nms-iou-threshold is 0: of boxes of a class that touch, only the best stays")
     if cfg.cluster_mode in (ClusterMode.DBSCAN, ClusterMode.HYBRID):
+        hybrid = cfg.cluster_mode is ClusterMode.HYBRID
         if not any(a.min_boxes for a in attrs):
-            message = f"{mode} skips DBSCAN while minBoxes is 0: every raw box goes through"
-            yield _warn(message, "cluster_mode")
+            left = (
+                "NMS alone runs, as with cluster-mode=2" if hybrid else "every raw box goes through"
+            )
+            yield _warn(f"{mode} skips DBSCAN while minBoxes is 0: {left}", "cluster_mode")
         elif not any(a.eps for a in attrs):
-            yield _warn(f"{mode} with eps 0: no box ever has a neighbour", "cluster_mode")
+            left = ", and NMS does the work" if hybrid else ""
+            message = f"{mode} with eps 0: no box ever has a neighbour{left}"
+            yield _warn(message, "cluster_mode")
     elif cfg.cluster_mode is ClusterMode.NMS and any(a.eps or a.min_boxes for a in attrs):
         message = "eps and minBoxes have no effect with cluster-mode 2, which is NMS (DBSCAN is 1)"
         yield _info(message, "cluster_mode")
@@ -346,11 +365,16 @@ def _detector(cfg: ModelConfig) -> Iterator[Remark]:
 
 
 def _mode_0(cfg: ModelConfig) -> Remark:
-    ids: tuple[int | None, ...] = (0, *cfg.classes)
+    ids = (0, *cfg.classes)
+    replaced = cfg.effective_cluster.overrides
     lost = [
         key
         for key, name in (("topk", "topk"), ("nms-iou-threshold", "nms_iou_threshold"))
-        if any(cfg.origin(name, class_id=n).kind != "default" for n in ids)
+        if any(
+            cfg.origin(name, class_id=n).kind != "default"
+            and getattr(cfg.class_attrs(n or 0), name) != replaced[name]
+            for n in ids
+        )
     ]
     written = _written(cfg, "cluster_mode")
     message = (

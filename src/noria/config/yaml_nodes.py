@@ -6,6 +6,7 @@ nesting nor aliases of aliases cost memory or stack.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,8 @@ MAX_DEPTH = 50  # a config is two deep; the scanner of PyYAML is slow on thousan
 
 _NULLS = ("", "~", "null", "Null", "NULL")
 _TOP_EXPECTED = "keys with values, such as sources:"
+# What stands before a document; yaml-cpp passes over a version that is no proper directive.
+_HEAD = re.compile(rb"(?:\xef\xbb\xbf)?(?:[ \t]*(?:#[^\n]*)?\r?\n|%YAML(?::|[ \t]+1\.)[^\n]*\n)*")
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -96,6 +99,8 @@ class MalformedError(Exception):
 class YamlTree:
     """The first document of a YAML text.
 
+    Lines such as `%YAML:1.0` and `%YAML 1.2` before it count as comments, wherever they stand.
+
     Args:
         data: content of the file.
         aliases: `nodes`: an alias is the same node again. `scalars`: an alias of a collection is an
@@ -120,6 +125,8 @@ class YamlTree:
         self._max_depth = max_depth
         self._depth = 0
         self._anchors: dict[str, Node] = {}
+        if head := _HEAD.match(data):
+            data = head[0].replace(b"%YAML", b"#YAML") + data[head.end() :]
         try:
             self._events: Iterator[Any] = yaml.parse(data, Loader=_LOADER)
             self._read()
@@ -258,6 +265,10 @@ def _line_of(event: Any) -> int:
     return line + 1
 
 
+# a group of INI as the first line that is no comment
+_INI_GROUP = re.compile(rb"(?:[ \t]*(?:#[^\n]*)?\r?\n)*(?=[ \t]*\[[A-Za-z][\w-]*\][ \t]*\r?\n)")
+
+
 def read_yaml(data: bytes, path: Path) -> Document:
     """Read the YAML form."""
     document = Document(path, "yaml")
@@ -270,37 +281,36 @@ def read_yaml(data: bytes, path: Path) -> Document:
     elif tree.root is not None and tree.malformed is None:
         found = "the file is not a mapping."
         document.refuse(tree.root.line, found, "groups, such as property:")
+    if tree.malformed is not None and (ini := _INI_GROUP.match(data)):
+        line, found = ini[0].count(b"\n") + 1, "[group] is INI, and the file's name says YAML."
+        document.refuse(line, found, "group:, below it key: value; or a name that ends in .txt")
     tree.report(document)
     return document
 
 
 def _read_group(document: Document, key: TextNode, value: Node) -> None:
     name = key.text
-    if name in document.groups:
+    first = document.groups.get(name)
+    if first is not None and first.entries and isinstance(value, MapNode):
         document.refuse(
             key.line,
             f"group {quoted(name)} is repeated.",
-            f"one mapping with all its keys: the first is in line {document.groups[name].line}",
+            f"one mapping with all its keys: the first is in line {first.line}",
         )
     group = document.groups.setdefault(name, Group(name, key.line))
     if isinstance(value, MapNode):
         _read_entries(document, group, value)
     elif not (isinstance(value, TextNode) and value.empty):
-        group.entries.append(Entry("", "", key.line, problem="is not a mapping"))
+        problem = "is not a mapping"
+        if isinstance(value, TextNode) and "=" in value.text:
+            problem += ": in YAML ': ' separates key and value, not '='"
+        group.entries.append(Entry("", "", key.line, problem=problem))
 
 
 def _read_entries(document: Document, group: Group, node: MapNode) -> None:
     for line in node.odd_keys:
         document.refuse(line, "a key must be a plain text.", "key: value")
-    seen: dict[str, int] = {}
     for key, value in node.pairs:
-        if key.text in seen:
-            document.refuse(
-                key.line,
-                f"{quoted(key.text)} is repeated, first in line {seen[key.text]}.",
-                "each key once",
-            )
-        seen.setdefault(key.text, key.line)
         if isinstance(value, TextNode):
             problem = "has no value" if value.empty else None
             entry = Entry(key.text, value.text, key.line, value.plain, problem)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +157,43 @@ def _signature_error(function: Callable[..., Any]) -> str | None:
         name = getattr(function, "__name__", type(function).__name__)
         return f"{name}{signature} cannot be called with three arguments: {error}"
     return None
+
+
+class FunctionLibrary(CustomLibrary):
+    """A function of the program that stands for a library: every parser is this function.
+
+    Raises:
+        CustomLibraryError: it is no function of three arguments.
+    """
+
+    kind = "python"
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        plain = function
+        while isinstance(plain, partial):
+            plain = plain.func
+        plain = inspect.unwrap(plain)
+        code = getattr(plain, "__code__", None) or getattr(type(plain).__call__, "__code__", None)
+        file = "<program>" if code is None else code.co_filename
+        self.name: str = getattr(plain, "__name__", type(plain).__name__)
+        self.path = Path(file)
+        self.decisions: list[Notice] = []
+        self._function = function
+
+    def symbols(self) -> list[str]:
+        """List its name."""
+        return [self.name]
+
+    def input_initializer(self) -> InputInitializer | None:
+        """It has none."""
+        return None
+
+    def _parser(self, kind: ParserKind, name: str) -> UserParser:
+        signature = f"def {self.name}(layers, network, params) -> {_RESULTS[kind]}"
+        where = f"{self.path}: {self.name}"
+        _require_function(self._function, self.name, where, signature)
+        folder = None if str(self.path).startswith("<") else self.path.parent
+        return self._function, where, folder, []
 
 
 class IModelParser:

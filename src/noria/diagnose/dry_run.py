@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from noria._core.errors import NoriaError
+from noria._core.errors import EngineError, NoriaError
 from noria._core.notices import Notice
 from noria.config import ModelConfig
 from noria.config.model_files import model_paths
 from noria.custom.plugin_library import plugin_hints
 from noria.engine.backends import DEFAULT_BACKEND
-from noria.infer.labels import label_notices, load_labels
+from noria.engine.input_shapes import resolve_shape
+from noria.infer.class_checks import outputs_notices
+from noria.infer.labels import Labels, load_labels
 from noria.infer.model import require_runnable
 from noria.infer.parser_choice import (
     choose_parser,
-    misfit_notices,
     require_grid_outputs,
     skipped_files,
 )
@@ -26,9 +27,11 @@ from noria.model.engine_search import saved_engine
 from noria.model.guarded_engines import NoPreviewError, preview_network, preview_plugins
 from noria.model.inspect_engine import EngineFunction, engine_function
 from noria.model.network_source import network_source
-from noria.model.picture_input import network_dims
+from noria.model.picture_input import axis_order, network_dims
 from noria.model.source import FunctionSource, ModelSource, model_source
 from noria.network import Network
+from noria.network.shapes.model_shapes import ModelShapes
+from noria.network.tensor_spec import Axes, TensorSpec
 from noria.plugins.loading import PYTHON_SUFFIXES, load_custom_plugins
 from noria.plugins.lookup import unknown_error, unknown_nodes
 from noria.plugins.registry import get_plugin_registry, known_plugins
@@ -43,12 +46,16 @@ class DryRun:
         maker: the function of the custom library that makes it, if one does.
         not_made: why that function gave no network here; a problem, too, unless a run may do
             better or needs none because a saved engine serves it.
+        outputs: of that model, at the size of the config's pictures.
+        picture: that size, where it is known.
         parser: which parser decodes, if one was found.
         notices: the config's and those of the choices that a run would make.
         problems: why a run would be refused, in the order they would come up.
     """
 
     network: Network | None = None
+    outputs: list[TensorSpec] = field(default_factory=list)
+    picture: NetworkInfo | None = None
     maker: EngineFunction | None = None
     not_made: NoriaError | None = None
     parser: str | None = None
@@ -63,8 +70,6 @@ def dry_run(cfg: ModelConfig) -> DryRun:
     that makes the network is called in a process of its own, and so are creators of its plugins.
     """
     done = DryRun(notices=list(cfg.notices))
-    if cfg.gie_unique_id is None:
-        cfg = cfg.with_overrides(gie_unique_id=cfg.component_id)  # as `noria run` does
 
     @contextmanager
     def collected() -> Iterator[None]:
@@ -77,10 +82,11 @@ def dry_run(cfg: ModelConfig) -> DryRun:
         require_runnable(cfg)
     with collected():
         cfg.check_files(skip=(*skipped_files(cfg), *model_paths(cfg)))
+    labels = Labels()
     if cfg.labelfile_path and cfg.labelfile_path.is_file():
         with collected():
             labels = load_labels(cfg.labelfile_path)
-            done.notices += [*labels.notices, *label_notices(cfg, labels)]
+            done.notices += labels.notices
     source = None
     with collected():
         done.notices += load_custom_plugins(cfg.custom_lib_path)
@@ -106,12 +112,13 @@ def dry_run(cfg: ModelConfig) -> DryRun:
             if unknown := unknown_error(done.network, DEFAULT_BACKEND, known_plugins(), where):
                 raise unknown.with_hints(plugin_hints(cfg.custom_lib_path))
             _try_creators(cfg, source, done)
-    size: NetworkInfo | None = None
     if done.network is not None and done.network.inputs:
         with collected():
             if not cfg.input_tensor_from_meta:
                 channels, height, width = network_dims(done.network.inputs[0], cfg)
-                size = NetworkInfo(width, height, channels)
+                done.picture = NetworkInfo(width, height, channels)
+    if done.network is not None:
+        done.outputs = _settled_outputs(done.network, cfg)
     with collected():
         choice = choose_parser(cfg)
         if choice is not None:
@@ -120,11 +127,38 @@ def dry_run(cfg: ModelConfig) -> DryRun:
             if choice.library is not None:
                 done.notices += choice.library.decisions
             if choice.parser is parse_coverage_bbox and done.network is not None:
-                require_grid_outputs(cfg, done.network.outputs)
-            elif choice.parser is not None and done.network is not None:
-                outputs = done.network.outputs
-                done.notices += misfit_notices(cfg, choice.parser, outputs, size)
+                require_grid_outputs(cfg, done.outputs, done.picture)
+            done.notices += outputs_notices(cfg, choice, done.outputs, done.picture, labels)
     return done
+
+
+def _settled_outputs(network: Network, cfg: ModelConfig) -> list[TensorSpec]:
+    """The outputs, with the lengths that the size of the config's pictures gives free axes.
+
+    They stay as they are where that size is not known, or the model is over 2 GiB.
+    """
+    outputs = list(network.outputs)
+    fixed = all(spec.shape and all(isinstance(d, int) for d in spec.shape[1:]) for spec in outputs)
+    if fixed or network.is_large or not network.inputs:
+        return outputs
+    first = network.inputs[0]
+    try:
+        picture = resolve_shape(first, cfg.infer_dims, axis_order(cfg), where=str(cfg.path))
+    except EngineError:
+        return outputs  # told already
+    shapes = {spec.name: tuple(max(d, 1) for d in spec.dims) for spec in network.inputs}
+    shapes[first.name] = tuple(d or 1 for d in picture)
+    found = ModelShapes(network.to_proto().SerializeToString()).outputs(shapes)
+    return [replace(spec, shape=_known(spec.shape, found.get(spec.name))) for spec in outputs]
+
+
+def _known(axes: Axes, found: tuple[int, ...] | None) -> Axes:
+    """The axes; free ones behind the batch as found."""
+    if not found or (axes and len(found) != len(axes)):
+        return axes
+    pairs = list(zip(axes or (None,) * len(found), found, strict=True))
+    lengths = (f if f > 0 and not isinstance(a, int) else a for a, f in pairs[1:])
+    return (pairs[0][0], *lengths)
 
 
 def _try_creators(cfg: ModelConfig, source: ModelSource | None, done: DryRun) -> None:

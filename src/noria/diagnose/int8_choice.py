@@ -256,7 +256,7 @@ def agreement_of(reference: Sequence[Scored], found: Sequence[Scored], runtime: 
 
 
 def moved(reference: Sequence[Scored], found: Sequence[Scored]) -> float:
-    """Mean square of what the scores of boxes differ by; infinite if no box has a partner.
+    """Average the squared differences of the boxes' scores; infinite if no box has a partner.
 
     Boxes without a partner count as the mean does: whether one crosses the threshold, or changes
     to a class as likely, says little of how far it moved.

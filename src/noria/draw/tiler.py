@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from noria._core.errors import MediaError
 from noria._core.notices import Notice, note_once
 from noria.draw.canvas import PlanarCanvas
 from noria.draw.colors import to_yuv
-from noria.draw.text import render_text
+from noria.draw.text import captions, render_text
 from noria.media.frame import Frame
 from noria.media.pixel_format import (
     ColorSpace,
@@ -162,14 +163,16 @@ class Tiler:
     """Puts the latest frames of several sources on one picture, and their objects with them.
 
     Every source has a cell, in the order of source ids and reading order. Cells are kept: a source
-    that ended leaves its cell dark, so no picture jumps. A frame keeps its shape and is centred in
-    its cell; the original tiler stretches it to the cell, which `stretch` does too.
+    that ended leaves its cell dark, so no picture jumps; the cell says why, see `end`. A frame
+    keeps its shape and is centred in its cell; the original tiler stretches it to the cell, which
+    `stretch` does too.
 
     Args:
         rows, columns: of the grid; None is chosen so that the pictures are as large as possible.
         width, height: size of the composed picture, made even.
         stretch: fill each cell, changing the shape of the frame.
-        captions: write the name of the source into each cell when there is more than one.
+        captions: write the name of the source into each cell when there is more than one; sources
+            whose files have one name are told apart by their folders, or their numbers.
 
     Attributes:
         notices: sources that have no cell in a grid of fixed size.
@@ -205,6 +208,8 @@ class Tiler:
         self.captions = captions
         self.notices: list[Notice] = []
         self._sources: list[int] = []
+        self._names: dict[int, str] = {}
+        self._over: dict[int, str] = {}  # why a source gives no more frames
         self._color: ColorSpace | None = None
         self._scaled: dict[int, _Scaled] = {}
         self._scalers: dict[int, Any] = {}
@@ -223,9 +228,9 @@ class Tiler:
             frames as one of the whole picture for each model. Raw tensors of frames are left out.
         """
         pairs = sorted(pairs, key=lambda pair: pair[1].source_id)
-        new = {meta.source_id for _, meta in pairs}.difference(self._sources)
-        if new:
-            self._sources = sorted(new.union(self._sources))
+        for _, meta in pairs:
+            self._name(meta.source_id, meta.source)
+            self._over.pop(meta.source_id, None)
         if self._color is None and pairs:
             self._color = _color_of(pairs[0][0], ColorSpace.BT601)
         color = self._color or ColorSpace.BT601
@@ -247,9 +252,18 @@ class Tiler:
             canvas.put(self._scale(frame, meta.source_id, tile, color), tile.left, tile.top)
             tiles.append(tile)
         if self.captions and len(self._sources) > 1:
-            for tile in tiles:
-                self._caption(canvas, tile)
+            self._write_captions(canvas, tiles, rows, columns)
         return self._finish(canvas, tiles)
+
+    def end(self, source_id: int, name: str, why: str = "ended") -> None:
+        """Let the cell of a source say, in a few words, why it is dark from now on."""
+        self._name(source_id, name)
+        self._over[source_id] = why
+
+    def _name(self, source_id: int, name: str) -> None:
+        if source_id not in self._names:
+            self._sources = sorted([*self._sources, source_id])
+        self._names[source_id] = name
 
     def grid(self, count: int, shape: float = 16 / 9) -> tuple[int, int]:
         """Rows and columns for `count` frames, `shape` times as wide as high."""
@@ -272,18 +286,22 @@ class Tiler:
         return -(-count // columns), columns
 
     def _place(self, frame: Frame, meta: FrameMeta, cell: int, rows: int, columns: int) -> Tile:
-        row, column = divmod(cell, columns)
-        x = [self.width * i // columns // 2 * 2 for i in (column, column + 1)]
-        y = [self.height * i // rows // 2 * 2 for i in (row, row + 1)]
-        box = (x[0], y[0], max(2, x[1] - x[0]), max(2, y[1] - y[0]))
-        width, height = box[2], box[3]
+        x, y, *box = self._cell(cell, rows, columns)
+        width, height = box
         if not self.stretch:
             ratio = min(width / frame.width, height / frame.height)
             width = min(width, max(2, round(frame.width * ratio / 2) * 2))
             height = min(height, max(2, round(frame.height * ratio / 2) * 2))
-        left = x[0] + (box[2] - width) // 4 * 2
-        top = y[0] + (box[3] - height) // 4 * 2
-        return Tile(meta, left, top, width, height, y[1])
+        left = x + (box[0] - width) // 4 * 2
+        top = y + (box[1] - height) // 4 * 2
+        return Tile(meta, left, top, width, height, y + box[1])
+
+    def _cell(self, cell: int, rows: int, columns: int) -> tuple[int, int, int, int]:
+        """Left, top, width and height."""
+        row, column = divmod(cell, columns)
+        x = [self.width * i // columns // 2 * 2 for i in (column, column + 1)]
+        y = [self.height * i // rows // 2 * 2 for i in (row, row + 1)]
+        return x[0], y[0], max(2, x[1] - x[0]), max(2, y[1] - y[0])
 
     def _scale(self, frame: Frame, source: int, tile: Tile, color: ColorSpace) -> tuple[Plane, ...]:
         size = (tile.width, tile.height)
@@ -317,17 +335,28 @@ class Tiler:
         self._scaled[source] = _Scaled(frame, size, planes)
         return planes
 
-    def _caption(self, canvas: PlanarCanvas, tile: Tile) -> None:
+    def _write_captions(
+        self, canvas: PlanarCanvas, tiles: list[Tile], rows: int, columns: int
+    ) -> None:
+        """The name of each source, below its picture where there is room; of dark cells, why."""
         size = max(10, round(self.height / 60))
-        name = tile.meta.source.rstrip("/").rsplit("/", 1)[-1] or f"source {tile.meta.source_id}"
-        longest = max(4, tile.width // size)
-        if len(name) > longest:
-            name = "…" + name[1 - longest :]
-        text = render_text(name, "", size, _INK, _PAPER, 4)
-        if text.width <= tile.width and text.height <= tile.height:
-            bottom = tile.top + tile.height
-            free = bottom + text.height <= tile.cell_bottom
-            canvas.paste(text, tile.left, bottom if free else bottom - text.height)
+        longest = max(4, self.width // columns // size)
+        names = captions(self._names, longest)
+        for tile in tiles:
+            text = render_text(names[tile.meta.source_id], "", size, _INK, _PAPER, 4)
+            if text.width <= tile.width and text.height <= tile.height:
+                bottom = tile.top + tile.height
+                free = bottom + text.height <= tile.cell_bottom
+                canvas.paste(text, tile.left, bottom if free else bottom - text.height)
+        for source_id, why in self._over.items():
+            cell = self._sources.index(source_id)
+            if cell < rows * columns:
+                left, top, width, height = self._cell(cell, rows, columns)
+                for line in (names[source_id], *wrap(why, int(1.6 * longest))[:3]):
+                    text = render_text(line, "", size, _INK, _PAPER, 4)
+                    if text.width <= width and text.height <= height:
+                        canvas.paste(text, left, top)
+                        top, height = top + text.height, height - text.height
 
     def _blank(self, color: ColorSpace) -> Frame:
         shapes = plane_shapes(PixelFormat.I420, self.width, self.height)

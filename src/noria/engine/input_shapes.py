@@ -84,11 +84,17 @@ def resolve_shape(
             else "export the model with fixed axes; only the batch may be free",
         )
     if different:
+        fix = "leave infer-dims out, or export the model with free height and width"
+        other: AxisOrder = "NHWC" if order == "NCHW" else "NCHW"
+        if given is not None and _in_order(given, other) == spec.shape[1:]:
+            fix = f"the input is {other}: " + (
+                "set network-input-order=1" if other == "NHWC" else "leave network-input-order out"
+            )
         raise EngineError(
             f"infer-dims={_text(given)} does not fit input {spec}: "
             f"the model fixes {', '.join(different)}",
             where=where,
-            fix="leave infer-dims out, or export the model with free height and width",
+            fix=fix,
         )
     return tuple(shape)
 

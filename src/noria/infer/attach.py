@@ -13,6 +13,9 @@ ratio is float64:
    below the frame's height less `roi-bottom-offset`; with it, cut them there (moving the top
    without shortening) and at the frame's right edge;
 6. add the parent's position: until here a child is relative to its parent.
+
+The profile `modern` cuts a box at the frame's edges in place of step 3, and drops one that is
+wholly outside; in step 5 an offset of 0 tests nothing, and cutting at the top shortens the box.
 """
 
 from __future__ import annotations
@@ -54,11 +57,26 @@ class DropReason(IntEnum):
     DETECTED_MAX_H = 5
     ROI_TOP_OFFSET = 6
     ROI_BOTTOM_OFFSET = 7
+    FRAME_BOTTOM = 8
+    FRAME_TOP = 9
+    OUTSIDE = 10
 
     @property
     def key(self) -> str:
         """The config key: `detected-min-w`."""
-        return self.name.lower().replace("_", "-")
+        return _EDGE_KEYS.get(self.name) or self.name.lower().replace("_", "-")
+
+    @property
+    def edge(self) -> bool:
+        """Whether it is the frame's own edge: no key asks for it."""
+        return self.name in _EDGE_KEYS
+
+
+_EDGE_KEYS = {
+    "FRAME_BOTTOM": "roi-bottom-offset",
+    "FRAME_TOP": "roi-top-offset",
+    "OUTSIDE": "profile",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +131,20 @@ class AttachResult:
         kept: (M,) int32, their rows in the input.
         dropped: (K,) int32, the other rows.
         reasons: (K,) uint8, `DropReason` of each.
+        shifted: how many of the attached were moved because they reach beyond the left or top edge
+            of the frame by more than half a pixel (9.1).
     """
 
     detections: Detections
     kept: IntArray
     dropped: IntArray
     reasons: npt.NDArray[np.uint8]
+    shifted: int = 0
+
+    @property
+    def edge_drops(self) -> int:
+        """How many were dropped at the frame's own edges."""
+        return int((self.reasons >= DropReason.FRAME_BOTTOM).sum()) if len(self.reasons) else 0
 
 
 class Attacher:
@@ -151,6 +177,7 @@ class Attacher:
         self.labels = tuple(labels.detector if isinstance(labels, Labels) else labels)
         self.generation = _known(generation)
         self.clip_to_roi = clip_to_roi
+        self.modern = cfg.profile == "modern"
         self.styles = {
             i: ClassStyle(border_color=a.border_color, bg_color=a.bg_color)
             for i, a in enumerate(per_class)
@@ -184,7 +211,9 @@ class Attacher:
         Source: spec B.6, B.7.
         """
         old = _known(generation or self.generation) == "6.2"
-        rects, kept, dropped, reasons = _native.attach(
+        if self.modern and parent is not None:
+            parent = transform.src  # the crop itself: whole pixels, inside the frame
+        rects, kept, dropped, reasons, shifted = _native.attach(
             detections.boxes,
             detections.class_ids,
             self.params.filters,
@@ -195,16 +224,22 @@ class Attacher:
             roi is not None and self.clip_to_roi,
             self.params.crop,
             old,
+            self.modern,
         )
         rest = detections
         if len(dropped):
             rest = detections.select(kept)
+        masks = rest.masks if self.output_instance_mask else None
+        if self.modern and not (masks is None and rest.angles is None):
+            whole = transform.to_frame(rest.boxes, *_region(roi)[:2])
+            whole[:, :2] += (parent or (0, 0))[:2]
+            masks = _keep_shapes(whole, rects, masks, rest.angles)
         angles = rest.angles
         attached = Detections.unchecked(
             rects,
             rest.scores,
             rest.class_ids,
-            masks=rest.masks if self.output_instance_mask else None,
+            masks=masks,
             angles=None if angles is None else angles * DEGREES_PER_RADIAN,
             space=Space.FRAME,
         )
@@ -221,7 +256,7 @@ class Attacher:
             parent=parent_index,
         )
         meta.inferred = True
-        return AttachResult(attached, kept, dropped, reasons)
+        return AttachResult(attached, kept, dropped, reasons, shifted)
 
 
 def _known(generation: str) -> str:
@@ -231,6 +266,46 @@ def _known(generation: str) -> str:
             expected="9.1, or 6.2 for the rules of releases up to 6.3",
         )
     return generation
+
+
+def _keep_shapes(
+    whole: FloatArray,
+    rects: FloatArray,
+    masks: list[FloatArray] | None,
+    angles: FloatArray | None,
+) -> list[FloatArray] | None:
+    """Masks of boxes that were cut, cut alike; a box that is turned is left whole.
+
+    Args:
+        whole, rects: (N, 4) float32, boxes in frame pixels before and after; `rects` is changed.
+        masks: scores relative to `whole`; empty for none.
+        angles: of the boxes in radians.
+    """
+    if angles is not None:
+        turned = angles != 0
+        rects[turned] = whole[turned]
+    if masks is None:
+        return None
+    kept = list(masks)
+    for i in np.flatnonzero((whole != rects).any(1)).tolist():
+        if kept[i].size:
+            rows = _cut_axis(kept[i], whole[i, 1::2], rects[i, 1::2])
+            columns = _cut_axis(rows.T, whole[i, ::2], rects[i, ::2])
+            kept[i] = np.ascontiguousarray(columns.T)
+    return kept
+
+
+def _cut_axis(mask: FloatArray, whole: FloatArray, part: FloatArray) -> FloatArray:
+    """The rows of a mask that a part of its box covers, interpolated; both are start and size."""
+    rows = len(mask)
+    share = part[1] / whole[1]
+    count = max(1, round(rows * float(share)))
+    centres = (part[0] - whole[0]) / whole[1] + (np.arange(count) + 0.5) / count * share
+    at = np.clip(centres * rows - 0.5, 0, rows - 1)
+    low = np.minimum(at.astype(np.intp), max(0, rows - 2))
+    weight = (at - low).astype(np.float32)[:, None]
+    cut: FloatArray = mask[low] * (1 - weight) + mask[np.minimum(low + 1, rows - 1)] * weight
+    return cut
 
 
 def _numbers(transform: ScaleTransform) -> tuple[float, ...]:

@@ -34,7 +34,7 @@ _MOST_IN_A_BATCH = 8
 _SAVE_EVERY_S = 10.0
 _SHOWN_BY = (
     "net_scale_factor", "offsets", "mean_file", "model_color_format", "network_input_order",
-    "maintain_aspect_ratio", "symmetric_padding", "scaling_filter", "infer_dims",
+    "maintain_aspect_ratio", "symmetric_padding", "scaling_filter", "infer_dims", "profile",
 )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from noria._core.errors import ParserError
 from noria._core.notices import Notice
 from noria.infer.parsers.boxes import to_float32
+from noria.infer.tally import ItemTally
 from noria.meta import Classification, ClassifierMeta, ClassifierParams, LabelInfo
 from noria.network.tensor_spec import TensorSpec
 
@@ -54,10 +55,15 @@ class BuiltinClassifier:
 
     A batch may hold a thousand objects: their tuples are made without their constructors, which
     take twice the time, and without a loop in Python.
+
+    Args:
+        params: threshold and labels.
+        tally: counts the items in which nothing wins.
     """
 
-    def __init__(self, params: ClassifierParams) -> None:
+    def __init__(self, params: ClassifierParams, tally: ItemTally | None = None) -> None:
         self._params = params
+        self._tally = ItemTally() if tally is None else tally
         self._limit = max(np.float32(params.threshold), np.float32(0))
         self._names: dict[tuple[int, int], list[str | None]] = {}
 
@@ -81,6 +87,7 @@ class BuiltinClassifier:
         metas: list[ClassifierMeta | None]
         metas = list(map(tuple.__new__, repeat(ClassifierMeta), fields))
         if not all(texts):  # an attribute without a name alone is not attached
+            self._tally.unnamed += sum(bool(m and m.labels and not m.text) for m in metas)
             metas = [meta if text else None for meta, text in zip(metas, texts, strict=True)]
         return metas
 
@@ -109,9 +116,10 @@ class BuiltinClassifier:
         values, best = _largest(table)
         wins = best > self._limit
         complete = bool(wins.all())
-        if not complete:
-            values[~wins] = -1
         names = self._names_of(index, classes)
+        if not complete:
+            self._tally.lost(names, values[~wins].tolist(), best[~wins].tolist())
+            values[~wins] = -1
         texts = [f"{label} " if label is not None else "" for label in names]
         numbers = values.tolist()
         found = list(map(texts.__getitem__, numbers))

@@ -175,15 +175,30 @@ class Clusterer:
         )
         self.notices = self.params.notices
 
-    def __call__(self, detections: Detections, *, trace: bool = False) -> ClusterResult:
+    def __call__(
+        self,
+        detections: Detections,
+        *,
+        trace: bool = False,
+        tally: npt.NDArray[np.int64] | None = None,
+    ) -> ClusterResult:
         """Cluster one frame's boxes.
 
         Args:
             detections: a parser's result, in any order; rows of classes that the config does not
                 have are dropped.
             trace: also tell what became of every row.
+            tally: (C + 1, 12) int64, one row for each class and the last for all others, a column
+                for each `Reason`: the numbers of boxes are added to it. Of a class that is cut by
+                `topk`, or by its post-cluster threshold, the 256 boxes behind the cut are told
+                apart as a trace does; what follows counts as cut.
+
+        Raises:
+            ValueError: `tally` does not have C + 1 rows.
         """
         p = self.params
+        if tally is not None and len(tally) != len(p.thresholds) + 1:
+            raise ValueError(f"tally has {len(tally)} rows, not {len(p.thresholds) + 1}")
         boxes, scores, class_ids, rows, members, details = _native.cluster(
             detections.boxes,
             detections.scores,
@@ -192,6 +207,7 @@ class Clusterer:
             p.counts,
             int(p.mode),
             trace,
+            tally,
         )
         found = Detections.unchecked(
             boxes,

@@ -49,11 +49,19 @@ class RawOutput:
 
 @dataclass(slots=True)
 class Run:
-    """One run of the engine: its items, and the future of its outputs."""
+    """One run of the engine: its items, and the future of its outputs.
+
+    Attributes:
+        inputs: what the engine got, where somebody wants to see it.
+        watched: the plausibility watch looks at it.
+        seconds: how long the engine took.
+    """
 
     items: Items
     future: Future[Arrays | None]
     inputs: Arrays = field(default_factory=dict)
+    watched: bool = False
+    seconds: float = 0.0
 
 
 @dataclass(slots=True)
@@ -175,6 +183,7 @@ class EngineRuns:
         if self._files.replaces_input and model.preprocessor is not None:
             first = self._files.replacement(model.preprocessor.shape)
         run = Run(items, Future())
+        run.watched = model.watch is not None and model.watch.due()
         run.future = self._workers.submit(self._execute, model, run, inputs, first)
         return run
 
@@ -211,9 +220,14 @@ class EngineRuns:
             self._workers = None
         self._files.close()
 
+    @property
+    def shows_raw(self) -> bool:
+        """Whether the debugging keys or the callback see the outputs."""
+        return self._files.active or self.on_raw_output is not None
+
     def show_raw(self, run: Run, outputs: Arrays, model: Model) -> None:
         """Serve the debugging keys and the callback, before anything is parsed."""
-        if not self._files.active and self.on_raw_output is None:
+        if not self.shows_raw:
             return
         with self._raw_lock:
             if self._files.active:
@@ -236,7 +250,7 @@ class EngineRuns:
             if first is not None:
                 tensor[0] = first
             inputs = model.feeds(tensor)
-            if self._files.needs_input:
+            if self._files.needs_input or run.watched:
                 run.inputs = {model.input_name: tensor}
         elif self._files.needs_input:
             run.inputs = inputs
@@ -247,6 +261,7 @@ class EngineRuns:
             lost_batch(error, len(run.items), record, str(model.config.path))
             return None
         t2 = perf_counter()
+        run.seconds = t2 - t1
         with record.lock:
             record.times.preprocess_s += t1 - t0
             record.times.infer_s += t2 - t1

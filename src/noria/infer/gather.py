@@ -5,7 +5,7 @@ Source: spec A.6, D.1, D.2.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -159,6 +159,7 @@ def tensor_chunks(
     *,
     component_id: int,
     inputs: Sequence[TensorSpec],
+    constant: Container[str],
     batch_size: int,
     record: Record,
 ) -> Iterator[TensorChunk]:
@@ -170,7 +171,7 @@ def tensor_chunks(
 
     Raises:
         EngineError: tensors of one inference differ in their number of rows, or rows and regions
-            do; an input has no tensor.
+            do; an input that is not `constant` has no tensor.
     """
     groups: dict[int, dict[str, InputTensor]] = {}
     names = [spec.name for spec in inputs]
@@ -198,7 +199,7 @@ def tensor_chunks(
                 where=where,
                 expected="one row for each region",
             )
-        missing = [name for name in names if name not in tensors]
+        missing = [name for name in names if name not in tensors and name not in constant]
         if missing:
             raise EngineError(
                 f"no tensor for input {', '.join(missing)}",

@@ -265,6 +265,7 @@ def fit_crops(
     *,
     maintain_aspect_ratio: bool = False,
     symmetric_padding: bool = False,
+    modern: bool = False,
 ) -> Crops:
     """`geometry.fit` for many rectangles of one frame.
 
@@ -272,11 +273,15 @@ def fit_crops(
         rects: (N, 4) left, top, width, height in frame pixels.
         frame_width, frame_height: size of the frame in pixels.
         width, height, maintain_aspect_ratio, symmetric_padding: as for `fit`.
+        modern: as trainers cut and letterbox, not as `fit`: the part inside the frame, edges
+            truncated to whole pixels, odd ones too; with `maintain_aspect_ratio` one ratio for both
+            axes, `min(width / w, height / h)`, and sizes `w * ratio` truncated, or rounded with
+            `symmetric_padding`.
 
     Returns:
         The same numbers as `fit` gives, rectangle by rectangle. Not valid are those it refuses
         (numbers that are not finite or beyond 32 bits, less than 2x2 pixels once rounded) and
-        those wholly right of or below the frame.
+        those wholly right of or below the frame; `modern`, those of no pixel inside it.
     Source: spec A.2.
     """
     given = np.ascontiguousarray(rects, np.float64).reshape(-1, 4)
@@ -289,6 +294,7 @@ def fit_crops(
         (width, height),
         maintain_aspect_ratio,
         symmetric_padding,
+        modern,
         valid,
         src,
         dst,

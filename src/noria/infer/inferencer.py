@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import numpy.typing as npt
 
@@ -15,6 +15,7 @@ from noria._core.errors import EngineError
 from noria._core.notices import Notice
 from noria.config import ModelConfig
 from noria.config.enums import ProcessMode
+from noria.config.overrides import combined, given_keywords
 from noria.engine.machine import usable_cores
 from noria.infer.attach import Generation
 from noria.infer.batch import Batch, frame_meta
@@ -31,7 +32,7 @@ from noria.infer.gather import BufferTurns, frame_runs, object_runs, tensor_chun
 from noria.infer.items import Items
 from noria.infer.model import LoadOptions, Model
 from noria.infer.parser_choice import Choice
-from noria.infer.postprocess import attach_cached
+from noria.infer.postprocess import DetectorPostprocessor, attach_cached
 from noria.infer.record import Record, StageTimes
 from noria.infer.selection import Selector
 from noria.infer.update import ModelExchange
@@ -40,12 +41,21 @@ from noria.media.pixel_format import PixelFormat
 from noria.meta import FrameMeta, NetworkInfo
 
 if TYPE_CHECKING:
+    from noria.config.profile import Profile
     from noria.custom.guard import GuardMode
     from noria.engine.session import Session
+    from noria.infer.losses import InferenceLosses
     from noria.infer.update import ModelUpdater
 
 
 _MAX_LABELS = 12  # in a notebook
+_ARGUMENTS = (
+    "threads", "streams", "abi", "rebuild", "generation", "guard", "unique_id", "name", "parser",
+    "profile",
+)  # fmt: skip
+
+
+Picture: TypeAlias = "Frame | npt.NDArray[Any] | str | Path"
 
 
 class Inferencer:
@@ -90,13 +100,21 @@ class Inferencer:
         rebuild: bool = False,
         generation: Generation = "9.1",
         guard: GuardMode | None = None,
+        profile: Profile | None = None,
         unique_id: int | None = None,
         name: str | None = None,
+        parser: Callable[..., Any] | None = None,
+        conf: float | None = None,
+        labels: str | Path | None = None,
+        **keys: Any,
     ) -> Inferencer:
         """Build or load the engine of a config and get everything ready.
 
+            detector = noria.Inferencer.from_config("pgie.txt", conf=0.4, cluster_mode=2, topk=50)
+
         Args:
-            config: a loaded config, or the path of an INI or YAML nvinfer config.
+            config: a loaded config, or the path of an INI or YAML nvinfer config, or of a bare
+                model.
             threads: CPU threads of the engine; None is one per core.
             streams: batches that run at once, sharing the threads. Two batches on one thread each
                 finish sooner than one after the other on two. None is what the engine was tuned
@@ -105,19 +123,34 @@ class Inferencer:
             rebuild: build the engine even if a valid one is saved.
             generation: `9.1` or `6.2`, whose rules apply where they differ.
             guard: whether a user's library runs in a worker process; None takes the config's.
+            profile: `nvinfer` or `modern`; None takes the config's.
             unique_id: stands in for `gie-unique-id`, as the element's property does.
             name: of the stage in reports; the config file's by default.
+            parser: a function `(layers, network, params)` that decodes the outputs instead of the
+                parser that the config names; its results are checked like those of any parser.
+            conf: smallest confidence of what is found, 0 to 1: sets the threshold that decides for
+                this network type.
+            labels: label file instead of the config's.
+            keys: keys of the config, with `_` for `-`, those of `[class-attrs-all]` included; they
+                win over the config. One of a class: `**{"class-attrs-2.topk": 5}`. None leaves the
+                config's value. Paths are relative to the working directory.
 
         Raises:
             ConfigError, ModelError, EngineError, CustomLibraryError: whatever is wrong, before
                 the first frame.
         """
-        cfg = config if isinstance(config, ModelConfig) else ModelConfig.load(config)
+        given = given_keywords({"conf": conf, "labels": labels, **keys}, _ARGUMENTS)
+        if isinstance(config, ModelConfig):
+            cfg = combined(given).on(config)
+        else:
+            cfg = ModelConfig.load(config, combined(given).with_parser(Path(config), parser))
         if unique_id is not None:
             cfg = cfg.with_overrides(gie_unique_id=unique_id)
+        if profile is not None:
+            cfg = cfg.with_overrides(profile=profile)
         if streams is not None and streams > 1:
             threads = max(1, (threads or usable_cores()) // streams)
-        options = LoadOptions(threads, abi, rebuild, generation, streams, guard)
+        options = LoadOptions(threads, abi, rebuild, generation, streams, guard, parser)
         record = Record()
         model = Model.load(cfg, options, record)
         if streams is None:
@@ -203,13 +236,25 @@ class Inferencer:
         return self._record.results
 
     @property
+    def losses(self) -> InferenceLosses:
+        """Boxes and objects left out since the run began, by filter, with reasons if most were."""
+        from noria.infer.losses import losses_of
+
+        return losses_of(self.config, self._record.tally)
+
+    @property
     def failed_items(self) -> int:
         """Number of inferred items with outputs that could not be parsed."""
         return self._record.failed_items
 
     @property
     def notices(self) -> list[Notice]:
-        """Everything decided so far, the custom library's and its parser's decisions included."""
+        """Everything decided so far, the custom library's and its parser's decisions included.
+
+        What the plausibility watch makes of the pictures so far is among them.
+        """
+        if self._model.watch is not None:
+            self._model.watch.judge()
         return [*self._model.all_notices(), *self._record.notices]
 
     def process(self, frames: Batch | Sequence[Frame]) -> list[FrameMeta]:
@@ -226,40 +271,91 @@ class Inferencer:
             self.end_of_stream(source_id)
         return batch.metas
 
+    @overload
     def __call__(
         self,
-        picture: Frame | npt.NDArray[Any] | str | Path,
+        picture: Picture,
         meta: FrameMeta | None = None,
         *,
         format: PixelFormat | str = PixelFormat.BGR,
-    ) -> FrameMeta:
-        """One picture from start to end; `interval` and `stabilize-buffer-count` skip nothing.
+    ) -> FrameMeta: ...
+
+    @overload
+    def __call__(
+        self,
+        picture: list[Any] | tuple[Any, ...],
+        meta: Sequence[FrameMeta] | None = None,
+        *,
+        format: PixelFormat | str = PixelFormat.BGR,
+    ) -> list[FrameMeta]: ...
+
+    def __call__(
+        self,
+        picture: Picture | list[Any] | tuple[Any, ...],
+        meta: FrameMeta | Sequence[FrameMeta] | None = None,
+        *,
+        format: PixelFormat | str = PixelFormat.BGR,
+    ) -> FrameMeta | list[FrameMeta]:
+        """Pictures from start to end; `interval` and `stabilize-buffer-count` skip nothing.
 
             meta = detector(picture)
             reader(picture, meta)  # a secondary model, on what was found
+            metas = detector(["a.jpg", "b.jpg", picture])
 
         Args:
             picture: a `Frame`, an array (h, w, 3) uint8, or (h, w) for gray, or the path of an
-                image or video, of which the first frame is taken.
-            meta: what is known of it already; results are added to it.
+                image or video, of which the first frame is taken. A list or tuple of them runs in
+                batches of `batch-size`, whatever their sizes; the number of an array's frame is its
+                place.
+            meta: what is known already, of each picture of a list; results are added to it.
             format: of an array: `bgr` as OpenCV has it, `rgb` or `gray`.
 
+        Returns:
+            The metadata; of a list a list. It is `meta` where that is given.
+
         Raises:
-            MediaError: it is no picture.
+            MediaError: one is no picture; those of earlier batches have run.
             EngineError: the engine failed; or the model works on objects and there is no `meta`.
         """
-        from noria.media import as_frame
-
         if meta is None and self.secondary and not self.config.input_tensor_from_meta:
             raise EngineError(
                 "this model works on objects that another one found (process-mode=2)",
                 where=str(self.config.path),
                 fix="meta = detector(picture); model(picture, meta)",
             )
-        frame = as_frame(picture, format)
-        meta = frame_meta(frame) if meta is None else meta
-        self.complete(self._begin(Batch([frame], [meta], [0]), lambda _: [True]))
-        return meta
+        if isinstance(picture, list | tuple):
+            return self._call_all(picture, meta, format)
+        return self._call_all([picture], None if meta is None else [meta], format)[0]
+
+    def _call_all(
+        self,
+        pictures: Sequence[Picture],
+        given: Any,
+        format: PixelFormat | str,
+    ) -> list[FrameMeta]:
+        from noria.media import as_frame
+
+        known = [None] * len(pictures) if given is None else list(given)
+        if len(known) != len(pictures):
+            found = f"{len(pictures)} pictures and {len(known)} metas"
+            raise EngineError(found, where=str(self.config.path), expected="as many of each")
+        size = self.config.batch_size
+        metas: list[FrameMeta] = []
+        for start in range(0, len(pictures), size):
+            frames = []
+            for place, picture in enumerate(pictures[start : start + size], start):
+                frame = as_frame(picture, format)
+                own = isinstance(picture, Frame | str | Path)
+                frames.append(frame if own or not place else replace(frame, frame=place))
+            pairs = zip(frames, known[start : start + size], strict=True)
+            batch = Batch(
+                frames,
+                [frame_meta(frame) if meta is None else meta for frame, meta in pairs],
+                list(range(len(frames))),
+            )
+            self.complete(self._begin(batch, lambda batch: [True] * len(batch)))
+            metas += batch.metas
+        return metas
 
     def begin(self, batch: Batch) -> Pending:
         """Choose items and hand them to the engine's threads, without waiting for them.
@@ -277,8 +373,12 @@ class Inferencer:
         model = self._models.take()
         pending = Pending(batch, model)
         start = perf_counter()
+        tally, count = self._record.tally, len(batch)
+        tally.frames += count
         try:
             turns = choose(batch)
+            tally.discarded += count - len(batch)
+            tally.waited += turns.count(False)
             if model.preprocessor is None:
                 self._begin_tensors(pending)
             elif model.selector is not None:
@@ -326,6 +426,7 @@ class Inferencer:
         Source: spec D.1, D.3.
         """
         self._turns.restart()
+        self._record.tally.clear()
         if self._model.selector is not None:
             self._model.selector.clear()
 
@@ -338,6 +439,14 @@ class Inferencer:
     def record(self) -> Record:
         """Times, counts and notices; shared by the models that replace each other."""
         return self._record
+
+    def conclude(self) -> None:
+        """Judge what the model got and gave by all that was seen: no more pictures will come.
+
+        The plausibility watch may run the network a few times more. Findings join `notices`.
+        """
+        if self._model.watch is not None:
+            self._model.watch.judge(final=True)
 
     def warn(self, text: str, where: str | None = None) -> None:
         """Add a warning to the notices, once."""
@@ -408,6 +517,7 @@ class Inferencer:
             ("config", config.path),
             ("kind", f"{config.network_type.name.lower()}, {config.process_mode.name.lower()}"),
             ("component", config.component_id),
+            ("profile", config.profile),
             ("inputs", ", ".join(map(str, session.inputs))),
             ("outputs", ", ".join(map(str, session.outputs))),
             ("batch-size", config.batch_size),
@@ -434,16 +544,21 @@ class Inferencer:
                 pending.cached = items.cached
 
     def _begin_tensors(self, pending: Pending) -> None:
-        model = pending.model
+        model, tally = pending.model, self._record.tally
+        for tensor in pending.batch.tensors:
+            mine = model.config.component_id in tensor.target_ids
+            tally.tensors += mine
+            tally.other_tensors.update(() if mine else tensor.target_ids)
         chunks = tensor_chunks(
             pending.batch,
             component_id=model.config.component_id,
             inputs=model.session.inputs,
+            constant=model.extra_inputs,
             batch_size=model.config.batch_size,
             record=self._record,
         )
         for chunk in chunks:
-            self._submit(pending, chunk.items, chunk.inputs)
+            self._submit(pending, chunk.items, model.filled(chunk.inputs, len(chunk.items)))
 
     def _submit(self, pending: Pending, items: Items, inputs: Arrays | None = None) -> None:
         run = self._runs.submit(pending.model, items, inputs)
@@ -462,7 +577,22 @@ class Inferencer:
             return
         items = run.items
         self._runs.show_raw(run, outputs, model)
+        watch = model.watch if run.watched and run.inputs else None
+        if watch is not None:
+            watch.look(run.inputs, outputs, run.seconds)
         if model.postprocessor is not None:
+            if isinstance(model.postprocessor, DetectorPostprocessor):
+                model.postprocessor.watch = watch
             model.postprocessor.attach(outputs, items)
+        if watch is not None:
+            watch.after_run()
         if model.config.output_tensor_meta:
             attach_tensors(outputs, items, model)
+        elif model.postprocessor is None and not self._runs.shows_raw:
+            text = (
+                "network-type=100 without output-tensor-meta=1: nobody reads the outputs, nothing"
+            )
+            text += " is found; set output-tensor-meta=1 to attach them, or the network-type"
+            self._record.warn(
+                text + " whose parser reads them", str(model.config.origin("network_type"))
+            )

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from noria._core.errors import ConfigError
 from noria._core.notices import Notice
-from noria.config.enums import NetworkType
+from noria._core.text import quoted
 
-if TYPE_CHECKING:
-    from noria.config import ModelConfig
+_NUMBERED = re.compile(r"\s*([0-9]+)[\s:.,)]+\S")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +20,7 @@ class Labels:
     Attributes:
         records: the fields of each record. Detectors: record `class`, field 0. Classifiers: record
             `attribute` (output layer), field `class`.
-        notices: bytes that had to be replaced.
+        notices: bytes that had to be replaced, and what makes other names than it seems.
     """
 
     records: tuple[tuple[str, ...], ...] = ()
@@ -62,35 +61,27 @@ def load_labels(path: str | Path) -> Labels:
 
 
 def _parse(raw: bytes, where: str) -> Labels:
-    notices: tuple[Notice, ...] = ()
+    notices = []
+
+    def warn(line: int, text: str) -> None:
+        notices.append(Notice("warning", text, f"{where}:{line}"))
+
     try:
         text = raw.decode()
     except UnicodeDecodeError as error:
         text = raw.decode(errors="replace")
-        line = raw.count(b"\n", 0, error.start) + 1
-        notices = (
-            Notice(
-                "warning",
-                f"byte 0x{raw[error.start]:02x} is not UTF-8; such bytes become"
-                " \N{REPLACEMENT CHARACTER}",
-                where=f"{where}:{line}",
-            ),
-        )
-    return Labels(tuple(tuple(line.split(";")) for line in text.split("\n") if line), notices)
-
-
-def label_notices(cfg: ModelConfig, labels: Labels) -> list[Notice]:
-    """A warning if there are fewer labels than classes, or a classifier's file looks wrong."""
-    where = str(cfg.labelfile_path)
-    count = len(labels)
-    if cfg.network_type is NetworkType.CLASSIFIER:
-        if count > 1 and all(len(fields) == 1 for fields in labels.records):
-            text = f"{count} lines of one label each: a classifier's label file has one line for"
-            text += " each attribute, its classes separated by ';', so only class 0 has a name"
-            return [Notice("warning", text, where)]
-        return []
-    if count >= cfg.num_detected_classes:
-        return []
-    said = "1 label" if count == 1 else f"{count} labels"
-    text = f"{said} for num-detected-classes={cfg.num_detected_classes}"
-    return [Notice("warning", f"{text}: objects of the other classes have no name", where)]
+        odd_byte = f"byte 0x{raw[error.start]:02x} is not UTF-8; such bytes become"
+        warn(raw.count(b"\n", 0, error.start) + 1, f"{odd_byte} \N{REPLACEMENT CHARACTER}")
+    if text.startswith("\ufeff"):
+        warn(1, "a byte order mark is part of the first label: save the file without BOM")
+    lines = text.split("\n")
+    if odd := next((n for n, line in enumerate(lines, 1) if line.endswith("\r")), None):
+        warn(odd, "a carriage return is part of the label: save the file with LF line ends")
+    used = text.rstrip("\n").split("\n")
+    if "" in used[:-1]:
+        number = used.index("") + 1
+        warn(number, "the line is empty and skipped: names behind it are one class earlier")
+    numbers = [int(match[1]) if (match := _NUMBERED.match(line)) else -1 for line in used]
+    if len(used) > 2 and numbers in (list(range(len(used))), list(range(1, len(used) + 1))):
+        warn(1, f"labels begin with their number, which is part of the name: '{quoted(used[0])}'")
+    return Labels(tuple(tuple(line.split(";")) for line in lines if line), tuple(notices))

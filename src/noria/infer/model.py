@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,15 +13,16 @@ import numpy.typing as npt
 from noria._core.errors import ConfigError, CustomLibraryError, EngineError
 from noria._core.notices import Notice, notices_on_errors
 from noria.config.enums import ClusterMode, NetworkType, ProcessMode
+from noria.config.profile import with_profile
 from noria.engine.machine import usable_cores
 from noria.infer.attach import Generation
+from noria.infer.class_checks import outputs_notices
 from noria.infer.classify import narrow_outputs
-from noria.infer.labels import Labels, label_notices, load_labels
+from noria.infer.labels import Labels, load_labels
 from noria.infer.parser_choice import (
     Choice,
     choose_parser,
     custom_library,
-    misfit_notices,
     require_grid_outputs,
     skipped_files,
 )
@@ -35,6 +36,7 @@ from noria.infer.postprocess import (
 from noria.infer.preprocess import Preprocessor
 from noria.infer.record import Record
 from noria.infer.selection import Selector
+from noria.infer.watch import Watch
 from noria.meta import ClassifierParams, NetworkInfo
 from noria.model import load_or_build
 from noria.model.picture_input import network_dims
@@ -61,6 +63,7 @@ class LoadOptions:
         guard: whether a user's library runs in a worker process; None takes the config's.
         rebuild: build the engine even if a valid one is saved.
         generation: whose rules apply where they differ.
+        parser: the program's own parser; None takes the config's.
     """
 
     threads: int | None = None
@@ -69,6 +72,7 @@ class LoadOptions:
     generation: Generation = "9.1"
     streams: int | None = 1
     guard: GuardMode | None = None
+    parser: Callable[..., Any] | None = None
 
 
 @dataclass(slots=True)
@@ -81,9 +85,10 @@ class Model:
         postprocessor: None for network-type 100.
         parser: where the parser comes from, if there is one.
         selector: which objects are inferred on (secondary mode), else None.
-        extra_inputs: constant inputs beside the picture.
+        extra_inputs: constants for the inputs beside the first, where the caller gives no tensor.
         notices: what was decided while loading.
         engine_path: the saved engine; None if it could not be saved.
+        watch: the plausibility watch; None where nothing is parsed or scaled here.
     """
 
     config: ModelConfig
@@ -97,6 +102,7 @@ class Model:
     extra_inputs: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
     notices: list[Notice] = field(default_factory=list)
     engine_path: Path | None = None
+    watch: Watch | None = None
 
     @property
     def input_name(self) -> str:
@@ -122,6 +128,7 @@ class Model:
             ConfigError, ModelError, EngineError, CustomLibraryError, ParserError: whatever is
                 wrong, before the first frame; with the notices so far.
         """
+        cfg = with_profile(cfg)
         notices = list(cfg.notices)
         of_parser: list[Notice] = []
         with notices_on_errors(notices, of_parser):
@@ -140,6 +147,7 @@ class Model:
         Raises:
             ConfigError, CustomLibraryError, ParserError: as `load`.
         """
+        cfg = with_profile(cfg)
         notices = list(cfg.notices)
         with notices_on_errors(notices):
             try:
@@ -170,14 +178,13 @@ class Model:
                 )
                 notices += preprocessor.notices
             if choice is not None and choice.parser is parse_coverage_bbox:
-                require_grid_outputs(cfg, session.outputs)
-            elif choice is not None:
-                notices += misfit_notices(cfg, choice.parser, session.outputs, network)
+                require_grid_outputs(cfg, session.outputs, network)
+            notices += outputs_notices(cfg, choice, session.outputs, network, labels)
             if cfg.network_type is NetworkType.CLASSIFIER and choice and choice.parser is None:
                 notices += narrow_outputs(session.outputs)
             selector = None
             if cfg.process_mode is ProcessMode.SECONDARY and not cfg.input_tensor_from_meta:
-                selector = Selector(cfg, generation=options.generation)
+                selector = Selector(cfg, generation=options.generation, tally=record.tally.objects)
             model = cls(
                 cfg,
                 session,
@@ -190,11 +197,12 @@ class Model:
                 notices=notices,
                 engine_path=engine_path,
             )
-            if not cfg.input_tensor_from_meta:
-                library = _library(cfg, choice, options) if len(session.inputs) > 1 else None
-                model.extra_inputs = initialize_extra_inputs(cfg, session, network, library)
+            library = _library(cfg, choice, options) if len(session.inputs) > 1 else None
+            model.extra_inputs = initialize_extra_inputs(cfg, session, network, library)
             if choice is not None and hasattr(session, "output_memory"):
                 session.output_memory = getattr(choice.library, "output_memory", None)
+            if preprocessor is not None and choice is not None and model.asynchronous is None:
+                model.watch = Watch(model, record)
             if cfg.warmup_engine:
                 model._warm_up()
         except BaseException:
@@ -218,11 +226,15 @@ class Model:
 
     def feeds(self, tensor: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
         """The inputs of one run: the pictures, and as many rows of each constant input."""
-        feeds = {self.input_name: tensor}
-        for spec in self.session.inputs[1:]:
-            constant = self.extra_inputs[spec.name]
-            batched = spec.name in self.session.batched_inputs
-            feeds[spec.name] = constant[: len(tensor)] if batched else constant
+        return self.filled({self.input_name: tensor}, len(tensor))
+
+    def filled(self, given: dict[str, npt.NDArray[Any]], rows: int) -> dict[str, npt.NDArray[Any]]:
+        """The inputs of a run of `rows` items: the given ones, and constants for the others."""
+        feeds = dict(given)
+        for name, constant in self.extra_inputs.items():
+            if name not in feeds:
+                batched = name in self.session.batched_inputs
+                feeds[name] = constant[:rows] if batched else constant
         return feeds
 
     def _warm_up(self) -> None:
@@ -255,8 +267,16 @@ def _checked(
     labels = Labels(())
     if cfg.labelfile_path and cfg.network_type is not NetworkType.OTHER:
         labels = load_labels(cfg.labelfile_path)
-        notices += [*labels.notices, *label_notices(cfg, labels)]
-    choice = choose_parser(cfg, abi=options.abi, generation=options.generation, guard=options.guard)
+        notices += labels.notices
+    elif cfg.labels:
+        labels = Labels(cfg.labels)
+    choice = choose_parser(
+        cfg,
+        abi=options.abi,
+        generation=options.generation,
+        guard=options.guard,
+        function=options.parser,
+    )
     return choice, labels
 
 
@@ -264,16 +284,9 @@ def require_runnable(cfg: ModelConfig) -> None:
     """Refuse combinations that the original refuses at start.
 
     Raises:
-        ConfigError: no unique id; clustering that a mask does not survive; no instance parser.
+        ConfigError: clustering that a mask does not survive; no instance parser.
     Source: spec 0.3, C.1, D.6; config facts 5.9 (X12).
     """
-    if cfg.gie_unique_id is None:
-        raise ConfigError(
-            "gie-unique-id is not given",
-            where=str(cfg.path),
-            expected="a number above 0 that no other model of the pipeline has",
-            fix="add gie-unique-id=1 to [property], or give unique_id=1 to Inferencer.from_config",
-        )
     if cfg.cluster_mode is not ClusterMode.NONE:
         mode = f"cluster-mode={int(cfg.cluster_mode)}"
         where = cfg.origin("cluster_mode").where or str(cfg.path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -109,6 +109,7 @@ def choose_parser(
     abi: str | None = None,
     generation: Literal["6.2", "9.1"] = "9.1",
     guard: GuardMode | None = None,
+    function: Callable[..., Any] | None = None,
 ) -> Choice | None:
     """The parser that `parse-*-func-name` and `custom-lib-path` ask for; None for type 100.
 
@@ -122,13 +123,16 @@ def choose_parser(
         abi: layout of a C++ detector parser's boxes, `auto`, `24` or `28`; None takes the config's.
         generation: whose rules the built-in segmentation parser follows.
         guard: whether the library runs in a worker process; None takes the config's.
+        function: the program's own parser, which is called instead.
 
     Raises:
         ConfigError: the library is missing, and noria has no parser of that name; no name, and
-            there is no parser without one.
+            there is no parser without one; a function, and the network type parses nothing.
         CustomLibraryError: the library cannot be loaded, or lacks the function.
     """
     kind = _KINDS.get(cfg.network_type)
+    if function is not None:
+        return _from_function(cfg, kind, function)
     if kind is None:
         return None
     name: str | None = getattr(cfg, kind.field)
@@ -138,7 +142,9 @@ def choose_parser(
     where = str(cfg.origin(kind.field))
     if name and name in kind.known:
         text = f"no custom-lib-path: noria's built-in parser {name} decodes the outputs"
-        return Choice(kind.known[name], f"built-in {name}", notices=[Notice("info", text, where)])
+        said = cfg.origin(kind.field).kind == "model"  # by the lines about the model
+        notices = [] if said else [Notice("info", text, where)]
+        return Choice(kind.known[name], f"built-in {name}", notices=notices)
     effect = f"{kind.key}={name} has no effect without custom-lib-path"
     if kind.builtin is None:
         raise ConfigError(
@@ -154,7 +160,7 @@ def choose_parser(
         text = f"{effect}, and noria has no built-in parser of that name{kind.did_you_mean(name)}"
         text += f"; the {kind.builtin} parser is used, as in the original"
         choice.notices.append(Notice("warning", text, where))
-    unlabelled = cfg.labelfile_path is None and not cfg.output_tensor_meta
+    unlabelled = not (cfg.labelfile_path or cfg.labels or cfg.output_tensor_meta)
     if cfg.network_type is NetworkType.CLASSIFIER and unlabelled:
         text = "labelfile-path is not given: the built-in classifier attaches only what has a label"
         choice.notices.append(Notice("warning", f"{text}, so nothing", str(cfg.path)))
@@ -198,6 +204,25 @@ def custom_library(
             restarts=cfg.custom_lib_guard_restarts,
         ),
     )
+
+
+def _from_function(cfg: ModelConfig, kind: _Kind | None, function: Callable[..., Any]) -> Choice:
+    from noria.custom.python_library import FunctionLibrary
+
+    if kind is None:
+        raise ConfigError(
+            f"parser={function!r} is not called: network-type {cfg.network_type} parses nothing",
+            where=cfg.origin("network_type").where or str(cfg.path),
+            expected="0 (detector), 1 (classifier), 2 or 3 (segmentation)",
+        )
+    library = FunctionLibrary(function)
+    notices = []
+    name = getattr(cfg, kind.field)
+    if name and cfg.origin(kind.field).option != "parser":
+        text = f"{kind.key}={name} is not called: the program's parser {library.name} is"
+        notices.append(Notice("info", text, str(cfg.origin(kind.field))))
+    parser = getattr(library, kind.finder)(library.name)
+    return Choice(parser, f"{library.name} of the program", notices=notices)
 
 
 def _from_library(
@@ -266,8 +291,12 @@ def _with_hints(error: NoriaError, hints: list[str]) -> NoriaError:
     )
 
 
-def require_grid_outputs(cfg: ModelConfig, outputs: Sequence[TensorSpec]) -> None:
+def require_grid_outputs(
+    cfg: ModelConfig, outputs: Sequence[TensorSpec], network: NetworkInfo | None = None
+) -> None:
     """The grid parser needs two outputs named *cov* and *bbox*; say so before the first frame.
+
+    `network` is the size of the network input, None where it is not known.
 
     Raises:
         ParserError: they are not there; names the built-in parsers that fit the outputs.
@@ -287,8 +316,10 @@ def require_grid_outputs(cfg: ModelConfig, outputs: Sequence[TensorSpec]) -> Non
             f"{cfg.custom_lib_path.name} has {functions}: set parse-bbox-func-name to "
             f"{'one of them' if own[1:] else 'it'}"
         )
-    if fits := suggest(outputs):
+    if fits := suggest(outputs, network, cfg.num_detected_classes):
         hints.append(f"the outputs look like {', '.join(fits)}: set parse-bbox-func-name to it")
+    elif kind := _other_type(outputs, network):
+        hints.append(kind)
     hints.append("or name your own parser: parse-bbox-func-name and custom-lib-path=my_parser.py")
     raise ParserError(
         f"{unset}, and the built-in grid parser does not fit: no output "
@@ -298,6 +329,19 @@ def require_grid_outputs(cfg: ModelConfig, outputs: Sequence[TensorSpec]) -> Non
         + ", ".join(str(o) for o in outputs),
         fix=hints,
     )
+
+
+def _other_type(outputs: Sequence[TensorSpec], network: NetworkInfo | None) -> str:
+    """A hint if outputs are those of a classifier or a map of classes; else empty."""
+    items = [spec.shape[1:] for spec in outputs]
+    if items and all(item and all(d == 1 for d in item[1:]) for item in items):
+        return "one value for each class is what a classifier gives: network-type=1"
+    if len(items) == 1 and len(items[0]) == 3 and network is not None:
+        axes = [d if isinstance(d, int) else 0 for d in items[0]]
+        for height, width in (axes[1:], axes[:2]):  # channels first, or last
+            if height * 4 >= network.height and width * 4 >= network.width:
+                return "an output as large as a picture is a map of classes: network-type=2"
+    return ""
 
 
 def _parsers_in(path: Path) -> list[str]:

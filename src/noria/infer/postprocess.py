@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +19,10 @@ from noria.infer.classify import Attribute, BuiltinClassifier, complete_labels
 from noria.infer.cluster import Clusterer
 from noria.infer.geometry import ScaleTransform
 from noria.infer.items import Items, layers_of
+from noria.infer.parsers import BuiltinParser, parse_coverage_bbox
 from noria.infer.record import Record
 from noria.infer.selection import Selection, Selector
+from noria.infer.tally import HALVINGS, BoxTally
 from noria.meta import (
     BoxParser,
     Classification,
@@ -41,6 +45,7 @@ from noria.meta.layers import SegmentationParser
 
 if TYPE_CHECKING:
     from noria.config import ModelConfig
+    from noria.infer.watch import Watch
 
 
 class Postprocessor(ABC):
@@ -81,6 +86,11 @@ class DetectorPostprocessor(Postprocessor):
     Args:
         parser: called once per item.
         source: where it comes from, for notices.
+
+    Attributes:
+        params: what the parser is given.
+        clusterer: thresholds and clustering.
+        watch: looks at the boxes of the first item of the next calls; None: nobody does.
     """
 
     _parser: BoxParser
@@ -98,10 +108,14 @@ class DetectorPostprocessor(Postprocessor):
     ) -> None:
         super().__init__(cfg, network, parser, generation=generation, record=record)
         self._source = source
-        self._clusterer = Clusterer(cfg)
+        self.clusterer = Clusterer(cfg)
         self._attacher = Attacher(cfg, labels, generation=generation)
         per_class = cfg.per_class
-        self._params = DetectionParams(
+        self._tally = BoxTally(self.clusterer.params, per_class, labels)
+        self._tally.parser = source
+        self._tally.visible = parser is parse_coverage_bbox or isinstance(parser, BuiltinParser)
+        record.tally.boxes.append(self._tally)
+        self.params = DetectionParams(
             cfg.num_detected_classes,
             np.array([c.pre_cluster_threshold for c in per_class], np.float32),
             np.array([c.post_cluster_threshold for c in per_class], np.float32),
@@ -109,21 +123,25 @@ class DetectorPostprocessor(Postprocessor):
         )
         self._unjudged = True
         self._classes_fit = True
+        self.watch: Watch | None = None
 
     def attach(self, outputs: dict[str, npt.NDArray[Any]], items: Items) -> None:
         """See `Postprocessor.attach`."""
-        times, results = self._record.times, self._record.results
+        times, results, tally = self._record.times, self._record.results, self._tally
         for i, (meta, valid) in enumerate(zip(items.metas, items.valid(), strict=True)):
             if not valid:
                 continue
             t0 = perf_counter()
             detections = self._parse(layers_of(outputs, i), meta)
             t1 = perf_counter()
-            kept = self._clusterer(detections).detections
+            kept = self.clusterer(detections, tally=tally.clustered).detections
+            if len(detections) and not len(kept):
+                tally.saw(detections)
             t2 = perf_counter()
+            transform = items.transform(i)
             attached = self._attacher(
                 kept,
-                items.transform(i),
+                transform,
                 meta,
                 roi=items.roi_rect(i),
                 parent=items.parent_rect(i),
@@ -132,25 +150,74 @@ class DetectorPostprocessor(Postprocessor):
             results["parsed"] += len(detections)
             results["clustered"] += len(kept)
             results["attached"] += len(attached.kept)
+            if attached.shifted:
+                results["edge_shifted"] += attached.shifted
+            if dropped := attached.edge_drops:
+                results["edge_dropped"] += dropped
+            tally.left += len(kept)
+            tally.kept += len(attached.kept)
+            if len(attached.dropped):
+                tally.dropped(kept, attached, transform)
             times.parse_s += t1 - t0
             times.cluster_s += t2 - t1
+            if self.watch is not None and i == 0:
+                self.watch.boxes(detections, kept, len(attached.kept), meta)
             times.attach_s += perf_counter() - t2
 
     def _parse(self, layers: dict[str, Layer], meta: FrameMeta) -> Detections:
         try:
-            found = self._parser(layers, self._network, self._params)
+            found = self._parser(layers, self._network, self.params)
         except ParserError as error:
             self._record.parser_failed(error, meta)
             return Detections.empty()
-        if len(found):
+        self._tally.items += 1
+        if not len(found):
+            self._tally.empty += 1
+            if self._tally.visible and _seldom(self._tally.empty):
+                self._look_below(layers)
+        else:
+            if self._tally.visible and _seldom(self._tally.items):
+                self._look_for_missing(layers)
             if self._unjudged:
                 self._judge_scale(found)
-            if self._classes_fit and int(found.class_ids.max()) >= self._params.num_classes > 0:
+            if self._classes_fit and int(found.class_ids.max()) >= self.params.num_classes > 0:
                 self._classes_fit = False
                 text = f"boxes of class {int(found.class_ids.max())} and others outside 0 to"
-                text += f" {self._params.num_classes - 1} are dropped: num-detected-classes="
-                self._record.warn(f"{text}{self._params.num_classes}", self._source)
+                text += f" {self.params.num_classes - 1} are dropped: num-detected-classes="
+                self._record.warn(f"{text}{self.params.num_classes}", self._source)
         return found
+
+    def _look_below(self, layers: dict[str, Layer]) -> None:
+        """Find the best score below the thresholds in outputs without a box.
+
+        The thresholds are halved until there are boxes, so that these are few; once there is a best
+        score, only better ones are asked for.
+        """
+        tally, given = self._tally, self.params.per_class_threshold
+        tally.probed += 1
+        for n in range(1, HALVINGS + 1) if tally.best is None else (0,):
+            lower = given / np.float32(2**n)
+            if tally.best is not None:
+                lower = np.minimum(lower, np.float32(tally.best[0]))
+            try:
+                params = replace(self.params, per_class_threshold=lower)
+                found = self._parser(layers, self._network, params)
+            except ParserError:
+                return
+            if len(found):
+                tally.saw(found)
+                return
+
+    def _look_for_missing(self, layers: dict[str, Layer]) -> None:
+        """Find the best scores of classes that have a higher threshold than others, and no box."""
+        classes = self._tally.missing()
+        if not classes:
+            return
+        lower = self.params.per_class_threshold.copy()
+        lower[classes] = lower.min()
+        with suppress(ParserError):
+            params = replace(self.params, per_class_threshold=lower)
+            self._tally.saw_missing(classes, self._parser(layers, self._network, params))
 
     def _judge_scale(self, found: Detections) -> None:
         """Say once if the first boxes a parser finds look like 0..1 instead of network pixels."""
@@ -160,6 +227,11 @@ class DetectorPostprocessor(Postprocessor):
             text += f": parsers return pixels of the {self._network.width}x{self._network.height}"
             text += " network input, so multiply boxes in 0..1 by its size"
             self._record.warn(text, self._source)
+
+
+def _seldom(count: int) -> bool:
+    """Whether outputs are looked at below the thresholds, which takes as long as parsing them."""
+    return count <= 4 or count % 8 == 0
 
 
 class SegmentationPostprocessor(Postprocessor):
@@ -201,6 +273,8 @@ class SegmentationPostprocessor(Postprocessor):
                 continue
             t1 = perf_counter()
             self._record.results["class_maps"] += 1
+            self._record.tally.maps += 1
+            self._record.tally.blank_maps += int(found.class_map.max(initial=-1)) < 0
             result = self._meta(found, items.transform(i))
             if items.rois is not None:
                 items.rois[i].segmentations.append(result)
@@ -268,7 +342,8 @@ class ClassifierPostprocessor(Postprocessor):
         super().__init__(cfg, network, parser, generation=generation, record=record)
         self._type = cfg.classifier_type or ""
         self._params = params
-        self._builtin = BuiltinClassifier(params)
+        self._tally = record.tally.items
+        self._builtin = BuiltinClassifier(params, self._tally)
         self._selector = selector
 
     def attach(self, outputs: dict[str, npt.NDArray[Any]], items: Items) -> None:
@@ -301,14 +376,18 @@ class ClassifierPostprocessor(Postprocessor):
                 return [None] * len(items)
             if not all(valid):
                 metas = [meta if ok else None for meta, ok in zip(metas, valid, strict=True)]
+            self._tally.came(metas)
             return metas
         found = [self._parse(outputs, items, i) for i in range(len(items))]
-        return [
+        made = [
             ClassifierMeta(component, tuple(map(_label_info, c.attributes)), c.text, kind)
             if ok and c.attributes and c.text
             else None
             for c, ok in zip(found, valid, strict=True)
         ]
+        self._tally.silent += made.count(None)
+        self._tally.came(made)
+        return made
 
     def remember_outputs(self, outputs: dict[str, npt.NDArray[Any]], items: Items) -> None:
         """Parse and remember, attaching nothing: an asynchronous classifier's `attach`."""

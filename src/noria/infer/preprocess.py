@@ -10,6 +10,11 @@ What happens to a pixel, in this order:
 3. rounding to a byte, halves up; the only rounding. Padding is byte 0.
 4. `scale·(byte - mean)` in float32, each operation rounded.
 
+The profile `modern` differs: crops and letterboxes are those of `fit_crops(modern=True)`, padding
+is byte 114, and bilinear is made of bytes like FFmpeg's and OpenCV's, with their bits. Y, U and V
+become R, G and B bytes, a 2x2 block with the same chroma, each product rounded down; then OpenCV's
+INTER_LINEAR scales them in its integers.
+
 Filters: nearest takes the pixel under the centre; bilinear its two neighbours each way, also when
 shrinking; cubic (Keys, a = -1/2) and Lanczos (3 lobes) likewise with 4 and 6; area averages what
 the destination pixel covers. Where the original's samplers are closed this is noria's choice.
@@ -33,6 +38,7 @@ from noria import _native
 from noria._core.errors import ConfigError, GeometryError
 from noria._core.notices import Notice
 from noria.config.enums import ColorFormat, ScalingFilter, TensorOrder
+from noria.config.profile import Profile, with_profile
 from noria.infer.geometry import Crops, Rect, ScaleTransform, fit, fit_crops
 from noria.infer.mean_file import load_mean
 from noria.media.frame import Frame
@@ -92,14 +98,16 @@ _Enum = TypeVar("_Enum", bound=IntEnum)
 
 # As the native core numbers them.
 _LAYOUTS = {format: i for i, format in enumerate(PixelFormat)}
-_FILTERS = {ScalingFilter.ALGO4: 0, ScalingFilter.DEFAULT: 0}
+_NEAREST = (ScalingFilter.ALGO4, ScalingFilter.DEFAULT)
+_OPENCV = 5
+_FILLS: dict[Profile, float] = {"nvinfer": 0.0, "modern": 114.0}  # levels
 
 
 class Preprocessor:
     """Crop, scale, convert and normalise frames into a network input tensor.
 
-    One instance serves one model. It keeps no state between calls and may be used from several
-    threads at once; the native pass runs without the GIL.
+    One instance serves one model. Its results depend on no earlier call, and it may be used from
+    several threads at once; the native pass runs without the GIL.
 
     Args:
         width, height: network input size in pixels.
@@ -111,6 +119,7 @@ class Preprocessor:
         maintain_aspect_ratio, symmetric_padding: see `noria.infer.geometry.fit`.
         scaling_filter: ALGO1 is cubic, ALGO2 area average, ALGO3 Lanczos; ALGO4 is ignored by a
             GPU and means nearest, with a notice.
+        profile: `modern` is what models are trained with, see above.
         threads: native threads that share one call, 1 by default: a pass takes well under a
             millisecond, and beside a busy engine waiting for a helper costs more than it saves.
             The result does not depend on it.
@@ -138,6 +147,7 @@ class Preprocessor:
         maintain_aspect_ratio: bool = False,
         symmetric_padding: bool = False,
         scaling_filter: ScalingFilter | int = ScalingFilter.DEFAULT,
+        profile: Profile = "nvinfer",
         threads: int = 1,
         where: Where = lambda key: key,
     ) -> None:
@@ -150,6 +160,7 @@ class Preprocessor:
         self.channels = _channels(self.color_format)
         self.maintain_aspect_ratio = bool(maintain_aspect_ratio)
         self.symmetric_padding = bool(symmetric_padding)
+        self.profile = profile
         self.threads = max(1, int(threads))
         image = (self.height, self.width)
         interleaved = self.order == TensorOrder.NHWC
@@ -168,6 +179,7 @@ class Preprocessor:
         # The forms the native pass takes: always three means, a planar mean image.
         used = () if self.mean is not None else self.offsets
         self._means = (*used, 0.0, 0.0, 0.0)[:3]
+        self._whole: tuple[tuple[int, int], tuple[Crops, ScaleTransform]] | None = None
         self._mean_planes = None
         if self.mean is not None:
             self._mean_planes = np.ascontiguousarray(self.mean.transpose(2, 0, 1))
@@ -190,10 +202,10 @@ class Preprocessor:
                 not that of the channels, or the mean file is not usable.
         Source: spec A.3, A.4.
         """
+        cfg = with_profile(cfg)
 
         def where(key: str) -> str:
-            origin = cfg.origin(key)
-            return f"{origin if origin.kind == 'file' else cfg.path}: {key}"
+            return f"{cfg.origin(key).where or cfg.path}: {key}"
 
         needed = _channels(cfg.model_color_format)
         if channels != needed:
@@ -221,6 +233,7 @@ class Preprocessor:
             maintain_aspect_ratio=cfg.maintain_aspect_ratio,
             symmetric_padding=cfg.symmetric_padding,
             scaling_filter=cfg.scaling_filter,
+            profile=cfg.profile,
             threads=threads,
             where=where,
         )
@@ -242,6 +255,10 @@ class Preprocessor:
             ValueError: `out` is not such an array.
         """
         self._check_out(out, self.shape)
+        if self.profile == "modern":
+            crops, found = self._one(frame.width, frame.height, crop)
+            self._run(frame, crops.src, crops.dst, out)
+            return found
         transform = fit(
             crop if crop is not None else Rect(0, 0, frame.width, frame.height),
             self.width,
@@ -279,18 +296,35 @@ class Preprocessor:
         if np.ndim(rects) != 2 or np.shape(rects)[1] != 4:
             raise ValueError(f"rects has shape {np.shape(rects)}; expected (N, 4)")
         self._check_out(out, (len(rects), *self.shape))
-        crops = fit_crops(
+        crops = self._fitted(rects, frame.width, frame.height)
+        if len(crops):
+            self._run(frame, crops.src, crops.dst, out)
+        return crops
+
+    def _fitted(self, rects: npt.ArrayLike, frame_width: int, frame_height: int) -> Crops:
+        return fit_crops(
             rects,
-            frame.width,
-            frame.height,
+            frame_width,
+            frame_height,
             self.width,
             self.height,
             maintain_aspect_ratio=self.maintain_aspect_ratio,
             symmetric_padding=self.symmetric_padding,
+            modern=self.profile == "modern",
         )
-        if len(crops):
-            self._run(frame, crops.src, crops.dst, out)
-        return crops
+
+    def _one(
+        self, frame_width: int, frame_height: int, crop: Rect | None
+    ) -> tuple[Crops, ScaleTransform]:
+        """Where one crop lies; what whole frames of a stream have in common is found once."""
+        size = (frame_width, frame_height)
+        if crop is None and self._whole is not None and self._whole[0] == size:
+            return self._whole[1]
+        crops = self._fitted([crop or (0, 0, *size)], *size)
+        found = crops, crops.transform(0)
+        if crop is None:
+            self._whole = size, found
+        return found
 
     def empty(self, batch: int) -> FloatArray:
         """An uninitialised float32 batch, (batch, *shape)."""
@@ -317,12 +351,19 @@ class Preprocessor:
             color=int(self.color_format),
             nhwc=self.order == TensorOrder.NHWC,
             scale=self.scale,
+            fill=_FILLS[self.profile],
             mean=self._means,
             mean_image=self._mean_planes,
-            filter=_FILTERS.get(self.scaling_filter, int(self.scaling_filter)),
+            filter=_filter(self.scaling_filter, self.profile),
             threads=self.threads,
             generic=self._generic,
         )
+
+
+def _filter(scaling_filter: ScalingFilter, profile: Profile) -> int:
+    if profile == "modern" and scaling_filter == ScalingFilter.BILINEAR:
+        return _OPENCV
+    return 0 if scaling_filter in _NEAREST else int(scaling_filter)
 
 
 def _normalisation(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from noria._core.errors import ParserError
 from noria._core.notices import Notice, note_once
+from noria.infer.tally import Tally
 from noria.meta import FrameMeta
 
 _MAX_PARSE_ERRORS = (
@@ -37,8 +38,10 @@ class Record:
         inferred_items: frames, objects or regions that went through the engine.
         failed_items: those among them whose outputs the parser could not read.
         results: how many results came out of each step: boxes `parsed`, `clustered`, `attached`;
-            items `labelled`; `class_maps`. Items that did not come out of the engine: `crashed`
+            items `labelled`; `class_maps`; at the frame's edges boxes `edge_dropped` and
+            `edge_shifted`. Items that did not come out of the engine: `crashed`
             (a plugin ended its worker process), `no_memory`.
+        tally: what was left out on the way, and by what.
     """
 
     times: StageTimes = field(default_factory=StageTimes)
@@ -46,6 +49,7 @@ class Record:
     inferred_items: int = 0
     failed_items: int = 0
     results: Counter[str] = field(default_factory=Counter)
+    tally: Tally = field(default_factory=Tally)
     lock: threading.Lock = field(default_factory=threading.Lock)
     _parse_errors: set[str] = field(default_factory=set)
 
@@ -61,6 +65,11 @@ class Record:
             text += f"\n  first in frame {meta.frame} of {meta.source}"
             text += "; what cannot be parsed has no results"
             self.warn(text)
+
+    def find(self, rule: str, text: str, where: str) -> None:
+        """Keep the first finding of a rule of the plausibility watch."""
+        if all(notice.rule != rule for notice in self.notices):
+            self.notices.append(Notice("warning", text, where, rule))
 
     def warn(self, text: str, where: str | None = None) -> None:
         """Say something once."""

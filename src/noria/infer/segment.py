@@ -93,6 +93,9 @@ def segment(
             f"output {layer.name} has the shape {layer.shape}",
             where=WHERE,
             expected=f"three axes: {axes} (segmentation-output-order)",
+            fix="one row of scores is a classifier's: network-type=1"
+            if len(layer.shape) == 1
+            else (),
         )
     classes = layer.shape[0 if params.order == "NCHW" else 2]
     if strict and classes != params.num_classes:

@@ -32,6 +32,7 @@ from noria._core.notices import Notice, note_once
 from noria.config.enums import NetworkType
 from noria.infer.attach import Generation
 from noria.infer.geometry import croppable
+from noria.infer.tally import ObjectTally
 from noria.meta import UNTRACKED_OBJECT_ID, ClassifierMeta, FrameMeta, Objects
 from noria.meta.detections import FloatArray, IntArray
 
@@ -197,6 +198,7 @@ class Selector:
     Args:
         cfg: a config with process-mode 2.
         generation: `9.1`, or `6.2` with a minimum size of 16x16 pixels.
+        tally: counts the objects that are left out.
 
     Attributes:
         async_mode: results go only to the memory (`classifier-async-mode` of a classifier).
@@ -204,7 +206,9 @@ class Selector:
     Source: spec D.3, D.4.
     """
 
-    def __init__(self, cfg: ModelConfig, *, generation: Generation = "9.1") -> None:
+    def __init__(
+        self, cfg: ModelConfig, *, generation: Generation = "9.1", tally: ObjectTally | None = None
+    ) -> None:
         kind = cfg.network_type
         self.classifies = kind is NetworkType.CLASSIFIER
         self.async_mode = bool(self.classifies and cfg.classifier_async_mode)
@@ -224,6 +228,10 @@ class Selector:
             max(least, cfg.input_object_min_height),
         )
         self._max = (cfg.input_object_max_width, cfg.input_object_max_height)
+        self._tally = ObjectTally() if tally is None else tally
+        for bound, sizes in (("min", self._min), ("max", self._max)):
+            for side, size in zip(("width", "height"), sizes, strict=True):
+                self._tally.limits[f"input-object-{bound}-{side}"] = size
         self._histories: dict[int, History] = {}
         self._lock = threading.Lock()
         self._buffers = 0
@@ -250,6 +258,8 @@ class Selector:
         In asynchronous mode read the cached results (`cached_many`) before the frame goes on.
         """
         objects = meta.objects
+        self._tally.frames += 1
+        self._tally.objects += len(objects)
         if not len(objects):
             if self._remembers:
                 with self._lock:
@@ -262,6 +272,7 @@ class Selector:
         if self.async_mode:
             if (infer & ~tracked).any():
                 self._warn_untracked(meta)
+                self._tally.skip(objects, {"tracker": tracked | ~infer})
             infer &= tracked
         cached = np.zeros(len(objects), np.bool_)
         entries = np.full(len(objects), None, np.object_)
@@ -339,29 +350,44 @@ class Selector:
 
     def passes_size(self, rects: FloatArray) -> BoolArray:
         """Which of (N, 4) float32 rectangles are neither too small nor too large; bounds pass."""
-        width, height = rects[:, 2], rects[:, 3]
-        passed = (width >= self._min[0]) & (height >= self._min[1])
-        for size, limit in zip((width, height), self._max, strict=True):
-            if limit:
-                passed &= size <= limit
+        passed: BoolArray = np.logical_and.reduce(list(self._size_tests(rects).values()))
         return passed
 
     def _wanted(self, meta: FrameMeta) -> BoolArray:
         """Which objects the filters let pass."""
         objects = meta.objects
-        wanted = self.passes_size(objects.rects)
-        if self._component > -1:
-            wanted &= objects.component_ids == self._component
-        if self._own is not None:
-            wanted &= objects.component_ids != self._own
-        if not self._any_class:
-            wanted &= np.isin(objects.class_ids, self._classes)
+        tests = self._tests(objects)
+        wanted = np.ones(len(objects), np.bool_)
+        for passes in tests.values():
+            wanted &= passes
         possible = croppable(objects.rects, meta.width, meta.height)
         if self._all_cropped and (wanted & ~possible).any():
             self._all_cropped = False
             self._tell_uncroppable(objects, int(np.flatnonzero(wanted & ~possible)[0]), meta)
         wanted &= possible
+        if not wanted.all():
+            self._tally.skip(objects, tests | {"crop": possible})
         return wanted
+
+    def _tests(self, objects: Objects) -> dict[str, BoolArray]:
+        """Which of N objects each filter lets pass, by its key, the most telling one first."""
+        tests: dict[str, BoolArray] = {}
+        if self._component > -1:
+            tests["operate-on-gie-id"] = objects.component_ids == self._component
+        if self._own is not None:
+            tests["gie-unique-id"] = objects.component_ids != self._own
+        if not self._any_class:
+            tests["operate-on-class-ids"] = np.isin(objects.class_ids, self._classes)
+        return tests | self._size_tests(objects.rects)
+
+    def _size_tests(self, rects: FloatArray) -> dict[str, BoolArray]:
+        tests: dict[str, BoolArray] = {}
+        sides = zip(("width", "height"), rects.T[2:], self._min, self._max, strict=True)
+        for name, size, least, most in sides:
+            tests[f"input-object-min-{name}"] = size >= least
+            if most:
+                tests[f"input-object-max-{name}"] = size <= most
+        return tests
 
     def _history(self, meta: FrameMeta) -> History:
         """The history of the frame's source, at that frame."""

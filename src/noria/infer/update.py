@@ -42,6 +42,7 @@ _ELEMENT = (
     "secondary_reinfer_interval",
     "classifier_async_mode",
     "classifier_type",
+    "profile",
     "maintain_aspect_ratio",
     "symmetric_padding",
     "filter_out_class_ids",

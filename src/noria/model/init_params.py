@@ -39,7 +39,7 @@ TEXTS = {
     "customEngineCreateFuncName": "engine_create_func_name",
 }
 NUMBERS = {
-    "uniqueID": "gie_unique_id",
+    "uniqueID": "component_id",
     "networkMode": "network_mode",
     "uffInputOrder": "uff_input_order",
     "netInputOrder": "network_input_order",

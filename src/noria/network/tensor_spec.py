@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,9 @@ import numpy.typing as npt
 
 Axes = tuple[int | str | None, ...]
 """Extents; a free axis is its name, or None."""
+
+# Names that a person chose; exporters make up unk__7, Concatoutput_dim_2 and whole formulas.
+_CHOSEN = re.compile(r"(?!unk__)(?!.*_dim_[0-9]+$)[A-Za-z]\w{0,23}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +36,12 @@ class TensorSpec:
     def __str__(self) -> str:
         if not self.shape:
             return f"{self.name} {self.dtype.name}[...]"
-        dims = ", ".join("?" if d is None else str(d) for d in self.shape)
+        dims = ", ".join("?" if not _is_readable(d) else str(d) for d in self.shape)
         return f"{self.name} {self.dtype.name}[{dims}]"
+
+
+def _is_readable(axis: int | str | None) -> bool:
+    return isinstance(axis, int) or (axis is not None and bool(_CHOSEN.fullmatch(axis)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from noria._core.errors import EngineError, MediaError, NoriaError, ParserError,
 from noria._core.notices import Notice, notices_on_errors
 from noria.config import ModelConfig
 from noria.config.enums import NetworkType, ProcessMode
+from noria.config.origin import OVERRIDE
 from noria.infer.inferencer import Inferencer
 from noria.media import (
     ReconnectPolicy,
@@ -29,6 +30,7 @@ from noria.pipeline.stage import is_stage, is_tracker
 
 if TYPE_CHECKING:
     from noria.config.pipeline_spec import PipelineSpec, SourceSpec, TilerSpec
+    from noria.config.profile import Profile
     from noria.custom.guard import GuardMode
     from noria.draw import Tiler
     from noria.infer.attach import Generation
@@ -52,6 +54,8 @@ class AssemblyOptions:
         rebuild: build engines even if valid ones are saved.
         limit: frames of each source.
         guard: whether users' libraries run in worker processes; None takes each config's.
+        profile: `nvinfer` or `modern`; None takes each config's.
+        parser: the program's own parser of the only model.
     """
 
     threads: int | None = None
@@ -62,6 +66,8 @@ class AssemblyOptions:
     rebuild: bool = False
     limit: int | None = None
     guard: GuardMode | None = None
+    profile: Profile | None = None
+    parser: Callable[..., Any] | None = None
 
 
 @dataclass(slots=True)
@@ -217,17 +223,19 @@ def after_primaries(items: Sequence[Any]) -> int:
 
 def _numbered(stages: Sequence[Any], where: str | None) -> tuple[list[Any], list[Notice]]:
     """The stages, each config with an id of its own as far as the files leave that open."""
-    items, notices = list(stages), []
+    items, notices = _bare_in_order(stages), []
     named: dict[int, list[str]] = {}
     for item in items:
         cfg = item if isinstance(item, ModelConfig) else getattr(item, "config", None)
         if isinstance(cfg, ModelConfig):
             fixed = cfg.gie_unique_id if cfg is item else cfg.component_id
-            if fixed is not None:
+            if fixed is not None and not _is_bare(item, "gie_unique_id"):
                 named.setdefault(fixed, []).append(cfg.path.name)
     free = (i for i in range(1, 1000) if i not in named)
     for place, cfg in enumerate(items):
-        if isinstance(cfg, ModelConfig) and cfg.gie_unique_id is None:
+        if _is_bare(cfg, "gie_unique_id"):
+            items[place] = cfg.with_overrides(gie_unique_id=next(free))
+        elif isinstance(cfg, ModelConfig) and cfg.gie_unique_id is None:
             number = next(free)
             items[place] = cfg.with_overrides(gie_unique_id=number)
             text = f"gie-unique-id is absent: {number} is used"
@@ -238,6 +246,28 @@ def _numbered(stages: Sequence[Any], where: str | None) -> tuple[list[Any], list
             notices.append(Notice("warning", f"{text} apart", where))
     notices += idle_models(items)
     return items, notices
+
+
+def _is_bare(item: Any, field: str) -> bool:
+    """Whether an item is a bare model's config that leaves a field to the pipeline."""
+    return isinstance(item, ModelConfig) and item.origin(field).kind == "model"
+
+
+def _bare_in_order(stages: Sequence[Any]) -> list[Any]:
+    """The stages; bare classifiers behind a model that finds objects work on these."""
+    items, finds = list(stages), False
+    for place, item in enumerate(items):
+        cfg = item if isinstance(item, ModelConfig) else getattr(item, "config", None)
+        if not isinstance(cfg, ModelConfig):
+            continue
+        classifies = cfg.network_type is NetworkType.CLASSIFIER
+        if finds and classifies and _is_bare(item, "process_mode"):
+            text = "a classifier behind a detector: it works on the objects found (process-mode=2)"
+            notice = Notice("info", text, str(cfg.path))
+            mode = {"process_mode": ProcessMode.SECONDARY}
+            items[place] = cfg.changed(mode, {"process_mode": OVERRIDE}, [notice])
+        finds = finds or cfg.network_type in _FINDS_OBJECTS
+    return items
 
 
 def _inputs(spec: PipelineSpec, configs: Sequence[ModelConfig]) -> list[str | Path]:
@@ -300,6 +330,8 @@ def _inferencer(cfg: ModelConfig, options: AssemblyOptions, live: bool) -> Infer
         rebuild=options.rebuild,
         generation=options.generation,
         guard=options.guard,
+        profile=options.profile,
+        parser=options.parser,
     )
 
 
@@ -380,26 +412,32 @@ _FINDS_OBJECTS = (NetworkType.DETECTOR, NetworkType.INSTANCE_SEGMENTATION)
 
 
 def idle_models(stages: Sequence[Any]) -> list[Notice]:
-    """A warning for each secondary model that works on objects of no model before it.
+    """A warning for each model that works on objects, or on tensors, that nothing before it makes.
 
     Args:
         stages: configs, opened models, trackers and probes, in order. What follows a probe, or a
             model without a config, is not judged: that may make objects of any component.
     """
     notices: list[Notice] = []
-    makers: set[int] = set()
+    makers: dict[int, int] = {}  # component -> its number of classes
     for item in stages:
         cfg = item if isinstance(item, ModelConfig) else getattr(item, "config", None)
         if not isinstance(cfg, ModelConfig):
             if is_tracker(item) and not is_stage(item):
                 continue
             return notices
+        if cfg.input_tensor_from_meta:
+            text = (
+                "input-tensor-from-meta=1 without tensors: no function before the model adds them,"
+            )
+            where = str(cfg.origin("input_tensor_from_meta"))
+            notices.append(Notice("warning", f"{text} so nothing is inferred", where))
         secondary = cfg.process_mode is ProcessMode.SECONDARY
         makes = cfg.network_type in _FINDS_OBJECTS
         if secondary and not cfg.input_tensor_from_meta:
             wanted = cfg.operate_on_gie_id
             # a detector does not work on what it has found itself
-            before = makers - {cfg.component_id} if makes else makers
+            before = {c: n for c, n in makers.items() if not makes or c != cfg.component_id}
             if not before or (wanted > -1 and wanted not in before):
                 key = "process_mode"
                 text = "process-mode=2, and no model before it finds objects: nothing is inferred"
@@ -410,7 +448,37 @@ def idle_models(stages: Sequence[Any]) -> list[Notice]:
                     text += f" gie-unique-id and finds objects (those that do: {ids}): nothing"
                     text += " is inferred"
                 notices.append(Notice("warning", text, str(cfg.origin(key))))
+            else:
+                notices += _unknown_classes(cfg, before)
+        if (
+            cfg.network_type is NetworkType.CLASSIFIER
+            and not secondary
+            and makers
+            and cfg.origin("process_mode").kind == "default"
+        ):
+            text = "process-mode is absent: this classifier sees whole frames, not the objects of "
+            text += "the model before it, which takes process-mode=2"
+            notices.append(Notice("warning", text, str(cfg.path)))
         # a primary classifier adds an object as large as the frame
         if makes or (cfg.network_type is NetworkType.CLASSIFIER and not secondary):
-            makers.add(cfg.component_id)
+            known = cfg.num_detected_classes if makes else 0
+            makers[cfg.component_id] = max(known, makers.get(cfg.component_id, 0))
     return notices
+
+
+def _unknown_classes(cfg: ModelConfig, makers: Mapping[int, int]) -> list[Notice]:
+    """A warning for a secondary model whose classes no model before it has.
+
+    Args:
+        cfg: of the secondary model.
+        makers: component -> number of classes, 0 where that is not known.
+    """
+    wanted = [c for c in cfg.operate_on_class_ids if c >= 0]
+    only = cfg.operate_on_gie_id
+    counts = [n for c, n in makers.items() if only < 0 or c == only]
+    if not wanted or 0 in counts or min(wanted) < max(counts):
+        return []
+    ids = ";".join(map(str, wanted))
+    text = f"operate-on-class-ids={ids}: the models before it have classes 0 to {max(counts) - 1}:"
+    text += " nothing is inferred"
+    return [Notice("warning", text, str(cfg.origin("operate_on_class_ids")))]

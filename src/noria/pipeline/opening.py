@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from noria._core.errors import NoriaError
 from noria._core.notices import Notice, refuse_warnings, warn_of
 from noria.config import ModelConfig, is_pipeline_file, load_pipeline
+from noria.config.overrides import GivenKey, Overrides, distributed, given_keywords
 from noria.config.pipeline_spec import (
     ModelSpec,
     PipelineSpec,
@@ -26,6 +27,7 @@ from noria.pipeline.pipeline import Pipeline
 from noria.pipeline.stage import is_stage, is_tracker
 
 if TYPE_CHECKING:
+    from noria.config.profile import Profile
     from noria.custom.guard import GuardMode
     from noria.draw import Painter
     from noria.infer.attach import Generation
@@ -35,6 +37,11 @@ if TYPE_CHECKING:
     from noria.track import Tracker
 
 _WHERE = "open_pipeline"
+_ARGUMENTS = (
+    "sources", "tracker", "outputs", "limit", "on_result", "painter", "threads", "streams", "abi",
+    "guard", "generation", "palette", "rebuild", "strict", "parser",
+    "profile",
+)  # fmt: skip
 
 
 def pipeline_spec(
@@ -82,7 +89,7 @@ def _tracker_spec(text: str) -> TrackerSpec:
 
 def open_pipeline(
     *stages: str | PathLike[str] | PipelineSpec | ModelConfig | Inferencer | Tracker | Probe,
-    sources: str | PathLike[str] | Source | Sequence[str | PathLike[str] | Source] = (),
+    sources: str | PathLike[str] | int | Source | Sequence[str | PathLike[str] | int | Source] = (),
     tracker: str | PathLike[str] | Tracker | None = None,
     outputs: str | PathLike[str] | Sink | Sequence[str | PathLike[str] | Sink | Route] = (),
     limit: int | None = None,
@@ -92,10 +99,15 @@ def open_pipeline(
     streams: int | None = None,
     abi: str | None = None,
     guard: GuardMode | None = None,
+    profile: Profile | None = None,
     generation: Generation = "9.1",
     palette: Literal["auto", "config"] = "auto",
     rebuild: bool = False,
     strict: bool = False,
+    parser: Callable[..., Any] | None = None,
+    conf: float | None = None,
+    labels: str | PathLike[str] | None = None,
+    **keys: Any,
 ) -> Pipeline:
     """Open everything that `noria run` would, by the same rules, and give the pipeline.
 
@@ -109,11 +121,13 @@ def open_pipeline(
     `notices` has everything until then.
 
     Args:
-        stages: in the order in which they run: paths of nvinfer configs, `ModelConfig`s, opened
-            models and trackers, and probes: functions that are called with each `Batch`. Or, in the
-            first place, a pipeline file or `PipelineSpec`; then only probes may follow.
-        sources: video files, images, folders or patterns of images, URLs, cameras, or opened
-            sources such as `ArraySource`. Those of a pipeline file are replaced.
+        stages: in the order in which they run: paths of nvinfer configs or of bare models
+            (`.onnx`), `ModelConfig`s, opened models and trackers, and probes: functions that are
+            called with each `Batch`. Or, in the first place, a pipeline file or `PipelineSpec`;
+            then only probes may follow.
+        sources: video files, images, folders or patterns of images, URLs, cameras (0 is
+            /dev/video0), or opened sources such as `ArraySource`. Those of a pipeline file are
+            replaced.
         tracker: as `open_tracker` takes it, or an opened one; it works behind the last primary
             model, before the probes that follow there.
         outputs: paths or `kind:path`; `{source}` and `{id}` in them make one for each source.
@@ -130,22 +144,28 @@ def open_pipeline(
         guard: whether custom libraries run in worker processes, so that their crashes are survived:
             `auto` guards C++ libraries that are not trusted yet, `always` guards Python files, too,
             `never` guards none; None takes each config's `custom-lib-guard`.
+        profile: whose rules apply where the configs' keys leave them open: `nvinfer` for those of
+            the original, `modern` for those that models are trained with; None takes each config's
+            `profile`.
         generation: whose rules apply where releases of the original differ, `9.1` or `6.2`.
         palette: box colours: `auto` gives each class its own where the config sets none, `config`
             takes exactly the config's; not used with `painter`.
         rebuild: build engines even if valid ones are saved.
         strict: refuse warnings of the opening, before an output is created.
+        parser, conf, labels, keys: of the only model, as `Inferencer.from_config` takes them. Of
+            several, set them on each: `ModelConfig.load(path).with_overrides(conf=0.4)`.
 
     Raises:
         NoriaError: whatever is wrong, with nothing left open or half-written.
         StrictError: `strict`, and there was a warning.
     """
     try:
-        base, items = _stages(stages)
+        given_keys = given_keywords({"conf": conf, "labels": labels, **keys}, _ARGUMENTS)
+        base, items = _stages(stages, given_keys, parser)
     except NoriaError as error:
         warn_of(error.notices)
         raise
-    given = [s if isinstance(s, Source) else fspath(s) for s in _listed(sources)]
+    given = [s if isinstance(s, Source) else fspath(s) for s in _listed(_cameras(sources))]
     outs = _listed(outputs)
     if not given and base is None:
         fix = 'sources="video.mp4"; for pictures in memory sources=noria.ArraySource(pictures)'
@@ -171,7 +191,18 @@ def open_pipeline(
     try:
         made = assemble(
             spec,
-            AssemblyOptions(threads, streams, abi, generation, palette, rebuild, limit, guard),
+            AssemblyOptions(
+                threads,
+                streams,
+                abi,
+                generation,
+                palette,
+                rebuild,
+                limit,
+                guard,
+                profile,
+                parser,
+            ),
             stages=items,
             opened={i: s for i, s in enumerate(given) if isinstance(s, Source)},
             sinks=[out for out in outs if not isinstance(out, (str, PathLike))],
@@ -199,6 +230,14 @@ class _Opened(Pipeline):
             self._error = self._error or warning
 
 
+def _cameras(sources: Any) -> Any:
+    """Sources with those of numbers as the names of cameras."""
+    if isinstance(sources, list | tuple):
+        return [_cameras(source) for source in sources]
+    number = isinstance(sources, int) and not isinstance(sources, bool)
+    return f"camera:{sources}" if number else sources
+
+
 def _listed(items: Any) -> list[Any]:
     """One thing or several as a list; an array is one thing."""
     if isinstance(items, (str, PathLike, Source, Sink, Route)):
@@ -215,8 +254,13 @@ def _listed(items: Any) -> list[Any]:
     return found
 
 
-def _stages(stages: Sequence[Any]) -> tuple[PipelineSpec | None, list[Any]]:
-    """The pipeline file in the first place, if it is one, and all stages with configs loaded."""
+def _stages(
+    stages: Sequence[Any], given: Sequence[GivenKey], parser: Any
+) -> tuple[PipelineSpec | None, list[Any]]:
+    """The pipeline file in the first place, if it is one, and all stages with configs loaded.
+
+    `given` is set over the only config; `parser` is its parser.
+    """
     base: PipelineSpec | None = None
     items: list[Any] = []
     for place, stage in enumerate(stages):
@@ -225,20 +269,37 @@ def _stages(stages: Sequence[Any]) -> tuple[PipelineSpec | None, list[Any]]:
             if place == 0 and path.is_file() and is_pipeline_file(path):
                 base = load_pipeline(path)
             else:
-                items.append(ModelSpec(config=path).load())
+                items.append(ModelSpec(config=path))
         elif isinstance(stage, PipelineSpec) and place == 0:
             base = stage
         else:
             items.append(stage)
+    if parser is not None:
+        given = [*given, GivenKey(None, Overrides(), ("parser", ""))]
     if base is None:
-        return None, items
-    if any(isinstance(item, ModelConfig) or is_stage(item) for item in items):
+        return None, _loaded(items, given, parser)
+    if any(isinstance(item, ModelConfig | ModelSpec) or is_stage(item) for item in items):
         raise NoriaError(
             "a pipeline file names its models itself",
             where=_WHERE,
             expected="nothing but probes behind it",
         )
-    return base, [*base.load_models(), *items]
+    return base, [*base.with_models_overridden(given).load_models(), *items]
+
+
+def _loaded(items: Sequence[Any], given: Sequence[GivenKey], parser: Any) -> list[Any]:
+    """The stages with configs loaded, and what is given set over the only one."""
+    configs = [item for item in items if isinstance(item, ModelSpec | ModelConfig)]
+    names = [c.config.name if isinstance(c, ModelSpec) else c.path.name for c in configs]
+    parts = iter(distributed(given, names))
+    loaded = []
+    for item in items:
+        if isinstance(item, ModelSpec):
+            part = next(parts).with_parser(item.config, parser)
+            loaded.append(item.overridden(part).load())
+        else:
+            loaded.append(next(parts).on(item) if isinstance(item, ModelConfig) else item)
+    return loaded
 
 
 def _pictures_one_by_one(given: Sequence[str | Source]) -> list[Notice]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Protocol
@@ -62,6 +62,7 @@ class Outlet:
         painter: draws for the sinks that show pixels; None draws with the defaults.
         tiler: composes the pictures of tiled sinks.
         source_ids: ids that there are.
+        fate: name of a source that has ended, and in a few words how; None: nobody asks.
 
     Raises:
         NoriaError: a route names a source that there is not, or is tiled without a tiler.
@@ -73,7 +74,11 @@ class Outlet:
         painter: Painter | None,
         tiler: Composes | None,
         source_ids: Sequence[int],
+        fate: Callable[[int], tuple[str, str]] | None = None,
     ) -> None:
+        # dark cells of a `Tiler` say why; another composer need not know of it
+        self._tell_end = None if fate is None else getattr(tiler, "end", None)
+        self._fate = fate
         self.draw_s = 0.0
         self.write_s = 0.0
         self.tile_s = 0.0
@@ -131,6 +136,8 @@ class Outlet:
                 self._put(self._tiled, *self._compose())
             for source_id in batch.ended:
                 self._latest.pop(source_id, None)
+                if self._tell_end is not None and self._fate is not None:
+                    self._tell_end(source_id, *self._fate(source_id))
         self.write_s += perf_counter() - start - (self.draw_s + self.tile_s - before)
 
     def _put(

@@ -10,7 +10,7 @@ dropped, and counted.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from time import perf_counter
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from noria.draw import Painter
     from noria.media import Frame, Sink, Source
     from noria.meta import FrameMeta
+    from noria.pipeline.async_loop import AsyncLoop
     from noria.pipeline.stage import Probe, Stage
     from noria.track import Tracker
 
@@ -72,6 +73,8 @@ class Pipeline:
     The loop gets frames in order while the rest works ahead, bounded. Sinks get a batch after the
     loop has seen its frames, with what the loop changed. Leaving the loop early stops the run;
     what the loop has seen is written. An error of any stage is raised after the last frame.
+    `async for` does the same without holding the event loop up; leave it early within an
+    `async with pipeline`, which waits for the end of the run.
 
     Raises:
         NoriaError: there is no source, or something given cannot stand where it is.
@@ -109,6 +112,7 @@ class Pipeline:
             painter,
             tiler,
             [s.source_id for s in self.sources],
+            self._fate,
         )
         model = self._segments[0].stage
         config = getattr(model, "config", None)
@@ -128,6 +132,7 @@ class Pipeline:
         self._error: BaseException | None = None
         self._state = "new"
         self._loop: ref[Generator[tuple[Frame, FrameMeta], None, None]] | None = None
+        self._async_loop: AsyncLoop[tuple[Frame, FrameMeta]] | None = None
         self._started = 0.0
         many = len(self.sources) > 1
         self.report = RunReport(f"{len(self.sources)} sources" if many else self.sources[0].name)
@@ -185,6 +190,12 @@ class Pipeline:
         self._loop = ref(loop)  # weak: a loop that is left ends at once, with its last reference
         return loop
 
+    def __aiter__(self) -> AsyncIterator[tuple[Frame, FrameMeta]]:
+        from noria.pipeline.async_loop import AsyncLoop
+
+        loop = self._async_loop = AsyncLoop(self._loop_over(), self.stop)
+        return aiter(loop)
+
     def _loop_over(self) -> Generator[tuple[Frame, FrameMeta], None, None]:
         results: Channel[Batch] = Channel(self._queue_size)
         written = self._start(results)
@@ -227,6 +238,23 @@ class Pipeline:
         if error is None:
             self._raise()
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        """Close it; the event loop goes on meanwhile.
+
+        Raises:
+            NoriaError: an error of the run that has not been raised yet.
+        """
+        from noria.pipeline.async_loop import in_thread
+
+        if self._async_loop is not None:
+            await self._async_loop.close()
+        await in_thread(self.close)
+        if error is None:
+            self._raise()
+
     def close(self) -> None:
         """Stop a loop over it; close sources, sinks and owned parts that are still open.
 
@@ -235,6 +263,8 @@ class Pipeline:
         loop = None if self._loop is None else self._loop()
         if loop is not None:
             loop.close()
+        elif self._state == "running" and self._async_loop is not None:
+            self.stop()  # its task ends then
         if self._state == "new":
             self._state = "done"
             for source in self.sources:
@@ -350,6 +380,12 @@ class Pipeline:
             if self.on_result is not None:
                 self.on_result(meta)
         put(batch)
+
+    def _fate(self, source_id: int) -> tuple[str, str]:
+        """Name of a source that gives no more frames, and how it ended."""
+        report = next(r for r in self._mux.reports if r.source_id == source_id)
+        error = (report.error or "").partition("\n")[0].removeprefix(f"{report.name}: ")
+        return report.name, f"{report.state}: {error}" if error else report.state
 
     def _write(self, incoming: Channel[Batch]) -> None:
         try:

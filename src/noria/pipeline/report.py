@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from noria._core.notices import Notice
+from noria.infer.losses import Counts, InferenceLosses
 from noria.media import Source
 from noria.meta import FrameMeta, Objects
 
@@ -52,12 +53,18 @@ class ModelReport:
     Attributes:
         name: name of the stage.
         component_id: its `gie-unique-id`, or None.
+        profile: whose rules it ran by, `nvinfer` or `modern`; None of a stage without a config.
         inferred: items that went through the engine: frames, objects or regions.
         failed: items whose outputs could not be parsed.
         seconds: time spent, by kind of work (`preprocess`, `infer`, `parse`, …).
         results: what came out of each step: boxes `parsed`, left after thresholds and clustering
-            (`clustered`) and after filters (`attached`); items `labelled`; `class_maps`. Items
-            whose batch was lost: `crashed` (a plugin ended its worker process), `no_memory`.
+            (`clustered`) and after filters (`attached`); boxes `edge_dropped` and `edge_shifted`
+            by the rules of `nvinfer` because they reach beyond the frame; items `labelled`;
+            `class_maps`. Items whose batch was lost: `crashed` (a plugin ended its worker process),
+            `no_memory`.
+        skipped: objects that a secondary model left out: key -> class name -> number.
+        dropped: boxes, or a classifier's items, that were left out: filter -> class name -> number.
+        reasons: why nothing came out, or less than half; a line each, cause and key first.
     """
 
     name: str
@@ -66,6 +73,10 @@ class ModelReport:
     failed: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
     results: dict[str, int] = field(default_factory=dict)
+    profile: str | None = None
+    skipped: Counts = field(default_factory=dict)
+    dropped: Counts = field(default_factory=dict)
+    reasons: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         parts = [f"{self.inferred} inferred"]
@@ -86,9 +97,13 @@ class ModelReport:
         return {
             "name": self.name,
             "component_id": self.component_id,
+            "profile": self.profile,
             "inferred": self.inferred,
             "failed": self.failed,
             "results": dict(self.results),
+            "skipped": self.skipped,
+            "dropped": self.dropped,
+            "reasons": self.reasons,
             "seconds": _rounded(self.seconds),
         }
 
@@ -131,13 +146,20 @@ class RunReport:
 
     @property
     def fps(self) -> float:
-        """Frames per second, of all sources together."""
-        return self.frames / self.seconds if self.seconds > 0 else 0.0
+        """Frames per second, of all sources together; without those that a live source dropped."""
+        used = self.frames - self.dropped_frames
+        return used / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def profile(self) -> str:
+        """The profiles of the models, `nvinfer` or `modern` or both in words; "" of no model."""
+        return " and ".join(dict.fromkeys(m.profile for m in self.models if m.profile))
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain data, the `--json` form of `noria run`; see docs/formats.md."""
         return {
             "source": self.source,
+            "profile": self.profile,
             "frames": self.frames,
             "inferred": self.inferred,
             "failed_frames": self.failed_frames,
@@ -161,6 +183,7 @@ class RunReport:
         parts += [f"{sum(self.objects.values())} objects"] if self.objects else []
         failed = sum(s.state == "failed" for s in self.sources)
         parts += [f"{failed} sources failed"] if failed else []
+        parts += [f"profile {self.profile}"] if self.profile else []
         parts += ["interrupted"] if self.interrupted else []
         return f"RunReport({', '.join(parts)})"
 
@@ -173,19 +196,26 @@ class RunReport:
             ((s.name, s.frames, s.dropped or "", s.state, s.error or "") for s in self.sources),
         )
         models = table(
-            ("model", "inferred", "failed", "infer s"),
+            ("model", "profile", "inferred", "failed", "infer s"),
             (
-                (m.name, m.inferred, m.failed or "", f"{m.seconds.get('infer', 0.0):.2f}")
+                (
+                    m.name,
+                    m.profile or "",
+                    m.inferred,
+                    m.failed or "",
+                    f"{m.seconds.get('infer', 0.0):.2f}",
+                )
                 for m in self.models
             ),
         )
+        why = facts((m.name, reason) for m in self.models for reason in m.reasons)
         objects = facts(
             (
                 ("found", ", ".join(f"{n} {name}" for name, n in self.objects.most_common(12))),
                 ("written", ", ".join(self.outputs)),
             )
         )
-        return paragraph(repr(self)) + sources + models + objects + notice_list(self.notices)
+        return paragraph(repr(self)) + sources + models + why + objects + notice_list(self.notices)
 
 
 def _rounded(seconds: dict[str, float]) -> dict[str, float]:
@@ -215,6 +245,7 @@ class Meter:
         """Counts since this meter was made."""
         inferred, failed, seconds = self._read()
         before = self._before
+        losses = getattr(self.model, "losses", None) or InferenceLosses()
         return ModelReport(
             self.model.name,
             getattr(self.model.config, "component_id", None),
@@ -222,6 +253,10 @@ class Meter:
             failed - before[1],
             {kind: value - before[2].get(kind, 0.0) for kind, value in seconds.items()},
             {k: n - self._results.get(k, 0) for k, n in getattr(self.model, "results", {}).items()},
+            getattr(self.model.config, "profile", None),
+            losses.skipped,
+            losses.dropped,
+            losses.reasons,
         )
 
 
@@ -267,6 +302,8 @@ def fill_report(
     report.sources = mux.reports
     report.frames = sum(s.frames for s in report.sources)
     report.dropped_frames = sum(s.dropped for s in report.sources)
+    for meter in meters:
+        getattr(meter.model, "conclude", _nothing)()
     report.models = [m.report() for m in meters]
     report.failed_frames = report.models[0].failed if report.models else 0
     report.stages = _seconds(report, mux, steps, outlet)
@@ -277,6 +314,7 @@ def fill_report(
         if getattr(sink, "kind", "") != "video" or sink.frames
     ]
     report.notices = [n for m in meters for n in m.model.notices]
+    report.notices += [n for model in report.models if (n := _edge_notice(model))]
     report.notices += [n for step in steps for n in step.notices]
     report.notices += [n for source in sources for n in source.notices]
     report.notices += outlet.notices
@@ -289,6 +327,20 @@ def fill_report(
             what = source.error.removeprefix(f"{source.name}: ")
             text = f"failed after {source.frames} frames: {what}"
             report.notices.append(Notice("warning", text, where=source.name))
+
+
+def _nothing() -> None:
+    """For models that have nothing to conclude."""
+
+
+def _edge_notice(model: ModelReport) -> Notice | None:
+    """What the rules of `nvinfer` did to boxes at the frame's edges, if anything."""
+    counts = (("dropped", "edge_dropped"), ("moved", "edge_shifted"))
+    done = [f"{n} {verb}" for verb, key in counts if (n := model.results.get(key, 0))]
+    if not done or model.profile != "nvinfer":
+        return None
+    text = f"boxes that reach beyond the frame: {' and '.join(done)}, as the original does;"
+    return Notice("info", f"{text} profile=modern cuts them at its edges", model.name)
 
 
 def _seconds(

@@ -32,8 +32,7 @@ class FileSetting(NamedTuple):
 def read_entries(path: Path) -> dict[str, FileSetting]:
     """Read the keys of a file, as "key" or "group.key".
 
-    OpenCV's first line `%YAML:1.0`, which the original's samples have, is no YAML and is passed
-    over, and so is what is nested deeper.
+    What is nested deeper is passed over.
     """
     try:
         with path.open("rb") as file:
@@ -44,8 +43,6 @@ def read_entries(path: Path) -> dict[str, FileSetting]:
         ) from None
     if len(data) > _LARGEST_BYTES:
         raise ConfigError("the file is larger than 1 MiB", where=str(path))
-    if data.startswith(b"%YAML:"):
-        data = b"#" + data[1:]
     tree = YamlTree(data, aliases="refused", max_depth=_MAX_DEPTH)
     if tree.malformed is not None:
         raise ConfigError(str(tree.malformed), where=f"{path}:{tree.malformed.line}")

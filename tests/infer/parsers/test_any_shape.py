@@ -19,11 +19,10 @@ VALUES = [0.0, 0.3, 0.9, 1.0, -1.0, 5.0, 90.0, 1e30, -1e30, np.nan, np.inf, -np.
 
 
 def length(term, lengths):
-    number, operator, letter = re.fullmatch(r"(?:(\d+)([+*]?))?([A-Z]?)", term).groups()
-    if not letter:
-        return int(number)
-    n = lengths.setdefault(letter, len(lengths))
-    return n + int(number) if operator == "+" else n * int(number) if operator == "*" else n
+    if term.isdecimal():
+        return int(term)
+    times, plus, letter = re.fullmatch(r"(?:(\d+)\*)?\(?(?:(\d+)\+)?([A-Z])\)?", term).groups()
+    return int(times or 1) * (int(plus or 0) + lengths.setdefault(letter, len(lengths)))
 
 
 @pytest.mark.parametrize("head", HEADS, ids=lambda h: h.name)

@@ -8,7 +8,7 @@ import pytest
 from noria.errors import ParserError
 from noria.infer.parsers import WELL_KNOWN, builtin_parser, suggest
 from noria.infer.parsers.catalogue import HEADS
-from noria.meta import Layer, NetworkInfo
+from noria.meta import DetectionParams, Layer, NetworkInfo
 from noria.network.tensor_spec import TensorSpec
 
 CATALOGUE = [
@@ -103,6 +103,62 @@ def test_the_number_of_classes_breaks_a_tie():
     layers = outputs(output=(8400, 85))
     assert suggest(layers, COCO, 81)[0] == "NoriaParseYoloV8"
     assert suggest(layers, COCO, 80)[0] == "NoriaParseYoloX"
+
+
+@pytest.mark.parametrize(
+    ("shapes", "network", "classes"),
+    [
+        ([(1, 1000)], None, 80),  # classes of a picture
+        ([(1000, 1, 1)], None, 80),
+        ([(1, 480, 640)], NetworkInfo(640, 480, 3), 80),  # depth
+        ([(480, 640)], None, 2),  # a class map
+        ([(150, 120, 160)], None, 150),
+        ([(60, 480, 640)], None, 60),
+        ([(197, 768)], None, 1),  # features
+        ([(68, 2)], None, 1),  # landmarks
+        ([(468, 3)], None, 1),
+        ([(40, 6625)], None, 1),  # characters
+        ([(4, 10), (4, 4)], None, 1),
+        ([(85, 13, 13)], NetworkInfo(416, 416, 3), 80),  # YOLOv2 has 5 * 85
+        ([(125, 13, 13)], NetworkInfo(416, 416, 3), 80),
+    ],
+)
+def test_nothing_is_suggested_for_outputs_that_are_no_boxes(shapes, network, classes):
+    layers = outputs(**{f"o{i}": shape for i, shape in enumerate(shapes)})
+    assert suggest(layers, network, classes) == []
+
+
+@pytest.mark.parametrize(
+    ("shape", "classes", "names"),
+    [
+        ((8400, 85), 80, ["NoriaParseYoloX", "NoriaParseYoloV5"]),  # not 81 classes
+        ((84, 8400), 81, ["NoriaParseYoloV8", "NvDsInferParseYoloV11"]),  # the config is wrong
+        (
+            (20, 21504),
+            15,
+            ["NoriaParseYoloV8", "NvDsInferParseYoloV11", "NvDsInferParseCustomYoloV11OBB"],
+        ),
+        ((425, 13, 13), 80, ["NvDsInferParseCustomYoloV2", "NvDsInferParseCustomYoloV2Tiny"]),
+    ],
+)  # fmt: skip
+def test_heads_that_read_as_many_classes_come_first(shape, classes, names):
+    size = 1024 if 21504 in shape else 416 if 13 in shape else 640
+    assert suggest(outputs(o=shape), NetworkInfo(size, size, 3), classes) == names
+
+
+@pytest.mark.parametrize("axes", [("n", "h", "w"), ("n", 1, "h", "w"), ("n", "a", "b", "c")])
+def test_nothing_is_suggested_for_axes_that_are_all_free(axes):
+    assert suggest([TensorSpec("o", np.dtype(np.float32), axes)], None, 80) == []
+
+
+def test_a_wrong_number_of_classes_names_the_head_that_reads_so_many():
+    params = DetectionParams(80, np.full(80, 0.5, np.float32))
+    with pytest.raises(ParserError) as caught:
+        WELL_KNOWN["NoriaParseYoloV8"](outputs(output=(8400, 85)), COCO, params)
+    text = str(caught.value)
+    assert "read so they hold 81 classes, but num-detected-classes=80" in text
+    assert "parse-bbox-func-name=NoriaParseYoloV5" in text
+    assert "set num-detected-classes" not in text
 
 
 def test_nothing_is_suggested_for_what_no_head_reads():

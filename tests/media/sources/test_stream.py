@@ -8,10 +8,15 @@ import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import av
 import pytest
 
-from noria.media import open_source
+from noria.errors import MediaError
+from noria.media import ReconnectPolicy, open_source
+from noria.media.sources.stream import StreamSource
 from tests.media.conftest import write_clip
 
 
@@ -72,3 +77,54 @@ def test_closing_while_reading(clip: Path) -> None:
     assert last.planes[0].mean() > 0
     source.close()
     assert list(source) == []
+
+
+class Recording:
+    """A container as FFmpeg opens it for RTSP, that ends or fails after some packets."""
+
+    def __init__(self, clip: Path, length_s: float, packets: int, error: Exception | None) -> None:
+        self._container = av.open(str(clip))
+        self._packets, self._error = packets, error
+        self.format = SimpleNamespace(name="rtsp")
+        self.duration = round(length_s * 1e6)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._container, name)
+
+    def demux(self) -> Iterator[Any]:
+        yield from itertools.islice(self._container.demux(), self._packets)
+        if self._error is not None:
+            raise self._error
+
+
+@pytest.mark.parametrize(
+    ("length_s", "packets", "error", "words"),
+    [
+        (6.0, 999, None, ""),
+        (7.5, 999, None, ""),  # lengths are rough
+        (60.0, 999, None, "at frame 150: the other side ended it after 6.0 of 60.0 s"),
+        (6.0, 75, None, " of 6.0 s"),
+        (6.0, 75, ConnectionResetError(104, "Connection reset by peer"), "reset by peer"),
+    ],
+)
+def test_a_recording_that_breaks_off_is_an_error(
+    tmp_path: Path, length_s: float, packets: int, error: Exception | None, words: str
+) -> None:
+    clip = write_clip(tmp_path / "s.ts", 150)
+    opened: list[Recording] = []
+
+    def connect(_: object) -> Recording:
+        opened.append(Recording(clip, length_s, packets, error))
+        return opened[-1]
+
+    policy = ReconnectPolicy(0.01, 0.01, attempts=3)
+    with StreamSource(connect, "rtsp://cam/1", live=True, reconnect=policy) as source:
+        count = 0
+        with pytest.raises(MediaError) if words else contextlib.nullcontext() as caught:
+            for _ in source:
+                count += 1
+    assert len(opened) == 1  # it would begin anew
+    assert count >= min(packets, 150) - 5
+    if caught is not None:
+        assert "the recording broke off" in str(caught.value)
+        assert words in str(caught.value)

@@ -7,7 +7,8 @@ NORIA_TRT_SCRIPTS names a folder with checkouts, which are not part of this repo
     TensorRT-For-YOLO-Series/      Linaom1214/TensorRT-For-YOLO-Series
     tensorrt-utils/                rmccorm4/tensorrt-utils
     site/                          optional: packages that scripts import (onnx_graphsurgeon,
-                                   polygraphy; Pillow 9 for samples of 8.6)
+                                   polygraphy; Pillow 9 for samples of 8.6, NumPy before 2.4 for
+                                   EfficientDet)
 
 What scripts would download is made up in `script_data.py`.
 """

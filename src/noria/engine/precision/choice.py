@@ -1,4 +1,4 @@
-"""What `noria calibrate` chose and measured, kept beside a calibration table.
+"""The layers and ranges that `noria calibrate` chose, and the agreement it measured.
 
 TensorRT reads the table alone; this file, `<table>.json`, holds what the table's format cannot.
 """
@@ -110,7 +110,7 @@ class Int8Choice(JsonRecord, frozen=True, kw_only=True):
         return path
 
     def notice(self, where: str) -> Notice:
-        """What a build or a run says of it."""
+        """Return the line that a build or a run prints."""
         if self.agreement is None:
             return Notice("info", "how far INT8 agrees with FP32 was not measured", where)
         text = self.agreement.text
@@ -128,7 +128,7 @@ def choice_path(table: Path) -> Path:
 
 
 def choice_of(table: CalibrationTable, path: Path) -> tuple[Int8Choice | None, Notice]:
-    """Read what stands beside the table of a file, and what is to be said of it.
+    """Read the choice beside a calibration table, with the notice for it.
 
     Raises:
         EngineError: the file is there and is none, or cannot be read.

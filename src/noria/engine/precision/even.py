@@ -1,4 +1,4 @@
-"""Ranges of activations whose channels are unlike: factors that make them even, own zero points.
+"""Even ranges of activations: a factor per channel, and zero points.
 
 A tensor has one scale for all its channels. Where one channel reaches far and another does not,
 the small one is left with few of the 256 levels. A factor per channel, taken out of the weights

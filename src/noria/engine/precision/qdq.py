@@ -80,8 +80,12 @@ def to_qdq(
                 report.missing.append(node.input[0])
     if not chosen:
         reasons = "; ".join(f"{name}: {why}" for name, why in list(report.kept.items())[:3])
+        found = "no layer can be quantised"
+        if scales and not scales.keys() & _tensors(proto):
+            found += ": the calibration table (int8-calib-file) names no tensor of this model, it "
+            found += "is the table of another one"
         raise EngineError(
-            "no layer can be quantised",
+            found,
             expected="at least one convolution or matrix product with weights and a scale",
             fix=[reasons] if reasons else (),
         )
@@ -101,6 +105,11 @@ def to_qdq(
 
 
 _NO_SCALE = "its input has no scale"
+
+
+def _tensors(proto: Proto) -> set[str]:
+    names = {name for node in proto.graph.node for name in node.output}
+    return names | {value.name for value in proto.graph.input}
 
 
 def _why_not(

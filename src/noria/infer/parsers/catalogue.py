@@ -11,12 +11,14 @@ import numpy as np
 
 from noria._core.errors import ParserError
 from noria.infer.parsers import (
+    centres,
     classifiers,
     coverage,
     nms_outputs,
     rcnn,
     segmentation,
     ssd_detr,
+    text,
     yolo,
 )
 from noria.infer.parsers.head import (
@@ -47,6 +49,8 @@ HEADS: tuple[Head, ...] = (
     *ssd_detr.SSD_HEADS,
     *yolo.ANCHOR_HEADS,
     *rcnn.HEADS,
+    *centres.HEADS,
+    *text.HEADS,
     coverage.RESNET,
 )
 """All built-in heads; those named earlier are suggested first."""
@@ -78,29 +82,46 @@ class BuiltinParser:
         try:
             layout, found, classes = self.head.choose(given, network, params)
             if classes != params.num_classes:
-                self._refuse_rivals(given, network, params, classes)
+                rivals = self._rivals(given, network, params, classes)
+                if rivals is not None:
+                    raise rivals
             arrays = layout.arrays(found)
             # Wild numbers are dealt with by value: a decoder never warns about them.
             with np.errstate(all="ignore"):
                 return layout.decode(arrays, network, params)
         except UnfitError as unfit:
-            raise self._refusal(given, network, params, unfit) from None
+            rivals = None
+            if unfit.fix:  # it is about the number of classes
+                classes = self.classes(given, network, params.num_classes)
+                rivals = self._rivals(given, network, params, classes)
+            raise self._refusal(given, network, params, rivals or unfit) from None
 
-    def _refuse_rivals(
+    def classes(
+        self, outputs: Iterable[LayerLike | TensorSpec], network: NetworkInfo | None, num: int
+    ) -> int | None:
+        """How many classes the outputs hold, read by this parser; None if they do not tell.
+
+        `num` is the number that is expected, which decides where the outputs leave a choice.
+        """
+        return self.head.classes([_per_item(x) for x in outputs], network, num)
+
+    def _rivals(
         self,
         layers: Sequence[LayerLike],
         network: NetworkInfo,
         params: HeadParams,
         classes: int | None,
-    ) -> None:
+    ) -> UnfitError | None:
         """Another number of classes is right only where no other head is the likelier reader."""
-        if params.num_classes and better_than(self.head, layers, network, params.num_classes):
-            counted = "" if classes is None else f": read so they hold {classes} classes"
-            raise UnfitError(
-                f"the network's outputs do not fit this head{counted}, but "
-                f"num-detected-classes={params.num_classes}",
-                expected=f"{self.head.needs} with C={params.num_classes}",
-            )
+        number = params.num_classes
+        if not number or not better_than(self.head, layers, network, number):
+            return None
+        counted = "" if classes is None else f": read so they hold {classes} classes"
+        return UnfitError(
+            f"the network's outputs do not fit this head{counted}, but "
+            f"num-detected-classes={number}",
+            expected=f"{self.head.needs} with C={number}",
+        )
 
     def _refusal(
         self,
@@ -200,7 +221,9 @@ def suggest(
         key: the key that the names shall be for, which says what kind of network it is.
 
     Returns:
-        The probable names, best first; when none is probable, the possible ones; else empty.
+        The names of the probable heads that read so many classes; if there is none, of the probable
+        ones that read another number, and then the possible ones that read so many; else empty.
+        Where no number is known, the probable heads, or else the possible ones of 80 classes.
     """
     given = list(outputs.values() if isinstance(outputs, Mapping) else outputs)
     items = [_per_item(x) for x in given]
@@ -209,11 +232,11 @@ def suggest(
         for head in _HEADS_OF[key]
         if head.suggested and (rank := head.rank(items, network, num_classes)) is not None
     ]
-    if not ranked:
-        return []
-    best = min(rank[0] for rank, _ in ranked)
-    ranked = [entry for entry in ranked if entry[0][0] == best]
-    return [name for _, name in sorted(ranked, key=lambda entry: entry[0])]
+    first, second = ([(0, 0)], [(0, 1), (1, 0)]) if num_classes else ([(0, 0), (0, 1)], [(1, 0)])
+    for ranks in (first, second):
+        if names := [name for wanted in ranks for rank, name in ranked if rank == wanted]:
+            return names
+    return []
 
 
 def better_than(

@@ -11,6 +11,7 @@ import numpy as np
 from noria._core.errors import ParserError
 from noria.infer.parsers.boxes import to_float32
 from noria.infer.parsers.head import layers_text
+from noria.infer.parsers.text import CTC, parse_ctc
 from noria.meta.detections import FloatArray
 from noria.meta.layers import (
     Classification,
@@ -162,6 +163,11 @@ _ENTRIES: tuple[tuple[str, Callable[..., Classification], str], ...] = (
         "NvDsParseCustomPoseClassification",
         _poses,
         "output 0 holds logits of six poses: soft-max, then the best above classifier-threshold",
+    ),
+    (
+        CTC,
+        parse_ctc,
+        "PaddleOCR's readers: a line of text, its characters from the label file",
     ),
 )
 

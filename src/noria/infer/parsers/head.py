@@ -32,7 +32,7 @@ Decode = Callable[[Arrays, NetworkInfo, Any], Detections | Segmentation]
 Shape = tuple[int | None, ...]
 
 _COCO_CLASSES = 80  # the likely number where none is given
-_TERM = re.compile(r"(?:(\d+)([+*]))?([A-Za-z]+)|(\d+)")
+_TERM = re.compile(r"(?:(\d+)\*)?\(?(?:(\d+)\+)?([A-Za-z]+)\)?|(\d+)")
 
 
 class LayerLike(Protocol):
@@ -78,8 +78,8 @@ class Out:
     """One output that a head needs.
 
     Attributes:
-        dims: axes separated by spaces: a number, a letter (any length), or `5+C`, `4*C`, which
-            binds C. One axis `.` at the front stands for leading axes of length 1.
+        dims: axes separated by spaces: a number, a letter (any length), or `5+C`, `4*C`,
+            `3*(5+C)`, which bind C. One axis `.` at the front stands for leading axes of length 1.
         names: accepted exact names; empty when the output is found by its position.
         integers: counts and class ids, of any numeric type; otherwise float (16, 32 or 64 bit).
         optional: may be missing (by name only); its array is then empty.
@@ -105,6 +105,11 @@ class Out:
                 return None
         return shape
 
+    def proven(self, shape: Shape) -> bool:
+        """Whether the shape is known where this head binds it: no free axis has to fit."""
+        terms = zip(self.dims.split(), shape, strict=True)
+        return all(length is not None or term.isalpha() for term, length in terms)
+
     def __str__(self) -> str:
         name = f"{' or '.join(map(repr, self.names))} " if self.names else ""
         kind = " integers" if self.integers else ""
@@ -114,19 +119,15 @@ class Out:
 def _bind_axis(term: str, length: int | None, bound: dict[str, int | None]) -> bool:
     match = _TERM.fullmatch(term)
     assert match, f"bad axis {term!r}"
-    number, operator, letter, literal = match.groups()
+    times, plus, letter, literal = match.groups()
     if literal:
         return length is None or length == int(literal)
     if length is None:
         bound.setdefault(letter, None)
         return True
-    if operator == "+":
-        length -= int(number)
-    elif operator == "*":
-        if length % int(number):
-            return False
-        length //= int(number)
-    if operator and length < 1:
+    length, rest = divmod(length, int(times or 1))
+    length -= int(plus or 0)
+    if rest or ((times or plus) and length < 1):
         return False
     if bound.get(letter) is not None:
         return bound[letter] == length
@@ -189,6 +190,13 @@ class Layout:
             return None
         return found, bound
 
+    def speaks(self, layers: Sequence[LayerLike], found: Found) -> bool:
+        """Whether outputs that fit by their position are a reason to think of this head."""
+        if len(layers) > len(self.outs):
+            return False  # the surplus outputs speak for another one
+        pairs = zip(self.outs, found, strict=True)
+        return all(entry is None or out.proven(entry[1]) for out, entry in pairs)
+
     def __str__(self) -> str:
         how = "by name " if self.outs[0].names else ""
         return how + ", ".join(map(str, self.outs))
@@ -210,6 +218,7 @@ class AnyHead:
         summary: one line: boxes, scores, thresholds.
         layouts: arrangements of outputs, tried in order.
         strict_classes: the letter C must equal `num-detected-classes`.
+        surplus: by how much C may exceed the classes: for background, or no object.
         suggested: may be proposed for outputs that fit; False for twins of another head.
         key: the key that `name` is for.
     """
@@ -219,6 +228,7 @@ class AnyHead:
     layouts: tuple[Layout, ...]
     strict_classes: bool = False
     suggested: bool = True
+    surplus: tuple[int, ...] = (0,)
     key: ClassVar[str]
 
     def choose(
@@ -244,6 +254,17 @@ class AnyHead:
             raise wrong_classes(params, min(other))
         raise UnfitError("the network's outputs do not fit this head")
 
+    def classes(
+        self, layers: Sequence[LayerLike], network: NetworkInfo | None, num_classes: int
+    ) -> int | None:
+        """How many classes the outputs hold, read by this head; None if they do not tell."""
+        found: list[int] = []
+        for layout in self.layouts:
+            match = layout.match(layers, network)
+            if match is not None and (count := match[1].get("C")) is not None:
+                found += [count - more for more in self.surplus]
+        return num_classes if num_classes in found else min(found, default=None)
+
     @property
     def needs(self) -> str:
         """The outputs, in words."""
@@ -265,13 +286,13 @@ class AnyHead:
             match = layout.match(layers, network)
             if match is None:
                 continue
-            if not layout.outs[0].names and len(layers) > len(layout.outs):
-                continue  # the surplus outputs speak for another head
+            if not layout.outs[0].names and not layout.speaks(layers, match[0]):
+                continue
             bound = {k: v for k, v in match[1].items() if v is not None}
             probable = bool(layout.outs[0].names)
             if layout.likely:
                 probable = len(bound) == len(match[1]) and layout.likely(bound, network)
-            other = bound.get("C", wanted) != wanted
+            other = "C" in bound and bound["C"] - wanted not in self.surplus
             ranks.append((int(not probable), int(other)))
         return min(ranks, default=None)
 

@@ -221,6 +221,15 @@ def _after_nms(
     )
 
 
+def _dets_labels(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> Detections:
+    """Rows x1, y1, x2, y2, score in pixels, classes beside them; clipped to [0, W]."""
+    rows, classes = arrays
+    class_ids = class_numbers(classes)
+    keep = rows[:, 4] >= column_thresholds(params, class_ids)
+    x1, y1, x2, y2, scores = rows[keep].T
+    return clipped_corners(x1, y1, x2, y2, network.width, network.height, scores, class_ids[keep])
+
+
 _BY_POSITION = (Out("1", integers=True), Out("K 4"), Out("K"), Out("K", integers=True))
 
 
@@ -320,6 +329,11 @@ HEADS = (
                 _nms_rows_whole_pixels,
             ),
         ),
+    ),
+    Head(
+        "NoriaParseDetsLabels",
+        "mmdetection by mmdeploy: corner boxes in pixels, scores, labels; score >= T[class]",
+        (Layout((Out("K 5", ("dets",)), Out("K", ("labels",), integers=True)), _dets_labels),),
     ),
     Head(
         "NvDsInferParseCustomYOLOV3TLT",

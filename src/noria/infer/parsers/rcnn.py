@@ -148,11 +148,9 @@ HEADS = (
         "rotated boxes: centre box in pixels, C scores, angle; score >= T[0]; own NMS at 0.45",
         (
             Layout(
-                (Out("N V"),),
-                _obb_rows,
-                where=lambda dims, _: dims["V"] in (6, 7) and dims["N"] >= dims["V"],
-                likely=lambda dims, _: dims["V"] == 7,
+                (Out("N 7"),), _obb_rows, lambda dims, _: dims["N"] >= 7, likely=lambda *_: True
             ),
+            Layout((Out("N 6"),), _obb_rows, lambda dims, _: dims["N"] >= 6),
             Layout((Out("5+C N"),), _obb_columns),
         ),
     ),

@@ -106,6 +106,10 @@ def _few_queries(dims: Dims, network: NetworkInfo | None) -> bool:
     return dims["Q"] <= 2000
 
 
+def _queries(dims: Dims, network: NetworkInfo | None) -> bool:
+    return 10 <= dims["Q"] <= 2000
+
+
 _TAO = (Out("Q C", ("pred_logits",)), Out("Q 4", ("pred_boxes",)))
 _ANY = (
     (Out("Q C", ("pred_logits", "logits", "scores")), Out("Q 4", ("pred_boxes", "boxes"))),
@@ -123,17 +127,19 @@ HEADS = (
         "NvDsInferParseCustomRTDETRTAO",
         "best 100 of all sigmoid scores, >= T[class]",
         (Layout(_TAO, _rtdetr),),
+        surplus=(0, 1),
     ),
     Head(
         "NoriaParseDetr",
         "Deformable DETR, DINO, RT-DETR with logits: best class per query, sigmoid >= T[class]",
-        tuple(Layout(outs, _sigmoid_queries, _few_queries, _few_queries) for outs in _ANY),
+        tuple(Layout(outs, _sigmoid_queries, _few_queries, _queries) for outs in _ANY),
         strict_classes=True,
     ),
     Head(
         "NoriaParseDetrSoftmax",
         "DETR: soft-max over C classes and no-object (last), >= T[class]",
-        tuple(Layout(outs, _softmax_queries, _few_queries, _few_queries) for outs in _ANY),
+        tuple(Layout(outs, _softmax_queries, _few_queries, _queries) for outs in _ANY),
+        surplus=(1,),
     ),
 )
 
@@ -194,15 +200,18 @@ SSD_HEADS = (
         "NoriaParseSSDCorners",
         f"SSD, RFB: corner boxes in 0..1 and scores; {_RULE}",
         _layouts(unit=True),
+        surplus=(0, 1),
     ),
     Head(
         "NoriaParseSSDCenters",
         f"centre boxes in 0..1 and scores; {_RULE}",
         _layouts(unit=True, centres=True),
+        surplus=(0, 1),
     ),
     Head(
         "NoriaParseBoxesScores",
         f"YOLO-NAS, PP-YOLOE: corner boxes in pixels and scores; {_RULE}",
         _layouts(unit=False),
+        surplus=(0, 1),
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache, partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -327,27 +328,37 @@ def _raw_v5(arrays: Arrays, network: NetworkInfo, params: DetectionParams) -> De
     return _gathered(parts, network)
 
 
-def _with_classes(dims: Dims, network: NetworkInfo | None) -> bool:
-    return dims["P"] > 5 and min(dims.values()) > 0
+def _not_empty(dims: Dims, network: NetworkInfo | None) -> bool:
+    return min(dims.values()) > 0
 
 
-_THREE = (Out("3*P H W"), Out("3*P I J"), Out("3*P K L"))
-_V3_LAYOUTS = (Layout(_THREE, partial(_activated, anchors=_V3, masks=_V3_MASKS), _with_classes),)
+def _pyramid(dims: Dims, network: NetworkInfo | None) -> bool:
+    """Each grid has twice the cells of the next, each way."""
+    heights, widths = (sorted(dims[k] for k in keys if k in dims) for keys in ("HIK", "WJL"))
+    sizes = [side for side in (heights, widths) if side]
+    return all(b == 2 * a for side in sizes for a, b in pairwise(side))
+
+
+_THREE = (Out("3*(5+C) H W"), Out("3*(5+C) I J"), Out("3*(5+C) K L"))
+_V3_LAYOUTS = (
+    Layout(_THREE, partial(_activated, anchors=_V3, masks=_V3_MASKS), _not_empty, _pyramid),
+)
 _V3_TINY_DECODE = partial(_activated, anchors=_V3_TINY, masks=_V3_TINY_MASKS)
 _V2_DECODE = partial(_activated, anchors=_V2, masks=(range(5),), exponential=True)
-_RULE = "activated grids, P = 5+C, objectness * best score >= T[class]"
+_RULE = "activated grids, objectness * best score >= T[class]"
 
 ANCHOR_HEADS = (
     Head(
         "NoriaParseYoloV5Raw",
-        "YOLOv5/7 without the decoding layer: three grids of logits, COCO anchors; P = 5+C",
+        "YOLOv5/7 without the decoding layer: three grids of logits, COCO anchors",
         (
             Layout(
                 (Out("3 H W 5+C"), Out("3 I J 5+C"), Out("3 K L 5+C")),
                 _raw_v5,
-                lambda dims, _: min(dims.values()) > 0,
+                _not_empty,
+                _pyramid,
             ),
-            Layout(_THREE, _raw_v5, _with_classes),
+            Layout(_THREE, _raw_v5, _not_empty, _pyramid),
         ),
     ),
     Head("NvDsInferParseCustomYoloV3", f"YOLOv3: three {_RULE}", _V3_LAYOUTS),
@@ -355,11 +366,13 @@ ANCHOR_HEADS = (
     Head(
         "NvDsInferParseCustomYoloV3Tiny",
         f"YOLOv3-tiny: two {_RULE}",
-        (Layout(_THREE[:2], _V3_TINY_DECODE, _with_classes),),
+        (Layout(_THREE[:2], _V3_TINY_DECODE, _not_empty, _pyramid),),
     ),
     *(
         Head(
-            name, f"YOLOv2: one of {_RULE}", (Layout((Out("5*P H W"),), _V2_DECODE, _with_classes),)
+            name,
+            f"YOLOv2: one of {_RULE}",
+            (Layout((Out("5*(5+C) H W"),), _V2_DECODE, _not_empty),),
         )
         for name in ("NvDsInferParseCustomYoloV2", "NvDsInferParseCustomYoloV2Tiny")
     ),

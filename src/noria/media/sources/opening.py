@@ -11,6 +11,7 @@ from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
 from noria._core.errors import MediaError
+from noria._core.notices import Notice, warn_of
 from noria._core.text import url_name, url_scheme
 from noria.media.frame import Frame
 from noria.media.names import nearest_file
@@ -28,7 +29,7 @@ _DEFAULT_RECONNECT = ReconnectPolicy()
 
 
 def open_source(
-    url: str,
+    url: str | int,
     *,
     source_id: int = 0,
     threads: int | None = None,
@@ -44,7 +45,7 @@ def open_source(
 
     Args:
         url: a path; a folder or glob pattern of images; an `rtsp://`, `http://` … URL;
-            `camera:0` or `/dev/video0`.
+            `camera:0`, `/dev/video0` or the number 0.
         source_id: number of the source, copied into its frames.
         threads: decoder threads; None means 2.
         fps: rate at which images follow each other, or of video without time stamps.
@@ -68,6 +69,8 @@ def open_source(
     """
     if not timeout_s > 0:
         raise ValueError(f"timeout_s={timeout_s}: must be above 0")
+    if not isinstance(url, str):
+        url = f"camera:{url}"
     if not url:
         raise MediaError("the source is empty", expected="a path, a pattern, a URL or camera:N")
     decoding: dict[str, Any] = {"source_id": source_id, "threads": threads, "fps": fps}
@@ -112,17 +115,23 @@ def as_frame(picture: Any, format: PixelFormat | str = PixelFormat.BGR) -> Frame
 
     Args:
         picture: a `Frame`, an array as `ArraySource` takes it, or the path of an image or video,
-            of which the first frame is taken.
+            of which the first frame is taken, with a `NoriaWarning`.
         format: of an array.
 
     Raises:
         MediaError: it is no picture.
+        NoriaWarning: the filters of `warnings` make an error of it.
     """
     if isinstance(picture, Frame):
         return picture
     if isinstance(picture, (str, Path)):
         with open_source(str(picture)) as source:
             for frame in source:
+                if not source.live and source.frames != 1:
+                    many = f"{source.frames} pictures" if source.frames else "more than one picture"
+                    text = f"it holds {many}, and the first one alone is taken; all of them: "
+                    text += f"noria.open_pipeline(CONFIG, sources={source.name!r})"
+                    warn_of([Notice("warning", text, source.name)])
                 return frame
         raise MediaError("there is no picture in it", where=str(picture))
     return ArraySource((), name="picture", format=format).frame_of(picture)

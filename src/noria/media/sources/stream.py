@@ -15,6 +15,9 @@ from noria.media.sources.reconnect import Losses, ReconnectPolicy
 
 OpenContainer = Callable[[Feed], Any]
 
+# What may be missing of a recording at its end: stated lengths are rough, sound may be longer.
+_END_S, _END_SHARE = 2.0, 0.1
+
 
 class StreamSource(DecodedSource):
     """Frames of the first video stream of something that has to be waited for.
@@ -56,7 +59,8 @@ class StreamSource(DecodedSource):
         self._cause: str | None = None
         self._feed: Feed | None = None
         self._stream: Any = None
-        self._bounded = False
+        self._length_s = 0.0  # of a recording; 0 for what has no end
+        self._played: tuple[float, float] | None = None  # first and last time of this connection
         if wait or (self._policy and self._policy.from_start):
             return
         try:
@@ -91,8 +95,24 @@ class StreamSource(DecodedSource):
         if self.given == 0:
             self._describe(container, self._stream)
         # An RTSP server that tells the length plays a recording: that has an end.
-        self._bounded = bool(container.format.name == "rtsp" and container.duration)
+        recording = container.format.name == "rtsp" and container.duration
+        self._length_s, self._played = float(container.duration) / 1e6 if recording else 0.0, None
         return True
+
+    def _seen(self, packet: Any) -> None:
+        if self._length_s and packet.pts is not None:
+            at = float(packet.pts * packet.time_base)
+            first, last = self._played or (at, at)
+            self._played = first, max(last, at)
+
+    def _early_end(self) -> str | None:
+        """How much of a recording came before the other side ended it, unless it was all."""
+        if not self._length_s:
+            return None
+        first, last = self._played or (0.0, 0.0)
+        if last - first >= self._length_s - max(_END_S, _END_SHARE * self._length_s):
+            return None
+        return f"the other side ended it after {last - first:.1f} of {self._length_s:.1f} s"
 
     def _failure(self, lost: ConnectionLostError) -> MediaError:
         if lost.error is not None:
@@ -140,12 +160,23 @@ class StreamSource(DecodedSource):
                 yield picture
             if self._closing.is_set():
                 return
-            cause = gave_up or self._cause
-            if self._policy is None or self._bounded:
+            cause = gave_up or self._cause or self._early_end()
+            if self._policy is None:
                 if gave_up:
                     self._notice("warning", gave_up)
                 elif cause:
                     self._notice("warning", f"reading stopped: {cause}")
+                return
+            if self._length_s and cause:
+                self._finished()
+                raise MediaError(
+                    f"the recording broke off at frame {self.given}: {cause}",
+                    where=self.name,
+                    expected="an RTSP stream of stated length to come to its end",
+                    fix="check the server and the network; a loss of a stream without a stated "
+                    "length is waited for, but a recording would begin anew",
+                )
+            if self._length_s:
                 return
             # A connection that held longer than the wait for it was a good one.
             if not self._losses.away and monotonic() - since > self._policy.longest_s(

@@ -1,0 +1,112 @@
+"""Files of a recognised model: a commented config, labels, and a parser where one lacks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from noria._core.errors import ModelError
+from noria._core.text import quoted
+from noria.config.class_attrs import ClassAttrs
+from noria.config.dump import value_text
+from noria.config.enums import ClusterMode, NetworkType
+from noria.config.keys import CLASS_KEYS, PROPERTY_KEYS
+from noria.infer.parsers.text import CTC
+from noria.infer.recognition.parser_template import ParserFiles
+from noria.infer.recognition.recognise import CLASS_FIELDS, Recognition
+
+CONFIG, LABELS = "config_infer.txt", "labels.txt"
+
+
+def files_for(found: Recognition, folder: Path, *, cpp: bool = False) -> dict[str, str | bytes]:
+    """The files of a model that is run with a config: name -> content.
+
+    Args:
+        found: the model.
+        folder: where they will be; paths in the config are relative to it.
+        cpp: write the parser in C++.
+
+    Returns:
+        The config and the labels; where no built-in parser reads the outputs, a parser and a test
+        of it that replays recorded outputs, too.
+
+    Raises:
+        ModelError: `cpp`, and a built-in parser reads the outputs.
+    """
+    files: dict[str, str | bytes] = {}
+    values = {
+        name: getattr(found.config, name)
+        for name in found.config.FIELDS
+        if found.config.origin(name).kind != "default"
+    }
+    reasons = dict(found.reasons)
+    labels = found.config.labels
+    if found.reading is None:
+        parser = ParserFiles.of(found, cpp=cpp)
+        files |= parser.files()
+        labels = labels or tuple((f"class {i}",) for i in range(parser.classes))
+        values |= {
+            "network_type": NetworkType.DETECTOR,
+            "num_detected_classes": len(labels),
+            "custom_lib_path": folder / parser.library,
+            "parse_bbox_func_name": parser.function,
+            "cluster_mode": ClusterMode.NMS,
+            "all_classes": ClassAttrs(pre_cluster_threshold=0.3, nms_iou_threshold=0.5, topk=300),
+        }
+        reasons["custom_lib_path"] = (
+            "no built-in parser reads the outputs: this one has to be right"
+        )
+        reasons["num_detected_classes"] = parser.why_classes
+    elif cpp:
+        raise ModelError(
+            f"the built-in parser {found.reading.parser or ''} reads this model".replace("  ", " "),
+            where=str(found.evidence.path),
+            fix="leave --cpp out: there is no parser to write",
+        )
+    if labels:
+        reader = found.reading is not None and found.reading.parser == CTC
+        lines = (record[0] if reader else _label_line(record) for record in labels)
+        files[LABELS] = "".join(f"{line}\n" for line in lines)
+        values["labelfile_path"] = folder / LABELS
+    files[CONFIG] = "\n".join(_config(found, values, reasons, folder)) + "\n"
+    return files
+
+
+def _label_line(record: Sequence[str]) -> str:
+    """One record of a label file; what would part it is replaced, an empty line would go."""
+    return ";".join(quoted(name.replace(";", ","), limit=None) for name in record) or "-"
+
+
+def _config(
+    found: Recognition, values: dict[str, Any], reasons: dict[str, str], folder: Path
+) -> Iterator[str]:
+    """The lines of the config: each value below the reason for it."""
+    yield f"# {quoted(found.evidence.path.name, limit=None)}, written down by noria init."
+    yield "# Paths are relative to this file."
+    for line in found.lines:
+        yield f"# {quoted(line, limit=None)}"
+    yield "[property]"
+    yield "gpu-id=0"
+    before = ""
+    for key in PROPERTY_KEYS.values():
+        if key.field not in values or values[key.field] is None:
+            continue
+        why = reasons.get(key.field or "", "")
+        if why and why != before:
+            yield f"# {quoted(why, limit=None)}"
+        before = why
+        value = values[key.field]
+        if isinstance(value, Path):
+            value = os.path.relpath(value.absolute(), folder.absolute())
+        yield f"{key.name}={value_text(key, value, 'ini')}"
+    attrs = values.get("all_classes")
+    if attrs is not None:
+        yield ""
+        if reasons.get("all_classes"):
+            yield f"# {quoted(reasons['all_classes'], limit=None)}"
+        yield "[class-attrs-all]"
+        for key in CLASS_KEYS.values():
+            if key.field in CLASS_FIELDS:
+                yield f"{key.name}={value_text(key, getattr(attrs, key.field), 'ini')}"

@@ -1,0 +1,47 @@
+"""What a rule finds, and how much evidence counts as enough."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MIN_FRAMES = 4
+"""Looks that must show the same before a rule speaks in the middle of a run: one odd frame (a scene
+cut, a hand before the camera) is no mistake of a config."""
+
+MIN_BOXES = 20
+"""Or as many boxes that do: a frame of twenty impossible boxes needs no second one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One implausible thing.
+
+    Attributes:
+        rule: name of the rule, for programs.
+        text: the likely cause, the evidence with figures, what to change.
+        key: the config key that the text names first, for `where`; None for the config as a whole.
+    """
+
+    rule: str
+    text: str
+    key: str | None = None
+
+
+def enough(frames: int, looks: int, *, boxes: int = 0, final: bool) -> bool:
+    """Whether `frames` of `looks` are evidence enough.
+
+    Args:
+        frames: looks that show it.
+        looks: all looks at which it could have shown.
+        boxes: how many boxes showed it.
+        final: no more looks will come: a run of a few pictures is judged by all of them.
+    """
+    if frames >= MIN_FRAMES or boxes >= MIN_BOXES:
+        return True
+    return final and 0 < frames == looks
+
+
+def count(number: int, word: str) -> str:
+    """`1 box`, `2 boxes`."""
+    plural = f"{word}es" if word.endswith(("s", "x")) else f"{word}s"
+    return f"{number:,} {word if number == 1 else plural}"

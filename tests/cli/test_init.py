@@ -1,0 +1,146 @@
+"""`noria init MODEL.onnx`, and bare models on the command line and in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from PIL import Image
+
+import noria as package
+from noria.config import ModelConfig
+from tests.infer.recognition.models import filters, node, pixel_rows, rows_of, save
+from tests.infer.recognition.test_recognise import paddle, yolov8
+from tests.warm import noria
+
+
+@pytest.fixture
+def picture(tmp_path: Path) -> Path:
+    path = tmp_path / "picture.png"
+    Image.fromarray(np.full((48, 64, 3), 90, np.uint8)).save(path)
+    return path
+
+
+def center_face(path: Path) -> Path:
+    """Four convolutions on the picture, traced with 32x32 pixels and a batch of 10."""
+    parts = {"537": 1, "538": 2, "539": 2, "540": 10}
+    nodes = [node("Conv", ["x", "w"], ["seen"], pads=[1, 1, 1, 1], strides=[4, 4])]
+    nodes += [node("Conv", ["seen", f"w{n}"], [n]) for n in parts]
+    weights = {f"w{n}": np.zeros((c, 8, 1, 1), np.float32) for n, c in parts.items()}
+    return save(path, nodes, {"x": [10, 3, 32, 32]}, {n: [10, c, 8, 8] for n, c in parts.items()},
+                constants=weights | {"w": filters(3, 0.5)})  # fmt: skip
+
+
+def test_init_writes_a_folder_that_runs(tmp_path: Path, picture: Path) -> None:
+    yolov8(tmp_path / "m.onnx")
+    done = noria("init", "m.onnx", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["m/labels.txt", "m/config_infer.txt"]
+    assert "onnx-file=../m.onnx" in (tmp_path / "m" / "config_infer.txt").read_text()
+    hint = next(x for x in done.stderr.splitlines() if x.startswith("run it: noria "))
+    words = hint.removeprefix("run it: noria ").replace("video.mp4", picture.name).split()
+    ran = noria(*words[:-2], "--strict", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    again = noria("init", "m.onnx", cwd=tmp_path)
+    assert again.returncode == 1
+    assert "is there already" in again.stderr
+    assert noria("init", "m.onnx", "--force", cwd=tmp_path).returncode == 0
+
+
+def test_a_bare_model_runs_and_says_so_in_three_lines(tmp_path: Path, picture: Path) -> None:
+    yolov8(tmp_path / "m.onnx")
+    done = noria("run", "m.onnx", picture.name, "-o", "out.jsonl", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    notes = [x.partition("m.onnx: ")[2] for x in done.stderr.splitlines() if "m.onnx: " in x]
+    assert [x.split()[0] for x in notes] == ["the", "pictures:", "from"]
+    assert list(tmp_path.glob("m.onnx_*.engine"))
+    assert (tmp_path / "out.jsonl").is_file()
+
+
+def test_options_choose_between_candidates(tmp_path: Path, picture: Path) -> None:
+    rows_of(tmp_path / "m.onnx", np.float32([[0.75, 0.25]]), spread=400)
+    done = noria("run", "m.onnx", picture.name, cwd=tmp_path)
+    assert done.returncode == 4
+    choice = next(x for x in done.stderr.splitlines() if "(/ 255)" in x).split()[:2]
+    chosen = noria("run", "m.onnx", picture.name, *choice, cwd=tmp_path)
+    assert chosen.returncode == 0, chosen.stderr
+    assert "found 1 class 0" in chosen.stdout
+
+
+def test_init_of_a_size_that_was_only_traced(tmp_path: Path, picture: Path) -> None:
+    center_face(tmp_path / "face.onnx")
+    refused = noria("run", "face.onnx", picture.name, cwd=tmp_path)
+    assert refused.returncode == 4
+    assert "noria init face.onnx --size 640x480" in refused.stderr
+    done = noria("init", "face.onnx", "--size", "128x96", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    copy = onnx.load(tmp_path / "face" / "face_128x96.onnx")
+    shape = copy.graph.output[1].type.tensor_type.shape.dim
+    assert [d.dim_value for d in shape][1:] == [2, 24, 32]
+    ran = noria("run", "face/config_infer.txt", picture.name, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_init_sets_a_size_that_the_model_leaves_open(tmp_path: Path) -> None:
+    yolov8(tmp_path / "m.onnx", size=("h", "w"))
+    assert noria("init", "m.onnx", "--size", "64x64", cwd=tmp_path).returncode == 0
+    assert ModelConfig.load(tmp_path / "m" / "config_infer.txt").infer_dims == (3, 64, 64)
+
+
+@pytest.mark.parametrize(("words", "says"), [
+    ([], "give MODEL.onnx or --plugin"),
+    (["m.onnx", "--plugin", "X"], "give MODEL.onnx or --plugin"),
+    (["--plugin", "X", "--cpp"], "go with MODEL.onnx"),
+    (["m.onnx", "--size", "64"], "give WIDTHxHEIGHT"),
+    (["m.onnx", "--model", "m.onnx"], "--model goes with --plugin"),
+])  # fmt: skip
+def test_words_that_do_not_go_together(tmp_path: Path, words: list[str], says: str) -> None:
+    yolov8(tmp_path / "m.onnx")
+    done = noria("init", *words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert says in done.stderr
+
+
+def test_a_rigid_model_keeps_its_size(tmp_path: Path) -> None:
+    rows_of(tmp_path / "m.onnx", pixel_rows(84, 7), spread=500)  # its scaling is undecided
+    nodes = [node("Flatten", ["x"], ["flat"]), node("MatMul", ["flat", "w"], ["y"])]
+    save(tmp_path / "r.onnx", nodes, {"x": [1, 3, 8, 8]}, {"y": [1, 4]},
+         constants={"w": np.zeros((192, 4), np.float32)})  # fmt: skip
+    done = noria("init", "r.onnx", "--size", "16x16", cwd=tmp_path)
+    assert done.returncode == 4
+    assert "cannot be changed to pictures of 16x16" in done.stderr
+    small = noria("init", "m.onnx", "--size", "16x16", "-o", "small", cwd=tmp_path)
+    assert small.returncode == 4
+    assert not list((tmp_path / "small").glob("*"))
+
+
+def test_bare_models_behind_one_another(tmp_path: Path) -> None:
+    paddle(tmp_path / "det.onnx", "Sigmoid", (1, 1, 736, 1280))
+    metadata = {"character": "a\nb\nc\nd"}
+    paddle(tmp_path / "rec.onnx", "Softmax", (1, 40, 6), metadata=metadata)
+    picture = np.zeros((64, 64, 3), np.uint8)
+    with package.open_pipeline(
+        tmp_path / "det.onnx", tmp_path / "rec.onnx", sources=package.ArraySource([picture])
+    ) as pipeline:
+        report = pipeline.run()
+    # half the map is text: one region; the reader works on it
+    assert [m.component_id for m in report.models] == [1, 2]
+    assert report.models[1].inferred == report.objects["text"] == 1
+    assert any("it works on the objects found" in n.message for n in report.notices)
+
+
+def test_a_bare_classifier_behind_a_config(
+    tmp_path: Path, mean_config: Callable[..., Path]
+) -> None:
+    rows_of(tmp_path / "c.onnx", np.float32([[0.75, 0.25]]), spread=1.0)
+    config = mean_config()
+    picture = np.full((64, 64, 3), 255, np.uint8)
+    with package.open_pipeline(
+        config, tmp_path / "c.onnx", sources=package.ArraySource([picture])
+    ) as pipeline:
+        ((_, meta),) = list(pipeline)
+    (thing,) = meta.objects
+    assert thing.classifiers[0].labels[0].label == "class 0"

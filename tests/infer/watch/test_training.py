@@ -1,0 +1,145 @@
+"""Pictures as the network gets them, against what its file says of its training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from noria.config import ModelConfig
+from noria.infer.labels import Labels
+from noria.infer.preprocess import Preprocessor
+from noria.infer.watch.stem import Stem
+from noria.infer.watch.training import byte_range, metadata_names, training_findings
+
+SIZE = (64, 48)
+ULTRALYTICS = {"author": "Ultralytics", "task": "detect", "names": "{0: 'a', 1: 'b', 2: 'c'}"}
+UNIT = 1 / 255
+
+
+def judged(
+    folder: Path, stem: Stem, keys: str = "", names: Sequence[str] = (), *,
+    frame: tuple[int, int] = SIZE, pictures: np.ndarray | None = None,
+) -> dict[str, str]:  # fmt: skip
+    """Findings of a config with these lines, on noise between black and white."""
+    path = folder / "config.txt"
+    path.write_text(f"[property]\ngie-unique-id=1\n{keys}")
+    cfg = ModelConfig.load(path)
+    pre = Preprocessor.from_config(cfg, *SIZE, 3)
+    if pictures is None:
+        pictures = np.random.default_rng(0).uniform(0, 255, (3, SIZE[1], SIZE[0]))
+    means = np.reshape(pre.offsets or (0, 0, 0), (3, 1, 1))
+    tensor = ((pictures - means) * pre.scale).astype(np.float32)
+    labels = Labels(tuple((n,) for n in names))
+    found = training_findings(cfg, pre, stem, labels, tensors=[tensor] * 2, frame=frame)
+    return {f.rule: f.text for f in found}
+
+
+def normalised(mean: float, deviation: float) -> Stem:
+    """A convolution that averages, and the statistics of pictures with this mean and deviation."""
+    weights = np.zeros((4, 3, 1, 1))
+    weights[np.arange(4), [0, 1, 2, 0]] = 1
+    return Stem(conv=weights, statistics=(np.full(4, mean), np.full(4, deviation**2)))
+
+
+SCALES = {
+    "bytes": ("net-scale-factor=1\n", normalised(110, 70)),
+    "unit": ("net-scale-factor=0.0039215697906911373\n", normalised(0.45, 0.27)),
+    "signed": ("net-scale-factor=0.00784\noffsets=127.5;127.5;127.5\n", normalised(0, 0.55)),
+    "means": ("net-scale-factor=1\noffsets=123;116;103\n", normalised(2, 68)),
+}
+
+
+@pytest.mark.parametrize("config", SCALES)
+@pytest.mark.parametrize("model", SCALES)
+def test_statistics_tell_the_range(config: str, model: str, tmp_path: Path) -> None:
+    found = judged(tmp_path, SCALES[model][1], SCALES[config][0])
+    # A mean of 224 instead of 110 is that of scanned pages; twice the spread, of contrast.
+    likely = config == model or (model, config) in {("bytes", "means"), ("unit", "signed")}
+    assert list(found) == ([] if likely else ["input-range"])
+
+
+def test_offsets_that_are_missing(tmp_path: Path) -> None:
+    text = judged(tmp_path, SCALES["signed"][1], "net-scale-factor=0.00784\n")["input-range"]
+    assert "with no offsets and net-scale-factor=0.00784 the mean" in text
+    assert "is that of bytes of 0" in text
+
+
+@pytest.mark.parametrize("level", [0, 30, 128, 255])
+def test_plain_pictures_tell_nothing_of_the_range(level: int, tmp_path: Path) -> None:
+    plain = np.full((3, SIZE[1], SIZE[0]), float(level))
+    stem = normalised(0.45, 0.27)
+    assert judged(tmp_path, stem, SCALES["bytes"][0].replace("1", "0.004"), pictures=plain) == {}
+
+
+def test_a_folded_stem_tells_bytes_from_units(tmp_path: Path) -> None:
+    stem = Stem(conv=np.random.default_rng(1).normal(0, 1, (8, 3, 3, 3)))
+    text = judged(tmp_path, stem, "net-scale-factor=1\n")["input-range"]
+    assert "net-scale-factor=1 gives the network 0 to 255; the first layer answers" in text
+    assert judged(tmp_path, stem, SCALES["unit"][0]) == {}
+    assert judged(tmp_path, stem, SCALES["means"][0]) == {}  # old networks are like that
+    assert judged(tmp_path, Stem(conv=stem.conv / 255), "net-scale-factor=1\n") == {}
+    text = judged(tmp_path, Stem(conv=stem.conv / 255), SCALES["unit"][0])["input-range"]
+    assert "it probably expects 0 to 255: set net-scale-factor=1" in text
+
+
+@pytest.mark.parametrize(
+    ("factor", "shift", "keys", "words"),
+    [
+        (UNIT, 0, SCALES["unit"][0], "set net-scale-factor=1"),
+        (4.4, -2, "net-scale-factor=1\n", "it expects 0 to 1: set net-scale-factor=0.0039"),
+        (UNIT, -0.5, SCALES["means"][0], "means are subtracted twice"),
+        (UNIT, 0, "net-scale-factor=1\n", None),
+        (4.4, -2, SCALES["unit"][0], None),
+    ],
+)
+def test_a_graph_that_normalises(
+    factor: float, shift: float, keys: str, words: str | None, tmp_path: Path
+) -> None:
+    stem = Stem(factor=np.array([factor]), shift=np.array([shift]))
+    found = judged(tmp_path, stem, keys)
+    assert (words is None and not found) or (words and words in found["input-range"])
+
+
+def test_infer_dims_the_wrong_way_round(tmp_path: Path) -> None:
+    keys = "infer-dims=3;48;64\n"
+    free = Stem(axes=(None, 3, None, None))
+    assert judged(tmp_path, free, keys, frame=(640, 480)) == {}
+    text = judged(tmp_path, free, keys, frame=(480, 640))["input-transposed"]
+    assert "set infer-dims=3;64;48" in text
+    fixed = Stem(axes=(1, 3, 48, 64))
+    assert judged(tmp_path, fixed, keys, frame=(480, 640)) == {}
+
+
+@pytest.mark.parametrize(
+    ("labels", "moved"),
+    [
+        (("a", "b", "c"), False),
+        (("A", "B", "C"), False),
+        (("eins", "zwei", "drei"), False),  # translated
+        (("b", "a", "c"), True),
+        (("background", "a", "b"), True),
+        ((), False),
+    ],
+)
+def test_names_in_the_metadata(labels: tuple[str, ...], moved: bool, tmp_path: Path) -> None:
+    stem = Stem(metadata={"names": ULTRALYTICS["names"]})
+    assert ("labels-moved" in judged(tmp_path, stem, names=labels)) == moved
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "7", "{'a': 1}", "[1, 2]", "__import__('os')", "(" * 999]
+)
+def test_metadata_of_any_kind(text: str) -> None:
+    assert metadata_names(Stem(metadata={"names": text})) == {}
+    assert metadata_names(Stem(metadata={"names": "['a', 'b']"})) == {0: "a", 1: "b"}
+
+
+@pytest.mark.parametrize(("scale", "means", "expected"), [
+    (1.0, (), (0, 255)), (0.5, (100.0, 50.0, 80.0), (-50, 102.5)), (-3.0, (), (0, 255)),
+])  # fmt: skip
+def test_byte_range(scale: float, means: Any, expected: tuple[float, float]) -> None:
+    assert byte_range(Preprocessor(*SIZE, scale=scale, offsets=means)) == expected

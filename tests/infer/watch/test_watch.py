@@ -1,0 +1,101 @@
+"""When the watch looks, and where its findings go."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+import noria
+from noria._core.notices import NoriaWarning
+from noria.errors import StrictError
+from noria.infer.inferencer import Inferencer
+from noria.infer.watch import Watch
+from tests.infer.watch.detectors import config_for, frames
+from tests.warm import noria as command
+
+TWICE = 1 / 255  # bytes of a network that expects them, scaled all the same
+
+
+@pytest.fixture
+def wrong(tmp_path: Path) -> Path:
+    return config_for(tmp_path, "columns", "bytes", net_scale_factor=TWICE)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "pictures"
+    path.mkdir()
+    for frame in frames():
+        cv2.imwrite(str(path / f"{frame.frame:02}.png"), np.asarray(frame.planes[0])[..., ::-1])
+    return path
+
+
+def test_it_looks_at_the_first_runs_and_ever_more_rarely(wrong: Path) -> None:
+    with Inferencer.from_config(wrong) as model:
+        watch = model._model.watch
+        assert isinstance(watch, Watch)
+        due = [run for run in range(3000) if watch.due()]
+    assert due[:14] == [0, 1, 2, 3, 4, 5, 6, 7, 16, 24, 40, 72, 136, 264]
+    assert max(np.diff(due)) == 512
+    assert len(due) < 25
+
+
+def test_findings_are_notices_of_the_report_and_of_the_model(wrong: Path, folder: Path) -> None:
+    with (
+        pytest.warns(NoriaWarning, match="pictures have the wrong range"),
+        noria.open_pipeline(wrong, sources=str(folder)) as pipeline,
+    ):
+        report = pipeline.run()
+    (found,) = [n for n in report.notices if n.rule]
+    assert (found.level, found.rule) == ("warning", "input-range")
+    assert found.where is not None
+    assert found.where.startswith(f"{wrong}:")
+    assert found in pipeline.notices
+    assert {n["rule"] for n in report.to_dict()["notices"]} == {None, "input-range"}
+
+
+def test_each_rule_speaks_once(wrong: Path) -> None:
+    with Inferencer.from_config(wrong) as model:
+        for _ in range(3):
+            for frame in frames(count=12):
+                model.process([frame])
+            model.conclude()
+        assert [n.rule for n in model.notices if n.rule] == ["input-range"]
+
+
+def test_the_command_says_it_and_strict_refuses(wrong: Path, folder: Path) -> None:
+    done = command("run", wrong, folder)
+    assert done.returncode == 0
+    (line,) = [x for x in done.stderr.splitlines() if x.startswith("warning: ")]
+    assert "net-scale-factor=1 (0 to 255) give" in line
+    told = json.loads(command("run", wrong, folder, "--json").stdout)
+    assert [n["rule"] for n in told["notices"] if n["rule"]] == ["input-range"]
+    refused = command("run", wrong, folder, "--strict")
+    assert refused.returncode == StrictError.exit_code
+    assert "pictures have the wrong range" in refused.stderr
+
+
+def test_a_call_with_a_picture_is_watched_too(tmp_path: Path) -> None:
+    config = config_for(tmp_path, model={"logits": True})
+    with Inferencer.from_config(config) as model:
+        for frame in frames(count=5):
+            model(frame)
+        assert [n.rule for n in model.notices if n.rule] == ["scores-above-1"]
+
+
+def test_a_closed_session_says_nothing(wrong: Path) -> None:
+    with Inferencer.from_config(wrong) as model:
+        for frame in frames():
+            model.process([frame])
+    model.conclude()
+    assert [n.rule for n in model.notices if n.rule] == []
+
+
+def test_what_nobody_parses_or_scales_here_is_not_watched(tmp_path: Path) -> None:
+    config = config_for(tmp_path, network_type=100)
+    with Inferencer.from_config(config) as model:
+        assert model._model.watch is None

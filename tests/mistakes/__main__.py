@@ -1,0 +1,46 @@
+"""`python -m tests.mistakes [DIR]`: which mistakes Noria names, case by case, and their share.
+
+DIR has cases from elsewhere; without it those of this folder are written to a temporary one.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.mistakes import correct, mistakes
+from tests.mistakes.cases import faults, run_case
+from tests.mistakes.store import fill
+
+
+def _share(title: str, folders: list[Path]) -> None:
+    good = 0
+    for folder in folders:
+        outcome = run_case(folder)
+        wrong = faults(outcome)
+        good += not wrong
+        said = outcome.first.partition("\n")[0]
+        print(f"{'LACK' if wrong else 'ok  '} {folder.name}: {said}")
+        for text in wrong[:3]:
+            print(f"       {text}")
+    print(f"{title}: {good} of {len(folders)}, {good / max(1, len(folders)):.1%}")
+
+
+def _main() -> None:
+    if len(sys.argv) > 1:
+        _share("as expected", sorted(p.parent for p in Path(sys.argv[1]).rglob("case.yml")))
+        return
+    with tempfile.TemporaryDirectory() as name:
+        store = Path(name, "store")
+        fill(store)
+        for title, cases in (
+            ("mistakes named", mistakes.CASES),
+            ("right ones let alone", correct.CASES),
+        ):
+            for case in cases:
+                case.write(Path(name, title, case.name), store)
+            _share(title, [Path(name, title, case.name) for case in cases])
+
+
+_main()

@@ -1,0 +1,57 @@
+"""Every planted mistake is named in the first lines, and of right set-ups nothing is said."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.mistakes import correct, mistakes
+from tests.mistakes.cases import Case, faults, run_case
+from tests.mistakes.store import fill
+
+ALL = [*mistakes.CASES, *correct.CASES]
+ELSEWHERE = os.environ.get("NORIA_MISTAKES")
+
+
+def _params(cases: list[Case]) -> list[object]:
+    return [
+        pytest.param(
+            case,
+            id=case.name,
+            marks=[pytest.mark.xfail(reason=case.waits, strict=True)] if case.waits else [],
+        )
+        for case in cases
+    ]
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("mistakes") / "store"
+    fill(folder)
+    return folder
+
+
+@pytest.mark.parametrize("case", _params(ALL))
+def test_case(case: Case, store: Path, tmp_path: Path) -> None:
+    case.write(tmp_path / "case", store)
+    outcome = run_case(tmp_path / "case")
+    assert not faults(outcome), "\n".join(outcome.lines)
+
+
+@pytest.mark.skipif(not ELSEWHERE, reason="no NORIA_MISTAKES")
+@pytest.mark.parametrize(
+    "path", sorted(Path(ELSEWHERE or ".").rglob("case.yml")) if ELSEWHERE else []
+)
+def test_case_from_elsewhere(path: Path, tmp_path: Path) -> None:
+    shutil.copytree(path.parent, tmp_path / "case", symlinks=True)
+    outcome = run_case(tmp_path / "case")
+    assert not faults(outcome), "\n".join(outcome.lines)
+
+
+def test_names_are_unique_and_the_corpus_is_large() -> None:
+    assert len({case.name for case in ALL}) == len(ALL)
+    assert len(mistakes.CASES) >= 60
+    assert len(correct.CASES) >= 30

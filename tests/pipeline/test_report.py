@@ -1,0 +1,57 @@
+"""The report of a run says what was left out, by filter and class, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import noria
+
+Config = Callable[..., Path]
+
+
+def filtered(config: Path, name: str, *keys: str) -> Path:
+    """The config under another name, with lines for all classes."""
+    path = config.with_name(name)
+    path.write_text(config.read_text() + "[class-attrs-all]\n" + "\n".join(keys) + "\n")
+    return path
+
+
+def test_losses_are_in_the_report_its_json_and_notebooks(mean_config: Config, photos: Path) -> None:
+    config = filtered(mean_config(), "small.txt", "detected-max-w=3")
+    report = noria.open_pipeline(config, sources=photos).run()
+    (model,) = report.models
+    assert model.dropped == {"detected-max-w": {"thing": 3}}
+    assert model.skipped == {}
+    (reason,) = model.reasons
+    assert reason.startswith("detected-max-w=3 dropped all 3 boxes (thing 3); the nearest is ")
+    (plain,) = report.to_dict()["models"]
+    assert (plain["dropped"], plain["skipped"]) == (model.dropped, {})
+    assert plain["reasons"] == model.reasons
+    assert "detected-max-w=3 dropped all 3 boxes" in report._repr_html_()
+
+
+def test_a_run_that_found_something_gives_no_reasons(mean_config: Config, photos: Path) -> None:
+    report = noria.open_pipeline(mean_config(), sources=photos).run()
+    (model,) = report.models
+    assert (model.dropped, model.skipped, model.reasons) == ({}, {}, [])
+
+
+def test_each_run_of_one_model_counts_for_itself(mean_config: Config, photos: Path) -> None:
+    config = filtered(mean_config(), "small.txt", "detected-max-w=3")
+    with noria.Inferencer.from_config(config) as model:
+        for limit in (3, 2):
+            report = noria.open_pipeline(model, sources=photos, limit=limit).run()
+            assert report.models[0].dropped == {"detected-max-w": {"thing": limit}}
+
+
+def test_a_stage_that_counts_nothing_has_no_losses() -> None:
+    report = noria.pipeline.ModelReport("other")
+    assert (report.dropped, report.skipped, report.reasons) == ({}, {}, [])
+
+
+def test_the_rate_counts_no_frame_that_was_dropped() -> None:
+    report = noria.pipeline.RunReport("camera:0", frames=100, dropped_frames=75, seconds=2.0)
+    assert report.fps == 12.5
+    assert report.to_dict()["fps"] == 12.5
+    assert "12.5 fps" in repr(report)
