@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -129,3 +130,17 @@ def test_bare_models_behind_one_another(tmp_path: Path) -> None:
     assert [m.component_id for m in report.models] == [1, 2]
     assert report.models[1].inferred == report.objects["text"] == 1
     assert any("it works on the objects found" in n.message for n in report.notices)
+
+
+def test_a_bare_classifier_behind_a_config(
+    tmp_path: Path, mean_config: Callable[..., Path]
+) -> None:
+    rows_of(tmp_path / "c.onnx", np.float32([[0.75, 0.25]]), spread=1.0)
+    config = mean_config()
+    picture = np.full((64, 64, 3), 255, np.uint8)
+    with package.open_pipeline(
+        config, tmp_path / "c.onnx", sources=package.ArraySource([picture])
+    ) as pipeline:
+        ((_, meta),) = list(pipeline)
+    (thing,) = meta.objects
+    assert thing.classifiers[0].labels[0].label == "class 0"

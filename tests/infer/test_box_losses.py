@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from noria.infer.inferencer import Inferencer
-from noria.infer.losses import Losses
+from noria.infer.losses import InferenceLosses
 from tests.infer.models import node, write_config, write_model
 from tests.infer.scenes import looked_at
 
@@ -64,7 +64,7 @@ def detector(
 def test_a_sound_run_gives_no_reason(tmp_path: Path) -> None:
     with detector(tmp_path) as model:
         losses = looked_at(model, 3)
-    assert losses == Losses({}, {"nms-iou-threshold": {"car": 3}}, [])
+    assert losses == InferenceLosses({}, {"nms-iou-threshold": {"car": 3}}, [])
 
 
 @pytest.mark.parametrize(
@@ -170,8 +170,9 @@ def test_a_class_whose_threshold_is_above_its_scores(tmp_path: Path) -> None:
             "pre-cluster-threshold=0.95 of class 1 (person) is above every score of it: the best "
             "is 0.6 (5 of 10 outputs looked at)"
         )
-    with detector(tmp_path, "[class-attrs-1]\npre-cluster-threshold=0.55") as model:
-        assert not looked_at(model, 10).reasons
+    for threshold in (0.55, 1.4):  # the second hides the class on purpose
+        with detector(tmp_path, f"[class-attrs-1]\npre-cluster-threshold={threshold}") as model:
+            assert not looked_at(model, 10).reasons
 
 
 def test_a_class_that_its_own_limit_hides(tmp_path: Path) -> None:
@@ -232,7 +233,7 @@ def test_faint_scores_are_no_matter_of_the_threshold(tmp_path: Path) -> None:
     assert "net-scale-factor" in reason
     with detector(tmp_path, rows=[(20, 20, 10, 20, 1, 0.001, 0)]) as model:
         (reason,) = looked_at(model).reasons
-    assert reason.startswith("no score reaches 1/32 of pre-cluster-threshold=0.5 (1 of 1 outputs")
+    assert reason.startswith("no box at 1/32 of pre-cluster-threshold=0.5 either (1 of 1 outputs")
 
 
 def test_the_best_score_is_that_of_all_frames_looked_at(mean_config: Config) -> None:
@@ -262,5 +263,5 @@ def test_a_new_run_counts_anew(tmp_path: Path) -> None:
     with detector(tmp_path, "detected-min-w=40") as model:
         assert looked_at(model, 2).dropped["detected-min-w"] == {"car": 4, "person": 2}
         model.restart()
-        assert model.losses == Losses()
+        assert model.losses == InferenceLosses()
         assert looked_at(model).dropped["detected-min-w"] == {"car": 2, "person": 1}

@@ -104,12 +104,16 @@ def _colors(
     weights = (mix * scale).reshape(3, 3, 1, 1)
     if not norm:
         return graph.add("Relu", graph.add("Conv", image, weights, _f(bias)))
+    # a fourth channel is how bright it is; what is brighter than any square is none
+    weights = np.concatenate([weights, np.full((1, 3, 1, 1), scale / 3, np.float32)])
     found = graph.add("Conv", image, weights)
     # after it: (x - mean) / deviation * gain + shift is x + bias again
-    means, variances = _f([0.02, 0.02, 0.02]) - _f(bias) - 0.1, _f([0.06, 0.06, 0.06])
+    means, variances = _f([*(0.02 - bias - 0.1), 0.41 - mean]), _f([0.06, 0.06, 0.06, 0.02])
     gains = np.sqrt(variances + 1e-5)
-    shifts = means + bias
+    shifts = means + _f([*bias, mean - 0.75])
     found = graph.add("BatchNormalization", found, gains, _f(shifts), means, variances)
+    gate = np.concatenate([np.eye(3), np.full((3, 1), -5.0)], axis=1)
+    found = graph.add("Conv", graph.add("Relu", found), _f(gate).reshape(3, 4, 1, 1))
     return graph.add("Relu", found)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -12,12 +13,13 @@ import numpy as np
 
 from noria._core.errors import ConfigError
 from noria._core.notices import Notice
+from noria.config.enums import ClusterMode
 from noria.diagnose.average_precision import Scored, overlaps
 from noria.diagnose.sensitivity import Bench
 from noria.diagnose.truth import scored
 from noria.engine.backends import DEFAULT_BACKEND, get_backend
 from noria.engine.precision.capability import own_zeros, unsigned_int8, weight_bits
-from noria.engine.precision.choice import Agreement, Int8Choice
+from noria.engine.precision.choice import ENOUGH, Agreement, Int8Choice
 from noria.engine.precision.collect import ActivationRunner
 from noria.engine.precision.even import Channels, choose_ranges
 from noria.engine.precision.explicit import Variants
@@ -36,12 +38,13 @@ if TYPE_CHECKING:
     from noria.network.network import Network
 
 AIM = 0.97
-"""Share of boxes that the search goes on to: pictures that it has not seen keep fewer."""
+"""Share of boxes that is looked for: pictures that were not seen keep fewer. Once an eighth of the
+layers is FP32, `ENOUGH` is enough."""
 
-_RANKED_ON = 5  # pictures
+_RANKED_ON = 8  # pictures
 _RANGES_FROM = 32  # pictures
 _FAINT = 0.4  # of the threshold: boxes that move there count as well
-_STEPS = (0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 24, 28, 32, 40, 48, 64, 96, 128, 192, 256)
+_STEPS = (0, 4, 8, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128, 192, 256)
 
 
 @dataclass(slots=True)
@@ -72,7 +75,7 @@ def choose_int8(
     """Choose ranges and the layers to keep in FP32, and measure the agreement of INT8 with FP32.
 
     Layers are ranked by what each alone in INT8 does to the boxes, faint ones included; the worst
-    are kept until the boxes that INT8 and FP32 share are 97 % of either's.
+    are kept until the boxes that INT8 and FP32 share are 97 % of either's (see `AIM`).
 
     Args:
         cfg: the model and its parser.
@@ -187,7 +190,7 @@ class _Search:
             found = self._found(self._variants.network(keep))
             measured = agreement_of(reference, found, bench.runtime)
             done.choice = msgspec.structs.replace(done.choice, keep=keep, agreement=measured)
-            if measured.share >= AIM:
+            if measured.share >= (AIM if kept * 8 <= len(layers) else ENOUGH):
                 break
         done.notices.append(done.choice.notice(str(bench.cfg.path)))
 
@@ -222,7 +225,10 @@ def _replaced(choice: Int8Choice, keep: tuple[str, ...], measured: Agreement) ->
 
 
 def _with_faint_boxes(cfg: ModelConfig) -> ModelConfig:
-    """The config with lower thresholds."""
+    """The config with lower thresholds and no clustering.
+
+    Each box of the parser then has its partner; clustering would choose now one, now another.
+    """
 
     def lower(attrs: ClassAttrs) -> ClassAttrs:
         return replace(
@@ -232,7 +238,9 @@ def _with_faint_boxes(cfg: ModelConfig) -> ModelConfig:
         )
 
     classes = {number: lower(attrs) for number, attrs in cfg.classes.items()}
-    return cfg.with_overrides(all_classes=lower(cfg.all_classes), classes=classes)
+    return cfg.with_overrides(
+        all_classes=lower(cfg.all_classes), classes=classes, cluster_mode=ClusterMode.NONE
+    )
 
 
 def agreement_of(reference: Sequence[Scored], found: Sequence[Scored], runtime: str) -> Agreement:
@@ -248,25 +256,28 @@ def agreement_of(reference: Sequence[Scored], found: Sequence[Scored], runtime: 
 
 
 def moved(reference: Sequence[Scored], found: Sequence[Scored]) -> float:
-    """Sum the squared differences of scores and places of boxes; a missing box counts whole."""
-    total = 0.0
+    """Average the squared differences of the boxes' scores; infinite if no box has a partner.
+
+    Boxes without a partner count as the mean does: whether one crosses the threshold, or changes
+    to a class as likely, says little of how far it moved.
+    """
+    total, pairs = 0.0, 0
+    most = sum(len(one.boxes) for one in reference) + sum(len(one.boxes) for one in found)
     for a, b in zip(reference, found, strict=True):
-        pairs = _pairs(a, b)
-        total += float(np.square(a.scores).sum() + np.square(b.scores).sum())
-        for i, j, iou in pairs:
-            total += (a.scores[i] - b.scores[j]) ** 2 - a.scores[i] ** 2 - b.scores[j] ** 2
-            total += (a.scores[i] * (1 - iou)) ** 2
-    return total
+        for i, j in _pairs(a, b):
+            total += float(a.scores[i] - b.scores[j]) ** 2
+            pairs += 1
+    return total / pairs * most / (2 * pairs) if pairs else math.inf
 
 
-def _pairs(a: Scored, b: Scored) -> list[tuple[int, int, float]]:
-    """Boxes of `a` with those of `b` that are the same, and their IoU; the surest choose first."""
+def _pairs(a: Scored, b: Scored) -> list[tuple[int, int]]:
+    """Boxes of `a` and those of `b` that are the same; the surest choose first."""
     same = a.class_ids[:, None] == b.class_ids[None]
     iou = np.where(same, overlaps(a.boxes, b.boxes), 0.0)
     pairs = []
     for i in np.argsort(-a.scores, kind="stable"):
         j = int(np.argmax(iou[i])) if len(b.boxes) else 0
         if len(b.boxes) and iou[i, j] >= 0.5:
-            pairs.append((int(i), j, float(iou[i, j])))
+            pairs.append((int(i), j))
             iou[:, j] = 0.0
     return pairs

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noria.config import ClassAttrs
+from noria.config.enums import NetworkMode
 from noria.infer.attach import DropReason
 from noria.infer.cluster import Reason
 from noria.infer.tally import HALVINGS
@@ -79,7 +80,7 @@ def box_reasons(cfg: ModelConfig, tally: BoxTally) -> Iterable[str]:
     if not tally.items:
         return
     if not parsed:
-        yield _nothing_parsed(tally)
+        yield _nothing_parsed(cfg, tally)
         return
     dropped = dropped_boxes(tally)
     unusual = {key: counts for key, counts in dropped.items() if key not in _USUAL}
@@ -115,12 +116,14 @@ def _class_reasons(
         for key, counts in dropped.items():
             values = _values(tally, key)
             own = values is not None and (values != values[class_id]).any()
+            if key == "pre-cluster-threshold" and values is not None:
+                own = own and values[class_id] < 1  # from 1 on it hides the class on purpose
             if own and label in counts:
                 lost = Counter({label: counts[label]})
                 yield _box_reason(cfg, tally, key, lost, int(tally.clustered[class_id].sum()))
 
 
-def _nothing_parsed(tally: BoxTally) -> str:
+def _nothing_parsed(cfg: ModelConfig, tally: BoxTally) -> str:
     setting = _setting(tally, "pre-cluster-threshold", range(len(tally.per_class)))
     if not tally.visible:
         return (
@@ -130,8 +133,11 @@ def _nothing_parsed(tally: BoxTally) -> str:
     looked = f"{tally.probed} of {tally.empty} outputs looked at"
     unseen = "the model sees nothing, or its input is prepared differently (net-scale-factor, "
     unseen += "offsets, model-color-format)"
+    if cfg.network_mode in (NetworkMode.INT8, NetworkMode.BEST):
+        unseen += f", or INT8 (network-mode={int(cfg.network_mode)}) has lost what it finds"
     if tally.best is None:
-        return f"no score reaches 1/{2**HALVINGS} of {setting} ({looked}): {unseen}"
+        text = f"no box at 1/{2**HALVINGS} of {setting} either ({looked}): {unseen}"
+        return f"{text}, or its boxes are no pixels of the network input"
     score, class_id = tally.best
     best = f"the best is {score:.3g} ({_label(tally, class_id)}; {looked})"
     if score < _FAINT * float(tally.params.thresholds[:, 0].min(initial=1)):

@@ -97,9 +97,12 @@ class BoxTally:
             self.best = score, int(below.class_ids[place])
 
     def missing(self) -> list[int]:
-        """Classes that have a higher pre-cluster threshold than others, and no box so far."""
+        """Classes that have a higher pre-cluster threshold than others, and no box so far.
+
+        A threshold of 1 and more hides a class on purpose.
+        """
         thresholds = self.params.thresholds[:, 0]
-        higher = np.flatnonzero(thresholds > thresholds.min(initial=np.inf))
+        higher = np.flatnonzero((thresholds > thresholds.min(initial=np.inf)) & (thresholds < 1))
         return [c for c in higher.tolist() if not self.clustered[c].any()]
 
     def saw_missing(self, classes: Sequence[int], found: Detections) -> None:

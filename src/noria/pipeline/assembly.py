@@ -254,17 +254,19 @@ def _is_bare(item: Any, field: str) -> bool:
 
 
 def _bare_in_order(stages: Sequence[Any]) -> list[Any]:
-    """The stages; bare classifiers behind a bare detector work on its objects."""
+    """The stages; bare classifiers behind a model that finds objects work on these."""
     items, finds = list(stages), False
     for place, item in enumerate(items):
-        if not _is_bare(item, "process_mode"):
+        cfg = item if isinstance(item, ModelConfig) else getattr(item, "config", None)
+        if not isinstance(cfg, ModelConfig):
             continue
-        if finds and item.network_type is NetworkType.CLASSIFIER:
+        classifies = cfg.network_type is NetworkType.CLASSIFIER
+        if finds and classifies and _is_bare(item, "process_mode"):
             text = "a classifier behind a detector: it works on the objects found (process-mode=2)"
-            notice = Notice("info", text, str(item.path))
+            notice = Notice("info", text, str(cfg.path))
             mode = {"process_mode": ProcessMode.SECONDARY}
-            items[place] = item.changed(mode, {"process_mode": OVERRIDE}, [notice])
-        finds = finds or item.network_type in _FINDS_OBJECTS
+            items[place] = cfg.changed(mode, {"process_mode": OVERRIDE}, [notice])
+        finds = finds or cfg.network_type in _FINDS_OBJECTS
     return items
 
 

@@ -60,11 +60,15 @@ class TensorChoice(JsonRecord, frozen=True, kw_only=True):
         low, high: the range of its bytes, 0 included, behind the factors.
         factors: per channel (axis 1), multiplied into it before it is rounded and taken out of
             the weights behind it; empty for none.
+        means, deviations: of the channels, without the factors: weights are rounded so that their
+            errors cancel on such values; empty where they are not known.
     """
 
     low: Annotated[float, Meta(ge=-3.4e38, le=0)]
     high: Annotated[float, Meta(ge=0, le=3.4e38)]
     factors: tuple[Factor, ...] = ()
+    means: tuple[Finite, ...] = ()
+    deviations: tuple[Finite, ...] = ()
 
     @property
     def scale(self) -> float:

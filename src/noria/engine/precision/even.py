@@ -23,15 +23,18 @@ from noria.engine.precision.prepare import Proto, captured_names, replace_all
 Floats = npt.NDArray[np.float64]
 _POWERS = np.linspace(0, 1, 11)
 _WIDEST = 1e-4  # of the widest channel: below this a channel is noise
+_ALIKE = 0.9  # correlation of the values under the places of a kernel
+_MOST_FLIPS = 48
 _WORTH = 0.98  # of the noise without: a factor costs a multiplication
 
 
 @dataclass(slots=True)
 class Channels:
-    """Lowest and highest value and sum of squares of each channel, over `count` values each."""
+    """Lowest and highest value and sums of each channel, over `count` values each."""
 
     low: Floats
     high: Floats
+    sums: Floats
     squares: Floats
     count: int
 
@@ -40,13 +43,17 @@ class Channels:
         """Of (n, channels, …)."""
         flat = np.moveaxis(values, 1, 0).reshape(values.shape[1], -1)
         squares = np.einsum("ci,ci->c", flat, flat, dtype=np.float64)
-        return cls(flat.min(1).astype(float), flat.max(1).astype(float), squares, flat.shape[1])
+        sums = flat.sum(1, dtype=np.float64)
+        return cls(
+            *(flat.min(1).astype(float), flat.max(1).astype(float)), sums, squares, flat.shape[1]
+        )
 
     def add(self, other: Channels) -> None:
         """Count further values."""
         self.low = np.minimum(self.low, other.low)
         self.high = np.maximum(self.high, other.high)
-        self.squares, self.count = self.squares + other.squares, self.count + other.count
+        self.sums, self.squares = self.sums + other.sums, self.squares + other.squares
+        self.count += other.count
 
 
 def choose_ranges(proto: Proto, seen: Mapping[str, Channels]) -> dict[str, TensorChoice]:
@@ -64,17 +71,27 @@ def choose_ranges(proto: Proto, seen: Mapping[str, Channels]) -> dict[str, Tenso
     for name, channels in seen.items():
         takers = [n for n in proto.graph.node if n.input and n.input[0] == name]
         kernels = [_by_group(n, weights) for n in takers if _is_convolution(n, weights)]
-        factors = _best_factors(channels, kernels) if kernels else None
+        if not kernels:  # products of unsigned bytes overflow in ONNX Runtime without VNNI
+            continue
+        factors = _best_factors(channels, kernels)
         low, high = channels.low, channels.high
+        mean, power = channels.sums / channels.count, channels.squares / channels.count
         if factors is not None:
             low, high = low * factors, high * factors
         if max(-low.min(), high.max()) > 0:
             chosen[name] = TensorChoice(
                 low=min(0.0, float(low.min())),
                 high=max(0.0, float(high.max())),
-                factors=() if factors is None else tuple(float(f) for f in factors),
+                factors=_short(factors),
+                means=_short(mean),
+                deviations=_short(np.sqrt(np.maximum(power - mean**2, 0))),
             )
     return chosen
+
+
+def _short(values: Floats | None) -> tuple[float, ...]:
+    """Six digits: more only make the file longer."""
+    return () if values is None else tuple(float(f"{value:.6g}") for value in values)
 
 
 def _is_convolution(node: Any, weights: Mapping[str, Any]) -> bool:
@@ -103,7 +120,7 @@ def _best_factors(channels: Channels, kernels: Sequence[Floats]) -> Floats | Non
     best, least = None, _noise(channels, kernels, np.ones(size))
     for power in _POWERS:
         for raw in (reach**-power, largest ** (1 - power) / reach**power):
-            factors = raw / np.exp(np.log(raw).mean())
+            factors = np.asarray(_short(raw / np.exp(np.log(raw).mean())))
             noise = _noise(channels, kernels, factors)
             if noise < least * _WORTH:
                 best, least = factors, noise
@@ -127,55 +144,105 @@ def _noise(channels: Channels, kernels: Sequence[Floats], factors: Floats) -> fl
     return total
 
 
-def even_out(proto: Proto, tensors: Mapping[str, TensorChoice], nodes: Collection[str]) -> Proto:
-    """Put the factors of activations into a copy of a prepared model.
+def even_out(
+    proto: Proto, tensors: Mapping[str, TensorChoice], nodes: Collection[str], levels: int = 127
+) -> Proto:
+    """Put the factors of activations into a copy of a prepared model, and round the weights.
 
     Args:
-        proto: the model; what it computes stays the same.
-        tensors: activation -> its factors.
-        nodes: names of the convolutions that take the even tensor, named `evened(activation)`.
+        proto: the model.
+        tensors: activation -> its factors, and what its channels hold.
+        nodes: names of the layers to quantise; what others compute stays the same.
+        levels: the largest quantised weight.
     """
     made = onnx.ModelProto()
     made.CopyFrom(proto)
     graph = made.graph
     weights = {t.name: t for t in graph.initializer}
     taken = {n for node in graph.node for n in (node.name, *node.output)} | set(weights)
-    nodes_out: list[Any] = []
+    ordered: list[Any] = []
     there: set[str] = set()
     for node in graph.node:
-        choice = tensors.get(node.input[0]) if node.input else None
-        if choice and choice.factors and node.name in nodes and _is_convolution(node, weights):
-            kernel = numpy_helper.to_array(weights[node.input[1]])
-            factors = np.array(choice.factors, np.float32)
-            group = next((a.i for a in node.attribute if a.name == "group"), 1)
-            if len(factors) == group * kernel.shape[1]:
-                name = node.input[0]
-                if name not in there:
-                    there.add(name)
-                    shape = (-1, *[1] * (kernel.ndim - 2))
-                    label = fresh(f"{name}_factors", taken)
-                    graph.initializer.append(numpy_helper.from_array(factors.reshape(shape), label))
-                    multiply = fresh(f"{name}_evening", taken)
-                    nodes_out.append(
-                        helper.make_node("Mul", [name, label], [evened(name)], multiply)
-                    )
-                per_group = factors.reshape(group, 1, -1, *[1] * (kernel.ndim - 2))
-                split = kernel.reshape(group, -1, *kernel.shape[1:]) / per_group
-                label = fresh(f"{node.name}_evened_weights", taken)
-                graph.initializer.append(
-                    numpy_helper.from_array(split.reshape(kernel.shape), label)
-                )
-                node.input[0], node.input[1] = evened(name), label
-        nodes_out.append(node)
-    for name in there:
-        graph.value_info.append(
-            helper.make_tensor_value_info(evened(name), TensorProto.FLOAT, None)
-        )
-    replace_all(graph.node, nodes_out)
+        name = node.input[0] if node.input else ""
+        choice = tensors.get(name)
+        if choice is None or node.name not in nodes or not _is_convolution(node, weights):
+            ordered.append(node)
+            continue
+        kernel = _by_group(node, weights)
+        channels = kernel.shape[0] * kernel.shape[1]
+        factors = np.array(choice.factors or [1.0] * channels)
+        if len(factors) == channels:
+            if choice.factors and name not in there:
+                there.add(name)
+                shape = (-1, *[1] * (len(weights[node.input[1]].dims) - 2))
+                values = factors.astype(np.float32).reshape(shape)
+                label = fresh(f"{name}_factors", taken)
+                graph.initializer.append(numpy_helper.from_array(values, label))
+                multiply = fresh(f"{name}_evening", taken)
+                ordered.append(helper.make_node("Mul", [name, label], [evened(name)], multiply))
+            kernel = kernel / factors.reshape(*kernel.shape[:2], 1, 1)
+            if len(choice.means) == len(choice.deviations) == channels:
+                spread = np.array(choice.deviations) * factors
+                kernel = round_weights(kernel, np.array(choice.means) * factors, spread, levels)
+            dims = tuple(weights[node.input[1]].dims)
+            label = fresh(f"{node.name}_rounded", taken)
+            values = kernel.transpose(0, 2, 1, 3).reshape(dims).astype(np.float32)
+            graph.initializer.append(numpy_helper.from_array(values, label))
+            node.input[1] = label
+            if choice.factors:
+                node.input[0] = evened(name)
+        ordered.append(node)
+    types = [helper.make_tensor_value_info(evened(n), TensorProto.FLOAT, None) for n in there]
+    graph.value_info.extend(types)
+    replace_all(graph.node, ordered)
     used = {name for node in graph.node for name in node.input} | captured_names(graph)
     used |= {value.name for value in graph.output}
     replace_all(graph.initializer, [t for t in graph.initializer if t.name in used])
     return made
+
+
+def round_weights(kernel: Floats, means: Floats, deviations: Floats, levels: int) -> Floats:
+    """Round weights to bytes of a scale per output channel, so that their errors cancel.
+
+    To the nearest, each error is small, but their sum over inputs that are alike need not be:
+    those of a kernel's places, and the means of all channels. Weights are rounded the other way
+    as long as that makes the expected error of the layer's result less.
+
+    Args:
+        kernel: (groups, inputs, outputs, places).
+        means, deviations: (groups * inputs,) of the values of the channels.
+        levels: the largest byte.
+
+    Returns:
+        The rounded values, in the kernel's shape.
+    """
+    groups, inputs, outputs, places = kernel.shape
+    rows = kernel.transpose(0, 2, 1, 3).reshape(groups * outputs, inputs, places)
+    step = np.maximum(np.abs(rows).max(axis=(1, 2), keepdims=True), 1e-30) / levels
+    scaled = rows / step
+    bytes_ = np.round(scaled)
+    mean = np.repeat(means.reshape(groups, inputs), outputs, axis=0)[:, :, None]
+    power = np.repeat(deviations.reshape(groups, inputs), outputs, axis=0)[:, :, None] ** 2
+    error = bytes_ - scaled
+    every = np.arange(len(rows))
+    for _ in range(_MOST_FLIPS):
+        flip = np.where(error > 0, -1.0, 1.0)
+        together = error.sum(axis=2, keepdims=True)
+        whole = (together * mean).sum(axis=1, keepdims=True)
+        gain = 2 * whole * mean * flip + (mean * flip) ** 2
+        gain = gain + _ALIKE * power * (2 * together * flip + 1)
+        gain = gain + (1 - _ALIKE) * power * (2 * error * flip + 1)
+        gain = np.where(np.abs(bytes_) >= levels, np.inf, gain).reshape(len(rows), -1)
+        best = gain.argmin(axis=1)
+        better = every[gain[every, best] < 0]
+        if not len(better):
+            break
+        at = (better, best[better] // places, best[better] % places)
+        change = flip[at]
+        bytes_[at] += change
+        error[at] += change
+    rounded = (bytes_ * step).reshape(groups, outputs, inputs, places)
+    return np.asarray(rounded.transpose(0, 2, 1, 3))
 
 
 def evened(name: str) -> str:
@@ -188,6 +255,7 @@ def set_ranges(graph: Any, tensors: Mapping[str, TensorChoice]) -> None:
     ranges = {**tensors} | {evened(n): t for n, t in tensors.items() if t.factors}
     taken = {tensor.name for tensor in graph.initializer}
     names: dict[str, tuple[str, str]] = {}
+    owned: set[str] = set()
     pairs = {"QuantizeLinear", "DequantizeLinear"}
     stored = {n.output[0]: n.input[0] for n in graph.node if n.op_type == "QuantizeLinear"}
     for node in graph.node:
@@ -203,3 +271,7 @@ def set_ranges(graph: Any, tensors: Mapping[str, TensorChoice]) -> None:
                 graph.initializer.append(numpy_helper.from_array(np.asarray(value), label))
             names[source] = labels
         node.input[1], node.input[2] = names[source]
+        owned.add(node.output[0] if node.op_type == "QuantizeLinear" else node.input[0])
+    for value in graph.value_info:
+        if value.name in owned:
+            value.type.tensor_type.elem_type = TensorProto.UINT8

@@ -93,11 +93,11 @@ def to_qdq(
     if only is not None:  # chains between them are not wanted
         layout = "inputs"
     if tensors and layout == "inputs":
-        proto = even_out(proto, tensors, chosen)
+        proto = even_out(proto, tensors, chosen, 63 if weight_bits == 7 else 127)
         own = {evened(n) if t.factors else n: t.scale for n, t in tensors.items()}
         scales = {**scales, **own}
     made = _insert(proto, scales, chosen, keep, layout, weight_bits)
-    if unsigned or (own_zeros and tensors):
+    if unsigned:
         _around_128(made.graph)
     if own_zeros and layout == "inputs":
         set_ranges(made.graph, tensors)

@@ -182,12 +182,13 @@ class Watch:
         silent = not self._boxes.found
         odd = self._boxes.odd
         found: list[Finding] = []
-        found += rules.odd_tables(reader, self._parser, samples)
-        if silent and not found:
-            found += rules.high_threshold(reader, self._parser, samples)
-        if not found and (silent or (odd and self._builtin)):
+        if silent or (odd and self._builtin):  # a head that reads them says most
             source = "the parser" if model.parser is None else model.parser.source
             found += rules.other_heads(reader, self._parser, samples, silent=silent, source=source)
+        if not found:
+            found += rules.odd_tables(reader, self._parser, samples)
+        if silent and not found:
+            found += rules.high_threshold(reader, self._parser, samples)
         if not found and pre is not None and self._builtin:
             found += self._other_pictures(reader, samples, silent)
         yield from found
