@@ -141,3 +141,49 @@ def test_bytes_of_anything(tmp_path: Path) -> None:
             data[at] = rng.integers(0, 256)
         (tmp_path / "odd.onnx").write_bytes(data)
         read_stem(tmp_path / "odd.onnx")  # says something or nothing, and does not fail
+
+
+def test_half_precision_and_weights_in_another_file(tmp_path: Path) -> None:
+    path = write(tmp_path / "m.onnx", [node("Conv", ["image", "w"], ["out"])], w=WEIGHTS)
+    model = onnx.load(path)
+    for value in (
+        numpy_helper.from_array(WEIGHTS.astype(np.float16), "w"),
+        helper.make_tensor("w", TensorProto.FLOAT16, WEIGHTS.shape, WEIGHTS.ravel()),
+    ):
+        model.graph.initializer[0].CopyFrom(value)
+        onnx.save(model, path)
+        stem = read_stem(path)
+        assert stem is not None
+        np.testing.assert_array_equal(stem.conv, WEIGHTS)
+    model.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.float32(WEIGHTS), "w"))
+    onnx.save(model, path, save_as_external_data=True, location="w.bin", size_threshold=0)
+    stem = read_stem(path)
+    assert stem is not None
+    np.testing.assert_array_equal(stem.conv, WEIGHTS)
+    (tmp_path / "w.bin").unlink()
+    stem = read_stem(path)
+    assert stem is not None
+    assert stem.conv is None
+
+
+def test_a_focus_is_followed_but_is_not_direct(tmp_path: Path) -> None:
+    cuts = [node("Slice", ["image", "zero", "one"], [f"s{i}"]) for i in range(4)]
+    join = node("Concat", ["s0", "s1", "s2", "s3"], ["joined"], axis=1)
+    path = write(tmp_path / "m.onnx", [*cuts, join, node("Conv", ["joined", "w"], ["out"])],
+                 zero=[0], one=[1], w=WEIGHTS)  # fmt: skip
+    stem = read_stem(path)
+    assert stem is not None
+    assert stem.focus
+    assert not stem.direct
+    np.testing.assert_array_equal(stem.conv, WEIGHTS)
+
+
+def test_statistics_as_initialised_are_none(tmp_path: Path) -> None:
+    nodes = [
+        node("Conv", ["image", "w"], ["a"]),
+        node("BatchNormalization", ["a", "one", "zero", "zero", "one"], ["out"]),
+    ]
+    stem = read_stem(write(tmp_path / "m.onnx", nodes, w=WEIGHTS, one=[1, 1], zero=[0, 0]))
+    assert stem is not None
+    assert stem.conv is not None
+    assert stem.statistics is None

@@ -23,6 +23,12 @@ class Scaling:
     offsets: tuple[float, ...] = ()
     words: str = ""
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Lines of a config that ask for it: the factor, and the offsets if there are any."""
+        offsets = (f"offsets={';'.join(f'{n:g}' for n in self.offsets)}",) if self.offsets else ()
+        return (f"net-scale-factor={self.factor:.10g}", *offsets)
+
 
 BYTES = Scaling(1.0, words="0..255")
 UNIT = Scaling(1 / 255, words="/ 255")
@@ -34,6 +40,7 @@ IMAGENET = Scaling(
     (123.675, 116.28, 103.53),
     "ImageNet mean, one deviation 0.226 for 0.229, 0.224, 0.225",
 )
+USUAL = (BYTES, UNIT, HALF, IMAGENET)
 IMAGENET_BGR = Scaling(IMAGENET.factor, IMAGENET.offsets[::-1], IMAGENET.words)
 
 
@@ -109,7 +116,7 @@ def _ultralytics(evidence: FileEvidence, layers: FirstLayers) -> Found | None:
 
 def _yolox(evidence: FileEvidence, layers: FirstLayers) -> Found | None:
     rows = [o for o in evidence.outputs if len(o.shape) == 3]
-    if not layers.focus or len(evidence.outputs) != 1 or not rows:
+    if not evidence.stem.focus or len(evidence.outputs) != 1 or not rows:
         return None
     if not isinstance(rows[0].shape[2], int) or rows[0].shape[2] < 6:
         return None

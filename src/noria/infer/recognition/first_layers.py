@@ -32,7 +32,6 @@ class FirstLayers:
     """Findings in the layers up to the first convolution.
 
     Attributes:
-        focus: see `Stem`.
         inside: the graph scales or centres the picture itself, in words; empty if it does not.
             `level` is then that of what it begins with.
         level: whether the first layer was trained on 0..255 or on small numbers; None: not known.
@@ -41,7 +40,6 @@ class FirstLayers:
         why: the numbers behind `level` and `scale`, in words.
     """
 
-    focus: bool = False
     inside: str = ""
     level: Level | None = None
     scale: float | None = None
@@ -51,7 +49,6 @@ class FirstLayers:
 
 def weigh(stem: Stem) -> FirstLayers:
     """Weigh the layers up to the first convolution."""
-    focus = stem.focus
     if stem.steps:
         words = ", ".join(f"{name} {number:.4g}" for name, number in stem.steps)
         of_bytes = any(
@@ -59,9 +56,9 @@ def weigh(stem: Stem) -> FirstLayers:
             for name, n in stem.steps
         )
         inside = f"the graph normalises the picture itself ({words})"
-        return FirstLayers(focus, inside, "bytes" if of_bytes else "small", why=inside)
+        return FirstLayers(inside, "bytes" if of_bytes else "small", why=inside)
     if stem.conv is None:
-        return FirstLayers(focus)
+        return FirstLayers()
     spread = _answers(stem.conv)
     if (ratio := spread_ratio(stem, spread)) is not None:
         scale, level = 1 / ratio, learnt_mean(stem)
@@ -69,15 +66,15 @@ def weigh(stem: Stem) -> FirstLayers:
         centred = abs(level) < 0.8 * scale * _SPREAD
         why = "the statistics behind the first layer fit pictures scaled by "
         why += f"1/{ratio:.0f} with a mean of {level:.2f}"
-        return FirstLayers(focus, "", "bytes" if scale > 0.3 else "small", scale, centred, why)
+        return FirstLayers("", "bytes" if scale > 0.3 else "small", scale, centred, why)
     size = middle(spread)
     why = f"the first layer answers 0..255 with a spread of {size:.3g}"
     if _BYTES[0] <= size <= _BYTES[1]:
-        return FirstLayers(focus, "", "bytes", why=f"{why}: it was trained on 0..255")
-    if size >= FOLDED:
-        why += ": it was trained on small numbers, not on 0..255"
-        return FirstLayers(focus, "", "small", why=why)
-    return FirstLayers(focus, why=why)
+        return FirstLayers(level="bytes", why=f"{why}: it was trained on 0..255")
+    if size < FOLDED:
+        return FirstLayers(why=why)
+    why += ": it was trained on small numbers, not on 0..255"
+    return FirstLayers(level="small", why=why)
 
 
 def spread_ratio(stem: Stem, spread: Array) -> float | None:

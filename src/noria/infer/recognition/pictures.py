@@ -215,9 +215,8 @@ def _unscaled(evidence: FileEvidence, layers: FirstLayers, trained: Scaling | No
         usual = [BYTES, trained]
     candidates = []
     for scaling in usual:
-        text = f"net-scale-factor={scaling.factor:.10g}"
-        if scaling.offsets:
-            text += f" --set 'offsets={';'.join(f'{n:g}' for n in scaling.offsets)}'"
+        factor, *offsets = scaling.keys
+        text = " --set ".join([factor, *(f"'{line}'" for line in offsets)])
         candidates.append((text, scaling.words))
     return undecided(
         evidence,

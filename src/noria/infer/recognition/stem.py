@@ -144,7 +144,8 @@ class _Reader:
 
     def read(self) -> Stem:
         """Follow the input to the first convolution."""
-        stem, line, seen, slices = self.stem, [self.stem.input], set[int](), 0
+        stem, seen, slices = self.stem, set[int](), 0
+        line = [stem.input] if stem.input else []
         for name in line:  # it grows
             users = [n for n in self.nodes if name in n.inputs and id(n) not in seen]
             stem.direct &= len(users) == 1
@@ -162,7 +163,7 @@ class _Reader:
                     values = (self._value(n) for n in node.inputs if n != name)
                     steps = [float(np.abs(v).max()) for v in values if v is not None and v.size]
                     stem.steps += [(node.op, step) for step in steps[:1]]
-                line += node.outputs[: _REACH - len(line)]
+                line += [x for x in node.outputs if x][: max(_REACH - len(line), 0)]
         return stem
 
     def _take(self, node: Node, name: str) -> bool:
@@ -170,7 +171,11 @@ class _Reader:
         if node.op in ("Cast", "Identity", "Transpose"):
             return True
         if node.op == "BatchNormalization":
-            return self._take_normalisation(node)
+            if (learnt := self._statistics(node)) is None or learnt[0].size not in (1, 3):
+                return False
+            stem, deviation = self.stem, np.sqrt(np.maximum(learnt[1], 1e-12))
+            stem.factor, stem.shift = stem.factor / deviation, (stem.shift - learnt[0]) / deviation
+            return True
         if node.op not in ("Sub", "Div", "Mul", "Add") or len(node.inputs) != 2:
             return False
         constant = self._value(node.inputs[1 if node.inputs[0] == name else 0])
@@ -190,33 +195,25 @@ class _Reader:
             return False
         return True
 
-    def _take_normalisation(self, node: Node) -> bool:
-        """A batch normalisation of the input itself: its mean and deviation are the pictures'."""
-        parts = [self._value(n) for n in node.inputs[3:5]]
-        if len(parts) != 2 or parts[0] is None or parts[1] is None or parts[0].size not in (1, 3):
-            return False
-        deviation = np.sqrt(np.maximum(parts[1], 1e-12))
-        self.stem.factor = self.stem.factor / deviation
-        self.stem.shift = (self.stem.shift - parts[0]) / deviation
-        return True
-
     def _take_conv(self, node: Node) -> None:
-        weights = self._value(node.inputs[1]) if len(node.inputs) > 1 else None
-        if weights is None or weights.ndim != 4:
+        weights, bias, *_ = *(self._value(n) for n in node.inputs[1:3]), None, None
+        if weights is None or weights.ndim != 4 or not weights.size:
             return
         self.stem.conv = weights
-        self.stem.bias = self._value(node.inputs[2]) if len(node.inputs) > 2 else None
+        self.stem.bias = None if bias is None or bias.shape != weights.shape[:1] else bias
         for user in self.nodes:
             if user.op == "BatchNormalization" and node.outputs[0] in user.inputs[:1]:
-                mean, variance = ([self._value(n) for n in user.inputs[3:5]] + [None, None])[:2]
-                if (
-                    mean is None
-                    or variance is None
-                    or not mean.shape == variance.shape == weights.shape[:1]
-                ):
-                    continue
-                if np.abs(variance - 1).max() >= _UNTRAINED:  # not as initialised
-                    self.stem.statistics = mean, variance
+                learnt = self._statistics(user)
+                initial = learnt is not None and (np.abs(learnt[1] - 1) < _UNTRAINED).all()
+                if learnt is not None and learnt[0].shape == weights.shape[:1] and not initial:
+                    self.stem.statistics = learnt
+
+    def _statistics(self, node: Node) -> tuple[Array, Array] | None:
+        """Mean and variance of a batch normalisation: those of the pictures in training."""
+        mean, variance, *_ = *(self._value(n) for n in node.inputs[3:5]), None, None
+        if mean is None or variance is None or mean.shape != variance.shape:
+            return None
+        return mean, variance
 
     def _value(self, name: str) -> Array | None:
         """A constant, float64; None where there is none."""
@@ -296,7 +293,7 @@ def _tensor(content: memoryview, path: Path) -> Array | None:
     if not dtype or not 0 <= count <= _MAX_WEIGHTS:
         return None
     if elsewhere:
-        raw = _read_elsewhere(elsewhere, path, count * np.dtype(dtype).itemsize)
+        raw = memoryview(_read_elsewhere(elsewhere, path, count * np.dtype(dtype).itemsize))
     if raw is not None:
         parts = [np.frombuffer(bytes(raw), dtype)]
     elif dtype == "<f2":
@@ -305,14 +302,14 @@ def _tensor(content: memoryview, path: Path) -> Array | None:
     return values.astype(np.float64).reshape(dims) if values.size == count else None
 
 
-def _read_elsewhere(entries: dict[str, str], model: Path, size: int) -> memoryview | None:
-    """Bytes of a tensor that lies in another file; None if they cannot be had."""
+def _read_elsewhere(entries: dict[str, str], model: Path, size: int) -> bytes:
+    """Bytes of a tensor that lies in another file; none if they cannot be had."""
     try:
         path = locate(entries.get("location", ""), model, where=str(model))
-        if not path.is_file():
-            return None
+        if not path.is_file():  # a pipe would keep us waiting
+            return b""
         with path.open("rb") as file:
             file.seek(int(entries.get("offset") or 0))
-            return memoryview(file.read(size))
+            return file.read(size)
     except (ModelError, OSError, ValueError):
-        return None
+        return b""

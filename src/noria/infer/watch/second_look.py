@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from noria._core.errors import NoriaError
 from noria.infer.parsers import WELL_KNOWN, BuiltinParser
+from noria.infer.recognition.exporters import USUAL
 from noria.infer.watch.rules import Finding, count
 from noria.infer.watch.training import byte_range
 from noria.meta import DetectionParams, Detections, Layer, NetworkInfo
@@ -227,14 +228,6 @@ def _strong(sample: Sample, classes: int, threshold: float) -> Array:
     return rows[(scores >= threshold) & np.isfinite(rows).all(axis=1), :4]
 
 
-_IMAGENET = ((0.0173, (123.675, 116.28, 103.53)), "net-scale-factor=0.0173 with "
-             "offsets=123.675;116.28;103.53")  # fmt: skip
-_RANGES: tuple[tuple[tuple[float, tuple[float, ...]], str], ...] = (
-    ((1.0, ()), "net-scale-factor=1 (0 to 255)"),
-    ((1 / 255, ()), "net-scale-factor=0.0039215697906911373 (0 to 1)"),
-    ((1 / 127.5, (127.5,) * 3), "net-scale-factor=0.0078431 with offsets=127.5;127.5;127.5"),
-    _IMAGENET,
-)
 _BLIND = 0.5  # of the outputs' own spread: what a picture changes, if its range is too small
 
 
@@ -257,8 +250,10 @@ def other_ranges(
     if not samples:
         return
     blind = _blind(samples, pre, run)
-    for (scale, means), words in _RANGES:
+    for usual in USUAL:
+        scale, means = usual.factor, usual.offsets
         span = 255 * scale
+        words = " with ".join(usual.keys) + ("" if means else f" (0 to {span:g})")
         if 0.4 < span / (high - low) < 2.5 and abs(low + max(means, default=0) * scale) < span / 4:
             continue  # it is the model's own
         changed = _rescaled(pre, scale, means)

@@ -9,7 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from noria.config.enums import ColorFormat, ProcessMode
-from noria.infer.recognition.exporters import ULTRALYTICS, YOLOX, Exporter, by_metadata
+from noria.infer.recognition.exporters import (
+    HALF,
+    IMAGENET,
+    ULTRALYTICS,
+    UNIT,
+    USUAL,
+    YOLOX,
+    Exporter,
+    by_metadata,
+)
 from noria.infer.recognition.first_layers import FOLDED, learnt_mean, middle, spread_ratio
 from noria.infer.recognition.names import names_in
 from noria.infer.watch.rules import Finding
@@ -20,7 +29,6 @@ if TYPE_CHECKING:
     from noria.infer.preprocess import Preprocessor
     from noria.infer.recognition.stem import Stem
 
-_UNIT_TEXT = "net-scale-factor=0.0039215697906911373"
 # A picture's contrast and a network's taste vary by a few times; the ranges in use differ by 57 to
 # 255 times. In between nothing is said.
 _FAR = 20.0
@@ -85,7 +93,7 @@ def _of_exporter(
     said = "the model's metadata (Ultralytics) says"
     low, high = byte_range(pre)
     if high > 2 or high < 0.5 or low < -0.1:
-        text = f"pictures have the wrong range: {_given(pre)}; {said} 0 to 1: set {_UNIT_TEXT}"
+        text = f"pictures have the wrong range: {_given(pre)}; {said} 0 to 1: set {UNIT.keys[0]}"
         yield Finding("input-range", f"{text}, without offsets", "net-scale-factor")
     yield from _swapped(cfg, ULTRALYTICS, "", said)
     yield from _squeezed(cfg, pre, frame, f"{said} letterboxed", " and symmetric-padding=1")
@@ -130,7 +138,7 @@ def _of_stem(pre: Preprocessor, stem: Stem) -> Iterator[Finding]:
         yield Finding("input-range", text, "net-scale-factor")
     elif 1 < factor <= 10 and shift and high - low >= 50:
         text = f"pictures have the wrong range: {_given(pre)}, and the model itself multiplies by "
-        text += f"{factor:.4g} and adds {-shift:.4g}: it expects 0 to 1: set {_UNIT_TEXT}"
+        text += f"{factor:.4g} and adds {-shift:.4g}: it expects 0 to 1: set {UNIT.keys[0]}"
         yield Finding("input-range", text, "net-scale-factor")
     elif shift and max(pre.offsets, default=0.0) * pre.scale > 0.3 * (high - low):
         text = f"means are subtracted twice: offsets={';'.join(f'{v:g}' for v in pre.offsets)}, and"
@@ -149,8 +157,8 @@ def _of_statistics(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> I
     much = f"{ratio:.3g} times" if ratio > 1 else f"1/{1 / ratio:.3g} of"
     text = f"pictures have the wrong range: {_given(pre)}; the first layer's values spread {much} "
     text += "what its batch normalisation learnt: "
-    text += f"about {pre.scale / ratio:.1g} would fit; usual are 1, {_UNIT_TEXT[17:]}, 0.0078431 "
-    text += "with offsets=127.5;127.5;127.5, 0.0173 with offsets=123.675;116.28;103.53"
+    usual = ", ".join(" with ".join(scaling.keys) for scaling in USUAL)
+    text += f"about {pre.scale / ratio:.1g} would fit; usual are {usual}"
     yield Finding("input-range", text, "net-scale-factor")
 
 
@@ -166,8 +174,8 @@ def _of_mean(pre: Preprocessor, stem: Stem) -> Iterator[Finding]:
         given = f"offsets={';'.join(f'{m:g}' for m in means)}" if pre.offsets else "no offsets"
         text = f"offsets are missing or wrong: with {given} and net-scale-factor={pre.scale:.6g} "
         text += f"the mean that the first layers learnt is that of bytes of {byte:.0f}, where "
-        text += "pictures have about 100 to 140; usual are offsets=127.5;127.5;127.5 or "
-        yield Finding("input-range", f"{text}123.675;116.28;103.53", "offsets")
+        text += "pictures have about 100 to 140; usual are "
+        yield Finding("input-range", f"{text}{HALF.keys[1]} or {IMAGENET.keys[1]}", "offsets")
 
 
 def _of_weights(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> Iterator[Finding]:
@@ -188,7 +196,7 @@ def _of_weights(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> Iter
     if size >= FOLDED and pre.scale >= 0.5 and not pre.offsets:
         text = f"pictures have the wrong range: {_given(pre)}; the first layer answers with values "
         text += f"that spread by {size:.0f}, where trained ones do by about 1: it probably expects"
-        text += f" 0 to 1: set {_UNIT_TEXT}"
+        text += f" 0 to 1: set {UNIT.keys[0]}"
         yield Finding("input-range", text, "net-scale-factor")
 
 
