@@ -42,7 +42,7 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class _Node:
     """One operator: names of its inputs and outputs, a constant's tensor."""
 
     op: str
@@ -114,8 +114,8 @@ class _Reader:
             elif number == _METADATA:
                 key, text = _entry(wire.message(kind, value))
                 self.stem.metadata[key] = text[:_MAX_TEXT]
-        self.nodes: list[Node] = []
-        self.constants: dict[str, Node] = {}
+        self.nodes: list[_Node] = []
+        self.constants: dict[str, _Node] = {}
         self.initializers: list[memoryview] = []
         inputs: list[memoryview] = []
         for number, kind, value in wire.fields(graph) if graph is not None else ():
@@ -166,7 +166,7 @@ class _Reader:
                 line += [x for x in node.outputs if x][: max(_REACH - len(line), 0)]
         return stem
 
-    def _take(self, node: Node, name: str) -> bool:
+    def _take(self, node: _Node, name: str) -> bool:
         """Join one operator to `factor` and `shift`; False if that is not all it does."""
         if node.op in ("Cast", "Identity", "Transpose"):
             return True
@@ -195,7 +195,7 @@ class _Reader:
             return False
         return True
 
-    def _take_conv(self, node: Node) -> None:
+    def _take_conv(self, node: _Node) -> None:
         weights, bias, *_ = *(self._value(n) for n in node.inputs[1:3]), None, None
         if weights is None or weights.ndim != 4 or not weights.size:
             return
@@ -204,11 +204,15 @@ class _Reader:
         for user in self.nodes:
             if user.op == "BatchNormalization" and node.outputs[0] in user.inputs[:1]:
                 learnt = self._statistics(user)
-                initial = learnt is not None and (np.abs(learnt[1] - 1) < _UNTRAINED).all()
-                if learnt is not None and learnt[0].shape == weights.shape[:1] and not initial:
-                    self.stem.statistics = learnt
+                if learnt is not None and learnt[0].shape == weights.shape[:1]:
+                    self.stem.statistics = None if self._is_initial(user) else learnt
 
-    def _statistics(self, node: Node) -> tuple[Array, Array] | None:
+    def _is_initial(self, node: _Node) -> bool:
+        """True if nothing of a batch normalisation was trained: gain, shift, mean, variance."""
+        values = zip([self._value(n) for n in node.inputs[1:5]], (1, 0, 0, 1), strict=False)
+        return all(v is not None and (np.abs(v - n) < _UNTRAINED).all() for v, n in values)
+
+    def _statistics(self, node: _Node) -> tuple[Array, Array] | None:
         """Mean and variance of a batch normalisation: those of the pictures in training."""
         mean, variance, *_ = *(self._value(n) for n in node.inputs[3:5]), None, None
         if mean is None or variance is None or mean.shape != variance.shape:
@@ -238,7 +242,7 @@ def _entry(content: memoryview) -> tuple[str, str]:
     return texts.get(1, ""), texts.get(2, "")
 
 
-def _node(content: memoryview) -> Node:
+def _node(content: memoryview) -> _Node:
     op, inputs, outputs = "", [], []
     tensor: memoryview | None = None
     for number, kind, value in wire.fields(content):
@@ -251,7 +255,7 @@ def _node(content: memoryview) -> Node:
         elif number == 5:
             parts = wire.fields(wire.message(kind, value))
             tensor = next((wire.message(k, v) for n, k, v in parts if n == 5), tensor)
-    return Node(op, tuple(inputs), tuple(outputs), tensor)
+    return _Node(op, tuple(inputs), tuple(outputs), tensor)
 
 
 def _axes(content: memoryview) -> Iterator[int | None]:

@@ -50,7 +50,7 @@ class Sample:
         return {name: Layer(name, data) for name, data in self.outputs.items()}
 
 
-class Reading(NamedTuple):
+class SampleReading(NamedTuple):
     """Boxes of a parser in one sample, after thresholds and clustering.
 
     Attributes:
@@ -76,20 +76,20 @@ class Reader:
     params: DetectionParams
     clusterer: Clusterer
 
-    def __call__(self, parser: Any, layers: Mapping[str, Layer]) -> Reading:
+    def __call__(self, parser: Any, layers: Mapping[str, Layer]) -> SampleReading:
         """What `parser` finds; nothing where it refuses the outputs."""
         try:
             kept = self.clusterer(parser(layers, self.network, self.params)).detections
         except NoriaError:
-            return Reading()
+            return SampleReading()
         return self.measure(kept)
 
-    def measure(self, kept: Detections) -> Reading:
+    def measure(self, kept: Detections) -> SampleReading:
         """The same for boxes that are left already."""
         if hidden := self.cfg.filter_out_class_ids:
             kept = kept.select(~np.isin(kept.class_ids, hidden))
         if not len(kept):
-            return Reading()
+            return SampleReading()
         left, top, w, h = kept.boxes.T
         wide, high = float(self.network.width), float(self.network.height)
         edges = (left <= 0.5) | (top <= 0.5) | (left + w >= wide - 0.5) | (top + h >= high - 0.5)
@@ -98,10 +98,10 @@ class Reader:
         sound = len(kept) <= _MANY and float(odd.mean()) < 0.2 and best <= 1.001
         sound &= bool((kept.scores != 1).any())  # all 1: class numbers that are read as scores
         total = float(np.sort(kept.scores)[-_MANY:].sum())
-        return Reading(len(kept), total, best, float(edges.mean()), sound)
+        return SampleReading(len(kept), total, best, float(edges.mean()), sound)
 
 
-def _convincing(readings: Sequence[Reading]) -> bool:
+def _convincing(readings: Sequence[SampleReading]) -> bool:
     """Whether two samples, or the only one, have sound boxes, some of them certain."""
     good = [r for r in readings if r.boxes and r.sound and r.best >= _CERTAIN]
     return len(good) >= min(2, len(readings))
@@ -123,7 +123,7 @@ def other_heads(
     own = parser.head.name if isinstance(parser, BuiltinParser) else None
     mine = [reader(parser, s.layers) for s in samples] if own and not silent else []
     total = sum(r.total for r in mine)
-    others: dict[str, list[Reading]] = {}
+    others: dict[str, list[SampleReading]] = {}
     layers, classes = list(samples[0].layers.values()), reader.params.num_classes
     for name, other in WELL_KNOWN.items():
         head = other.head if isinstance(other, BuiltinParser) else None

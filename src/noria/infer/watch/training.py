@@ -188,16 +188,12 @@ def _of_weights(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> Iter
     if spread is None:
         return
     size = middle(spread)
-    if size <= _HUNDREDTHS and pre.scale < 0.1:
+    small = size <= _HUNDREDTHS and pre.scale < 0.1
+    if small or (size >= FOLDED and pre.scale >= 0.5 and not pre.offsets):
+        fix = "0 to 255: set net-scale-factor=1" if small else f"0 to 1: set {UNIT.keys[0]}"
         text = f"pictures have the wrong range: {_given(pre)}; the first layer answers with values "
-        text += f"that spread by {size:.2g}, where trained ones do by about 1: it probably "
-        text += "expects 0 to 255: set net-scale-factor=1"
-        yield Finding("input-range", text, "net-scale-factor")
-    if size >= FOLDED and pre.scale >= 0.5 and not pre.offsets:
-        text = f"pictures have the wrong range: {_given(pre)}; the first layer answers with values "
-        text += f"that spread by {size:.0f}, where trained ones do by about 1: it probably expects"
-        text += f" 0 to 1: set {UNIT.keys[0]}"
-        yield Finding("input-range", text, "net-scale-factor")
+        text += f"that spread by {size:.3g}, where trained ones do by about 1: it probably expects "
+        yield Finding("input-range", text + fix, "net-scale-factor")
 
 
 def trained_ratio(pre: Preprocessor, stem: Stem, tensors: Sequence[Array]) -> float | None:
