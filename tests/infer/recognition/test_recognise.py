@@ -258,7 +258,7 @@ def test_an_open_size_names_its_candidates(tmp_path: Path) -> None:
     path = rows_of(tmp_path / "m.onnx", np.float32([[0.5, 0.5]]), size=("h", "w"))
     with pytest.raises(ModelError, match="leaves the size of pictures open") as caught:
         recognise(path)
-    assert "--set infer-dims=3;224;224" in str(caught.value)
+    assert "--set 'infer-dims=3;224;224'" in str(caught.value)
 
 
 def test_what_nothing_tells_is_said_to_be_assumed(tmp_path: Path) -> None:

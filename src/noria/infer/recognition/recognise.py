@@ -15,6 +15,7 @@ from noria._core.notices import Notice
 from noria._core.text import quoted
 from noria.config import ModelConfig
 from noria.config.class_attrs import ClassAttrs
+from noria.config.document import Line
 from noria.config.enums import (
     ClusterMode,
     ColorFormat,
@@ -34,7 +35,13 @@ from noria.infer.recognition.exporters import Exporter, exporter_of
 from noria.infer.recognition.first_layers import weigh
 from noria.infer.recognition.heads import HeadReading, Probe, View, readings
 from noria.infer.recognition.names import COCO, characters_in, names_in
-from noria.infer.recognition.pictures import Pictures, read_pictures, undecided
+from noria.infer.recognition.pictures import (
+    Pictures,
+    Question,
+    UndecidedError,
+    options_of,
+    read_pictures,
+)
 from noria.meta.layers import NetworkInfo
 from noria.model import load_or_build
 from noria.model.picture_input import picture_range
@@ -46,6 +53,7 @@ CLASS_FIELDS = ("pre_cluster_threshold", "nms_iou_threshold", "topk")
 """Settings of all classes that a recognised model has."""
 
 _MOST_BOXES = 300
+_NOTHING = Overrides()
 _PARSERS = {
     NetworkType.DETECTOR: "parse_bbox_func_name",
     NetworkType.CLASSIFIER: "parse_classifier_func_name",
@@ -98,7 +106,7 @@ def recognise(path: str | Path, given: Mapping[str, Any] | None = None) -> Recog
         ModelError: the file cannot be read; its input is no picture; no built-in parser reads its
             outputs; or two or three answers are as likely, each named with what chooses it.
     """
-    return _recognise(Path(path), dict(given or {}), required=True)
+    return _recognise(Path(path), dict(given or {}))
 
 
 def load_bare_model(path: str | Path, overrides: Overrides) -> ModelConfig:
@@ -112,21 +120,43 @@ def load_bare_model(path: str | Path, overrides: Overrides) -> ModelConfig:
         ModelError: see `recognise`.
         ConfigError: a key is refused.
     """
-    given = ModelConfig().with_lines(overrides.lines) if overrides.lines else ModelConfig()
-    fields = {
-        name: getattr(given, name)
-        for name in ModelConfig.FIELDS
-        if given.origin(name).kind != "default"
-    }
-    return overrides.on(recognise(path, fields).config)
+    return _with(Path(path), {}, overrides, required=True).config
 
 
-def recognise_for_init(path: Path, given: Mapping[str, Any]) -> Recognition:
-    """`recognise`, but outputs that no built-in parser reads are no error."""
-    return _recognise(path, dict(given), required=False)
+def recognise_for_init(
+    path: Path, given: Mapping[str, Any], overrides: Overrides = _NOTHING
+) -> Recognition:
+    """`recognise`, but outputs that no built-in parser reads are no error.
+
+    Args:
+        path: an ONNX file.
+        given: see `recognise`.
+        overrides: keys of the command line, which win.
+
+    Raises:
+        ModelError: see `recognise`.
+        ConfigError: a key is refused.
+    """
+    return _with(path, given, overrides, required=False)
 
 
-def _recognise(path: Path, given: dict[str, Any], *, required: bool) -> Recognition:
+def _with(
+    path: Path, given: Mapping[str, Any], overrides: Overrides, *, required: bool
+) -> Recognition:
+    cfg = ModelConfig().with_lines(overrides.lines) if overrides.lines else ModelConfig()
+    names = (name for name in ModelConfig.FIELDS if cfg.origin(name).kind != "default")
+    fields = {**given, **{name: getattr(cfg, name) for name in names}}
+    found = _recognise(path, fields, overrides, required=required)
+    return replace(found, config=overrides.on(found.config))
+
+
+def _recognise(
+    path: Path,
+    given: dict[str, Any],
+    overrides: Overrides = _NOTHING,
+    *,
+    required: bool = True,
+) -> Recognition:
     evidence = FileEvidence.read(path)
     if evidence.more_inputs:
         more = ", ".join(map(str, evidence.more_inputs))
@@ -145,7 +175,14 @@ def _recognise(path: Path, given: dict[str, Any], *, required: bool) -> Recognit
     def probe() -> Mapping[str, Any]:
         return _run_once(ModelConfig(**{**base, **_engine_fields(given)}))
 
-    reading, names, source = _reading(evidence, exporter, pictures, probe, given, required=required)
+    if any(q.key == "infer-dims" for q in pictures.questions):
+        raise UndecidedError(path, pictures.questions)  # the outputs have no shapes yet
+    reading, names, source = _reading(evidence, exporter, pictures, probe, given)
+    if reading is None and required and given.get("network_type") != NetworkType.OTHER:
+        raise _unread(evidence, pictures, overrides)
+    uncounted = reading is not None and _uncounted(reading, given)
+    if questions := [*pictures.questions, *([uncounted] if uncounted else [])]:
+        raise UndecidedError(path, questions)
     own, reasons = _values(exporter, pictures, reading)
     values = base | own
     origins = {name: Origin("model", text=reasons.get(name)) for name in values}
@@ -153,6 +190,7 @@ def _recognise(path: Path, given: dict[str, Any], *, required: bool) -> Recognit
         why = Origin("model", text=reasons.get("all_classes"))
         origins |= {f"all_classes.{name}": why for name in CLASS_FIELDS}
     values |= given
+    reasons |= dict.fromkeys(given, "as given")
     origins |= dict.fromkeys(given, OVERRIDE)
     where = str(path)
     notices = [
@@ -187,8 +225,6 @@ def _reading(
     pictures: Pictures,
     probe: Probe,
     given: Mapping[str, Any],
-    *,
-    required: bool,
 ) -> tuple[HeadReading | None, tuple[str, ...], str]:
     """The reading of the outputs, the names of the classes, and where these come from."""
     known = names_in(evidence.metadata)
@@ -206,27 +242,28 @@ def _reading(
         found = [r for r in found if r.parser == asked] or [_as_asked(given, view)]
     if len(found) > 1:
         outs = ", ".join(str(o) for o in outputs)
-        raise undecided(
-            evidence,
-            f"{len(found)} built-in parsers read outputs like these ({outs})",
-            [(f"{r.key}={r.parser}", f"{r.words}, {_counted(r.classes)}") for r in found],
-        )
+        text = f"{len(found)} built-in parsers read outputs like these ({outs})"
+        choices = [((f"{r.key}={r.parser}",), f"{r.words}, {_counted(r.classes)}") for r in found]
+        raise UndecidedError(evidence.path, [*pictures.questions, Question(text, choices)])
     if not found:
-        if required:
-            raise _unread(evidence, outputs)
         return None, known[0] if known else (), "named in the metadata" if known else ""
     reading = found[0]
     names, source = _names(evidence, reading, known)
-    if reading.classes is None and reading.kind is NetworkType.DETECTOR:
-        if names:
-            reading = replace(reading, classes=len(names))
-        elif "num_detected_classes" not in given and required:
-            raise undecided(
-                evidence,
-                f"{reading.words}: the outputs do not say how many classes there are",
-                [("num-detected-classes=80", "COCO"), ("num-detected-classes=1", "one kind")],
-            )
+    if reading.classes is None and reading.kind is NetworkType.DETECTOR and names:
+        reading = replace(reading, classes=len(names))
     return reading, names, source
+
+
+def _uncounted(reading: HeadReading, given: Mapping[str, Any]) -> Question | None:
+    """The question for the number of classes, where nothing tells it."""
+    if reading.kind is not NetworkType.DETECTOR or reading.classes is not None:
+        return None
+    if "num_detected_classes" in given:
+        return None
+    return Question(
+        f"{reading.words}: the outputs do not say how many classes there are",
+        [(("num-detected-classes=80",), "COCO"), (("num-detected-classes=1",), "one kind")],
+    )
 
 
 def _as_asked(given: Mapping[str, Any], view: View) -> HeadReading:
@@ -249,16 +286,26 @@ def _run_once(cfg: ModelConfig) -> dict[str, Any]:
         return {name: np.asarray(a)[0] for name, a in session.run(feeds).items()}
 
 
-def _unread(evidence: FileEvidence, outputs: tuple[Any, ...]) -> ModelError:
+def _unread(evidence: FileEvidence, pictures: Pictures, overrides: Overrides) -> ModelError:
+    name, outputs = evidence.path.name, evidence.outputs_for(pictures.dims)
+    words = ["noria init", name, "-o", evidence.path.stem]
+    words += [options_of([_option(line)]) for line in overrides.lines]
+    choices = [[option] for question in pictures.questions for option in question.options]
+    many = " (choose how values are scaled)" if choices else ""
     return ModelError(
         "no built-in parser reads these outputs: " + ", ".join(map(str, outputs)),
         where=str(evidence.path),
         expected="a parser that knows what they mean",
         fix=[
-            "write one, with the names and shapes in place:",
-            f"  noria init {evidence.path.name} -o {evidence.path.stem}",
+            f"write one, with the names and shapes in place{many}:",
+            *("  " + " ".join([*words, *choice]) for choice in choices or [[]]),
         ],
     )
+
+
+def _option(line: Line) -> str:
+    group = "" if line.group == "property" else f"{line.group}."
+    return f"{group}{line.key}={line.text}"
 
 
 def _names(
