@@ -31,7 +31,7 @@ from noria.infer.labels import load_labels
 from noria.infer.parsers.text import CTC
 from noria.infer.recognition import exporters
 from noria.infer.recognition.evidence import FileEvidence
-from noria.infer.recognition.exporters import Exporter, exporter_of
+from noria.infer.recognition.exporters import USUAL, Exporter, exporter_of
 from noria.infer.recognition.first_layers import weigh
 from noria.infer.recognition.heads import HeadReading, Probe, View, readings
 from noria.infer.recognition.names import COCO, characters_in, names_in
@@ -239,7 +239,7 @@ def _reading(
     found = readings(view)
     asked = next((given[f] for f in _PARSERS.values() if f in given), None)
     if asked is not None:
-        found = [r for r in found if r.parser == asked] or [_as_asked(given, view)]
+        found = [r for r in found if r.parser == asked] or [_as_asked(given, view, found)]
     if len(found) > 1:
         outs = ", ".join(str(o) for o in outputs)
         text = f"{len(found)} built-in parsers read outputs like these ({outs})"
@@ -250,7 +250,7 @@ def _reading(
     reading = found[0]
     names, source = _names(evidence, reading, known)
     if reading.classes is None and reading.kind is NetworkType.DETECTOR and names:
-        reading = replace(reading, classes=len(names))
+        reading = replace(reading, classes=len(names), counted=source)
     return reading, names, source
 
 
@@ -266,10 +266,15 @@ def _uncounted(reading: HeadReading, given: Mapping[str, Any]) -> Question | Non
     )
 
 
-def _as_asked(given: Mapping[str, Any], view: View) -> HeadReading:
-    field, name = next((f, given[f]) for f in _PARSERS.values() if f in given)
-    kind = next(k for k, f in _PARSERS.items() if f == field)
-    return HeadReading(kind, str(name), view.names or None, f"{kind.label}", "as asked")
+def _as_asked(given: Mapping[str, Any], view: View, others: list[HeadReading]) -> HeadReading:
+    """The reading by the parser that is asked for, with the classes that all `others` count."""
+    kind, name = next((k, given[f]) for k, f in _PARSERS.items() if f in given)
+    counts = {r.classes: r for r in others if r.kind is kind}
+    known = next(iter(counts.values())) if len(counts) == 1 else None
+    if view.names or known is None:
+        return HeadReading(kind, str(name), view.names or None, kind.label, "as asked")
+    return replace(known, parser=str(name), words=kind.label, why="as asked", suppressed=False,
+                   counted=known.counted or known.why)  # fmt: skip
 
 
 def _engine_fields(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -372,7 +377,7 @@ def _values(
         reasons[_PARSERS[reading.kind]] = reading.why
     if reading.classes and reading.kind is not NetworkType.CLASSIFIER:
         values["num_detected_classes"] = reading.classes
-        reasons["num_detected_classes"] = reading.why
+        reasons["num_detected_classes"] = reading.counted or reading.why
     trainer = exporter or exporters.Exporter("")
     if reading.kind is NetworkType.DETECTOR:
         mode = ClusterMode.NONE if reading.suppressed else ClusterMode.NMS
@@ -424,13 +429,24 @@ def _lines(
         of = f" of {exporter.name}" if exporter is not None and known else ""
         words = f"{reading.words}{of}, parser {parser}, {number}"
     size = f"{pictures.width}x{pictures.height}"
-    scaling = pictures.scaling.words if "scaling" in pictures.reasons else "scaled as given"
+    scaling = pictures.scaling.words if "scaling" in pictures.reasons else _scaled(values)
     first = ", ".join(quoted(name) for name in names[:3]) + ", …" * (len(names) > 3)
     named = f": {first}" if names else ", which nothing names"
     named += f" ({source})" if source else ""
     model = f"the model: {words}{named if reading is not None else ''}"
     seen = f"pictures: {size} {pictures.order} {scaling}, {_WORDS[pictures.fit]}"
     return [model, seen, _sources(told, pictures, reading)]
+
+
+def _scaled(values: Mapping[str, Any]) -> str:
+    """The scaling that is given, in words."""
+    factor, offsets = float(values["net_scale_factor"]), tuple(values.get("offsets", ()))
+    for usual in USUAL:
+        close = np.isclose(factor, usual.factor, rtol=1e-5) and len(offsets) == len(usual.offsets)
+        if close and np.allclose(offsets, usual.offsets):
+            return f"{usual.words}, as given"
+    means = f"(x - {', '.join(f'{n:g}' for n in offsets)})" if offsets else "x"
+    return f"{means} * {factor:.6g}, as given"
 
 
 def _sources(told: str, pictures: Pictures, reading: HeadReading | None) -> str:
