@@ -60,6 +60,16 @@ def test_a_bare_model_runs_and_says_so_in_three_lines(tmp_path: Path, picture: P
     assert (tmp_path / "out.jsonl").is_file()
 
 
+def test_the_engine_that_recognition_builds_is_said_to_be_built(
+    tmp_path: Path, picture: Path
+) -> None:
+    rows_of(tmp_path / "m.onnx", np.float32([[0.75, 0.25]]), spread=1.0)
+    first, second = (noria("run", "m.onnx", picture.name, cwd=tmp_path).stderr for _ in range(2))
+    assert first.count("built from m.onnx") == 1
+    assert "built from" not in second
+    assert "engine: loaded" in second
+
+
 def test_options_choose_between_candidates(tmp_path: Path, picture: Path) -> None:
     rows_of(tmp_path / "m.onnx", np.float32([[0.75, 0.25]]), spread=400)
     done = noria("run", "m.onnx", picture.name, cwd=tmp_path)

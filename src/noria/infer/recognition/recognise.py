@@ -171,9 +171,11 @@ def _recognise(
     pictures = read_pictures(evidence, layers, exporter, given)
     base = _base(evidence, pictures, given)
 
+    built: list[Notice] = []
+
     @cache
     def probe() -> Mapping[str, Any]:
-        return _run_once(ModelConfig(**{**base, **_engine_fields(given)}))
+        return _run_once(ModelConfig(**{**base, **_engine_fields(given)}), built)
 
     if any(q.key == "infer-dims" for q in pictures.questions):
         raise UndecidedError(path, pictures.questions)  # the outputs have no shapes yet
@@ -197,7 +199,7 @@ def _recognise(
         Notice("info", text, where)
         for text in _lines(exporter, told, pictures, reading, values, names, source)
     ]
-    made = ModelConfig().changed(values, origins, notices)
+    made = ModelConfig().changed(values, origins, [*notices, *built])
     config = made.of_model(path, _records(values, names, evidence))
     return Recognition(config, reasons, evidence, exporter, pictures, reading, names, probe)
 
@@ -283,10 +285,12 @@ def _engine_fields(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: given[name] for name in fields if name in given}
 
 
-def _run_once(cfg: ModelConfig) -> dict[str, Any]:
-    """The outputs of one picture of noise, without the batch axis."""
+def _run_once(cfg: ModelConfig, built: list[Notice]) -> dict[str, Any]:
+    """The outputs of one picture of noise, without the batch axis; `built` gets a new engine's."""
     low, high = picture_range(cfg)
-    with load_or_build(cfg, threads=1).open_session() as session:
+    plan = load_or_build(cfg, threads=1)
+    built += [n for n in plan.decisions if n.level == "info" and n.message.startswith("built")]
+    with plan.open_session() as session:
         feeds = sample_inputs(session.inputs, 1, low=low, high=high)
         return {name: np.asarray(a)[0] for name, a in session.run(feeds).items()}
 
