@@ -60,6 +60,20 @@ def test_a_bare_model_runs_and_says_so_in_three_lines(tmp_path: Path, picture: P
     assert (tmp_path / "out.jsonl").is_file()
 
 
+def test_a_class_of_a_bare_model_is_set_without_its_count(tmp_path: Path) -> None:
+    yolov8(tmp_path / "m.onnx")
+    words = ["m.onnx", "--set", "class-attrs-2.topk=3"]
+    done = noria("init", *words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    cfg = ModelConfig.load(tmp_path / "m" / "config_infer.txt")
+    assert (cfg.class_attrs(1).topk, cfg.class_attrs(2).topk) == (300, 3)
+    bare = ModelConfig.load(tmp_path / "m.onnx").with_overrides(**{"class-attrs-2.topk": 3})
+    assert bare.class_attrs(2) == cfg.class_attrs(2)
+    wrong = noria("init", "m.onnx", "--force", "--set", "class-attrs-9.topk=3", cwd=tmp_path)
+    assert wrong.returncode == 3
+    assert "beyond num-detected-classes=3" in wrong.stderr
+
+
 def test_the_engine_that_recognition_builds_is_said_to_be_built(
     tmp_path: Path, picture: Path
 ) -> None:

@@ -143,7 +143,8 @@ def recognise_for_init(
 def _with(
     path: Path, given: Mapping[str, Any], overrides: Overrides, *, required: bool
 ) -> Recognition:
-    cfg = ModelConfig().with_lines(overrides.lines) if overrides.lines else ModelConfig()
+    # groups of classes have to wait until the classes are counted
+    cfg = ModelConfig().with_lines([x for x in overrides.lines if x.group == "property"])
     names = (name for name in ModelConfig.FIELDS if cfg.origin(name).kind != "default")
     fields = {**given, **{name: getattr(cfg, name) for name in names}}
     found = _recognise(path, fields, overrides, required=required)
