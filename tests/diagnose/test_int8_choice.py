@@ -176,11 +176,11 @@ def test_boxes_agree_each_once_in_class_and_place():
 def test_a_box_that_crosses_the_threshold_has_moved_little():
     true = [boxes((0, 0, 10, 10, 1, 0.9), (50, 0, 10, 10, 1, 0.31))]
     assert moved(true, true) == pytest.approx(0)
-    crossed = moved(true, [boxes((0, 0, 10, 10, 1, 0.9))])
-    assert crossed == pytest.approx(0)
-    assert moved(true, [boxes((50, 0, 10, 10, 1, 0.31))]) > 0.3
+    assert moved(true, [boxes((0, 0, 10, 10, 1, 0.9))]) == pytest.approx(0)
     shifted = [boxes((0, 0, 10, 10, 1, 0.8), (50, 0, 10, 10, 1, 0.31))]
-    assert moved(true, shifted) == pytest.approx(0.01)
+    assert moved(true, shifted) == pytest.approx(0.005)
+    assert moved(true, [boxes((0, 0, 10, 10, 1, 0.8))]) == pytest.approx(0.01 * 3 / 2)
+    assert moved(true, [boxes()]) == float("inf")
 
 
 @pytest.mark.slow

@@ -72,7 +72,7 @@ class Case:
         exit: the exit code, if it matters.
         scene: the pictures.
         kinds: classes that a right set-up still finds.
-        waits: which part of Noria is still to answer it.
+        waits: why Noria does not name it yet; empty if it does.
     """
 
     name: str

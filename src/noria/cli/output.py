@@ -42,9 +42,9 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def print_notices(notices: Iterable[Notice], *, quiet: bool = False) -> None:
-    """Each notice once, to stderr; `quiet` keeps the warnings only."""
+    """Each notice once, to stderr, warnings first; `quiet` keeps the warnings only."""
     seen: set[str] = set()
-    for notice in notices:
+    for notice in sorted(notices, key=lambda n: n.level == "info"):
         text = str(notice)
         if text in seen or (quiet and notice.level == "info"):
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -255,18 +256,18 @@ def agreement_of(reference: Sequence[Scored], found: Sequence[Scored], runtime: 
 
 
 def moved(reference: Sequence[Scored], found: Sequence[Scored]) -> float:
-    """Sum the squared differences of the boxes' scores.
+    """Average the squared differences of the boxes' scores; infinite if no box has a partner.
 
-    A box without a partner counts as if that were as faint as the faintest box: one that crosses
-    the threshold has moved no more than others.
+    Boxes without a partner count as the mean does: whether one crosses the threshold, or changes
+    to a class as likely, says little of how far it moved.
     """
-    floor = min((float(s) for one in (*reference, *found) for s in one.scores), default=0.0)
-    total = 0.0
+    total, pairs = 0.0, 0
+    most = sum(len(one.boxes) for one in reference) + sum(len(one.boxes) for one in found)
     for a, b in zip(reference, found, strict=True):
-        one, other = a.scores - floor, b.scores - floor
-        total += float(np.square(one).sum() + np.square(other).sum())
-        total -= sum(float(2 * one[i] * other[j]) for i, j in _pairs(a, b))
-    return total
+        for i, j in _pairs(a, b):
+            total += float(a.scores[i] - b.scores[j]) ** 2
+            pairs += 1
+    return total / pairs * most / (2 * pairs) if pairs else math.inf
 
 
 def _pairs(a: Scored, b: Scored) -> list[tuple[int, int]]:
