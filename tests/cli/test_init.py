@@ -179,3 +179,23 @@ def test_names_of_a_model_do_not_steer_the_terminal(tmp_path: Path, picture: Pat
     (line,) = [x for x in done.stdout.splitlines() if x.startswith("found ")]
     assert "1 a\\nerror: \\x1b[31mzz" in line
     assert len(line) < 120
+
+
+def test_force_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
+    yolov8(tmp_path / "m.onnx")
+    folder = tmp_path / "made"
+    (folder / "config_infer.txt").mkdir(parents=True)
+    done = noria("init", "m.onnx", "-o", "made", "--force", cwd=tmp_path)
+    assert (done.returncode, "config_infer.txt: is a folder" in done.stderr) == (1, True)
+    assert [path.name for path in folder.iterdir()] == ["config_infer.txt"]
+
+
+def test_a_copy_that_was_replaced_comes_back_when_init_fails(tmp_path: Path) -> None:
+    rows_of(tmp_path / "m.onnx", pixel_rows(84, 6), metadata={"author": "Ultralytics"})
+    copy = tmp_path / "m" / "m_32x32.onnx"
+    copy.parent.mkdir()
+    copy.write_text("mine")
+    options = ("--size", "32x32", "--cpp", "--force")
+    done = noria("init", "m.onnx", *options, cwd=tmp_path)
+    assert done.returncode != 0
+    assert copy.read_text() == "mine"
