@@ -451,7 +451,7 @@ class Inferencer:
         return self._record
 
     def conclude(self) -> None:
-        """Judge what the model got and gave by all that was seen: no more pictures will come.
+        """Judge the run as a whole: no more pictures will come.
 
         The plausibility watch may run the network a few times more. Findings join `notices`.
         """

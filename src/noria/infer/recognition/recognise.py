@@ -31,10 +31,10 @@ from noria.infer.parsers.text import CTC
 from noria.infer.recognition import exporters
 from noria.infer.recognition.evidence import FileEvidence
 from noria.infer.recognition.exporters import Exporter, exporter_of
+from noria.infer.recognition.first_layers import weigh
 from noria.infer.recognition.heads import HeadReading, Probe, View, readings
 from noria.infer.recognition.names import COCO, characters_in, names_in
 from noria.infer.recognition.pictures import Pictures, read_pictures, undecided
-from noria.infer.recognition.stem import read_stem
 from noria.meta.layers import NetworkInfo
 from noria.model import load_or_build
 from noria.model.picture_input import picture_range
@@ -136,9 +136,9 @@ def _recognise(path: Path, given: dict[str, Any], *, required: bool) -> Recognit
             fix="write a config with custom-lib-path: its NvDsInferInitializeInputLayers fills "
             "them, or make them constants of the model",
         )
-    stem = read_stem(evidence)
-    exporter, told = exporter_of(evidence, stem) or (None, "")
-    pictures = read_pictures(evidence, stem, exporter, given)
+    layers = weigh(evidence.stem)
+    exporter, told = exporter_of(evidence, layers) or (None, "")
+    pictures = read_pictures(evidence, layers, exporter, given)
     base = _base(evidence, pictures, given)
 
     @cache
