@@ -323,3 +323,19 @@ def test_async_for_is_the_same_loop(mean_config: Config, photos: Path, tmp_path:
 
     assert asyncio.run(main()) == [(i, "thing") for i in range(3)]
     assert len((tmp_path / "o.jsonl").read_text().splitlines()) == 3
+
+
+@pytest.mark.parametrize("wrong", ["limit", "probe"])
+def test_what_is_refused_leaves_files_that_are_there_alone(
+    mean_config: Config, photos: Path, tmp_path: Path, wrong: str
+) -> None:
+    async def probe(_batch: Any) -> None: ...
+
+    out = tmp_path / "o.jsonl"
+    out.write_text("mine")
+    stages = [mean_config(), probe] if wrong == "probe" else [mean_config()]
+    with pytest.raises(NoriaError):
+        noria.open_pipeline(
+            *stages, sources=photos, outputs=out, limit=0 if wrong == "limit" else 3
+        )
+    assert out.read_text() == "mine"

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from noria._core.errors import EngineError
 from noria._core.notices import Notice
+from noria._core.text import quoted
 from noria.config import ModelConfig
 from noria.config.enums import ProcessMode
 from noria.config.overrides import combined, given_keywords
@@ -315,7 +316,8 @@ class Inferencer:
 
         Raises:
             MediaError: one is no picture; those of earlier batches have run.
-            EngineError: the engine failed; or the model works on objects and there is no `meta`.
+            EngineError: `meta` is no metadata of these pictures; the engine failed; or the model
+                works on objects and there is no `meta`.
         """
         if meta is None and self.secondary and not self.config.input_tensor_from_meta:
             raise EngineError(
@@ -335,7 +337,15 @@ class Inferencer:
     ) -> list[FrameMeta]:
         from noria.media import as_frame
 
-        known = [None] * len(pictures) if given is None else list(given)
+        known = [None] * len(pictures) if given is None else given
+        if not isinstance(known, Sequence) or any(
+            not isinstance(meta, FrameMeta | None) for meta in known
+        ):
+            raise EngineError(
+                f"meta is {quoted(repr(given))}",
+                where=str(self.config.path),
+                expected="the FrameMeta of the picture; of a list of pictures a list of them",
+            )
         if len(known) != len(pictures):
             found = f"{len(pictures)} pictures and {len(known)} metas"
             raise EngineError(found, where=str(self.config.path), expected="as many of each")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from noria._core.errors import ModelError
+from noria._core.errors import ModelError, NoriaError
 from noria._core.notices import Notice
 from noria._core.text import quoted
 from noria.config import ModelConfig
@@ -143,7 +143,8 @@ def _recognise(path: Path, given: dict[str, Any], *, required: bool) -> Recognit
 
     @cache
     def probe() -> Mapping[str, Any]:
-        return _run_once(ModelConfig(**{**base, **_engine_fields(given)}))
+        cfg = ModelConfig(**{**base, **_engine_fields(given)})
+        return _run_once(cfg.of_model(path, ()))
 
     reading, names, source = _reading(evidence, exporter, pictures, probe, given, required=required)
     own, reasons = _values(exporter, pictures, reading)
@@ -244,9 +245,13 @@ def _engine_fields(given: Mapping[str, Any]) -> dict[str, Any]:
 def _run_once(cfg: ModelConfig) -> dict[str, Any]:
     """The outputs of one picture of noise, without the batch axis."""
     low, high = picture_range(cfg)
-    with load_or_build(cfg, threads=1).open_session() as session:
-        feeds = sample_inputs(session.inputs, 1, low=low, high=high)
-        return {name: np.asarray(a)[0] for name, a in session.run(feeds).items()}
+    try:
+        with load_or_build(cfg, threads=1).open_session() as session:
+            feeds = sample_inputs(session.inputs, 1, low=low, high=high)
+            return {name: np.asarray(a)[0] for name, a in session.run(feeds).items()}
+    except NoriaError as error:  # what this config leaves out is not the user's to hear of
+        error.notices = [n for n in error.notices if n not in cfg.notices]
+        raise
 
 
 def _unread(evidence: FileEvidence, outputs: tuple[Any, ...]) -> ModelError:
