@@ -111,13 +111,6 @@ class Pipeline:
         self._owned = list(owned)
         self._decided = list(notices)
         self._segments = segments_of(self.stages)
-        self._outlet = Outlet(
-            routes_of(sinks),
-            painter,
-            tiler,
-            [s.source_id for s in self.sources],
-            self._fate,
-        )
         model = self._segments[0].stage
         config = getattr(model, "config", None)
         streams = 1 if model is None else model.streams
@@ -130,6 +123,13 @@ class Pipeline:
             room=max(queue_size, 2 * fill * streams),
             timeout_s=batch_timeout_s,
             limit=limit,
+        )
+        self._outlet = Outlet(
+            routes_of(sinks),
+            painter,
+            tiler,
+            [s.source_id for s in self.sources],
+            partial(_fate, self._mux),
         )
         self._queue_size = max(2, -(-queue_size // max(fill, len(self.sources))))
         self._threads: list[threading.Thread] = []
@@ -387,12 +387,6 @@ class Pipeline:
                 self.on_result(meta)
         put(batch)
 
-    def _fate(self, source_id: int) -> tuple[str, str]:
-        """Name of a source that gives no more frames, and how it ended."""
-        report = next(r for r in self._mux.reports if r.source_id == source_id)
-        error = (report.error or "").partition("\n")[0].removeprefix(f"{report.name}: ")
-        return report.name, f"{report.state}: {error}" if error else report.state
-
     def _write(self, incoming: Channel[Batch]) -> None:
         try:
             for batch in received(incoming):
@@ -435,6 +429,13 @@ def check_limit(limit: object) -> None:
             where="Pipeline.limit",
             expected="an integer, 1 or more; None for all frames",
         )
+
+
+def _fate(mux: Muxer, source_id: int) -> tuple[str, str]:
+    """Name of a source that gives no more frames, and how it ended."""
+    report = next(r for r in mux.reports if r.source_id == source_id)
+    error = (report.error or "").partition("\n")[0].removeprefix(f"{report.name}: ")
+    return report.name, f"{report.state}: {error}" if error else report.state
 
 
 def _name(stage: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import weakref
 from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -51,7 +52,8 @@ class Watch:
     """
 
     def __init__(self, model: Model, record: Record) -> None:
-        self._model, self._record = model, record
+        self._model: Model = weakref.proxy(model)  # which holds this watch
+        self._record = record
         choice, cfg = model.parser, model.config
         parser = None if choice is None else choice.parser
         self._parser = parser
