@@ -599,10 +599,4 @@ class Inferencer:
         if model.config.output_tensor_meta:
             attach_tensors(outputs, items, model)
         elif model.postprocessor is None and not self._runs.shows_raw:
-            text = (
-                "network-type=100 without output-tensor-meta=1: nobody reads the outputs, nothing"
-            )
-            text += " is found; set output-tensor-meta=1 to attach them, or the network-type"
-            self._record.warn(
-                text + " whose parser reads them", str(model.config.origin("network_type"))
-            )
+            self._record.outputs_unread(model.config)

@@ -418,7 +418,7 @@ class Pipeline:
 
 
 def check_limit(limit: object) -> None:
-    """Refuse what is no number of frames.
+    """Refuse a limit that is no positive number of frames.
 
     Raises:
         NoriaError: it is neither None nor an integer of 1 or more.
