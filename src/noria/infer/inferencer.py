@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from noria.infer.losses import InferenceLosses
     from noria.infer.update import ModelUpdater
 
-
 _MAX_LABELS = 12  # in a notebook
 _ARGUMENTS = (
     "threads", "streams", "abi", "rebuild", "generation", "guard", "unique_id", "name", "parser",
@@ -250,10 +249,7 @@ class Inferencer:
 
     @property
     def notices(self) -> list[Notice]:
-        """Everything decided so far, the custom library's and its parser's decisions included.
-
-        What the plausibility watch makes of the pictures so far is among them.
-        """
+        """Decisions so far, those of library, parser and plausibility watch included."""
         if self._model.watch is not None:
             self._model.watch.judge()
         return [*self._model.all_notices(), *self._record.notices]

@@ -71,7 +71,7 @@ class Record:
             self.warn(text)
 
     def outputs_unread(self, cfg: ModelConfig) -> None:
-        """Warn of a model without a parser whose outputs are not attached either."""
+        """Warn that a model has no parser, and that its outputs are not attached."""
         text = "network-type=100 without output-tensor-meta=1: nobody reads the outputs, nothing is"
         text += " found; set output-tensor-meta=1 to attach them, or the network-type whose parser"
         self.warn(f"{text} reads them", str(cfg.origin("network_type")))
