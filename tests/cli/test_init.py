@@ -60,6 +60,16 @@ def test_a_bare_model_runs_and_says_so_in_three_lines(tmp_path: Path, picture: P
     assert (tmp_path / "out.jsonl").is_file()
 
 
+def test_the_engine_that_recognition_builds_is_said_to_be_built(
+    tmp_path: Path, picture: Path
+) -> None:
+    rows_of(tmp_path / "m.onnx", np.float32([[0.75, 0.25]]), spread=1.0)
+    first, second = (noria("run", "m.onnx", picture.name, cwd=tmp_path).stderr for _ in range(2))
+    assert first.count("built from m.onnx") == 1
+    assert "built from" not in second
+    assert "engine: loaded" in second
+
+
 def test_options_choose_between_candidates(tmp_path: Path, picture: Path) -> None:
     rows_of(tmp_path / "m.onnx", np.float32([[0.75, 0.25]]), spread=400)
     done = noria("run", "m.onnx", picture.name, cwd=tmp_path)
@@ -68,6 +78,54 @@ def test_options_choose_between_candidates(tmp_path: Path, picture: Path) -> Non
     chosen = noria("run", "m.onnx", picture.name, *choice, cwd=tmp_path)
     assert chosen.returncode == 0, chosen.stderr
     assert "found 1 class 0" in chosen.stdout
+
+
+def undecided(path: Path) -> Path:
+    """A scaling and a number of classes that nothing tells."""
+    names = ["detection_boxes", "detection_scores", "detection_classes", "num_detections"]
+    tables = [np.zeros(shape, np.float32) for shape in ((1, 9, 4), (1, 9), (1, 9), (1, 1))]
+    return rows_of(path, tables, names=names, producer="tf2onnx", spread=400)
+
+
+def test_all_that_is_open_is_asked_at_once_and_init_takes_it(tmp_path: Path, picture: Path) -> None:
+    undecided(tmp_path / "m.onnx")
+    refused = noria("init", "m.onnx", cwd=tmp_path)
+    assert refused.returncode == 4
+    ran = noria("run", "m.onnx", picture.name, cwd=tmp_path)
+    assert ran.stderr.splitlines()[1:] == refused.stderr.splitlines()[1:]
+    lines = refused.stderr.splitlines()
+    scaling, count = (next(x for x in lines if w in x).split()[:2] for w in ("(/ 255)", "(COCO)"))
+    assert "in Python, as keywords: net_scale_factor=1, num_detected_classes=80" in refused.stderr
+    done = noria("init", "m.onnx", *scaling, *count, "--set", "topk=7", "--set",
+                 "class-attrs-2.topk=3", cwd=tmp_path)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    cfg = ModelConfig.load(tmp_path / "m" / "config_infer.txt")
+    assert not [n for n in cfg.notices if n.level == "warning"]
+    assert cfg.net_scale_factor == pytest.approx(1 / 255)
+    assert cfg.num_detected_classes == 80
+    assert (cfg.class_attrs(0).topk, cfg.class_attrs(2).topk) == (7, 3)
+    ran = noria("run", "m/config_infer.txt", picture.name, "--strict", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_outputs_that_nothing_reads_and_an_open_scaling(tmp_path: Path, picture: Path) -> None:
+    rows = np.linspace(-1, 1, 30, dtype=np.float32).reshape(1, 5, 3, 2)
+    rows_of(tmp_path / "odd.onnx", [rows, np.ones((1, 6), np.float32)], names=["a", "b"],
+            spread=400)  # fmt: skip
+    refused = noria("run", "odd.onnx", picture.name, cwd=tmp_path)
+    command = next(x for x in refused.stderr.splitlines() if "noria init" in x)
+    assert "--set net-scale-factor=" in command
+    done = noria(*command.split()[1:], "--set", "num-detected-classes=5", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "now write it: odd/odd_parser.py" in done.stderr
+    cfg = ModelConfig.load(tmp_path / "odd" / "config_infer.txt")
+    assert cfg.num_detected_classes == 5
+    assert len((tmp_path / "odd" / "labels.txt").read_text().splitlines()) == 5
+    factor = command.partition("net-scale-factor=")[2].split()[0]
+    assert cfg.net_scale_factor == pytest.approx(float(factor))
+    again = noria("run", "odd.onnx", picture.name, "--set", f"net-scale-factor={factor}",
+                  cwd=tmp_path)  # fmt: skip
+    assert f"-o odd --set net-scale-factor={factor}" in again.stderr
 
 
 def test_init_of_a_size_that_was_only_traced(tmp_path: Path, picture: Path) -> None:
@@ -94,6 +152,7 @@ def test_init_sets_a_size_that_the_model_leaves_open(tmp_path: Path) -> None:
     ([], "give MODEL.onnx or --plugin"),
     (["m.onnx", "--plugin", "X"], "give MODEL.onnx or --plugin"),
     (["--plugin", "X", "--cpp"], "go with MODEL.onnx"),
+    (["--plugin", "X", "--set", "topk=1"], "go with MODEL.onnx"),
     (["m.onnx", "--size", "64"], "give WIDTHxHEIGHT"),
     (["m.onnx", "--model", "m.onnx"], "--model goes with --plugin"),
 ])  # fmt: skip

@@ -343,3 +343,19 @@ def test_a_line_given_is_a_line_written(
             return error.found, error.expected, error.fix
 
     assert outcome(plain, lines(f"{group}.{key.name}={text}")) == outcome(written, None)
+
+
+@pytest.mark.parametrize(("name", "says"), [
+    ("confidence", "did you mean conf?"), ("label", "did you mean labels?"),
+    ("source", "did you mean sources?"),
+])  # fmt: skip
+def test_an_argument_of_another_name_is_hinted_at(name: str, says: str) -> None:
+    with pytest.raises(ConfigError, match="neither an argument nor a key") as caught:
+        given_keywords({name: 0.8}, ["sources"])
+    assert caught.value.fix == [says]
+
+
+def test_a_name_like_none_has_no_empty_hint() -> None:
+    with pytest.raises(ConfigError) as caught:
+        given_keywords({"qqqqqq": 1}, ["sources"])
+    assert caught.value.fix == []

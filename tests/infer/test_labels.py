@@ -68,6 +68,7 @@ def test_unreadable_files_name_the_file(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="cannot be read") as error:
             load_labels(path)
         assert error.value.where == str(path)
+        assert "one of the command line or a program from the working directory" in str(error.value)
 
 
 def test_no_labels() -> None:

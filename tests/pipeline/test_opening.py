@@ -16,6 +16,7 @@ import pytest
 
 import noria
 from noria.errors import ConfigError, MediaError, NoriaError, ParserError, StrictError
+from tests.infer.recognition.models import cells, pixel_rows, rows_of
 
 Config = Callable[..., Path]
 
@@ -358,3 +359,23 @@ def test_what_is_refused_leaves_files_that_are_there_alone(
             *stages, sources=photos, outputs=out, limit=0 if wrong == "limit" else 3
         )
     assert out.read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["video.mp4", "a/picture.JPG", "rtsp://host/live"])
+def test_a_source_among_the_stages_is_named(mean_config: Config, name: str) -> None:
+    with pytest.raises(NoriaError, match="is a source, not a config") as caught:
+        noria.open_pipeline(mean_config(), name)
+    assert f"sources={name!r}" in str(caught.value)
+
+
+def test_a_bare_model_with_a_parser_of_the_program(tmp_path: Path) -> None:
+    def mine(layers: object, network: object, params: object) -> noria.Detections:
+        return noria.Detections(boxes=[[8, 8, 40, 40]], scores=[0.9], class_ids=[79])
+
+    rows = pixel_rows(cells(128), 85, size=1)
+    path = rows_of(tmp_path / "m.onnx", rows, size=(128, 128), spread=1.0, focus=True)
+    picture = np.zeros((64, 64, 3), np.uint8)
+    source = noria.ArraySource([picture])
+    with noria.open_pipeline(path, sources=source, conf=0.8, parser=mine) as pipeline:
+        assert pipeline.models[0].config.num_detected_classes == 80
+        assert pipeline.run().objects == {"toothbrush": 1}

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import glob
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from noria._core.errors import ModelError, NoriaError
 from noria._core.notices import Notice
 from noria.cli.output import print_notices
+from noria.cli.overriding import overridable
+
+if TYPE_CHECKING:
+    from noria.config.overrides import GivenKey
 
 EPILOG = """\b
 Examples:
   noria init yolov8n.onnx
   noria init detector.onnx -o detector --cpp
   noria init centerface.onnx --size 640x480
+  noria init net.onnx --set net-scale-factor=0.003921568627
   noria init --plugin MyLayer_TRT
   noria init --plugin MyLayer_TRT --model detector.onnx -o plugins
 """
@@ -38,6 +44,7 @@ Examples:
               help="Where to write. Default: here for plugins, else a folder named like the "
               "model.")  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace files that are there.")
+@overridable
 def init(
     bare: Path | None,
     size: str | None,
@@ -46,6 +53,7 @@ def init(
     model: Path | None,
     output: Path | None,
     force: bool,
+    given: list[GivenKey],
 ) -> None:
     """Write what MODEL.onnx needs to run with a config, or a plugin to begin with.
 
@@ -57,40 +65,49 @@ def init(
     """
     if (bare is None) == (name is None):
         raise click.UsageError("give MODEL.onnx or --plugin NAME")
-    if bare is None and (size or cpp):
-        raise click.UsageError("--size and --cpp go with MODEL.onnx")
+    if bare is None and (size or cpp or given):
+        raise click.UsageError("--size, --cpp and --set go with MODEL.onnx")
     if bare is not None:
         if model is not None:
             raise click.UsageError("--model goes with --plugin")
-        _model(bare, size, cpp, output or Path(bare.stem), force)
+        _model(bare, size, cpp, output or Path(bare.stem), force, given)
     elif name is not None:
         _plugin(name, model, output or Path("."), force)
 
 
-def _model(model: Path, size: str | None, cpp: bool, folder: Path, force: bool) -> None:
+def _model(
+    model: Path, size: str | None, cpp: bool, folder: Path, force: bool, keys: list[GivenKey]
+) -> None:
+    from noria.config.overrides import distributed
     from noria.infer.recognition.recognise import recognise_for_init
     from noria.infer.recognition.writing import CONFIG, files_for
 
+    (overrides,) = distributed(keys, [model.name])
     path, copied, given = model, None, dict[str, Any]()
     replaced = None
     if size is not None:
         path, copied, given, replaced = _sized(model, size, folder, force)
     try:
-        found = recognise_for_init(path, given)
+        found = recognise_for_init(path, given, overrides)
         files = files_for(found, folder, cpp=cpp)
         _write({folder / file: text for file, text in files.items()}, force)
     except NoriaError:
-        if copied is not None and replaced is not None:
-            copied.write_bytes(replaced)
-        elif copied is not None:
-            copied.unlink()
+        if copied is not None:
+            for made in copied.parent.glob(f"{glob.escape(copied.name)}*"):  # its engine, too
+                made.unlink()
+            if replaced is not None:
+                copied.write_bytes(replaced)
         raise
     print_notices(n for n in found.config.notices if n.message in found.lines)
     if copied is not None:
         click.echo(copied)
     for file in files:
         click.echo(folder / file)
-    for file in files:
+    sources = [f for f in files if f.endswith(("_parser.py", "_parser.cpp"))]
+    for file in sources:
+        if not file.startswith("test_"):
+            click.echo(f"now write it: {folder / file} says what the outputs mean", err=True)
+    for file in sources:
         if file.startswith("test_"):
             click.echo(f"try it: noria exec {folder / file}", err=True)
     if cpp:

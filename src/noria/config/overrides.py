@@ -39,6 +39,7 @@ _PARSERS = {
 }
 _TEXTS = (Kind.STRING, Kind.PATH)
 _LABELS = "labelfile-path"
+_MEANT = dict.fromkeys(("confidence", "confidence_threshold", "score", "threshold"), "conf")
 _THRESHOLDS = {
     NetworkType.CLASSIFIER: "classifier_threshold",
     NetworkType.SEGMENTATION: "segmentation_threshold",
@@ -295,9 +296,11 @@ def _number(value: Any, where: str) -> float:
 
 
 def _unknown(name: str, key: str, others: Collection[str]) -> ConfigError:
-    argument = nearest(name, list(others))
+    argument = _MEANT.get(name.lower()) or nearest(name, [*others, "conf", "labels"])
     hint = f"did you mean {argument}?" if argument else suggestion(key, "property")
-    return ConfigError(f"{quoted(name)} is neither an argument nor a key of a config.", fix=hint)
+    return ConfigError(
+        f"{quoted(name)} is neither an argument nor a key of a config.", fix=hint or None
+    )
 
 
 def _text(key: Key, value: Any, name: str) -> str:

@@ -55,7 +55,8 @@ def load_labels(path: str | Path) -> Labels:
             f"the label file cannot be read: {reason}",
             where=str(path),
             expected="a text file with one label per line",
-            fix="check labelfile-path; a relative path is taken from the config file's folder",
+            fix="check labelfile-path or --labels; a relative path is taken from the folder of the "
+            "config that names it, one of the command line or a program from the working directory",
         ) from error
     return _parse(raw, str(path))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from mimetypes import guess_type
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -266,6 +267,12 @@ def _stages(
     for place, stage in enumerate(stages):
         if isinstance(stage, (str, PathLike)):
             path = Path(stage)
+            if _is_media(fspath(stage)):
+                raise NoriaError(
+                    f"{fspath(stage)} is a source, not a config or a model",
+                    where=_WHERE,
+                    fix=f"sources={fspath(stage)!r}",
+                )
             if place == 0 and path.is_file() and is_pipeline_file(path):
                 base = load_pipeline(path)
             else:
@@ -285,6 +292,13 @@ def _stages(
             expected="nothing but probes behind it",
         )
     return base, [*base.with_models_overridden(given).load_models(), *items]
+
+
+def _is_media(name: str) -> bool:
+    """Whether a path or URL names pictures."""
+    kind = guess_type(name)[0] or ""
+    pictures = Path(name).suffix.lower() in IMAGE_SUFFIXES or kind.startswith("video/")
+    return pictures or "://" in name or Path(name).is_dir()
 
 
 def _loaded(items: Sequence[Any], given: Sequence[GivenKey], parser: Any) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -258,7 +259,7 @@ def test_an_open_size_names_its_candidates(tmp_path: Path) -> None:
     path = rows_of(tmp_path / "m.onnx", np.float32([[0.5, 0.5]]), size=("h", "w"))
     with pytest.raises(ModelError, match="leaves the size of pictures open") as caught:
         recognise(path)
-    assert "--set infer-dims=3;224;224" in str(caught.value)
+    assert "--set 'infer-dims=3;224;224'" in str(caught.value)
 
 
 def test_what_nothing_tells_is_said_to_be_assumed(tmp_path: Path) -> None:
@@ -358,3 +359,38 @@ def test_a_given_label_file_names_the_classes(tmp_path: Path) -> None:
     found = recognise(yolov8(tmp_path / "m.onnx"), {"labelfile_path": labels})
     assert "a, b, c (named in the label file)" in found.lines[0]
     assert found.config.labelfile_path == labels
+
+
+def test_a_parser_of_one_s_own_leaves_the_classes_that_the_outputs_count(tmp_path: Path) -> None:
+    rows = pixel_rows(cells(128), 85, size=1)
+    path = rows_of(tmp_path / "m.onnx", rows, size=(128, 128), spread=1.0, focus=True)
+    found = recognise(path, {"parse_bbox_func_name": "mine"})
+    assert found.config.parse_bbox_func_name == "mine"
+    assert found.config.num_detected_classes == 80
+    assert found.names == COCO
+    assert found.reasons["num_detected_classes"] == "the outputs hold 80 scores for each box"
+
+
+def test_the_number_of_classes_has_its_own_reason(tmp_path: Path) -> None:
+    rows = pixel_rows(cells(128), 85, size=1)
+    path = rows_of(tmp_path / "m.onnx", rows, size=(128, 128), spread=1.0, focus=True)
+    reasons = recognise(path).reasons
+    assert reasons["num_detected_classes"] == "the outputs hold 80 scores for each box"
+    assert "not decoded" in reasons["parse_bbox_func_name"]
+
+
+def test_a_face_detector_is_named_once(tmp_path: Path) -> None:
+    boxes, scores = np.zeros((1, 4420, 4), np.float32), np.zeros((1, 4420, 2), np.float32)
+    boxes[..., 2:], scores[..., 0] = 0.5, 1
+    path = rows_of(tmp_path / "m.onnx", [scores, boxes], names=["scores", "boxes"])
+    line = recognise(path).lines[0]
+    assert line.startswith("the model: Ultra-Light-Fast face detector, parser NoriaParseSSDCorners")
+
+
+@pytest.mark.parametrize(("given", "words"), [
+    ({"net_scale_factor": 1 / 255}, "RGB / 255, as given"),
+    ({"net_scale_factor": 0.5}, "RGB x * 0.5, as given"),
+    ({"net_scale_factor": 0.01, "offsets": (1.0, 2.0, 3.0)}, "RGB (x - 1, 2, 3) * 0.01, as given"),
+])  # fmt: skip
+def test_a_given_scaling_is_said(tmp_path: Path, given: dict[str, Any], words: str) -> None:
+    assert words in recognise(yolov8(tmp_path / "m.onnx"), given).lines[1]

@@ -46,6 +46,7 @@ class HeadReading:
         suppressed: the boxes have passed non-maximum suppression already.
         background: scores have one column more than classes, the first.
         own_names: names of the classes that come with this reading.
+        counted: what tells the number of classes; empty: `why`.
     """
 
     kind: NetworkType
@@ -56,6 +57,7 @@ class HeadReading:
     suppressed: bool = False
     background: bool = False
     own_names: tuple[str, ...] = ()
+    counted: str = ""
 
     @property
     def key(self) -> str:
@@ -154,7 +156,15 @@ def _headed(view: View, parser: str, words: str, why: str, **more: Any) -> list[
     if classes is None and bound.get("P"):  # of a row with mask coefficients, see the head
         classes = int(bound["P"] or 0) - int(bound.get("M") or 0) - 4
     kind = _INSTANCE if _BY_NAME[parser] in INSTANCE_HEADS else _DETECTOR
-    return [HeadReading(kind, parser, classes or view.names or None, words, why, **more)]
+    counted = _scores(classes)
+    classes = classes or view.names or None
+    return [HeadReading(kind, parser, classes, words, why, counted=counted, **more)]
+
+
+def _scores(classes: int | None) -> str:
+    """What tells the number of classes, where the shapes do."""
+    each = "score for each box" if classes == 1 else "scores for each box"
+    return f"the outputs hold {classes} {each}" if classes else ""
 
 
 def _by_exporter(view: View) -> list[HeadReading] | None:
@@ -166,7 +176,7 @@ def _by_exporter(view: View) -> list[HeadReading] | None:
                         own_names=("face",))]  # fmt: skip
     if exporter is exporters.ULTRAFACE:
         found = _judged(view, "NoriaParseSSDCorners")
-        return [replace(found, words="face detector", own_names=("face",))] if found else []
+        return [replace(found, words=exporter.name, own_names=("face",))] if found else []
     if exporter is exporters.PADDLE_DET:
         return [HeadReading(_DETECTOR, "NoriaParseTextRegions", 1, "PaddleOCR text detector (DB)",
                         "one map of probabilities", suppressed=True,
@@ -314,10 +324,11 @@ def _judged(view: View, name: str) -> HeadReading | None:
             return None
         why = f"centres reach {reach:.3g}, scores within 0..1"
     suppressed = name == _ROWS_6 or name in _AFTER_NMS
+    counted = "" if background else _scores(classes)
     if classes is None or name in _AFTER_NMS:
-        classes = view.names or None
+        classes, counted = view.names or None, ""
     return HeadReading(_DETECTOR, name, classes, head.summary.split(":")[0], why, suppressed,
-                   background)  # fmt: skip
+                   background, counted=counted)  # fmt: skip
 
 
 _TABLES = {

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection
+import shlex
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from noria._core.errors import ModelError
@@ -22,6 +24,61 @@ _READER, _TURN, _DETECTOR = (48, 320), (48, 192), (736, 1280)
 _HALF_RANGE, _IMAGENET_RANGE, _UNIT_RANGE = (1 / 180, 1 / 85), (1 / 85, 1 / 30), (1 / 500, 1 / 180)
 
 
+@dataclass(frozen=True)
+class Question:
+    """What is undecided, and the settings that decide it, each with why one would.
+
+    A setting is one or several `key=value`.
+    """
+
+    found: str
+    candidates: Sequence[tuple[tuple[str, ...], str]]
+
+    @property
+    def key(self) -> str:
+        """The key that is asked for first."""
+        return self.candidates[0][0][0].partition("=")[0]
+
+    @property
+    def options(self) -> list[str]:
+        """Each candidate as options of a command line."""
+        return [options_of(setting) for setting, _ in self.candidates]
+
+    @property
+    def keywords(self) -> str:
+        """The first candidate as keyword arguments of Python."""
+        pairs = (line.partition("=")[::2] for line in self.candidates[0][0])
+        return ", ".join(f"{key.replace('-', '_')}={_literal(value)}" for key, value in pairs)
+
+
+def options_of(lines: Collection[str]) -> str:
+    """Lines `key=value` as options of a command line."""
+    return " ".join(f"--set {shlex.quote(line)}" for line in lines)
+
+
+def _literal(value: str) -> str:
+    return value if re.fullmatch(r"[\d.]+", value) else f'"{value}"'
+
+
+class UndecidedError(ModelError):
+    """The refusal to guess; it asks all that is open."""
+
+    def __init__(self, path: Path, questions: Sequence[Question]) -> None:
+        self.questions = tuple(questions)
+        lines = []
+        for number, question in enumerate(questions):
+            lines.append("and one of:" if number else "choose with one of:")
+            whys = (why for _, why in question.candidates)
+            lines += [f"  {o}   ({w})" for o, w in zip(question.options, whys, strict=True)]
+        lines.append("in Python, as keywords: " + ", ".join(q.keywords for q in questions))
+        super().__init__(
+            "; ".join(question.found for question in questions),
+            where=str(path),
+            expected="a model that says so, or a choice",
+            fix=lines,
+        )
+
+
 @dataclass
 class Pictures:
     """The input.
@@ -34,6 +91,7 @@ class Pictures:
         reasons: what tells each of `size`, `scaling`, `order`, `fit`; `layers` is what the first
             layers say beside that.
         assumed: those of them that nothing in the file tells.
+        questions: what has to be chosen; until then a value stands in its place.
     """
 
     channels: int
@@ -46,26 +104,13 @@ class Pictures:
     fit: Fit = "stretch"
     reasons: dict[str, str] = field(default_factory=dict)
     assumed: list[str] = field(default_factory=list)
+    questions: list[Question] = field(default_factory=list)
 
     @property
     def dims(self) -> tuple[int, ...]:
         """Axes of one picture, as the model has them."""
         size = (self.height, self.width)
         return (*size, self.channels) if self.interleaved else (self.channels, *size)
-
-
-def undecided(
-    evidence: FileEvidence, found: str, candidates: Collection[tuple[str, str]], more: str = ""
-) -> ModelError:
-    """The refusal to guess: each candidate with the option that chooses it, and why one would."""
-    lines = ["choose with one of:"]
-    lines += [f"  --set {setting}   ({why})" for setting, why in candidates]
-    return ModelError(
-        found,
-        where=str(evidence.path),
-        expected="a model that says so, or a choice",
-        fix=[*lines, more] if more else lines,
-    )
 
 
 def read_pictures(
@@ -83,7 +128,7 @@ def read_pictures(
         given: fields of `ModelConfig` that the user sets: they need no decision here.
 
     Raises:
-        ModelError: the input is no picture, or two or three sizes or scalings are as likely.
+        ModelError: the input is no picture, or only a tiny one.
     """
     pictures = _axes(evidence, exporter, given)
     if "net_scale_factor" not in given:
@@ -123,19 +168,19 @@ def _axes(evidence: FileEvidence, exporter: Exporter | None, given: Collection[s
         made.reasons["size"] = "fixed in the model"
         return made
     size, why = _free_size(evidence, exporter, height, width)
+    questions = []
     if size is None:
         if "infer_dims" not in given:
-            raise undecided(
-                evidence,
-                f"input {evidence.input} leaves the size of pictures open",
-                [
-                    (f"infer-dims={channels};640;640", "detectors of the last years"),
-                    (f"infer-dims={channels};416;416", "smaller detectors"),
-                    (f"infer-dims={channels};224;224", "classifiers"),
-                ],
-            )
+            text = f"input {evidence.input} leaves the size of pictures open"
+            uses = {
+                640: "detectors of the last years",
+                416: "smaller detectors",
+                224: "classifiers",
+            }
+            sizes = [((f"infer-dims={channels};{n};{n}",), use) for n, use in uses.items()]
+            questions.append(Question(text, sizes))
         size, why = (640, 640), "given"  # replaced by what is given
-    made = Pictures(channels, *size, interleaved, chosen=True)
+    made = Pictures(channels, *size, interleaved, chosen=True, questions=questions)
     made.reasons["size"] = why
     if why.startswith("assumed"):
         made.assumed.append("size")
@@ -200,28 +245,23 @@ def _scale(
     elif (measured := _measured(layers)) is not None and trained is None:
         pictures.scaling, why = measured, layers.why
     else:
-        raise _unscaled(evidence, layers, trained)
+        pictures.scaling, why = (BYTES if layers.level == "bytes" else UNIT), "undecided"
+        pictures.questions.append(_unscaled(layers, trained))
     if pictures.channels == 1:
         offsets = pictures.scaling.offsets[:1]
         pictures.scaling = Scaling(pictures.scaling.factor, offsets, pictures.scaling.words)
     pictures.reasons["scaling"] = why
 
 
-def _unscaled(evidence: FileEvidence, layers: FirstLayers, trained: Scaling | None) -> ModelError:
+def _unscaled(layers: FirstLayers, trained: Scaling | None) -> Question:
     usual = [UNIT, IMAGENET, HALF] if layers.level == "small" else [BYTES, UNIT, IMAGENET]
     if trained is not None and trained not in usual:
         usual = [trained, *usual[:2]]
     if layers.level == "bytes" and trained is not None:
         usual = [BYTES, trained]
-    candidates = []
-    for scaling in usual:
-        factor, *offsets = scaling.keys
-        text = " --set ".join([factor, *(f"'{line}'" for line in offsets)])
-        candidates.append((text, scaling.words))
-    return undecided(
-        evidence,
+    return Question(
         "how values are scaled is undecided" + (f": {layers.why}" if layers.why else ""),
-        candidates,
+        [(scaling.keys, scaling.words) for scaling in usual],
     )
 
 

@@ -15,6 +15,7 @@ from noria._core.notices import Notice
 from noria._core.text import quoted
 from noria.config import ModelConfig
 from noria.config.class_attrs import ClassAttrs
+from noria.config.document import Line
 from noria.config.enums import (
     ClusterMode,
     ColorFormat,
@@ -30,11 +31,17 @@ from noria.infer.labels import load_labels
 from noria.infer.parsers.text import CTC
 from noria.infer.recognition import exporters
 from noria.infer.recognition.evidence import FileEvidence
-from noria.infer.recognition.exporters import Exporter, exporter_of
+from noria.infer.recognition.exporters import USUAL, Exporter, exporter_of
 from noria.infer.recognition.first_layers import weigh
 from noria.infer.recognition.heads import HeadReading, Probe, View, readings
 from noria.infer.recognition.names import COCO, characters_in, names_in
-from noria.infer.recognition.pictures import Pictures, read_pictures, undecided
+from noria.infer.recognition.pictures import (
+    Pictures,
+    Question,
+    UndecidedError,
+    options_of,
+    read_pictures,
+)
 from noria.meta.layers import NetworkInfo
 from noria.model import load_or_build
 from noria.model.picture_input import picture_range
@@ -46,6 +53,7 @@ CLASS_FIELDS = ("pre_cluster_threshold", "nms_iou_threshold", "topk")
 """Settings of all classes that a recognised model has."""
 
 _MOST_BOXES = 300
+_NOTHING = Overrides()
 _PARSERS = {
     NetworkType.DETECTOR: "parse_bbox_func_name",
     NetworkType.CLASSIFIER: "parse_classifier_func_name",
@@ -98,7 +106,7 @@ def recognise(path: str | Path, given: Mapping[str, Any] | None = None) -> Recog
         ModelError: the file cannot be read; its input is no picture; no built-in parser reads its
             outputs; or two or three answers are as likely, each named with what chooses it.
     """
-    return _recognise(Path(path), dict(given or {}), required=True)
+    return _recognise(Path(path), dict(given or {}))
 
 
 def load_bare_model(path: str | Path, overrides: Overrides) -> ModelConfig:
@@ -112,21 +120,43 @@ def load_bare_model(path: str | Path, overrides: Overrides) -> ModelConfig:
         ModelError: see `recognise`.
         ConfigError: a key is refused.
     """
-    given = ModelConfig().with_lines(overrides.lines) if overrides.lines else ModelConfig()
-    fields = {
-        name: getattr(given, name)
-        for name in ModelConfig.FIELDS
-        if given.origin(name).kind != "default"
-    }
-    return overrides.on(recognise(path, fields).config)
+    return _with(Path(path), {}, overrides, required=True).config
 
 
-def recognise_for_init(path: Path, given: Mapping[str, Any]) -> Recognition:
-    """`recognise`, but outputs that no built-in parser reads are no error."""
-    return _recognise(path, dict(given), required=False)
+def recognise_for_init(
+    path: Path, given: Mapping[str, Any], overrides: Overrides = _NOTHING
+) -> Recognition:
+    """`recognise`, but outputs that no built-in parser reads are no error.
+
+    Args:
+        path: an ONNX file.
+        given: see `recognise`.
+        overrides: keys of the command line, which win.
+
+    Raises:
+        ModelError: see `recognise`.
+        ConfigError: a key is refused.
+    """
+    return _with(path, given, overrides, required=False)
 
 
-def _recognise(path: Path, given: dict[str, Any], *, required: bool) -> Recognition:
+def _with(
+    path: Path, given: Mapping[str, Any], overrides: Overrides, *, required: bool
+) -> Recognition:
+    cfg = ModelConfig().with_lines(overrides.lines) if overrides.lines else ModelConfig()
+    names = (name for name in ModelConfig.FIELDS if cfg.origin(name).kind != "default")
+    fields = {**given, **{name: getattr(cfg, name) for name in names}}
+    found = _recognise(path, fields, overrides, required=required)
+    return replace(found, config=overrides.on(found.config))
+
+
+def _recognise(
+    path: Path,
+    given: dict[str, Any],
+    overrides: Overrides = _NOTHING,
+    *,
+    required: bool = True,
+) -> Recognition:
     evidence = FileEvidence.read(path)
     if evidence.more_inputs:
         more = ", ".join(map(str, evidence.more_inputs))
@@ -141,12 +171,21 @@ def _recognise(path: Path, given: dict[str, Any], *, required: bool) -> Recognit
     pictures = read_pictures(evidence, layers, exporter, given)
     base = _base(evidence, pictures, given)
 
+    built: list[Notice] = []
+
     @cache
     def probe() -> Mapping[str, Any]:
         cfg = ModelConfig(**{**base, **_engine_fields(given)})
-        return _run_once(cfg.of_model(path, ()))
+        return _run_once(cfg.of_model(path, ()), built)
 
-    reading, names, source = _reading(evidence, exporter, pictures, probe, given, required=required)
+    if any(q.key == "infer-dims" for q in pictures.questions):
+        raise UndecidedError(path, pictures.questions)  # the outputs have no shapes yet
+    reading, names, source = _reading(evidence, exporter, pictures, probe, given)
+    if reading is None and required and given.get("network_type") != NetworkType.OTHER:
+        raise _unread(evidence, pictures, overrides)
+    uncounted = reading is not None and _uncounted(reading, given)
+    if questions := [*pictures.questions, *([uncounted] if uncounted else [])]:
+        raise UndecidedError(path, questions)
     own, reasons = _values(exporter, pictures, reading)
     values = base | own
     origins = {name: Origin("model", text=reasons.get(name)) for name in values}
@@ -154,13 +193,14 @@ def _recognise(path: Path, given: dict[str, Any], *, required: bool) -> Recognit
         why = Origin("model", text=reasons.get("all_classes"))
         origins |= {f"all_classes.{name}": why for name in CLASS_FIELDS}
     values |= given
+    reasons |= dict.fromkeys(given, "as given")
     origins |= dict.fromkeys(given, OVERRIDE)
     where = str(path)
     notices = [
         Notice("info", text, where)
         for text in _lines(exporter, told, pictures, reading, values, names, source)
     ]
-    made = ModelConfig().changed(values, origins, notices)
+    made = ModelConfig().changed(values, origins, [*notices, *built])
     config = made.of_model(path, _records(values, names, evidence))
     return Recognition(config, reasons, evidence, exporter, pictures, reading, names, probe)
 
@@ -188,8 +228,6 @@ def _reading(
     pictures: Pictures,
     probe: Probe,
     given: Mapping[str, Any],
-    *,
-    required: bool,
 ) -> tuple[HeadReading | None, tuple[str, ...], str]:
     """The reading of the outputs, the names of the classes, and where these come from."""
     known = names_in(evidence.metadata)
@@ -204,36 +242,42 @@ def _reading(
     found = readings(view)
     asked = next((given[f] for f in _PARSERS.values() if f in given), None)
     if asked is not None:
-        found = [r for r in found if r.parser == asked] or [_as_asked(given, view)]
+        found = [r for r in found if r.parser == asked] or [_as_asked(given, view, found)]
     if len(found) > 1:
         outs = ", ".join(str(o) for o in outputs)
-        raise undecided(
-            evidence,
-            f"{len(found)} built-in parsers read outputs like these ({outs})",
-            [(f"{r.key}={r.parser}", f"{r.words}, {_counted(r.classes)}") for r in found],
-        )
+        text = f"{len(found)} built-in parsers read outputs like these ({outs})"
+        choices = [((f"{r.key}={r.parser}",), f"{r.words}, {_counted(r.classes)}") for r in found]
+        raise UndecidedError(evidence.path, [*pictures.questions, Question(text, choices)])
     if not found:
-        if required:
-            raise _unread(evidence, outputs)
         return None, known[0] if known else (), "named in the metadata" if known else ""
     reading = found[0]
     names, source = _names(evidence, reading, known)
-    if reading.classes is None and reading.kind is NetworkType.DETECTOR:
-        if names:
-            reading = replace(reading, classes=len(names))
-        elif "num_detected_classes" not in given and required:
-            raise undecided(
-                evidence,
-                f"{reading.words}: the outputs do not say how many classes there are",
-                [("num-detected-classes=80", "COCO"), ("num-detected-classes=1", "one kind")],
-            )
+    if reading.classes is None and reading.kind is NetworkType.DETECTOR and names:
+        reading = replace(reading, classes=len(names), counted=source)
     return reading, names, source
 
 
-def _as_asked(given: Mapping[str, Any], view: View) -> HeadReading:
-    field, name = next((f, given[f]) for f in _PARSERS.values() if f in given)
-    kind = next(k for k, f in _PARSERS.items() if f == field)
-    return HeadReading(kind, str(name), view.names or None, f"{kind.label}", "as asked")
+def _uncounted(reading: HeadReading, given: Mapping[str, Any]) -> Question | None:
+    """The question for the number of classes, where nothing tells it."""
+    if reading.kind is not NetworkType.DETECTOR or reading.classes is not None:
+        return None
+    if "num_detected_classes" in given:
+        return None
+    return Question(
+        f"{reading.words}: the outputs do not say how many classes there are",
+        [(("num-detected-classes=80",), "COCO"), (("num-detected-classes=1",), "one kind")],
+    )
+
+
+def _as_asked(given: Mapping[str, Any], view: View, others: list[HeadReading]) -> HeadReading:
+    """The reading by the parser that is asked for, with the classes that all `others` count."""
+    kind, name = next((k, given[f]) for k, f in _PARSERS.items() if f in given)
+    counts = {r.classes: r for r in others if r.kind is kind}
+    known = next(iter(counts.values())) if len(counts) == 1 else None
+    if view.names or known is None:
+        return HeadReading(kind, str(name), view.names or None, kind.label, "as asked")
+    return replace(known, parser=str(name), words=kind.label, why="as asked", suppressed=False,
+                   counted=known.counted or known.why)  # fmt: skip
 
 
 def _engine_fields(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -242,28 +286,33 @@ def _engine_fields(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: given[name] for name in fields if name in given}
 
 
-def _run_once(cfg: ModelConfig) -> dict[str, Any]:
-    """The outputs of one picture of noise, without the batch axis."""
+def _run_once(cfg: ModelConfig, built: list[Notice]) -> dict[str, Any]:
+    """The outputs of one picture of noise, without the batch axis; `built` gets a new engine's."""
     low, high = picture_range(cfg)
-    try:
-        with load_or_build(cfg, threads=1).open_session() as session:
-            feeds = sample_inputs(session.inputs, 1, low=low, high=high)
-            return {name: np.asarray(a)[0] for name, a in session.run(feeds).items()}
-    except NoriaError as error:  # what this config leaves out is not the user's to hear of
-        error.notices = [n for n in error.notices if n not in cfg.notices]
-        raise
+        cfg = ModelConfig(**{**base, **_engine_fields(given)})
+        return _run_once(cfg.of_model(path, ()), built)
 
 
-def _unread(evidence: FileEvidence, outputs: tuple[Any, ...]) -> ModelError:
+def _unread(evidence: FileEvidence, pictures: Pictures, overrides: Overrides) -> ModelError:
+    name, outputs = evidence.path.name, evidence.outputs_for(pictures.dims)
+    words = ["noria init", name, "-o", evidence.path.stem]
+    words += [options_of([_option(line)]) for line in overrides.lines]
+    choices = [[option] for question in pictures.questions for option in question.options]
+    many = " (choose how values are scaled)" if choices else ""
     return ModelError(
         "no built-in parser reads these outputs: " + ", ".join(map(str, outputs)),
         where=str(evidence.path),
         expected="a parser that knows what they mean",
         fix=[
-            "write one, with the names and shapes in place:",
-            f"  noria init {evidence.path.name} -o {evidence.path.stem}",
+            f"write one, with the names and shapes in place{many}:",
+            *("  " + " ".join([*words, *choice]) for choice in choices or [[]]),
         ],
     )
+
+
+def _option(line: Line) -> str:
+    group = "" if line.group == "property" else f"{line.group}."
+    return f"{group}{line.key}={line.text}"
 
 
 def _names(
@@ -330,7 +379,7 @@ def _values(
         reasons[_PARSERS[reading.kind]] = reading.why
     if reading.classes and reading.kind is not NetworkType.CLASSIFIER:
         values["num_detected_classes"] = reading.classes
-        reasons["num_detected_classes"] = reading.why
+        reasons["num_detected_classes"] = reading.counted or reading.why
     trainer = exporter or exporters.Exporter("")
     if reading.kind is NetworkType.DETECTOR:
         mode = ClusterMode.NONE if reading.suppressed else ClusterMode.NMS
@@ -382,13 +431,24 @@ def _lines(
         of = f" of {exporter.name}" if exporter is not None and known else ""
         words = f"{reading.words}{of}, parser {parser}, {number}"
     size = f"{pictures.width}x{pictures.height}"
-    scaling = pictures.scaling.words if "scaling" in pictures.reasons else "scaled as given"
+    scaling = pictures.scaling.words if "scaling" in pictures.reasons else _scaled(values)
     first = ", ".join(quoted(name) for name in names[:3]) + ", …" * (len(names) > 3)
     named = f": {first}" if names else ", which nothing names"
     named += f" ({source})" if source else ""
     model = f"the model: {words}{named if reading is not None else ''}"
     seen = f"pictures: {size} {pictures.order} {scaling}, {_WORDS[pictures.fit]}"
     return [model, seen, _sources(told, pictures, reading)]
+
+
+def _scaled(values: Mapping[str, Any]) -> str:
+    """The scaling that is given, in words."""
+    factor, offsets = float(values["net_scale_factor"]), tuple(values.get("offsets", ()))
+    for usual in USUAL:
+        close = np.isclose(factor, usual.factor, rtol=1e-5) and len(offsets) == len(usual.offsets)
+        if close and np.allclose(offsets, usual.offsets):
+            return f"{usual.words}, as given"
+    means = f"(x - {', '.join(f'{n:g}' for n in offsets)})" if offsets else "x"
+    return f"{means} * {factor:.6g}, as given"
 
 
 def _sources(told: str, pictures: Pictures, reading: HeadReading | None) -> str:

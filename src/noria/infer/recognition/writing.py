@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from noria._core.errors import ModelError
 from noria._core.text import quoted
+from noria.config import ModelConfig
 from noria.config.class_attrs import ClassAttrs
 from noria.config.dump import value_text
 from noria.config.enums import ClusterMode, NetworkType
@@ -17,6 +19,7 @@ from noria.infer.parsers.text import CTC
 from noria.infer.recognition.parser_template import ParserFiles
 from noria.infer.recognition.recognise import CLASS_FIELDS, Recognition
 
+_DETECTOR = NetworkType.DETECTOR
 CONFIG, LABELS = "config_infer.txt", "labels.txt"
 
 
@@ -36,32 +39,34 @@ def files_for(found: Recognition, folder: Path, *, cpp: bool = False) -> dict[st
         ModelError: `cpp`, and a built-in parser reads the outputs.
     """
     files: dict[str, str | bytes] = {}
-    values = {
-        name: getattr(found.config, name)
-        for name in found.config.FIELDS
-        if found.config.origin(name).kind != "default"
-    }
-    reasons = dict(found.reasons)
-    labels = found.config.labels
-    if found.reading is None:
+    cfg = found.config
+    kinds = {name: cfg.origin(name).kind for name in cfg.FIELDS}
+    values = {name: getattr(cfg, name) for name, kind in kinds.items() if kind != "default"}
+    given = {name: value for name, value in values.items() if kinds[name] == "override"}
+    reasons = dict(found.reasons) | dict.fromkeys(given, "as given")
+    labels = cfg.labels
+    if found.reading is None and given.get("network_type", _DETECTOR) is _DETECTOR:
         parser = ParserFiles.of(found, cpp=cpp)
         files |= parser.files()
-        labels = labels or tuple((f"class {i}",) for i in range(parser.classes))
+        count = given.get("num_detected_classes", parser.classes)
+        labels = labels or tuple((f"class {i}",) for i in range(count))
         values |= {
-            "network_type": NetworkType.DETECTOR,
+            "network_type": _DETECTOR,
             "num_detected_classes": len(labels),
             "custom_lib_path": folder / parser.library,
             "parse_bbox_func_name": parser.function,
             "cluster_mode": ClusterMode.NMS,
-            "all_classes": ClassAttrs(pre_cluster_threshold=0.3, nms_iou_threshold=0.5, topk=300),
+            "all_classes": _usual(cfg),
+            **given,
         }
-        reasons["custom_lib_path"] = (
-            "no built-in parser reads the outputs: this one has to be right"
-        )
-        reasons["num_detected_classes"] = parser.why_classes
+        reasons = {
+            "custom_lib_path": "no built-in parser reads the outputs: this one has to be right",
+            "num_detected_classes": parser.why_classes,
+        } | reasons
     elif cpp:
+        name = found.reading.parser if found.reading is not None else ""
         raise ModelError(
-            f"the built-in parser {found.reading.parser or ''} reads this model".replace("  ", " "),
+            f"the built-in parser {name or ''} reads this model".replace("  ", " "),
             where=str(found.evidence.path),
             fix="leave --cpp out: there is no parser to write",
         )
@@ -101,12 +106,30 @@ def _config(
         if isinstance(value, Path):
             value = os.path.relpath(value.absolute(), folder.absolute())
         yield f"{key.name}={value_text(key, value, 'ini')}"
-    attrs = values.get("all_classes")
-    if attrs is not None:
+    if "all_classes" not in values:
+        return
+    for number in (None, *sorted(found.config.classes)):
+        attrs = values["all_classes"] if number is None else found.config.classes[number]
         yield ""
-        if reasons.get("all_classes"):
+        if number is None and reasons.get("all_classes"):
             yield f"# {quoted(reasons['all_classes'], limit=None)}"
-        yield "[class-attrs-all]"
+        yield f"[class-attrs-{'all' if number is None else number}]"
         for key in CLASS_KEYS.values():
-            if key.field in CLASS_FIELDS:
+            common = number is None and key.field in CLASS_FIELDS
+            if key.field and (common or _given(found.config, number, key.field)):
                 yield f"{key.name}={value_text(key, getattr(attrs, key.field), 'ini')}"
+
+
+def _given(cfg: ModelConfig, number: int | None, field: str) -> bool:
+    """Whether the user set a value of one class, or of all."""
+    common = cfg.origin(field, class_id=-1)  # the settings that all classes share
+    own = common if number is None else cfg.origin(field, class_id=number)
+    return own.kind == "override" and (number is None or own != common)
+
+
+def _usual(cfg: ModelConfig) -> ClassAttrs:
+    """The settings of all classes where nothing is known, under what is given."""
+    usual = ClassAttrs(pre_cluster_threshold=0.3, nms_iou_threshold=0.5, topk=300)
+    fields = [key.field for key in CLASS_KEYS.values() if key.field]
+    own = {name: getattr(cfg.all_classes, name) for name in fields if _given(cfg, None, name)}
+    return replace(usual, **own)
